@@ -7,7 +7,7 @@ use std::time::Instant;
 use iodyno_host::Depth;
 use iodyno_load::{ClearedJob, Counting, LoadError, Recorder};
 use iodyno_model::{Host, Measurement, RunRecord, Setting};
-use iodyno_stats::{Rule, Stopper};
+use iodyno_stats::{StopRule, Stopper};
 
 use crate::error::CampaignError;
 use crate::measurement::{Cut, OverPhase, SteadyWatch, rate_behind_start};
@@ -206,9 +206,9 @@ impl<'a, 't> Execution<'a, 't> {
         };
         let (rule, p99_asked, rounds) = match phase.end {
             _ if trying.is_some() => {
-                (Rule::Time { seconds: phase.most_ns as f64 / 1e9 }, None, None)
+                (StopRule::Time { seconds: phase.most_ns as f64 / 1e9 }, None, None)
             }
-            End::ByThemselves => (Rule::Time { seconds: f64::INFINITY }, None, None),
+            End::ByThemselves => (StopRule::Time { seconds: f64::INFINITY }, None, None),
             End::Known { least_times, p99, steady } => {
                 let rounds = steady.then(|| self.stop.rounds());
                 (self.rule(least_times, p99, rounds), p99, rounds)
@@ -338,11 +338,11 @@ impl<'a, 't> Execution<'a, 't> {
         least_times: f64,
         p99: Option<f64>,
         steady: Option<iodyno_stats::PtsRounds>,
-    ) -> Rule {
+    ) -> StopRule {
         let seconds = |ns: u64| ns as f64 / 1e9;
         match self.options.fixed_ns {
-            Some(ns) => Rule::Time { seconds: seconds(ns) },
-            None => Rule::Precision {
+            Some(ns) => StopRule::Time { seconds: seconds(ns) },
+            None => StopRule::Precision {
                 relative_half_width: self.stop.precision,
                 level: self.stop.level,
                 p99_relative_half_width: p99,

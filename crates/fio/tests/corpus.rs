@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use iodyno_fio::read::{documents, path, text};
-use iodyno_model::{Account, Bin, Direction, DirectionResult, LatencyKind, Measurement};
+use iodyno_model::{Bin, Direction, DirectionResult, JobStats, LatencyKind, Measurement};
 use serde_json::Value;
 
 /// Where the reports are, and at least how many jobs and percentiles they have.
@@ -110,7 +110,7 @@ fn expected(path: &Path) -> Vec<Value> {
 struct Job<'a> {
     of: &'a Measurement,
     results: &'a [DirectionResult],
-    account: Option<&'a Account>,
+    account: Option<&'a JobStats>,
 }
 
 fn jobs(measurements: &[Measurement]) -> Vec<Job<'_>> {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use common::{JOBS, alone, fio, parts};
 use iodyno_fio::read::{Document, documents, normal};
-use iodyno_model::{Account, Direction, LatencyKind, Measurement};
+use iodyno_model::{Direction, JobStats, LatencyKind, Measurement};
 use serde_json::Value;
 
 fn cases() -> Vec<(&'static str, String)> {
@@ -84,7 +84,7 @@ fn assert_agree(title: &str, ours: &[Measurement], document: &Document, json: &V
         }
         let (cpu, theirs_cpu) = (account.cpu, theirs_account.cpu);
         // Of each thread; some end before others, which only JSON tells.
-        let each = |cpu: f64, of: &Account| cpu / f64::from(of.threads.max(1));
+        let each = |cpu: f64, of: &JobStats| cpu / f64::from(of.threads.max(1));
         let (user, system) = (each(cpu.user, account), each(cpu.system, account));
         assert!((user - each(theirs_cpu.user, theirs_account)).abs() <= 0.000_051, "{title}");
         assert!((system - each(theirs_cpu.system, theirs_account)).abs() <= 0.000_051, "{title}");

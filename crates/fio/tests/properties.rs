@@ -12,7 +12,7 @@ use iodyno_fio::out::{
 };
 use iodyno_fio::read;
 use iodyno_model::{
-    Account, CpuUse, Direction, DirectionResult, DiskUse, Estimate, Histogram, Measurement, Part,
+    CpuUse, Direction, DirectionResult, DiskUse, Estimate, Histogram, JobStats, Measurement, Part,
     RateSeries, Window, Workload,
 };
 use proptest::prelude::*;
@@ -50,11 +50,11 @@ fn result(direction: Direction, latencies_ns: &[u64], seconds: u64) -> Direction
 }
 
 fn measurement(name: &str, clones: &[(Vec<u64>, Vec<u64>)], seconds: u64) -> Measurement {
-    let account = Account {
+    let account = JobStats {
         elapsed_ns: seconds * 1_000_000_000,
         counted_ns: seconds * 1_000_000_000,
         cpu: CpuUse { user: 0.25, system: 0.5, busiest_thread: 0.75 },
-        ..Account::default()
+        ..JobStats::default()
     };
     let parts = clones.iter().enumerate().map(|(n, (reads, writes))| Part {
         target: "/dev/null".into(),

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use iodyno_job::{
-    Amount, BlockSize, Job, JobError, OptionSpec, Pattern, Support, apply, apply_all, check, find,
-    is_for_fio_alone, nearest, notes, options, reference,
+    Amount, BlockSize, Job, JobError, OptionSpec, Support, apply, apply_all, check, find, nearest,
+    notes, options, reference,
 };
 use proptest::prelude::*;
 

@@ -6,13 +6,13 @@ use iodyno_model::{
 };
 
 use crate::claim_reach::{Depths, FULL_QUEUE, HOST_LATENCY_NS, below_saturation};
-use crate::compare::{CLAIM, Held, percent};
 use crate::conditions::{is_random_at_depth_1, stated};
 use crate::control_group::held_back;
 use crate::index::Index;
 use crate::limiter;
 use crate::outstanding::{allowed, outstanding};
 use crate::place::Place;
+use crate::yardsticks::{CLAIM, Judgement, percent};
 
 /// What a data sheet states of this metric under conditions that include the
 /// measurement's: reads alone, writes alone or 70/30, sequential or random as
@@ -77,9 +77,9 @@ pub(crate) fn against_claim(
     metric: Metric,
     estimate: Estimate,
     limiters: &[String],
-) -> Held {
+) -> Judgement {
     let ratio = estimate.value / figure.value;
-    let held = |verdict, more: &str| Held::new(verdict, Yardstick::Claim, ratio).with(more);
+    let held = |verdict, more: &str| Judgement::new(verdict, Yardstick::Claim, ratio).with(more);
     let as_good = match metric {
         Metric::LatencyMean => estimate.low() <= figure.value / CLAIM + HOST_LATENCY_NS,
         _ => estimate.high() >= CLAIM * figure.value,
@@ -97,7 +97,7 @@ pub(crate) fn against_claim(
     let claim = (figure.value, figure.conditions.as_str());
     if let Some(why) = below_saturation(depths, of, metric, sheet, claim) {
         let more = format!("; {}", below_saturation_text(metric, &why));
-        return Held { below_saturation: Some(why), ..held(Verdict::Unjudged, &more) };
+        return Judgement { below_saturation: Some(why), ..held(Verdict::Unjudged, &more) };
     }
     if !limiters.is_empty() {
         return held(Verdict::Warn, &format!("; {}", limiters.join("; ")));
@@ -263,7 +263,7 @@ mod tests {
         of.total.push(writes);
         let held = |record: &RunRecord| {
             let question = crate::Question { record, claims: &book, baseline: None, expect: None };
-            let all = crate::compare::compare(&question, &Index::of(record));
+            let all = crate::yardsticks::compare(&question, &Index::of(record));
             let found = all.into_iter().find(|one| one.measurement == 1).unwrap();
             (found.estimate, found.claim)
         };

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use iodyno_model::{Drive, Finding, Scope, Severity};
 
-use crate::facts::Facts;
 use crate::place::names;
+use crate::rule_context::RuleContext;
 
 /// About the machine as a whole.
 const OF_ALL: &str = "drive-missing";
@@ -20,7 +20,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    pub(crate) fn of(facts: &Facts<'_>) -> Self {
+    pub(crate) fn of(facts: &RuleContext<'_>) -> Self {
         let is_expected = facts.question.expect.is_some();
         Self { names: named(facts), is_expected }
     }
@@ -46,7 +46,7 @@ impl Asked {
 
 /// What was named, and all that it stands on; `None` where nothing was, or where any
 /// drive may be under a path of which the device is not known.
-fn named(facts: &Facts<'_>) -> Option<BTreeSet<String>> {
+fn named(facts: &RuleContext<'_>) -> Option<BTreeSet<String>> {
     let record = facts.record();
     let run = &record.run;
     let host = facts.host()?;

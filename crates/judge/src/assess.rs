@@ -9,10 +9,10 @@ use iodyno_model::{
 };
 
 use crate::asked::Asked;
-use crate::compare::Compared;
-use crate::facts::{Facts, Question};
 use crate::place::names;
+use crate::rule_context::{Question, RuleContext};
 use crate::rules::{Reservation, rules};
+use crate::yardsticks::Compared;
 
 /// Version of the rules: counted up when a stored run may be judged differently.
 pub const RULESET: &str = "6";
@@ -23,7 +23,7 @@ const ESSENTIAL: [&str; 4] = ["drive-missing", "drive-dead", "health-critical", 
 
 /// Judges a run. Pure and deterministic.
 pub fn assess(question: &Question<'_>) -> Assessment {
-    let facts = Facts::gather(question);
+    let facts = RuleContext::gather(question);
     let asked = Asked::of(&facts);
     let reports: Vec<RuleReport> = rules().map(|rule| rule.check(&facts)).collect();
     let mut findings: Vec<Finding> = reports
@@ -54,7 +54,7 @@ pub fn assess(question: &Question<'_>) -> Assessment {
     }
 }
 
-fn judge_measurement(facts: &Facts<'_>, measurement: usize) -> JudgedMeasurement {
+fn judge_measurement(facts: &RuleContext<'_>, measurement: usize) -> JudgedMeasurement {
     let mut validity = Validity::Valid;
     let mut reasons: Vec<Reason> = Vec::new();
     for rule in rules() {
@@ -116,7 +116,7 @@ fn of_metric(judged: &MetricJudgement) -> Verdict {
 
 /// The verdict on every drive, then on every other target.
 fn subjects(
-    facts: &Facts<'_>,
+    facts: &RuleContext<'_>,
     measurements: &[JudgedMeasurement],
     findings: &[Finding],
     reports: &[RuleReport],
@@ -177,7 +177,7 @@ fn subjects(
 /// The verdict on the whole: the worst of everything; unjudged where there was
 /// nothing to judge.
 fn whole(
-    facts: &Facts<'_>,
+    facts: &RuleContext<'_>,
     measurements: &[JudgedMeasurement],
     findings: &[Finding],
     subjects: &[(String, Verdict)],

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use iodyno_model::{Measurement, Metric, RunRecord, Workload};
 
 use crate::claim_reach::Depths;
-use crate::facts::metric;
+use crate::rule_context::metric;
 
 /// A run of which measurements are found without looking through all of them.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //! baseline give the same [`Assessment`](iodyno_model::Assessment), today and
 //! with any later reader.
 //!
-//! [`assess`] gathers what all rules need ([`Facts`]), asks every rule of
+//! [`assess`] gathers what all rules need ([`RuleContext`]), asks every rule of
 //! [`rules`], and joins what they say to validity, verdicts and findings. A
 //! rule is one file in `rules/`, one line in its list, one page in docs/rules/.
 
@@ -18,7 +18,6 @@ mod ceiling;
 mod claim_reach;
 mod claims;
 mod cliff;
-mod compare;
 pub mod comparison;
 mod conditions;
 mod control_group;
@@ -27,7 +26,6 @@ mod counters;
 mod each_once;
 mod exit_status;
 mod expectation;
-mod facts;
 mod figures;
 mod file_error;
 mod index;
@@ -38,26 +36,28 @@ mod linear_tests;
 mod links;
 mod outstanding;
 mod place;
+mod rule_context;
 mod rules;
 mod scaling;
 mod tail;
 #[cfg(test)]
 mod testing;
 mod window;
+mod yardsticks;
 
 pub use assess::{RULESET, assess};
 pub use blocks_effect::BlocksEffect;
 pub use ceiling::{Bound, Ceiling, LAYERS};
 pub use claims::ClaimBook;
-pub use compare::{PEERS, Unlike, unlike_median};
 pub use convergence::{Convergence, PlanPreparation, RoundsPlan, Track, figure, is_whole, limits};
 pub use exit_status::{ExitStatus, exit_status};
 pub use expectation::Expectation;
-pub use facts::{Facts, Question, claim_of};
 pub use file_error::{ClaimError, FileError};
 pub use index::Index;
 pub use place::{device_of, drive_under, names, shared_drives};
+pub use rule_context::{Question, RuleContext, claim_of};
 pub use rules::{Reservation, Rule, page, rules};
 pub use scaling::Growth;
 pub use tail::{clustering, clustering_of, tail, tail_of};
 pub use window::{ByWindow, by_window};
+pub use yardsticks::{PEERS, Unlike, unlike_median};

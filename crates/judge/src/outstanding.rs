@@ -1,6 +1,6 @@
 //! How many I/Os a measurement kept outstanding, measured rather than as asked for.
 
-use iodyno_model::{Account, Measurement};
+use iodyno_model::{JobStats, Measurement};
 
 /// Engines that wait for each I/O, whatever iodepth says (fio(1), ioengine and iodepth).
 pub(crate) const ONE_AT_A_TIME: [&str; 7] =
@@ -32,7 +32,7 @@ pub(crate) fn job_depth(of: &Measurement) -> Option<u32> {
 
 /// The most I/Os outstanding that fio's distribution of depths (`iodepth_level`:
 /// 1, 2 to 3, 4 to 7, ... 64 and more) leaves room for.
-fn highest_level(account: &Account) -> Option<u32> {
+fn highest_level(account: &JobStats) -> Option<u32> {
     let all: f64 = account.depth_levels.iter().map(|count| *count as f64).sum();
     let used = |count: &u64| *count as f64 > LEVEL_SHARE * all;
     let highest = account.depth_levels.iter().rposition(used)?;
@@ -69,7 +69,7 @@ pub(crate) fn outstanding(of: &Measurement) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use iodyno_model::{Account, Estimate};
+    use iodyno_model::{Estimate, JobStats};
 
     use super::*;
     use crate::testing::Bench;
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn fios_depth_levels_bound_what_was_used() {
         let mut of = of("io_uring", 32, 1);
-        let levels = |levels| Some(Account { depth_levels: levels, ..Account::default() });
+        let levels = |levels| Some(JobStats { depth_levels: levels, ..JobStats::default() });
         of.account = levels([1000, 0, 0, 0, 0, 0, 0]);
         assert_eq!(job_depth(&of), Some(1));
         of.account = levels([1, 2, 4, 8, 900, 0, 0]);

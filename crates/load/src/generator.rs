@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iodyno_job::{Job, Room, Unfit};
-use iodyno_model::{Account, Cause, Caveat, CpuUse, Each, Failure, SplitLatency};
+use iodyno_model::{Cause, Caveat, CpuUse, Failure, JobStats, PerDirection, SplitLatency};
 use iodyno_target::{Access, ReadClearance};
 use thiserror::Error;
 
@@ -122,14 +122,14 @@ pub struct JobReport {
     /// How long the process did not run while the phase went on, ns, each time: cut out.
     pub lapses_ns: Vec<u64>,
     /// In all, for each direction.
-    pub whole: Each<Whole>,
+    pub whole: PerDirection<Whole>,
     /// How long it was at it, ns, where a direction had a time of its own: what
     /// was written is verified afterwards.
-    pub active_ns: Each<Option<u64>>,
+    pub active_ns: PerDirection<Option<u64>>,
     /// Latencies in two parts over the counted time, where `strict_stamps` was asked for.
-    pub split: Each<Option<SplitLatency>>,
+    pub split: PerDirection<Option<SplitLatency>>,
     /// What else it did.
-    pub account: Account,
+    pub account: JobStats,
     /// The first error: what and at which offset.
     pub first_error: Option<Failure>,
     /// Why the job could not go on.

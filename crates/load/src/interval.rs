@@ -1,6 +1,6 @@
 //! What a generator reports while it runs.
 
-use iodyno_model::{Direction, Each, Histogram, SplitLatency};
+use iodyno_model::{Direction, Histogram, PerDirection, SplitLatency};
 
 use crate::ThreadUse;
 
@@ -32,7 +32,7 @@ pub struct JobInterval {
     /// It ran in its ramp (fio's `ramp_time`): what it did is not to be counted.
     pub ramping: bool,
     /// For each direction.
-    pub directions: Each<DirectionInterval>,
+    pub directions: PerDirection<DirectionInterval>,
     /// Latencies of fsync and fdatasync.
     pub sync: Histogram,
     /// A row for each I/O, of jobs that log every one of them.

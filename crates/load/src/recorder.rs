@@ -1,7 +1,7 @@
 //! Gathers a phase's intervals into what a measurement keeps: rates and
 //! latencies, in constant memory.
 
-use iodyno_model::{Each, Histogram, LatencySeries, RateSeries, Window};
+use iodyno_model::{Histogram, LatencySeries, PerDirection, RateSeries, Window};
 
 use crate::{DirectionInterval, Interval};
 
@@ -32,7 +32,7 @@ pub struct Recorder {
 #[derive(Debug, Clone, Default)]
 pub struct JobRecord {
     /// For each direction.
-    pub directions: Each<DirectionRecord>,
+    pub directions: PerDirection<DirectionRecord>,
 }
 
 /// What was recorded of one direction of a job.
@@ -194,14 +194,14 @@ mod tests {
             jobs: vec![JobInterval {
                 active_ns: 100_000_000,
                 ramping: n < 3,
-                directions: Each {
+                directions: PerDirection {
                     read: DirectionInterval {
                         ios: latency.count(),
                         bytes: 4096 * latency.count(),
                         latency,
                         ..DirectionInterval::default()
                     },
-                    ..Each::default()
+                    ..PerDirection::default()
                 },
                 ..JobInterval::default()
             }],

@@ -6,7 +6,7 @@ mod noise;
 
 use std::collections::BTreeMap;
 
-use iodyno_model::{CpuUse, Direction, Each, Failure, Histogram};
+use iodyno_model::{CpuUse, Direction, Failure, Histogram, PerDirection};
 use iodyno_target::ReadClearance;
 
 use crate::{
@@ -355,7 +355,7 @@ impl Stream {
             let at = self.drive.bad_from.unwrap_or(0);
             self.report.first_error = Some(Failure::of(5, format!("EIO at offset {at}")));
         }
-        let mut directions = Each::default();
+        let mut directions = PerDirection::default();
         *directions.of_mut(self.direction) =
             DirectionInterval { ios, bytes, errors, latency, ..DirectionInterval::default() };
         JobInterval { active_ns: INTERVAL_NS, directions, ..JobInterval::default() }

@@ -3,7 +3,7 @@
 use std::fs::read_to_string;
 use std::sync::Arc;
 
-use iodyno_model::{Account, CpuUse};
+use iodyno_model::{CpuUse, JobStats};
 
 /// Clock ticks of /proc: USER_HZ is 100 on all machines that Linux runs on but Alpha.
 const TICK_NS: u64 = 10_000_000;
@@ -28,7 +28,7 @@ pub struct ThreadUse {
 impl ThreadUse {
     /// Puts all of it, that of the running threads included, into the account of a job that has
     /// run for `elapsed_ns`.
-    pub fn put_into(&self, account: &mut Account, elapsed_ns: u64) {
+    pub fn put_into(&self, account: &mut JobStats, elapsed_ns: u64) {
         let mut sum = self.clone();
         for thread in self.running.iter() {
             let _ = sum.add(*thread);
@@ -70,7 +70,7 @@ mod tests {
         let ended = ThreadUse { switches: 1_000_000, ..ThreadUse::default() };
         let running = ThreadUse { running: [own].into(), ..ended.clone() };
         let account = |used: &ThreadUse| {
-            let mut account = Account::default();
+            let mut account = JobStats::default();
             used.put_into(&mut account, 1);
             account
         };

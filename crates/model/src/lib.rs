@@ -18,7 +18,6 @@ mod device_mapper;
 mod disk_use;
 mod drive;
 mod drive_state;
-mod each;
 mod estimate;
 mod fact;
 mod file_system;
@@ -35,8 +34,9 @@ mod md;
 mod measurement;
 mod neighbour;
 mod ocp;
-mod outlook;
 mod parse_error;
+mod per_direction;
+mod predictions;
 mod rounds;
 mod run;
 mod sampled;
@@ -69,7 +69,6 @@ pub use drive::{
     PowerState, Temperature,
 };
 pub use drive_state::{ConditionState, DriveState, FillState, PreparationState, PurgeMethod};
-pub use each::{DIRECTIONS, Each};
 pub use estimate::{Estimate, Spread};
 pub use fact::Fact;
 pub use file_system::FileSystem;
@@ -85,13 +84,14 @@ pub use layer::{BackingFile, BlockDevice, BlockKind, Mount, Queue, Use};
 pub use link::{Aspm, Link, LinkEnd, LinkState, PcieError, PcieSeverity};
 pub use md::{MdArray, MdMember};
 pub use measurement::{
-    Account, Clustering, CpuUse, DirectionResult, EndReason, ErrorCount, Measurement, Part,
+    Clustering, CpuUse, DirectionResult, EndReason, ErrorCount, JobStats, Measurement, Part,
     SplitLatency,
 };
 pub use neighbour::Neighbour;
 pub use ocp::{LatencyMonitor, OcpHealth};
-pub use outlook::{Knee, Outlook, Peak, PeakUnder, Prediction, Under};
 pub use parse_error::ParseError;
+pub use per_direction::{DIRECTIONS, PerDirection};
+pub use predictions::{Knee, Peak, PeakUnder, Prediction, Predictions, Under};
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{Origin, Run, RunRecord, RunState, Scope, Skipped};
 pub use sampled::{RateSamples, SampledRates};

@@ -53,7 +53,7 @@ pub struct Measurement {
     pub cpu: Option<CpuUse>,
     /// What else its jobs did, over all of them; `None` where nobody counted.
     #[serde(default)]
-    pub account: Option<Account>,
+    pub account: Option<JobStats>,
     /// What block devices did while everything ran that its report is of, as that states it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskUse>,
@@ -79,7 +79,7 @@ pub struct Part {
     pub results: Vec<DirectionResult>,
     /// What else it did; `None` where nobody counted.
     #[serde(default)]
-    pub account: Option<Account>,
+    pub account: Option<JobStats>,
     /// Why it could not go on, where it is it that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -161,7 +161,7 @@ pub struct SplitLatency {
 /// What a job, or all clones of one, did besides moving data.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Account {
+pub struct JobStats {
     /// Start, ns since 1970 UTC.
     #[serde(rename = "started", alias = "started_ns", with = "crate::json::time")]
     #[schemars(with = "String")]
@@ -360,7 +360,7 @@ impl SplitLatency {
     }
 }
 
-impl Account {
+impl JobStats {
     /// Adds what `other` counted; times, and what is not counted, stay.
     pub fn add_counts(&mut self, other: &Self) {
         // Counts that a report states may be anything.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use iodyno_model::{
-    Account, Conditions, CpuUse, DriveState, Estimate, Fact, HealthLog, Reason, Validity, Workload,
+    Conditions, CpuUse, DriveState, Estimate, Fact, HealthLog, JobStats, Reason, Validity, Workload,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -54,7 +54,7 @@ fn measurements_are_read_in_both_forms() {
 
     let counted = json!({"counts": [[5, 2]], "count": 2, "sum_ns": 10.0, "sum_squares": 50.0,
         "min_ns": 5, "max_ns": 5});
-    let account = read::<Account>(json!({"started_ns": 7, "switches": 3, "sync": counted,
+    let account = read::<JobStats>(json!({"started_ns": 7, "switches": 3, "sync": counted,
         "latency_ranges": [{"low_ns": 0, "high_ns": null,
             "share": {"value": 1.0, "spread": "unknown"}}]}));
     assert_eq!((account.started_ns, account.switches, account.sync.count()), (7, 3, 2));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::flights::Flight;
+use crate::in_flight::InFlight;
 use crate::io::Operation;
 
 /// What failed, and where.
@@ -21,8 +21,8 @@ pub(crate) struct Failure {
 
 impl Failure {
     /// Of a flight that ended so.
-    pub(crate) const fn of(flight: &Flight, result: i64) -> Self {
-        let &Flight { operation, offset, length, .. } = flight;
+    pub(crate) const fn of(flight: &InFlight, result: i64) -> Self {
+        let &InFlight { operation, offset, length, .. } = flight;
         Self { operation, offset, length, result }
     }
 

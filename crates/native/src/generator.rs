@@ -12,14 +12,14 @@ use iodyno_target::ReadClearance;
 use crate::choose::Choices;
 use crate::commands::{Commands, after, before};
 use crate::contents::Filler;
-use crate::fit::{fit_memory, fit_numbers};
-use crate::flights::Flight;
 use crate::flow::Flows;
+use crate::in_flight::InFlight;
+use crate::limits::{fit_memory, fit_numbers};
 use crate::phase::Phase;
 use crate::pinned::Pinned;
 use crate::prepare::prepare;
 use crate::probe::{Stopped, probe};
-use crate::silence::{WARN_AFTER, no_answer};
+use crate::stall::{WARN_AFTER, no_answer};
 
 /// How long a stopped phase waits for I/O in flight: NVMe's own time-out is
 /// 30 s (`nvme_core.io_timeout`), then follow abort and controller reset.
@@ -149,7 +149,7 @@ impl LoadGenerator for NativeGenerator {
             Stopped::Refused(refused) => system(refused.action, refused.error),
             Stopped::NoAnswer(done) => {
                 let offset = offsets.get(done).copied().unwrap_or_default();
-                let read = Flight { offset, length: bytes, ..Flight::default() };
+                let read = InFlight { offset, length: bytes, ..InFlight::default() };
                 LoadError::NoAnswer(no_answer(target.name(), WARN_AFTER, &read))
             }
         })

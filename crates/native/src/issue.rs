@@ -3,8 +3,8 @@
 use iodyno_job::{Flush, Job, Request};
 use iodyno_model::Direction;
 
-use crate::flights::Flights;
 use crate::flow::FlowShare;
+use crate::in_flight::InFlights;
 use crate::io::{BATCH, Operation};
 use crate::pace::Pacer;
 use crate::page_cache::PageCache;
@@ -163,7 +163,7 @@ impl Issuer {
 
     /// How many may go now.
     #[inline]
-    pub(crate) fn room(&mut self, flights: &Flights) -> usize {
+    pub(crate) fn room(&mut self, flights: &InFlights) -> usize {
         let count = flights.count();
         if count >= self.limit {
             self.refilling = false;
@@ -180,7 +180,7 @@ impl Issuer {
 
     /// The next requests, as many as may go at once.
     #[inline(always)]
-    pub(crate) fn fill(&mut self, flights: &Flights) -> &[Request] {
+    pub(crate) fn fill(&mut self, flights: &InFlights) -> &[Request] {
         let room = self.room(flights);
         let counts = self.allowance != u64::MAX || self.careful;
         if self.exhausted || self.held.is_some() || self.serialize_overlap || counts {
@@ -193,7 +193,7 @@ impl Issuer {
 
     /// As [`Self::fill`], where something may stand against it.
     #[inline(never)]
-    fn fill_carefully(&mut self, flights: &Flights, room: usize) -> &[Request] {
+    fn fill_carefully(&mut self, flights: &InFlights, room: usize) -> &[Request] {
         let room = self.restrict(room);
         if room == 0 || self.is_ahead(flights) {
             return &[];
@@ -242,7 +242,7 @@ impl Issuer {
     }
 
     /// Whether others are to go first; waits for them where nothing is in flight.
-    fn is_ahead(&self, flights: &Flights) -> bool {
+    fn is_ahead(&self, flights: &InFlights) -> bool {
         let ahead = self.flow.as_ref().filter(|flow| !self.requests.is_replay() && flow.is_ahead());
         ahead.filter(|_| flights.count() == 0).into_iter().for_each(FlowShare::rest);
         ahead.is_some()
@@ -269,7 +269,7 @@ impl Issuer {
 
     /// The next request that is due at `now`, and when it was due; none where
     /// it is not, see [`Self::due`].
-    pub(crate) fn next_due(&mut self, flights: &Flights, now: u64) -> Option<(Request, u64)> {
+    pub(crate) fn next_due(&mut self, flights: &InFlights, now: u64) -> Option<(Request, u64)> {
         self.due = u64::MAX;
         let room = self.room(flights);
         if self.restrict(room) == 0 {
@@ -291,7 +291,7 @@ impl Issuer {
     fn next_of(
         &mut self,
         pacer: &mut Pacer,
-        flights: &Flights,
+        flights: &InFlights,
         now: u64,
     ) -> Option<(Request, u64)> {
         if pacer.before_pause() == 0 {
@@ -357,19 +357,19 @@ mod tests {
     }
 
     /// Submits what may go; returns it with its slots.
-    fn submit(issuer: &mut Issuer, flights: &mut Flights) -> Vec<Descriptor> {
+    fn submit(issuer: &mut Issuer, flights: &mut InFlights) -> Vec<Descriptor> {
         let requests = issuer.fill(flights);
-        flights.board(requests).iter().collect()
+        flights.reserve(requests).iter().collect()
     }
 
     #[test]
     fn batches_take_the_free_slots_and_follow_the_order() {
         let mut job = Job::default();
-        job.pattern.bs = iodyno_model::Each::all(iodyno_job::BlockSize::Fixed(512));
+        job.pattern.bs = iodyno_model::PerDirection::all(iodyno_job::BlockSize::Fixed(512));
         job.space.extents = vec![Extent { offset: 4096, length: 40 * 512 }];
         job.depth.iodepth = 33;
         let mut issuer = Issuer::new(&job, 33, stream(&job, 100), None);
-        let mut flights = Flights::new(33);
+        let mut flights = InFlights::new(33);
         let first = submit(&mut issuer, &mut flights);
         assert_eq!(first.len(), BATCH);
         let second = submit(&mut issuer, &mut flights);
@@ -396,7 +396,7 @@ mod tests {
         // None after the last write, as in fio.
         for (writes, expected) in [(8, &[W, W, W, S, W, W, W, S, W, W][..]), (3, &[W, W, W])] {
             let mut issuer = Issuer::new(&job, 16, stream(&job, writes * 8), None);
-            let mut flights = Flights::new(16);
+            let mut flights = InFlights::new(16);
             let mut seen = Vec::new();
             while !issuer.is_exhausted() {
                 for one in submit(&mut issuer, &mut flights) {
@@ -413,7 +413,7 @@ mod tests {
         let mut job = Job::direct();
         (job.depth.iodepth, job.depth.low) = (8, Some(2));
         let mut issuer = Issuer::new(&job, 8, stream(&job, 8000), None);
-        let mut flights = Flights::new(8);
+        let mut flights = InFlights::new(8);
         let batch = submit(&mut issuer, &mut flights);
         assert_eq!(batch.len(), 8);
         for (n, one) in batch.iter().enumerate() {

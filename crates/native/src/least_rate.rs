@@ -2,7 +2,7 @@
 
 use iodyno_job::{BlockSize, Job};
 use iodyno_load::JobInterval;
-use iodyno_model::{DIRECTIONS, Each};
+use iodyno_model::{DIRECTIONS, PerDirection};
 
 /// fio's `rate_cycle`, ns.
 const CYCLE_NS: u64 = 1_000_000_000;
@@ -14,14 +14,14 @@ const SETTLE_NS: u64 = 2_000_000_000;
 /// than a cycle counts for all of its time; and where two blocks should have been done.
 #[derive(Debug)]
 pub(crate) struct LeastRate {
-    bytes_per_s: Each<Option<u64>>,
-    iops: Each<Option<u64>>,
+    bytes_per_s: PerDirection<Option<u64>>,
+    iops: PerDirection<Option<u64>>,
     cycle_ns: u64,
     settled_ns: u64,
     /// Of blocks, bytes.
-    largest: Each<u64>,
+    largest: PerDirection<u64>,
     /// Of this cycle.
-    done: Each<Done>,
+    done: PerDirection<Done>,
 }
 
 /// What a direction did since it was looked at.
@@ -42,14 +42,14 @@ impl LeastRate {
                 *pace.rate_iops_min.of_mut(direction) = None;
             }
         }
-        let asks = |rates: &Each<Option<u64>>| rates.iter().any(|(_, rate)| rate.is_some());
+        let asks = |rates: &PerDirection<Option<u64>>| rates.iter().any(|(_, rate)| rate.is_some());
         (asks(&pace.rate_min) || asks(&pace.rate_iops_min)).then(|| Self {
             bytes_per_s: pace.rate_min,
             iops: pace.rate_iops_min,
             cycle_ns: if pace.rate_cycle_ns > 0 { pace.rate_cycle_ns } else { CYCLE_NS },
             settled_ns: 0,
             largest: job.pattern.bs.map(BlockSize::largest),
-            done: Each::default(),
+            done: PerDirection::default(),
         })
     }
 
@@ -110,9 +110,9 @@ mod tests {
         let mut least = LeastRate::new(&job).unwrap();
         let interval = |ios| JobInterval {
             active_ns: 250_000_000,
-            directions: Each {
+            directions: PerDirection {
                 read: DirectionInterval { ios, ..DirectionInterval::default() },
-                ..Each::default()
+                ..PerDirection::default()
             },
             ..JobInterval::default()
         };
@@ -133,9 +133,9 @@ mod tests {
         let mut least = LeastRate::new(&job).unwrap();
         let interval = |ios| JobInterval {
             active_ns: 1_000_000_000,
-            directions: Each {
+            directions: PerDirection {
                 read: DirectionInterval { ios, bytes: ios * 4096, ..DirectionInterval::default() },
-                ..Each::default()
+                ..PerDirection::default()
             },
             ..JobInterval::default()
         };

@@ -12,26 +12,26 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod attend;
 mod bounds;
 mod buffers;
 mod choose;
 mod clock;
 mod commands;
+mod completion_hooks;
 mod contents;
-mod course;
+mod depth_histogram;
 mod failure;
-mod fit;
-mod flights;
 mod flow;
 mod generator;
+mod in_flight;
 mod io;
+mod io_loop;
 mod issue;
 mod kernel;
 mod lapse;
 mod latency_target;
 mod least_rate;
-mod levels;
+mod limits;
 mod pace;
 mod page_cache;
 mod phase;
@@ -46,7 +46,7 @@ mod reporter;
 mod requests;
 mod running;
 mod shared;
-mod silence;
+mod stall;
 mod tally;
 mod trims;
 mod usage;

@@ -1,7 +1,7 @@
 //! When I/Os are due: rates and pauses.
 
 use iodyno_job::{Pace, RateProcess, Request, ThinkBlocks};
-use iodyno_model::{Direction, Each};
+use iodyno_model::{Direction, PerDirection};
 
 use crate::clock::Clock;
 
@@ -15,7 +15,7 @@ use crate::clock::Clock;
 pub(crate) struct Pacer {
     /// When the timetables begin.
     started: u64,
-    rates: Each<Option<Gait>>,
+    rates: PerDirection<Option<Gait>>,
     pause: Option<Pause>,
     /// I/Os come as independent users make them: exponential gaps.
     poisson: bool,
@@ -61,7 +61,7 @@ impl Pacer {
             let gait = Gait { per_io: per(ios), per_byte: per(bytes), due: 0.0 };
             (ios.is_some() || bytes.is_some()).then_some(gait)
         };
-        let rates = Each {
+        let rates = PerDirection {
             read: gait(&pace.rate_iops.read, &pace.rate.read),
             write: gait(&pace.rate_iops.write, &pace.rate.write),
             trim: gait(&pace.rate_iops.trim, &pace.rate.trim),
@@ -90,7 +90,7 @@ impl Pacer {
 
     /// A pace without rates and pauses, for requests that have their own times.
     pub(crate) fn of_log() -> Self {
-        let rates = Each { read: None, write: None, trim: None };
+        let rates = PerDirection { read: None, write: None, trim: None };
         Self { started: 0, rates, pause: None, poisson: false, random: 1 }
     }
 

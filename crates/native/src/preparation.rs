@@ -6,7 +6,7 @@ use iodyno_job::Request;
 
 use crate::buffers::Buffers;
 use crate::contents::Filler;
-use crate::flights::{Batch, Flight};
+use crate::in_flight::{Batch, InFlight};
 use crate::io::{Descriptor, Operation};
 use crate::trims::Trims;
 use crate::verify::{Expected, Following, Ledger, Mismatch, Verifier};
@@ -86,7 +86,7 @@ impl Preparation {
     }
 
     /// An I/O is done. Of a write that failed nobody knows what is there now.
-    pub(crate) fn completed(&mut self, slot: u16, flight: &Flight, succeeded: bool) {
+    pub(crate) fn completed(&mut self, slot: u16, flight: &InFlight, succeeded: bool) {
         let following = self.verifying.as_mut().and_then(|one| one.following.as_mut());
         if let Some(following) = following {
             following.completed(slot, flight.operation, succeeded);

@@ -13,10 +13,10 @@ use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind
 use crate::bounds::Bounds;
 use crate::choose::{Asked, Choice, Choices, Engine, ProbedTarget};
 use crate::contents::{Filler, mix};
-use crate::fit::{DEEPEST, fit};
 use crate::flow::Flows;
 use crate::io::{Character, EngineOptions, Setup};
 use crate::kernel::{cannot_poll, io_timeout_ns, linux_major};
+use crate::limits::{DEEPEST, fit};
 use crate::page_cache::{PageCache, drop_pages};
 use crate::placement::{Placement, cpus_of_nodes};
 use crate::preparation::Verifying;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use iodyno_load::{Interval, IoRow, JobInterval, Whole};
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
 use crate::tally::{Counts, Reading, Tallies, Tally};
 
@@ -28,7 +28,7 @@ pub(crate) struct JobCounts {
     rows: Option<Receiver<Vec<IoRow>>>,
     failing_since_ns: Option<u64>,
     /// In all.
-    pub(crate) whole: Each<Whole>,
+    pub(crate) whole: PerDirection<Whole>,
     /// All I/Os have failed for a second.
     pub(crate) hopeless: bool,
     /// I/Os that ended in the last interval, in any way.
@@ -38,9 +38,9 @@ pub(crate) struct JobCounts {
 #[derive(Debug)]
 struct ThreadCounts {
     tallies: Arc<Tallies>,
-    directions: Each<Option<Reading>>,
+    directions: PerDirection<Option<Reading>>,
     sync: Option<Reading>,
-    split: Each<Option<[Reading; 2]>>,
+    split: PerDirection<Option<[Reading; 2]>>,
 }
 
 impl Reporter {

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::least_rate::LeastRate;
 use crate::reporter::JobCounts;
 use crate::shared::Shared;
-use crate::silence::{Silence, SilenceWatch};
+use crate::stall::{Silence, SilenceWatch};
 use crate::usage::{Usage, cpu_use};
 use crate::worker::{Event, Outcome};
 

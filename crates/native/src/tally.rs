@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use iodyno_model::{Direction, Each, Histogram};
+use iodyno_model::{Direction, Histogram, PerDirection};
 
 /// How often a reader tries to find bins and sums that belong together.
 const LOOKS: u32 = 8;
@@ -101,10 +101,10 @@ fn add(to: &AtomicU64, more: u64) {
 /// The counts of a worker: of its directions, and of its syncs.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
-    pub(crate) directions: Each<Option<Box<Tally>>>,
+    pub(crate) directions: PerDirection<Option<Box<Tally>>>,
     pub(crate) sync: Option<Box<Tally>>,
     /// Until an I/O was submitted, and from there on, where somebody wants them over time.
-    pub(crate) split: Each<Option<Box<[Tally; 2]>>>,
+    pub(crate) split: PerDirection<Option<Box<[Tally; 2]>>>,
 }
 
 impl Tallies {
@@ -112,13 +112,13 @@ impl Tallies {
     pub(crate) fn new(has: impl Fn(Direction) -> bool, syncs: bool) -> Self {
         let one = |wanted: bool| wanted.then(Box::<Tally>::default);
         Self {
-            directions: Each {
+            directions: PerDirection {
                 read: one(has(Direction::Read)),
                 write: one(has(Direction::Write)),
                 trim: one(has(Direction::Trim)),
             },
             sync: one(syncs),
-            split: Each::default(),
+            split: PerDirection::default(),
         }
     }
 
@@ -130,7 +130,7 @@ impl Tallies {
 
     /// By operation. What a job never does shares the place of what it does.
     pub(crate) fn table(&self) -> [&Tally; 5] {
-        let Each { read, write, trim } = &self.directions;
+        let PerDirection { read, write, trim } = &self.directions;
         let mut all = [read, write, trim, &self.sync].into_iter().flatten();
         let any: &Tally = all.next().expect("a job does something");
         [

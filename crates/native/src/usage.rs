@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // getrusage of a thread has no safe wrapper here.
 
 use iodyno_load::ThreadUse;
-use iodyno_model::{Account, CpuUse};
+use iodyno_model::{CpuUse, JobStats};
 
 /// What a thread used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Usage {
     }
 
     /// Adds it to the account of a job.
-    pub(crate) const fn add_to(self, account: &mut Account) {
+    pub(crate) const fn add_to(self, account: &mut JobStats) {
         account.switches += self.switches;
         account.major_faults += self.major_faults;
         account.minor_faults += self.minor_faults;

@@ -8,20 +8,20 @@ use std::time::Instant;
 
 use iodyno_job::{Job, Request, Stream};
 use iodyno_load::IoRow;
-use iodyno_model::{Caveat, Direction, Each, SplitLatency};
+use iodyno_model::{Caveat, Direction, PerDirection, SplitLatency};
 
-use crate::attend::Attendant;
 use crate::bounds::Bounds;
 use crate::choose::{Engine, with_engine};
 use crate::clock::Clock;
+use crate::completion_hooks::Attendant;
 use crate::contents::Filler;
-use crate::course::{Course, Ending, Policy};
+use crate::depth_histogram::Levels;
 use crate::failure::error_name;
-use crate::flights::{Flight, Flights, Outlook};
 use crate::flow::FlowShare;
+use crate::in_flight::{InFlight, InFlightView, InFlights};
 use crate::io::{EveryNth, Io, Offload, Opened, Operation, Setup, SetupError};
+use crate::io_loop::{Course, Ending, Policy};
 use crate::issue::Issuer;
-use crate::levels::Levels;
 use crate::pace::Pacer;
 use crate::page_cache::PageCache;
 use crate::placement::Placement;
@@ -82,7 +82,7 @@ pub(crate) enum Event {
         /// As in [`Opened`].
         shortfalls: Vec<Caveat>,
         /// What it has in flight.
-        outlook: Outlook,
+        outlook: InFlightView,
         /// The kernel's id of it.
         id: u32,
     },
@@ -103,7 +103,7 @@ pub(crate) struct Outcome {
     /// From start to end.
     pub(crate) usage: Usage,
     pub(crate) levels: Levels,
-    pub(crate) split: Each<Option<SplitLatency>>,
+    pub(crate) split: PerDirection<Option<SplitLatency>>,
     /// Time that it wrote, and that it verified afterwards, if it did, ns.
     pub(crate) stages_ns: Option<(u64, u64)>,
     pub(crate) verified: u64,
@@ -142,7 +142,7 @@ impl Assignment {
             (0..depth).for_each(|slot| filler.prepare(io.buffers().slot_mut(slot, length)));
             (!filler.is_static()).then_some(filler)
         });
-        let flights = Flights::new(depth);
+        let flights = InFlights::new(depth);
         let outlook = flights.outlook();
         let job = &self.job;
         let reads_verify = self.verifying.is_some() && !job.writes();
@@ -412,13 +412,13 @@ fn replay<I: Io>(course: &mut Course<'_, I>, replay: Replay, uncached: bool) -> 
 /// that are counted: it is not between writes.
 fn sync_at_end<I: Io>(course: &mut Course<'_, I>, file: u16) -> io::Result<Ending> {
     let sync = [Request { file, operation: Operation::Sync, ..Request::default() }];
-    course.io.queue(course.flights.board(&sync).iter());
+    course.io.queue(course.flights.reserve(&sync).iter());
     loop {
         course.io.enter(1)?;
         let done = course.io.completions().next();
         if let Some(completion) = done {
             course.flights.end(completion.slot);
-            let flight = Flight { operation: Operation::Sync, file, ..Flight::default() };
+            let flight = InFlight { operation: Operation::Sync, file, ..InFlight::default() };
             return Ok(match completion.result {
                 0 => Ending::Done,
                 result => Ending::Failed(crate::failure::Failure::of(&flight, result)),

@@ -7,7 +7,7 @@ use iodyno_job::{Job, Operation};
 use iodyno_model::Caveat;
 
 use crate::clock::Clock;
-use crate::flights::Batch;
+use crate::in_flight::Batch;
 
 /// Writes a line for each I/O, as it is submitted.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
     Assessment, Conditions, Direction, DirectionResult, EndReason, Estimate, Fact, Knee, Origin,
-    Outlook, Peak, Prediction, RunRecord, Severity, Spread,
+    Peak, Prediction, Predictions, RunRecord, Severity, Spread,
 };
 use iodyno_report::page::{PageRun, is_page, page};
 use iodyno_report::{Judged, run_document};
@@ -79,7 +79,7 @@ fn what_was_predicted_stands_apart_from_what_was_measured() {
     let record = common::record();
     let assessment = common::assessment(&record);
     let peak = Peak { at: "iodepth=8".into(), outstanding: 8, iops: 9000.0 };
-    let outlook = Outlook {
+    let outlook = Predictions {
         predictions: vec![Prediction {
             name: "iodepth=4 <b>".into(),
             target: "nvme0n1".into(),

@@ -28,7 +28,7 @@ pub use quantile_interval::{QuantileInterval, design_effect, quantile_interval};
 pub use rank_sum::mann_whitney_less;
 pub use ratio::ratio_interval;
 pub use steady::{Steady, SteadyBy};
-pub use stopper::{Decision, LONG, Rule, SHORT, StopReason, Stopper};
+pub use stopper::{Decision, LONG, SHORT, StopReason, StopRule, Stopper};
 pub use trend::Trend;
 
 /// Values without order for tests: uniform in 0 to 1, from a multiplicative hash of `t`.

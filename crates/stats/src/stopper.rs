@@ -27,7 +27,7 @@ const SHORTEST_LOOK_S: f64 = 0.1;
 
 /// What a measurement is to last for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Rule {
+pub enum StopRule {
     /// A fixed time.
     Time {
         /// How long, in seconds.
@@ -83,20 +83,20 @@ pub enum StopReason {
 /// Decides when a measurement ends; knows no clock.
 #[derive(Debug, Clone)]
 pub struct Stopper {
-    rule: Rule,
+    rule: StopRule,
     next_look_s: f64,
 }
 
 impl Stopper {
     /// A stopper for one measurement.
     #[must_use]
-    pub fn new(rule: Rule) -> Self {
+    pub fn new(rule: StopRule) -> Self {
         let next_look_s = match rule {
-            Rule::Time { seconds } => seconds,
-            Rule::Precision { min_seconds, max_seconds, steady, .. } => {
+            StopRule::Time { seconds } => seconds,
+            StopRule::Precision { min_seconds, max_seconds, steady, .. } => {
                 steady.map_or(min_seconds, |of| min_seconds.max(of.seconds())).min(max_seconds)
             }
-            Rule::Steady(_) => 0.0,
+            StopRule::Steady(_) => 0.0,
         };
         Self { rule, next_look_s }
     }
@@ -124,12 +124,12 @@ impl Stopper {
             return Decision::Continue;
         }
         match self.rule {
-            Rule::Time { .. } => Decision::Stop(StopReason::TimeReached),
-            Rule::Steady(steady) if steady.is_attained(samples) => {
+            StopRule::Time { .. } => Decision::Stop(StopReason::TimeReached),
+            StopRule::Steady(steady) if steady.is_attained(samples) => {
                 Decision::Stop(StopReason::SteadyReached)
             }
-            Rule::Steady(_) => Decision::Continue,
-            Rule::Precision {
+            StopRule::Steady(_) => Decision::Continue,
+            StopRule::Precision {
                 relative_half_width,
                 level,
                 p99_relative_half_width,
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::PtsLimits;
 
-    const CHECK: Rule = Rule::Precision {
+    const CHECK: StopRule = StopRule::Precision {
         relative_half_width: 0.01,
         level: 0.95,
         p99_relative_half_width: None,
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_fixed_time_looks_at_nothing_else() {
-        let mut stopper = Stopper::new(Rule::Time { seconds: 3.0 });
+        let mut stopper = Stopper::new(StopRule::Time { seconds: 3.0 });
         assert_eq!(stopper.observe(2.9, &[1.0; 29]), Decision::Continue);
         assert_eq!(stopper.observe(3.0, &[]), Decision::Stop(StopReason::TimeReached));
     }
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_tail_that_is_asked_for_keeps_a_quiet_series_going() {
-        let rule = Rule::Precision {
+        let rule = StopRule::Precision {
             relative_half_width: 0.01,
             level: 0.95,
             p99_relative_half_width: Some(0.1),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     /// Five rounds of a minute, at 10 samples a second.
-    const WRITES: Rule = Rule::Precision {
+    const WRITES: StopRule = StopRule::Precision {
         relative_half_width: 0.02,
         level: 0.95,
         p99_relative_half_width: None,
@@ -273,7 +273,7 @@ mod tests {
     };
 
     /// Seconds until a series made by `rate` (of the sample's number) is over, and why.
-    fn ends(rule: Rule, rate: impl Fn(u32) -> f64) -> (f64, StopReason) {
+    fn ends(rule: StopRule, rate: impl Fn(u32) -> f64) -> (f64, StopReason) {
         let (mut stopper, mut samples) = (Stopper::new(rule), Vec::new());
         for n in 0_u32.. {
             samples.push(rate(n));
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(ends(WRITES, swings), (1800.0, StopReason::MaxTime));
         // There is no window in so short a time.
         let mut short = WRITES;
-        if let Rule::Precision { max_seconds, .. } = &mut short {
+        if let StopRule::Precision { max_seconds, .. } = &mut short {
             *max_seconds = 60.0;
         }
         assert_eq!(ends(short, quiet), (60.0, StopReason::MaxTime));
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn strange_rules_and_samples_end_without_panic() {
-        let rule = |min_seconds, max_seconds| Rule::Precision {
+        let rule = |min_seconds, max_seconds| StopRule::Precision {
             relative_half_width: 0.01,
             level: 2.0,
             p99_relative_half_width: None,

@@ -4,13 +4,13 @@
 #[allow(dead_code)]
 mod noise;
 
-use iodyno_stats::{Decision, LONG, MeanInterval, Rule, Stopper, mean_interval};
+use iodyno_stats::{Decision, LONG, MeanInterval, StopRule, Stopper, mean_interval};
 
 const SEEDS: u64 = 2000;
 
 /// Measures one series as `check` does; samples used and the interval.
 fn measure(series: &[f64], max_seconds: f64) -> (usize, MeanInterval) {
-    let mut stopper = Stopper::new(Rule::Precision {
+    let mut stopper = Stopper::new(StopRule::Precision {
         relative_half_width: 0.01,
         level: 0.95,
         p99_relative_half_width: None,

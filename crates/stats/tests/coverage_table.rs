@@ -6,7 +6,7 @@ mod noise;
 
 use std::fmt::Write as _;
 
-use iodyno_stats::{Decision, LONG, Rule, StopReason, Stopper, mean_interval};
+use iodyno_stats::{Decision, LONG, StopReason, StopRule, Stopper, mean_interval};
 
 const SEEDS: u64 = 300;
 
@@ -54,7 +54,7 @@ fn measure((name, make): Kind, max_seconds: f64) -> Counts {
     let mut counts = Counts::default();
     for seed in 0..SEEDS {
         let series = make(seed, (max_seconds * 10.0) as usize);
-        let mut stopper = Stopper::new(Rule::Precision {
+        let mut stopper = Stopper::new(StopRule::Precision {
             relative_half_width: 0.01,
             level: 0.95,
             p99_relative_half_width: None,

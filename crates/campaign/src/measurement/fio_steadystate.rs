@@ -2,7 +2,7 @@
 
 use iodyno_job::{Job, SteadyKind, SteadyState};
 use iodyno_load::Interval;
-use iodyno_stats::{Decision, Rule, Steady, SteadyBy, Stopper};
+use iodyno_stats::{Decision, Steady, SteadyBy, StopRule, Stopper};
 
 /// fio's `steadystate_check_interval`, ns.
 const CHECK_NS: u64 = 1_000_000_000;
@@ -111,7 +111,7 @@ const fn every_ns(asked: SteadyState) -> u64 {
 }
 
 /// When it ends.
-fn rule(asked: SteadyState) -> Rule {
+fn rule(asked: SteadyState) -> StopRule {
     let SteadyState { kind, limit, percent, duration_ns, .. } = asked;
     let by = match kind {
         SteadyKind::Iops | SteadyKind::Bandwidth | SteadyKind::Latency => SteadyBy::Deviation,
@@ -120,14 +120,14 @@ fn rule(asked: SteadyState) -> Rule {
         }
     };
     let samples = usize::try_from(duration_ns / every_ns(asked)).unwrap_or(usize::MAX);
-    Rule::Steady(Steady { by, limit, percent, samples })
+    StopRule::Steady(Steady { by, limit, percent, samples })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use iodyno_load::{DirectionInterval, JobInterval};
-    use iodyno_model::Each;
+    use iodyno_model::PerDirection;
 
     fn job(options: &[(&str, &str)]) -> Job {
         let mut job = Job::default();
@@ -142,7 +142,7 @@ mod tests {
         let job = |ios: &Option<u64>| {
             let read = DirectionInterval { ios: ios.unwrap_or(0), ..DirectionInterval::default() };
             let active_ns = ios.map_or(0, |_| 100_000_000);
-            let directions = Each { read, ..Each::default() };
+            let directions = PerDirection { read, ..PerDirection::default() };
             JobInterval { active_ns, directions, ..JobInterval::default() }
         };
         Interval {
@@ -165,7 +165,7 @@ mod tests {
         ]);
         let mut all = SteadyWatch::of([&Job::default(), &job].into_iter());
         let [watch] = all.as_mut_slice() else { panic!("{all:?}") };
-        let Rule::Steady(steady) = rule(watch.asked) else { panic!() };
+        let StopRule::Steady(steady) = rule(watch.asked) else { panic!() };
         assert_eq!((steady.samples, steady.percent, steady.limit), (20, true, 5.0));
         for n in 0..20 {
             // The other job's do not count.

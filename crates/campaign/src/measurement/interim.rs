@@ -1,7 +1,7 @@
 //! What jobs that are still running have come to.
 
 use iodyno_load::{ClearedJob, Interval, JobReport, Recorder, Whole};
-use iodyno_model::{Account, Conditions, CpuUse, EndReason, Measurement};
+use iodyno_model::{Conditions, CpuUse, EndReason, JobStats, Measurement};
 
 use super::series::Cut;
 use super::taken::{Member, Members, Taken};
@@ -18,10 +18,10 @@ pub fn interim(
     let elapsed_ns = interval.start_ns + interval.duration_ns;
     let report = |index: usize| {
         let (job, record) = (&jobs[index].job, recorder.jobs.get(index));
-        let mut account = Account {
+        let mut account = JobStats {
             elapsed_ns,
             counted_ns: elapsed_ns.saturating_sub(job.time.ramp_ns),
-            ..Account::default()
+            ..JobStats::default()
         };
         if let Some(one) = interval.jobs.get(index) {
             one.threads.put_into(&mut account, elapsed_ns);

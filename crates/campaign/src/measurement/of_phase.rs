@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use iodyno_job::{Job, options};
 use iodyno_load::{ClearedJob, JobRecord, JobReport, LoadError, PhaseReport, Recorder};
 use iodyno_model::{
-    Account, Beside, Caveat, Conditions, DiskStats, Each, EndReason, Failure, Measurement, Part,
-    Setting, SteadyState,
+    Beside, Caveat, Conditions, DiskStats, EndReason, Failure, JobStats, Measurement, Part,
+    PerDirection, Setting, SteadyState,
 };
 
 use super::fio_steadystate::SteadyWatch;
@@ -133,7 +133,7 @@ impl OverPhase<'_> {
             // A job's shares are of its own time, and these of the longest one's.
             let accounts = || members.iter().map(|one| &one.report.account);
             let longest_ns = accounts().map(|one| one.elapsed_ns).max().unwrap_or(0).max(1);
-            let of_longest = |one: &Account| one.elapsed_ns as f64 / longest_ns as f64;
+            let of_longest = |one: &JobStats| one.elapsed_ns as f64 / longest_ns as f64;
             cpu.user = accounts().map(|one| one.cpu.user * of_longest(one)).sum();
             cpu.system = accounts().map(|one| one.cpu.system * of_longest(one)).sum();
             let is_over = end == EndReason::Done && first.time.time_based;
@@ -208,7 +208,7 @@ impl OverPhase<'_> {
     }
 
     fn others_on(&self, device: &String, largest_bytes: Option<u64>) -> Option<OtherIo> {
-        let mut issued = Each::<Issued>::default();
+        let mut issued = PerDirection::<Issued>::default();
         let mut is_journaled = false;
         let reports = &self.report.as_ref().ok()?.jobs;
         for ((job, on), report) in self.jobs.iter().zip(self.on).zip(reports) {
@@ -231,7 +231,7 @@ impl OverPhase<'_> {
             let (before, after) = (reads_only(before), reads_only(after));
             return other_io(&before, &after, self.seconds, issued.read, largest_bytes);
         }
-        let Each { read, write, trim } = issued;
+        let PerDirection { read, write, trim } = issued;
         let issued = Issued {
             ios: read.ios + write.ios + trim.ios,
             bytes: read.bytes + write.bytes + trim.bytes,

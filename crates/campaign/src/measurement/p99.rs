@@ -4,7 +4,7 @@
 use iodyno_job::Job;
 use iodyno_judge::{clustering, tail};
 use iodyno_load::{DirectionRecord, Recorder};
-use iodyno_model::{Each, Histogram};
+use iodyno_model::{Histogram, PerDirection};
 use iodyno_stats::QuantileInterval;
 
 use super::series::{Cut, summed};
@@ -27,7 +27,7 @@ pub(crate) fn asked<'j>(stop: &Stop, jobs: impl Iterator<Item = &'j Job> + Clone
 pub(crate) fn p99(recorder: &Recorder, cut: Cut, level: f64) -> Option<QuantileInterval> {
     let records = || recorder.jobs.iter().flat_map(|job| job.directions.iter());
     let cut_ns = cut.ns(&summed(records().map(|(_, one)| &one.series)), level);
-    let mut by_direction: Each<Vec<&DirectionRecord>> = Each::default();
+    let mut by_direction: PerDirection<Vec<&DirectionRecord>> = PerDirection::default();
     records().for_each(|(direction, one)| by_direction.of_mut(direction).push(one));
     let found = by_direction.iter().filter_map(|(_, records)| {
         let mut bins = Histogram::default();
@@ -79,7 +79,7 @@ mod tests {
                 match runs {
                     true => JobInterval {
                         active_ns: 100_000_000,
-                        directions: Each { read, ..Each::default() },
+                        directions: PerDirection { read, ..PerDirection::default() },
                         ..JobInterval::default()
                     },
                     false => JobInterval::default(),

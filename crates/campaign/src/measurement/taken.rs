@@ -2,7 +2,7 @@
 
 use iodyno_load::{ClearedJob, Counted, DirectionRecord, JobRecord, JobReport, Whole};
 use iodyno_model::{
-    Account, Caveat, Conditions, CpuUse, Direction, DirectionResult, EndReason, Failure,
+    Caveat, Conditions, CpuUse, Direction, DirectionResult, EndReason, Failure, JobStats,
     Measurement, Part, SplitLatency,
 };
 
@@ -243,7 +243,7 @@ fn split_of(members: &[Member<'_>], direction: Direction) -> Option<SplitLatency
 }
 
 /// What the clones of a job did together.
-fn account_of(members: &[Member<'_>]) -> Account {
+fn account_of(members: &[Member<'_>]) -> JobStats {
     let mut reports = members.iter().map(|member| &member.report.account);
     let mut sum = reports.next().cloned().unwrap_or_default();
     for one in reports {

@@ -2,7 +2,7 @@
 
 use iodyno_judge::tail_of;
 use iodyno_model::{
-    EndReason, Estimate, Knee, Measurement, Outlook, Peak, PeakUnder, Prediction, Under,
+    EndReason, Estimate, Knee, Measurement, Peak, PeakUnder, Prediction, Predictions, Under,
 };
 
 use super::surface::{KneeOf, Known, Surface, is_outstanding};
@@ -56,7 +56,7 @@ pub(crate) fn surface(study: &Study, points: &[Point]) -> Surface {
 impl Study {
     /// What `measurements` of it say beyond themselves: points that are predicted
     /// (of an adaptive study), and knees. `None` of rounds, repetitions and steps on whole targets.
-    pub fn outlook(&self, measurements: &[Measurement]) -> Option<Outlook> {
+    pub fn outlook(&self, measurements: &[Measurement]) -> Option<Predictions> {
         if self.rounds.is_some() || self.repeat > 1 || self.is_of_steps() {
             return None;
         }
@@ -74,8 +74,8 @@ pub(crate) fn outlook(
     surface: &Surface,
     known: &[Option<Known>],
     predicts: bool,
-) -> Outlook {
-    let mut outlook = Outlook::default();
+) -> Predictions {
+    let mut outlook = Predictions::default();
     if predicts {
         let predicted = surface.predicted(known).into_iter().enumerate();
         let prediction = |(n, iops): (usize, Option<Estimate>)| {

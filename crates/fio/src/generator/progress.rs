@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iodyno_job::Job;
 use iodyno_load::{DirectionInterval, Interval, JobInterval};
-use iodyno_model::{DIRECTIONS, DirectionResult, Each, Histogram, Measurement};
+use iodyno_model::{DIRECTIONS, DirectionResult, Histogram, Measurement, PerDirection};
 
 use crate::read::Document;
 
@@ -54,10 +54,10 @@ impl Ramp {
 #[derive(Debug, Clone, Default)]
 struct Seen {
     runtime_ns: u64,
-    ios: Each<u64>,
-    bytes: Each<u64>,
-    errors: Each<u64>,
-    latency: Each<Histogram>,
+    ios: PerDirection<u64>,
+    bytes: PerDirection<u64>,
+    errors: PerDirection<u64>,
+    latency: PerDirection<Histogram>,
 }
 
 impl Progress {
@@ -189,8 +189,8 @@ fn sum_squares(histogram: &Histogram) -> f64 {
 pub(super) fn of_direction<T: Default>(
     measurement: &Measurement,
     mut pick: impl FnMut(&DirectionResult) -> T,
-) -> Each<T> {
-    let mut each = Each::default();
+) -> PerDirection<T> {
+    let mut each = PerDirection::default();
     for direction in DIRECTIONS {
         if let Some(result) = measurement.result(direction) {
             *each.of_mut(direction) = pick(result);

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use iodyno_load::{ClearedJob, Flow, JobReport, LoadError, Observer, PhaseReport, Whole};
-use iodyno_model::{Account, Caveat, CpuUse, Failure, Measurement};
+use iodyno_model::{Caveat, CpuUse, Failure, JobStats, Measurement};
 use iodyno_target::Access;
 use rustix::fs::MemfdFlags;
 
@@ -269,7 +269,7 @@ impl Outcome {
     }
 }
 
-fn add_account(sum: &mut Account, one: &Account, ramp_ns: u64) {
+fn add_account(sum: &mut JobStats, one: &JobStats, ramp_ns: u64) {
     let first = sum.elapsed_ns == 0;
     sum.started_ns = if first { one.started_ns } else { sum.started_ns.min(one.started_ns) };
     // Both of fio's times begin after the ramp.
@@ -286,7 +286,7 @@ fn add_account(sum: &mut Account, one: &Account, ramp_ns: u64) {
 fn cpu(reports: &[JobReport]) -> CpuUse {
     let longest = reports.iter().map(|report| report.account.elapsed_ns).max().unwrap_or(0);
     let mut all = CpuUse::default();
-    for Account { cpu, elapsed_ns, .. } in reports.iter().map(|report| &report.account) {
+    for JobStats { cpu, elapsed_ns, .. } in reports.iter().map(|report| &report.account) {
         let share = *elapsed_ns as f64 / longest.max(1) as f64;
         all.user += cpu.user * share;
         all.system += cpu.system * share;

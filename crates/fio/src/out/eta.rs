@@ -1,7 +1,7 @@
 //! fio's status line, which it writes over again and again while jobs run.
 
 use iodyno_job::Job;
-use iodyno_model::{Direction, Each};
+use iodyno_model::{Direction, PerDirection};
 
 use crate::out::number::{Unit, short};
 
@@ -24,7 +24,7 @@ pub struct StatusLine<'a> {
     /// Every job of the run, in order, and what it is doing.
     pub jobs: &'a [(&'a Job, JobState)],
     /// Bytes and I/Os in each second since the line before.
-    pub rates: Each<(u64, u64)>,
+    pub rates: PerDirection<(u64, u64)>,
     /// Time since the begin of all, ns.
     pub elapsed_ns: u64,
     /// Time that is left, ns, where it is known.
@@ -126,7 +126,7 @@ mod tests {
         let reader = Job { files: job.files.clone(), ..Job::default() };
         let jobs =
             [(&job, JobState::Running), (&job, JobState::Running), (&reader, JobState::Pending)];
-        let rates = Each { read: (8 << 20, 2048), write: (1000, 1), trim: (0, 0) };
+        let rates = PerDirection { read: (8 << 20, 2048), write: (1000, 1), trim: (0, 0) };
         let line = StatusLine {
             jobs: &jobs,
             rates,
@@ -137,7 +137,7 @@ mod tests {
             line.text(),
             "Jobs: 2 (f=2): [m(2),P(1)][25.0%][r=8192KiB/s,w=1000B/s][r=2048,w=1 IOPS][eta 00m:15s]"
         );
-        let early = StatusLine { elapsed_ns: 1, rates: Each::default(), ..line };
+        let early = StatusLine { elapsed_ns: 1, rates: PerDirection::default(), ..line };
         assert_eq!(early.text(), "Jobs: 2 (f=2): [m(2),P(1)][-.-%][eta --]");
         assert_eq!(duration(100_000), "01d:03h:46m:40s");
     }

@@ -1,7 +1,7 @@
 //! fio's JSON and JSON+.
 
 use iodyno_job::LatencyTarget;
-use iodyno_model::{DiskUse, Each, Histogram};
+use iodyno_model::{DiskUse, Histogram, PerDirection};
 
 use crate::out::report::{CpuIdleness, Report};
 use crate::out::section::{GroupLane, Lane, Section, groups, sections};
@@ -25,7 +25,7 @@ fn document(report: &Report<'_>, bins: bool) -> String {
     let elapsed_s = elapsed_s(&sections);
     let jobs = sections.iter().map(|section| {
         let found = groups.iter().find(|(number, _)| *number == section.group);
-        let group = found.map_or_else(Each::default, |(_, lanes)| *lanes);
+        let group = found.map_or_else(PerDirection::default, |(_, lanes)| *lanes);
         job(section, &group, elapsed_s, bins)
     });
     let mut members = vec![
@@ -70,7 +70,7 @@ fn about(report: &Report<'_>) -> Tree {
     ])
 }
 
-fn job(section: &Section<'_>, group: &Each<GroupLane>, elapsed_s: u64, bins: bool) -> Tree {
+fn job(section: &Section<'_>, group: &PerDirection<GroupLane>, elapsed_s: u64, bins: bool) -> Tree {
     let account = &section.account;
     let reporting = section.reporting;
     let list = reporting.percentile_list();
@@ -92,7 +92,7 @@ fn job(section: &Section<'_>, group: &Each<GroupLane>, elapsed_s: u64, bins: boo
     if section.mixed {
         members.push(("mixed", direction(&section.lanes.read, &group.read, section, &latency)));
     } else {
-        let Each { read, write, trim } = &section.lanes;
+        let PerDirection { read, write, trim } = &section.lanes;
         // fio counts the writes that it verifies, and nothing else of them: it makes none either.
         let verified = Lane { ios: read.ios, bytes: read.bytes, ..Lane::default() };
         let write = if reporting.verify_only { &verified } else { write };

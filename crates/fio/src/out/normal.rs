@@ -1,7 +1,7 @@
 //! fio's normal output, for people.
 
 use iodyno_job::{LatencyTarget, Unified};
-use iodyno_model::{DIRECTIONS, DiskUse, Each, Histogram};
+use iodyno_model::{DIRECTIONS, DiskUse, Histogram, PerDirection};
 
 use crate::out::number::{Unit, short, unit_of_line};
 use crate::out::rates::Samples;
@@ -23,7 +23,7 @@ pub fn normal(report: &Report<'_>) -> String {
     let mut text = String::from("\n");
     for section in sections.iter().filter(|section| section.ios() > 0) {
         let found = groups.iter().find(|(number, _)| *number == section.group);
-        let group = found.map_or_else(Each::default, |(_, lanes)| *lanes);
+        let group = found.map_or_else(PerDirection::default, |(_, lanes)| *lanes);
         Paragraph { text: &mut text, section }.write(&group, report);
     }
     for (number, lanes) in &groups {
@@ -47,7 +47,7 @@ struct Paragraph<'a, 's> {
 }
 
 impl Paragraph<'_, '_> {
-    fn write(&mut self, group: &Each<GroupLane>, report: &Report<'_>) {
+    fn write(&mut self, group: &PerDirection<GroupLane>, report: &Report<'_>) {
         let section = self.section;
         self.header(report);
         for direction in DIRECTIONS {
@@ -224,7 +224,7 @@ impl Paragraph<'_, '_> {
         self.levels("  IO depths    ", depths, &account.depth_levels);
         self.levels("     submit    ", batches, &account.submit_levels);
         self.levels("     complete  ", batches, &account.complete_levels);
-        let Each { read, write, trim } = &section.lanes;
+        let PerDirection { read, write, trim } = &section.lanes;
         self.line(format_args!(
             "     issued rwts: total={},{},{},{} short={},{},{},0 dropped=0,0,0,0",
             read.ios,
@@ -300,9 +300,9 @@ fn scaled(ns: u64) -> String {
 }
 
 /// The lines of a group in the units of its first section.
-fn group_lines(text: &mut String, lanes: &Each<GroupLane>, sections: &[&Section<'_>]) {
+fn group_lines(text: &mut String, lanes: &PerDirection<GroupLane>, sections: &[&Section<'_>]) {
     let Some(first) = sections.first() else { return };
-    let names = Each { read: "   READ", write: "  WRITE", trim: "   TRIM" };
+    let names = PerDirection { read: "   READ", write: "  WRITE", trim: "   TRIM" };
     for (direction, lane) in lanes.iter() {
         let name = if first.mixed { "  MIXED" } else { names.of(direction) };
         group_line(text, name, lane, lane.aggregate_bytes_per_s(), first.reporting);

@@ -2,7 +2,9 @@
 //! clone, or one for each group with `group_reporting`.
 
 use iodyno_job::Unified;
-use iodyno_model::{Account, DIRECTIONS, Direction, DirectionResult, Each, Histogram, Measurement};
+use iodyno_model::{
+    DIRECTIONS, Direction, DirectionResult, Histogram, JobStats, Measurement, PerDirection,
+};
 
 use crate::out::rates::{Samples, samples};
 use crate::out::report::{Report, ReportJob, Reporting};
@@ -21,14 +23,14 @@ pub(super) struct Section<'a> {
     /// Clones, and jobs of the group, that it holds.
     pub(super) members: u32,
     pub(super) started_ns: i64,
-    pub(super) lanes: Each<Lane>,
+    pub(super) lanes: PerDirection<Lane>,
     /// The lane of reads holds all directions (`unified_rw_reporting=mixed`).
     pub(super) mixed: bool,
     pub(super) steadystate_attained: bool,
     /// What it was looked for in; empty where it was not asked for.
     pub(super) steady: SteadySamples,
     /// Sums over its members.
-    pub(super) account: Account,
+    pub(super) account: JobStats,
     /// First errno that was met, whether the job ended of it or not.
     pub(super) first_error: i32,
     /// I/Os that failed.
@@ -64,7 +66,7 @@ pub(super) struct GroupLane {
 /// One clone, or all where clones are not known apart.
 struct Member<'a> {
     results: &'a [DirectionResult],
-    account: Option<&'a Account>,
+    account: Option<&'a JobStats>,
 }
 
 /// The sections of a report, in fio's order.
@@ -88,12 +90,12 @@ pub(super) fn sections<'a>(report: &'a Report<'_>) -> Vec<Section<'a>> {
 }
 
 /// The groups of `sections` by number, each with its lanes.
-pub(super) fn groups(sections: &[Section<'_>]) -> Vec<(u32, Each<GroupLane>)> {
-    let mut groups: Vec<(u32, Each<GroupLane>)> = Vec::new();
+pub(super) fn groups(sections: &[Section<'_>]) -> Vec<(u32, PerDirection<GroupLane>)> {
+    let mut groups: Vec<(u32, PerDirection<GroupLane>)> = Vec::new();
     for section in sections {
         let known = groups.iter().position(|(number, _)| *number == section.group);
         let at = known.unwrap_or_else(|| {
-            groups.push((section.group, Each::default()));
+            groups.push((section.group, PerDirection::default()));
             groups.len() - 1
         });
         for (direction, lane) in section.lanes.iter() {
@@ -119,15 +121,15 @@ fn members(measurement: &Measurement) -> Vec<Member<'_>> {
 impl<'a> Section<'a> {
     fn of(job: &'a ReportJob<'_>, member: &Member<'_>) -> Self {
         let measurement = job.measurement;
-        let mut account = member.account.cloned().unwrap_or_else(|| Account {
+        let mut account = member.account.cloned().unwrap_or_else(|| JobStats {
             started_ns: measurement.started_ns.unwrap_or(0),
             elapsed_ns: measurement.warmup_ns + measurement.duration_ns.unwrap_or(0),
             counted_ns: measurement.duration_ns.unwrap_or(0),
             failure: measurement.failure().map(str::to_owned),
             cpu: measurement.cpu.unwrap_or_default(),
-            ..Account::default()
+            ..JobStats::default()
         });
-        let mut lanes = Each::<Lane>::default();
+        let mut lanes = PerDirection::<Lane>::default();
         for result in member.results {
             let lane = Lane::of(result, account.counted_ns, measurement.warmup_ns, &job.reporting);
             lanes.of_mut(result.direction).add(&lane);
@@ -194,7 +196,7 @@ impl<'a> Section<'a> {
         let percent = |ms: f64| if elapsed_ms > 0.0 { ms * 100.0 / elapsed_ms } else { 0.0 };
         self.cpu_percent = (percent(self.cpu_percent.0), percent(self.cpu_percent.1));
         if self.mixed {
-            self.lanes = Each { read: self.all_directions(), ..Each::default() };
+            self.lanes = PerDirection { read: self.all_directions(), ..PerDirection::default() };
         }
     }
 
@@ -225,9 +227,9 @@ impl<'a> Section<'a> {
     pub(super) fn error(&self) -> i32 {
         const EIO: i32 = 5;
         match &self.account {
-            Account { error: 0, failure: Some(_), .. } => EIO,
-            Account { error: 0, .. } if self.reporting.continue_on_error => self.first_error,
-            Account { error, .. } => *error,
+            JobStats { error: 0, failure: Some(_), .. } => EIO,
+            JobStats { error: 0, .. } if self.reporting.continue_on_error => self.first_error,
+            JobStats { error, .. } => *error,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! fio's terse output (`--minimal`), versions 2 to 5.
 
 use iodyno_job::Unified;
-use iodyno_model::{DiskUse, Each, Histogram};
+use iodyno_model::{DiskUse, Histogram, PerDirection};
 
 use crate::out::rates::Samples;
 use crate::out::report::{Report, Reporting};
@@ -24,7 +24,7 @@ pub fn terse(report: &Report<'_>, version: u32) -> String {
     let mut text = String::new();
     for section in &sections {
         let found = groups.iter().find(|(number, _)| *number == section.group);
-        let group = found.map_or_else(Each::default, |(_, lanes)| *lanes);
+        let group = found.map_or_else(PerDirection::default, |(_, lanes)| *lanes);
         let mut line = Line { text: &mut text, version };
         line.section(section, &group, report);
     }
@@ -37,7 +37,12 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    fn section(&mut self, section: &Section<'_>, group: &Each<GroupLane>, report: &Report<'_>) {
+    fn section(
+        &mut self,
+        section: &Section<'_>,
+        group: &PerDirection<GroupLane>,
+        report: &Report<'_>,
+    ) {
         let (name, error) = (field(section.name), section.error());
         match self.version {
             2 => push(self.text, format_args!("2;{name};{};{error}", section.group)),
@@ -46,7 +51,7 @@ impl Line<'_> {
                 push(self.text, format_args!("{version};{fio};{name};{};{error}", section.group));
             }
         }
-        let Each { read, write, trim } = &section.lanes;
+        let PerDirection { read, write, trim } = &section.lanes;
         self.direction(read, &group.read, section.reporting);
         if !section.mixed {
             self.direction(write, &group.write, section.reporting);

@@ -1,7 +1,7 @@
 //! Clones of a job (`numjobs` without `group_reporting`), which fio reports one
 //! by one, as parts of one measurement.
 
-use iodyno_model::{Account, CpuUse, Measurement, Part, span_ns, totals};
+use iodyno_model::{CpuUse, JobStats, Measurement, Part, span_ns, totals};
 
 use super::workload::is_gathered;
 
@@ -60,8 +60,8 @@ fn joined(clones: Vec<Measurement>) -> Measurement {
     all
 }
 
-fn accounts(clones: Vec<&Account>) -> Account {
-    let mut all = Account { latency_ranges: Vec::new(), ..clones[0].clone() };
+fn accounts(clones: Vec<&JobStats>) -> JobStats {
+    let mut all = JobStats { latency_ranges: Vec::new(), ..clones[0].clone() };
     for clone in &clones[1..] {
         all.started_ns = all.started_ns.min(clone.started_ns);
         all.elapsed_ns = all.elapsed_ns.max(clone.elapsed_ns);

@@ -11,7 +11,7 @@ use iodyno_model::Measurement;
 use super::bench_fio;
 use super::imported::{Imported, Problem, nothing, stream};
 use super::log::{Known, LogName};
-use super::owner::{Owners, known_beside, shares};
+use super::match_logs::{Owners, known_beside, shares};
 use super::plain::plain_name;
 use super::same_run::behind;
 use super::workload::complete;

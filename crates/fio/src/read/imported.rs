@@ -11,12 +11,12 @@ use super::clones::gathered;
 use super::folder;
 use super::log::looks_like_log;
 use super::normal::normal;
-use super::paste::restored;
 use super::plain::plain;
 use super::reports::reports;
 use super::same_run::{behind, together};
 use super::sieve;
 use super::terse::terse;
+use super::unescape::restored;
 use super::wide::Wide;
 
 /// Said where a text has nothing to read.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    Account, CpuUse, Direction, DirectionResult, DiskUse, EndReason, ErrorCount, Estimate, Failure,
-    LatencyKind, Measurement, RateSamples, SampledRates, SplitLatency, Spread, StatedLatencies,
+    CpuUse, Direction, DirectionResult, DiskUse, EndReason, ErrorCount, Estimate, Failure,
+    JobStats, LatencyKind, Measurement, RateSamples, SampledRates, SplitLatency, Spread,
+    StatedLatencies,
 };
 use serde::de::{DeserializeSeed, Deserializer};
 use serde_json::Value;
@@ -74,7 +75,7 @@ struct Taken {
     options: Vec<(String, String)>,
     elapsed_s: Option<u64>,
     /// What it is where it holds one of its clones.
-    as_clone: Option<Account>,
+    as_clone: Option<JobStats>,
 }
 
 /// Clones that are reported each by itself hold one thread each.
@@ -149,7 +150,7 @@ impl Run {
         let started_ns = self.started_ns(job, counted_ns.unwrap_or(0));
         let (elapsed_ns, threads) = wall_time(job, counted_ns.unwrap_or(0), &asked, is_alone);
         let cpu = cpu(job, threads);
-        let account = Account {
+        let account = JobStats {
             started_ns: started_ns.unwrap_or(0),
             elapsed_ns,
             counted_ns: counted_ns.unwrap_or(0),
@@ -358,7 +359,7 @@ fn cpu(job: &Value, threads: f64) -> Option<CpuUse> {
     Some(CpuUse { user: user * threads, system: system * threads, busiest_thread: user + system })
 }
 
-fn account(job: &Value, total: &[DirectionResult]) -> Account {
+fn account(job: &Value, total: &[DirectionResult]) -> JobStats {
     let errno = integer(job, "error").and_then(|errno| i32::try_from(errno).ok()).unwrap_or(0);
     let count = |name: &str| integer(job, name).unwrap_or(0).min(MOST);
     let failed = integer(job, "total_err").unwrap_or(0);
@@ -374,7 +375,7 @@ fn account(job: &Value, total: &[DirectionResult]) -> Account {
         offsets: Vec::new(),
     });
     let ios = total.iter().filter_map(|one| one.ios).fold(0, u64::saturating_add);
-    Account {
+    JobStats {
         error: errno,
         failure: (errno != 0).then(|| std::io::Error::from_raw_os_error(errno).to_string()),
         errors: errors.into_iter().collect(),
@@ -384,7 +385,7 @@ fn account(job: &Value, total: &[DirectionResult]) -> Account {
         depth_levels: counts(job, "iodepth_level", ios),
         sync: job.get("sync").and_then(|sync| binned(sync, "lat")).unwrap_or_default(),
         latency_ranges: latency_ranges(job),
-        ..Account::default()
+        ..JobStats::default()
     }
 }
 

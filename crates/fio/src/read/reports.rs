@@ -10,8 +10,8 @@ use crate::read::imported::{TOO_MANY, most_jobs};
 use crate::read::json::{Run, document};
 use crate::read::limited::{Members, Whole};
 use crate::read::line_numbers::LineNumbers;
-use crate::read::mend::mended;
 use crate::read::same_run::behind;
+use crate::read::truncated_json::mended;
 
 /// The measurements in `output`, which may have other lines around its
 /// documents. Of several reports of the same run the last one counts.

@@ -8,7 +8,7 @@ use super::folder::{Log, name_from_path, open};
 use super::imported::{Imported, Problem};
 use super::json::source;
 use super::log::{Jobs, Kind, Known, Series};
-use super::owner::known_from;
+use super::match_logs::known_from;
 use super::plain::plain;
 
 impl Imported {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use iodyno_model::{
-    Account, CpuUse, Direction, DirectionResult, EndReason, Estimate, Failure, LatencySummary,
+    CpuUse, Direction, DirectionResult, EndReason, Estimate, Failure, JobStats, LatencySummary,
     Measurement, RateSamples, SampledRates, Spread, StatedLatencies,
 };
 
@@ -149,7 +149,7 @@ fn job(fields: &[&str]) -> Option<(Measurement, bool)> {
         duration_ns: runtime_ns,
         total,
         cpu: account.as_ref().map(|account| account.cpu),
-        account: account.map(|account| Account {
+        account: account.map(|account| JobStats {
             error: errno,
             failure: failure.clone(),
             ..account
@@ -285,7 +285,7 @@ fn sampled(fields: &[&str]) -> Option<Box<SampledRates>> {
 }
 
 /// What stands behind the directions: CPU, depths, classes of latencies.
-fn account(fields: &[&str], runtime_ns: u64) -> Option<Account> {
+fn account(fields: &[&str], runtime_ns: u64) -> Option<JobStats> {
     const DEPTHS: usize = 7;
     let percent = |at: usize| fields.get(at)?.trim().trim_end_matches('%').parse::<f64>().ok();
     let count = |at: usize| fields.get(at).and_then(|field| field.trim().parse().ok()).unwrap_or(0);
@@ -299,7 +299,7 @@ fn account(fields: &[&str], runtime_ns: u64) -> Option<Account> {
         }
     }
     shares.push((None, percent(at)));
-    Some(Account {
+    Some(JobStats {
         elapsed_ns: runtime_ns,
         counted_ns: runtime_ns,
         cpu: CpuUse { user, system, busiest_thread: user + system },
@@ -307,6 +307,6 @@ fn account(fields: &[&str], runtime_ns: u64) -> Option<Account> {
         major_faults: count(3),
         minor_faults: count(4),
         latency_ranges: ranges(shares),
-        ..Account::default()
+        ..JobStats::default()
     })
 }

@@ -1,6 +1,5 @@
 //! The command line.
 
-mod carrying;
 mod compare;
 mod environment;
 mod explain;
@@ -11,6 +10,7 @@ mod layouts;
 mod plot;
 mod prepare;
 mod report;
+mod shared_args;
 mod sweep;
 
 use std::path::PathBuf;
@@ -20,7 +20,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use iodyno_judge::rules;
 use iodyno_report::export::{Command as Exporting, Format};
 
-pub(crate) use carrying::{Allowing, Carrying, RunGenerator};
 pub(crate) use compare::Compare;
 pub(crate) use environment::Environment;
 pub(crate) use explain::Explain;
@@ -31,6 +30,7 @@ pub(crate) use layouts::Layouts;
 pub(crate) use plot::Plot;
 pub(crate) use prepare::{Prepare, Purge};
 pub(crate) use report::Report;
+pub(crate) use shared_args::{Allowing, Carrying, RunGenerator};
 pub(crate) use sweep::{Resume, Sweep, SweepOrder, WriteCache};
 
 /// A dynamometer for NVMe storage: is it what it should be, how fast is it

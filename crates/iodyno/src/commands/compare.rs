@@ -14,7 +14,7 @@ use iodyno_report::text::{json_text, workload_title};
 use crate::arguments::{Compare, Table};
 use crate::commands::fleet;
 use crate::context::{Context, Usage};
-use crate::{sources, terminal};
+use crate::{inputs, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
     let loaded = arguments
@@ -86,10 +86,10 @@ fn side(context: &Context, word: &str) -> Result<Vec<RunRecord>> {
 
 /// A run, or `RUN:NAME` with the measurements of a name alone.
 fn record(context: &Context, word: &str) -> Result<RunRecord> {
-    let whole = sources::load(context, word);
+    let whole = inputs::load(context, word);
     let (loaded, name) = match (whole, word.rsplit_once(':')) {
         (Err(_), Some((run, name))) if !run.is_empty() && !Path::new(word).exists() => {
-            (sources::load(context, run)?, Some(name))
+            (inputs::load(context, run)?, Some(name))
         }
         (whole, _) => (whole?, None),
     };

@@ -20,7 +20,7 @@ use crate::commands::judged_anew;
 use crate::commands::setup::Setup;
 use crate::context::{Context, Usage};
 use crate::progress::Display;
-use crate::{sources, stated, terminal};
+use crate::{inputs, stated, terminal};
 
 /// What is asked of a target as far as the words leave it open: what most ask first.
 const WORKLOAD: [&str; 3] = ["rw=randread", "bs=4k", "iodepth=32"];
@@ -51,7 +51,7 @@ fn is_target(context: &Context, name: &str) -> bool {
     match std::fs::metadata(name) {
         // A file or folder with results is one to be read.
         Ok(metadata) if metadata.is_file() || metadata.is_dir() => {
-            let found = sources::holds_results(Path::new(name));
+            let found = inputs::holds_results(Path::new(name));
             !found
         }
         Ok(_) => true,
@@ -66,7 +66,7 @@ fn read(context: &Context, arguments: &Explain, names: &[String]) -> Result<u8> 
     let stated = arguments.environment.stated();
     let mut records: Vec<RunRecord> = Vec::new();
     for name in names {
-        for loaded in sources::load_all(context, name, &stated, &claims)? {
+        for loaded in inputs::load_all(context, name, &stated, &claims)? {
             terminal::problems(context, &loaded.problems);
             records.push(loaded.record);
         }

@@ -7,7 +7,7 @@ use iodyno_report::export::{JSON, Results};
 use crate::arguments::Export;
 use crate::commands::judged_anew;
 use crate::context::{Context, Usage, refuse_unwritable, write};
-use crate::{sources, terminal};
+use crate::{inputs, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
     let to_terminal = arguments.output.is_none() && terminal::is_terminal();
@@ -19,7 +19,7 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
     let claims = context.claims(&arguments.datasheet)?;
     let mut runs = Vec::new();
     for word in &arguments.runs {
-        let loaded = sources::load(context, word)?;
+        let loaded = inputs::load(context, word)?;
         let assessment = judged_anew(&loaded.record, &claims);
         runs.push((loaded.record, assessment));
     }

@@ -10,7 +10,7 @@ use iodyno_report::text::{Style, fleet_text};
 use crate::arguments::{Fleet, Table};
 use crate::commands::judged_anew;
 use crate::context::Context;
-use crate::{sources, terminal};
+use crate::{inputs, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     let mut words = arguments.runs.clone();
@@ -20,7 +20,7 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     }
     let mut records = Vec::with_capacity(words.len());
     for word in &words {
-        let loaded = sources::load(context, word)?;
+        let loaded = inputs::load(context, word)?;
         records.push(loaded.record);
     }
     let records: Vec<&RunRecord> = records.iter().collect();

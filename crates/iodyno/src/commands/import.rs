@@ -14,7 +14,7 @@ use crate::arguments::{Import, Table};
 use crate::commands::export::documents;
 use crate::commands::{free_name, judged_anew};
 use crate::context::{Context, Usage};
-use crate::sources::{Loaded, read_all};
+use crate::inputs::{Loaded, read_all};
 use crate::terminal;
 
 /// Results that are printed of a run; `show` prints all.

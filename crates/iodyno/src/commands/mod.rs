@@ -26,7 +26,7 @@ pub(crate) mod sweep;
 
 use iodyno_campaign::Study;
 use iodyno_judge::{ClaimBook, Question, assess};
-use iodyno_model::{Assessment, Outlook, RunRecord};
+use iodyno_model::{Assessment, Predictions, RunRecord};
 
 /// What a run means by today's rules and these claims.
 pub(crate) fn judged_anew(record: &RunRecord, claims: &ClaimBook) -> Assessment {
@@ -34,7 +34,7 @@ pub(crate) fn judged_anew(record: &RunRecord, claims: &ClaimBook) -> Assessment 
 }
 
 /// What the measurements of a sweep say beyond themselves; `None`: it is none.
-pub(crate) fn outlook_of(record: &RunRecord) -> Option<Outlook> {
+pub(crate) fn outlook_of(record: &RunRecord) -> Option<Predictions> {
     let study = Study::parse(&record.run.plan, &record.run.plan_name).ok()?;
     study.outlook(&record.measurements)
 }

@@ -11,7 +11,7 @@ use iodyno_report::{drawn, tracks};
 use crate::arguments::Plot;
 use crate::commands::{judged_anew, outlook_of};
 use crate::context::{Context, Usage, refuse_unwritable, write};
-use crate::{sources, terminal};
+use crate::{inputs, terminal};
 
 pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
     let ending = arguments.output.extension().unwrap_or_default().to_ascii_lowercase();
@@ -26,7 +26,7 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
     refuse_unwritable(&arguments.output)?;
     let (mut loaded, mut words): (Vec<(String, RunRecord)>, _) = (Vec::new(), Vec::new());
     for word in &arguments.runs {
-        for one in sources::load_each(context, word)? {
+        for one in inputs::load_each(context, word)? {
             words.push(word);
             loaded.push((label(word, &one.record), one.record));
         }

@@ -13,7 +13,7 @@ use crate::arguments::Report;
 use crate::commands::show::prepared;
 use crate::commands::{judged_anew, outlook_of};
 use crate::context::{Context, Usage, refuse_unwritable, write};
-use crate::{sources, terminal};
+use crate::{inputs, terminal};
 
 /// The exit status is 0 where the page was written: it tells the verdicts itself.
 pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
@@ -24,7 +24,7 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     }
     let claims = context.claims(&arguments.datasheet)?;
     let mut loaded = Vec::new();
-    let words = arguments.runs.iter().map(|word| sources::load_each(context, word));
+    let words = arguments.runs.iter().map(|word| inputs::load_each(context, word));
     for one in words.collect::<Result<Vec<_>>>()?.into_iter().flatten() {
         let assessment = judged_anew(&one.record, &claims);
         let unread = one.problems.iter().map(Problem::to_string).collect();

@@ -19,7 +19,7 @@ use iodyno_store::Store;
 use crate::arguments::{Show, Table};
 use crate::commands::layouts;
 use crate::context::Context;
-use crate::{sources, terminal};
+use crate::{inputs, terminal};
 
 /// What a run is judged by and how it is shown.
 pub(crate) struct Judging<'a> {
@@ -57,8 +57,8 @@ impl Shape {
 
 pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
     let claims = context.claims(&arguments.datasheet)?;
-    let load = |word: &str| Ok::<_, anyhow::Error>(sources::load(context, word)?.record);
-    let mut loaded = sources::load_each(context, &arguments.run)?;
+    let load = |word: &str| Ok::<_, anyhow::Error>(inputs::load(context, word)?.record);
+    let mut loaded = inputs::load_each(context, &arguments.run)?;
     let record = match (loaded.pop(), loaded.is_empty()) {
         (Some(one), true) => one.record,
         (last, _) => {

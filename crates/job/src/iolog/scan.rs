@@ -2,7 +2,7 @@
 
 use super::{IologError, IologReader};
 use crate::{BlockSize, Job, Operation, Pattern};
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
 /// What a log holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,7 +73,7 @@ impl Scanned {
             _ => Pattern::ReadWrite,
         };
         let [data, trim] = [self.largest, self.largest_trim].map(u64::from).map(BlockSize::Fixed);
-        job.pattern.bs = Each { read: data.clone(), write: data, trim };
+        job.pattern.bs = PerDirection { read: data.clone(), write: data, trim };
         (job.files.paths, job.replay.ends) = self.files.into_iter().unzip();
         job.files.nrfiles = u32::try_from(job.files.paths.len()).unwrap_or(u32::MAX);
     }

@@ -1,6 +1,6 @@
 //! What becomes of errors.
 
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
 /// fio's `continue_on_error`: after which errors a job goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,7 +19,7 @@ pub struct Errors {
     /// `continue_on_error`.
     pub continue_on_error: ContinueOn,
     /// `ignore_error`: errno numbers that are no errors, for reads, writes and verifying (`trim`).
-    pub ignore_error: Each<Vec<i32>>,
+    pub ignore_error: PerDirection<Vec<i32>>,
     /// `max_latency`, ns: an I/O that takes longer ends the job.
-    pub max_latency_ns: Each<Option<u64>>,
+    pub max_latency_ns: PerDirection<Option<u64>>,
 }

@@ -1,6 +1,6 @@
 //! How fast a job goes at most.
 
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
 /// fio's `rate_process`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,13 +39,13 @@ pub struct LatencyTarget {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pace {
     /// `rate`, bytes per second; `None`: unlimited.
-    pub rate: Each<Option<u64>>,
+    pub rate: PerDirection<Option<u64>>,
     /// `rate_min`, bytes per second: ends with an error below it.
-    pub rate_min: Each<Option<u64>>,
+    pub rate_min: PerDirection<Option<u64>>,
     /// `rate_iops`, per second.
-    pub rate_iops: Each<Option<u64>>,
+    pub rate_iops: PerDirection<Option<u64>>,
     /// `rate_iops_min`, per second.
-    pub rate_iops_min: Each<Option<u64>>,
+    pub rate_iops_min: PerDirection<Option<u64>>,
     /// `rate_process`.
     pub rate_process: RateProcess,
     /// `rate_cycle`, `ratecycle`, ns, over which `rate_min` is looked at; 0: fio's 1 s.

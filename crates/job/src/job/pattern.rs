@@ -1,6 +1,6 @@
 //! In which directions, blocks and order I/O is made.
 
-use iodyno_model::{Direction, Each};
+use iodyno_model::{Direction, PerDirection};
 
 /// fio's `rw`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -135,20 +135,20 @@ pub struct AccessPattern {
     /// `rw_sequencer`.
     pub rw_sequencer: Sequencer,
     /// `bs`, `bsrange`, `bssplit`.
-    pub bs: Each<BlockSize>,
+    pub bs: PerDirection<BlockSize>,
     /// `blocksize_unaligned`, `bs_unaligned`.
     pub bs_unaligned: bool,
     /// `bs_is_seq_rand`: sizes of reads are for sequential, of writes for random I/O.
     pub bs_is_seq_rand: bool,
     /// `blockalign`, `ba`: offsets of random I/O are multiples of it; `None`,
     /// and 0 of a direction: of its block size.
-    pub blockalign: Option<Each<u64>>,
+    pub blockalign: Option<PerDirection<u64>>,
     /// `rwmixread`, percent of reads in a mix.
     pub rwmixread_percent: u32,
     /// `percentage_random`.
-    pub percentage_random: Each<u32>,
+    pub percentage_random: PerDirection<u32>,
     /// `random_distribution`.
-    pub random_distribution: Each<Distribution>,
+    pub random_distribution: PerDirection<Distribution>,
     /// `random_sequence_stride`: each time further by as many blocks as the sequence has.
     pub random_sequence_stride: bool,
     /// `norandommap`: blocks may come again before all were had.
@@ -196,13 +196,13 @@ impl Default for AccessPattern {
             rw: Pattern::default(),
             rw_step: None,
             rw_sequencer: Sequencer::default(),
-            bs: Each::default(),
+            bs: PerDirection::default(),
             bs_unaligned: false,
             bs_is_seq_rand: false,
             blockalign: None,
             rwmixread_percent: 50,
-            percentage_random: Each::all(100),
-            random_distribution: Each::default(),
+            percentage_random: PerDirection::all(100),
+            random_distribution: PerDirection::default(),
             random_sequence_stride: false,
             norandommap: false,
             random_generator: RandomGenerator::default(),

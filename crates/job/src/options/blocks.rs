@@ -3,7 +3,7 @@
 //! As in fio a mix counts whatever else is given for its direction, and a
 //! range counts against one size, in whatever order they stand.
 
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
 use super::codecs::print_size;
 use super::value::{Taken, Value, print_directions};
@@ -101,7 +101,7 @@ pub(super) const BSSPLIT: OptionSpec = OptionSpec {
 };
 
 fn print(job: &Job, part: impl Fn(&BlockSize) -> Option<String>) -> String {
-    let parts: Each<Option<String>> = job.pattern.bs.map(part);
+    let parts: PerDirection<Option<String>> = job.pattern.bs.map(part);
     print_directions(&parts)
 }
 

@@ -21,8 +21,9 @@ pub fn check(job: &Job) -> Vec<JobError> {
         }
     };
     let (pattern, pace) = (&job.pattern, &job.pace);
-    let rates =
-        |each: &iodyno_model::Each<Option<u64>>| each.iter().any(|(_, rate)| rate.is_some());
+    let rates = |each: &iodyno_model::PerDirection<Option<u64>>| {
+        each.iter().any(|(_, rate)| rate.is_some())
+    };
     wrong(
         (rates(&pace.rate) && rates(&pace.rate_iops))
             || (rates(&pace.rate_min) && rates(&pace.rate_iops_min)),

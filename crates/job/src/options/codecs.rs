@@ -1,6 +1,6 @@
 //! How values of options are read and printed: a codec for each kind of value.
 
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
 use super::Kind;
 use super::value::{Refusal, Taken, Value, print_directions};
@@ -312,7 +312,7 @@ impl<C: Codec<Of: Default + PartialEq>> Codec for OrZero<C> {
 }
 
 impl<C: Codec<Of: Default>> Codec for Directions<C> {
-    type Of = Each<C::Of>;
+    type Of = PerDirection<C::Of>;
     fn kind(&self) -> Kind {
         Kind::Directions(Box::new(self.0.kind()))
     }

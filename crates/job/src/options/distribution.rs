@@ -1,6 +1,6 @@
 //! fio's `random_distribution`.
 
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
 use super::value::{Taken, Value, print_directions};
 use super::{Kind, OptionSpec, Support};
@@ -45,33 +45,33 @@ pub(super) const ROW: OptionSpec = OptionSpec {
     },
 };
 
-fn distribution(value: Value<'_>) -> Taken<Each<Distribution>> {
+fn distribution(value: Value<'_>) -> Taken<PerDirection<Distribution>> {
     let (word, rest) = value.text.split_once(':').unwrap_or((value.text, ""));
     Ok(match word {
-        "random" if rest.is_empty() => Each::default(),
+        "random" if rest.is_empty() => PerDirection::default(),
         "zipf" => {
             let (theta, center) = numbers(value.with(rest), 1.1)?;
             if theta == 1.0 || theta < 0.0 {
                 return Err("a theta of 0 or more, but not 1, was expected".into());
             }
-            Each::all(Distribution::Zipf { theta, center })
+            PerDirection::all(Distribution::Zipf { theta, center })
         }
         "pareto" => {
             let (h, center) = numbers(value.with(rest), 0.2)?;
             if h <= 0.0 || h >= 1.0 {
                 return Err("more than 0 and less than 1 was expected".into());
             }
-            Each::all(Distribution::Pareto { h, center })
+            PerDirection::all(Distribution::Pareto { h, center })
         }
         "normal" => {
             let (deviation, center) = numbers(value.with(rest), 0.0)?;
             if !(0.0..100.0).contains(&deviation) {
                 return Err("a deviation from 0 to less than 100 percent was expected".into());
             }
-            Each::all(Distribution::Normal { deviation, center })
+            PerDirection::all(Distribution::Normal { deviation, center })
         }
         "zoned" | "zoned_abs" => {
-            let mut each = Each::default();
+            let mut each = PerDirection::default();
             for (direction, part) in value.with(rest).directions(false)? {
                 *each.of_mut(direction) = match word {
                     "zoned" => Distribution::Zoned(zones(part, false)?),
@@ -85,7 +85,7 @@ fn distribution(value: Value<'_>) -> Taken<Each<Distribution>> {
             let blocks: Option<Vec<u32>> = blocks.collect();
             let blocks = blocks.filter(|blocks| blocks.len() <= SEQUENCE_MAX);
             let expected = "numbers of blocks with commas between them, 64 at most, were expected";
-            Each::all(Distribution::Sequence(blocks.ok_or(expected)?))
+            PerDirection::all(Distribution::Sequence(blocks.ok_or(expected)?))
         }
         _ => return Err(format!("one of {} was expected", WORDS.join(", ")).into()),
     })
@@ -156,7 +156,7 @@ fn print(distribution: &Distribution) -> String {
 }
 
 /// Directions differ in their zones only, or have none.
-fn print_zoned(each: &Each<Distribution>) -> String {
+fn print_zoned(each: &PerDirection<Distribution>) -> String {
     let absolute = each.iter().any(|(_, d)| matches!(d, Distribution::ZonedAbsolute(_)));
     let parts = each.map(|distribution| match distribution {
         Distribution::Zoned(zones) | Distribution::ZonedAbsolute(zones) => Some(print_zones(zones)),

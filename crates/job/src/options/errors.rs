@@ -1,6 +1,6 @@
 //! What becomes of errors.
 
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
 use super::codecs::{Bool, Directions, OrZero, Time};
 use super::value::{Taken, Value};
@@ -51,7 +51,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         parse: |job, value| {
             let mut parts = value.text.split(',');
             let mut next = || numbers(value.with(parts.next().unwrap_or_default().trim()));
-            job.errors.ignore_error = Each { read: next()?, write: next()?, trim: next()? };
+            job.errors.ignore_error = PerDirection { read: next()?, write: next()?, trim: next()? };
             if parts.next().is_some() {
                 return Err("at most three lists were expected: of reads, writes, verifying".into());
             }
@@ -61,7 +61,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let list = |list: &Vec<i32>| {
                 list.iter().map(|number| errno::name(*number)).collect::<Vec<_>>().join(":")
             };
-            let Each { read, write, trim } = &job.errors.ignore_error;
+            let PerDirection { read, write, trim } = &job.errors.ignore_error;
             let text = [read, write, trim].map(list).join(",");
             text.trim_end_matches(',').into()
         },

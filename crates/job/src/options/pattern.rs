@@ -1,6 +1,6 @@
 //! In which directions, blocks and order I/O is made.
 
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
 use super::codecs::{Bool, Codec, Count, Directions, Flag, OrZero, Percent, Share, Size, Words};
 use super::value::Refusal;
@@ -87,7 +87,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Directions(Size(1, 1 << 40)).set(value, align)
         },
         print: |job| {
-            let print = |align: Each<u64>| {
+            let print = |align: PerDirection<u64>| {
                 let part = |align: &u64| (*align > 0).then(|| Size(1, 1 << 40).print(align));
                 super::value::print_directions(&align.map(part))
             };

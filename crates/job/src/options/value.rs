@@ -1,6 +1,6 @@
 //! A value of an option as it was written, and what can be read of it.
 
-use iodyno_model::{DIRECTIONS, Direction, Each};
+use iodyno_model::{DIRECTIONS, Direction, PerDirection};
 
 use crate::nearest::nearest_of;
 use crate::value::{Units, ValueError, parse_size_in};
@@ -144,8 +144,8 @@ fn separator(text: &str, other_separators: bool) -> Option<usize> {
 }
 
 /// The opposite of [`Value::directions`]; `None` leaves a direction as it is.
-pub(super) fn print_directions(parts: &Each<Option<String>>) -> String {
-    let Each { read, write, trim } = parts;
+pub(super) fn print_directions(parts: &PerDirection<Option<String>>) -> String {
+    let PerDirection { read, write, trim } = parts;
     let text = |part: &Option<String>| part.clone().unwrap_or_default();
     match (read, write, trim) {
         (None, None, None) => String::new(),

@@ -1,7 +1,7 @@
 //! How a stream is built: the job's areas cut to its extents, divided between
 //! the threads that share it, and what is planned.
 
-use iodyno_model::{Direction, Each};
+use iodyno_model::{Direction, PerDirection};
 
 use super::area::{Area, Areas, smallest_block};
 use super::blocks::Blocks;
@@ -332,7 +332,8 @@ impl Cut {
             return Err("extents do not fit: they need one target and blocks of one size".into());
         };
         // What begins within a block would end behind its extent.
-        let of_blocks = |align: Each<u64>| align.iter().all(|(_, align)| align.is_multiple_of(bs));
+        let of_blocks =
+            |align: PerDirection<u64>| align.iter().all(|(_, align)| align.is_multiple_of(bs));
         if rules.strides.is_some()
             || !rules.step.unsigned_abs().is_multiple_of(bs)
             || !job.pattern.blockalign.is_none_or(of_blocks)

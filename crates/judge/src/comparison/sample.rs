@@ -9,9 +9,9 @@ use iodyno_model::{
 
 use super::point::{Key, directions, manner};
 use super::quantity::Quantity;
-use crate::compare::identity;
 use crate::each_once::each_once;
 use crate::window::ByWindow;
+use crate::yardsticks::identity;
 
 /// One repetition of a workload.
 #[derive(Debug, Clone)]

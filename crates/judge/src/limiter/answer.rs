@@ -14,7 +14,7 @@ use super::words;
 use crate::assess::assess;
 use crate::ceiling::{Bound, Ceiling, ceilings};
 use crate::claims::ClaimBook;
-use crate::facts::Question;
+use crate::rule_context::Question;
 
 /// Name of the measurement that a run was made to explain.
 pub const ASKED: &str = "asked";

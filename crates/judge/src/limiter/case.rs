@@ -7,9 +7,9 @@ use iodyno_model::{
 };
 
 use super::repetition::Between;
-use crate::facts::written;
 use crate::outstanding::{allowed, job_depth, outstanding, waits_for_each};
 use crate::place::{device_count, device_of, devices, own_link, tops};
+use crate::rule_context::written;
 
 /// From this block size on bandwidth is what is asked for, bytes.
 const LARGE_BLOCKS: u64 = 64 << 10;

@@ -2,10 +2,10 @@
 
 use iodyno_model::Metric;
 
+use super::bottlenecks::{cpu_share, saturated};
 use super::case::{Case, figure};
 use super::contrast::{Change, Effect, PASSTHROUGH};
 use super::experiment::Experiment;
-use super::held_back::{cpu_share, saturated};
 use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
 

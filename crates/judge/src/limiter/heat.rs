@@ -2,10 +2,10 @@
 
 use iodyno_model::{Drive, Host};
 
+use super::bottlenecks::throttled;
 use super::case::Case;
 use super::contrast::{Change, Effect};
 use super::experiment::Experiment;
-use super::held_back::throttled;
 use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
 

@@ -9,9 +9,9 @@ use super::contrast::{Change, Effect};
 use super::experiment::Experiment;
 use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
-use crate::compare::percent;
 use crate::control_group::confined;
 use crate::place::bottoms;
+use crate::yardsticks::percent;
 
 /// Fewer interrupts than these are no load.
 const LEAST: u64 = 10_000;

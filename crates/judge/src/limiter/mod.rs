@@ -10,13 +10,13 @@
 //! noise hides what they did, or says between which it cannot decide.
 
 mod answer;
+mod bottlenecks;
 mod case;
 mod contrast;
 mod cpu;
 mod drive;
 mod experiment;
 mod heat;
-mod held_back;
 mod interrupts;
 mod neighbour;
 mod notes;
@@ -44,9 +44,9 @@ pub use interrupts::{Missing, OneCpu, interrupts_on_one_cpu};
 pub use repetition::repetition_name;
 pub use suspect::{Limiter, Standing, Suspect};
 
-pub(crate) use contrast::PASSTHROUGH;
-pub(crate) use held_back::{
+pub(crate) use bottlenecks::{
     CpuShare, STILL_GROWING, busiest_share, cpu_share, depth_short, ocp_grown, other_io, saturated,
     throttled, throttled_between,
 };
+pub(crate) use contrast::PASSTHROUGH;
 pub(crate) use power::{PowerSaving, power_saving};

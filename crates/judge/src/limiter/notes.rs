@@ -11,8 +11,8 @@ use super::contrast::{Change, Contrast};
 use super::cpu::is_passthrough;
 use super::weigh::Scene;
 use crate::ceiling::Bound;
-use crate::compare::percent;
-use crate::facts::claim_of;
+use crate::rule_context::claim_of;
+use crate::yardsticks::percent;
 
 /// A link whose payload is this close to what each drive gives is consistent with it.
 const CONSISTENT: f64 = 0.03;

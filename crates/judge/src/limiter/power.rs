@@ -2,13 +2,13 @@
 
 use iodyno_model::{Drive, Fact, Host, Measurement, RunRecord, format_count};
 
+use super::bottlenecks::ocp_grown;
 use super::contrast::{Change, Effect};
 use super::experiment::Experiment;
-use super::held_back::ocp_grown;
 use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
-use crate::facts::is_paced;
 use crate::outstanding::allowed;
+use crate::rule_context::is_paced;
 
 /// What is done to save power, a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]

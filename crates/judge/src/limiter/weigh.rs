@@ -2,16 +2,16 @@
 
 use iodyno_model::{Metric, format_duration_ns};
 
+use super::bottlenecks::other_io;
 use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
 use super::experiment::Experiment;
-use super::held_back::other_io;
 use super::suspect::{Limiter, Suspect};
 use crate::ceiling::{Bound, Ceiling};
 use crate::claims::ClaimBook;
 use crate::control_group::held_back;
-use crate::facts::claim_of;
 use crate::index::Index;
+use crate::rule_context::claim_of;
 
 /// A ceiling is reached from this share of its least value on: the formula of
 /// links hits published ceilings within 1 to 2 %, and intervals add to that.

@@ -13,7 +13,7 @@ use super::experiment::Experiment;
 use super::suspect::{Limiter, Standing, Suspect};
 use super::weigh::Scene;
 use crate::ceiling::{Bound, Ceiling};
-use crate::compare::percent;
+use crate::yardsticks::percent;
 
 /// What limits, why, and what comes next.
 pub(super) fn sentence(

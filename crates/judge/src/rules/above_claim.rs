@@ -3,9 +3,9 @@
 use iodyno_model::{Evidence, Metric, Severity, WrittenState};
 
 use super::{Look, Reservation, Rule, Tally, advice, finding};
-use crate::compare::{Compared, DOUBTED, percent};
-use crate::facts::{Facts, written};
 use crate::figures;
+use crate::rule_context::{RuleContext, written};
+use crate::yardsticks::{Compared, DOUBTED, percent};
 
 pub(super) static RULE: Rule = Rule {
     id: "above-claim",
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     for compared in &facts.compared {
         let of = &facts.record().measurements[compared.measurement];
         let Some((claim, held)) = &compared.claim else { continue };
@@ -38,14 +38,14 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     }
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let compared = facts.compared_of(measurement).first()?;
     doubt(facts, compared)
 }
 
 /// Above the claim is fine where blocks are written, doubtful above 125 %
 /// where that is not known, and not the drive's where they are not.
-fn doubt(facts: &Facts<'_>, compared: &Compared) -> Option<Reservation> {
+fn doubt(facts: &RuleContext<'_>, compared: &Compared) -> Option<Reservation> {
     let (_, held) = compared.claim.as_ref()?;
     let of = &facts.record().measurements[compared.measurement];
     let [target] = of.targets.as_slice() else { return None };

@@ -2,8 +2,8 @@
 
 use iodyno_model::{BlockKind, Host, Measurement, WrittenState, shell_word};
 
-use crate::facts::Facts;
 use crate::place::{arrays_under, device_of, devices, place};
+use crate::rule_context::RuleContext;
 
 /// More devices than these are not named one by one.
 const MOST_NAMED: usize = 4;
@@ -81,7 +81,7 @@ fn interrupts(host: &Host, all: &[&Measurement]) -> Vec<String> {
 
 /// Where the drives of a measurement keep what they know of errors, as a
 /// command for each; nothing where none is known.
-pub(super) fn drive_logs(facts: &Facts<'_>, of: &Measurement, log: &str) -> String {
+pub(super) fn drive_logs(facts: &RuleContext<'_>, of: &Measurement, log: &str) -> String {
     let named = |host| controllers(host, &[of]);
     let names = facts.host().map(named).unwrap_or_default();
     let command = |name: &String| format!("sudo nvme {log} /dev/{name}");
@@ -92,8 +92,8 @@ pub(super) fn drive_logs(facts: &Facts<'_>, of: &Measurement, log: &str) -> Stri
 }
 
 /// Why, and what to do, where writes failed on a device with zones: no fault of the drive.
-pub(super) fn zones(facts: &Facts<'_>, of: &Measurement) -> Option<(&'static str, String)> {
-    let host = facts.host().filter(|_| crate::facts::writes(of))?;
+pub(super) fn zones(facts: &RuleContext<'_>, of: &Measurement) -> Option<(&'static str, String)> {
+    let host = facts.host().filter(|_| crate::rule_context::writes(of))?;
     let zoned = devices(Some(host), of)
         .into_iter()
         .find(|name| host.block(name).is_some_and(|block| block.zones().is_some()))?;
@@ -139,8 +139,9 @@ pub(super) fn fill(host: Option<&Host>, of: &Measurement, target: &str) -> Strin
 }
 
 /// The same for the first target of which it is not known that it was written.
-pub(super) fn fill_unknown(facts: &Facts<'_>, of: &Measurement) -> String {
-    let is_open = |target: &&String| crate::facts::written(of, target) != WrittenState::Written;
+pub(super) fn fill_unknown(facts: &RuleContext<'_>, of: &Measurement) -> String {
+    let is_open =
+        |target: &&String| crate::rule_context::written(of, target) != WrittenState::Written;
     let target = of.targets.iter().find(is_open).or(of.targets.first());
     target.map_or_else(String::new, |target| fill(facts.host(), of, target))
 }

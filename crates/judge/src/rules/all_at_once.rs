@@ -6,10 +6,10 @@ use iodyno_model::{
 
 use super::shared_limit::{Share, have_named_uplink, shares};
 use super::{Look, Rule, Tally, finding};
-use crate::compare::percent;
-use crate::facts::Facts;
 use crate::limiter;
 use crate::place::shared_drives;
+use crate::rule_context::RuleContext;
+use crate::yardsticks::percent;
 
 /// So much of all CPUs' time leaves none for more I/O.
 const BUSY: f64 = 0.9;
@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Run(check),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let record = facts.record();
     let mut found: Vec<AtOnce<'_>> = Vec::new();
     for compared in &facts.compared {
@@ -107,7 +107,7 @@ struct AtOnce<'a> {
 }
 
 /// Those that fell are named for an oversubscribed uplink, or for what only they share.
-fn is_told_elsewhere(facts: &Facts<'_>, of: &Measurement) -> bool {
+fn is_told_elsewhere(facts: &RuleContext<'_>, of: &Measurement) -> bool {
     let Some(all) = shares(facts, of).filter(|_| !is_cpu_busy(facts, of)) else { return false };
     let fell: Vec<&Share<'_>> = all.iter().filter(|share| share.fell).collect();
     let is_group = fell.len() >= 2 && fell.len() < all.len();
@@ -115,7 +115,7 @@ fn is_told_elsewhere(facts: &Facts<'_>, of: &Measurement) -> bool {
 }
 
 /// Submitting threads, or all CPUs together, had no time left.
-pub(super) fn is_cpu_busy(facts: &Facts<'_>, of: &Measurement) -> bool {
+pub(super) fn is_cpu_busy(facts: &RuleContext<'_>, of: &Measurement) -> bool {
     let cpus = facts.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
     let used = of.cpu.map(|cpu| cpu.user + cpu.system);
     let all = matches!((cpus, used), (Some(cpus), Some(used)) if used >= BUSY * cpus as f64);
@@ -124,7 +124,11 @@ pub(super) fn is_cpu_busy(facts: &Facts<'_>, of: &Measurement) -> bool {
 
 /// What is to be suspected first, and what to do: CPU, then memory and socket,
 /// and a link only where it is full.
-fn suspect(facts: &Facts<'_>, of: &Measurement, link_is_full: bool) -> (&'static str, String) {
+fn suspect(
+    facts: &RuleContext<'_>,
+    of: &Measurement,
+    link_is_full: bool,
+) -> (&'static str, String) {
     if is_cpu_busy(facts, of) {
         return (
             "this machine's CPUs",
@@ -170,7 +174,7 @@ fn bytes_per_s(of: &Measurement) -> Option<f64> {
 
 /// The targets on one NUMA node, where there are several nodes and it is known
 /// of all of them.
-fn first_node(facts: &Facts<'_>, of: &Measurement) -> Option<String> {
+fn first_node(facts: &RuleContext<'_>, of: &Measurement) -> Option<String> {
     let node = |target: &String| facts.place(of, target).drive?.numa_node.value();
     let nodes: Vec<u32> = of.targets.iter().map(node).collect::<Option<_>>()?;
     let first = nodes.iter().min().copied()?;

@@ -4,7 +4,7 @@ use iodyno_model::{Bytes, Direction, Measurement};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::{Facts, reach_bytes};
+use crate::rule_context::{RuleContext, reach_bytes};
 
 /// A drive's memory is about this part of its capacity: its map takes 4 bytes
 /// for each 4 KiB.
@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            (randrepeat=0): by default each run repeats the same ones.",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let Some(read) = of.result(Direction::Read) else { return Ok(None) };
     let Some(read_bytes) = read.whole_bytes.or(read.bytes) else {
         return Err("how much was read is not known".into());

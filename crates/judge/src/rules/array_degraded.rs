@@ -4,8 +4,8 @@ use iodyno_model::{Evidence, Host, MdArray, Measurement, Severity};
 
 use super::qualifies::Seen;
 use super::{Look, Reservation, Rule, Tally, finding};
-use crate::facts::Facts;
 use crate::place::{array, arrays_under};
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "array-degraded",
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::HostAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for block in &host.blocks {
         let name = &block.name;
         let Some(now) = array(block) else { continue };
@@ -64,14 +64,14 @@ fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
     }
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     let why = affected(facts, of).ok()??;
     Some(Reservation::qualified(why))
 }
 
 /// How an array under a measurement was not whole, before it or after it.
-pub(super) fn affected(facts: &Facts<'_>, of: &Measurement) -> Seen {
+pub(super) fn affected(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let snapshot = |index: Option<usize>| facts.record().snapshots.get(index?);
     let around: [Option<&Host>; 2] = [snapshot(of.before).or(facts.host()), snapshot(of.after)];
     for host in around.into_iter().flatten() {

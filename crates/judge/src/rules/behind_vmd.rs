@@ -4,8 +4,8 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
 use crate::place::devices;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "behind-vmd",
@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            Management Device), and compare.",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;
     let names = devices(Some(host), of);
     let behind = names.into_iter().find_map(|name| {

@@ -3,8 +3,8 @@
 use iodyno_model::{Evidence, Severity};
 
 use super::{Look, Rule, Tally, advice, finding, severity_of};
-use crate::facts::{Facts, unwritten};
 use crate::figures;
+use crate::rule_context::{RuleContext, unwritten};
 
 pub(super) static RULE: Rule = Rule {
     id: "below-claim",
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Run(check),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     for compared in &facts.compared {
         let of = &facts.record().measurements[compared.measurement];
         if of.targets.len() != 1 {
@@ -145,7 +145,7 @@ mod tests {
         let record = slow(1, 0.5).record();
         let question =
             crate::Question { record: &record, claims: &claims, baseline: None, expect: None };
-        let facts = Facts::gather(&question);
+        let facts = RuleContext::gather(&question);
         let random = facts.compared.iter().find(|c| c.metric == Metric::Iops).unwrap();
         assert_eq!(random.claim.as_ref().unwrap().1.verdict, Verdict::Unjudged);
     }

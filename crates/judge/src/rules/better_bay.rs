@@ -3,7 +3,7 @@
 use iodyno_model::{Drive, Evidence, Host, LinkState, Severity, format_mb_per_s};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::{Facts, claim_of};
+use crate::rule_context::{RuleContext, claim_of};
 
 /// Less than this gained by a swap is not worth the walk.
 const GAIN: f64 = 0.1;
@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let drives: Vec<&Drive> = host
         .drives
         .iter()
@@ -75,7 +75,7 @@ struct Bay<'h> {
 
 /// What a drive could read over a link of its own ability, or less where its
 /// data sheet says so.
-fn able(facts: &Facts<'_>, host: &Host, drive: &Drive) -> Option<f64> {
+fn able(facts: &RuleContext<'_>, host: &Host, drive: &Drive) -> Option<f64> {
     let link = host.link(drive.links.last()?)?;
     let state = LinkState {
         generation: link.device.max_generation.value()?,

@@ -3,8 +3,8 @@
 use iodyno_model::{Evidence, Severity, WrittenState};
 
 use super::{Look, Reservation, Rule, Tally, advice, finding};
-use crate::compare::percent;
-use crate::facts::{Facts, unwritten};
+use crate::rule_context::{RuleContext, unwritten};
+use crate::yardsticks::percent;
 
 pub(super) static RULE: Rule = Rule {
     id: "blocks-not-written",
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let mut told: Vec<&str> = Vec::new();
     for (_, of) in facts.finished() {
         for share in &of.conditions.written {
@@ -72,7 +72,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     }
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     if unwritten(of) {
         let share = of.conditions.written.first().map_or(0.0, |share| share.share.value);

@@ -4,8 +4,8 @@ use iodyno_model::{Bytes, Measurement};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
 use crate::place::bottoms;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "blocks-split",
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            /sys/block/DEVICE/queue/max_sectors_kb",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let Some(block_bytes) = of.workload.bs else {
         return Err("its block size is not known".into());
     };

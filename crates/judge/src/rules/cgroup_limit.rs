@@ -4,7 +4,7 @@ use iodyno_model::{Evidence, Severity};
 
 use super::{Look, Reservation, Rule, Tally, finding};
 use crate::control_group::{HeldBack, held_back};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "cgroup-limit",
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let mut groups: Vec<(HeldBack, Vec<Evidence>, Vec<String>)> = Vec::new();
     for (_, of) in facts.finished() {
         let held = match held_back(&facts.index, of) {
@@ -56,7 +56,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     }
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     let held = held_back(&facts.index, of).ok()??;
     Some(Reservation::qualified(held.to_string()))
@@ -66,7 +66,7 @@ fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
 mod tests {
     use super::*;
     use crate::assess;
-    use crate::facts::Question;
+    use crate::rule_context::Question;
     use crate::testing::{Bench, Outcome, claims, known, look, reserves, scale};
     use iodyno_model::{ControlGroup, IoMax};
 

@@ -4,7 +4,7 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::{Facts, option, writes};
+use crate::rule_context::{RuleContext, option, writes};
 
 /// fio's options that make buffers compressible or equal to each other.
 const SMALLER: [&str; 4] =
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            specification asks for.",
 });
 
-fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
     if !writes(of) {
         return Ok(None);
     }

@@ -5,10 +5,10 @@ use iodyno_model::{
 };
 
 use super::{Affected, Look, Reservation, Rule, Tally, finding};
-use crate::compare::percent;
-use crate::facts::Facts;
 use crate::limiter::PASSTHROUGH;
 use crate::place::bottoms;
+use crate::rule_context::RuleContext;
+use crate::yardsticks::percent;
 
 /// Below this share of what was issued something answered in the device's place.
 const REACHED: f64 = 0.9;
@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
     for (_, of) in facts.finished() {
         match short(facts, of) {
@@ -59,7 +59,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     }
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     let (validity, why) = short(facts, of).ok().flatten()?;
     Some(Reservation { validity, why })
@@ -68,7 +68,7 @@ fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
 /// Of what a measurement issued, less reached the devices below it, by the
 /// kernel's statistics: how that qualifies it, and a sentence. What ran at the
 /// same time counts together; others' I/O, copies and parity only add.
-fn short(facts: &Facts<'_>, of: &Measurement) -> Result<Option<(Validity, String)>, String> {
+fn short(facts: &RuleContext<'_>, of: &Measurement) -> Result<Option<(Validity, String)>, String> {
     let Some(counted) = facts.counted(of)? else { return Ok(None) };
     let mut worst: Option<(f64, String)> = None;
     let directions = [

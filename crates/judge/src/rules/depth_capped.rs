@@ -4,8 +4,8 @@ use iodyno_model::{Measurement, format_count};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
 use crate::place::bottoms;
+use crate::rule_context::RuleContext;
 
 /// A queue that holds this share of the depth holds it nearly: as
 /// depth-not-reached has it.
@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            sudo tee /sys/block/DEVICE/queue/nr_requests.",
 });
 
-pub(super) fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let workload = &of.workload;
     let jobs = workload.numjobs.unwrap_or(1);
     let of_jobs = || Some(workload.iodepth?.saturating_mul(jobs));

@@ -4,8 +4,8 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
 use crate::outstanding::ONE_AT_A_TIME;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "depth-ignored",
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            be I/Os outstanding.",
 });
 
-pub(super) fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+pub(super) fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
     let workload = &of.workload;
     let Some(depth) = workload.iodepth else { return Err("its iodepth is not known".into()) };
     if depth < 2 {

@@ -4,8 +4,8 @@ use iodyno_model::{Measurement, Severity};
 
 use super::qualifies::Seen;
 use super::{Look, Reservation, Rule, Tally, depth_capped, depth_ignored, qualify};
-use crate::facts::Facts;
 use crate::limiter;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "depth-not-reached",
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let look = |of: &Measurement| {
         let why = short(facts, of)?;
         Ok(why.map(|why| evidence(facts, of, &why)))
@@ -27,7 +27,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     qualify(tally, facts, look, words);
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     let why = short(facts, of).ok()??;
     Some(Reservation::qualified(why))
@@ -35,7 +35,7 @@ fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
 
 /// How its depth fell short, unless that is another rule's to tell: an engine
 /// that knows no depth, a queue that does not hold it.
-fn short(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn short(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let told = [depth_ignored::look, depth_capped::look];
     if told.iter().any(|look| matches!(look(facts, of), Ok(Some(_)))) {
         return Ok(None);
@@ -44,7 +44,7 @@ fn short(facts: &Facts<'_>, of: &Measurement) -> Seen {
 }
 
 /// What was short, and what the queues hold.
-fn evidence(facts: &Facts<'_>, of: &Measurement, why: &str) -> String {
+fn evidence(facts: &RuleContext<'_>, of: &Measurement, why: &str) -> String {
     let mut text = why.to_owned();
     for target in &of.targets {
         let Some(bottom) = facts.place(of, target).bottom else { continue };

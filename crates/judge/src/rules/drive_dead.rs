@@ -3,7 +3,7 @@
 use iodyno_model::{BlockDevice, BlockKind, Bytes, Drive, Evidence, Fact, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 const WHY: &str = "The machine cannot use this drive.";
 
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for function in &host.nvme_functions {
         tally.looked();
         if function.controller.is_some() {

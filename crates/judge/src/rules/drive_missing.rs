@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use iodyno_model::{Evidence, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 const WHY: &str =
     "A drive that is not there serves nobody, and an array may be without redundancy.";
@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     vanished(facts, host, tally);
     if let Some(expect) = facts.question.expect {
         tally.looked();
@@ -49,7 +49,7 @@ fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
 }
 
 /// Drives that were there at the start and not at a later snapshot.
-fn vanished(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn vanished(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     if facts.record().snapshots.len() < 2 || host.drives.is_empty() {
         return;
     }

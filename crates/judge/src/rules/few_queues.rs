@@ -3,7 +3,7 @@
 use iodyno_model::{Evidence, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "few-queues",
@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let cpus = host.cpus.online.get().map_or(0, Vec::len);
     let drives = host.drives.iter().filter(|drive| drive.virtual_disk.is_none());
     for drive in drives.filter(|_| cpus > 1) {

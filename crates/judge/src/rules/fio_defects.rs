@@ -4,7 +4,7 @@ use iodyno_model::{Direction, Estimate, LatencyKind, Measurement, Spread};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::{Facts, is_fio, option, writes};
+use crate::rule_context::{RuleContext, is_fio, option, writes};
 
 /// Engines that submit I/O and come back for it.
 const ASYNCHRONOUS: [&str; 3] = ["libaio", "io_uring", "io_uring_cmd"];
@@ -54,7 +54,7 @@ const DEFECTS: [(Defect, &str); 7] = [
     ),
 ];
 
-fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
     if !is_fio(of) {
         return Ok(None);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iodyno_model::{Drive, Evidence, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "firmware-differs",
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let mut models: BTreeMap<&str, BTreeMap<&str, Vec<&Drive>>> = BTreeMap::new();
     for drive in &host.drives {
         let Some(model) = tally.know(&drive.name, "model", &drive.model) else { continue };

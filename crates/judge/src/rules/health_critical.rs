@@ -3,7 +3,7 @@
 use iodyno_model::{Evidence, HealthLog, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 /// Bits of Critical Warning (Base Specification 2.0, figure 207): what each
 /// says and how grave it is. Bit 1, temperature, is another rule's.
@@ -42,7 +42,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
         if tally.know(name, "SMART log", &drive.health).is_none() {

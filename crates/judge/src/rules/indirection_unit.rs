@@ -6,10 +6,10 @@ use iodyno_model::{BlockKind, Bytes, Direction, Measurement, format_count};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::{Facts, writes};
 use crate::limiter;
 use crate::outstanding::outstanding;
 use crate::place::bottoms;
+use crate::rule_context::{RuleContext, writes};
 
 /// Rates of two block sizes are the same within this.
 const SAME: f64 = 0.1;
@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            sheet's indirection unit; check the file system's block size.",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let random = of.workload.rw.as_deref().is_some_and(|rw| rw.starts_with("rand"));
     if !random || !writes(of) {
         return Ok(None);
@@ -60,7 +60,7 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
 
 /// The largest block of which as many were written in a second, by another measurement on the same
 /// targets; and how many.
-fn costs_as_much(facts: &Facts<'_>, of: &Measurement, bs: u64) -> Option<(u64, f64)> {
+fn costs_as_much(facts: &RuleContext<'_>, of: &Measurement, bs: u64) -> Option<(u64, f64)> {
     let own = rate(facts, of)?;
     let off = |theirs: f64| theirs / own - 1.0;
     let by_size = facts.write_rates.0.get(&key(of))?;
@@ -73,7 +73,7 @@ fn costs_as_much(facts: &Facts<'_>, of: &Measurement, bs: u64) -> Option<(u64, f
 }
 
 /// Writes a second, where nothing but the drive limits them.
-fn rate(facts: &Facts<'_>, of: &Measurement) -> Option<f64> {
+fn rate(facts: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
     // What a hypervisor limits by the count costs as much by that.
     let throttled = of.targets.iter().any(|target| facts.place(of, target).virtual_disk.is_some());
     let busy = outstanding(of).is_some_and(|count| count >= BUSY);
@@ -94,7 +94,7 @@ fn key(of: &Measurement) -> Key<'_> {
 pub(crate) struct WriteRates<'a>(HashMap<Key<'a>, BTreeMap<u64, Vec<f64>>>);
 
 impl<'a> WriteRates<'a> {
-    pub(crate) fn of(facts: &Facts<'a>) -> Self {
+    pub(crate) fn of(facts: &RuleContext<'a>) -> Self {
         let mut all: HashMap<_, BTreeMap<_, Vec<_>>> = HashMap::new();
         for (_, of) in facts.finished() {
             if let Some((bs, rate)) = of.workload.bs.zip(rate(facts, of)) {

@@ -4,8 +4,8 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
 use crate::limiter::{Missing, interrupts_on_one_cpu};
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "interrupts-on-one-cpu",
@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            them: isolcpus or nr_cpus on the kernel's command line, irqbalance, a script.",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     Ok(interrupts_on_one_cpu(facts.record(), of).map_err(|Missing(what)| what)?.map(|one| one.why))
 }
 

@@ -6,8 +6,8 @@ use iodyno_model::{
 };
 
 use super::{Look, Reservation, Rule, Tally, qualify};
-use crate::facts::Facts;
-use crate::facts::metric;
+use crate::rule_context::RuleContext;
+use crate::rule_context::metric;
 use crate::tail::tail_of;
 
 /// Level of the p99's interval.
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let look = |of: &Measurement| match widths(of) {
         None => Err("its interval or the precision asked for is not recorded".into()),
         Some(wide) => Ok((!wide.is_empty()).then(|| {
@@ -38,7 +38,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     qualify(tally, facts, look, words);
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     let wide = widths(of)?;
     let said = wide.iter().map(|Wide { of, reached, asked }| {

@@ -3,7 +3,7 @@
 use iodyno_model::{Caveat, Direction, Evidence, Measurement, Severity};
 
 use super::{Look, Reservation, Rule, Tally, advice, disk_is_full, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "io-errors",
@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     for of in &facts.record().measurements {
         let counted: Vec<u64> = of.total.iter().filter_map(|result| result.errors).collect();
         if counted.is_empty() {
@@ -65,7 +65,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     }
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     let errors: u64 = of.total.iter().filter_map(|result| result.errors).sum();
     (errors > 0).then(|| Reservation::qualified(format!("{errors} I/Os failed")))
@@ -78,7 +78,7 @@ fn reads_failed(of: &Measurement) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use iodyno_model::{Account, ErrorCount};
+    use iodyno_model::{ErrorCount, JobStats};
 
     use super::*;
     use crate::testing::{Bench, Outcome, look, reserves};
@@ -107,7 +107,7 @@ mod tests {
         let record = bench
             .measurement(1, |m| {
                 m.total[0].errors = Some(3);
-                m.account = Some(Account { errors, ..Account::default() });
+                m.account = Some(JobStats { errors, ..JobStats::default() });
             })
             .record();
         let outcome = look(&RULE, &record);

@@ -4,8 +4,8 @@ use iodyno_model::{BlockKind, Measurement};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
 use crate::place::bottoms;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "io-scheduler",
@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            and compare with such runs alone.",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;
     for device in bottoms(host, of).into_iter().filter(|device| device.kind == BlockKind::Nvme) {
         match device.queue.scheduler.get() {

@@ -3,7 +3,7 @@
 use iodyno_model::{Host, Severity};
 
 use super::{Affected, Look, Rule, Tally};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "iommu-strict",
@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let mut affected = Affected::default();
     let mut address: Option<&String> = None;
     for drive in host.drives.iter().filter(|drive| !drive.links.is_empty()) {

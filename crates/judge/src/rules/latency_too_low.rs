@@ -3,8 +3,8 @@
 use iodyno_model::{Direction, Measurement, format_duration_ns};
 
 use super::{Affected, Look, Reservation, Rule, Tally, page_cache};
-use crate::facts::{Facts, is_fio};
 use crate::place::stacked;
+use crate::rule_context::{RuleContext, is_fio};
 
 /// No NVMe drive answers sooner, ns, whatever it is made of: ringing the doorbell, fetching the
 /// command, moving the data and the completion are four ways over PCIe, at some 0.4 us each, besides
@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
     for (_, of) in facts.finished() {
         let Some(_) = of.total.iter().find_map(|result| result.mean_latency()) else {
@@ -38,7 +38,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     affected.tell(tally, SAYS, WHY, NEXT);
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     let ns = too_low(facts, of).filter(|_| of.failure().is_none())?;
     let mean = format_duration_ns(ns);
@@ -47,7 +47,7 @@ fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
 
 /// The mean latency where it is too low, ns. What is told already, by page-cache and
 /// target-qualified, is not told again.
-fn too_low(facts: &Facts<'_>, of: &Measurement) -> Option<f64> {
+fn too_low(facts: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
     let told = matches!(page_cache::look(facts, of), Ok(Some(_)))
         || !of.conditions.target_remarks.is_empty()
         || facts

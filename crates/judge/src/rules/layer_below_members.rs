@@ -5,11 +5,11 @@ use iodyno_model::{Estimate, Evidence, Measurement, Metric, Severity, format_cou
 use super::{Look, Rule, Tally, array_degraded, finding, stripe_cache};
 use crate::against_claim::found_limiters;
 use crate::ceiling::{Bound, ceilings, gain, sheet_rate};
-use crate::compare::percent;
-use crate::facts::{Facts, claim_of, metric, unwritten};
 use crate::figures;
 use crate::limiter::Case;
 use crate::place::Place;
+use crate::rule_context::{RuleContext, claim_of, metric, unwritten};
+use crate::yardsticks::percent;
 
 /// A layer that gives this share of what it should does so.
 const FINE: f64 = 0.9;
@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Run(check),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let record = facts.record();
     let count = record.measurements.len();
     let cases: Vec<Case<'_>> = (0..count).filter_map(|index| Case::of(record, index)).collect();
@@ -65,7 +65,11 @@ struct Expected {
     bound: Option<String>,
 }
 
-fn expected(facts: &Facts<'_>, case: &Case<'_>, all: &[Case<'_>]) -> Result<Expected, String> {
+fn expected(
+    facts: &RuleContext<'_>,
+    case: &Case<'_>,
+    all: &[Case<'_>],
+) -> Result<Expected, String> {
     let times = gain(case).ok_or("what its layers make of such I/O is not known")?.expected;
     let mut expected = measured(case, all).or_else(|| claimed(facts, case)).ok_or(
         "its members were not measured alone, and not of all of them a data sheet is known",
@@ -112,7 +116,7 @@ fn measured(case: &Case<'_>, all: &[Case<'_>]) -> Option<Expected> {
 }
 
 /// The slowest of its members by their data sheets, where each has one.
-fn claimed(facts: &Facts<'_>, case: &Case<'_>) -> Option<Expected> {
+fn claimed(facts: &RuleContext<'_>, case: &Case<'_>) -> Option<Expected> {
     if case.drives.len() != case.drive_count || case.virtual_disk.is_some() {
         return None;
     }
@@ -132,7 +136,7 @@ fn claimed(facts: &Facts<'_>, case: &Case<'_>) -> Option<Expected> {
     })
 }
 
-fn short(facts: &Facts<'_>, case: &Case<'_>, expected: &Expected) -> iodyno_model::Finding {
+fn short(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyno_model::Finding {
     let of = case.of_run();
     let layer = case.layer.as_deref().unwrap_or("layer");
     let share = percent(case.rate.value / expected.rate.value);
@@ -172,7 +176,7 @@ fn short(facts: &Facts<'_>, case: &Case<'_>, expected: &Expected) -> iodyno_mode
 }
 
 /// What else may have held it back.
-fn beside(facts: &Facts<'_>, case: &Case<'_>, expected: &Expected) -> Vec<String> {
+fn beside(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> Vec<String> {
     let of: &Measurement = case.of_run();
     // That there are layers is what is judged.
     let place = Place { whole: true, ..Place::default() };

@@ -3,7 +3,7 @@
 use iodyno_model::{Evidence, Host, LbaFormat, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 /// Relative Performance (NVM Command Set Specification 1.0, figure 98).
 const PERFORMANCE: [&str; 4] = ["best", "better", "good", "degraded"];
@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for namespace in host.drives.iter().flat_map(|drive| &drive.namespaces) {
         let name = &namespace.name;
         let identified = tally.know(name, "Identify Namespace", &namespace.identify);

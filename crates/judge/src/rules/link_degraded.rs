@@ -5,8 +5,8 @@ use iodyno_model::{
 };
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
 use crate::links;
+use crate::rule_context::RuleContext;
 
 /// So many equal bays that are equally narrow are rather built so than broken.
 const BAYS: usize = 3;
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let record = facts.record();
     let mut degraded = Vec::new();
     for link in links::real(host) {

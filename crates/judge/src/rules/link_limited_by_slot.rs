@@ -3,8 +3,8 @@
 use iodyno_model::{Evidence, Host, Link, LinkState, Severity, format_mb_per_s};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
 use crate::links;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "link-limited-by-slot",
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in host.drives.iter().filter(|drive| drive.virtual_disk.is_none()) {
         let path: Vec<&Link> = drive.links.iter().filter_map(|name| host.link(name)).collect();
         let Some(own) = path.last() else { continue };

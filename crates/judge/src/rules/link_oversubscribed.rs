@@ -3,11 +3,11 @@
 use iodyno_model::{Drive, Evidence, Host, Link, Measurement, Metric, Severity, format_mb_per_s};
 
 use super::{Look, Rule, Tally, finding};
-use crate::compare::{figure_of, percent};
-use crate::facts::{Facts, claim_of, metric};
 use crate::limiter::figure;
 use crate::links;
 use crate::place::shared_drives;
+use crate::rule_context::{RuleContext, claim_of, metric};
+use crate::yardsticks::{figure_of, percent};
 
 /// Below this ratio nobody notices.
 const RATIO: f64 = 1.05;
@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for link in shared(host) {
         match uplink(host, link) {
             Some(_) => tally.looked(),
@@ -113,7 +113,7 @@ fn link_advice(link: &Link) -> String {
 }
 
 /// What these drives gave at once against the sum of each alone, for each step.
-fn measured(facts: &Facts<'_>, names: &[&str]) -> Vec<Evidence> {
+fn measured(facts: &RuleContext<'_>, names: &[&str]) -> Vec<Evidence> {
     let together = facts.finished().map(|(_, of)| of).filter(|of| {
         of.targets.len() > 1
             && metric(of) != Metric::LatencyMean
@@ -122,7 +122,11 @@ fn measured(facts: &Facts<'_>, names: &[&str]) -> Vec<Evidence> {
     together.filter_map(|of| measured_at_once(facts, names, of)).collect()
 }
 
-fn measured_at_once(facts: &Facts<'_>, names: &[&str], together: &Measurement) -> Option<Evidence> {
+fn measured_at_once(
+    facts: &RuleContext<'_>,
+    names: &[&str],
+    together: &Measurement,
+) -> Option<Evidence> {
     let is_below = |of: &Measurement, target: &str| {
         facts.place(of, target).drive.is_some_and(|drive| names.contains(&drive.name.as_str()))
     };

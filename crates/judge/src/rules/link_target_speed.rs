@@ -3,8 +3,8 @@
 use iodyno_model::{Evidence, Fact, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
 use crate::links;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "link-target-speed",
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for link in links::real(host) {
         let target = match &link.port.target_generation {
             Fact::Absent => continue,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use iodyno_model::{Drive, Evidence, Host, Link, LinkState, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::compare::PEERS;
-use crate::facts::Facts;
 use crate::links;
+use crate::rule_context::RuleContext;
+use crate::yardsticks::PEERS;
 
 pub(super) static RULE: Rule = Rule {
     id: "link-unlike-peers",
@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let mut models: BTreeMap<&str, Vec<(&Drive, &Link, LinkState)>> = BTreeMap::new();
     for drive in host.drives.iter().filter(|drive| drive.virtual_disk.is_none()) {
         let own = drive.links.last().and_then(|name| host.link(name));

@@ -3,7 +3,7 @@
 use iodyno_model::{Cause, EndReason, Evidence, Severity};
 
 use super::{Look, Reservation, Rule, Tally, advice, disk_is_full, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "measurement-failed",
@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     for of in &facts.record().measurements {
         tally.looked();
         let EndReason::Failed(how) = &of.end else { continue };
@@ -36,7 +36,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     }
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     match &facts.record().measurements.get(measurement)?.end {
         EndReason::Failed(how) => Some(Reservation::invalid(format!("it failed: {how}"))),
         EndReason::Interrupted => Some(Reservation::qualified("it was interrupted")),

@@ -4,8 +4,8 @@ use iodyno_model::{BlockDevice, BlockKind, Host, Measurement};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
 use crate::place::stacked;
+use crate::rule_context::RuleContext;
 
 /// Flash is mapped in units of 4 KiB or more, whatever a drive reports.
 const MAPPED_BYTES: u64 = 4096;
@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            take by themselves), volumes and file systems made on the array and not before it.",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;
     for device in stacked(host, of) {
         if let Some(what) = misaligned(host, device)? {

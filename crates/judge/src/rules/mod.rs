@@ -5,7 +5,7 @@ use iodyno_model::{
     Validity,
 };
 
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 use qualifies::Qualifies;
 
 mod above_claim;
@@ -120,9 +120,9 @@ pub struct Rule {
     look: Look,
 }
 
-type Check = fn(&Facts<'_>, &mut Tally);
-type CheckHost = fn(&Facts<'_>, &Host, &mut Tally);
-type Reserve = fn(&Facts<'_>, usize) -> Option<Reservation>;
+type Check = fn(&RuleContext<'_>, &mut Tally);
+type CheckHost = fn(&RuleContext<'_>, &Host, &mut Tally);
+type Reserve = fn(&RuleContext<'_>, usize) -> Option<Reservation>;
 
 /// What a rule looks at.
 enum Look {
@@ -145,7 +145,7 @@ impl Rule {
     }
 
     /// Looks, and says what it found, that all is well, or what is missing.
-    pub fn check(&'static self, facts: &Facts<'_>) -> RuleReport {
+    pub fn check(&'static self, facts: &RuleContext<'_>) -> RuleReport {
         let mut tally = Tally::new(self);
         match (&self.look, facts.host()) {
             (Look::Run(check) | Look::RunAndEach(check, _), _) => check(facts, &mut tally),
@@ -166,7 +166,7 @@ impl Rule {
     }
 
     /// Its reservation about a measurement (an index into the run's), if any.
-    pub fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    pub fn reservation(&self, facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
         match &self.look {
             Look::RunAndEach(_, reserve) | Look::HostAndEach(_, reserve) => {
                 reserve(facts, measurement)

@@ -4,8 +4,8 @@ use iodyno_model::{DirectionResult, Measurement, Metric, Severity, Window, forma
 use iodyno_stats::shift::shift;
 
 use super::{Affected, Look, Reservation, Rule, Tally, rate_cliff, steady_state_not_reached};
-use crate::facts::Facts;
 use crate::figures;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "not-steady",
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
     for (_, of) in facts.finished() {
         let Some(result) = of.total.first() else { continue };
@@ -40,14 +40,14 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     );
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     let unsteady = of.total.first()?.steady == Some(false) && !is_told(facts, of);
     unsteady.then(|| Reservation::qualified("its rate changed while it was measured"))
 }
 
 /// It is told already, with its cause or its figures.
-fn is_told(facts: &Facts<'_>, of: &Measurement) -> bool {
+fn is_told(facts: &RuleContext<'_>, of: &Measurement) -> bool {
     matches!(rate_cliff::look(facts, of), Ok(Some(_))) || steady_state_not_reached::tells_change(of)
 }
 

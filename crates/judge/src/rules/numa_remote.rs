@@ -4,7 +4,7 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "numa-remote",
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            mostly faster, not always.",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;
     let nodes = &host.cpus.nodes;
     if nodes.len() < 2 {

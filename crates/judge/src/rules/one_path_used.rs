@@ -4,8 +4,8 @@ use iodyno_model::{Drive, Fact, Host, Measurement, NamespacePath};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
 use crate::place::bottoms;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "one-path-used",
@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            the nearest path). A path that is not optimized is the storage system's to mend.",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;
     for device in bottoms(host, of) {
         let paths = paths(host, &device.name);

@@ -4,8 +4,8 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
 use crate::limiter;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "other-io",
@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     next: "See who it is (sudo iotop -o, or sudo lsof /dev/DEVICE), and repeat when it is quiet.",
 });
 
-fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
     limiter::other_io(of).ok_or_else(|| "disk statistics around it are not recorded".into())
 }
 

@@ -3,7 +3,7 @@
 use iodyno_model::{Measurement, Severity};
 
 use super::{Affected, Look, Reservation, Rule, Tally};
-use crate::facts::{Facts, is_fio, option};
+use crate::rule_context::{RuleContext, is_fio, option};
 
 pub(super) static RULE: Rule = Rule {
     id: "overlapping-jobs",
@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
     for (_, of) in facts.finished() {
         let Some(clones) = sequential_clones(of) else { continue };
@@ -34,7 +34,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     );
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     let clones = sequential_clones(of)?;
     if overlap(of) != Ok(true) {
@@ -72,7 +72,7 @@ fn overlap(of: &Measurement) -> Result<bool, String> {
 }
 
 /// What its figure is above of what the drive or its links can give.
-fn too_much(facts: &Facts<'_>, measurement: usize) -> Option<String> {
+fn too_much(facts: &RuleContext<'_>, measurement: usize) -> Option<String> {
     let compared = facts.compared_of(measurement).first()?;
     let low = compared.estimate.low();
     if let Some((_, what)) = compared.ceiling.as_ref().filter(|(bound, _)| low > *bound) {

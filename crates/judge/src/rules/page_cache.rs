@@ -4,7 +4,7 @@ use iodyno_model::{Bytes, Measurement};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::{Facts, reach_bytes};
+use crate::rule_context::{RuleContext, reach_bytes};
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "page-cache",
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            than the memory and end writes with end_fsync=1.",
 });
 
-pub(super) fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let through = match (of.workload.is_buffered(), of.workload.ioengine.as_deref()) {
         (Some(false), _) => return Ok(None),
         (Some(true), Some("mmap")) => "mapped memory is the page cache",

@@ -5,8 +5,8 @@ use iodyno_model::{Bytes, Measurement};
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::ceiling::small_writes;
-use crate::facts::{Facts, writes};
 use crate::limiter::Case;
+use crate::rule_context::{RuleContext, writes};
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "parity-small-writes",
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            against each other on empty drives).",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let record = facts.record();
     if !writes(of) {
         return Ok(None);

@@ -3,8 +3,8 @@
 use iodyno_model::{Evidence, Host, Link, Severity, format_mb_per_s};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
 use crate::links;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "payload-size",
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     // A BIOS sets all alike: one finding for each pair of sizes.
     let mut found: Vec<((u32, u32), Vec<&Link>)> = Vec::new();
     for link in links::real(host) {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use iodyno_model::{Drive, Evidence, Fact, Finding, Host, Link, LinkState, PcieError, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
 use crate::links;
+use crate::rule_context::RuleContext;
 
 /// Bit error ratio that a link may have (PCI Express Base Specification 5.0,
 /// chapter 8: 10^-12).
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let record = facts.record();
     let Some(last) = record.host_after().filter(|_| record.snapshots.len() > 1) else { return };
     let seconds = last.taken_ns.saturating_sub(host.taken_ns) as f64 / 1e9;

@@ -4,8 +4,8 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
 use crate::limiter::{PowerSaving, power_saving};
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "power-saving",
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            there. Where the machine is to save power, leave all as it is.",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;
     let drives = of.targets.iter().filter_map(|target| facts.place(of, target).drive);
     Ok(power_saving(facts.record(), host, drives, of)?.map(|found| match found {

@@ -4,7 +4,7 @@ use iodyno_model::{Measurement, format_duration_ns};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::{Facts, is_fio};
+use crate::rule_context::{RuleContext, is_fio};
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "process-stopped",
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            virtual machine, no sleep (systemd-inhibit).",
 });
 
-fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
     if is_fio(of) {
         return Err("whether its process ran all the time is not recorded".into());
     }

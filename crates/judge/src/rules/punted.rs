@@ -4,7 +4,7 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "punted",
@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            ioengine=libaio.",
 });
 
-fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
     let words = "kernel threads ran the I/O: the target has no NOWAIT support";
     match of.conditions.punted {
         Some(punted) => Ok(punted.then(|| words.to_owned())),

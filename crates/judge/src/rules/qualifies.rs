@@ -3,7 +3,7 @@
 use iodyno_model::Measurement;
 
 use super::{Reservation, Tally, advice, qualify};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 /// What a measurement is affected by, as a sentence without its stop; `None`:
 /// it is not. `Err`: what is missing to tell.
@@ -14,7 +14,7 @@ pub(super) type Seen = Result<Option<String>, String>;
 pub(super) struct Qualifies {
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
-    pub(super) look: fn(&Facts<'_>, &Measurement) -> Seen,
+    pub(super) look: fn(&RuleContext<'_>, &Measurement) -> Seen,
     /// What is said of those that are affected, without a stop.
     pub(super) what: &'static str,
     pub(super) why: &'static str,
@@ -24,7 +24,7 @@ pub(super) struct Qualifies {
 }
 
 impl Qualifies {
-    pub(super) fn check(&self, facts: &Facts<'_>, tally: &mut Tally) {
+    pub(super) fn check(&self, facts: &RuleContext<'_>, tally: &mut Tally) {
         let look = |of: &Measurement| (self.look)(facts, of);
         let mut next = self.next.to_owned();
         if advice::has_place(&next) {
@@ -36,7 +36,11 @@ impl Qualifies {
         qualify(tally, facts, look, [self.what, self.why, &next]);
     }
 
-    pub(super) fn reservation(&self, facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+    pub(super) fn reservation(
+        &self,
+        facts: &RuleContext<'_>,
+        measurement: usize,
+    ) -> Option<Reservation> {
         let of = facts.record().measurements.get(measurement)?;
         let seen = of.failure().is_none().then(|| (self.look)(facts, of))?;
         Some(Reservation::qualified(seen.ok().flatten()?))

@@ -7,8 +7,8 @@ use iodyno_model::{
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::cliff::Cliff;
-use crate::facts::{Facts, is_paced};
 use crate::limiter;
+use crate::rule_context::{RuleContext, is_paced};
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "rate-cliff",
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
 });
 
 /// Its two levels in words. What has them is no rate that merely changed.
-pub(super) fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     if is_paced(of) {
         return Ok(None);
     }

@@ -4,9 +4,9 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
 use crate::outstanding::allowed;
 use crate::place::bottoms;
+use crate::rule_context::RuleContext;
 
 /// Commands that a disk queues (NCQ).
 const COMMANDS: usize = 32;
@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     next: "Compare with the disks' data sheets; ask for no more than 32 I/Os a disk.",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let host = facts.known_host()?;
     let devices = bottoms(host, of);
     if devices.is_empty() {

@@ -5,10 +5,10 @@ use iodyno_model::{Drive, Evidence, Host, Measurement, Metric, Severity};
 use super::all_at_once::{FULL, is_cpu_busy};
 use super::link_oversubscribed::has_named_uplink;
 use super::{Look, Rule, Tally, finding};
-use crate::compare::{UNLIKE_WARN, figure_of};
-use crate::facts::{Facts, metric};
 use crate::limiter::figure;
 use crate::place::{drives_below, shared_drives};
+use crate::rule_context::{RuleContext, metric};
+use crate::yardsticks::{UNLIKE_WARN, figure_of};
 
 pub(super) static RULE: Rule = Rule {
     id: "shared-limit",
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Run(check),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (_, of) in facts.finished() {
         // With all of them it is the machine: all-at-once tells of that.
@@ -64,7 +64,7 @@ struct Group<'a> {
 }
 
 /// The rule of oversubscribed links tells of what these share.
-pub(super) fn have_named_uplink(facts: &Facts<'_>, fell: &[&Share<'_>]) -> bool {
+pub(super) fn have_named_uplink(facts: &RuleContext<'_>, fell: &[&Share<'_>]) -> bool {
     let drives: Vec<Option<&Drive>> = fell.iter().map(|share| share.drive).collect();
     facts.host().is_some_and(|host| has_named_uplink(host, &drives))
 }
@@ -115,7 +115,7 @@ pub(super) struct Share<'a> {
 }
 
 /// All targets; `None` where one of them is not known alone or at once.
-pub(super) fn shares<'a>(facts: &Facts<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
+pub(super) fn shares<'a>(facts: &RuleContext<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
     let metric = metric(of);
     let shared = shared_drives(&facts.index, of);
     let share = |target: &'a String| {
@@ -139,7 +139,7 @@ pub(super) fn shares<'a>(facts: &Facts<'a>, of: &'a Measurement) -> Option<Vec<S
 
 /// A link on its way carries nearly all it can: link-oversubscribed tells of that.
 fn below_a_full_link(
-    facts: &Facts<'_>,
+    facts: &RuleContext<'_>,
     share: &Share<'_>,
     all: &[Share<'_>],
     of: &Measurement,

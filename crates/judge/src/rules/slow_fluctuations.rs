@@ -4,8 +4,8 @@ use iodyno_model::{DirectionResult, Estimate, Measurement, Metric, Severity, for
 use iodyno_stats::two_sample::disjoint;
 
 use super::{Affected, Look, Reservation, Rule, Tally};
-use crate::facts::Facts;
 use crate::figures;
+use crate::rule_context::RuleContext;
 
 /// What shows that the next measurement may lie outside of the interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
     for (_, of) in facts.finished() {
         let Some(result) = of.total.first() else { continue };
@@ -48,13 +48,13 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     );
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     Some(Reservation::qualified(format!("slow fluctuations: {}", words(slow(facts, of)?, of))))
 }
 
 /// What shows it; `None` also where it is told already, that the rate changed.
-fn slow(facts: &Facts<'_>, of: &Measurement) -> Option<Slow> {
+fn slow(facts: &RuleContext<'_>, of: &Measurement) -> Option<Slow> {
     let result = of.total.first()?;
     if result.steady == Some(false) {
         return None;
@@ -63,7 +63,7 @@ fn slow(facts: &Facts<'_>, of: &Measurement) -> Option<Slow> {
 }
 
 /// The same point of the same run, further apart than both intervals allow.
-fn elsewhere(facts: &Facts<'_>, of: &Measurement, result: &DirectionResult) -> Option<Slow> {
+fn elsewhere(facts: &RuleContext<'_>, of: &Measurement, result: &DirectionResult) -> Option<Slow> {
     let own = result.iops?;
     let bounds = own.bounds().filter(|_| own.relative_half_width().is_some())?;
     let others = facts.index.repeated(of).iter().filter(|other| {

@@ -3,9 +3,9 @@
 use iodyno_model::{EndReason, Measurement, Rounds, Severity, format_duration_ns};
 
 use super::{Affected, Look, Reservation, Rule, Tally};
-use crate::compare::percent;
 use crate::convergence::limits;
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
+use crate::yardsticks::percent;
 
 pub(super) static RULE: Rule = Rule {
     id: "steady-state-not-reached",
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let mut affected = Affected::default();
     if let Some((asked, targets)) = &facts.rounds {
         for (targets, found) in targets {
@@ -52,7 +52,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     );
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     if of.account.as_ref().and_then(|of| of.steadystate_attained) == Some(false) {
         return Some(Reservation::qualified("its steadystate was not attained"));
@@ -102,7 +102,7 @@ pub(super) fn tells_change(of: &Measurement) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iodyno_model::{Account, SteadyState};
+    use iodyno_model::{JobStats, SteadyState};
 
     use crate::testing::{Bench, Outcome, in_rounds, look, reserves};
 
@@ -118,7 +118,8 @@ mod tests {
         assert!(reserves(rule, &unsteady, 5).is_some());
         let attained = |attained| {
             let job = Bench::new(1).measured().measurement(0, |of| {
-                of.account = Some(Account { steadystate_attained: attained, ..Account::default() });
+                of.account =
+                    Some(JobStats { steadystate_attained: attained, ..JobStats::default() });
             });
             job.record()
         };

@@ -4,7 +4,7 @@ use iodyno_model::{Measurement, parse_duration_ns};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::{Facts, option};
+use crate::rule_context::{RuleContext, option};
 
 /// Rise or fall over the window that SNIA allows, in percent of the average
 /// (SSS PTS 2.0.2, 2.1.24).
@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            rounds decide, as the presets for SNIA's tests do.",
 });
 
-fn look(_: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
     let Some(limit) = option(of, "steadystate")?.or(option(of, "ss")?) else { return Ok(None) };
     let slope = limit.split_once("_slope:").and_then(|(_, percent)| percent.strip_suffix('%'));
     let Some(percent) = slope.and_then(|percent| percent.trim().parse::<f64>().ok()) else {

@@ -4,8 +4,8 @@ use iodyno_model::{Bytes, Measurement};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::{Facts, writes};
 use crate::place::arrays_under;
+use crate::rule_context::{RuleContext, writes};
 
 /// What the kernel begins with (NR_STRIPES in drivers/md/raid5.c), pages for each member.
 const DEFAULT_PAGES: u32 = 256;
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            echo 4 | sudo tee /sys/block/ARRAY/md/group_thread_cnt. Neither outlives a reboot.",
 });
 
-pub(super) fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     if !writes(of) {
         return Ok(None);
     }

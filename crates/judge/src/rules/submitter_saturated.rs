@@ -3,8 +3,8 @@
 use iodyno_model::{Measurement, Severity};
 
 use super::{Look, Reservation, Rule, Tally, qualify};
-use crate::facts::Facts;
 use crate::limiter;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "submitter-saturated",
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let look = |of: &Measurement| {
         let Some(saturated) = limiter::saturated(facts.host(), of) else {
             return Err("CPU time of the submitting threads is not recorded".into());
@@ -29,7 +29,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     qualify(tally, facts, look, words);
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     let saturated = limiter::saturated(facts.host(), of) == Some(true);
     saturated.then(|| {

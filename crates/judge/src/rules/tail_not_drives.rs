@@ -4,7 +4,7 @@ use iodyno_model::{Direction, Measurement, format_count};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 /// Fewer slow I/Os than these are an accident.
 const LEAST: u64 = 10;
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            schedulers; with less depth less waits in front of the drive.",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let [target] = of.targets.as_slice() else { return Ok(None) };
     let place = facts.place(of, target);
     // A layer splits I/Os or gathers them: the counts would be of other things.

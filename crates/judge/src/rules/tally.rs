@@ -6,7 +6,7 @@ use iodyno_model::{
 
 use super::Rule;
 use crate::each_once::each_once;
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 /// A rule's findings so far, what it looked at, and what it could not see.
 pub(crate) struct Tally {
@@ -70,7 +70,7 @@ impl Tally {
 /// missing to tell. All that are affected make one finding: `what`, `why`, `next`.
 pub(crate) fn qualify(
     tally: &mut Tally,
-    facts: &Facts<'_>,
+    facts: &RuleContext<'_>,
     look: impl Fn(&Measurement) -> Result<Option<String>, String>,
     [what, why, next]: [&str; 3],
 ) {

@@ -4,7 +4,7 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "target-qualified",
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
 /// Of what is measured without /sys nobody knows whether a drive is below.
 const NO_SYSFS: &str = "/sys is not mounted, so that the device below is not known";
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let blind = facts.record().host().filter(|host| host.no_sysfs).map(|_| NO_SYSFS);
     let remarks = of.conditions.target_remarks.iter().map(ToString::to_string);
     let remarks: Vec<String> = remarks.chain(blind.map(str::to_owned)).collect();

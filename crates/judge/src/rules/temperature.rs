@@ -3,7 +3,7 @@
 use iodyno_model::{ABSOLUTE_ZERO_C, Drive, Evidence, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 /// Temperature bit of Critical Warning.
 const TEMPERATURE: u8 = 1 << 1;
@@ -31,7 +31,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
         let seen: Vec<&Drive> =

@@ -3,8 +3,8 @@
 use iodyno_model::{Drive, Evidence, Host, Severity};
 
 use super::{Look, Reservation, Rule, Tally, finding};
-use crate::facts::Facts;
 use crate::limiter;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "thermal-throttling",
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::HostAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
         if facts.record().snapshots.len() < 2 {
@@ -43,7 +43,7 @@ fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
     }
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let of = facts.record().measurements.get(measurement)?;
     let throttled = of.targets.iter().find_map(|target| {
         let drive = facts.place(of, target).drive?;

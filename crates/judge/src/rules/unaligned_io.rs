@@ -4,9 +4,9 @@ use iodyno_model::{Bytes, Direction, Measurement, format_count};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::{Facts, writes};
 use crate::limiter::ocp_grown;
 use crate::place::{bottoms, devices};
+use crate::rule_context::{RuleContext, writes};
 
 /// Options that may move offsets off the blocks' boundaries.
 const OFFSETS: [&str; 3] = ["offset", "offset_increment", "blockalign"];
@@ -28,7 +28,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            its data sheet states one; blockalign defaults to the block size.",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let Some(block_bytes) = of.workload.bs else {
         return Err("its block size is not known".into());
     };
@@ -61,7 +61,7 @@ fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
 
 /// Writes that the drives themselves counted as off their units of mapping,
 /// which may be larger than the blocks that they state (OCP).
-fn counted(facts: &Facts<'_>, of: &Measurement) -> Option<String> {
+fn counted(facts: &RuleContext<'_>, of: &Measurement) -> Option<String> {
     let issued = of.result(Direction::Write)?.whole_ios?;
     let names = devices(facts.host(), of);
     let drives = names.iter().filter_map(|name| Some(&facts.host()?.namespace(name)?.0.name));

@@ -3,8 +3,8 @@
 use iodyno_model::{Evidence, Severity};
 
 use super::{Look, Rule, Tally, finding, severity_of};
-use crate::facts::{Facts, unwritten};
 use crate::figures;
+use crate::rule_context::{RuleContext, unwritten};
 
 pub(super) static RULE: Rule = Rule {
     id: "unlike-baseline",
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Run(check),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let Some(baseline) = facts.question.baseline else { return };
     for compared in &facts.compared {
         let of = &facts.record().measurements[compared.measurement];

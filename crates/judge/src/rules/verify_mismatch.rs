@@ -3,7 +3,7 @@
 use iodyno_model::{Caveat, Evidence, Measurement, Severity};
 
 use super::{Look, Reservation, Rule, Tally, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "verify-mismatch",
@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::RunAndEach(check, reservation),
 };
 
-fn check(facts: &Facts<'_>, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     for of in &facts.record().measurements {
         let (verified, mismatches) = counts(of);
         if verified == 0 {
@@ -42,7 +42,7 @@ fn check(facts: &Facts<'_>, tally: &mut Tally) {
     }
 }
 
-fn reservation(facts: &Facts<'_>, measurement: usize) -> Option<Reservation> {
+fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservation> {
     let (verified, mismatches) = counts(facts.record().measurements.get(measurement)?);
     let what = format!("{mismatches} of {verified} blocks do not hold what was written");
     (mismatches > 0).then(|| Reservation::qualified(what))
@@ -55,7 +55,7 @@ fn counts(of: &Measurement) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use iodyno_model::Account;
+    use iodyno_model::JobStats;
 
     use super::*;
     use crate::testing::{Bench, Outcome, look, reserves};
@@ -66,7 +66,7 @@ mod tests {
             Bench::new(1)
                 .measured()
                 .measurement(1, |m| {
-                    m.account = Some(Account { verified: 256, mismatches, ..Account::default() });
+                    m.account = Some(JobStats { verified: 256, mismatches, ..JobStats::default() });
                     let (offset, length, what) = (4096, 512, "the block is old".into());
                     m.conditions.shortfalls.push(Caveat::Mismatch { offset, length, what });
                 })

@@ -3,7 +3,7 @@
 use iodyno_model::{BlockKind, Evidence, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 const WHY: &str = "It has no link and no data sheet: its limits are a contract's, and other tenants may share it.";
 const NEXT: &str = "Compare its rates with what was ordered, or with an earlier run (--baseline).";
@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(facts: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         if let Some(whose) = &drive.virtual_disk {
             tally.found(finding(

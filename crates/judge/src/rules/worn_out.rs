@@ -3,7 +3,7 @@
 use iodyno_model::{Bytes, Evidence, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 /// Percentage Used from which on a replacement should be planned.
 const USED_PERCENT: u8 = 90;
@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
         let Some(log) = tally.know(name, "SMART log", &drive.health) else { continue };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iodyno_model::{Drive, Evidence, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "write-cache-differs",
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let mut models: BTreeMap<&str, Vec<(&Drive, bool)>> = BTreeMap::new();
     for drive in &host.drives {
         // What has none cannot differ.

@@ -4,8 +4,8 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::facts::{Facts, writes};
 use crate::place::bottoms;
+use crate::rule_context::{RuleContext, writes};
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "writeback-throttled",
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            echo 0 | sudo tee /sys/block/DEVICE/queue/wbt_lat_usec (-1 sets the default again).",
 });
 
-fn look(facts: &Facts<'_>, of: &Measurement) -> Seen {
+fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let rw = of.workload.rw.as_deref().unwrap_or_default();
     // Direct writes pass: block/blk-wbt.c, wbt_should_throttle.
     let buffered = match of.workload.is_buffered() {

@@ -3,7 +3,7 @@
 use iodyno_model::{Bytes, Evidence, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
-use crate::facts::Facts;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "zoned",
@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(_: &Facts<'_>, host: &Host, tally: &mut Tally) {
+fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let layers = |name: &String| host.block(name).is_some_and(|one| !one.stands_on.is_empty());
     for block in host.blocks.iter().filter(|block| !layers(&block.name)) {
         let Some(zone_bytes) = block.zones() else {

@@ -10,7 +10,7 @@ use iodyno_model::{
 
 use crate::claims::ClaimBook;
 use crate::expectation::Expectation;
-use crate::facts::{Facts, Question};
+use crate::rule_context::{Question, RuleContext};
 use crate::rules::Rule;
 
 mod stack;
@@ -426,7 +426,7 @@ pub(crate) fn look_with(
 ) -> Outcome {
     let claims = claims();
     let question = Question { record, claims: &claims, baseline, expect };
-    let report = rule.check(&Facts::gather(&question));
+    let report = rule.check(&RuleContext::gather(&question));
     if let RuleOutcome::Findings(findings) = &report.outcome {
         for finding in findings {
             assert!(finding.severity <= rule.severity, "{finding:?}");
@@ -454,7 +454,7 @@ pub(crate) fn reserves(
 ) -> Option<crate::rules::Reservation> {
     let claims = claims();
     let question = Question { record, claims: &claims, baseline: None, expect: None };
-    rule.reservation(&Facts::gather(&question), measurement)
+    rule.reservation(&RuleContext::gather(&question), measurement)
 }
 
 /// A run in rounds of a write with these IOPS, tracked by them.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use iodyno_model::{Caveat, DepthLimit, NotPolled};
 
-use super::aside::Aside;
 use super::files::Files;
+use super::sync_ops::Aside;
 use super::syscall::{outcome, syscall};
 use super::{Completion, Descriptor, Io, Opened, Operation, Rights, Setup, SetupError};
 use crate::buffers::Buffers;

@@ -3,7 +3,6 @@
 //! An engine that was not set up as [`Setup::writable`] cannot change a
 //! target: [`Rights`] stands before everything that it queues.
 
-mod aside;
 mod bus_error;
 mod falloc;
 mod files;
@@ -20,6 +19,7 @@ mod pvsync2;
 mod ring;
 mod splice;
 mod sync;
+mod sync_ops;
 mod syscall;
 mod uring;
 mod uring_cmd;

@@ -122,7 +122,7 @@ impl Io for Offload {
         self.hand_over()?;
         while self.done.len() < wait as usize && self.in_flight > 0 {
             let completion = self.from.recv().map_err(|_| gone())?;
-            self.land(completion);
+            self.release(completion);
         }
         self.land_all();
         Ok(())
@@ -134,7 +134,7 @@ impl Io for Offload {
         while self.done.len() < wait as usize && self.in_flight > 0 {
             let left = until.saturating_duration_since(Instant::now());
             let Ok(completion) = self.from.recv_timeout(left) else { break };
-            self.land(completion);
+            self.release(completion);
         }
         self.land_all();
         Ok(())
@@ -176,11 +176,11 @@ impl Offload {
 
     fn land_all(&mut self) {
         while let Ok(completion) = self.from.try_recv() {
-            self.land(completion);
+            self.release(completion);
         }
     }
 
-    fn land(&mut self, completion: Completion) {
+    fn release(&mut self, completion: Completion) {
         self.submitters[usize::from(completion.slot)].busy = false;
         self.buffers.take_back(completion.slot);
         self.in_flight -= 1;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use libc::{aiocb, c_int};
 
-use super::aside::Aside;
 use super::files::Files;
+use super::sync_ops::Aside;
 use super::{Completion, Descriptor, Io, Opened, Operation, Rights, Setup, SetupError};
 use crate::buffers::Buffers;
 

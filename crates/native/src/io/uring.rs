@@ -9,9 +9,9 @@ use std::time::Duration;
 use iodyno_model::{Caveat, DepthLimit, Failure};
 use rustix::process::{Resource, getrlimit};
 
-use super::aside::Aside;
 use super::files::Files;
 use super::ring::{Entry, FileEntry, MOST_ENTRIES, Ring, head};
+use super::sync_ops::Aside;
 use super::{
     Completion, Descriptor, EngineOptions, Io, Opened, Operation, Rights, Setup, SetupError, What,
     try_polling,

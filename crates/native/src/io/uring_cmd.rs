@@ -4,10 +4,10 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use super::aside::Aside;
 use super::files::Files;
 use super::nvme_command::{NVME_URING_CMD_IO, Namespace, NvmeEntry, errno_of};
 use super::ring::{Ring, head};
+use super::sync_ops::Aside;
 use super::uring::{fitting_depth, register, register_files};
 use super::{
     Character, Completion, Descriptor, Io, Opened, Operation, Rights, Setup, SetupError,

@@ -8,17 +8,17 @@ use super::measurement::Latency;
 
 /// What a job, or all clones of one, did besides moving data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Account {
+pub struct JobStats {
     /// Without the bins of fsync's latencies.
     #[serde(flatten)]
-    pub account: model::Account,
+    pub account: model::JobStats,
     /// fsync and fdatasync; null: there were none.
     pub sync: Option<Latency>,
 }
 
-impl From<&model::Account> for Account {
-    fn from(account: &model::Account) -> Self {
+impl From<&model::JobStats> for JobStats {
+    fn from(account: &model::JobStats) -> Self {
         let sync = Latency::new(&account.sync, None);
-        Self { sync, account: model::Account { sync: Histogram::default(), ..account.clone() } }
+        Self { sync, account: model::JobStats { sync: Histogram::default(), ..account.clone() } }
     }
 }

@@ -10,7 +10,7 @@ use iodyno_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::account::Account;
+use super::account::JobStats;
 use super::reported::Disk;
 use super::verdict::{Ceiling, Claim, MetricVerdict};
 use crate::percentiles::{LEVEL, Percentile, percentiles, percentiles_of_kind};
@@ -70,7 +70,7 @@ pub struct Measurement {
     /// CPU time.
     pub cpu: Option<CpuUse>,
     /// What else its jobs did; null where nobody counted.
-    pub account: Option<Account>,
+    pub account: Option<JobStats>,
     /// What block devices did while all jobs of its report ran, as that states it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<Disk>,
@@ -237,7 +237,7 @@ impl Measurement {
             parts: measurement.parts.iter().map(Part::from).collect(),
             conditions: measurement.conditions.clone(),
             cpu: measurement.cpu,
-            account: measurement.account.as_ref().map(Account::from),
+            account: measurement.account.as_ref().map(JobStats::from),
             disks: measurement.disks.iter().map(Disk::from).collect(),
             claim: metrics.iter().find_map(Claim::of),
             ceilings: metrics.iter().filter_map(Ceiling::of).collect(),

@@ -3,7 +3,8 @@
 use iodyno_judge::RoundsPlan;
 use iodyno_model as model;
 use iodyno_model::{
-    Assessment, Finding, Outlook, RunRecord, RunState, Scope, Severity, Skipped, Verdict, rfc3339,
+    Assessment, Finding, Predictions, RunRecord, RunState, Scope, Severity, Skipped, Verdict,
+    rfc3339,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,7 +71,7 @@ pub struct RunDocument {
     pub rounds: Option<Vec<TargetRounds>>,
     /// What the measurements of a sweep say beyond themselves; absent of what is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outlook: Option<Outlook>,
+    pub outlook: Option<Predictions>,
     /// Findings, worst first.
     pub findings: Vec<Finding>,
     /// What came of each rule.

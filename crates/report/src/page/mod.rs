@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use iodyno_figure::{ECHARTS, SCRIPT};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{DriveState, Origin, Outlook, Prediction};
+use iodyno_model::{DriveState, Origin, Prediction, Predictions};
 
 use data::Data;
 use room::Room;
@@ -44,7 +44,7 @@ pub struct PageRun<'a> {
     /// The states that its drives were in when it began.
     pub prepared: &'a [DriveState],
     /// What its measurements say beyond themselves.
-    pub outlook: Option<&'a Outlook>,
+    pub outlook: Option<&'a Predictions>,
 }
 
 impl<'a> PageRun<'a> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iodyno_figure::{Kind, Request, Source, figure, figures_of_run};
 use iodyno_judge::{ClaimBook, Index};
 use iodyno_model::{
-    BlockDevice, Bytes, Fact, Finding, Host, Origin, Outlook, RunRecord, shell_word,
+    BlockDevice, Bytes, Fact, Finding, Host, Origin, Predictions, RunRecord, shell_word,
 };
 
 use super::PageRun;
@@ -205,7 +205,7 @@ fn left_out(record: &RunRecord, details: usize, lines: usize, figures: usize) ->
     }
 }
 
-fn predicted(outlook: &Outlook) -> (Table, String) {
+fn predicted(outlook: &Predictions) -> (Table, String) {
     let (columns, rows) = predictions(outlook);
     (Table::of_grid(&columns, rows), tried_out(outlook))
 }

@@ -1,7 +1,7 @@
 //! What `show --details` adds: all else that is known of each measurement.
 
 use iodyno_model::{
-    Account, Bytes, DirectionResult, DiskUse, Estimate, LatencyKind, LatencySummary, Measurement,
+    Bytes, DirectionResult, DiskUse, Estimate, JobStats, LatencyKind, LatencySummary, Measurement,
     RateSamples, RunRecord, format_count, format_duration_ns, format_mb_per_s,
 };
 
@@ -99,14 +99,14 @@ fn named(figures: &[(&str, Option<Estimate>)], figure: impl Fn(Estimate) -> Stri
 }
 
 /// Shares of I/Os by how many were outstanding.
-fn depths(account: &Account) -> Vec<String> {
+fn depths(account: &JobStats) -> Vec<String> {
     let all: u64 = account.depth_levels.iter().fold(0, |sum, count| sum.saturating_add(*count));
     let used = DEPTHS.iter().zip(&account.depth_levels).filter(|(_, count)| **count > 0);
     used.map(|(name, count)| format!("{name}: {}", percent(*count as f64 / all as f64))).collect()
 }
 
 /// Shares of I/Os by latency.
-fn classes(account: &Account) -> Vec<String> {
+fn classes(account: &JobStats) -> Vec<String> {
     let class = |of: &iodyno_model::LatencyRange| {
         let share = format!("{:.2} %", of.share.value * 100.0);
         match of.high_ns {

@@ -2,7 +2,7 @@
 //! such, and knees in a sentence each.
 
 use iodyno_model::{
-    Knee, Metric, Outlook, Peak, PeakUnder, Prediction, format_count, format_duration_ns,
+    Knee, Metric, Peak, PeakUnder, Prediction, Predictions, format_count, format_duration_ns,
 };
 
 use super::Style;
@@ -13,7 +13,7 @@ use super::words::{Hanging, clean};
 
 /// A table of the points that were not measured, what came of trying such
 /// predictions out, and a sentence for each knee. Empty where there is neither.
-pub fn outlook_text(outlook: &Outlook, style: &Style) -> String {
+pub fn outlook_text(outlook: &Predictions, style: &Style) -> String {
     let mut parts = Vec::new();
     if !outlook.predictions.is_empty() {
         let (columns, rows) = predictions(outlook);
@@ -27,7 +27,7 @@ pub fn outlook_text(outlook: &Outlook, style: &Style) -> String {
 }
 
 /// The points that were not measured, a row each.
-pub(crate) fn predictions(outlook: &Outlook) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
+pub(crate) fn predictions(outlook: &Predictions) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
     let column = |heading, priority, right| GridColumn { heading, priority, right };
     let columns =
         [column("PREDICTED", 0, false), column("TARGET", 2, false), column("IOPS", 1, true)];
@@ -47,7 +47,7 @@ pub(crate) fn predictions(outlook: &Outlook) -> (Vec<GridColumn<'static>>, Vec<V
 }
 
 /// What came of trying such predictions out.
-pub(crate) fn tried_out(outlook: &Outlook) -> String {
+pub(crate) fn tried_out(outlook: &Predictions) -> String {
     let (count, checked, held) = (outlook.predictions.len(), outlook.checked, outlook.held);
     let points = if count == 1 { "point was" } else { "points were" };
     let tried = match checked {
@@ -64,7 +64,7 @@ pub(crate) fn tried_out(outlook: &Outlook) -> String {
 }
 
 /// A sentence for each knee.
-pub(crate) fn knees(outlook: &Outlook) -> Vec<String> {
+pub(crate) fn knees(outlook: &Predictions) -> Vec<String> {
     outlook.knees.iter().map(said).collect()
 }
 

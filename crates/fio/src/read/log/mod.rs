@@ -6,7 +6,7 @@
 mod bins;
 mod grid;
 mod jobs;
-mod nature;
+mod log_kind;
 mod reduce;
 mod row;
 

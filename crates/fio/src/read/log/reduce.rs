@@ -7,7 +7,7 @@ use iodyno_model::{Histogram, LatencyKind, LatencySeries, RateSeries};
 use super::Kind;
 use super::bins::BinsRow;
 use super::grid::{Cell, Grid};
-use super::nature::{LOOKED_AT, Nature};
+use super::log_kind::{LOOKED_AT, Nature};
 use super::row::{Damage, Row, each_line};
 use crate::read::latency::Unit;
 

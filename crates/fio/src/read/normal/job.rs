@@ -1,7 +1,7 @@
 //! The results of one job, as they are gathered from its statements.
 
 use iodyno_model::{
-    Account, CpuUse, Direction, DirectionResult, EndReason, ErrorCount, Failure, LatencyRange,
+    CpuUse, Direction, DirectionResult, EndReason, ErrorCount, Failure, JobStats, LatencyRange,
     Measurement, StatedLatencies, Workload,
 };
 
@@ -223,7 +223,7 @@ impl Job {
         total: &[DirectionResult],
         runtime_ns: Option<u64>,
         threads: Option<u32>,
-    ) -> Option<Account> {
+    ) -> Option<JobStats> {
         let nothing = self.cpu.is_none() && self.depths.is_none() && self.steady.is_none();
         if nothing && self.ranges.is_empty() && self.head.errno == 0 {
             return None;
@@ -246,7 +246,7 @@ impl Job {
             count,
             offsets: Vec::new(),
         });
-        Some(Account {
+        Some(JobStats {
             elapsed_ns: runtime_ns.unwrap_or(0),
             counted_ns: runtime_ns.unwrap_or(0),
             error: self.head.errno,
@@ -267,7 +267,7 @@ impl Job {
                 .filter(|(target, _)| *target > 0)
                 .map(|(_, depth)| depth),
             steadystate_attained: self.steady,
-            ..Account::default()
+            ..JobStats::default()
         })
     }
 }

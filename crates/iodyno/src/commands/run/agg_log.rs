@@ -7,7 +7,7 @@ use iodyno_files::FileError;
 use iodyno_fio::out::{LogColumns, LogRow, LogWriter};
 use iodyno_job::Logs;
 use iodyno_load::Interval;
-use iodyno_model::{DIRECTIONS, Direction, Each};
+use iodyno_model::{DIRECTIONS, Direction, PerDirection};
 
 /// fio's `bwavgtime`, ns.
 const WINDOW_NS: u64 = 500_000_000;
@@ -16,7 +16,7 @@ const WINDOW_NS: u64 = 500_000_000;
 pub(super) struct AggregateLog {
     prefix: String,
     writers: Vec<(Direction, LogWriter)>,
-    bytes: Each<u64>,
+    bytes: PerDirection<u64>,
     gathered_ns: u64,
     /// Of phases that are over, and of this one, ns.
     before_ns: u64,
@@ -28,7 +28,7 @@ impl AggregateLog {
         Self {
             prefix: prefix.to_owned(),
             writers: Vec::new(),
-            bytes: Each::default(),
+            bytes: PerDirection::default(),
             gathered_ns: 0,
             before_ns: 0,
             phase_ns: 0,

@@ -8,7 +8,7 @@ use iodyno_job::Job;
 use iodyno_job::script::Script;
 use iodyno_job::syntax::{Eta, Invocation, OutputFormat};
 use iodyno_load::{ClearedJob, Interval};
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
 use crate::terminal;
 
@@ -17,7 +17,7 @@ pub(super) struct EtaLine<'a> {
     invocation: &'a Invocation,
     jobs: Vec<(&'a Job, JobState)>,
     /// Bytes and I/Os since the last line, and the time that they took, ns.
-    gathered: Each<(u64, u64)>,
+    gathered: PerDirection<(u64, u64)>,
     gathered_ns: u64,
     /// Of the phases that are over, ns.
     before_ns: u64,
@@ -47,7 +47,7 @@ impl<'a> EtaLine<'a> {
         (is_normal && is_wanted).then(|| Self {
             invocation,
             jobs: jobs.map(|job| (&job.job, JobState::Pending)).collect(),
-            gathered: Each::default(),
+            gathered: PerDirection::default(),
             gathered_ns: 0,
             before_ns: 0,
             phase_ns: 0,
@@ -111,10 +111,10 @@ impl<'a> EtaLine<'a> {
         let per_s = |count: u64| (u128::from(count) * 1_000_000_000 / u128::from(ns)) as u64;
         let (read, write, trim) = (self.gathered.read, self.gathered.write, self.gathered.trim);
         let rate = |(bytes, ios)| (per_s(bytes), per_s(ios));
-        self.gathered = Each::default();
+        self.gathered = PerDirection::default();
         let line = StatusLine {
             jobs: &self.jobs,
-            rates: Each { read: rate(read), write: rate(write), trim: rate(trim) },
+            rates: PerDirection { read: rate(read), write: rate(write), trim: rate(trim) },
             elapsed_ns: self.before_ns + self.phase_ns,
             left_ns: self.left_ns,
         };

@@ -8,7 +8,7 @@ use iodyno_fio::out::{LogColumns, LogKind, LogRow, LogWriter};
 use iodyno_job::script::Script;
 use iodyno_job::{BlockSize, Logs};
 use iodyno_load::{ClearedJob, Interval, IoRow};
-use iodyno_model::{Each, Histogram, SplitLatency};
+use iodyno_model::{Histogram, PerDirection, SplitLatency};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::agg_log::AggregateLog;
@@ -64,7 +64,7 @@ struct JobLogs {
     /// What comes before is no part of the log (`ramp_time`), ns since the job's start.
     ramp_ns: u64,
     /// Of its blocks, bytes.
-    bs: Each<u64>,
+    bs: PerDirection<u64>,
     /// Of single I/Os there are no rows of bandwidth, as with fio.
     disable_bw: bool,
     /// End of the last interval, ns since the log's begin.
@@ -81,7 +81,7 @@ struct Window {
     active_ns: u64,
     /// Of that, while I/Os were submitted.
     ran_ns: u64,
-    directions: Each<Gathered>,
+    directions: PerDirection<Gathered>,
 }
 
 #[derive(Default)]

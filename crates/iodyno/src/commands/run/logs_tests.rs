@@ -23,7 +23,7 @@ fn interval(n: u64, jobs: usize) -> Interval {
     }];
     let job = JobInterval {
         active_ns: 100 * MS,
-        directions: Each { read, ..Each::default() },
+        directions: PerDirection { read, ..PerDirection::default() },
         rows,
         ..JobInterval::default()
     };

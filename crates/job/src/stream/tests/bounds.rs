@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use iodyno_model::{Direction, Each};
+use iodyno_model::{Direction, PerDirection};
 use proptest::prelude::*;
 
 use super::super::{Room, Stream};
@@ -48,7 +48,7 @@ prop_compose! {
         job.files.openfiles = openfiles;
         if let Some((read, write, trim)) = each_align {
             job.pattern.blockalign =
-                Some(Each { read: read * 512, write: write * 512, trim: trim * 512 });
+                Some(PerDirection { read: read * 512, write: write * 512, trim: trim * 512 });
         }
         job.pattern.bs_unaligned = unaligned;
         job.pattern.bs_is_seq_rand = seq_rand;
@@ -62,7 +62,7 @@ prop_compose! {
             let (a, s) = (f64::from(access), f64::from(size));
             let zones = [(a, s), (100.0 - a, 100.0 - s)];
             let zones = zones.map(|(access_percent, size)| Zone { access_percent, size });
-            job.pattern.random_distribution = Each::all(Distribution::Zoned(zones.into()));
+            job.pattern.random_distribution = PerDirection::all(Distribution::Zoned(zones.into()));
         }
         if let Some(extents) = &extents {
             let extents = extents.iter().map(|(offset, length)| Extent {
@@ -155,7 +155,7 @@ proptest! {
 #[test]
 fn lfsr_with_blocks_that_overlap_stays_inside_and_takes_each_offset_once() {
     let mut job = job(Pattern::RandWrite, 16384);
-    job.pattern.blockalign = Some(Each::all(4096));
+    job.pattern.blockalign = Some(PerDirection::all(4096));
     job.pattern.random_generator = RandomGenerator::Lfsr;
     job.space.size = Some(Amount::Bytes(102_400));
     let requests = all(&job, &room(1 << 20));

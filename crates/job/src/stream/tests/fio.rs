@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use iodyno_model::{Direction, Each};
+use iodyno_model::{Direction, PerDirection};
 
 use super::super::rng::Rng;
 use super::super::{Request, Room, Stream};
@@ -204,7 +204,7 @@ pub(super) fn compare(cases: &[Case]) {
 
 pub(super) fn rw(job: &mut Job, rw: Pattern, bs_kib: u64) {
     job.pattern.rw = rw;
-    job.pattern.bs = Each::all(BlockSize::Fixed(bs_kib * K));
+    job.pattern.bs = PerDirection::all(BlockSize::Fixed(bs_kib * K));
 }
 
 pub(super) fn size(job: &mut Job, kib: u64) {

@@ -1,6 +1,6 @@
 //! Jobs that make what fio's do, in an order of their own.
 
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
 use super::fio::{Equal::*, K, compare, rw, size};
 use super::properties::{all, job, room};
@@ -59,23 +59,23 @@ fn random_orders_make_what_fios_do() {
         ("rw=randread bs=16k blockalign=4k size=400k", &[400], Counts, |j| {
             rw(j, Pattern::RandRead, 16);
             size(j, 400);
-            j.pattern.blockalign = Some(Each::all(4 * K));
+            j.pattern.blockalign = Some(PerDirection::all(4 * K));
         }),
         ("rw=randread bs=4k blockalign=16k size=400k", &[400], Counts, |j| {
             rw(j, Pattern::RandRead, 4);
             size(j, 400);
-            j.pattern.blockalign = Some(Each::all(16 * K));
+            j.pattern.blockalign = Some(PerDirection::all(16 * K));
         }),
         ("rw=randread bs=4k size=400k percentage_random=50", &[400], Counts, |j| {
             rw(j, Pattern::RandRead, 4);
             size(j, 400);
-            j.pattern.percentage_random = Each::all(50);
+            j.pattern.percentage_random = PerDirection::all(50);
         }),
         ("rw=randread bs=4k size=400k random_distribution=zipf:1.2", &[400], Counts, |j| {
             rw(j, Pattern::RandRead, 4);
             size(j, 400);
             let zipf = Distribution::Zipf { theta: 1.2, center: None };
-            j.pattern.random_distribution = Each::all(zipf);
+            j.pattern.random_distribution = PerDirection::all(zipf);
         }),
         (
             "rw=randread bs=4k size=400k random_distribution=zoned:60/10:40/90",
@@ -86,7 +86,8 @@ fn random_orders_make_what_fios_do() {
                 size(j, 400);
                 let zones = [(60.0, 10.0), (40.0, 90.0)];
                 let zones = zones.map(|(access_percent, size)| Zone { access_percent, size });
-                j.pattern.random_distribution = Each::all(Distribution::Zoned(zones.into()));
+                j.pattern.random_distribution =
+                    PerDirection::all(Distribution::Zoned(zones.into()));
             },
         ),
     ]);
@@ -98,7 +99,7 @@ fn a_pass_with_the_map_has_nearly_the_mix_of_sizes() {
     for (megabytes, seed) in [(64, 1), (16, 2)] {
         let mut job = job(Pattern::RandWrite, 4 * K);
         let sizes = [(4 * K, 60.0), (16 * K, 30.0), (64 * K, 10.0)];
-        job.pattern.bs = Each::all(BlockSize::Split(sizes.into()));
+        job.pattern.bs = PerDirection::all(BlockSize::Split(sizes.into()));
         job.pattern.randseed = seed;
         let bytes = megabytes << 20;
         let requests = all(&job, &room(bytes));
@@ -115,23 +116,23 @@ fn sizes_of_blocks_are_fios() {
         ("rw=randread bsrange=4k-32k size=2m", &[2048], Bytes, |j| {
             rw(j, Pattern::RandRead, 4);
             size(j, 2048);
-            j.pattern.bs = Each::all(BlockSize::Range { low: 4 * K, high: 32 * K });
+            j.pattern.bs = PerDirection::all(BlockSize::Range { low: 4 * K, high: 32 * K });
         }),
         ("rw=randwrite bssplit=4k/60:16k/30:64k/10 size=2m", &[2048], Bytes, |j| {
             rw(j, Pattern::RandWrite, 4);
             size(j, 2048);
             let sizes = [(4 * K, 60.0), (16 * K, 30.0), (64 * K, 10.0)];
-            j.pattern.bs = Each::all(BlockSize::Split(sizes.into()));
+            j.pattern.bs = PerDirection::all(BlockSize::Split(sizes.into()));
         }),
         ("rw=read bsrange=4k-32k size=2m", &[2048], Bytes, |j| {
             rw(j, Pattern::Read, 4);
             size(j, 2048);
-            j.pattern.bs = Each::all(BlockSize::Range { low: 4 * K, high: 32 * K });
+            j.pattern.bs = PerDirection::all(BlockSize::Range { low: 4 * K, high: 32 * K });
         }),
         ("rw=randread bsrange=4k-32k size=2m norandommap", &[2048], NearlyBytes, |j| {
             rw(j, Pattern::RandRead, 4);
             size(j, 2048);
-            j.pattern.bs = Each::all(BlockSize::Range { low: 4 * K, high: 32 * K });
+            j.pattern.bs = PerDirection::all(BlockSize::Range { low: 4 * K, high: 32 * K });
             j.pattern.norandommap = true;
         }),
         ("rw=rw bs=4k,16k,8k size=2m", &[4096], NearlyBytes, |j| {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use iodyno_model::{Direction, Each};
+use iodyno_model::{Direction, PerDirection};
 use proptest::prelude::*;
 
 use super::super::{Planned, Region, Request, Room, Stream};
@@ -15,7 +15,7 @@ pub(super) fn room(size_bytes: u64) -> [Room; 1] {
 pub(super) fn job(rw: Pattern, bs: u64) -> Job {
     let mut job = Job::default();
     job.pattern.rw = rw;
-    job.pattern.bs = Each::all(BlockSize::Fixed(bs));
+    job.pattern.bs = PerDirection::all(BlockSize::Fixed(bs));
     job
 }
 
@@ -93,11 +93,11 @@ prop_compose! {
     ) -> Job {
         let mut job = Job::default();
         job.pattern.rw = rw;
-        job.pattern.bs = Each::all(bs);
+        job.pattern.bs = PerDirection::all(bs);
         if let Some(unlike) = unlike {
             job.pattern.bs.write = unlike;
         }
-        job.pattern.random_distribution = Each::all(distribution);
+        job.pattern.random_distribution = PerDirection::all(distribution);
         job.pattern.norandommap = norandommap;
         if lfsr {
             job.pattern.random_generator = crate::RandomGenerator::Lfsr;
@@ -108,7 +108,7 @@ prop_compose! {
         job.space.loops = loops;
         job.space.number_ios = number_ios;
         job.pattern.rwmixread_percent = percent;
-        job.pattern.percentage_random = Each::all(random_percent);
+        job.pattern.percentage_random = PerDirection::all(random_percent);
         job.pattern.rw_step = step.map(|n| if rw.is_random() { n.abs() } else { n * 512 });
         job.pattern.randseed = seed;
         if let Some((size, range, skip)) = zone {
@@ -117,7 +117,7 @@ prop_compose! {
             job.pattern.zonerange = Some(range * 512);
             job.pattern.zoneskip = skip * 512;
         }
-        job.pattern.blockalign = align.map(|n| Each::all(n * 512));
+        job.pattern.blockalign = align.map(|n| PerDirection::all(n * 512));
         job.time.time_based = time_based;
         job
     }
@@ -196,7 +196,7 @@ proptest! {
     ) {
         let mut job = Job::default();
         job.pattern.rw = Pattern::RandWrite;
-        job.pattern.bs = Each::all(bs.clone());
+        job.pattern.bs = PerDirection::all(bs.clone());
         job.pattern.randseed = seed;
         let requests = all(&job, &room(bytes_asked));
         let smallest = bs.smallest();
@@ -356,9 +356,9 @@ fn clones_start_where_offset_increment_says() {
 fn what_does_not_fit_is_said() {
     type Change = fn(&mut Job);
     let cases: [(Change, &str); 11] = [
-        (|job| job.pattern.bs = Each::all(BlockSize::Fixed(1000)), "multiples of 512"),
-        (|job| job.pattern.bs = Each::all(BlockSize::Fixed(0)), "bs=0"),
-        (|job| job.pattern.bs = Each::all(BlockSize::Fixed(1 << 31)), "1 GiB"),
+        (|job| job.pattern.bs = PerDirection::all(BlockSize::Fixed(1000)), "multiples of 512"),
+        (|job| job.pattern.bs = PerDirection::all(BlockSize::Fixed(0)), "bs=0"),
+        (|job| job.pattern.bs = PerDirection::all(BlockSize::Fixed(1 << 31)), "1 GiB"),
         (|job| job.space.size = Some(Amount::Bytes(100)), "larger size"),
         (|job| job.space.offset = Amount::Bytes(1 << 30), "file 0 has 1048576 bytes"),
         (|job| job.space.offset = Amount::Bytes(100), "multiples of 512"),

@@ -1,6 +1,6 @@
 //! `random_distribution=sequence`: the expected blocks are those of fio's t/sequence.py.
 
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
 use super::super::{Request, Room, Stream, Unfit};
 use crate::{Amount, Distribution, Job, Pattern};
@@ -10,7 +10,7 @@ const BLOCK: u64 = 4096;
 fn stream(blocks: &[u32], stride: bool) -> Result<Stream, Unfit> {
     let mut job = Job::default();
     job.pattern.rw = Pattern::RandRead;
-    job.pattern.random_distribution = Each::all(Distribution::Sequence(blocks.into()));
+    job.pattern.random_distribution = PerDirection::all(Distribution::Sequence(blocks.into()));
     job.pattern.norandommap = true;
     job.pattern.random_sequence_stride = stride;
     job.space.io_size = Some(Amount::Bytes(6 * BLOCK));

@@ -4,16 +4,16 @@ use std::io;
 use std::time::Duration;
 
 use iodyno_job::ContinueOn;
-use iodyno_model::Each;
+use iodyno_model::PerDirection;
 
-use crate::attend::{Attendant, Attended};
 use crate::bounds::{Bounds, Outside};
 use crate::clock::Clock;
+use crate::completion_hooks::{Attendant, Attended};
+use crate::depth_histogram::Levels;
 use crate::failure::Failure;
-use crate::flights::{Batch, Flight, Flights, Landed};
+use crate::in_flight::{Batch, Completed, InFlight, InFlights};
 use crate::io::{Completion, Io, Operation};
 use crate::issue::Issuer;
-use crate::levels::Levels;
 use crate::preparation::Preparation;
 use crate::shared::Shared;
 use crate::tally::Tally;
@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Policy {
     pub(crate) continue_on: ContinueOn,
     /// Errno numbers that are no errors.
-    pub(crate) ignored: Each<Vec<i32>>,
+    pub(crate) ignored: PerDirection<Vec<i32>>,
     /// It works on devices, which do not end within the size that they had.
     pub(crate) on_device: bool,
     /// ENOSPC is the end of the work.
@@ -55,7 +55,7 @@ pub(crate) enum Ending {
 pub(crate) struct Course<'a, I> {
     pub(crate) io: I,
     pub(crate) issuer: Issuer,
-    pub(crate) flights: Flights,
+    pub(crate) flights: InFlights,
     /// What it may touch.
     bounds: Bounds,
     /// Sees to writes before they are submitted.
@@ -82,7 +82,7 @@ impl<'a, I: Io> Course<'a, I> {
     pub(crate) fn new(
         io: I,
         issuer: Issuer,
-        flights: Flights,
+        flights: InFlights,
         bounds: Bounds,
         tallies: [&'a Tally; 5],
         shared: &'a Shared,
@@ -174,7 +174,7 @@ impl<'a, I: Io> Course<'a, I> {
         if let Some(outside) = bounds.outside(requests) {
             return self.refuse(outside);
         }
-        let batch = flights.board(requests);
+        let batch = flights.reserve(requests);
         queue(io, preparation, attendant, &batch);
         batch.begin(if self.timed { clock.now() } else { 1 });
         batch.slots.len()
@@ -199,7 +199,7 @@ impl<'a, I: Io> Course<'a, I> {
             if let Some(outside) = bounds.outside(&requests) {
                 return count + self.refuse(outside);
             }
-            let batch = flights.board(&requests);
+            let batch = flights.reserve(&requests);
             queue(io, preparation, attendant, &batch);
             batch.begin(begun);
             count += 1;
@@ -240,7 +240,7 @@ impl<'a, I: Io> Course<'a, I> {
         let Self { io, flights, tallies, issuer, timed, .. } = self;
         let (completions, mut flights) = (io.completions(), flights.landings());
         let now = if *timed { clock.now() } else { 0 };
-        let tally = |Landed { begun, what }, times: u64| {
+        let tally = |Completed { begun, what }, times: u64| {
             let (tally, length) = (tallies[what.operation() as usize], what.length().into());
             // Without this the products of it are kept up to date from I/O to I/O.
             let times = std::hint::black_box(times);
@@ -251,10 +251,10 @@ impl<'a, I: Io> Course<'a, I> {
             }
         };
         // What was submitted and is done together took equally long: it is counted at once.
-        let (mut alike, mut times, mut length) = (Landed::default(), 0, 0);
+        let (mut alike, mut times, mut length) = (Completed::default(), 0, 0);
         let (before, mut odd) = (flights.free(), None);
         for Completion { slot, result } in completions {
-            let landed = flights.land(slot);
+            let landed = flights.release(slot);
             if PACED && let Some(pacer) = &mut issuer.pacer {
                 pacer.completed(now);
             }
@@ -324,7 +324,7 @@ impl<'a, I: Io> Course<'a, I> {
     }
 
     /// Compares what was read with what was written.
-    fn verify(&mut self, attendant: &mut Attendant, slot: u16, flight: &Flight) {
+    fn verify(&mut self, attendant: &mut Attendant, slot: u16, flight: &InFlight) {
         let preparation = self.preparation.as_ref();
         let Some(verifying) = preparation.and_then(|one| one.verifying.as_ref()) else { return };
         if verifying.pretended {
@@ -378,8 +378,8 @@ fn queue<I: Io>(
 
 /// What an I/O says of the job that took longer than `max_latency`; fio's errno.
 #[cold]
-fn too_long(flight: &Flight, ns: u64) -> Ending {
-    let (Flight { operation, offset, .. }, us) = (flight, ns / 1000);
+fn too_long(flight: &InFlight, ns: u64) -> Ending {
+    let (InFlight { operation, offset, .. }, us) = (flight, ns / 1000);
     let said = format!("a {operation} at offset {offset} took {us} us, longer than max_latency");
     Ending::Ended(Box::new((libc::ETIMEDOUT, said)))
 }
@@ -390,7 +390,7 @@ fn unexpected(
     policy: &Policy,
     shared: &Shared,
     tally: &Tally,
-    flight: &Flight,
+    flight: &InFlight,
     result: i64,
 ) -> Option<Ending> {
     let failure = Failure::of(flight, result);

@@ -52,7 +52,7 @@ fn course<'a, I: Io>(io: I, job: &Job, depth: u16, both: &'a (Shared, Tally)) ->
     shared.start();
     let bounds = bounds(BLOCKS);
     let issuer = issuer(job, depth);
-    let mut course = Course::new(io, issuer, Flights::new(depth), bounds, [tally; 5], shared);
+    let mut course = Course::new(io, issuer, InFlights::new(depth), bounds, [tally; 5], shared);
     course.policy.continue_on = job.errors.continue_on_error;
     course
 }
@@ -222,7 +222,7 @@ fn the_loop_allocates_nothing() {
     each_engine!(allocates_nothing(&reads(Pattern::Read, 1)));
     let mut picky = reads(Pattern::RandRead, 16);
     let lengths = iodyno_job::BlockSize::Range { low: 4096, high: 16384 };
-    picky.pattern.bs = iodyno_model::Each::all(lengths);
+    picky.pattern.bs = iodyno_model::PerDirection::all(lengths);
     picky.depth.batch = Some(5);
     picky.depth.serialize_overlap = true;
     each_engine!(allocates_nothing(&picky));
@@ -268,7 +268,7 @@ fn writes_nothing_outside<I: Io>(depth: u16, rate: Option<u64>) {
     let before = std::fs::read(&file.path).unwrap();
     let mut job = reads(Pattern::Write, depth);
     job.pace.rate_iops.write = rate;
-    job.pattern.bs = iodyno_model::Each::all(iodyno_job::BlockSize::Fixed(BLOCK));
+    job.pattern.bs = iodyno_model::PerDirection::all(iodyno_job::BlockSize::Fixed(BLOCK));
     let both = <(Shared, Tally)>::default();
     let descriptor = std::fs::OpenOptions::new().read(true).write(true).open(&file.path);
     let setup =

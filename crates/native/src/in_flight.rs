@@ -9,7 +9,7 @@ use crate::io::{Descriptor, Operation, What};
 
 /// One I/O from submission to completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Flight {
+pub(crate) struct InFlight {
     /// Ticks just before it was submitted, or when it was due.
     pub(crate) begun: u64,
     /// Offset, bytes.
@@ -24,8 +24,8 @@ pub(crate) struct Flight {
 
 /// An I/O that is done: what its count and its latency are made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Landed {
-    /// As in [`Flight`].
+pub(crate) struct Completed {
+    /// As in [`InFlight`].
     pub(crate) begun: u64,
     /// Its length, file and operation.
     pub(crate) what: What,
@@ -45,7 +45,7 @@ struct Slot {
 
 /// Looks at the flights of another thread.
 #[derive(Debug, Clone)]
-pub(crate) struct Outlook(Arc<[Slot]>);
+pub(crate) struct InFlightView(Arc<[Slot]>);
 
 /// What is in flight, by slot, and which slots are free.
 ///
@@ -53,7 +53,7 @@ pub(crate) struct Outlook(Arc<[Slot]>);
 /// would have to be as large as the slowest I/O is slow, or the stamps of
 /// exactly the outliers would be overwritten.
 #[derive(Debug)]
-pub(crate) struct Flights {
+pub(crate) struct InFlights {
     slots: Arc<[Slot]>,
     /// The free slots, `free` of them. Last in, first out: the buffer used
     /// last is the one in the cache.
@@ -104,13 +104,13 @@ pub(crate) struct Landings<'a> {
 impl Landings<'_> {
     /// Frees a slot whose I/O is done, and says what nearly all want to know of it.
     #[inline]
-    pub(crate) fn land(&mut self, slot: u16) -> Landed {
+    pub(crate) fn release(&mut self, slot: u16) -> Completed {
         self.stack[self.free] = slot;
         self.free += 1;
         let slot = &self.slots[usize::from(slot)];
         let begun = slot.begun.load(Relaxed);
         slot.begun.store(0, Relaxed);
-        Landed { begun, what: What::from_bits(slot.what.load(Relaxed)) }
+        Completed { begun, what: What::from_bits(slot.what.load(Relaxed)) }
     }
 
     /// Slots that are free.
@@ -120,7 +120,7 @@ impl Landings<'_> {
     }
 
     /// What was in flight in this slot, but for when it was begun.
-    pub(crate) fn latest(&self, slot: u16) -> Flight {
+    pub(crate) fn latest(&self, slot: u16) -> InFlight {
         self.slots[usize::from(slot)].flight()
     }
 }
@@ -134,9 +134,9 @@ impl Drop for Landings<'_> {
 
 impl Slot {
     #[inline]
-    fn flight(&self) -> Flight {
+    fn flight(&self) -> InFlight {
         let what = What::from_bits(self.what.load(Relaxed));
-        Flight {
+        InFlight {
             begun: self.begun.load(Relaxed),
             offset: self.offset.load(Relaxed),
             length: what.length(),
@@ -146,15 +146,15 @@ impl Slot {
     }
 }
 
-impl Outlook {
+impl InFlightView {
     /// The flight that was begun first.
-    pub(crate) fn oldest(&self) -> Option<Flight> {
+    pub(crate) fn oldest(&self) -> Option<InFlight> {
         let flights = self.0.iter().map(Slot::flight).filter(|flight| flight.begun != 0);
         flights.min_by_key(|flight| flight.begun)
     }
 }
 
-impl Flights {
+impl InFlights {
     /// `depth` free slots.
     pub(crate) fn new(depth: u16) -> Self {
         Self {
@@ -165,13 +165,13 @@ impl Flights {
     }
 
     /// For the control thread.
-    pub(crate) fn outlook(&self) -> Outlook {
-        Outlook(Arc::clone(&self.slots))
+    pub(crate) fn outlook(&self) -> InFlightView {
+        InFlightView(Arc::clone(&self.slots))
     }
 
     /// Gives each of `requests` a slot: no more of them than are free.
     #[inline]
-    pub(crate) fn board<'a>(&'a mut self, requests: &'a [Request]) -> Batch<'a> {
+    pub(crate) fn reserve<'a>(&'a mut self, requests: &'a [Request]) -> Batch<'a> {
         let end = self.free;
         self.free -= requests.len();
         Batch { requests, slots: &self.stack[self.free..end], all: &self.slots }
@@ -185,10 +185,10 @@ impl Flights {
     }
 
     /// Frees a slot whose I/O is done, and says what it was.
-    pub(crate) fn end(&mut self, slot: u16) -> Flight {
+    pub(crate) fn end(&mut self, slot: u16) -> InFlight {
         let mut landings = self.landings();
-        let begun = landings.land(slot).begun;
-        Flight { begun, ..landings.latest(slot) }
+        let begun = landings.release(slot).begun;
+        InFlight { begun, ..landings.latest(slot) }
     }
 
     /// Whether what is in flight and may write touches these bytes, or the
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_is_in_flight_is_seen_from_outside() {
-        let mut flights = Flights::new(4);
+        let mut flights = InFlights::new(4);
         let outlook = flights.outlook();
         assert_eq!(outlook.oldest(), None);
         let request = |offset| {
@@ -233,7 +233,7 @@ mod tests {
         };
         let mut begin = |offset, begun| {
             let requests = [request(offset)];
-            let batch = flights.board(&requests);
+            let batch = flights.reserve(&requests);
             batch.begin(begun);
             batch.slots[0]
         };

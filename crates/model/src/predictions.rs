@@ -10,7 +10,7 @@ use crate::json::{estimate, number};
 /// What follows from the measurements of a sweep. It is derived from them
 /// whenever it is asked for, and never stored beside them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Outlook {
+pub struct Predictions {
     /// Points that were not measured, since measured neighbours bound them.
     pub predictions: Vec<Prediction>,
     /// Measured points that their neighbours bound as well: so many tried it out.

@@ -5,7 +5,6 @@ use iodyno_model::{
 };
 
 use crate::claims::ClaimBook;
-use crate::compare::{Compared, compare};
 use crate::convergence::{Convergence, RoundsPlan};
 use crate::counters::{BySpan, Counted};
 use crate::expectation::Expectation;
@@ -13,6 +12,7 @@ use crate::index::{Index, span};
 use crate::outstanding::allowed;
 use crate::place::{Place, bottoms, capacities, place};
 use crate::rules::WriteRates;
+use crate::yardsticks::{Compared, compare};
 
 /// A run, and what it is to be judged by.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ type OnTarget<'a> = (&'a [String], Convergence);
 
 /// A question with what several rules need of it, worked out once.
 #[derive(Debug)]
-pub struct Facts<'a> {
+pub struct RuleContext<'a> {
     /// The question.
     pub question: &'a Question<'a>,
     /// Each measurement that has a rate or latency to judge, held against
@@ -48,7 +48,7 @@ pub struct Facts<'a> {
     pub(crate) index: Index<'a>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> RuleContext<'a> {
     /// Works out what rules need.
     pub fn gather(question: &'a Question<'a>) -> Self {
         let rounds = RoundsPlan::of(&question.record.run).map(|plan| {
@@ -174,7 +174,7 @@ pub(crate) fn writes(of: &Measurement) -> bool {
 }
 
 /// How many bytes of its targets offsets were taken from, each target once.
-pub(crate) fn reach_bytes(facts: &Facts<'_>, of: &Measurement) -> Option<u64> {
+pub(crate) fn reach_bytes(facts: &RuleContext<'_>, of: &Measurement) -> Option<u64> {
     if !of.conditions.ranges.is_empty() {
         let lengths = of.conditions.ranges.iter().map(|(_, length)| *length);
         return Some(lengths.fold(0, u64::saturating_add));

@@ -5,10 +5,10 @@ use std::sync::mpsc::SyncSender;
 
 use iodyno_job::Job;
 use iodyno_load::IoRow;
-use iodyno_model::{Caveat, Direction, Each, SplitLatency};
+use iodyno_model::{Caveat, Direction, PerDirection, SplitLatency};
 
 use crate::clock::Clock;
-use crate::flights::{Batch, Flight};
+use crate::in_flight::{Batch, InFlight};
 use crate::io::Completion;
 use crate::latency_target::TargetSearch;
 use crate::shared::Shared;
@@ -37,7 +37,7 @@ pub(crate) struct Attendant {
     split: Option<Split>,
     rows: Option<Rows>,
     log: Option<WrittenLog>,
-    max_latency_ns: Each<Option<u64>>,
+    max_latency_ns: PerDirection<Option<u64>>,
     pub(crate) search: Option<TargetSearch>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Attendant {
 struct Split {
     /// When the system call that carried it was done, by slot; 0: not yet.
     handed_over: Box<[u64]>,
-    latencies: Each<Option<SplitLatency>>,
+    latencies: PerDirection<Option<SplitLatency>>,
     /// Where they are counted over time, too.
     tallies: Arc<Tallies>,
     counting: bool,
@@ -88,7 +88,7 @@ impl Attendant {
         let shown = report.percentiles.slat || logged;
         let split = (report.strict || (shown && queues)).then(|| Split {
             handed_over: vec![0; depth.into()].into(),
-            latencies: Each::default(),
+            latencies: PerDirection::default(),
             tallies: Arc::clone(tallies),
             counting: false,
         });
@@ -163,7 +163,7 @@ impl Attendant {
     pub(crate) fn completed(
         &mut self,
         slot: u16,
-        flight: &Flight,
+        flight: &InFlight,
         now: u64,
         shared: &Shared,
     ) -> Attended {
@@ -198,7 +198,7 @@ impl Attendant {
     }
 
     /// Hands over what is left, and says what the latencies were in two parts.
-    pub(crate) fn finish(&mut self) -> Each<Option<SplitLatency>> {
+    pub(crate) fn finish(&mut self) -> PerDirection<Option<SplitLatency>> {
         if let Some(rows) = &mut self.rows {
             rows.hand_over();
         }
@@ -211,7 +211,7 @@ impl Split {
     fn record(&mut self, direction: Direction, first_ns: u64, then_ns: u64, shared: &Shared) {
         if !self.counting && shared.is_counting() {
             self.counting = true;
-            self.latencies = Each::default();
+            self.latencies = PerDirection::default();
         }
         let latencies = self.latencies.of_mut(direction).get_or_insert_with(SplitLatency::default);
         latencies.submission.record(first_ns);

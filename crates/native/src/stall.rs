@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::flights::{Flight, Outlook};
+use crate::in_flight::{InFlight, InFlightView};
 
 /// An I/O without an answer is told of after this.
 pub(crate) const WARN_AFTER: Duration = Duration::from_secs(5);
 
 /// What is told of an I/O that `target` has not answered for so long.
-pub(crate) fn no_answer(target: &str, age: Duration, flight: &Flight) -> String {
-    let (seconds, Flight { operation, length, offset, .. }) = (age.as_secs(), flight);
+pub(crate) fn no_answer(target: &str, age: Duration, flight: &InFlight) -> String {
+    let (seconds, InFlight { operation, length, offset, .. }) = (age.as_secs(), flight);
     format!(
         "{target}: no answer for {seconds} s to a {operation} of {length} bytes at offset {offset}"
     )
@@ -32,7 +32,7 @@ pub(crate) enum Silence {
 /// waits for all before it. Time counts from when any last came back.
 #[derive(Debug)]
 pub(crate) struct SilenceWatch {
-    outlooks: Vec<Outlook>,
+    outlooks: Vec<InFlightView>,
     for_good_after_ns: u64,
     /// When I/Os were last seen to come back, or none was in flight; ticks.
     moved_at: Option<u64>,
@@ -47,7 +47,7 @@ impl SilenceWatch {
     }
 
     /// Watches another thread.
-    pub(crate) fn include(&mut self, outlook: Outlook) {
+    pub(crate) fn include(&mut self, outlook: InFlightView) {
         self.outlooks.push(outlook);
     }
 
@@ -61,7 +61,8 @@ impl SilenceWatch {
         target: &str,
     ) -> Option<(Silence, String)> {
         let outlooks = if moved { &[] } else { self.outlooks.as_slice() };
-        let oldest = outlooks.iter().filter_map(Outlook::oldest).min_by_key(|flight| flight.begun);
+        let oldest =
+            outlooks.iter().filter_map(InFlightView::oldest).min_by_key(|flight| flight.begun);
         let (Some(oldest), Some(moved_at)) = (oldest, self.moved_at) else {
             (self.moved_at, self.told) = (Some(now), false);
             return None;
@@ -86,21 +87,21 @@ mod tests {
     use iodyno_job::{Operation, Request};
 
     use super::*;
-    use crate::flights::Flights;
+    use crate::in_flight::InFlights;
 
     const START: u64 = 1 << 50;
     const FOR_GOOD_AFTER_NS: u64 = 60_000_000_000;
 
     /// A thread with one I/O in flight that is stamped with `begun`.
-    fn flying(begun: u64) -> Flights {
-        let mut flights = Flights::new(4);
+    fn flying(begun: u64) -> InFlights {
+        let mut flights = InFlights::new(4);
         let operation = Operation::Read;
-        flights.board(&[Request { offset: 8192, length: 4096, file: 0, operation }]).begin(begun);
+        flights.reserve(&[Request { offset: 8192, length: 4096, file: 0, operation }]).begin(begun);
         flights
     }
 
     /// What is told each second, in which I/Os come back where `moves` says so.
-    fn told(flights: &Flights, moves: impl Fn(u64) -> bool, seconds: u64) -> Vec<(u64, Silence)> {
+    fn told(flights: &InFlights, moves: impl Fn(u64) -> bool, seconds: u64) -> Vec<(u64, Silence)> {
         let clock = Clock::get();
         let mut watch = SilenceWatch::new(FOR_GOOD_AFTER_NS);
         watch.include(flights.outlook());
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn nothing_in_flight_is_no_silence() {
-        assert_eq!(told(&Flights::new(4), |_| false, 200), []);
+        assert_eq!(told(&InFlights::new(4), |_| false, 200), []);
         let (clock, mut watch) = (Clock::get(), SilenceWatch::new(FOR_GOOD_AFTER_NS));
         let flights = flying(START);
         watch.include(flights.outlook());

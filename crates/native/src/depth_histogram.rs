@@ -1,6 +1,6 @@
 //! How deep the queue was, and how large the batches: fio's distributions.
 
-use iodyno_model::Account;
+use iodyno_model::JobStats;
 
 /// Larger ones are counted with these.
 const MOST: usize = 65;
@@ -38,7 +38,7 @@ impl Levels {
     }
 
     /// Adds them to an account.
-    pub(crate) fn add_to(&self, account: &mut Account) {
+    pub(crate) fn add_to(&self, account: &mut JobStats) {
         for (size, times) in self.depth.iter().enumerate().skip(1) {
             account.depth_levels[depth_level(size)] += times;
         }

@@ -16,10 +16,10 @@ use crate::against_claim::{
 use crate::ceiling::ceiling;
 use crate::cliff::Cliff;
 use crate::control_group::held_back;
-use crate::facts::{Question, claim_of, is_paced, metric, unwritten, written};
 use crate::index::Index;
 use crate::limiter;
 use crate::place::{capacities, own_link, place, shared_drives};
+use crate::rule_context::{Question, claim_of, is_paced, metric, unwritten, written};
 
 /// Below this share of the claim a rate is too low.
 pub(crate) const CLAIM: f64 = 0.9;
@@ -34,7 +34,7 @@ pub const PEERS: usize = 3;
 
 /// A measurement's figure beside one yardstick.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Held {
+pub(crate) struct Judgement {
     pub(crate) verdict: Verdict,
     /// The figure over the yardstick's.
     pub(crate) ratio: f64,
@@ -44,7 +44,7 @@ pub(crate) struct Held {
     pub(crate) below_saturation: Option<BelowSaturation>,
 }
 
-impl Held {
+impl Judgement {
     pub(crate) const fn new(verdict: Verdict, of: Yardstick, ratio: f64) -> Self {
         Self { verdict, ratio, reason: Basis::share(of, ratio), below_saturation: None }
     }
@@ -63,21 +63,21 @@ pub(crate) struct Compared {
     pub(crate) metric: Metric,
     pub(crate) estimate: Estimate,
     pub(crate) ceiling: Option<(f64, String)>,
-    pub(crate) claim: Option<(ClaimFigure, Held)>,
+    pub(crate) claim: Option<(ClaimFigure, Judgement)>,
     /// What held it back besides the drive.
     pub(crate) limiters: Vec<String>,
     /// Median of the peers and of itself, and how many they are.
-    pub(crate) peers: Option<(f64, u32, Held)>,
-    pub(crate) baseline: Option<(Estimate, Held)>,
+    pub(crate) peers: Option<(f64, u32, Judgement)>,
+    pub(crate) baseline: Option<(Estimate, Judgement)>,
     /// Sum of each alone.
-    pub(crate) alone: Option<(f64, Held)>,
+    pub(crate) alone: Option<(f64, Judgement)>,
     /// What the yardsticks are lacking for, where there is none.
     pub(crate) unjudged: String,
 }
 
 impl Compared {
     /// What it was held against, in the order in which yardsticks count.
-    pub(crate) fn held(&self) -> impl Iterator<Item = &Held> {
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Judgement> {
         let claim = self.claim.as_ref().map(|(_, held)| held);
         let peers = self.peers.as_ref().map(|(_, _, held)| held);
         let baseline = self.baseline.as_ref().map(|(_, held)| held);
@@ -108,7 +108,7 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
             let place = place(host, of, target);
             let lasting = lasting(of, metric, estimate);
             let judged = lasting.as_ref().map_or(estimate, |lasting| lasting.rate);
-            let level = |held: Held| match &lasting {
+            let level = |held: Judgement| match &lasting {
                 Some(lasting) => lasting.level(held),
                 None => held,
             };
@@ -190,10 +190,10 @@ fn lasting(of: &Measurement, metric: Metric, mean: Estimate) -> Option<Lasting> 
 
 impl Lasting {
     /// A drive is not replaced for what happened once: it warns at most.
-    fn level(&self, held: Held) -> Held {
+    fn level(&self, held: Judgement) -> Judgement {
         let from = format_duration_ns(self.at_ns as f64);
         let whole = percent(held.ratio * self.mean);
-        Held { verdict: held.verdict.min(Verdict::Warn), ..held }
+        Judgement { verdict: held.verdict.min(Verdict::Warn), ..held }
             .with(format!(", from {from} on ({whole} on the whole)"))
     }
 }
@@ -288,7 +288,7 @@ impl<'a> Peers<'a> {
         measurement: usize,
         metric: Metric,
         estimate: Estimate,
-    ) -> Option<(f64, u32, Held)> {
+    ) -> Option<(f64, u32, Judgement)> {
         let (group, drive) = self.of[measurement]?;
         let group = &self.groups[group];
         if group.len() < PEERS {
@@ -303,7 +303,11 @@ impl<'a> Peers<'a> {
 
 /// A figure against the median of `all`, its own included: of three, one that
 /// is far too fast must not make the other two look slow.
-fn against_median(metric: Metric, estimate: Estimate, all: &[Estimate]) -> Option<(f64, Held)> {
+fn against_median(
+    metric: Metric,
+    estimate: Estimate,
+    all: &[Estimate],
+) -> Option<(f64, Judgement)> {
     let of_all = |end: fn(&Estimate) -> f64| median(&all.iter().map(end).collect::<Vec<_>>());
     let reference = of_all(|estimate| estimate.value)?;
     let bounds = (of_all(Estimate::low)?, of_all(Estimate::high)?);
@@ -341,7 +345,7 @@ fn unlike(
     reference: f64,
     bounds: (f64, f64),
     whose: Yardstick,
-) -> Option<Held> {
+) -> Option<Judgement> {
     if !(reference.is_finite() && reference > 0.0) {
         return None;
     }
@@ -358,16 +362,16 @@ fn unlike(
         (true, _) if worse > UNLIKE_WARN => Verdict::Warn,
         _ => Verdict::Pass,
     };
-    Some(Held::new(verdict, whose, ratio))
+    Some(Judgement::new(verdict, whose, ratio))
 }
 
 /// A drive that somebody else used meanwhile, or that a control group held back, is no slow
 /// drive: it warns at most.
-fn excused(index: &Index<'_>, of: &Measurement, held: Held) -> Held {
+fn excused(index: &Index<'_>, of: &Measurement, held: Judgement) -> Judgement {
     let held_back = || held_back(index, of).ok().flatten().map(|held| held.to_string());
     match limiter::other_io(of).flatten().or_else(held_back) {
         Some(why) if held.verdict == Verdict::Fail => {
-            Held { verdict: Verdict::Warn, ..held }.with(format!("; {why}"))
+            Judgement { verdict: Verdict::Warn, ..held }.with(format!("; {why}"))
         }
         _ => held,
     }
@@ -407,7 +411,7 @@ impl<'a> Baseline<'a> {
         of: &Measurement,
         metric: Metric,
         estimate: Estimate,
-    ) -> Option<(Estimate, Held)> {
+    ) -> Option<(Estimate, Judgement)> {
         let same = self.0.get(&(of.name.as_str(), identity(record, of)))?;
         let (_, theirs) = *same.iter().find(|(their_metric, _)| *their_metric == metric)?;
         let bounds = (theirs.low(), theirs.high());
@@ -417,7 +421,7 @@ impl<'a> Baseline<'a> {
 }
 
 /// Rates of several targets at once against the sum of each alone.
-fn against_alone(index: &Index<'_>, of: &Measurement, metric: Metric) -> Option<(f64, Held)> {
+fn against_alone(index: &Index<'_>, of: &Measurement, metric: Metric) -> Option<(f64, Judgement)> {
     if metric == Metric::LatencyMean {
         return None;
     }
@@ -434,5 +438,5 @@ fn against_alone(index: &Index<'_>, of: &Measurement, metric: Metric) -> Option<
     let ratio = estimate.value / sum;
     let less = ratio < 1.0 - UNLIKE_WARN && estimate.high() < low;
     let verdict = if less { Verdict::Warn } else { Verdict::Pass };
-    Some((sum, Held::new(verdict, Yardstick::Alone, ratio)))
+    Some((sum, Judgement::new(verdict, Yardstick::Alone, ratio)))
 }

@@ -10,7 +10,7 @@ pub const DIRECTIONS: [Direction; 3] = [Direction::Read, Direction::Write, Direc
 /// One value for each direction that I/O is issued in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Each<T: Default> {
+pub struct PerDirection<T: Default> {
     /// For reads.
     pub read: T,
     /// For writes.
@@ -19,7 +19,7 @@ pub struct Each<T: Default> {
     pub trim: T,
 }
 
-impl<T: Default> Each<T> {
+impl<T: Default> PerDirection<T> {
     /// The same for all.
     pub fn all(value: T) -> Self
     where
@@ -37,7 +37,7 @@ impl<T: Default> Each<T> {
         }
     }
 
-    /// As [`Each::of`], to be changed.
+    /// As [`PerDirection::of`], to be changed.
     pub const fn of_mut(&mut self, direction: Direction) -> &mut T {
         match direction {
             Direction::Read | Direction::Mixed => &mut self.read,
@@ -52,7 +52,7 @@ impl<T: Default> Each<T> {
     }
 
     /// Each made of this one.
-    pub fn map<U: Default>(&self, mut make: impl FnMut(&T) -> U) -> Each<U> {
-        Each { read: make(&self.read), write: make(&self.write), trim: make(&self.trim) }
+    pub fn map<U: Default>(&self, mut make: impl FnMut(&T) -> U) -> PerDirection<U> {
+        PerDirection { read: make(&self.read), write: make(&self.write), trim: make(&self.trim) }
     }
 }
