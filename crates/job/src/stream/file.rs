@@ -95,12 +95,17 @@ impl File {
     }
 
     /// Takes the blocks of a random request of `length` bytes, at `offset` or where
-    /// there is room for it near by, and says where that is and how many bytes of it were free.
-    pub(super) fn take(&mut self, way: &Way, offset: u64, length: u64) -> (u64, u64) {
+    /// there is room for it near by and before `end`, and says where that is and how many bytes of
+    /// it were free.
+    pub(super) fn take(&mut self, way: &Way, offset: u64, length: u64, end: u64) -> (u64, u64) {
         match &mut self.blocks {
             Some(blocks @ Blocks::Marked(..)) => {
                 let count = length.div_ceil(way.smallest);
-                let first = blocks.room((offset - self.base) / way.smallest, count);
+                let asked = (offset - self.base) / way.smallest;
+                // A zone of the last range may be longer than what is left of the file.
+                let last = end.saturating_sub(self.base + length) / way.smallest;
+                let room = blocks.room(asked, count);
+                let first = if room <= last { room } else { asked };
                 let taken = blocks.mark(first, count);
                 (self.base + first * way.smallest, length.min(taken * way.smallest))
             }

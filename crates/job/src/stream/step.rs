@@ -168,7 +168,7 @@ impl Stream {
             return None;
         }
         let (offset, length) = match order {
-            Order::Random => file.take(&self.rules.ways[way], offset, length),
+            Order::Random => file.take(&self.rules.ways[way], offset, length, end),
             _ => (offset, length),
         };
         self.progress.zone_bytes += length;
