@@ -277,7 +277,9 @@ def main():
                 pair.append(program.run(suite, tree))
             outcomes[suite] = pair
             counts = [f"{one.passed}/{len(one.cases)}" for one in pair]
-            print(f"{suite}: fio {counts[0]}, iodyno {counts[1]} ({time.monotonic() - started:.0f} s)", flush=True)
+            took = f"{time.monotonic() - started:.0f} s"
+            why = "" if pair[0].cases else f": {pair[0].end}"
+            print(f"{suite}: fio {counts[0]}, iodyno {counts[1]} ({took}){why}", flush=True)
         versions = (f"{version(tree / 'fio')} and {version(binary)}, Linux {platform.release().split('-')[0]} on "
                     f"{platform.machine()}, {datetime.now(timezone.utc):%Y-%m-%d}.")  # fmt: skip
     if asked.only:

@@ -59,4 +59,4 @@ def named(document, name):
 
 def shortfalls(measured):
     """What a measurement's conditions fell short of, as one text."""
-    return " ".join(measured["conditions"]["shortfalls"])
+    return " ".join(one["text"] for one in measured["conditions"]["shortfalls"])

@@ -8,6 +8,14 @@ use iodyno_model::{Measurement, Metric, RunRecord, Workload};
 use crate::claim_reach::Depths;
 use crate::rule_context::metric;
 
+/// What makes I/Os the same: targets, block size, `rw`, `direct`.
+type Alone<'a> = (&'a [String], Option<u64>, Option<&'a str>, Option<bool>);
+
+fn alone(of: &Measurement) -> Alone<'_> {
+    let workload = &of.workload;
+    (&of.targets, workload.bs, workload.rw.as_deref(), workload.direct)
+}
+
 /// A run of which measurements are found without looking through all of them.
 #[derive(Debug)]
 pub struct Index<'a> {
@@ -16,7 +24,7 @@ pub struct Index<'a> {
     repeated: HashMap<(&'a str, &'a Workload), Vec<&'a Measurement>>,
     together: HashMap<(usize, usize), Vec<&'a Measurement>>,
     located: HashMap<&'a str, &'a Measurement>,
-    latencies: HashMap<&'a [String], Vec<&'a Measurement>>,
+    latencies: HashMap<Alone<'a>, &'a Measurement>,
     pub(crate) depths: Depths<'a>,
 }
 
@@ -44,7 +52,7 @@ impl<'a> Index<'a> {
                 index.repeated.entry((&of.name, &of.workload)).or_default().push(of);
                 index.depths.add(of);
                 if metric(of) == Metric::LatencyMean {
-                    index.latencies.entry(&of.targets).or_default().push(of);
+                    index.latencies.entry(alone(of)).or_insert(of);
                 }
             }
         }
@@ -66,9 +74,9 @@ impl<'a> Index<'a> {
         self.of_step(name, targets).iter().copied().find(|of| of.failure().is_none())
     }
 
-    /// Those of latency on these targets that came to an end.
-    pub(crate) fn latencies(&self, targets: &[String]) -> &[&'a Measurement] {
-        self.latencies.get(targets).map_or(&[], Vec::as_slice)
+    /// The first one of the latency of the same I/Os on the same targets that came to an end.
+    pub(crate) fn latency(&self, of: &Measurement) -> Option<&'a Measurement> {
+        self.latencies.get(&alone(of)).copied()
     }
 
     /// Those of the name and workload of a measurement that came to an end.

@@ -113,11 +113,7 @@ fn queue_ceiling(index: &Index<'_>, of: &Measurement) -> Option<(f64, String)> {
         .zip(queue.hardware_queues.value())
         .map_or(u32::MAX, |(requests, queues)| requests.saturating_mul(queues.max(1)));
     let held = asked.min(slots);
-    let alone = index.latencies(&of.targets).iter().find(|other| {
-        other.workload.bs == of.workload.bs
-            && other.workload.rw == of.workload.rw
-            && other.workload.direct == of.workload.direct
-    })?;
+    let alone = index.latency(of)?;
     let latency_ns = alone.total.first()?.latency_mean?.value;
     (latency_ns > 0.0).then(|| {
         let what = format!(

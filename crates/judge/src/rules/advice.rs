@@ -132,9 +132,9 @@ pub(super) fn fill(host: Option<&Host>, of: &Measurement, target: &str) -> Strin
         false => "",
     };
     format!(
-        "Where the {whose} may be overwritten, fill it once and repeat. What that destroys, and how \
-         long it takes: sudo iodyno prepare {device} --fill 1x --dry-run; without --dry-run it says \
-         how to allow it{provider}"
+        "Fill it once and repeat, if the {whose} may be overwritten. What that destroys, and how long \
+         it takes: sudo iodyno prepare {device} --fill 1x --dry-run; without --dry-run it says how to \
+         allow it{provider}"
     )
 }
 
@@ -200,7 +200,7 @@ mod tests {
             host.blocks[0].kind = BlockKind::Virtual;
         });
         let disk = fill(virtio.record().host(), of, "nvme0n1");
-        assert!(disk.contains("Where the disk may") && disk.contains("its provider"), "{disk}");
+        assert!(disk.contains("if the disk may") && disk.contains("its provider"), "{disk}");
         let file = fill(record.host(), of, "/srv/my file");
         assert!(file.contains("--filename='/srv/my file' ") && !file.contains("prepare"), "{file}");
     }

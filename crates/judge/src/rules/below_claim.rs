@@ -50,8 +50,8 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             evidence.push(Evidence::new("ceiling", format!("{figure}: {what}")));
         }
         let next: String = if severity == Severity::Fail {
-            "Nothing else was found to hold it back. Update its firmware, try it in another slot, and repeat; \
-             then it is a case for the vendor."
+            "Update its firmware, try it in another slot, and repeat; then it is a case for the vendor, \
+             since nothing else was found to hold it back."
                 .into()
         } else if compared.limiters.is_empty() {
             let fill = advice::fill_unknown(facts, of);

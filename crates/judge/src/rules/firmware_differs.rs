@@ -45,7 +45,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             .map(|(firmware, drives)| Evidence::new(*firmware, names(drives).join(", ")))
             .collect();
         let next = format!(
-            "Bring all to the version that the vendor recommends; what its slots hold: \
+            "Update all to the version that the vendor recommends; firmware slots: \
              sudo nvme fw-log /dev/{}",
             subjects.first().map_or("nvme0", String::as_str)
         );

@@ -106,8 +106,8 @@ pub(super) fn has_named_uplink(host: &Host, drives: &[Option<&Drive>]) -> bool {
 
 fn link_advice(link: &Link) -> String {
     format!(
-        "Many machines are built so; where bandwidth of all at once matters, spread the drives over several \
-         uplinks. The tree: lspci -tv; the uplink: sudo lspci -vv -s {}",
+        "Spread the drives over several uplinks, if bandwidth of all at once matters; many machines are \
+         built so. The tree: lspci -tv; the uplink: sudo lspci -vv -s {}",
         link.name()
     )
 }

@@ -78,7 +78,9 @@ mod tests {
     #[test]
     fn a_drive_that_somebody_else_used_warns_at_most() {
         let busy = one_at(0.5).measurement(4, |of| of.conditions.other_iops = Some(1e5));
-        assert!(look(&RULE, &busy.record()).only(Severity::Warn).what.contains("not ours"));
+        assert!(
+            look(&RULE, &busy.record()).only(Severity::Warn).what.contains("other processes did")
+        );
     }
 
     #[test]
