@@ -15,6 +15,12 @@ pub enum BlindSpot {
     /// Processes are not even listed here: a PID namespace of its own, or
     /// /proc mounted with `hidepid`.
     HiddenProcesses,
+    /// A loop device may lie on the same bytes: which file it is over, only
+    /// root may ask.
+    Loop {
+        /// The loop device.
+        name: String,
+    },
     /// A server in the kernel may export it, and cannot be asked.
     Exports {
         /// The folder that cannot be read.
@@ -44,6 +50,7 @@ impl fmt::Display for BlindSpot {
                 write!(f, "the open files of {unreadable} processes cannot be read")
             }
             Self::HiddenProcesses => f.write_str("not all processes can be seen from here"),
+            Self::Loop { name } => write!(f, "what {name} lies on cannot be asked"),
             Self::Exports { folder } => {
                 write!(f, "{folder}, which lists what the kernel exports, cannot be read")
             }
@@ -71,9 +78,10 @@ impl BlindSpot {
     /// How it can be known, as a sentence.
     pub(crate) fn remedy(&self) -> String {
         match self {
-            Self::Processes { .. } if !rustix::process::geteuid().is_root() => {
+            Self::Processes { .. } | Self::Loop { .. } if !rustix::process::geteuid().is_root() => {
                 format!("run it as root: {}", as_root())
             }
+            Self::Loop { name } => format!("open /dev/{name} to this user, or detach it"),
             Self::Processes { .. } => "run it with the capability CAP_SYS_PTRACE".into(),
             Self::HiddenProcesses => {
                 "run it outside of the container, or in the PID namespace of the host".into()

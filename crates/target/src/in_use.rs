@@ -12,7 +12,7 @@ use rustix::fs::Mode;
 use crate::lease::OpenElsewhere;
 use crate::openers::{Look, ways_to};
 use crate::sharing::{backing_files, uses_of_its_bytes};
-use crate::{exported, openers, shared};
+use crate::{BlindSpot, exported, openers, shared};
 
 /// Everything that uses `block`, itself and all that stands on it (partitions,
 /// arrays, volumes), as pairs of the block device in use and the use, the
@@ -33,30 +33,26 @@ pub fn uses(host: &Host, block: &str) -> Vec<(String, Use)> {
 /// one after another (a snapshot of now, and the one that the target was
 /// resolved with).
 pub(crate) fn against_writing(source: &dyn Source, hosts: &[&Host], block: &str) -> Look {
-    let mut lines: Vec<String> = Vec::new();
-    let mut add = |line| {
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    };
-    hosts.iter().flat_map(|host| uses_of_its_bytes(host, block)).for_each(&mut add);
-    let Some(now) = hosts.first() else { return Look { uses: lines, ..Look::default() } };
+    let mut found = Look::default();
+    for host in hosts {
+        found.add(uses_of_its_bytes(host, block));
+    }
+    let Some(now) = hosts.first() else { return found };
     let files = backing_files(now, block);
     for file in &files {
         if is_swap(&|path| is_file(path, file.identity)) {
-            add(format!("{}: swap", file.path));
+            found.add(Look { uses: vec![format!("{}: swap", file.path)], ..Look::default() });
         }
     }
     let ways = ways_to(source, now, block, &files);
     let exported = exported::of_block(source, now, block, &ways);
-    exported.uses.into_iter().for_each(&mut add);
-    if !lines.is_empty() {
-        return Look { uses: lines, ..Look::default() };
+    found.add(exported);
+    if found.uses.is_empty() {
+        found.add(openers::look(source, &ways));
+        let blind = shared::unseen_controllers(source, now, block);
+        found.add(Look { blind, ..Look::default() });
     }
-    let mut look = openers::look(source, &ways);
-    look.blind.extend(exported.blind);
-    look.blind.extend(shared::unseen_controllers(source, now, block));
-    look
+    found
 }
 
 /// Everything that stands against writing a file, by its device and inode
@@ -71,35 +67,31 @@ pub(crate) fn against_writing_file(
     file: &OwnedFd,
 ) -> Look {
     let is_it = |path: &Path| is_file(path, identity);
-    let mut lines = Vec::new();
+    let mut found = Look::default();
     let before = host.blocks.iter().map(|device| (device.name.clone(), device.kind.clone()));
     // A whole snapshot for each of a job's thousand files would take its time.
     let mut may_back = Vec::new();
     for (name, kind) in loop_devices(source).into_iter().chain(before) {
-        let (line, found) = match backs(&kind, identity) {
-            Some(true) => (format!("backs {name}"), &mut lines),
-            Some(false) => continue,
-            None => (format!("may back {name}, root can tell"), &mut may_back),
-        };
-        if !found.contains(&line) {
-            found.push(line);
+        match backs(&kind, identity) {
+            Some(true) => {
+                found.add(Look { uses: vec![format!("backs {name}")], ..Look::default() })
+            }
+            Some(false) => {}
+            None => may_back.push(BlindSpot::Loop { name }),
         }
     }
     if is_swap(&is_it) {
-        lines.push("swap".into());
+        found.uses.push("swap".into());
     }
     let exported = exported::of_file(source, identity);
-    lines.extend(exported.uses);
-    if !lines.is_empty() {
-        return Look { uses: lines, ..Look::default() };
+    found.uses.extend(exported.uses);
+    if !found.uses.is_empty() {
+        return found;
     }
     let elsewhere = OpenElsewhere::than(file);
     // A loop device has its file open: where nobody has, there is none over it.
     if elsewhere == OpenElsewhere::No {
         return Look::default();
-    }
-    if !may_back.is_empty() {
-        return Look { uses: may_back, ..Look::default() };
     }
     let (device, inode) = identity;
     let id = FileId::Inode { device, inode };
@@ -110,8 +102,9 @@ pub(crate) fn against_writing_file(
     if is_explained && is_ours_alone(file) {
         look.blind.clear();
     } else {
-        look.blind.extend(exported.blind);
+        look.add(Look { blind: exported.blind, ..Look::default() });
     }
+    look.add(Look { blind: may_back, ..Look::default() });
     look
 }
 

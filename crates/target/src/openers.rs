@@ -25,6 +25,22 @@ pub(crate) struct Look {
     pub(crate) blind: Vec<BlindSpot>,
 }
 
+impl Look {
+    /// What another look saw and did not see, each once.
+    pub(crate) fn add(&mut self, other: Self) {
+        for line in other.uses {
+            if !self.uses.contains(&line) {
+                self.uses.push(line);
+            }
+        }
+        for spot in other.blind {
+            if !self.blind.contains(&spot) {
+                self.blind.push(spot);
+            }
+        }
+    }
+}
+
 /// What is opened to reach the data of `block`, by name: itself, every other
 /// device that shares bytes with it, the `files` that it lies on, and the
 /// character devices of the drives under it, through which commands pass by the

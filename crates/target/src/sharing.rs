@@ -3,7 +3,9 @@
 
 use iodyno_model::{BackingFile, BlockDevice, BlockKind, Host, Use};
 
+use crate::BlindSpot;
 use crate::extents::{below, files_below, share_bytes};
+use crate::openers::Look;
 
 /// How a device shares bytes with a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +32,9 @@ fn sharing<'h>(host: &'h Host, block: &str) -> Vec<(&'h BlockDevice, Place)> {
     host.blocks.iter().filter_map(|device| Some((device, place_of(device)?))).collect()
 }
 
-/// What uses the devices whose bytes writing `block` may change, a line each.
-pub(crate) fn uses_of_its_bytes(host: &Host, block: &str) -> Vec<String> {
+/// What uses the devices whose bytes writing `block` may change, and which of
+/// them only root can tell from it.
+pub(crate) fn uses_of_its_bytes(host: &Host, block: &str) -> Look {
     let sharing = sharing(host, block);
     // Of what is not on it, a part may be used that the target does not touch.
     let touches = |holder: &str| match sharing.iter().find(|(device, _)| device.name == holder) {
@@ -39,7 +42,7 @@ pub(crate) fn uses_of_its_bytes(host: &Host, block: &str) -> Vec<String> {
         None => host.block(holder).is_none(),
     };
     let is_guess = host.block(block).is_some_and(lies_nobody_knows_where);
-    let mut lines = Vec::new();
+    let mut look = Look::default();
     for (device, place) in &sharing {
         let counts = |by: &&Use| match by {
             // What lies on it is no use, and who has it open is looked at now.
@@ -49,18 +52,18 @@ pub(crate) fn uses_of_its_bytes(host: &Host, block: &str) -> Vec<String> {
             }
             Use::Mounted(_) | Use::Swap | Use::FileSystemMember(_) | Use::Exported(_) => true,
         };
-        let before = lines.len();
+        let before = look.uses.len();
         let used = device.used_by.iter().filter(counts);
-        lines.extend(used.map(|by| format!("{}: {}", device.name, by.label())));
+        look.uses.extend(used.map(|by| format!("{}: {}", device.name, by.label())));
         if *place == Place::Beside && was_set_up(device) {
             if is_guess || lies_nobody_knows_where(device) {
-                lines.push(format!("{}: may lie on the same bytes, root can tell", device.name));
-            } else if lines.len() == before {
-                lines.push(format!("{}: lies on the same bytes", device.name));
+                look.blind.push(BlindSpot::Loop { name: device.name.clone() });
+            } else if look.uses.len() == before {
+                look.uses.push(format!("{}: lies on the same bytes", device.name));
             }
         }
     }
-    lines
+    look
 }
 
 /// Whether somebody made the device on purpose, over bytes of others: that
