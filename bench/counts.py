@@ -39,11 +39,16 @@ def instructions_per_io(runner, argv):
         with tempfile.TemporaryDirectory() as directory:
             result = Path(directory, "result.json")
             output = ["--output-format=json", f"--output={result}"]
-            callgrind = ["valgrind", "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={directory}/out"]
+            callgrind = ["valgrind", "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={directory}/%p.out"]
             runner.run([*callgrind, *argv, *_length(ios), *output], limit_s=300)
+            # A program may fork: a file for each thread, `PID.out-THREAD`. Processes are told apart by their order.
+            paths = list(Path(directory).glob("*.out-*"))
+            pids = sorted({int(path.stem) for path in paths})
             threads = {
-                path.suffix: int(re.search(r"^(?:totals|summary): (\d+)", path.read_text(errors="replace"), re.M)[1])
-                for path in Path(directory).glob("out-*")
+                (pids.index(int(path.stem)), path.suffix): int(
+                    re.search(r"^(?:totals|summary): (\d+)", path.read_text(errors="replace"), re.M)[1]
+                )
+                for path in paths
             }
             if not threads:
                 raise RunError("callgrind wrote no counts")
