@@ -51,12 +51,12 @@ lab:
 	$(CARGO) build --release
 	python3 lab/lab.py --binary $(TARGET)/release/iodyno
 
-# Three quarters of an hour of it, and what came of it in docs/lab-results.md. LAB_SEED repeats its kills and power cuts.
+# Three quarters of an hour of it, and what came of it in docs/explanation/lab-results.md. LAB_SEED repeats its kills and power cuts.
 lab-full:
 	$(CARGO) build --release
 	python3 lab/lab.py --binary $(TARGET)/release/iodyno --full
 
-# Static binaries for x86_64 and aarch64, with manual pages and completions: docs/installing.md.
+# Static binaries for x86_64 and aarch64, with manual pages and completions: docs/howto/installing.md.
 dist:
 	CARGO="$(CARGO)" dist/build dist
 
@@ -79,7 +79,7 @@ crosscheck:
 	$(CARGO) build --release
 	python3 crosscheck/crosscheck.py --binary $(TARGET)/release/iodyno
 
-# fio's own test suites by fio and by us, and what came of them in docs/fio-suites.md: FIO_SRC is fio's source tree,
+# fio's own test suites by fio and by us, and what came of them in docs/reference/fio-suites.md: FIO_SRC is fio's source tree,
 # built; SUITE names one of them. Its Python needs scipy for one suite. An hour.
 fio-suites:
 	$(CARGO) build --release
@@ -94,7 +94,7 @@ examples:
 	$(CARGO) build --release
 	docs/examples/make --binary $(TARGET)/release/iodyno
 
-# Those of layouts, measured on drives of the laboratory, and their tables in docs/layouts.md. Ten minutes.
+# Those of layouts, measured on drives of the laboratory, and their tables in docs/howto/layouts.md. Ten minutes.
 examples-lab:
 	$(CARGO) build --release
 	docs/examples/make --lab --binary $(TARGET)/release/iodyno

@@ -5,7 +5,7 @@
     python3 crosscheck/suites.py --binary target/release/iodyno --fio-src ../fio --only readonly --only jobs
 
 FIO_SRC is fio's source tree, built (./configure && make); nothing is fetched and nothing is written there. A suite is
-one of its t/*.py, and `jobs` are the job files of t/jobs. All of them together write docs/fio-suites.md; with --only
+one of its t/*.py, and `jobs` are the job files of t/jobs. All of them together write docs/reference/fio-suites.md; with --only
 what came of them is printed. The exit status is 1 if a case that fio passes fails.
 """
 
@@ -28,7 +28,7 @@ sys.dont_write_bytecode = True  # before our own modules: nothing is left in the
 
 from generators import GeneratorError, LoopDevice
 
-PAGE = Path(__file__).parents[1] / "docs" / "fio-suites.md"
+PAGE = Path(__file__).parents[1] / "docs/reference/fio-suites.md"
 LIMIT_S = 3600
 # Suites by their names: what stands behind the script. {fio}, {tree}, {device} and {python} are filled in.
 SUITES = {
@@ -205,7 +205,7 @@ def failures(outcomes):
 
 
 def page(outcomes, versions):
-    """docs/fio-suites.md."""
+    """docs/reference/fio-suites.md."""
     head = f"""# fio's own test suites
 
 What `make fio-suites FIO_SRC=DIRECTORY` wrote: the suites of fio's source tree, run by fio and by iodyno under the name

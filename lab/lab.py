@@ -158,7 +158,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=Path, help="the program under test, put into the guest as /bin/iodyno")
     parser.add_argument("--tool", type=Path, action="append", default=[], help="another program of this machine to put into the guest")
-    parser.add_argument("--full", action="store_true", help="also the long cases; leaves docs/lab-results.md")
+    parser.add_argument("--full", action="store_true", help="also the long cases; leaves docs/explanation/lab-results.md")
     known = CASES + LONG_CASES
     parser.add_argument("-k", dest="pattern", help="only tests whose name holds this, or one of several, separated by commas")
     parser.add_argument("what", nargs="*", help=f"shell; run COMMAND; fetch (packages only); or cases: {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""What came of the long cases, for docs/lab-results.md: which planted faults were named, and what was named that nobody planted."""
+"""What came of the long cases, for docs/explanation/lab-results.md: which planted faults were named, and what was named that nobody planted."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import machine
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "lab-results.md"
+PAGE = ROOT / "docs/explanation/lab-results.md"
 HEALTH = "QEMU's drives report zero, and nothing sets it"
 # Rules that no case can have fire, and why.
 UNIT_TESTS_ONLY = {

@@ -53,7 +53,7 @@ fn csv_has_the_documented_columns() {
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines.len(), 1 + 2 * 3, "{out}");
     assert!(lines[1].contains(",one,") && lines[4].contains(",two,"), "{out}");
-    let path = format!("{}/../../docs/export.md", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../docs/reference/export.md", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(path).unwrap();
     let documented: Vec<&str> = page
         .lines()

@@ -408,8 +408,8 @@ fn nothing_to_export_is_a_table_without_rows() {
 
 #[test]
 fn every_format_has_a_form_for_what_offers_it_and_a_place_on_the_page() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/export.md");
-    let page = std::fs::read_to_string(page).expect("docs/export.md").to_lowercase();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/export.md");
+    let page = std::fs::read_to_string(page).expect("docs/reference/export.md").to_lowercase();
     let all = runs();
     let runs: Vec<Judged<'_>> = all.iter().map(judged).collect();
     let sides = [0, 1].map(|n| Side { label: n.to_string(), records: vec![&all[0].0] });

@@ -28,7 +28,7 @@
 //!
 //! What is known of the coverage of 95 % intervals, through warm-up and stopper with the defaults
 //! of `check` (tests/coverage.rs, 2000 seeds each): 93.5 to 96.5 % for white, AR(0.8), AR(0.95),
-//! two-level and trending rates; docs/measuring.md has the table over these and slower kinds. Three things lie outside of it:
+//! two-level and trending rates; docs/explanation/measuring.md has the table over these and slower kinds. Three things lie outside of it:
 //! - Over-coverage, 98 to 99 %, where a batch is about as long as the noise remembers and the
 //!   series too short to take longer ones (AR(0.95) for 60 s): the means of such batches are
 //!   less correlated at larger distance than a first-order autoregression would be.

@@ -1,4 +1,4 @@
-//! The table of docs/measuring.md: how often a 95 % interval of the rate holds the mean in the long run, over
+//! The table of docs/explanation/measuring.md: how often a 95 % interval of the rate holds the mean in the long run, over
 //! kinds of noise, also where it seldom does. `IODYNO_BLESS=1` writes it anew.
 
 #[allow(dead_code)]
@@ -125,14 +125,14 @@ fn is_same(a: &str, b: &str) -> bool {
 
 #[test]
 fn docs_measuring_has_the_table() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/measuring.md");
-    let text = std::fs::read_to_string(path).expect("docs/measuring.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/explanation/measuring.md");
+    let text = std::fs::read_to_string(path).expect("docs/explanation/measuring.md");
     let begin = text.find(BEGIN).expect("the table begins") + BEGIN.len();
     let end = text.find(END).expect("the table ends");
     let found = table();
     if std::env::var_os("IODYNO_BLESS").is_some() {
         let text = format!("{}{found}{}", &text[..begin], &text[end..]);
-        std::fs::write(path, text).expect("docs/measuring.md");
+        std::fs::write(path, text).expect("docs/explanation/measuring.md");
         return;
     }
     assert!(is_same(&text[begin..end], &found), "it is now (IODYNO_BLESS=1 writes it):\n{found}");

@@ -12,7 +12,7 @@ Examples:
   iodyno runs export last > run.json
   iodyno runs export before after --format parquet -o results.parquet
 
-docs/export.md lists the columns.")]
+docs/reference/export.md lists the columns.")]
 pub(crate) struct Export {
     /// Runs (ids, names, `last`), files or folders
     #[arg(required = true, value_name = "RUN")]

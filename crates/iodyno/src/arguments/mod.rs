@@ -87,7 +87,7 @@ pub(crate) enum Command {
         disable_help_flag = true,
         disable_version_flag = true,
         override_usage = "iodyno fio [FIO'S OPTIONS] FILE...\n       fio ..., by a link of this name",
-        after_help = "All options are fio's, --help included; docs/fio.md lists the differences."
+        after_help = "All options are fio's, --help included; docs/reference/fio.md lists the differences."
     )]
     Fio(Run),
     /// Purge and precondition drives, so that their state is known
@@ -368,7 +368,7 @@ pub(crate) struct CleanUp {
 
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// Shell; docs/installing.md says where the script goes
+    /// Shell; docs/howto/installing.md says where the script goes
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }

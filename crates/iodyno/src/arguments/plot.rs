@@ -17,7 +17,7 @@ Examples:
   iodyno plot before after --figure latency -o latency.svg
   iodyno plot results/ --figure grid --metric p99 --where rw=randread,bs=4k -o grid.svg
 
-docs/figures.md shows every kind of figure.")]
+docs/reference/figures.md shows every kind of figure.")]
 pub(crate) struct Plot {
     /// Runs (ids, names, `last`), files or folders
     #[arg(default_value = "last", value_name = "RUN")]

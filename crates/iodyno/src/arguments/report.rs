@@ -11,7 +11,7 @@ Examples:
   iodyno report before after -o tuning.html
   iodyno report results/ fio.json -o ticket.html
 
-docs/report.md describes the page.")]
+docs/howto/report.md describes the page.")]
 pub(crate) struct Report {
     /// Runs (ids, names, `last`), files or folders
     #[arg(default_value = "last", value_name = "RUN")]

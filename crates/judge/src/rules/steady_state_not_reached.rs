@@ -48,7 +48,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         tally,
         "it ended before the drive was steady",
         "What a drive does before its steady state depends on what it went through before, and does not last.",
-        "iodyno resume goes on with a run that was stopped; else prepare the drive (docs/prepare.md), and see that nothing else uses it. Points of a sweep that write take time (--max-time 30m), or --fresh where the drive as it is just now is what is asked.",
+        "iodyno resume goes on with a run that was stopped; else prepare the drive (docs/howto/prepare.md), and see that nothing else uses it. Points of a sweep that write take time (--max-time 30m), or --fresh where the drive as it is just now is what is asked.",
     );
 }
 

@@ -1,4 +1,4 @@
-//! The columns. Their meaning stands in docs/export.md.
+//! The columns. Their meaning stands in docs/reference/export.md.
 
 use iodyno_judge::drive_under;
 use iodyno_model::{
