@@ -45,8 +45,10 @@ pub fn carry_out(
     let new = || Run {
         name: options.name.clone(),
         command: options.command.clone(),
+        kind: work.kind,
         plan_name: work.name.clone(),
         plan: work.text.clone(),
+        rounds: work.rounds.clone(),
         origin: options.origin.clone(),
         scope: options.scope,
         targets: targets.iter().map(Target::name).map(str::to_owned).collect(),

@@ -3,6 +3,7 @@
 use iodyno_job::Job;
 use iodyno_job::script::Script;
 use iodyno_judge::limiter::ASKED;
+use iodyno_model::{RoundsPlan, RunKind};
 
 use crate::layouts::LayoutPlan;
 use crate::plan::{PlanError, Point, Settings, Step, Stop, Study, USUAL_SAMPLES};
@@ -20,10 +21,14 @@ const PRECISION: f64 = 0.015;
 /// What a run does.
 #[derive(Debug, Clone)]
 pub struct Work {
+    /// What kind of run it makes.
+    pub kind: RunKind,
     /// Name of the plan.
     pub name: String,
     /// The text that it was read from.
     pub text: String,
+    /// Its rounds.
+    pub rounds: Option<RoundsPlan>,
     /// When a measurement ends.
     pub stop: Stop,
     /// Blocks to be sampled to tell which were ever written; 0 = none.
@@ -51,10 +56,12 @@ pub enum Jobs {
 }
 
 impl Work {
-    fn new(name: &str, text: String, stop: Stop, jobs: Jobs) -> Self {
+    fn new(kind: RunKind, name: &str, text: String, stop: Stop, jobs: Jobs) -> Self {
         Self {
+            kind,
             name: name.into(),
             text,
+            rounds: None,
             stop,
             written_samples: USUAL_SAMPLES,
             jobs,
@@ -66,7 +73,13 @@ impl Work {
 
     /// Carries out a script that was read from `text`; `name` is the job file.
     pub fn of_script(name: &str, script: Script, text: String) -> Self {
-        Self::new(name, text, Stop::NEVER, Jobs::Script(Box::new(ScriptJobs::once(script))))
+        Self::new(
+            RunKind::Run,
+            name,
+            text,
+            Stop::NEVER,
+            Jobs::Script(Box::new(ScriptJobs::once(script))),
+        )
     }
 
     /// Carries out a study: of all its points those that are `left`, or its steps on targets that
@@ -81,9 +94,10 @@ impl Work {
             false => Jobs::Script(Box::new(ScriptJobs::of_points(study, all, left)?)),
         };
         Ok(Self {
+            rounds: study.rounds_plan(),
             written_samples: study.written_samples(),
             settings: study.settings.clone(),
-            ..Self::new(&study.name, study.to_toml()?, stop, jobs)
+            ..Self::new(study.kind(), &study.name, study.to_toml()?, stop, jobs)
         })
     }
 
@@ -94,7 +108,7 @@ impl Work {
         let stop = Stop { precision, level, p99: Some(0.0), min_ns, max_ns, round_ns: max_ns };
         ASKED.clone_into(&mut job.name);
         let asked = Step { name: ASKED.into(), each: true, together: true, job, outstanding: None };
-        Self::new("explain", text, stop, Jobs::Question(Box::new(asked)))
+        Self::new(RunKind::Explain, "explain", text, stop, Jobs::Question(Box::new(asked)))
     }
 
     /// What is measured on targets that are given beside.

@@ -1,45 +1,7 @@
 //! Rounds: whether a drive came to its steady state, and in which round.
 
-use iodyno_model::{
-    Direction, EndReason, Host, Measurement, Metric, PtsStatement, PurgeMethod, Rounds, Run,
-    RunRecord, Tracked,
-};
+use iodyno_model::{Direction, EndReason, Host, Measurement, Metric, Rounds, RunRecord, Tracked};
 use iodyno_stats::{PtsLimits, PtsWindow};
-use serde::Deserialize;
-
-/// What the plan of a run in rounds says of itself.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct RoundsPlan {
-    /// What it is about, in a line.
-    #[serde(default)]
-    pub about: String,
-    /// What it wants to be done to a drive before; empty: nothing.
-    #[serde(default)]
-    pub before: String,
-    /// What the run itself did to its drives before; `None`: nothing.
-    pub preparation: Option<PlanPreparation>,
-    /// What is stated for its report.
-    #[serde(default)]
-    pub report: PtsStatement,
-    /// When its rounds are over.
-    pub rounds: Rounds,
-}
-
-/// What a plan does to its drives before its rounds.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct PlanPreparation {
-    /// How they are emptied; `None`: not at all.
-    pub purge: Option<PurgeMethod>,
-    /// How often they are filled; `None`: not at all.
-    pub fill: Option<f64>,
-}
-
-impl RoundsPlan {
-    /// Of a run's plan; `None`: it has no rounds.
-    pub fn of(run: &Run) -> Option<Self> {
-        toml::from_str(&run.plan).ok()
-    }
-}
 
 /// How far rounds on one target came.
 #[derive(Debug, Clone, PartialEq)]

@@ -49,7 +49,7 @@ pub use assess::{RULESET, assess};
 pub use blocks_effect::BlocksEffect;
 pub use ceiling::{Bound, Ceiling, LAYERS};
 pub use claims::ClaimBook;
-pub use convergence::{Convergence, PlanPreparation, RoundsPlan, Track, figure, is_whole, limits};
+pub use convergence::{Convergence, Track, figure, is_whole, limits};
 pub use exit_status::{ExitStatus, exit_status};
 pub use expectation::Expectation;
 pub use file_error::{ClaimError, FileError};

@@ -5,7 +5,7 @@ use iodyno_model::{
 };
 
 use crate::claims::ClaimBook;
-use crate::convergence::{Convergence, RoundsPlan};
+use crate::convergence::Convergence;
 use crate::counters::{BySpan, Counted};
 use crate::expectation::Expectation;
 use crate::index::{Index, span};
@@ -39,7 +39,7 @@ pub struct RuleContext<'a> {
     /// claims, peers and baseline.
     pub(crate) compared: Vec<Compared>,
     /// Of a run in rounds when they are over, and how far they came on each target.
-    pub(crate) rounds: Option<(Rounds, Vec<OnTarget<'a>>)>,
+    pub(crate) rounds: Option<(&'a Rounds, Vec<OnTarget<'a>>)>,
     /// How many writes of each size there were in a second.
     pub(crate) write_rates: WriteRates<'a>,
     /// What the kernel counted meanwhile.
@@ -51,9 +51,9 @@ pub struct RuleContext<'a> {
 impl<'a> RuleContext<'a> {
     /// Works out what rules need.
     pub fn gather(question: &'a Question<'a>) -> Self {
-        let rounds = RoundsPlan::of(&question.record.run).map(|plan| {
+        let rounds = question.record.run.rounds.as_ref().map(|plan| {
             let found = Convergence::by_target(&plan.rounds, question.record);
-            (plan.rounds, found)
+            (&plan.rounds, found)
         });
         let index = Index::of(question.record);
         let (compared, counted) = (compare(question, &index), Counted::all(&index));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use iodyno_model::{DirectionResult, Estimate, Measurement, Rounds, RunRecord};
 
-use crate::convergence::{Convergence, RoundsPlan, is_whole};
+use crate::convergence::{Convergence, is_whole};
 
 /// A run in which what was measured in each round stands once, as it was over the
 /// measurement window. Rounds are no repetitions: they follow each other on one
@@ -21,7 +21,7 @@ pub struct ByWindow<'r> {
 /// come to is not known, and neither do points that only condition the drive.
 pub fn by_window(record: &RunRecord) -> ByWindow<'_> {
     let all = || record.measurements.iter().enumerate();
-    let Some(plan) = RoundsPlan::of(&record.run) else {
+    let Some(plan) = &record.run.rounds else {
         return ByWindow {
             record: Cow::Borrowed(record),
             of: all().map(|(index, _)| vec![index]).collect(),

@@ -93,7 +93,9 @@ pub use parse_error::ParseError;
 pub use per_direction::{DIRECTIONS, PerDirection};
 pub use predictions::{Knee, Peak, PeakUnder, Prediction, Predictions, Under};
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
-pub use run::{Origin, Run, RunRecord, RunState, Scope, Skipped};
+pub use run::{
+    Origin, PlanPreparation, RoundsPlan, Run, RunKind, RunRecord, RunState, Scope, Skipped,
+};
 pub use sampled::{RateSamples, SampledRates};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};
 pub use shell::shell_word;

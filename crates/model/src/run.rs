@@ -1,9 +1,96 @@
 //! A plan carried out: what the store keeps.
 
 use schemars::JsonSchema;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use crate::{Host, Measurement};
+use crate::{Host, Measurement, PtsStatement, PurgeMethod, Rounds};
+
+/// What kind of run it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunKind {
+    /// Steps on whole targets, each by its own metric.
+    Check,
+    /// The machine as it is, without load.
+    Capture,
+    /// Job files, or jobs of a command line.
+    #[default]
+    Run,
+    /// Points, one by one or in rounds: it can be resumed.
+    Sweep,
+    /// A preparation of drives alone: it can be resumed.
+    Prepare,
+    /// Experiments that tell what limits a job.
+    Explain,
+    /// Devices over files, which other runs are measured on.
+    Files,
+    /// What another tool measured.
+    Import,
+}
+
+/// A plan in rounds, as far as rounds are judged and shown by it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RoundsPlan {
+    /// What it is about, in a line.
+    #[serde(default)]
+    pub about: String,
+    /// What it wants to be done to a drive before; empty: nothing.
+    #[serde(default)]
+    pub before: String,
+    /// What the run itself did to its drives before; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation: Option<PlanPreparation>,
+    /// What is stated for its report.
+    #[serde(default)]
+    pub report: PtsStatement,
+    /// When its rounds are over.
+    pub rounds: Rounds,
+}
+
+/// What a plan does to its drives before its rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanPreparation {
+    /// How they are emptied; `None`: not at all.
+    pub purge: Option<PurgeMethod>,
+    /// How often they are filled; `None`: not at all.
+    pub fill: Option<f64>,
+}
+
+impl RunKind {
+    /// Of a run of an earlier version, which stored the name and the text of its plan alone; and
+    /// its rounds.
+    pub fn of_earlier(plan_name: &str, plan: &str) -> (Self, Option<RoundsPlan>) {
+        #[derive(Deserialize)]
+        struct Step {
+            on: Option<IgnoredAny>,
+            outstanding: Option<IgnoredAny>,
+        }
+        #[derive(Deserialize)]
+        struct Earlier {
+            #[serde(rename = "format")]
+            _format: IgnoredAny,
+            #[serde(default)]
+            step: Vec<Step>,
+        }
+        let kind = match (plan_name, toml::from_str::<Earlier>(plan)) {
+            ("check", _) => Self::Check,
+            ("capture", _) => Self::Capture,
+            ("import", _) => Self::Import,
+            (_, Ok(Earlier { step, .. }))
+                if step.iter().any(|one| one.on.is_some() || one.outstanding.is_some()) =>
+            {
+                Self::Check
+            }
+            ("prepare", Ok(_)) => Self::Prepare,
+            (_, Ok(_)) => Self::Sweep,
+            ("explain", _) => Self::Explain,
+            ("files", _) => Self::Files,
+            _ => Self::Run,
+        };
+        (kind, toml::from_str(plan).ok())
+    }
+}
 
 /// How far a run got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -60,10 +147,16 @@ pub struct Run {
     pub ended_ns: Option<i64>,
     /// Version of iodyno that wrote it.
     pub writer: String,
+    /// What kind of run it is.
+    #[serde(default)]
+    pub kind: RunKind,
     /// The plan's name.
     pub plan_name: String,
     /// The plan, as TOML.
     pub plan: String,
+    /// Its rounds; `None`: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<RoundsPlan>,
     /// Where it came from.
     pub origin: Origin,
     /// Whether targets were named.
@@ -86,8 +179,10 @@ impl Run {
             started_ns,
             ended_ns: None,
             writer: env!("CARGO_PKG_VERSION").into(),
+            kind: RunKind::default(),
             plan_name: String::new(),
             plan: String::new(),
+            rounds: None,
             origin: Origin::Measured,
             scope: Scope::default(),
             targets: Vec::new(),

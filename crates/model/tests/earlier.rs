@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use iodyno_model::{
-    Conditions, CpuUse, DriveState, Estimate, Fact, HealthLog, JobStats, Reason, Validity, Workload,
+    Conditions, CpuUse, DriveState, Estimate, Fact, HealthLog, JobStats, PurgeMethod, Reason,
+    RunKind, Validity, Workload,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -93,4 +94,37 @@ fn counts_beyond_64_bits_are_null_and_were_numbers() {
     let stored = format!("{{\"host_written_bytes\": {}}}", 1_u128 << 70);
     let stored: HealthLog = serde_json::from_str(&stored).unwrap();
     assert_eq!(stored.host_written_bytes, 1 << 70);
+}
+
+/// What kind of run it is was told from the name and the text of its plan.
+#[test]
+fn runs_are_of_the_kind_that_their_plans_were() {
+    let kind = |name: &str, plan: &str| RunKind::of_earlier(name, plan).0;
+    assert_eq!(kind("check", "name = \"check\""), RunKind::Check);
+    assert_eq!(kind("capture", ""), RunKind::Capture);
+    assert_eq!(kind("import", ""), RunKind::Import);
+    assert_eq!(kind("explain", "rw=randread bs=4k"), RunKind::Explain);
+    let plan = "format = \"iodyno.plan/1\"\n";
+    assert_eq!(kind("explain", plan), RunKind::Sweep);
+    assert_eq!(kind("prepare", plan), RunKind::Prepare);
+    let steps = |key: &str| format!("{plan}[[step]]\nname = \"a\"\n{key}\n");
+    assert_eq!(kind("mine", &steps("own_file = true")), RunKind::Sweep);
+    assert_eq!(kind("mine", &steps("on = [\"each\"]")), RunKind::Check);
+    assert_eq!(kind("mine", &steps("outstanding = { most = 8 }")), RunKind::Check);
+    // A job file may be TOML as well.
+    assert_eq!(kind("jobs.fio", "[job]\nsize = 4096"), RunKind::Run);
+    assert_eq!(kind("command line", "--rw=read"), RunKind::Run);
+}
+
+#[test]
+fn rounds_are_those_of_the_plan() {
+    let plan = "[rounds]\ntrack = [{ point = \"p\", metric = \"iops\" }]\n\
+                [preparation]\npurge = \"discard\"\nround = \"30m\"\n[report]\nmedia = \"TLC\"\n";
+    let plan = RunKind::of_earlier("x", plan).1.unwrap();
+    assert_eq!(
+        (plan.rounds.track[0].point.as_str(), plan.report.media.as_deref()),
+        ("p", Some("TLC"))
+    );
+    let own = plan.preparation.unwrap();
+    assert_eq!((own.purge, own.fill), (Some(PurgeMethod::Discard), None));
 }

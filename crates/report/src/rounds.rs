@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use iodyno_figure::{Kind, Metric, Track, TrackWindow};
-use iodyno_judge::{RoundsPlan, by_window};
+use iodyno_judge::by_window;
 use iodyno_model::{self as model, RunRecord, RunState};
 
 use crate::text::rounds::{verdict_words, window_words};
@@ -11,7 +11,7 @@ use crate::text::rounds::{verdict_words, window_words};
 /// What was tracked in the rounds of a run, the `source`th of a figure; empty
 /// where it has no rounds.
 pub fn tracks(record: &RunRecord, source: usize) -> Vec<Track> {
-    let Some(plan) = RoundsPlan::of(&record.run) else { return Vec::new() };
+    let Some(plan) = &record.run.rounds else { return Vec::new() };
     let asked = &plan.rounds;
     let mut all = Vec::new();
     for (targets, found) in iodyno_judge::Convergence::by_target(asked, record) {

@@ -5,10 +5,11 @@
 mod common;
 
 use iodyno_figure::Kind;
-use iodyno_judge::{ClaimBook, PlanPreparation, RoundsPlan};
+use iodyno_judge::ClaimBook;
 use iodyno_model::{
     Direction, DirectionResult, DriveState, EndReason, Estimate, Fact, FillState, Measurement,
-    Metric, PreparationState, PtsStatement, PurgeMethod, Rounds, RunRecord, RunState, Tracked,
+    Metric, PlanPreparation, PreparationState, PtsStatement, PurgeMethod, Rounds, RoundsPlan,
+    RunRecord, RunState, Tracked,
 };
 use iodyno_report::document::TargetRounds;
 use iodyno_report::page::{PageRun, page};
@@ -84,8 +85,7 @@ fn what_nobody_recorded_is_said_to_be_unknown() {
         rounds,
         about: "IOPS\u{1b}[2J".into(),
         before: "purge it".into(),
-        report: PtsStatement::default(),
-        preparation: None,
+        ..RoundsPlan::default()
     };
     let text = pts_text(&record, &plan, &[], &style(80));
     for words in ["Purge         not known", "the plan asks to purge it", "operator", "serial"] {
@@ -100,13 +100,7 @@ fn times_of_points_stand_in_peoples_units() {
     for (of, runtime) in record.measurements.iter_mut().zip(["60s", "1800ms", "10", "1800ms"]) {
         of.workload.options.insert("runtime".into(), runtime.into());
     }
-    let plan = RoundsPlan {
-        rounds,
-        about: String::new(),
-        before: String::new(),
-        report: PtsStatement::default(),
-        preparation: None,
-    };
+    let plan = RoundsPlan { rounds, ..RoundsPlan::default() };
     let text = pts_text(&record, &plan, &[], &style(400));
     assert!(text.contains("time of a point 1.8 s, 10 s, 60 s ·"), "{text}");
 }
@@ -119,13 +113,7 @@ fn what_the_store_knows_of_a_drive_stands_in_its_lines() {
     let Fact::Read(health) = &mut drive.health else { panic!("{drive:?}") };
     health.host_written_bytes = 3_000_000_000_000;
     let serial = drive.serial.get().unwrap().clone();
-    let plan = RoundsPlan {
-        rounds,
-        about: String::new(),
-        before: String::new(),
-        report: PtsStatement::default(),
-        preparation: None,
-    };
+    let plan = RoundsPlan { rounds, ..RoundsPlan::default() };
     let state = DriveState {
         serial,
         nsid: 1,
@@ -163,9 +151,14 @@ fn what_the_store_knows_of_a_drive_stands_in_its_lines() {
     assert!(other.contains("not known: nothing is recorded of one"), "{other}");
 }
 
+fn tracking(point: &str) -> RoundsPlan {
+    let track = vec![Tracked { point: point.into(), metric: Metric::Iops }];
+    RoundsPlan { rounds: Rounds { track, ..Rounds::default() }, ..RoundsPlan::default() }
+}
+
 /// The page of a run that tracked the IOPS of `point`.
 fn page_of(record: &mut RunRecord, point: &str) -> String {
-    record.run.plan = format!("[rounds]\ntrack = [{{ point = '{point}', metric = 'iops' }}]");
+    record.run.rounds = Some(tracking(point));
     let (_, assessment) = common::virtual_machine();
     let judged = Judged { record, assessment: &assessment };
     page(&[PageRun::new(judged)], &ClaimBook::default()).unwrap()
@@ -194,7 +187,7 @@ fn a_page_has_the_rounds_with_their_figures_and_none_for_each_of_them() {
 #[test]
 fn figures_of_a_sweep_show_each_point_once_and_those_over_time_all_of_it() {
     let (mut record, _) = record("p", &[900.0, 99.0, 100.0, 101.0, 100.0, 100.0]);
-    record.run.plan = "[rounds]\ntrack = [{ point = 'p', metric = 'iops' }]".into();
+    record.run.rounds = Some(tracking("p"));
     let (shown, of) = drawn(&record, Kind::Grid);
     assert_eq!((shown.measurements.len(), of), (1, vec![vec![1, 2, 3, 4, 5]]));
     assert_eq!(shown.measurements[0].total[0].iops, Some(Estimate::bare(100.0)));
@@ -252,27 +245,12 @@ fn a_run_that_prepared_its_drives_itself_says_so() {
     record.measurements.remove(0);
     let text = pts_text(&record, &plan, &[], &style(400));
     assert!(text.contains("Conditioning  not written"), "{text}");
-    // As it stands in the plan that the store keeps.
-    record.run.plan = "[rounds]\ntrack = [{ point = \"p\", metric = \"iops\" }]\n\
-                       [preparation]\npurge = \"discard\"\nround = \"30m\"\n\
-                       [report]\nmedia = \"TLC\"\n"
-        .into();
-    let plan = RoundsPlan::of(&record.run).unwrap();
-    assert_eq!(plan.report.media.as_deref(), Some("TLC"));
-    let own = plan.preparation.unwrap();
-    assert_eq!((own.purge, own.fill), (Some(PurgeMethod::Discard), None));
 }
 
 #[test]
 fn the_write_cache_is_what_the_drive_says_of_it() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
-    let plan = RoundsPlan {
-        rounds,
-        about: String::new(),
-        before: String::new(),
-        report: PtsStatement::default(),
-        preparation: None,
-    };
+    let plan = RoundsPlan { rounds, ..RoundsPlan::default() };
     for (fact, words) in [
         (Fact::Read(false), "volatile write cache off"),
         (Fact::Read(true), "volatile write cache on"),

@@ -1,6 +1,6 @@
 //! Runs, their snapshots, measurements and assessments.
 
-use iodyno_model::{Assessment, Estimate, Host, Measurement, Run, RunRecord, RunState};
+use iodyno_model::{Assessment, Estimate, Host, Measurement, Run, RunKind, RunRecord, RunState};
 use rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE;
 use rusqlite::{Error, OptionalExtension, Row, params};
 use serde::Serialize;
@@ -12,8 +12,8 @@ use crate::lock::Liveness;
 use crate::open::Store;
 
 /// The form of the bodies that this version writes: the model as documents have it, but facts. In 1
-/// caveats and failures were sentences.
-pub(crate) const FORMAT: i64 = 2;
+/// caveats and failures were sentences, up to 2 a run did not say of which kind it is.
+pub(crate) const FORMAT: i64 = 3;
 
 /// A new key: UUIDv7, so that keys sort by time.
 pub fn new_id() -> String {
@@ -134,8 +134,8 @@ impl Store {
         let body = self.body("a run", run)?;
         self.writing(|store| {
             store.execute(
-                "UPDATE run SET name = ?2, state = ?3, body = ?4 WHERE id = ?1",
-                params![run.id, run.name, state_name(run.state), body],
+                "UPDATE run SET name = ?2, state = ?3, format = ?4, body = ?5 WHERE id = ?1",
+                params![run.id, run.name, state_name(run.state), FORMAT, body],
             )
         })?;
         if run.state != RunState::Running {
@@ -374,14 +374,17 @@ impl Store {
         rest: &str,
         values: impl rusqlite::Params,
     ) -> Result<Vec<Run>, StoreError> {
-        let sql = format!("SELECT body, owner_boot_id FROM run {rest}");
+        let sql = format!("SELECT format, body, owner_boot_id FROM run {rest}");
         let mut statement = self.connection.prepare(&sql).map_err(|e| self.explain(e))?;
-        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         let rows = statement.query_map(values, read).map_err(|e| self.explain(e))?;
         let mut runs = Vec::new();
         for row in rows {
-            let (body, owner): (String, String) = row.map_err(|e| self.explain(e))?;
+            let (format, body, owner): (i64, String, String) = row.map_err(|e| self.explain(e))?;
             let mut run: Run = self.parse("a run", &body)?;
+            if format < 3 {
+                (run.kind, run.rounds) = RunKind::of_earlier(&run.plan_name, &run.plan);
+            }
             if run.state == RunState::Running
                 && self.locks.liveness(&run.id, &owner) == Liveness::Ended
             {
@@ -395,7 +398,7 @@ impl Store {
     fn snapshots(&self, run_id: &str) -> Result<Vec<Host>, StoreError> {
         const WHAT: &str = "a snapshot";
         let read = |(format, body): (i64, String)| {
-            if format >= FORMAT {
+            if format >= 2 {
                 return self.parse(WHAT, &body);
             }
             let mut host = self.parse(WHAT, &body)?;

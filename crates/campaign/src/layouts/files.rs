@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iodyno_model::{Built, Mark, Run, RunState};
+use iodyno_model::{Built, Mark, Run, RunKind, RunState};
 use iodyno_store::{JournalEntry, Store};
 use iodyno_target::{BackingFile, OwnFolder};
 
@@ -35,6 +35,7 @@ impl OnFiles {
         let folder = OwnFolder::open(directory)?;
         let run = Run {
             command: std::env::args().collect::<Vec<_>>().join(" "),
+            kind: RunKind::Files,
             plan_name: "files".into(),
             ..Run::new(iodyno_store::new_id(), now_ns())
         };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use iodyno_job::{Job, ValueError, apply, parse_seconds};
-use iodyno_model::{PtsStatement, Rounds, Scaling};
+use iodyno_model::{PlanPreparation, PtsStatement, Rounds, RoundsPlan, Run, RunKind, Scaling};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -201,6 +201,35 @@ impl Study {
             .map_err(|error| PlanError { name: name.into(), text: error.to_string() })?;
         study.look().map_err(|wrong| wrong.within(name, text))?;
         Ok(study)
+    }
+
+    /// Of a run that has one.
+    pub fn of(run: &Run) -> Option<Self> {
+        let has_one = matches!(run.kind, RunKind::Check | RunKind::Sweep | RunKind::Prepare);
+        has_one.then(|| Self::parse(&run.plan, &run.plan_name).ok())?
+    }
+
+    /// What kind of run it makes.
+    pub(crate) fn kind(&self) -> RunKind {
+        let measures = !(self.job.is_empty() && self.grid.is_empty() && self.steps.is_empty());
+        match self.preparation {
+            _ if self.is_of_steps() => RunKind::Check,
+            Some(_) if !measures => RunKind::Prepare,
+            _ => RunKind::Sweep,
+        }
+    }
+
+    /// What its rounds are judged and shown by.
+    pub(crate) fn rounds_plan(&self) -> Option<RoundsPlan> {
+        let preparation = self.preparation.as_ref();
+        Some(RoundsPlan {
+            about: self.about.clone(),
+            before: self.before.clone(),
+            preparation: preparation
+                .map(|one| PlanPreparation { purge: one.purge, fill: one.fill }),
+            report: self.report.clone(),
+            rounds: self.rounds.clone()?,
+        })
     }
 
     /// Checks what was not read from a text, or was changed since.

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_judge::RoundsPlan;
 use iodyno_judge::comparison::{Comparison, REPETITIONS, Side, compare, rulings};
 use iodyno_model::{Measurement, RunRecord};
 use iodyno_report::Compared;
@@ -96,7 +95,7 @@ fn record(context: &Context, word: &str) -> Result<RunRecord> {
     let mut record = loaded.record;
     let mut names: Vec<String> = record.measurements.iter().map(|of| of.name.clone()).collect();
     if let Some(name) = name {
-        let plan = RoundsPlan::of(&record.run);
+        let plan = record.run.rounds.as_ref();
         // Of a run in rounds what is tracked stays, too: it says which rounds count.
         let is_tracked = |of: &Measurement| {
             of.round.is_some() && plan.as_ref().is_some_and(|plan| plan.rounds.tracks(&of.name))

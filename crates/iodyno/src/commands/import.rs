@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use iodyno_fio::read::Problem;
 use iodyno_judge::ClaimBook;
-use iodyno_model::{Assessment, Host, RunRecord, RunState, shell_word};
+use iodyno_model::{Assessment, Host, RunKind, RunRecord, RunState, shell_word};
 use iodyno_report::Judged;
 use iodyno_report::text::{Style, clean, results_table, run_heading, verdict_text};
 use iodyno_store::{Store, StoreError};
@@ -115,7 +115,7 @@ fn is_empty(record: &RunRecord) -> bool {
 /// All that fio printed as one run. Runs of iodyno's stay apart: each is of a
 /// machine and a time of its own.
 fn joined(found: Vec<Loaded>, name: &str) -> Result<Vec<Loaded>> {
-    let ours = found.iter().filter(|one| one.record.run.plan_name != "import").count();
+    let ours = found.iter().filter(|one| one.record.run.kind != RunKind::Import).count();
     if ours > 0 && found.len() > 1 {
         let text = "--name makes one run of what fio printed; there are runs of iodyno's among \
                     these, which keep their names: import them apart";

@@ -35,8 +35,7 @@ pub(crate) fn judged_anew(record: &RunRecord, claims: &ClaimBook) -> Assessment 
 
 /// What the measurements of a sweep say beyond themselves; `None`: it is none.
 pub(crate) fn outlook_of(record: &RunRecord) -> Option<Predictions> {
-    let study = Study::parse(&record.run.plan, &record.run.plan_name).ok()?;
-    study.outlook(&record.measurements)
+    Study::of(&record.run)?.outlook(&record.measurements)
 }
 
 /// A name that nobody chose, with a number behind it where it is taken: that is

@@ -3,10 +3,8 @@
 use anyhow::Result;
 use iodyno_campaign::Study;
 use iodyno_judge::limiter::is_of_question;
-use iodyno_judge::{
-    BlocksEffect, ClaimBook, Expectation, Question, RoundsPlan, assess, exit_status,
-};
-use iodyno_model::{Assessment, DriveState, Rounds, RunRecord, RunState, shell_word};
+use iodyno_judge::{BlocksEffect, ClaimBook, Expectation, Question, assess, exit_status};
+use iodyno_model::{Assessment, DriveState, Rounds, RunKind, RunRecord, RunState, shell_word};
 use iodyno_report::Judged;
 use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::export::{Format, Results};
@@ -154,14 +152,14 @@ fn assessed(
     let status = exit_status(record, &assessment, judging.require_verdict);
     let judged = Judged { record, assessment: &assessment };
     let style = terminal::style(context, judging.table);
-    let study = Study::parse(&record.run.plan, &record.run.plan_name).ok();
+    let study = Study::of(&record.run);
     let outlook = study.as_ref().and_then(|study| study.outlook(&record.measurements));
     let beyond = outlook.as_ref().map_or(String::new(), |outlook| outlook_text(outlook, &style))
         + &blocks_effect_text(&BlocksEffect::all(record), &style);
-    let plan = RoundsPlan::of(&record.run);
+    let plan = record.run.rounds.as_ref();
     // Rounds are the plan's own, or those that conditioned the drives before it.
     let conditioned = study.as_ref().and_then(|study| study.preparation.as_ref()?.rounds());
-    let rounds = plan.as_ref().map(|plan| plan.rounds.clone()).or(conditioned);
+    let rounds = plan.map(|plan| plan.rounds.clone()).or(conditioned);
     let scaling = study.and_then(|study| study.scaling);
     let text = match judging.shape {
         _ if context.json => {
@@ -207,7 +205,7 @@ fn assessed(
             let text = run_text(record, &assessment, status as u8, &style)?;
             match &rounds {
                 Some(rounds) => {
-                    let report = match &plan {
+                    let report = match plan {
                         Some(plan) => {
                             pts_text(record, plan, &prepared(context, record)?, &style) + "\n"
                         }
@@ -230,11 +228,7 @@ fn assessed(
 
 /// Whether it is what `check` makes, or a capture, which is judged as one without load.
 fn is_check(record: &RunRecord) -> bool {
-    match Study::parse(&record.run.plan, &record.run.plan_name) {
-        Ok(study) => study.is_of_steps(),
-        // A capture has no plan, and that of earlier versions' checks is none any more.
-        Err(_) => ["check", "capture"].contains(&record.run.plan_name.as_str()),
-    }
+    matches!(record.run.kind, RunKind::Check | RunKind::Capture)
 }
 
 /// `text`, and behind it what there is `beyond` it.

@@ -9,7 +9,7 @@ use iodyno_campaign::{
     Adapting, Left, MadeBy, Order, Point, Preparation, Refusal, Resumed, Study, WriteCacheState,
     cost, differences, foreign_writes,
 };
-use iodyno_model::{PtsStatement, Run, RunRecord, RunState};
+use iodyno_model::{PtsStatement, Run, RunKind, RunRecord, RunState};
 use iodyno_store::Store;
 
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
@@ -232,7 +232,7 @@ fn newest_stopped(store: &Store) -> Result<Run> {
 
 /// The study of a run that can go on: its points are known one by one.
 fn resumable(run: &Run) -> Option<Study> {
-    Study::parse(&run.plan, &run.plan_name).ok().filter(|study| !study.is_of_steps())
+    Study::of(run).filter(|_| run.kind != RunKind::Check)
 }
 
 /// A target that was typed as a path from the directory where the run began, and

@@ -12,7 +12,7 @@ use anyhow::Result;
 use iodyno_fio::read::{Imported, Problem, plain, plain_name};
 use iodyno_host::{Captured, Depth};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{Bytes, Host, Measurement, Origin, Run, RunRecord, RunState, Stated};
+use iodyno_model::{Bytes, Host, Measurement, Origin, Run, RunKind, RunRecord, RunState, Stated};
 use iodyno_report::document::read::read_runs;
 use iodyno_store::{Store, StoreError};
 
@@ -306,6 +306,7 @@ fn elsewhere(mut record: RunRecord, file: &str) -> Loaded {
 /// An inventory, to be judged as `check --no-load` does.
 fn of_capture(host: Host, file: &Path) -> Loaded {
     let run = Run {
+        kind: RunKind::Capture,
         plan_name: "capture".into(),
         ended_ns: Some(host.taken_ns),
         ..run(&file.display().to_string(), Some(host.taken_ns))
@@ -336,6 +337,7 @@ fn run(path: &str, started_ns: Option<i64>) -> Run {
     Run {
         name: name_of(Path::new(path)),
         state: RunState::Done,
+        kind: RunKind::Import,
         plan_name: "import".into(),
         origin: Origin::Imported(path.to_owned()),
         ..Run::new(iodyno_store::new_id(), started_ns)

@@ -23,7 +23,7 @@ use iodyno_stats::holm;
 
 use crate::assess::assess;
 use crate::claims::ClaimBook;
-use crate::convergence::{Convergence, RoundsPlan};
+use crate::convergence::Convergence;
 use crate::each_once::each_once;
 use crate::exit_status::ExitStatus;
 use crate::rule_context::Question;
@@ -222,7 +222,7 @@ fn side_facts(at: usize, side: &Side<'_>, sides: &[Side<'_>]) -> SideFacts {
 /// How many of the runs in rounds have too few of them; `None`: none is in rounds.
 fn without_window(records: &[&RunRecord]) -> Option<usize> {
     let has_window = |record: &&RunRecord| {
-        let plan = RoundsPlan::of(&record.run)?;
+        let plan = record.run.rounds.as_ref()?;
         let found = Convergence::by_target(&plan.rounds, record);
         Some(found.iter().any(|(_, of)| of.last.is_some()))
     };

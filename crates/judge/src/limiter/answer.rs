@@ -1,6 +1,6 @@
 //! The question and the answer.
 
-use iodyno_model::{Estimate, Reason, RunRecord, Validity, WrittenState};
+use iodyno_model::{Estimate, Reason, RunKind, RunRecord, Validity, WrittenState};
 
 use super::case::Case;
 use super::contrast::{Change, Contrast, Effect};
@@ -137,7 +137,7 @@ pub fn subjects(records: &[&RunRecord]) -> Vec<(usize, usize)> {
 
 /// Whether a run was made to explain something.
 pub fn is_of_question(record: &RunRecord) -> bool {
-    record.run.plan_name == "explain"
+    record.run.kind == RunKind::Explain
 }
 
 /// What makes cases of one kind, of which one is explained.

@@ -295,14 +295,12 @@ fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
         ([], beside) => changes.push(loaded_beside(b, beside)),
         _ => return None,
     }
-    // What no workload tells the name of the experiment does.
-    let named = |experiment: Experiment| b.of_run().name == experiment.name();
-    if changes.is_empty() && named(Experiment::OnceMore) {
-        changes.push(Change::Again);
-    } else if changes.is_empty() && named(Experiment::Rest) {
-        changes.push(rested(b));
-    } else if named(Experiment::Polling) {
-        changes.push(Change::Polling);
+    // What no workload tells the experiment does.
+    match b.experiment() {
+        Some(Experiment::OnceMore) if changes.is_empty() => changes.push(Change::Again),
+        Some(Experiment::Rest) if changes.is_empty() => changes.push(rested(b)),
+        Some(Experiment::Polling) => changes.push(Change::Polling),
+        _ => {}
     }
     Some(changes)
 }

@@ -1,7 +1,7 @@
 //! What each experiment is asked for, and what it shows.
 
 use iodyno_model::{
-    Beside, Estimate, Fact, IdentifyController, Measurement, PowerState, RunRecord,
+    Beside, Estimate, Fact, IdentifyController, Measurement, PowerState, RunKind, RunRecord,
 };
 
 use super::*;
@@ -46,8 +46,11 @@ fn more_jobs(of: &mut Measurement) {
     of.workload.numjobs = of.workload.numjobs.map(|jobs| jobs * 2);
 }
 
-fn named_as(experiment: Experiment) -> impl Fn(&mut Measurement) {
-    move |of| of.name = experiment.name().into()
+/// An experiment, as `explain` makes it.
+fn made(record: RunRecord, n: usize, factor: f64, experiment: Experiment) -> RunRecord {
+    let mut record = and(record, n, factor, |of| of.name = experiment.name().into());
+    record.run.kind = RunKind::Explain;
+    record
 }
 
 fn of(record: &RunRecord, n: usize, possible: &[Experiment]) -> (Answer, String, Vec<Suspect>) {
@@ -196,14 +199,14 @@ fn a_lower_power_state_is_for_its_owner_to_change() {
 
 #[test]
 fn a_rate_that_a_rest_brings_back_is_heats() {
-    let warm = and(slow().record(), LARGE, 0.6, named_as(Experiment::OnceMore));
+    let warm = made(slow().record(), LARGE, 0.6, Experiment::OnceMore);
     assert!(matches!(
         of(&warm, LARGE, &[]).0,
         Answer::Undecided { between, .. } if between.contains(&Limiter::Heat)
     ));
     asks(&warm, LARGE, Experiment::Rest);
     let rested = |factor: f64| {
-        let mut record = and(warm.clone(), LARGE, factor, named_as(Experiment::Rest));
+        let mut record = made(warm.clone(), LARGE, factor, Experiment::Rest);
         for celsius in [71.0, 58.0] {
             let mut host = record.snapshots[0].clone();
             if let Fact::Read(temperature) = &mut host.drives[0].temperature {
@@ -241,7 +244,7 @@ fn a_hot_drive_that_counts_nothing_is_left_to_cool() {
     };
     assert_eq!(standing(&hot(79.0), LARGE, Limiter::Heat), None);
     asks(&hot(80.0), LARGE, Experiment::Rest);
-    let cool = and(hot(80.0), LARGE, 1.5, named_as(Experiment::Rest));
+    let cool = made(hot(80.0), LARGE, 1.5, Experiment::Rest);
     let (gain, text) = names(&cool, LARGE, Limiter::Heat);
     assert!((gain.unwrap() - 0.5).abs() < 0.01, "{text}");
 }

@@ -92,6 +92,14 @@ fn repeats(case: &Case<'_>, first: &Case<'_>) -> bool {
 }
 
 impl Case<'_> {
+    /// The experiment that it is. Names say so in runs that were made to explain something alone:
+    /// in others they are the user's.
+    pub(super) fn experiment(&self) -> Option<Experiment> {
+        let name = first_name(&self.of_run().name);
+        let of_name = || Experiment::ALL.into_iter().find(|one| one.name() == name);
+        is_of_question(self.record).then(of_name)?
+    }
+
     /// Of means the geometric ones, for which Little's law holds as for each.
     fn add_repetition(&mut self, other: &Self) {
         let known = self.repetitions.len() as f64;
@@ -186,7 +194,7 @@ fn stands_on<'s, 'a>(
 ) -> Option<(Experiment, &'s Contrast<'a>)> {
     let made = candidates.iter().filter_map(|one| {
         let is_of_it = |other: &Case<'_>| {
-            std::ptr::eq(other.record, scene.case.record) && other.of_run().name == one.name()
+            std::ptr::eq(other.record, scene.case.record) && other.experiment() == Some(*one)
         };
         Some((*one, scene.contrasts.iter().find(|contrast| is_of_it(&contrast.other))?))
     });

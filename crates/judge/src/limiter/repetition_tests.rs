@@ -1,6 +1,6 @@
 //! What is asked for where intervals are too wide, and what repetitions tell.
 
-use iodyno_model::{Estimate, Measurement, RunRecord};
+use iodyno_model::{Estimate, Measurement, RunKind, RunRecord};
 use proptest::prelude::*;
 
 use super::*;
@@ -12,7 +12,7 @@ use crate::testing::{Bench, claims, scale};
 fn run(asked: &[f64], deeper: &[f64], width: f64) -> RunRecord {
     let bench = Bench::new(1).measured().measurement(0, |of| scale(of, 0.1));
     let mut record = bench.record();
-    record.run.plan_name = "explain".into();
+    record.run.kind = RunKind::Explain;
     let first = record.measurements[0].clone();
     let taken = |name: &str, n: usize, depth: u32, factor: f64| {
         let mut of: Measurement = first.clone();
@@ -140,7 +140,7 @@ fn names_tell_repetitions_only_in_runs_of_a_question() {
     let names = [1, 2, 10].map(|n| repetition_name(ASKED, n));
     assert_eq!(names, ["asked", "asked-2", "asked-10"]);
     let mut other = run(&[1.0, 1.5], &[1.0], 0.01);
-    other.run.plan_name = "sweep".into();
+    other.run.kind = RunKind::Sweep;
     let claims = claims();
     let evidence = Evidence { records: &[&other], claims: &claims, possible: &[], repeats: 0 };
     let explained = explain(&evidence, (0, 0)).unwrap();

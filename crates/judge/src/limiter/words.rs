@@ -46,9 +46,9 @@ pub(super) fn sentence(
             parts.push(format!("{}: next, {}.", case.figure(), experiment.what()));
         }
         Answer::Repetition(experiments) => {
-            let is_of = |name: &str| experiments.iter().any(|one| one.name() == name);
-            let noisy =
-                noisy(scene, |of| of.effect() == Effect::Unclear && is_of(&of.other.of_run().name));
+            let is_of =
+                |case: &Case<'_>| case.experiment().is_some_and(|one| experiments.contains(&one));
+            let noisy = noisy(scene, |of| of.effect() == Effect::Unclear && is_of(&of.other));
             let (noisy, again) = (noisy.join(", "), again(experiments));
             parts.push(match noisy.is_empty() {
                 true => format!("{}: one of each is no evidence; next, {again}.", case.figure()),

@@ -3,9 +3,9 @@
 use iodyno_model::{
     Aspm, BlockDevice, BlockKind, Bytes, Conditions, CpuUse, Cpus, Direction, DirectionResult,
     Drive, EndReason, Estimate, Fact, Finding, HealthLog, Host, IdentifyNamespace, Interrupt,
-    LbaFormat, Link, LinkEnd, LinkState, Measurement, Namespace, Origin, Part, PciFunction, Queue,
-    RuleOutcome, Run, RunRecord, RunState, Severity, Temperature, Workload, WrittenShare,
-    WrittenState,
+    LbaFormat, Link, LinkEnd, LinkState, Measurement, Metric, Namespace, Origin, Part, PciFunction,
+    Queue, Rounds, RoundsPlan, RuleOutcome, Run, RunKind, RunRecord, RunState, Severity,
+    Temperature, Tracked, Workload, WrittenShare, WrittenState,
 };
 
 use crate::claims::ClaimBook;
@@ -138,6 +138,7 @@ impl Bench {
                 command: "iodyno check".into(),
                 state: RunState::Done,
                 ended_ns: Some(1),
+                kind: RunKind::Check,
                 plan_name: "check".into(),
                 origin: Origin::Simulated,
                 targets: self.host.blocks.iter().map(|block| block.name.clone()).collect(),
@@ -477,6 +478,8 @@ pub(crate) fn in_rounds(iops: &[f64]) -> RunRecord {
         of
     };
     record.measurements = iops.iter().enumerate().map(one).collect();
-    record.run.plan = "[rounds]\ntrack = [{ point = \"write\", metric = \"iops\" }]\n".into();
+    let track = vec![Tracked { point: "write".into(), metric: Metric::Iops }];
+    let rounds = Rounds { track, ..Rounds::default() };
+    record.run.rounds = Some(RoundsPlan { rounds, ..RoundsPlan::default() });
     record
 }

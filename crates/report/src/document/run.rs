@@ -1,10 +1,9 @@
 //! The documents: a run, a list of drives, a list of runs, a list of rules.
 
-use iodyno_judge::RoundsPlan;
 use iodyno_model as model;
 use iodyno_model::{
-    Assessment, Finding, Predictions, RunRecord, RunState, Scope, Severity, Skipped, Verdict,
-    rfc3339,
+    Assessment, Finding, Predictions, RoundsPlan, RunKind, RunRecord, RunState, Scope, Severity,
+    Skipped, Verdict, rfc3339,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -111,12 +110,18 @@ pub enum OriginKind {
 }
 
 /// A plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
+    /// What kind of run it is; absent of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<RunKind>,
     /// Its name.
     pub name: String,
     /// Its text, TOML.
     pub toml: String,
+    /// Its rounds; absent of other plans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<RoundsPlan>,
 }
 
 /// The drives of a machine: `iodyno.list/1`.
@@ -210,7 +215,12 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
         host: host.map(Host::from),
         drives: host.map_or(Vec::new(), drives),
         links: host.map_or(Vec::new(), links),
-        plan: Plan { name: run.plan_name.clone(), toml: run.plan.clone() },
+        plan: Plan {
+            kind: Some(run.kind),
+            name: run.plan_name.clone(),
+            toml: run.plan.clone(),
+            rounds: run.rounds.clone(),
+        },
         scope: run.scope,
         targets: run.targets.clone(),
         measurements: record
@@ -223,7 +233,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
             })
             .collect(),
         group_totals: totals_of(record).iter().map(GroupTotal::from).collect(),
-        rounds: RoundsPlan::of(run).map(|plan| TargetRounds::of(&plan.rounds, record)),
+        rounds: run.rounds.as_ref().map(|plan| TargetRounds::of(&plan.rounds, record)),
         outlook: None,
         findings: assessment.findings.clone(),
         rules: assessment.rules.iter().map(RuleReport::from).collect(),

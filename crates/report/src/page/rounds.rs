@@ -2,8 +2,8 @@
 //! steady state, and the averages over the window.
 
 use iodyno_figure::{Kind, figures_of_rounds};
-use iodyno_judge::{Convergence, RoundsPlan, is_whole};
-use iodyno_model::{JudgedMeasurement, Measurement, RunState};
+use iodyno_judge::{Convergence, is_whole};
+use iodyno_model::{JudgedMeasurement, Measurement, RoundsPlan, RunState};
 
 use super::PageRun;
 use super::data::FigureView;
@@ -43,7 +43,7 @@ impl RoundsView {
     /// `None` where the run is not one in rounds.
     pub(super) fn new(run: &PageRun<'_>) -> Option<Self> {
         let record = run.judged.record;
-        let plan = RoundsPlan::of(&record.run)?;
+        let plan = record.run.rounds.as_ref()?;
         let joined = |items: Vec<String>| items.join(" · ");
         let lines = pts_lines(record, &plan, run.prepared);
         let (window, _) = drawn(record, Kind::Grid);

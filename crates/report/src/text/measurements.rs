@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use iodyno_judge::{Index, device_of, shared_drives};
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, JudgedMeasurement, Measurement, Metric,
-    MetricJudgement, Reason, RunRecord, Validity, WrittenState, Yardstick, format_duration_ns,
-    format_mb_per_s,
+    MetricJudgement, Reason, RunKind, RunRecord, Validity, WrittenState, Yardstick,
+    format_duration_ns, format_mb_per_s,
 };
 
 use super::Style;
@@ -253,7 +253,7 @@ fn figures(metric: Metric, result: &DirectionResult) -> Vec<String> {
 /// Whether a job file or a command line asked for it, or somebody else's fio ran it: whoever
 /// wrote a job wants all of its figures, and a step of `check` has one.
 pub(super) fn is_of_a_job(record: &RunRecord, measurement: &Measurement) -> bool {
-    let is_job = matches!(record.run.plan_name.as_str(), "command line" | "import");
+    let is_job = matches!(record.run.kind, RunKind::Run | RunKind::Import);
     is_job || !measurement.workload.options.is_empty()
 }
 

@@ -3,11 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use iodyno_judge::{PlanPreparation, RoundsPlan};
 use iodyno_model::{
     Bytes, Direction, Drive, DriveState, EndReason, Fact, Host, LinkState, Measurement,
-    PreparationState, PurgeMethod, Rounds, RunRecord, Workload, format_duration_ns,
-    parse_duration_ns,
+    PlanPreparation, PreparationState, PurgeMethod, Rounds, RoundsPlan, RunRecord, Workload,
+    format_duration_ns, parse_duration_ns,
 };
 
 use super::Style;

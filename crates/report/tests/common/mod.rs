@@ -206,8 +206,10 @@ pub(crate) fn record() -> RunRecord {
             started_ns: START_NS,
             ended_ns: Some(START_NS + 104_000_000_000),
             writer: "0.1.0".into(),
+            kind: RunKind::Check,
             plan_name: "check".into(),
             plan: "name = \"check\"\n".into(),
+            rounds: None,
             origin: Origin::Measured,
             targets: [n0, n1, n2, "nvme3n1"].map(String::from).to_vec(),
             skipped: vec![Skipped {

@@ -2,7 +2,7 @@
 
 use iodyno_model::{
     Direction, DirectionResult, EndReason, Estimate, Fact, Histogram, Host, Measurement, Origin,
-    Run, RunState, Skipped, Workload,
+    Run, RunKind, RunState, Skipped, Workload,
 };
 
 pub(crate) fn run(name: &str, started_ns: i64) -> Run {
@@ -15,8 +15,10 @@ pub(crate) fn run(name: &str, started_ns: i64) -> Run {
         started_ns,
         ended_ns: None,
         writer: "0.1.0".into(),
+        kind: RunKind::Check,
         plan_name: "check".into(),
         plan: "name = \"check\"\n".into(),
+        rounds: None,
         origin: Origin::Measured,
         targets: vec!["nvme0n1".into()],
         skipped: vec![Skipped {

@@ -6,11 +6,11 @@
 
 mod measurement;
 
-use iodyno_model::{Host, Origin, Run, RunRecord, parse_rfc3339};
+use iodyno_model::{Host, Origin, Run, RunKind, RunRecord, parse_rfc3339};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::run::{OriginKind, RunDocument};
+use super::run::{OriginKind, Plan, RunDocument};
 
 /// The schema that is written, and read.
 pub const RUN_SCHEMA: &str = "iodyno.run/2";
@@ -61,6 +61,11 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
     let snapshots: Vec<Host> = host.into_iter().collect();
     let first = (!snapshots.is_empty()).then_some(0);
     let measurements = document.measurements.iter().map(|one| measurement::measurement(one, first));
+    let Plan { kind, name, toml, rounds } = document.plan;
+    let (kind, rounds) = match kind {
+        Some(kind) => (kind, rounds),
+        None => RunKind::of_earlier(&name, &toml),
+    };
     Ok(RunRecord {
         run: Run {
             id: document.id,
@@ -70,8 +75,10 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
             started_ns: time_ns(&document.started)?,
             ended_ns: document.ended.as_deref().map(time_ns).transpose()?,
             writer: document.writer,
-            plan_name: document.plan.name,
-            plan: document.plan.toml,
+            kind,
+            plan_name: name,
+            plan: toml,
+            rounds,
             origin: match document.origin.kind {
                 OriginKind::Measured => Origin::Measured,
                 OriginKind::Simulated => Origin::Simulated,
