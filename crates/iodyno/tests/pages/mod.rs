@@ -1,5 +1,7 @@
 //! Markdown as the tests of the documentation need it: pages, code blocks, commands, links, anchors.
 
+pub(crate) mod picture;
+
 use std::path::{Path, PathBuf};
 
 pub(crate) fn root() -> PathBuf {
@@ -32,26 +34,54 @@ pub(crate) fn files(folder: &str, ending: &str) -> Vec<String> {
 
 /// README and the pages of the book that are written by hand.
 pub(crate) fn pages() -> Vec<String> {
-    let generated = |page: &String| page.starts_with("docs/examples/") || page.ends_with("/SUMMARY.md");
+    let generated =
+        |page: &String| page.starts_with("docs/examples/") || page.ends_with("/SUMMARY.md");
     let mut pages = files("docs", ".md");
     pages.retain(|page| !generated(page));
     pages.insert(0, "README.md".into());
     pages
 }
 
-/// How the test treats the commands of a block; the word stands behind the language.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Class {
-    /// No word: run as printed, and exits with this status (0, or `status=N`).
-    Run(i32),
-    /// `verdict`: run as printed, with whatever verdict: 0, 1 or 4.
-    Verdict,
-    /// `exact`: run as printed, and prints what the page shows; `[...]` stands for anything.
-    Exact,
-    /// `dry-run`: run with `--dry-run` added.
+/// How the test treats the commands of a block: the words behind its language.
+#[derive(Clone, Default)]
+pub(crate) struct Class {
+    pub(crate) how: How,
+    /// `exact`: it prints what the page shows; `[...]` stands for anything.
+    pub(crate) exact: bool,
+    /// 0, `status=N`, or with `verdict` whatever iodyno thinks of the results.
+    pub(crate) statuses: Vec<i32>,
+}
+
+#[derive(Clone, Copy, Default)]
+pub(crate) enum How {
+    #[default]
+    AsPrinted,
+    /// `dry-run`: with `--dry-run` added.
     DryRun,
     /// `lab`: needs drives or root; `long`: more time than a test has. The command line is parsed.
     Parsed,
+}
+
+impl How {
+    /// What folder.sh's iodyno is told.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::AsPrinted => "",
+            Self::DryRun => "dry-run",
+            Self::Parsed => "parsed",
+        }
+    }
+}
+
+/// Whether a program's output is what a page shows of it.
+pub(crate) fn fits(shown: &str, said: &str) -> bool {
+    let parts: Vec<&str> = shown.split("[...]\n").map(str::trim_end).collect();
+    let Some(mut left) = said.strip_prefix(parts[0]) else { return false };
+    for part in &parts[1..] {
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
+    }
+    parts.len() > 1 || left.trim().is_empty()
 }
 
 /// A fenced block.
@@ -69,26 +99,26 @@ impl Block {
         format!("{}:{}", self.page, self.line)
     }
 
-    /// Why it cannot be classed, where it cannot.
-    pub(crate) fn class(&self) -> Result<Class, String> {
-        let mut class = Class::Run(0);
+    pub(crate) fn class(&self) -> Class {
+        let mut class = Class { statuses: vec![0], ..Class::default() };
         for word in &self.words {
-            class = match (word.as_str(), word.strip_prefix("status=")) {
-                ("verdict", _) => Class::Verdict,
-                ("exact", _) => Class::Exact,
-                ("dry-run", _) => Class::DryRun,
-                ("lab" | "long", _) => Class::Parsed,
-                (_, Some(status)) => Class::Run(status.parse().map_err(|_| format!("status {status}"))?),
-                _ => return Err(format!("{}: unknown class {word}", self.place())),
-            };
+            match (word.as_str(), word.strip_prefix("status=")) {
+                ("dry-run", _) => class.how = How::DryRun,
+                ("lab" | "long", _) => class.how = How::Parsed,
+                ("exact", _) => class.exact = true,
+                ("verdict", _) => class.statuses = vec![0, 1, 4],
+                (_, Some(status)) => class.statuses = vec![status.parse().unwrap()],
+                _ => panic!("{}: unknown class {word}", self.place()),
+            }
         }
-        Ok(class)
+        class
     }
 
     /// Its commands, each with what the page shows as its output (`console` only).
     pub(crate) fn commands(&self) -> Vec<(String, String)> {
         let mut commands: Vec<(String, String)> = Vec::new();
-        let mut goes_on = false;
+        // A command goes on behind a backslash, within a loop, and in the folder that `cd` names.
+        let (mut goes_on, mut looping, mut moved) = (false, false, false);
         for line in &self.lines {
             let silent = commands.last().is_some_and(|(_, output)| output.is_empty());
             let more = line.strip_prefix("> ").filter(|_| silent);
@@ -112,7 +142,10 @@ impl Block {
                 }
                 (None, None) => {}
             }
-            goes_on = typed.is_some_and(|typed| typed.ends_with('\\'));
+            let typed = typed.unwrap_or_default();
+            looping = (looping || typed.starts_with("for ")) && !typed.starts_with("done");
+            moved |= typed.starts_with("cd ");
+            goes_on = typed.ends_with('\\') || looping || moved;
         }
         commands
     }
@@ -129,7 +162,13 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
                 let mut words = info.split(',').map(str::to_owned);
                 let language = words.next().unwrap_or_default();
                 let words = words.collect();
-                open = Some(Block { page: page.into(), line: line + 1, language, words, lines: Vec::new() });
+                open = Some(Block {
+                    page: page.into(),
+                    line: line + 1,
+                    language,
+                    words,
+                    lines: Vec::new(),
+                });
             }
             (None, Some(block)) => block.lines.push(text.to_owned()),
             (None, None) => {}
@@ -153,7 +192,8 @@ pub(crate) fn prose(page: &str) -> String {
 pub(crate) fn links(page: &str) -> Vec<String> {
     let prose = prose(page);
     let ends = prose.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(to, _)| to));
-    let images = prose.split(" src=\"").skip(1).filter_map(|rest| rest.split_once('"').map(|(to, _)| to));
+    let images =
+        prose.split(" src=\"").skip(1).filter_map(|rest| rest.split_once('"').map(|(to, _)| to));
     ends.chain(images).map(str::to_owned).collect()
 }
 
