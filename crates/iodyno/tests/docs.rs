@@ -80,7 +80,7 @@ impl Reader {
         let path = std::env::var("PATH").unwrap();
         let own = self.world.path("programs");
         let output = Command::new("timeout")
-            .args(["60", "bash", "-c", &command])
+            .args(["300", "bash", "-c", &command])
             .current_dir(&home)
             .env("PATH", format!("{}/usr/local/bin:{}:{path}", home.display(), own.display()))
             .env("REAL_PATH", &path)
