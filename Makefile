@@ -12,7 +12,7 @@ ARM := aarch64-unknown-linux-musl
 NO_C := $(addprefix -p iodyno-,native target host fio)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: deps test unit lab lab-full dist lint bench bench-sweep crosscheck fio-suites examples examples-lab fuzz clean
+.PHONY: deps test unit lab lab-full dist lint bench bench-sweep crosscheck fio-suites examples examples-lab fuzz docs clean
 # One stage after the other, also with -j.
 .NOTPARALLEL:
 
@@ -98,6 +98,13 @@ examples:
 examples-lab:
 	$(CARGO) build --release
 	docs/examples/make --lab --binary $(TARGET)/release/iodyno
+
+# The book of docs/, in target/book. The first call compiles mdBook, at this version, into target/mdbook.
+MDBOOK := 0.5.4
+docs:
+	$(CARGO) install --quiet --locked mdbook --version $(MDBOOK) --no-default-features --features search --root $(TARGET)/mdbook
+	$(TARGET)/mdbook/bin/mdbook build --dest-dir $(abspath $(TARGET))/book
+	$(CARGO) test --quiet -p iodyno --test docs
 
 lint:
 	$(CARGO) fmt --all --check

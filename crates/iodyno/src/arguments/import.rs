@@ -16,7 +16,7 @@ Exit status: 0 everything imported, 2 nothing readable in a path, 3 a measuremen
 4 some of it unreadable.")]
 pub(crate) struct Import {
     /// Files and folders: fio's output and logs, iodyno's JSON, stores of other hosts, captures,
-    /// figures (docs/howto/explain.md); - for standard input
+    /// figures (docs/howto/import.md); - for standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<String>,
     /// Import everything into one run of this name [default: one run per path, named after it]

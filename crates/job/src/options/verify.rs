@@ -219,7 +219,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Bool,
         "1",
         ["0"],
-        "headers are iodyno's own (docs/howto/verify.md)",
+        "headers are iodyno's own (docs/reference/verify.md)",
         "the seed of the contents is checked"
     ),
     ignored!(

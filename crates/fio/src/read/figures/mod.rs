@@ -1,5 +1,5 @@
 //! Figures that others published: files of figures (TOML), CSV, and tables
-//! pasted from a page. docs/howto/explain.md describes them.
+//! pasted from a page. docs/howto/import.md describes them.
 
 mod document;
 mod quantity;

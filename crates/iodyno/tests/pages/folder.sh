@@ -1,0 +1,50 @@
+# Makes what the pages take for given: files, job files, others' results and stored runs.
+# Runs in an empty folder; $ROOT is the repository, iodyno is in PATH.
+set -eu
+
+mkdir -p mnt/data srv/data after results hosts var/lib/node_exporter usr/local/bin .config/iodyno/datasheets
+head -c 8388608 /dev/urandom >data
+truncate -s 64m data
+cp -r "$ROOT/examples" .
+cp "$ROOT"/crates/iodyno/tests/studies/970-evo.toml .
+cp "$ROOT"/crates/iodyno/tests/captured/lab.json.gz .
+cp "$ROOT"/lab/datasheet.toml .config/iodyno/datasheets/
+
+job='--filename=data --size=8m --direct=1 --runtime=100ms --time_based'
+printf '[rand-read]\nfilename=data\nsize=8m\nrw=randread\ndirect=1\nruntime=100ms\ntime_based\n' >job.fio
+sed s/rand-read/cached/ job.fio >cached.fio
+printf '| name | rw | bs | iodepth | IOPS |\n|--|--|--|--|--|\n| rnd | randread | 4k | 32 | 422k |\n| seq | read | 128k | 8 | 24k |\n' >study.md
+
+# An archive as make dist packs it.
+archive=iodyno-0.1.0-x86_64-linux-musl
+mkdir -p $archive/man $archive/completions
+iodyno man $archive/man
+iodyno completions bash >$archive/completions/iodyno.bash
+iodyno completions zsh >$archive/completions/_iodyno
+iodyno completions fish >$archive/completions/iodyno.fish
+cp "$(command -v iodyno)" $archive
+tar cf $archive.tar.gz $archive
+
+# Others' results.
+iodyno run -q job.fio --output-format=json --output=fio.json
+cp fio.json results
+for name in before database web after/after; do cp fio.json $name.json; done
+
+# Stored runs; a sweep for each figure.
+for run in before A1 B1 A2 B2 A3 B3 after fio1 native1 fio2 native2 fio3 native3; do
+    iodyno run -q job.fio --run-name $run >/dev/null
+done
+sweep() {
+    name=$1; shift
+    iodyno sweep -q --target data --set size=8m --set direct=1 --set rw=randread --max-time 100ms "$@" --name "$name" >/dev/null
+}
+sweep bs --grid bs=4k,64k
+sweep depth --grid iodepth=1,2,4,8
+sweep grid --grid iodepth=1,8 --grid numjobs=1,2
+sweep four --grid rw=read,randread
+sweep four-again --grid rw=read,randread
+iodyno run -q --name=t $job --runtime=1 --rw=randread --run-name time >/dev/null
+head -c 8388608 data >data2
+iodyno sweep -q scaling --target data --target data2 --max-time 100ms --name scale >/dev/null
+iodyno sweep -q snia-throughput --target data --set size=4m --scale 0.0001 --name throughput --allow-write data >/dev/null
+iodyno import -q lab.json.gz --name last-of-lab >/dev/null || true
