@@ -3,7 +3,7 @@
 use crate::plan::{Step, Stop};
 
 /// A search for the depth costs about this many measurements.
-const SEARCH_COST: f64 = 0.7;
+pub(crate) const SEARCH_COST: f64 = 0.7;
 /// Sampling which blocks were written costs about this many measurements.
 const PROBE_COST: f64 = 0.2;
 /// Nothing is measured for less than this, ns.
@@ -16,6 +16,8 @@ pub(crate) struct Budget {
     pub(crate) stop: Stop,
     /// What the whole takes at most, ns, without scratch files.
     pub(crate) total_ns: u64,
+    /// What it may take with all that it needs beside, ns.
+    limit_ns: u64,
     /// What one target alone takes at most, ns.
     pub(crate) each_ns: u64,
     /// What all targets at once take at most, ns.
@@ -51,9 +53,17 @@ impl Budget {
         Self {
             stop: Stop { min_ns, max_ns, ..stop },
             total_ns: (units * max_ns as f64) as u64,
+            limit_ns: total_ns,
             each_ns: (each * max_ns as f64) as u64,
             together_ns: (together * max_ns as f64) as u64,
         }
+    }
+
+    /// What the next measurement may take, ns, where so much time is gone and what is left costs
+    /// as much as so many measurements: scratch files, snapshots and searches take of it, too.
+    pub(crate) fn next_ns(&self, gone_ns: u64, left: f64) -> u64 {
+        let share = self.limit_ns.saturating_sub(gone_ns) as f64 / left.max(1.0);
+        (share as u64).clamp(SHORTEST_NS.min(self.stop.max_ns), self.stop.max_ns)
     }
 }
 
@@ -78,5 +88,26 @@ mod tests {
         assert!(many.total_ns <= 5 * MINUTE_NS);
         let too_many = divide(1000, MINUTE_NS);
         assert_eq!(too_many.stop.max_ns, SHORTEST_NS);
+    }
+    #[test]
+    fn what_is_not_measuring_takes_of_the_time_too() {
+        let check = Study::preset("check").unwrap();
+        let (steps, stop) = (check.target_steps().unwrap(), check.stop().unwrap());
+        let limit_ns = 90_000_000_000;
+        let budget = Budget::divide(&steps, stop, check.written_samples(), 7, limit_ns);
+        // Each phase costs two seconds beside what it measures, a search twice what it was held for,
+        // and a scratch file was written first.
+        let (mut gone_ns, mut left) = (10_000_000_000, 24.0 + 7.0 * SEARCH_COST);
+        for phase in 0..31 {
+            let is_search = phase % 4 == 1 && phase < 28;
+            let cost = if is_search { SEARCH_COST } else { 1.0 };
+            let most_ns = budget.next_ns(gone_ns, left);
+            let times = if is_search { 2.0 * SEARCH_COST } else { 1.0 };
+            gone_ns += (most_ns as f64 * times) as u64 + 1_000_000_000;
+            left -= cost;
+        }
+        assert!(gone_ns <= limit_ns, "{gone_ns}");
+        // With nothing beside them measurements are as long as was divided.
+        assert_eq!(budget.next_ns(0, 7.0 * (3.0 + SEARCH_COST + PROBE_COST) + 3.0), budget.stop.max_ns);
     }
 }

@@ -105,6 +105,7 @@ impl<'a, 't> Execution<'a, 't> {
                 targets: &targets.prepared,
                 trial_iops,
                 spent_ns: self.spent_ns,
+                elapsed_ns: u64::try_from(now_ns() - self.record.run.started_ns).unwrap_or(0),
             };
             let Some(phase) = schedule.next(&seen, self.tools.watcher) else { break };
             if phase.rest_ns > 0 {
@@ -211,7 +212,7 @@ impl<'a, 't> Execution<'a, 't> {
             End::ByThemselves => (StopRule::Time { seconds: f64::INFINITY }, None, None),
             End::Known { least_times, p99, steady } => {
                 let rounds = steady.then(|| self.stop.rounds());
-                (self.rule(least_times, p99, rounds), p99, rounds)
+                (self.rule(phase.most_ns, least_times, p99, rounds), p99, rounds)
             }
         };
         let steady = match ends_itself {
@@ -242,12 +243,12 @@ impl<'a, 't> Execution<'a, 't> {
             // Nothing was done yet: it is refused like a mistyped option.
             return Err(CampaignError::of_job(&first.job.name, what.clone()));
         }
+        self.spent_ns += phase.most_ns;
         if trying.is_some() {
             let (recorder, _) = watch.finish();
             return Ok(report.ok().and_then(|_| rate_behind_start(&recorder)));
         }
         let seconds = clock.elapsed().as_secs_f64();
-        self.spent_ns += phase.most_ns;
         let stats_after = iodyno_host::disk_stats(source);
         let steady = std::mem::take(&mut watch.steady);
         let steady_state = watch.steady_state();
@@ -335,11 +336,13 @@ impl<'a, 't> Execution<'a, 't> {
     /// When a measurement ends that has to be known well enough.
     fn rule(
         &self,
+        most_ns: u64,
         least_times: f64,
         p99: Option<f64>,
         steady: Option<iodyno_stats::PtsRounds>,
     ) -> StopRule {
         let seconds = |ns: u64| ns as f64 / 1e9;
+        let max_ns = if most_ns > 0 { most_ns.min(self.stop.max_ns) } else { self.stop.max_ns };
         match self.options.fixed_ns {
             Some(ns) => StopRule::Time { seconds: seconds(ns) },
             None => StopRule::Precision {
@@ -350,8 +353,8 @@ impl<'a, 't> Execution<'a, 't> {
                 steady,
                 // Before that not even white noise can be known.
                 min_seconds: seconds(self.stop.min_ns)
-                    .max(seconds(ramp_ns(self.stop.max_ns)) + least_times * INDEPENDENT_S),
-                max_seconds: seconds(self.stop.max_ns),
+                    .max(seconds(ramp_ns(max_ns)) + least_times * INDEPENDENT_S),
+                max_seconds: seconds(max_ns),
             },
         }
     }

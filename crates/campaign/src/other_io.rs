@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use iodyno_model::{DiskStats, Host, Run};
+use iodyno_model::{BlockKind, DiskStats, Host, Run};
 use iodyno_target::Target;
 
 use crate::tools::Tools;
@@ -67,7 +67,15 @@ pub(crate) fn find<'s>(stats: &'s [DiskStats], device: &str) -> Option<&'s DiskS
     stats.iter().find(|stats| stats.name == device)
 }
 
-/// The targets whose devices do not serve others, after a look of 1 s.
+/// What lies below a device and can be at rest.
+fn watched(host: &Host, device: &str) -> Vec<String> {
+    let bottom = host.bottom_of(device).into_iter();
+    let drives = bottom.filter(|block| !matches!(block.kind, BlockKind::Virtual));
+    drives.map(|block| block.name.clone()).collect()
+}
+
+/// The targets whose devices do not serve others, after a look of 1 s. A virtual disk is shared
+/// by nature and never at rest: it is measured, and what others did meanwhile stands beside it.
 pub(crate) fn without_busy<'t>(
     tools: &mut Tools<'_>,
     host: &Host,
@@ -76,10 +84,7 @@ pub(crate) fn without_busy<'t>(
 ) -> Vec<&'t Target> {
     let devices: Vec<Vec<String>> = targets
         .iter()
-        .map(|target| {
-            let bottom = target.device().map(|device| host.bottom_of(device));
-            bottom.unwrap_or_default().iter().map(|block| block.name.clone()).collect()
-        })
+        .map(|target| target.device().map_or(Vec::new(), |device| watched(host, device)))
         .collect();
     if devices.iter().all(Vec::is_empty) {
         return targets.iter().collect();

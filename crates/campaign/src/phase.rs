@@ -30,6 +30,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) trial_iops: Option<f64>,
     /// What phases and rests took so far at most, ns.
     pub(crate) spent_ns: u64,
+    /// What the run took so far by the clock, with all that is no phase, ns.
+    pub(crate) elapsed_ns: u64,
 }
 
 /// What runs at the same time.

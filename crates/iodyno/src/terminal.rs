@@ -54,6 +54,11 @@ pub(crate) fn is_utf8() -> bool {
     locale.contains("utf-8") || locale.contains("utf8")
 }
 
+/// `text` in the characters that the locale has.
+pub(crate) fn in_locale(text: String) -> String {
+    if is_utf8() { text } else { text::ascii(&text) }
+}
+
 /// Says what could not be read, and where: the first of them.
 pub(crate) fn problems(context: &Context, problems: &[Problem]) {
     if !problems.is_empty() {

@@ -2,26 +2,35 @@
 
 use iodyno_judge::Bound;
 use iodyno_judge::limiter::{Answer, Contrast, Explanation, Standing, figure, range};
-use iodyno_model::{Validity, format_width};
+use iodyno_model::Validity;
+
+use crate::text::figure::estimated;
 
 /// What was asked about, its rate, and what limits it.
 pub(crate) fn heading(explained: &Explanation<'_>) -> String {
     let case = &explained.case;
-    let width = case.rate.relative_half_width().filter(|width| *width >= 0.0005);
-    let width = width.map_or_else(String::new, |width| format!(" {}", format_width(width)));
     let validity = match explained.validity {
         Validity::Valid => String::new(),
         other => format!("  {}", other.label()),
     };
-    let limiter = match &explained.answer {
+    let title = format!("{} on {}", case.workload(), case.place());
+    format!("{title}: {}  {}{validity}", rate(explained), limited(explained))
+}
+
+/// The rate with its interval.
+pub(crate) fn rate(explained: &Explanation<'_>) -> String {
+    estimated(explained.case.metric, &explained.case.rate)
+}
+
+/// `limited by the drive itself`, `undecided`.
+pub(crate) fn limited(explained: &Explanation<'_>) -> String {
+    match &explained.answer {
         Answer::Named { limiter, is_probable, .. } => {
             let probably = if *is_probable { "probably " } else { "" };
-            format!("  {probably}limited by {}", limiter.title(case))
+            format!("{probably}limited by {}", limiter.title(&explained.case))
         }
-        _ => "  undecided".into(),
-    };
-    let title = format!("{} on {}", case.workload(), case.place());
-    format!("{title}: {}{width}{limiter}{validity}", case.figure())
+        _ => "undecided".into(),
+    }
 }
 
 /// What it cannot exceed: (the bound, what bounds it).

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::depth_search::{DepthSearch, spread};
-use crate::budget::Budget;
+use crate::budget::{Budget, SEARCH_COST};
 use crate::phase::{Measured, Phase, PhaseJob, Schedule, Seen};
 use crate::plan::Step;
 use crate::targets::PreparedTarget;
@@ -89,12 +89,24 @@ impl<'a> Steps<'a> {
             let target_now = &seen.targets[target];
             let shape = spread(depth, target_now.cpu_count());
             let job = shaped(step, target_now, Some(shape));
-            let most_ns = (self.budget.stop.max_ns / 10).max(200_000_000);
+            let most_ns = (self.most_ns(seen) / 10).max(200_000_000);
             let left_ns = self.budget.total_ns.saturating_sub(seen.spent_ns);
             self.search = Some((target, depths, depth));
             let phase = Phase::fitted(vec![job], Measured::Trial(depth), most_ns);
             return Some(Phase { left_ns, ..phase });
         }
+    }
+
+    /// What a measurement may take now, ns, so that all that is left fits into the budget.
+    fn most_ns(&self, seen: &Seen<'_>) -> u64 {
+        let turns = self.turns(seen.targets.len());
+        let cost = |turn: &Turn| {
+            let searches = self.steps[turn.step].outstanding.is_some() && turn.on.len() == 1;
+            let is_open = searches && !self.found.contains_key(&(turn.step, turn.on[0]));
+            1.0 + if is_open { SEARCH_COST } else { 0.0 }
+        };
+        let left: f64 = turns.iter().skip(self.next).map(cost).sum();
+        self.budget.next_ns(seen.spent_ns.max(seen.elapsed_ns), left)
     }
 
     fn end(&mut self, turn: &Turn, target: usize, depths: &DepthSearch) {
@@ -127,7 +139,7 @@ impl<'a> Steps<'a> {
             reads_links: turn.is_first,
             reads_temperature: step.job.depth.iodepth > 1 || step.outstanding.is_some(),
             depths_tried,
-            ..Phase::fitted(jobs, Measured::Targets(count), self.budget.stop.max_ns)
+            ..Phase::fitted(jobs, Measured::Targets(count), self.most_ns(seen))
         }
     }
 }

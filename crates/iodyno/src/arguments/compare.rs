@@ -33,6 +33,9 @@ pub(crate) struct Compare {
     /// Print another tool's format instead of text
     #[arg(long, value_parser = formats(Command::Compare), value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
+    /// Print everything: figures without a difference, caveats and conditions
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     /// Print all sides in one table, however wide
     #[arg(long)]
     pub(crate) wide: bool,

@@ -36,6 +36,9 @@ pub(crate) struct Explain {
     /// Name of the run
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Print everything: bounds, what was changed, and every suspect
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) allowing: Allowing,
     #[command(flatten)]

@@ -258,9 +258,9 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The user said which columns the table of drives has.
-    pub(crate) fn is_chosen(&self) -> bool {
-        self.wide || self.columns.is_some()
+    /// The user said which columns the table of drives has, which `--wide` does of a check alone.
+    pub(crate) fn is_of_drives(&self, is_check: bool) -> bool {
+        (self.wide && is_check) || self.columns.is_some()
     }
 }
 

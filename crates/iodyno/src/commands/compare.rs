@@ -8,7 +8,7 @@ use iodyno_model::{Measurement, RunRecord};
 use iodyno_report::Compared;
 use iodyno_report::export::Results;
 use iodyno_report::fleet::are_of_several_hosts;
-use iodyno_report::text::{json_text, workload_title};
+use iodyno_report::text::{comparison_screen, comparison_text, json_text, workload_title};
 
 use crate::arguments::{Compare, Table};
 use crate::commands::fleet;
@@ -59,7 +59,10 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
         let mut text = match comparison.rows.is_empty() {
             true => format!("{}\n", nothing_in_common(&comparison)),
-            false => iodyno_report::comparison_text(&comparison, &rulings, status, &style),
+            false if arguments.verbose => {
+                comparison_text(&comparison, &rulings, status, &style)
+            }
+            false => terminal::in_locale(comparison_screen(&comparison, &rulings, status, &style)),
         };
         if of_fleet {
             text.push('\n');

@@ -12,7 +12,7 @@ use iodyno_load::{LoadGenerator, SimulatedGenerator};
 use iodyno_model::{Host, Origin, RunRecord, RunState, Validity};
 use iodyno_native::{Commands, NativeGenerator};
 use iodyno_report::document::explain_document;
-use iodyno_report::text::{explain_text, json_text};
+use iodyno_report::text::{Style, explain_screen, explain_text, json_text};
 use iodyno_target::Target;
 
 use crate::arguments::{Explain, Generator, Table};
@@ -71,7 +71,7 @@ fn read(context: &Context, arguments: &Explain, names: &[String]) -> Result<u8> 
             records.push(loaded.record);
         }
     }
-    print(context, &records, &claims)
+    print(context, &records, &claims, arguments.verbose)
 }
 
 /// By experiments.
@@ -117,7 +117,7 @@ fn measure(
     display.finish();
     let record = outcome?;
     setup.store.put_assessment(&record.run.id, &judged_anew(&record, &setup.claims))?;
-    let status = print(context, std::slice::from_ref(&record), &setup.claims)?;
+    let status = print(context, std::slice::from_ref(&record), &setup.claims, arguments.verbose)?;
     if !context.quiet && !context.json {
         terminal::note(&format!("Kept as {}: iodyno explain last", record.run.id));
         for skipped in &record.run.skipped {
@@ -170,7 +170,12 @@ fn job(words: &[String]) -> Result<Job> {
 }
 
 /// Explains what is worth it, prints that, and says how it came out.
-fn print(context: &Context, records: &[RunRecord], claims: &ClaimBook) -> Result<u8> {
+fn print(
+    context: &Context,
+    records: &[RunRecord],
+    claims: &ClaimBook,
+    verbose: bool,
+) -> Result<u8> {
     let records: Vec<&RunRecord> = records.iter().collect();
     let explained = explain_stored(&records, claims);
     if explained.is_empty() {
@@ -183,9 +188,22 @@ fn print(context: &Context, records: &[RunRecord], claims: &ClaimBook) -> Result
         return Ok(status);
     }
     let style = terminal::style(context, &Table { wide: false, columns: None });
-    let texts: Vec<String> = explained.iter().map(|one| explain_text(one, &style)).collect();
-    terminal::print(&texts.join("\n"))?;
+    let text = match verbose {
+        true => {
+            let texts: Vec<String> = explained.iter().map(|one| explain_text(one, &style)).collect();
+            texts.join("\n")
+        }
+        false => terminal::in_locale(explain_screen(&explained, &style)),
+    };
+    terminal::print(&text)?;
     Ok(status)
+}
+
+/// What limits the workload that a run was made to explain, as its screen; `None`: it has no rate.
+pub(crate) fn shown(record: &RunRecord, claims: &ClaimBook, style: &Style) -> Option<String> {
+    let records = [record];
+    let explained = explain_stored(&records, claims);
+    (!explained.is_empty()).then(|| explain_screen(&explained, style))
 }
 
 fn status(records: &[&RunRecord], explained: &[Explanation<'_>]) -> u8 {

@@ -80,7 +80,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         require_verdict: false,
         run: "last",
         table: &arguments.table,
-        shape: if arguments.condition.is_some() { Shape::Results } else { Shape::Jobs },
+        shape: Shape::Glance,
     };
     let status = show::judge_and_print(context, &mut setup.store, &record, &judging)?;
     if !context.json {

@@ -1,21 +1,22 @@
 //! `iodyno show`: prints a run again, judged anew.
 
 use anyhow::Result;
-use iodyno_campaign::Study;
+use iodyno_campaign::{Order, Point, Study};
 use iodyno_judge::limiter::is_of_question;
 use iodyno_judge::{BlocksEffect, ClaimBook, Expectation, Question, assess, exit_status};
-use iodyno_model::{Assessment, DriveState, Rounds, RunKind, RunRecord, RunState, shell_word};
+use iodyno_model::{Assessment, DriveState, Rounds, RunKind, RunRecord, shell_word};
 use iodyno_report::Judged;
 use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::export::{Format, Results};
 use iodyno_report::text::{
-    Style, ascii, blocks_effect_text, details_text, jobs_text, json_text, outlook_text, pts_text,
-    results_table, rounds_text, run_heading, run_text, scaling_text, verdict_screen,
+    Body, PlannedPoint, Style, blocks_effect_words, details_text, jobs_text, json_text,
+    knees, predictions_text, pts_text, results_table, rounds_text, run_heading, run_text,
+    scaling_words, screen, sentence,
 };
 use iodyno_store::Store;
 
 use crate::arguments::{Show, Table};
-use crate::commands::layouts;
+use crate::commands::{explain, layouts};
 use crate::context::Context;
 use crate::{inputs, terminal};
 
@@ -34,14 +35,10 @@ pub(crate) struct Judging<'a> {
 /// What is printed unless JSON is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Of a check the verdict and what it stands on; of anything else all of it.
+    /// The verdict, and a row or a cell for each drive, job or point.
     Glance,
     /// Drives, measurements, findings.
     Text,
-    /// Jobs in a few lines each, as `run` shows them.
-    Jobs,
-    /// Measurements in a line each, as `sweep` shows them.
-    Results,
     /// What another tool reads.
     Format(Format),
 }
@@ -94,9 +91,6 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
             earlier.verdict.label(),
             iodyno_report::text::clean(&earlier.ruleset)
         ));
-    }
-    if is_of_question(&record) && arguments.format.is_none() && !context.json && !context.quiet {
-        terminal::note(&format!("What limits it: iodyno explain {}", shell_word(&arguments.run)));
     }
     Ok(status)
 }
@@ -154,13 +148,17 @@ fn assessed(
     let style = terminal::style(context, judging.table);
     let study = Study::of(&record.run);
     let outlook = study.as_ref().and_then(|study| study.outlook(&record.measurements));
-    let beyond = outlook.as_ref().map_or(String::new(), |outlook| outlook_text(outlook, &style))
-        + &blocks_effect_text(&BlocksEffect::all(record), &style);
     let plan = record.run.rounds.as_ref();
     // Rounds are the plan's own, or those that conditioned the drives before it.
     let conditioned = study.as_ref().and_then(|study| study.preparation.as_ref()?.rounds());
     let rounds = plan.map(|plan| plan.rounds.clone()).or(conditioned);
-    let scaling = study.and_then(|study| study.scaling);
+    let lines = || {
+        let scaling = study.as_ref().and_then(|study| study.scaling.as_ref());
+        let mut all = outlook.as_ref().map_or(Vec::new(), knees);
+        all.extend(scaling.map_or(Vec::new(), |of| scaling_words(record, &assessment, of)));
+        all.extend(BlocksEffect::all(record).iter().map(blocks_effect_words));
+        all
+    };
     let text = match judging.shape {
         _ if context.json => {
             let mut document = run_document(record, &assessment, status as u8);
@@ -169,59 +167,54 @@ fn assessed(
             json_text(&document)?
         }
         Shape::Format(format) => String::from_utf8(format.export(Results::Runs(&[judged]))?)?,
-        Shape::Results => {
-            let next = match record.run.state {
-                RunState::Done => "iodyno show last says all of it",
-                _ => "iodyno resume goes on",
-            };
-            let table = match &rounds {
-                Some(rounds) => in_rounds(record, rounds, &style),
+        Shape::Glance if !judging.table.is_of_drives(is_check(record)) => {
+            let of_question = is_of_question(record)
+                .then(|| explain::shown(record, judging.claims, &style))
+                .flatten();
+            let (shown, follows, planned);
+            let body = match &rounds {
+                _ if is_check(record) => Body::Drives,
+                Some(rounds) => {
+                    shown = in_rounds(record, rounds, &style);
+                    Body::Text(&shown)
+                }
                 None => {
-                    results_table(record, Some(&assessment), &style)
-                        + &scaling
-                            .map_or(String::new(), |asked| scaling_text(record, &asked, &style))
+                    follows = few(lines());
+                    planned = study.as_ref().map_or(Vec::new(), in_order);
+                    Body::Rows { planned: &planned, outlook: outlook.as_ref(), follows: &follows }
                 }
             };
-            let table = with(table, &beyond);
-            format!("{table}\nKept as {}: {next}\n", record.run.id)
-        }
-        Shape::Jobs => {
-            let jobs = jobs_text(record, &assessment, &style);
-            format!("{jobs}\nKept as {}: iodyno show last\n", record.run.id)
-        }
-        Shape::Glance if is_check(record) && !judging.table.is_chosen() => {
-            let screen = verdict_screen(record, &assessment, status as u8, judging.run, &style);
-            if terminal::is_utf8() { screen } else { ascii(&screen) }
+            of_question.unwrap_or_else(|| {
+                screen(record, &assessment, status as u8, body, judging.run, &style)
+            })
         }
         // Of fio's jobs there is nothing but what they did.
         Shape::Glance | Shape::Text if record.host().is_none() => {
-            format!(
-                "{}\n{}",
-                run_heading(&record.run, &style),
-                jobs_text(record, &assessment, &style)
-            )
+            let jobs = jobs_text(record, &assessment, &style);
+            format!("{}\n{jobs}", run_heading(&record.run, &style))
         }
         Shape::Glance | Shape::Text => {
-            let text = run_text(record, &assessment, status as u8, &style)?;
+            let mut parts = vec![run_text(record, &assessment, status as u8, &style)?];
             match &rounds {
                 Some(rounds) => {
-                    let report = match plan {
-                        Some(plan) => {
-                            pts_text(record, plan, &prepared(context, record)?, &style) + "\n"
-                        }
-                        None => String::new(),
-                    };
-                    format!("{text}\n{report}{}", rounds_text(record, rounds, &style))
+                    if let Some(plan) = plan {
+                        let prepared = prepared(context, record)?;
+                        parts.push(pts_text(record, plan, &prepared, &style));
+                    }
+                    parts.push(rounds_text(record, rounds, &style));
                 }
                 None => {
-                    let text = match scaling {
-                        Some(asked) => format!("{text}{}", scaling_text(record, &asked, &style)),
-                        None => text,
-                    };
-                    with(text, &beyond)
+                    parts.extend(outlook.as_ref().map(|of| predictions_text(of, &style)));
+                    parts.push(lines().iter().map(|line| sentence(line, &style)).collect());
                 }
             }
+            parts.retain(|part| !part.is_empty());
+            parts.join("\n")
         }
+    };
+    let text = match judging.shape {
+        Shape::Glance if !context.json => terminal::in_locale(text),
+        _ => text,
     };
     Ok((assessment, text, status as u8))
 }
@@ -231,9 +224,27 @@ fn is_check(record: &RunRecord) -> bool {
     matches!(record.run.kind, RunKind::Check | RunKind::Capture)
 }
 
-/// `text`, and behind it what there is `beyond` it.
-fn with(text: String, beyond: &str) -> String {
-    if beyond.is_empty() { text } else { format!("{text}\n{beyond}") }
+/// The points of a study, in the order of its axes.
+fn in_order(study: &Study) -> Vec<PlannedPoint> {
+    let mut study = study.clone();
+    study.order = Order::Written;
+    let mut planned: Vec<PlannedPoint> = Vec::new();
+    for Point { title, part, at, .. } in study.points(0) {
+        if !planned.iter().any(|known| known.title == title) {
+            planned.push(PlannedPoint { title, part, at });
+        }
+    }
+    planned
+}
+
+/// The first of `lines`, and how many more there are.
+fn few(mut lines: Vec<String>) -> Vec<String> {
+    const MOST: usize = 4;
+    if let Some(more) = lines.len().checked_sub(MOST).filter(|more| *more > 0) {
+        lines.truncate(MOST);
+        lines.push(format!("and {more} more (-v)"));
+    }
+    lines
 }
 
 /// The states that the drives of a run were in when it began, as the store has them.

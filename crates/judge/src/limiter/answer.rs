@@ -99,6 +99,8 @@ pub struct Explanation<'a> {
     pub sentence: String,
     /// What to do.
     pub advice: String,
+    /// What the figure is less than, where it is not what it should be.
+    pub below: Option<String>,
     /// Every suspect with how it stands.
     pub suspects: Vec<Suspect>,
     /// Every upper bound that is known, the lowest first.
@@ -185,8 +187,9 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
     }
     let mut others = pooled(others);
     let case = others.remove(0);
-    let contrasts: Vec<Contrast<'a>> =
+    let mut contrasts: Vec<Contrast<'a>> =
         others.iter().filter_map(|other| Contrast::of(&case, other)).collect();
+    contrasts.retain(|contrast| !is_of_another_empty_drive(&case, contrast));
     let ceilings = ceilings(&case, &others, evidence.claims);
     let scene = Scene {
         case: &case,
@@ -206,7 +209,8 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
     let mut notes = notes::notes(&scene, &judged);
     notes.extend(scene.untested_neighbours(&answer, &suspects));
     let sentence = words::sentence(&scene, &answer, &suspects, &judged);
-    let advice = words::advice(&scene, &answer);
+    let advice = words::advice(&scene, &answer, &judged);
+    let below = words::below_par(&judged);
     let mut reasons = judged.reasons;
     if case.repetitions.len() > 1 {
         reasons
@@ -220,12 +224,22 @@ pub fn explain<'a>(evidence: &Evidence<'a>, subject: (usize, usize)) -> Option<E
         answer,
         sentence,
         advice,
+        below,
         suspects,
         notes,
         case,
         ceilings,
         contrasts,
     })
+}
+
+/// A drive that holds nothing says what reads without flash are like on itself, and nothing of
+/// another one.
+fn is_of_another_empty_drive(case: &Case<'_>, contrast: &Contrast<'_>) -> bool {
+    let (ours, theirs) = (&case.of_run().targets, &contrast.other.of_run().targets);
+    matches!(contrast.change, Change::Blocks(..))
+        && std::ptr::eq(case.record, contrast.other.record)
+        && ours != theirs
 }
 
 /// The rates of `case` and of those that differ from it in nothing that is known,

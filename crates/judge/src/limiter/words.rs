@@ -2,7 +2,7 @@
 //! figures for somebody who does.
 
 use iodyno_model::{
-    Direction, Estimate, FillOrder, JudgedMeasurement, LinkState, Metric, Validity, WrittenState,
+    Direction, Estimate, FillOrder, JudgedMeasurement, LinkState, Metric, Validity, Verdict, WrittenState,
     format_mb_per_s, format_width,
 };
 
@@ -33,7 +33,15 @@ pub(super) fn sentence(
             if let Some(also) = unchanged(scene) {
                 what.push_str(&format!(", and {also}"));
             }
-            parts.push(format!("{what}: what limits {}.", limiter.is_title(case, *is_probable)));
+            let below = below_par(judged).filter(|_| *limiter == Limiter::Drive);
+            let title = limiter.is_title(case, *is_probable);
+            if let Some(below) = below {
+                parts.push(format!(
+                    "{what}: what limits {title}, which is slower than it should be ({below})."
+                ));
+                return parts.join(" ");
+            }
+            parts.push(format!("{what}: what limits {title}."));
             if *is_probable {
                 parts.push("Each was measured once, so noise may have made that.".into());
             }
@@ -64,8 +72,24 @@ pub(super) fn sentence(
     parts.join(" ")
 }
 
-pub(super) fn advice(scene: &Scene<'_, '_>, answer: &Answer) -> String {
+/// Where a valid figure is less than it should be: by what it was judged.
+pub(super) fn below_par(judged: &JudgedMeasurement) -> Option<String> {
+    let metrics = judged.metrics.iter().filter(|_| judged.validity != Validity::Invalid);
+    let worst = metrics.max_by_key(|metric| metric.verdict);
+    worst.filter(|metric| metric.verdict >= Verdict::Warn).map(|metric| metric.reason.to_string())
+}
+
+pub(super) fn advice(
+    scene: &Scene<'_, '_>,
+    answer: &Answer,
+    judged: &JudgedMeasurement,
+) -> String {
     match answer {
+        Answer::Named { limiter: Limiter::Drive, .. } if below_par(judged).is_some() => {
+            "Compare its SMART log with an equal drive's, update its firmware, and swap two drives \
+             in their slots: if the slowness moves with the drive, replace it."
+                .into()
+        }
         Answer::Named { limiter, .. } => limiter.advice(scene.case).to_owned(),
         Answer::Experiment(experiment) => format!("Next: {}.", experiment.what()),
         Answer::Repetition(experiments) => format!("Next: {}.", again(experiments)),

@@ -119,7 +119,7 @@ fn what(group: &[&Finding]) -> String {
 }
 
 /// Up to four names; of more the first three, and how many others.
-fn listed(names: &[String]) -> String {
+pub(super) fn listed(names: &[String]) -> String {
     let mut once: Vec<&str> = Vec::new();
     for name in names {
         if !once.contains(&name.as_str()) {
@@ -215,7 +215,7 @@ fn two_lines(ink: Ink, label: &str, entry: &Entry<'_>, style: &Style) -> String 
 
 /// One line behind its label, as much of `text` as there is room for; on a narrow terminal as
 /// many lines as it takes.
-fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
+pub(super) fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
     let room = style.width.saturating_sub(INDENT).max(8);
     if style.width < USUAL {
         return whole(label, ink, text, style);

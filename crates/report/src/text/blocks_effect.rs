@@ -4,15 +4,8 @@ use iodyno_judge::BlocksEffect;
 use iodyno_judge::limiter::figure;
 use iodyno_model::{Metric, format_duration_ns};
 
-use super::Style;
-use super::outlook::sentence;
-
-/// A sentence for each workload that was measured on both kinds of blocks.
-pub fn blocks_effect_text(effects: &[BlocksEffect], style: &Style) -> String {
-    effects.iter().map(|effect| sentence(&conclusion(effect), style)).collect()
-}
-
-fn conclusion(effect: &BlocksEffect) -> String {
+/// What came of a workload that was measured on both kinds of blocks.
+pub fn blocks_effect_words(effect: &BlocksEffect) -> String {
     let value = |value: f64| match effect.metric {
         Metric::LatencyMean => format_duration_ns(value),
         metric => figure(metric, value),

@@ -1,17 +1,122 @@
 //! What limits a measurement: the answer in sentences, then the figures.
 
-use iodyno_judge::limiter::Explanation;
+use iodyno_judge::limiter::{Answer, Effect, Explanation, Limiter, Standing};
+use iodyno_model::Validity;
 
 use super::Style;
 use super::findings::labelled;
+use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
 use super::words::{Hanging, clean, display_width};
-use crate::explained::{ceilings, changes, formulas, heading, suspects};
+use crate::explained::{ceilings, changes, formulas, heading, limited, rate, suspects};
 
 /// Column at which everything below the heading starts.
 const INDENT: usize = 2;
 /// Column at most at which the second column of a table starts.
 const WIDEST: usize = 34;
+
+/// From so many on, explanations are a row each.
+const MANY: usize = 3;
+/// Changes and caveats that are shown as evidence.
+const SHOWN: usize = 2;
+
+/// What `explain` prints unless all of it is asked for: what limits in a sentence, the evidence
+/// in few lines, and what to do; many explanations are a row each. Lines are at most
+/// `style.width` long.
+pub fn explain_screen(all: &[Explanation<'_>], style: &Style) -> String {
+    let mut out = match all.len() {
+        MANY.. => rows(all, style),
+        _ => all.iter().map(|one| few_lines(one, style)).collect::<Vec<_>>().join("\n"),
+    };
+    out.push_str(&Hanging { ink: Ink::Dim, ..Hanging::of(style) }.lines(&["Details: -v".into()]));
+    out
+}
+
+/// What limits, in one clause.
+fn answer(explained: &Explanation<'_>) -> String {
+    match (&explained.answer, &explained.below) {
+        _ if explained.validity == Validity::Invalid => {
+            let why = explained.reasons.first().map_or("", |reason| reason.why.as_str());
+            format!("not valid: {}", why.trim_end_matches('.'))
+        }
+        (Answer::Named { limiter: Limiter::Drive, .. }, Some(below)) => {
+            format!("{}, slower than it should be: {below}", limited(explained))
+        }
+        (Answer::Undecided { between, .. }, _) if !between.is_empty() => {
+            let titles = between.iter().map(|one| one.title(&explained.case));
+            format!("undecided: {}", titles.collect::<Vec<_>>().join(" or "))
+        }
+        _ => limited(explained),
+    }
+}
+
+fn few_lines(explained: &Explanation<'_>, style: &Style) -> String {
+    let case = &explained.case;
+    let mut first = clean(&answer(explained));
+    if let Some(letter) = first.get(..1).map(str::to_uppercase) {
+        first.replace_range(..1, &letter);
+    }
+    let bold = Hanging { ink: Ink::Bold, separator: " ", ..Hanging::of(style) };
+    let mut out = bold.lines(&[first]);
+    let line = |label: &str, text: &str| labelled(style, INDENT, label, text);
+    out.push_str(&line("what", &format!("{} on {}: {}", case.workload(), case.place(), rate(explained))));
+    for why in because(explained) {
+        out.push_str(&line("why", &why));
+    }
+    let cleared = explained.suspects.iter().filter(|one| matches!(one.standing, Standing::Cleared(_)));
+    let cleared: Vec<&str> = cleared.map(|one| one.limiter.short(case)).collect();
+    if !cleared.is_empty() {
+        out.push_str(&line("not", &cleared.join(", ")));
+    }
+    if let Answer::Named { next: Some(next), .. } = &explained.answer
+        && explained.below.is_none()
+    {
+        let times = format!("{:.1} times as much", next.gain + 1.0);
+        let most = if next.measured { "measured" } else { "at most" };
+        out.push_str(&line("then", &format!("{}: {most} {times}", next.what)));
+    }
+    for reason in explained.reasons.iter().take(SHOWN) {
+        out.push_str(&line("note", &reason.why));
+    }
+    out + &line("next", &explained.advice)
+}
+
+/// What confirms the limiter, else what was changed and had an effect that is known.
+fn because(explained: &Explanation<'_>) -> Vec<String> {
+    if let Answer::Named { limiter, .. } = &explained.answer {
+        let own = explained.suspects.iter().find(|one| one.limiter == *limiter);
+        if let Some(Standing::Confirmed(why)) = own.map(|one| &one.standing) {
+            return vec![why.clone()];
+        }
+    }
+    let clear = explained.contrasts.iter().filter(|one| one.effect() != Effect::Unclear);
+    clear.take(SHOWN).map(|one| format!("{}: {}", one.title(), one.outcome())).collect()
+}
+
+fn rows(all: &[Explanation<'_>], style: &Style) -> String {
+    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let columns = [
+        column("TARGET", 0, false),
+        column("WORKLOAD", 1, false),
+        column("RATE", 0, true),
+        column("LIMITED BY", 0, false),
+    ];
+    let row = |one: &Explanation<'_>| {
+        let ink = match (&one.answer, one.validity) {
+            (_, Validity::Invalid) => Ink::Dim,
+            (Answer::Named { .. }, _) if one.below.is_some() => Ink::Bad,
+            (Answer::Named { .. }, _) => Ink::Plain,
+            _ => Ink::Open,
+        };
+        let answer = answer(one);
+        let answer = answer.strip_prefix("limited by ").unwrap_or(&answer);
+        let cells = [one.case.place(), one.case.workload(), rate(one), answer.to_owned()];
+        let mut cells = cells.map(|text| GridCell { text: clean(&text), ink: Ink::Plain }).to_vec();
+        cells[3].ink = ink;
+        cells
+    };
+    grid(&columns, &all.iter().map(row).collect::<Vec<_>>(), style, style.wide).text
+}
 
 /// The measurement and its rate, what limits it and what to do, then the
 /// ceilings, what was changed and what came of it, and who else was suspected.

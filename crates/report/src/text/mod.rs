@@ -31,22 +31,23 @@ pub(crate) mod rounds;
 mod rounds_matrix;
 mod rounds_recovery;
 pub(crate) mod rounds_tables;
+mod rows;
 mod rules;
 pub(crate) mod runs;
 mod scaling;
+mod screen;
 pub(crate) mod totals;
 mod tree;
-mod verdict;
 pub(crate) mod words;
 
 use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
 
-pub use blocks_effect::blocks_effect_text;
+pub use blocks_effect::blocks_effect_words;
 pub use columns::ColumnError;
-pub use comparison::{comparison_text, row_title, workload_title};
+pub use comparison::{comparison_screen, comparison_text, row_title, workload_title};
 pub use details::details_text;
 pub use drives::drives_table;
-pub use explain::explain_text;
+pub use explain::{explain_screen, explain_text};
 pub use findings::findings_text;
 pub use fleet::fleet_text;
 pub use harmless::{harmless, json_text};
@@ -55,16 +56,17 @@ pub use host::host_text;
 pub use jobs::jobs_text;
 pub use layouts::{OF_ONE_RUN, ON_FILES, layouts_text};
 pub use measurements::measurements_text;
-pub use outlook::outlook_text;
+pub use outlook::{knees, predictions_text, sentence};
 pub use page::page_text;
 pub use pts::pts_text;
 pub use results::results_table;
 pub use rounds::rounds_text;
+pub use rows::PlannedPoint;
 pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
-pub use scaling::scaling_text;
+pub use scaling::scaling_words;
+pub use screen::{Body, screen};
 pub use tree::tree_text;
-pub use verdict::verdict_screen;
 
 pub use words::{ascii, clean};
 

@@ -11,19 +11,15 @@ use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
 use super::words::{Hanging, clean};
 
-/// A table of the points that were not measured, what came of trying such
-/// predictions out, and a sentence for each knee. Empty where there is neither.
-pub fn outlook_text(outlook: &Predictions, style: &Style) -> String {
-    let mut parts = Vec::new();
-    if !outlook.predictions.is_empty() {
-        let (columns, rows) = predictions(outlook);
-        let table = grid(&columns, &rows, style, style.wide).text;
-        parts.push(format!("{table}{}", sentence(&tried_out(outlook), style)));
+/// A table of the points that were not measured, and what came of trying such predictions out.
+/// Empty where there is none.
+pub fn predictions_text(outlook: &Predictions, style: &Style) -> String {
+    if outlook.predictions.is_empty() {
+        return String::new();
     }
-    let knees: String = knees(outlook).iter().map(|knee| sentence(knee, style)).collect();
-    parts.push(knees);
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n")
+    let (columns, rows) = predictions(outlook);
+    let table = grid(&columns, &rows, style, style.wide).text;
+    format!("{table}{}", sentence(&tried_out(outlook), style))
 }
 
 /// The points that were not measured, a row each.
@@ -64,7 +60,7 @@ pub(crate) fn tried_out(outlook: &Predictions) -> String {
 }
 
 /// A sentence for each knee.
-pub(crate) fn knees(outlook: &Predictions) -> Vec<String> {
+pub fn knees(outlook: &Predictions) -> Vec<String> {
     outlook.knees.iter().map(said).collect()
 }
 
@@ -103,8 +99,8 @@ fn said(knee: &Knee) -> String {
     text + "."
 }
 
-pub(super) fn sentence(text: &str, style: &Style) -> String {
-    // A number and its percent sign stay together.
+/// `text` in lines that keep a number and its percent sign together.
+pub fn sentence(text: &str, style: &Style) -> String {
     let words = text.replace(" % ", "\u{0}% ");
     let words: Vec<String> = words.split(' ').map(|word| word.replace('\u{0}', " ")).collect();
     Hanging { separator: " ", ..Hanging::of(style) }.lines(&words)

@@ -7,13 +7,16 @@ use iodyno_model::{
 };
 
 use super::Style;
-use super::figure::{estimated, stated};
+use super::figure::{bare, estimated, stated};
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
+use super::totals::{title, totals_of};
 use super::words::{Hanging, clean, cut};
-use crate::percentiles;
+use crate::percentiles::percentiles_of;
 
 const UNKNOWN: &str = "-";
+
+const PERCENTS: [f64; 3] = [50.0, 99.0, 99.9];
 
 /// Columns that a name may say, and how.
 const SAID: [(usize, &str); 4] = [(2, "rw="), (3, "bs="), (4, "iodepth="), (5, "numjobs=")];
@@ -29,6 +32,17 @@ const LONGEST_FAILURE: usize = 24;
 /// which nothing is known is left out, and one that every name says (as those
 /// of a sweep's points do); the others go by priority until it fits `style.width`.
 pub fn results_table(record: &RunRecord, assessment: Option<&Assessment>, style: &Style) -> String {
+    let order: Vec<usize> = (0..record.measurements.len()).collect();
+    table_of(record, assessment, &order, style)
+}
+
+/// The same in an order of its own; behind the last of jobs that ran together stand their totals.
+pub(super) fn table_of(
+    record: &RunRecord,
+    assessment: Option<&Assessment>,
+    order: &[usize],
+    style: &Style,
+) -> String {
     let column = |heading, priority, right| GridColumn { heading, priority, right };
     // The same on other targets.
     let mut firsts: HashMap<&str, &[String]> = HashMap::new();
@@ -38,28 +52,33 @@ pub fn results_table(record: &RunRecord, assessment: Option<&Assessment>, style:
         .any(|of| *firsts.entry(&of.name).or_insert(&of.targets) != of.targets);
     let columns = [
         column("NAME", 0, false),
-        column("TARGET", if tells_apart { 1 } else { 8 }, false),
-        column("RW", 3, false),
-        column("BS", 2, true),
-        column("DEPTH", 4, true),
-        column("JOBS", 5, true),
+        column("TARGET", if tells_apart { 1 } else { 12 }, false),
+        column("RW", 8, false),
+        column("BS", 6, true),
+        column("DEPTH", 9, true),
+        column("JOBS", 11, true),
         // Direction, or FAILED: that has to stay.
         column("", 0, false),
         column("IOPS", 1, true),
         column("BANDWIDTH", 1, true),
-        column("MEAN LATENCY", 6, true),
-        column("P99", 7, true),
+        column("MEAN", 2, true),
+        column("P50", 7, true),
+        column("P99", 3, true),
+        column("P99.9", 4, true),
+        column("MAX", 5, true),
         column("VALIDITY", 1, false),
     ];
+    let totals = totals_of(record);
     let mut rows = Vec::new();
-    for (n, measurement) in record.measurements.iter().enumerate() {
+    for n in order {
+        let measurement = &record.measurements[*n];
         let failure = measurement.failure();
-        let judged = assessment.and_then(|all| all.of(n));
+        let judged = assessment.and_then(|all| all.of(*n));
         if let (Some(how), true) = (failure, measurement.total.is_empty()) {
             let mut cells = about(measurement, style);
             cells.push(GridCell { text: "FAILED".into(), ink: Ink::Bad });
             cells.push(GridCell { text: cut(&clean(how), LONGEST_FAILURE), ink: Ink::Bad });
-            cells.extend((0..4).map(|_| plain(String::new())));
+            cells.resize(columns.len(), plain(String::new()));
             rows.push(cells);
         }
         for result in &measurement.total {
@@ -72,14 +91,24 @@ pub fn results_table(record: &RunRecord, assessment: Option<&Assessment>, style:
             cells.push(validity(measurement, judged.map(|judged| judged.validity)));
             rows.push(cells);
         }
+        for total in totals.iter().filter(|total| total.members.last() == Some(n)) {
+            for result in &total.total {
+                let mut cells = vec![plain(title(total, record))];
+                cells.resize(6, GridCell { text: String::new(), ink: Ink::Plain });
+                cells.push(plain(result.direction.name().into()));
+                cells.extend(figures(result).map(plain));
+                cells.push(plain(String::new()));
+                rows.push(cells);
+            }
+        }
     }
     let names = || record.measurements.iter().map(|measurement| measurement.name.as_str());
     let is_said = |at: &usize| {
         let option = SAID.iter().find(|(column, _)| column == at);
         option.is_some_and(|(_, option)| names().all(|name| name.contains(option)))
     };
-    let is_known =
-        |at: &usize| *at == 0 || (rows.iter().any(|row| row[*at].text != UNKNOWN) && !is_said(at));
+    let says = |row: &Vec<GridCell>, at: usize| ![UNKNOWN, ""].contains(&row[at].text.as_str());
+    let is_known = |at: &usize| *at == 0 || (rows.iter().any(|row| says(row, *at)) && !is_said(at));
     let known: Vec<usize> = (0..columns.len()).filter(is_known).collect();
     let columns: Vec<GridColumn> = known.iter().map(|at| columns[*at]).collect();
     let rows: Vec<Vec<GridCell>> =
@@ -106,8 +135,8 @@ fn validity(of: &Measurement, validity: Option<Validity>) -> GridCell {
             GridCell { text: "interrupted".into(), ink: Ink::Doubt }
         }
         Some(Validity::Invalid) => GridCell { text: "INVALID".into(), ink: Ink::Bad },
-        Some(Validity::Qualified) => GridCell { text: "qualified".into(), ink: Ink::Doubt },
-        Some(Validity::Valid) | None => plain(String::new()),
+        // Why a valid one is qualified stands below the table.
+        Some(Validity::Qualified | Validity::Valid) | None => plain(String::new()),
     }
 }
 
@@ -133,19 +162,28 @@ fn about(of: &Measurement, style: &Style) -> Vec<GridCell> {
     words.into_iter().map(plain).collect()
 }
 
-fn figures(of: &DirectionResult) -> [String; 4] {
+/// One interval stands for all rates: bandwidth and mean latency follow from the IOPS.
+fn figures(of: &DirectionResult) -> [String; 7] {
     let rate = of.iops.map(|iops| estimated(Metric::Iops, &iops).replace(" IOPS", ""));
     let mean = of.mean_latency();
+    let (kind, shown) = percentiles_of(of, &PERCENTS);
     // fio states percentiles of completions, and the mean of the whole.
-    let p99 = percentiles::known(of, 99.0).map(|(kind, ns)| {
+    let same = mean.is_none_or(|(of, _)| of == kind);
+    let time = |ns: f64| {
         let figure = stated(Metric::LatencyMean, ns);
-        let same = mean.is_none_or(|(of, _)| of == kind);
         if same { figure } else { format!("{figure} ({})", kind.fio_name()) }
-    });
+    };
+    let at = |percent: f64| {
+        let found = shown.iter().find(|one| one.percent == percent);
+        found.map(|one| time(one.value_ns as f64)).unwrap_or_default()
+    };
     [
         rate.unwrap_or_default(),
-        of.bandwidth.map(|rate| estimated(Metric::Bandwidth, &rate)).unwrap_or_default(),
-        mean.map(|(_, ns)| estimated(Metric::LatencyMean, &ns)).unwrap_or_default(),
-        p99.unwrap_or_default(),
+        of.bandwidth.map(|rate| bare(Metric::Bandwidth, &rate)).unwrap_or_default(),
+        mean.map(|(_, ns)| bare(Metric::LatencyMean, &ns)).unwrap_or_default(),
+        at(50.0),
+        at(99.0),
+        at(99.9),
+        of.max_of(kind).map(|max| time(max.value)).unwrap_or_default(),
     ]
 }

@@ -1,28 +1,34 @@
 //! Scaling: where the aggregate of more and more drives stopped growing.
 
-use std::fmt::Write as _;
-
 use iodyno_judge::Growth;
-use iodyno_model::{Measurement, RunRecord, Scaling};
+use iodyno_model::{Assessment, Measurement, Reason, RunRecord, Scaling, Validity};
 
-use super::Style;
-use super::ink::Ink;
 use super::words::clean;
 
-/// A sentence for each point that was measured on several drives.
-pub fn scaling_text(record: &RunRecord, asked: &Scaling, style: &Style) -> String {
+/// A sentence for each point that was measured on several drives. What is not valid lets nobody
+/// conclude that drives share a limit.
+pub fn scaling_words(record: &RunRecord, assessment: &Assessment, asked: &Scaling) -> Vec<String> {
     let mut names: Vec<&str> = Vec::new();
     for Measurement { name, .. } in &record.measurements {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }
     }
-    let mut text = String::new();
-    for name in names {
-        let own = record.measurements.iter().filter(|of| of.name == name);
-        if let Some(sentence) = Growth::of(asked, own).sentence(&clean(name)) {
-            let _ = writeln!(text, "\n{}", Ink::Bold.paint(&sentence, style.color));
-        }
-    }
-    text
+    let words = |name: &str| {
+        let own = || record.measurements.iter().enumerate().filter(move |(_, of)| of.name == name);
+        let growth = Growth::of(asked, own().map(|(_, of)| of)).sentence(&clean(name))?;
+        let judged = own().filter_map(|(n, _)| assessment.of(n));
+        let invalid: Vec<_> = judged.filter(|of| of.validity == Validity::Invalid).collect();
+        let Some(first) = invalid.first() else { return Some(format!("{growth}.")) };
+        let rules = first.reasons.iter().filter(|of| of.validity == Validity::Invalid);
+        let rules: Vec<String> = rules.map(|Reason { rule, .. }| clean(rule)).collect();
+        Some(format!(
+            "{}: no conclusion on a shared limit: {} of {} measurements are not valid ({}).",
+            clean(name),
+            invalid.len(),
+            own().count(),
+            rules.join(", ")
+        ))
+    };
+    names.into_iter().filter_map(words).collect()
 }

@@ -80,7 +80,7 @@ impl<'a> Output<'a> {
             require_verdict: false,
             run: "last",
             table: judged.table,
-            shape: Shape::Jobs,
+            shape: Shape::Glance,
         };
         if self.formats.is_empty() && !self.invocation.append_terse {
             if let Some(path) = &self.invocation.output {

@@ -136,7 +136,7 @@ pub(crate) fn print(
         require_verdict: false,
         run: "last",
         table,
-        shape: Shape::Results,
+        shape: Shape::Glance,
     };
     judge_and_print(context, store, record, &judging)
 }

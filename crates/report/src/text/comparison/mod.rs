@@ -1,11 +1,13 @@
 //! Runs side by side.
 
 mod notes;
+mod screen;
 mod table;
 
 use iodyno_judge::comparison::{Comparison, Outcome, Point, Row, Ruling};
 use iodyno_model::{Bytes, Direction, RunState};
 
+pub use screen::comparison_screen;
 pub(crate) use table::{Cells, cells};
 
 use super::Style;
@@ -17,7 +19,7 @@ use super::words::{Hanging, clean, cut, display_width};
 /// Labels up to this width head their columns; longer ones get a letter.
 const LONGEST_HEADING: usize = 20;
 
-/// What `compare` prints: the sides, a table with a group of lines for each
+/// What `compare -v` prints: the sides, a table with a group of lines for each
 /// workload, what has to be known of it, what differs in the conditions, and
 /// what came of the limits. Lines are at most `style.width` long.
 pub fn comparison_text(
@@ -174,15 +176,20 @@ pub fn row_title(row: &Row) -> String {
     }
 }
 
-/// The last line: what came of it, with the exit status in words.
-fn verdict(rulings: &[Ruling], exit_status: u8, style: &Style) -> String {
+/// What came of the limits, in words behind a label.
+fn outcome(rulings: &[Ruling], exit_status: u8) -> (&'static str, Ink, String) {
     let broken = rulings.iter().filter(|one| one.outcome == Outcome::Broken).count();
-    let (label, ink, words) = match exit_status {
+    match exit_status {
         0 => ("PASS", Ink::Good, "no limit is broken".into()),
         1 => ("FAIL", Ink::Bad, format!("{} beyond a limit", counted(broken, "difference"))),
         3 => ("UNJUDGED", Ink::Open, "interrupted, or a measurement failed".into()),
         _ => ("UNJUDGED", Ink::Open, "something asked could not be judged".to_owned()),
-    };
+    }
+}
+
+/// The last line: what came of it, with the exit status in words.
+fn verdict(rulings: &[Ruling], exit_status: u8, style: &Style) -> String {
+    let (label, ink, words) = outcome(rulings, exit_status);
     Hanging {
         lead: ink.paint(label, style.color),
         lead_width: label.len(),

@@ -1,37 +1,84 @@
-//! A check at a glance: a line for the machine, what needs attention, a row for each drive.
+//! A run at a glance: a line for the whole, what needs attention, a table, and where to read on.
 
-use iodyno_model::{Assessment, Host, RunRecord, RunState, Severity, Verdict, format_duration_ns};
+use iodyno_model::{
+    Assessment, Host, Predictions, RunRecord, RunState, Severity, Verdict, format_duration_ns,
+};
 
 use super::attention::{attention_text, entries};
 use super::glance_table::{Glance, glance};
 use super::grid::grid;
 use super::host::counted;
 use super::ink::Ink;
+use super::rows::{PlannedPoint, caveats, clause as clause_of_rows, rows};
 use super::words::{Hanging, clean, display_width};
 use super::{Style, drives, verdict_words};
 
-/// What `check` and `show` print of a check unless all of it is asked for: the verdict on the
-/// machine, failures and warnings in two lines each, a row for each drive, and where to read on.
-/// `run` names the run to the commands that go on. The exit status stands there if it is not 0.
-/// Lines are at most `style.width` long.
-pub fn verdict_screen(
+/// What a screen shows of a run beside its verdict and its findings.
+#[derive(Debug, Clone, Copy)]
+pub enum Body<'a> {
+    /// A row for each drive: of a check.
+    Drives,
+    /// A row for each job, or the grid of the points of a plan.
+    Rows {
+        /// The points in the order of the plan's axes; empty: jobs.
+        planned: &'a [PlannedPoint],
+        /// Points that were not measured.
+        outlook: Option<&'a Predictions>,
+        /// What follows: a line each.
+        follows: &'a [String],
+    },
+    /// A text that was made before.
+    Text(&'a str),
+}
+
+/// What a command prints of a run unless all of it is asked for: the verdict, failures and
+/// warnings in two lines each, `body`, and where to read on. `run` names the run to the commands
+/// that go on. The exit status stands there if it is not 0. Lines are at most `style.width` long.
+pub fn screen(
     record: &RunRecord,
     assessment: &Assessment,
     exit_status: u8,
+    body: Body<'_>,
     run: &str,
     style: &Style,
 ) -> String {
-    let glance = glance(record, assessment);
-    let mut sections = vec![
-        headline(record, assessment, exit_status, &glance, style),
-        attention_text(record, assessment, style),
-    ];
-    sections.push(match &glance.uncompared {
-        Some(sentence) => {
-            Hanging { indent: 2, separator: " ", ..Hanging::of(style) }.lines(sentence)
+    let attention = attention_text(record, assessment, style);
+    let mut sections = match body {
+        Body::Drives => {
+            let glance = glance(record, assessment);
+            let (verdict, _) = verdict_words(assessment, exit_status);
+            let label = (verdict.label(), Ink::of_verdict(verdict));
+            let skipped = match record.run.skipped.len() {
+                0 => None,
+                _ if glance.rows.len() == 1 => Some("not measured".into()),
+                skipped => Some(format!("{skipped} not measured")),
+            };
+            let clause = clause(record, assessment, verdict, &glance);
+            let table = match &glance.uncompared {
+                Some(sentence) => {
+                    Hanging { indent: 2, separator: " ", ..Hanging::of(style) }.lines(sentence)
+                }
+                None => table(record.host(), &glance, style),
+            };
+            let head = headline(record, assessment, label, [Some(clause), skipped], style);
+            vec![head, attention, table]
         }
-        None => table(record.host(), &glance, style),
-    });
+        Body::Rows { planned, outlook, follows } => {
+            let (label, clause) = clause_of_rows(record, assessment, planned);
+            let predictions = outlook.map_or(&[][..], |outlook| &outlook.predictions);
+            let table = rows(record, assessment, planned, predictions, style);
+            let lines: Vec<String> =
+                follows.iter().map(|line| super::outlook::sentence(&clean(line), style)).collect();
+            let head = headline(record, assessment, label, [Some(clause), None], style);
+            let notes = attention + &caveats(record, assessment, style);
+            vec![head, table, lines.concat(), notes]
+        }
+        Body::Text(text) => {
+            let (label, clause) = clause_of_rows(record, assessment, &[]);
+            let head = headline(record, assessment, label, [Some(clause), None], style);
+            vec![head, text.to_owned(), attention]
+        }
+    };
     let mut end = further(record, assessment, run, style);
     if exit_status != 0 {
         let text = match exit_status {
@@ -51,34 +98,26 @@ pub fn verdict_screen(
 fn headline(
     record: &RunRecord,
     assessment: &Assessment,
-    exit_status: u8,
-    glance: &Glance,
+    (label, ink): (&str, Ink),
+    clauses: [Option<String>; 2],
     style: &Style,
 ) -> String {
-    let (verdict, _) = verdict_words(assessment, exit_status);
-    let mut clauses = vec![clause(record, assessment, verdict, glance)];
+    let [clause, skipped] = clauses;
     let warnings =
         entries(record, assessment).iter().filter(|one| one.severity == Severity::Warn).count();
-    if warnings > 0 {
-        clauses.push(counted(warnings, "warning"));
-    }
-    match record.run.skipped.len() {
-        0 => {}
-        _ if glance.rows.len() == 1 => clauses.push("not measured".into()),
-        skipped => clauses.push(format!("{skipped} not measured")),
-    }
+    let warnings = (warnings > 0).then(|| counted(warnings, "warning"));
+    let clauses: Vec<String> = [clause, warnings, skipped].into_iter().flatten().collect();
     let mut items = vec![clauses.join(", ")];
     items.extend(record.host().and_then(|host| host.hostname.value()).map(|name| clean(&name)));
     let ns = record.run.ended_ns.and_then(|end| u64::try_from(end - record.run.started_ns).ok());
     items.extend(ns.map(duration));
-    let label = verdict.label();
     let width = |items: &[String]| items.iter().map(|item| display_width(item) + 3).sum::<usize>();
     if items.len() > 2 && label.len() + width(&items) > style.width + 1 {
         // The machine's name is the least of it.
         items.remove(1);
     }
     Hanging {
-        lead: Ink::of_verdict(verdict).paint(label, style.color),
+        lead: ink.paint(label, style.color),
         lead_width: label.len(),
         indent: label.len() + 2,
         separator: "   ",

@@ -1,0 +1,158 @@
+//! Runs side by side at a glance: the verdict, and the figures that differ.
+
+use iodyno_judge::comparison::{
+    Comparison, Difference, Figure, Outcome, REPETITIONS, Reality, Row, Ruling,
+};
+
+use super::table::{shown, table};
+use super::{Style, hanging, names, notes, sides};
+use crate::text::host::counted;
+use crate::text::ink::Ink;
+use crate::text::words::clean;
+
+/// Where chance is not known, a difference of at least this share is shown.
+const LARGE: f64 = 0.05;
+
+/// Conditions that are named before the rest is counted.
+const NAMED: usize = 6;
+
+/// What `compare` prints unless all of it is asked for: the verdict, what is beyond a limit, the
+/// figures that differ and how many others do not, and the conditions that differ. Lines are at
+/// most `style.width` long.
+pub fn comparison_screen(
+    comparison: &Comparison,
+    rulings: &[Ruling],
+    exit_status: u8,
+    style: &Style,
+) -> String {
+    let names = names(comparison);
+    let is_ruled = |n: usize, figure: &Figure| {
+        rulings.iter().any(|one| {
+            one.row == n
+                && one.limit.quantity == figure.quantity
+                && one.outcome != Outcome::Kept
+        })
+    };
+    let brief_row = |(n, row): (usize, &Row)| {
+        let mut row = row.clone();
+        row.figures.retain(|figure| differs(figure) || is_ruled(n, figure));
+        let is_any = shown(&row).next().is_some();
+        is_any.then_some(row)
+    };
+    let rows = comparison.rows.iter().enumerate().filter_map(brief_row).collect();
+    let brief = Comparison { rows, ..comparison.clone() };
+    let count = |of: &Comparison| of.rows.iter().flat_map(shown).count();
+    let (all, differing) = (count(comparison), count(&brief));
+    let mut sections = vec![
+        verdict(comparison, (differing, all), rulings, exit_status, style),
+        sides(comparison, &names, style),
+        notes::limits(comparison, &names, rulings, style),
+    ];
+    let mut table = if differing > 0 { table(&brief, &names, style) } else { String::new() };
+    let mut end: Vec<String> = Vec::new();
+    if table.contains('*') {
+        end.push("* with caveats".into());
+    }
+    if differing < all && differing > 0 {
+        end.push(format!("{} not shown: {}", counted(all - differing, "other figure"), rest(comparison)));
+    }
+    table.push_str(&hanging("", 0, Ink::Dim, style).lines(&end));
+    sections.push(table);
+    sections.push(conditions(comparison, style));
+    let mut details = vec!["Details: -v".to_owned()];
+    if exit_status != 0 {
+        details.push(format!("Exit status {exit_status}"));
+    }
+    sections.push(hanging("", 0, Ink::Dim, style).lines(&details));
+    sections.retain(|section| !section.is_empty());
+    sections.join("\n")
+}
+
+fn differences(comparison: &Comparison) -> impl Iterator<Item = &Difference> {
+    let figures = comparison.rows.iter().flat_map(shown);
+    figures.flat_map(|figure| figure.differences.iter().flatten())
+}
+
+fn differs(figure: &Figure) -> bool {
+    figure.differences.iter().flatten().any(|one| match one.reality {
+        Reality::Real | Reality::NotInTurns | Reality::Unlike => true,
+        Reality::SpreadUnknown => (one.ratio.value - 1.0).abs() >= LARGE,
+        Reality::NotShown | Reality::WithinRounding => false,
+    })
+}
+
+/// Why the other figures are not shown.
+fn rest(comparison: &Comparison) -> String {
+    match differences(comparison).any(|one| one.reality == Reality::SpreadUnknown) {
+        true => format!("they differ by less than {:.0} %", LARGE * 100.0),
+        false => "no difference beyond chance".into(),
+    }
+}
+
+fn verdict(
+    comparison: &Comparison,
+    (differing, all): (usize, usize),
+    rulings: &[Ruling],
+    exit_status: u8,
+    style: &Style,
+) -> String {
+    let any = |reality| differences(comparison).any(|one| one.reality == reality);
+    let of = format!("{differing} of {}", counted(all, "figure"));
+    let mut next = None;
+    let (label, ink, words) = match exit_status {
+        _ if exit_status != 0 || !rulings.is_empty() => super::outcome(rulings, exit_status),
+        _ if any(Reality::Real) => ("DIFFERENT", Ink::Doubt, format!("{of} differ")),
+        _ if any(Reality::NotInTurns) => (
+            "PROBABLY DIFFERENT",
+            Ink::Doubt,
+            format!("{of} differ; the sides were not measured in turns"),
+        ),
+        _ if any(Reality::Unlike) => {
+            ("UNLIKE", Ink::Open, "two workloads, not one measured twice".into())
+        }
+        _ if any(Reality::SpreadUnknown) => {
+            let side = |n| {
+                (1..=REPETITIONS).map(|i| format!("{n}{i}")).collect::<Vec<_>>().join(",")
+            };
+            next = Some(format!(
+                "-> repeat each side {REPETITIONS} times: iodyno compare {} {}",
+                side("A"),
+                side("B")
+            ));
+            let large = format!("{of} differ by {:.0} % or more", LARGE * 100.0);
+            ("UNJUDGED", Ink::Open, format!("{large}; the run-to-run spread is unknown"))
+        }
+        _ => ("SAME", Ink::Good, format!("no difference beyond chance in {}", counted(all, "figure"))),
+    };
+    let lead = ink.paint(label, style.color);
+    let first = super::Hanging {
+        lead,
+        lead_width: label.len(),
+        indent: label.len() + 2,
+        separator: " ",
+        ..hanging("", 0, Ink::Bold, style)
+    };
+    let next = next.map(|next| hanging("", label.len() + 2, Ink::Plain, style).lines(&[next]));
+    first.lines(&[words]) + &next.unwrap_or_default()
+}
+
+/// The conditions that differ, by name.
+fn conditions(comparison: &Comparison, style: &Style) -> String {
+    let mut what: Vec<String> = Vec::new();
+    for one in comparison.differing.iter().map(|one| clean(&one.what)) {
+        if !what.contains(&one) {
+            what.push(one);
+        }
+    }
+    let more = what.len().saturating_sub(NAMED);
+    what.truncate(NAMED);
+    let mut items = Vec::new();
+    if !what.is_empty() {
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        items.push(format!("Conditions that differ: {}{more}", what.join(", ")));
+    }
+    if !comparison.alone.is_empty() {
+        items.push(format!("{} in one side only", counted(comparison.alone.len(), "workload")));
+    }
+    hanging("", 0, Ink::Plain, style).lines(&items)
+}
