@@ -69,8 +69,8 @@
     FORMATTERS[quantity] = () => (value) => text(quantity, value, 4);
   }
 
-  // Number and unit in two lines: block sizes stand close to each other.
-  FORMATTERS.size = () => (value) => text("size", value, 4).replace("\u2009", "\n");
+  // As fio writes them, which is short: block sizes stand close to each other.
+  FORMATTERS.size = () => (value) => text("size", value, 4).replace(/\u2009(.).*/, (_, unit) => unit.replace("B", "").toLowerCase());
 
   // A line of a tooltip. It is made of elements, not of HTML text, whose styles
   // a page's Content-Security-Policy may forbid, and in which names would be tags.
@@ -143,7 +143,8 @@
         style: { text: (predicted ? "~ " : "") + text(quantity, value, 3), font: "12px sans-serif", fill: api.visual("color"), verticalAlign: "middle" },
       };
       const interval = low < high ? whisker(at(low), open ? [edge, y] : at(high), true, api, [false, open]) : [];
-      return group([...interval, words]);
+      // Values need a line each.
+      return group(bars[+index] && bars[+index].width < 10 ? interval : [...interval, words]);
     },
 
     // Floor, walls and words of bars in space.
@@ -350,6 +351,8 @@
         width: Math.max(40, wide - labels - right), height: Math.max(40, high - head - 30 - (option.xAxis[n].nameGap || 24)),
         outerBoundsMode: "none",
       });
+      // Names that find no line of their own are left out, which is better than one on another.
+      if (lying && rows.length * 13 > option.grid[n].height) option.yAxis[n].axisLabel.hideOverlap = true;
       for (const one of option.series) {
         if (one.type !== "tree" || one.iodyno.tree !== n) continue;
         const room = wide / one.iodyno.levels;
@@ -384,8 +387,9 @@
     const single = option.legend.data.length < 2;
     const ends = option.grid.map((_, n) => {
       const [x, y] = [option.xAxis[n], option.yAxis[n]];
-      if (y.type === "category") return [];
       const lines = drawn.filter((one) => one.xAxisIndex === n);
+      // Distributions end where all others do.
+      if (y.type === "category" || lines.some((one) => one.step)) return [];
       const at = (one) => (Array.isArray(one) ? one : one.value);
       const flat = (value) => (x.type === "log" ? Math.log(value) : value);
       const all = lines.flatMap((one) => one.data.map((datum) => flat(at(datum)[0])));

@@ -78,7 +78,7 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
         "name": name,
         "nameLocation": "middle",
         "nameTextStyle": theme.words(13),
-        "nameGap": if way == Way::Upwards { 58 } else if axis.quantity == Quantity::Size { 42 } else { 28 },
+        "nameGap": if way == Way::Upwards { 58 } else { 28 },
         "axisLine": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
         "axisTick": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
         "axisLabel": {"color": theme.text, "fontSize": 12, "hideOverlap": true},

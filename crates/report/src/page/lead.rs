@@ -47,7 +47,9 @@ pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     let (verdict, words) = verdict_words(assessment, run.judged.exit_status(false) as u8);
     let mut clauses = vec![words];
     if is_check(record) {
-        clauses = vec![clause(record, assessment, verdict, &glance(record, assessment))];
+        let glance = glance(record, assessment);
+        clauses = vec![clause(record, assessment, verdict, &glance)];
+        clauses.extend(glance.uncompared.iter().map(|[result, _]| result.clone()));
         let all = entries(record, assessment);
         let warnings = all.iter().filter(|one| one.severity == Severity::Warn).count();
         clauses.extend((warnings > 0).then(|| counted(warnings, "warning")));
@@ -68,7 +70,10 @@ pub(super) fn attention(record: &RunRecord, assessment: &Assessment) -> Vec<Atte
 /// A row for each drive of a check.
 pub(super) fn glance_table(record: &RunRecord, assessment: &Assessment) -> Option<Table> {
     let of = is_check(record).then(|| glance(record, assessment))?;
-    let (columns, rows) = of.cells();
+    let (mut columns, mut rows) = of.cells();
+    // The verdict stands where a phone shows it.
+    columns[1..].rotate_right(1);
+    rows.iter_mut().for_each(|row| row[1..].rotate_right(1));
     of.says_something().then(|| Table::of_grid(&columns, rows))
 }
 
@@ -85,7 +90,11 @@ pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
             false => of(suggested(&[], &sources), None),
         }
     })?;
-    let marks = not_valid(&assessment.measurements.iter().collect::<Vec<_>>());
+    // Shares are of valid measurements alone.
+    let marks = match drawn.kind {
+        Kind::Ratio => Vec::new(),
+        _ => not_valid(&assessment.measurements.iter().collect::<Vec<_>>()),
+    };
     Some((drawn.kind, FigureView::new(&drawn, marks)))
 }
 
@@ -93,9 +102,10 @@ pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
 /// round, so that more is better.
 fn shares(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
     let mut found: Vec<(&str, String, Point)> = Vec::new();
-    let mut bases: Vec<&str> = Vec::new();
+    let (mut bases, mut alone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for (at, of) in record.measurements.iter().enumerate() {
         let ([target], Some(judged)) = (of.targets.as_slice(), assessment.of(at)) else { continue };
+        alone.push(short_name(target));
         let Some((point, basis)) = share(judged) else { continue };
         found.push((short_name(target), step_name(&of.name), point));
         if !bases.contains(&basis) {
@@ -110,6 +120,8 @@ fn shares(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
         }
     }
     let all = drives.len();
+    alone.retain(|name| drives.iter().all(|(known, _)| known != name));
+    alone.dedup();
     let mut least: Vec<f64> = drives.iter().map(|(_, least)| *least).collect();
     least.sort_by(f64::total_cmp);
     if let Some(most) = least.get(MOST_DRIVES - 1) {
@@ -158,7 +170,10 @@ fn shares(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
             false => String::new(),
         },
         panels: vec![panel],
-        notes: Vec::new(),
+        notes: match alone.as_slice() {
+            [] => Vec::new(),
+            names => vec![format!("Not compared: {}.", clean(&names.join(", ")))],
+        },
     })
 }
 

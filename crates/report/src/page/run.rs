@@ -225,7 +225,6 @@ impl RunView {
             (self.rounds.is_some(), "rounds", "Rounds"),
             (findings, "findings", "Findings and their evidence"),
             (self.has_experiments(), "experiments", "Bounds, experiments and suspects"),
-            (self.predicted.is_some(), "predicted", "Predicted, not measured"),
             (!self.figures.is_empty(), "figures", "Figures"),
             (self.summary.is_some(), "measurements", "Measurements"),
             (self.drives.is_some(), "drives", "Drives"),

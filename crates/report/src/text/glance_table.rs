@@ -36,7 +36,7 @@ pub(crate) struct Glance {
     /// What all targets gave at once.
     together: Option<Row>,
     /// In place of a table where there is one row, which nothing compares with.
-    pub(super) uncompared: Option<[String; 2]>,
+    pub(crate) uncompared: Option<[String; 2]>,
     /// What the shares are of.
     basis: &'static str,
 }
