@@ -27,8 +27,8 @@
   const PREFIXES = {
     iops: [[1, "IOPS"], [1e3, "kIOPS"], [1e6, "MIOPS"]],
     bandwidth: [[1, "B/s"], [1e3, "kB/s"], [1e6, "MB/s"]],
-    latency: [[1, "ns"], [1e3, "us"], [1e6, "ms"], [1e9, "s"]],
-    time: [[1, "ns"], [1e3, "us"], [1e6, "ms"], [1e9, "s"]],
+    latency: [[1, "ns"], [1e3, "\u00b5s"], [1e6, "ms"], [1e9, "s"]],
+    time: [[1, "ns"], [1e3, "\u00b5s"], [1e6, "ms"], [1e9, "s"]],
     data: [[1, "B"], [1e3, "kB"], [1e6, "MB"], [1e9, "GB"], [1e12, "TB"]],
     ratio: [[1, "x"]],
     size: [[1, "B"], [1024, "KiB"], [1048576, "MiB"], [1073741824, "GiB"]],
@@ -69,8 +69,8 @@
     FORMATTERS[quantity] = () => (value) => text(quantity, value, 4);
   }
 
-  // Number and unit in two lines: block sizes stand close to each other.
-  FORMATTERS.size = () => (value) => text("size", value, 4).replace("\u2009", "\n");
+  // As fio writes them, which is short: block sizes stand close to each other.
+  FORMATTERS.size = () => (value) => text("size", value, 4).replace(/\u2009(.).*/, (_, unit) => unit.replace("B", "").toLowerCase());
 
   // A line of a tooltip. It is made of elements, not of HTML text, whose styles
   // a page's Content-Security-Policy may forbid, and in which names would be tags.
@@ -119,8 +119,8 @@
     whiskers: () => (params, api) => {
       const { y, height } = params.coordSys;
       const [low, high] = [1, 2].map((n) => api.coord([api.value(0), api.value(n)]));
-      // An end beyond the panel, as 0 is on a logarithmic axis, has no cap.
-      const ends = [!(low[1] <= y + height), !(high[1] >= y)];
+      // An end beyond the panel, as 0 is on a logarithmic axis, has an arrow for a cap.
+      const ends = [!(low[1] <= y + height + 1), !(high[1] >= y - 1)];
       if (ends[0]) low[1] = y + height;
       if (ends[1]) high[1] = y;
       return group(whisker(low, high, false, api, ends));
@@ -135,13 +135,16 @@
         return [x, y + shift];
       };
       const [low, high, value, predicted] = [1, 2, 3, 4].map((n) => api.value(n));
-      const [x, y] = at(Math.max(high, value));
+      const edge = params.coordSys.x + params.coordSys.width;
+      const open = at(high)[0] > edge + 1;
+      const [x, y] = [Math.min(edge, at(Math.max(high, value))[0]), at(value)[1]];
       const words = {
         type: "text", x: x + 6, y,
         style: { text: (predicted ? "~ " : "") + text(quantity, value, 3), font: "12px sans-serif", fill: api.visual("color"), verticalAlign: "middle" },
       };
-      const interval = low < high ? whisker(at(low), at(high), true, api, []) : [];
-      return group([...interval, words]);
+      const interval = low < high ? whisker(at(low), open ? [edge, y] : at(high), true, api, [false, open]) : [];
+      // Values need a line each.
+      return group(bars[+index] && bars[+index].width < 10 ? interval : [...interval, words]);
     },
 
     // Floor, walls and words of bars in space.
@@ -193,7 +196,7 @@
     return "rgb(" + [1, 3, 5].map(part).join(",") + ")";
   }
 
-  // Low and high are places; an end that is open goes on beyond and has no cap.
+  // Low and high are places; an end that is open goes on beyond and has an arrow.
   function whisker(low, high, lying, api, open) {
     const style = { stroke: api.visual("color"), lineWidth: 1.2, opacity: 0.8, fill: null };
     const line = (a, b) => ({
@@ -202,7 +205,11 @@
     const cap = (at) => lying
       ? line([at[0], at[1] - 4], [at[0], at[1] + 4])
       : line([at[0] - 4, at[1]], [at[0] + 4, at[1]]);
-    return [line(low, high), ...[low, high].filter((_, n) => !open[n]).map(cap)];
+    const arrow = (at, way) => lying
+      ? [line([at[0] - 5 * way, at[1] - 3], at), line([at[0] - 5 * way, at[1] + 3], at)]
+      : [line([at[0] - 3, at[1] + 5 * way], at), line([at[0] + 3, at[1] + 5 * way], at)];
+    const end = (at, n) => (open[n] ? arrow(at, n ? 1 : -1) : [cap(at)]);
+    return [line(low, high), ...[low, high].flatMap(end)];
   }
 
   // The option with functions in place of their names; `option` itself stays as it is.
@@ -281,8 +288,9 @@
     return Math.min(2400, 130 + rows * Math.max(rows > 1 ? 190 : 290, ...option.yAxis.map(panel)));
   }
 
-  // Gives everything its place in a picture of `width` by `height`.
-  function place(option, width, height) {
+  // Gives everything its place in a picture of `width` by `height`; `ends` are the names at
+  // lines' ends, in place of a legend.
+  function place(option, width, height, ends) {
     const inside = width - 2 * MARGIN;
     const panels = option.title.filter((title) => title.iodyno === "panel");
     let top = 14;
@@ -310,14 +318,11 @@
         if (title.show) bottom -= 6;
       }
     }
+    if (ends) option.legend.show = false;
     if (option.legend.show) {
-      const rows = legendRows(option.legend, inside);
       option.legend.top = top + 6;
       option.legend.width = inside;
-      // Names beyond half of the picture are paged through.
-      const most = Math.max(1, Math.floor((bottom - top) / 2 / 24));
-      if (rows > most) option.legend.type = "scroll";
-      top += 6 + (rows > most ? 1 : rows) * 24;
+      top += 6 + legendRows(option.legend, inside) * 24;
     }
     const columns = columnsIn(option, width);
     const rows = Math.ceil(panels.length / columns);
@@ -328,18 +333,26 @@
       const above = top + 8 + Math.floor(n / columns) * high;
       title.left = left;
       title.top = above;
-      const head = put(title, wide);
+      const bar = option.visualMap.find((one) => one.iodyno === n);
+      const barWide = bar ? bar.itemHeight + textWidth(bar.text.join("0"), 12) + 24 : 0;
+      const head = put(title, bar ? Math.max(60, wide - barWide) : wide);
+      if (bar) Object.assign(bar, { left: left + wide - barWide, top: above, show: wide > 2 * barWide });
       // Names of categories get as much room as they need, up to half of the panel.
       const lying = option.yAxis[n].data && option.yAxis[n].inverse;
-      const names = lying ? option.yAxis[n].data.map((name) => textWidth(name, 12)) : [];
-      const labels = lying ? Math.min(wide / 2, Math.max(...names) + 22) : LABELS;
+      const rows = lying ? option.yAxis[n].data.map((name) => textWidth(name, 12)) : [];
+      const labels = lying ? Math.min(wide / 2, Math.max(...rows) + 22) : LABELS;
       if (lying) Object.assign(option.yAxis[n].axisLabel, { width: labels - 12, overflow: "break" });
-      const right = lying ? 84 : 26;
+      // Panels below each other end at one place.
+      const names = ends ? (columns > 1 ? ends[n] : ends.flat()) : [];
+      const named = names.length ? 20 + Math.max(...names.map((one) => textWidth(one.text, 12))) : 0;
+      const right = lying ? (bar ? 26 : 84) : Math.max(26, named);
       Object.assign(option.grid[n], {
         left: left + labels, top: above + head + 8,
         width: Math.max(40, wide - labels - right), height: Math.max(40, high - head - 30 - (option.xAxis[n].nameGap || 24)),
         outerBoundsMode: "none",
       });
+      // Names that find no line of their own are left out, which is better than one on another.
+      if (lying && rows.length * 13 > option.grid[n].height) option.yAxis[n].axisLabel.hideOverlap = true;
       for (const one of option.series) {
         if (one.type !== "tree" || one.iodyno.tree !== n) continue;
         const room = wide / one.iodyno.levels;
@@ -367,23 +380,103 @@
     node.children.forEach((child) => write(child, room));
   }
 
-  const copy = (option) => JSON.parse(JSON.stringify(option));
-  const fitted = (option, width, height) => bind(place(copy(option), width, height));
+  // What is written at the ends of each panel's lines, where all end at its right edge: the
+  // series' name, or where all have one name what of it each is. None: they need a legend.
+  function lineEnds(option, width) {
+    const drawn = option.series.filter((one) => one.type === "line" && one.data.length > 0);
+    const single = option.legend.data.length < 2;
+    const ends = option.grid.map((_, n) => {
+      const [x, y] = [option.xAxis[n], option.yAxis[n]];
+      const lines = drawn.filter((one) => one.xAxisIndex === n);
+      // Distributions end where all others do.
+      if (y.type === "category" || lines.some((one) => one.step)) return [];
+      const at = (one) => (Array.isArray(one) ? one : one.value);
+      const flat = (value) => (x.type === "log" ? Math.log(value) : value);
+      const all = lines.flatMap((one) => one.data.map((datum) => flat(at(datum)[0])));
+      const bound = (end, other) => (typeof end === "number" ? flat(end) : other);
+      const low = bound(x.min, all.reduce((a, b) => Math.min(a, b), Infinity));
+      const high = bound(x.max, all.reduce((a, b) => Math.max(a, b), -Infinity));
+      const found = new Map();
+      for (const line of lines) {
+        const text = single ? line.iodyno.detail : line.name;
+        const place = at(line.data[line.data.length - 1]);
+        if (found.has(text) && flat(found.get(text).at[0]) >= flat(place[0])) continue;
+        const style = line.lineStyle || {};
+        found.set(text, { text, at: place, color: style.color || line.itemStyle.color, name: line.name, dash: style.type });
+      }
+      const labels = [...found.values()].filter((one) => one.text);
+      return labels.every((one) => flat(one.at[0]) >= low + 0.85 * (high - low)) ? labels : [];
+    });
+    const named = new Set(ends.flat().map((one) => one.text));
+    const wanted = single ? [] : option.legend.data.map((one) => one.name);
+    const room = (width - 2 * MARGIN) / columnsIn(option, width) - LABELS;
+    const fits = ends.flat().every((one) => textWidth(one.text, 12) + 20 < room / 3);
+    return named.size > 1 && fits && wanted.every((name) => named.has(name)) ? ends : null;
+  }
 
-  function svg(option, width, height) {
+  const LINE = 14; // between names at lines' ends
+
+  // Names at lines' ends, none on another, each with a stroke from its line; null where a
+  // panel is too low for them.
+  function labels(option, chart, ends, onclick) {
+    const elements = [];
+    for (const [n, all] of ends.entries()) {
+      const grid = option.grid[n];
+      if (all.length * LINE > grid.height + LINE) return null;
+      const edge = grid.left + grid.width;
+      const placed = all.map((one) => ({ ...one, from: chart.convertToPixel({ gridIndex: n }, one.at) }))
+        .filter((one) => one.from.every(Number.isFinite)).sort((a, b) => a.from[1] - b.from[1]);
+      let below = -Infinity;
+      for (const one of placed) below = one.y = Math.max(one.from[1], below + LINE);
+      let above = grid.top + grid.height + LINE / 2;
+      for (const one of placed.toReversed()) above = (one.y = Math.min(one.y, above)) - LINE;
+      const selected = chart.getOption().legend[0].selected;
+      for (const { text, name, color, dash, from, y } of placed) {
+        const opacity = selected[name] === false ? 0.3 : 1;
+        const points = [[Math.min(edge, from[0] + 3), from[1]], [edge + 6, y], [edge + 14, y]];
+        const lineDash = { dashed: [5, 4], dotted: [2, 3] }[dash];
+        elements.push({ type: "polyline", silent: true, shape: { points }, style: { stroke: color, lineWidth: 1.4, lineDash, fill: null, opacity } });
+        elements.push({
+          type: "text", x: edge + 18, y, onclick: onclick && (() => onclick(name)), cursor: onclick ? "pointer" : "default",
+          style: { text, font: "12px sans-serif", fill: option.textStyle.color, verticalAlign: "middle", opacity },
+        });
+      }
+    }
+    return elements;
+  }
+
+  const copy = (option) => JSON.parse(JSON.stringify(option));
+
+  // Draws the option into the chart, with names at its lines where there is room for them.
+  function render(chart, option, width, height, more, onclick) {
+    const set = (ends) => {
+      const placed = place(copy(option), width, height, ends);
+      chart.setOption(more(bind(placed)), { notMerge: true });
+      return placed;
+    };
+    const ends = lineEnds(option, width);
+    const placed = ends && set(ends);
+    const graphic = ends && labels(placed, chart, ends, onclick);
+    if (!graphic) return void set(null);
+    chart.setOption({ graphic });
+    return () => chart.setOption({ graphic: labels(placed, chart, ends, onclick) }, { replaceMerge: ["graphic"] });
+  }
+
+  function svg(option, width, height, scale) {
     root.echarts.setPlatformAPI({
       measureText: (words, font) => {
         const size = parseFloat(/([\d.]+)px/.exec(font || "")?.[1] ?? "12");
         return { width: textWidth(words, size) };
       },
     });
-    const chart = root.echarts.init(null, null, { renderer: "svg", ssr: true, width, height });
+    const chart = root.echarts.init(null, null, { renderer: "svg", ssr: true, width: width / scale, height: height / scale });
     try {
-      chart.setOption(fitted(option, width, height));
+      render(chart, option, width / scale, height / scale, (one) => one);
       // Without rules for hovering, and with ids that do not count charts: the
       // same figure is the same document.
       const painted = chart.getZr().painter.renderToString({ cssEmphasis: false, useViewBox: true });
-      return painted.replace(/(id="|url\(#)zr\d+-/g, "$1");
+      return painted.replace(/(id="|url\(#)zr\d+-/g, "$1")
+        .replace(/^<svg width="[^"]*" height="[^"]*"/, `<svg width="${width}" height="${height}"`);
     } finally {
       chart.dispose();
     }
@@ -399,11 +492,14 @@
 
   function draw(element, option) {
     const chart = root.echarts.init(element, null, { renderer: "svg" });
+    let relabel;
+    const toggle = (name) => chart.dispatchAction({ type: "legendToggleSelect", name });
     const show = () => {
       const [width, height] = [chart.getWidth(), chart.getHeight()];
-      if (width > 0 && height > 0) chart.setOption(interactive(fitted(option, width, height)), { notMerge: true });
+      if (width > 0 && height > 0) relabel = render(chart, option, width, height, interactive, toggle);
     };
     show();
+    chart.on("legendselectchanged", () => relabel && relabel());
     new root.ResizeObserver((_, observer) => {
       if (chart.isDisposed()) return observer.disconnect();
       chart.resize();
@@ -412,5 +508,55 @@
     return chart;
   }
 
-  root.iodyno = { draw, height, svg };
+  // ---- What figures show as tables.
+
+  const MOST_ROWS = 400;
+
+  // Of each panel {title, columns, rows, left: what is left out}, all as text.
+  function tables(option) {
+    const tree = option.series.find((one) => one.type === "tree");
+    if (tree) {
+      const lines = (node, depth) => [["\u2003".repeat(depth) + node.name, node.about.slice(1).join("; ")],
+        ...node.children.flatMap((child) => lines(child, depth + 1))];
+      return [{ title: option.title[0].text, columns: ["device", "facts"], rows: lines(tree.data[0], 0) }];
+    }
+    const heads = option.title.filter((title) => title.iodyno === "panel");
+    return option.grid.map((_, n) => {
+      const drawn = option.series.filter((one) => one.yAxisIndex === n && one.iodyno && one.data.length);
+      const title = heads[n].text || option.yAxis[n].name || option.xAxis[n].name;
+      const table = drawn.find((one) => one.iodyno.table);
+      if (table) {
+        const [x, y] = table.iodyno.table;
+        const cell = (column, row) => {
+          const found = table.data.find(({ value }) => value[0] === column && value[1] === row);
+          return found ? text(table.iodyno.z, found.value[2], 4) : "-";
+        };
+        const rows = y.values.map((name, row) => [name, ...x.values.map((_, column) => cell(column, row))]);
+        return { title, columns: [[y.name, x.name].filter(Boolean).join(" \\ "), ...x.values], rows };
+      }
+      // Lying bars have their categories upwards.
+      const lying = option.yAxis[n].type === "category";
+      const [key, of] = lying ? [1, "x"] : [0, "y"];
+      const places = new Map();
+      drawn.forEach((one, column) => one.data.forEach((datum) => {
+        const place = datum.value || datum;
+        const mark = datum.name ? `${datum.name}: ` : "";
+        if (!places.has(place[key])) places.set(place[key], []);
+        places.get(place[key])[column] = mark + text(one.iodyno[of], place[1 - key], 4);
+      }));
+      const axis = option[lying ? "yAxis" : "xAxis"][n];
+      const name = (place) => (axis.data ? axis.data[place] : text(drawn[0].iodyno[lying ? "y" : "x"], place, 6));
+      const sorted = [...places].sort((a, b) => a[0] - b[0]);
+      const every = Math.ceil(sorted.length / MOST_ROWS);
+      const shown = sorted.filter((_, at) => at % every === 0);
+      return {
+        title,
+        columns: [axis.name || "", ...drawn.map((one) => [one.name, one.iodyno.detail].filter(Boolean).join(" "))],
+        rows: shown.map(([place, cells]) => [name(place), ...drawn.map((_, column) => cells[column] ?? "-")]),
+        left: every > 1 ? `1 of ${every} rows` : "",
+      };
+    });
+  }
+
+  root.iodyno = { draw, height, svg, tables };
 })(globalThis);

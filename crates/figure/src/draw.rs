@@ -48,11 +48,17 @@ fn engine() -> Result<(Runtime, Context), String> {
     Ok((runtime, context))
 }
 
-/// The figure as an SVG document of a size in pixels.
+/// The figure as an SVG document of a size in pixels, drawn as on a picture smaller by `scale`
+/// and enlarged: text, lines and all.
 ///
 /// # Errors
 /// The size is not one of a picture, or the library failed.
-pub fn svg(figure: &Figure, width: u32, height: u32, dark: bool) -> Result<String, FigureError> {
+pub fn svg(
+    figure: &Figure,
+    (width, height): (u32, u32),
+    scale: f64,
+    dark: bool,
+) -> Result<String, FigureError> {
     if !PIXELS.contains(&width) || !PIXELS.contains(&height) {
         return Err(FigureError::Size { least: *PIXELS.start(), most: *PIXELS.end() });
     }
@@ -63,7 +69,7 @@ pub fn svg(figure: &Figure, width: u32, height: u32, dark: bool) -> Result<Strin
             let draw = || {
                 let iodyno: Object<'_> = js.globals().get("iodyno")?;
                 let option = js.json_parse(option)?;
-                iodyno.get::<_, Function<'_>>("svg")?.call((option, width, height))
+                iodyno.get::<_, Function<'_>>("svg")?.call((option, width, height, scale))
             };
             draw().catch(&js).map_err(|error| error.to_string())
         })
@@ -75,7 +81,12 @@ pub fn svg(figure: &Figure, width: u32, height: u32, dark: bool) -> Result<Strin
 ///
 /// # Errors
 /// As [`svg`], or the picture is too large for the memory.
-pub fn png(figure: &Figure, width: u32, height: u32, dark: bool) -> Result<Vec<u8>, FigureError> {
+pub fn png(
+    figure: &Figure,
+    (width, height): (u32, u32),
+    scale: f64,
+    dark: bool,
+) -> Result<Vec<u8>, FigureError> {
     static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
         let mut fonts = fontdb::Database::new();
         fonts.load_font_data(FONT.to_vec());
@@ -83,7 +94,7 @@ pub fn png(figure: &Figure, width: u32, height: u32, dark: bool) -> Result<Vec<u
         Arc::new(fonts)
     });
     let failed = |error: &dyn std::fmt::Display| FigureError::Drawing(error.to_string());
-    let document = svg(figure, width, height, dark)?;
+    let document = svg(figure, (width, height), scale, dark)?;
     let options = Options { fontdb: Arc::clone(&FONTS), ..Options::default() };
     let tree = Tree::from_str(&document, &options).map_err(|error| failed(&error))?;
     let mut picture =

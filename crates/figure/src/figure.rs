@@ -4,14 +4,18 @@ use std::collections::BTreeSet;
 
 use iodyno_model::Node;
 
+use crate::option::unit;
 use crate::projection::Projection;
 use crate::{Kind, Quantity};
 
+/// Series of a figure, each with its colour and its shape.
+pub(crate) const MOST_SERIES: usize = 8;
+
+/// A whisker that is longer than the second longest by this factor does not set the axis.
+const LONE: f64 = 1.5;
+
 /// Height of a leaf of a tree, with its words, pixels.
 const ROW: u32 = 58;
-
-/// How wide a figure is unless told otherwise, pixels.
-const WIDTH: u32 = 1200;
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +33,9 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// How wide a figure is unless told otherwise, pixels.
+    pub const WIDTH: u32 = 1200;
+
     /// The size that it wants, pixels: 1200 wide, and as high as its panels take.
     pub fn size(&self) -> (u32, u32) {
         let height = match (self.kind, self.panels.len() as u32) {
@@ -40,9 +47,17 @@ impl Figure {
                 140 + panels.div_ceil(2) * self.rows().clamp(220, 1200)
             }
             (Kind::Topology, _) => return self.tree_size(),
-            _ => 560,
+            _ => 560.max(
+                150 + 26
+                    * self
+                        .panels
+                        .iter()
+                        .map(|one| one.y.categories().len() as u32)
+                        .max()
+                        .unwrap_or(0),
+            ),
         };
-        (WIDTH, height + 24 * self.legend_rows().saturating_sub(1))
+        (Self::WIDTH, height + 24 * self.legend_rows().saturating_sub(1))
     }
 
     /// Room for the words at each node of a tree.
@@ -53,7 +68,7 @@ impl Figure {
         });
         let (levels, leaves) =
             trees.fold((0, 0), |(a, b), (levels, leaves)| (a.max(levels), b.max(leaves)));
-        ((levels * 190).clamp(WIDTH, 2400), (120 + leaves * ROW).clamp(320, 8000))
+        ((levels * 190).clamp(Self::WIDTH, 2400), (120 + leaves * ROW).clamp(320, 8000))
     }
 
     /// Rows of names in the legend, roughly.
@@ -61,7 +76,7 @@ impl Figure {
         let all = self.panels.iter().flat_map(Panel::series).map(|one| one.name.as_str());
         let names: BTreeSet<&str> = all.collect();
         let width: usize = names.iter().map(|name| 45 + 8 * name.chars().count()).sum();
-        (width as u32).div_ceil(WIDTH)
+        (width as u32).div_ceil(Self::WIDTH)
     }
 
     /// Room that the categories of the first panel take, pixels.
@@ -101,6 +116,54 @@ impl Panel {
             Content::Series(series) => series,
             Content::Cells(_) | Content::Towers(_) | Content::Tree(_) => &[],
         }
+    }
+
+    /// Whether values lie across and categories stand upwards.
+    pub(crate) const fn is_lying(&self) -> bool {
+        matches!(self.y.scale, Scale::Categories(_))
+    }
+
+    /// As far as whiskers stretch the measured axis, (down, up): a single one that is much
+    /// longer than all others would leave no room for what was measured.
+    pub(crate) fn reach(&self) -> (f64, f64) {
+        let points = || self.series().iter().flat_map(|one| &one.points);
+        let value = |point: &Point| if self.is_lying() { point.x } else { point.y };
+        // The longest, and what all else takes: the values and the second longest.
+        let (mut longest, mut second) = (0.0, points().map(value).fold(0.0, f64::max));
+        let (mut least, mut next) =
+            (f64::INFINITY, points().map(value).fold(f64::INFINITY, f64::min));
+        for (low, high) in points().filter_map(|point| point.interval) {
+            (longest, second) = if high > longest {
+                (high, second.max(longest))
+            } else {
+                (longest, second.max(high))
+            };
+            (least, next) =
+                if low < least { (low, next.min(least)) } else { (least, next.min(low)) };
+        }
+        let is_log = !matches!(self.measured_axis().scale, Scale::Linear | Scale::Categories(_));
+        let down = if is_log && least * 2.0 * LONE < next { next / LONE } else { 0.0 };
+        let up = if longest > LONE * second { second * (1.0 + LONE) / 2.0 } else { f64::INFINITY };
+        (down, up)
+    }
+
+    const fn measured_axis(&self) -> &Axis {
+        if self.is_lying() { &self.x } else { &self.y }
+    }
+
+    /// Where whiskers that leave the panel end, in words; empty: none does.
+    pub(crate) fn cut_whiskers(&self) -> String {
+        let (down, up) = self.reach();
+        let ends =
+            self.series().iter().flat_map(|one| &one.points).filter_map(|point| point.interval);
+        let cut = ends.flat_map(|(low, high)| {
+            [(low > 0.0 && low < down).then_some(low), (high > up).then_some(high)]
+        });
+        let words = |end: f64| {
+            let (unit, divisor) = unit(self.measured_axis().quantity, end);
+            format!("{} {unit}", iodyno_model::format_count(end / divisor))
+        };
+        cut.flatten().map(|end| words(end).trim_end().to_owned()).collect::<Vec<_>>().join(", ")
     }
 }
 

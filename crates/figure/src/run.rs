@@ -75,7 +75,7 @@ fn sweeps(record: &RunRecord, predictions: &[Prediction]) -> Vec<(Figure, Vec<us
             record.measurements[*index].conditions.depths_tried.len() >= FEWEST_DEPTHS
         };
         let kinds: &[Kind] = match suggested(record, predictions, &group) {
-            Kind::Grid => &[Kind::Grid, Kind::Grid3d],
+            Kind::Grid => &[Kind::Grid],
             Kind::Depth => &[Kind::Depth],
             Kind::Scaling => &[Kind::Scaling],
             _ if group.iter().any(searched) => &[Kind::Depth],

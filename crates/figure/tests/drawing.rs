@@ -95,7 +95,7 @@ fn every_kind_is_drawn_with_its_words_and_no_number_that_is_none() {
         let figure = drawn(kind, &record);
         let (width, height) = figure.size();
         for dark in [false, true] {
-            let picture = svg(&figure, width, height, dark).unwrap();
+            let picture = svg(&figure, (width, height), 1.0, dark).unwrap();
             for word in ["NaN", "Infinity", "undefined", "[object"] {
                 assert!(!picture.contains(word), "{name}: {word}");
             }
@@ -114,10 +114,10 @@ fn the_same_figure_is_the_same_picture_also_on_another_thread() {
     let record = everything();
     let here = drawn(Kind::Depth, &record);
     let there = here.clone();
-    let first = svg(&here, 900, 500, false).unwrap();
-    assert_eq!(svg(&here, 900, 500, false).unwrap(), first);
+    let first = svg(&here, (900, 500), 1.0, false).unwrap();
+    assert_eq!(svg(&here, (900, 500), 1.0, false).unwrap(), first);
     assert_eq!(
-        std::thread::spawn(move || svg(&there, 900, 500, false)).join().unwrap().unwrap(),
+        std::thread::spawn(move || svg(&there, (900, 500), 1.0, false)).join().unwrap().unwrap(),
         first
     );
 }
@@ -126,7 +126,7 @@ fn the_same_figure_is_the_same_picture_also_on_another_thread() {
 fn a_grids_values_are_written_in_it() {
     let record = everything();
     for kind in [Kind::Grid, Kind::Grid3d] {
-        let texts = texts(&svg(&drawn(kind, &record), 1200, 760, false).unwrap());
+        let texts = texts(&svg(&drawn(kind, &record), (1200, 760), 1.0, false).unwrap());
         for value in 1..=49 {
             assert!(texts.contains(&format!("{value}.0")), "{kind:?}: {value} of {texts:?}");
         }
@@ -138,7 +138,7 @@ fn a_tree_names_its_devices_and_what_is_not_as_it_could_be() {
     let record = everything();
     let topology = drawn(Kind::Topology, &record);
     let (width, height) = topology.size();
-    let texts = texts(&svg(&topology, width, height, true).unwrap());
+    let texts = texts(&svg(&topology, (width, height), 1.0, true).unwrap());
     for word in ["lab", "sda", "sda1", "in md0", "md0", "! 1 member missing", "model of sdb"] {
         assert!(texts.iter().any(|text| text == word), "{word}: {texts:?}");
     }
@@ -146,7 +146,7 @@ fn a_tree_names_its_devices_and_what_is_not_as_it_could_be() {
     // A long name is cut, and nothing of a node is written into the next.
     let mut long = record.clone();
     long.snapshots[0].blocks[0].model = Fact::Read("long model ".repeat(20));
-    let cut = svg(&drawn(Kind::Topology, &long), width, height, false).unwrap();
+    let cut = svg(&drawn(Kind::Topology, &long), (width, height), 1.0, false).unwrap();
     assert!(self::texts(&cut).iter().any(|text| text.starts_with("long") && text.ends_with('…')));
     let nobody = figure(&Request::new(Kind::Topology), &run(Vec::new()));
     assert!(matches!(nobody, Err(FigureError::Nothing(_))), "{nobody:?}");
@@ -156,7 +156,7 @@ fn a_tree_names_its_devices_and_what_is_not_as_it_could_be() {
 fn a_png_has_the_size_that_is_asked_for_and_text_in_it() {
     let record = everything();
     let figure = drawn(Kind::Compare, &record);
-    let picture = Pixmap::decode_png(&png(&figure, 777, 555, false).unwrap()).unwrap();
+    let picture = Pixmap::decode_png(&png(&figure, (777, 555), 1.0, false).unwrap()).unwrap();
     assert_eq!((picture.width(), picture.height()), (777, 555));
     // The title stands at the upper left: without a font there would be nothing.
     let dark = |x: u32, y: u32| picture.pixel(x, y).unwrap().red() < 128;
@@ -168,11 +168,11 @@ fn a_png_has_the_size_that_is_asked_for_and_text_in_it() {
 fn no_size_is_taken_that_no_picture_has() {
     let figure = drawn(Kind::Compare, &everything());
     for (width, height) in [(0, 100), (100, 99), (9000, 100), (100, u32::MAX)] {
-        let refused = png(&figure, width, height, false);
+        let refused = png(&figure, (width, height), 1.0, false);
         assert!(matches!(refused, Err(FigureError::Size { .. })), "{width} x {height}");
     }
     for (width, height) in [(100, 100), (300, 120), (8192, 100)] {
-        assert!(svg(&figure, width, height, false).is_ok(), "{width} x {height}");
+        assert!(svg(&figure, (width, height), 1.0, false).is_ok(), "{width} x {height}");
     }
 }
 
@@ -181,7 +181,7 @@ fn a_long_title_is_wrapped_and_stays_in_the_picture() {
     let record = everything();
     let title = "word ".repeat(80) + &"x".repeat(400);
     let asked = Request { title: Some(title), ..Request::new(Kind::Latency) };
-    let picture = svg(&figure(&asked, &record).unwrap(), 1200, 900, false).unwrap();
+    let picture = svg(&figure(&asked, &record).unwrap(), (1200, 900), 1.0, false).unwrap();
     let lines = texts(&picture);
     let lines: Vec<&String> =
         lines.iter().filter(|line| line.contains("word word") || line.contains("xxx")).collect();
@@ -215,10 +215,10 @@ fn names_of_devices_and_files_are_text_and_nothing_else() {
         let sources = [hostile, "tooltip"].map(|label| Source::new(label, &record));
         let asked = Request { title: Some(hostile.into()), ..Request::new(kind) };
         let Ok(figure) = iodyno_figure::figure(&asked, &sources) else { continue };
-        let picture = svg(&figure, 1200, 600, false).unwrap();
+        let picture = svg(&figure, (1200, 600), 1.0, false).unwrap();
         let document = Document::parse(&picture).unwrap();
         assert!(document.descendants().all(|node| !node.has_tag_name("script")), "{kind:?}");
-        assert!(png(&figure, 1200, 600, true).is_ok());
+        assert!(png(&figure, (1200, 600), 1.0, true).is_ok());
     }
 }
 
@@ -259,7 +259,7 @@ proptest! {
         let asked =
             Request { metric: Some(Metric::Mean), rounds, ..Request::new(Kind::ALL[kind].0) };
         if let Ok(figure) = figure(&asked, &record) {
-            let picture = svg(&figure, 600, 400, false).unwrap();
+            let picture = svg(&figure, (600, 400), 1.0, false).unwrap();
             prop_assert!(Document::parse(&picture).is_ok(), "{}", picture);
         }
     }

@@ -50,7 +50,7 @@ fn drawn(kind: Kind, record: &RunRecord, predictions: &[Prediction]) -> Figure {
 
 fn texts(figure: &Figure) -> Vec<String> {
     let (width, height) = figure.size();
-    let picture = svg(figure, width, height, false).unwrap();
+    let picture = svg(figure, (width, height), 1.0, false).unwrap();
     let document = Document::parse(&picture).unwrap();
     let texts = document.descendants().filter(|node| node.has_tag_name("text"));
     texts.filter_map(|node| node.text().map(str::to_owned)).collect()

@@ -5,7 +5,8 @@
 mod browser;
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use browser::Browser;
 use common::{World, status, text};
@@ -50,8 +51,14 @@ fn report(world: &World, runs: &[&str]) -> PathBuf {
     page
 }
 
-/// Brings every figure into view and waits until it is drawn.
+/// Opens what is folded.
+fn unfold(browser: &Browser) {
+    browser.run("if (document.querySelector('details:not(.data):not([open])')) unfold.click()");
+}
+
+/// Brings every figure into view, also of what is folded, and waits until it is drawn.
 fn draw_all(browser: &Browser) -> u64 {
+    unfold(browser);
     let figures =
         browser.run("return document.querySelectorAll('.chart').length").as_u64().unwrap();
     for n in 0..figures {
@@ -137,6 +144,7 @@ fn on_paper_everything_is_drawn() {
     let page = report(&world, &["last"]);
     let browser = Browser::new();
     browser.open(&page, "");
+    unfold(&browser);
     let drawn = "document.querySelectorAll('.chart svg').length";
     let figures = browser.run("return document.querySelectorAll('.chart').length");
     assert!(
@@ -225,4 +233,139 @@ fn only_a_report_is_overwritten() {
     let missing = world.run(&["report", "nothing-of-this-name"]);
     status(&missing, 2);
     assert!(text(&missing.stderr).contains("nothing-of-this-name"));
+}
+
+/// A page of every kind: (what, page).
+fn pages(world: &World) -> Vec<(&'static str, PathBuf)> {
+    let page = |what: &'static str, runs: &[&str]| {
+        let page = world.path(&format!("{what}.html"));
+        let sheet = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/datasheet.toml");
+        let sheet = ["--datasheet", sheet.to_str().unwrap(), "-o", page.to_str().unwrap()];
+        status(&world.run(&[&["report"], runs, &sheet].concat()), 0);
+        (what, page)
+    };
+    let data = world.sparse("data", 1 << 30);
+    let data = data.to_str().unwrap();
+    let simulated = ["--generator", "simulated"];
+    let explain = ["explain", data, "rw=randread", "bs=4k", "iodepth=64", "--name", "why"];
+    status(&world.run(&[&explain[..], &simulated].concat()), 0);
+    jobs(world, "job");
+    let run = page("run", &["last"]);
+    let depths = "--grid=iodepth=1,4,16";
+    let sweep = ["sweep", "--set", "rw=randread", "--set", "size=8m", depths, "--grid=numjobs=1,2"];
+    let short = ["--target", data, "--max-time", "200ms", "--name", "grid"];
+    let swept = world.run(&[&sweep[..], &short].concat());
+    assert!(matches!(swept.status.code(), Some(0 | 4)), "{}", text(&swept.stderr));
+    let lab = laboratory(world, "lab");
+    let twin = laboratory(world, "twin");
+    vec![
+        page("check", &[&lab]),
+        page("explain", &["why"]),
+        run,
+        page("sweep", &["grid"]),
+        page("compare", &["grid", "grid"]),
+        page("fleet", &[&lab, &twin]),
+    ]
+}
+
+/// The check of the laboratory's seven drives, of a host of this name.
+fn laboratory(world: &World, name: &str) -> String {
+    let captured = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captured/lab.json.gz");
+    let plain = Command::new("gzip").args(["-dc", captured]).output().unwrap();
+    let mut run: serde_json::Value = serde_json::from_slice(&plain.stdout).unwrap();
+    run["host"]["hostname"] = name.into();
+    run["id"] = name.into();
+    let file = world.path(&format!("{name}.json"));
+    std::fs::write(&file, run.to_string()).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn pages_of_every_kind_fit_stay_in_place_and_are_for_everybody() {
+    let world = World::new();
+    let browser = Browser::new();
+    for (what, page) in pages(&world) {
+        for (width, scheme) in [(360, "light"), (390, "dark"), (1600, "light")] {
+            browser.emulate(width, 900, scheme);
+            browser.open(&page, "");
+            let place = format!("{what} at {width}");
+            browser.wait_for("document.querySelector('.chart svg path[d]')");
+            // Down the page as a reader goes, a frame each.
+            let shifted = browser.run(
+                "return new Promise(async done => { \
+                   let sum = 0; \
+                   const add = list => list.forEach(one => { if (!one.hadRecentInput) sum += one.value; }); \
+                   const seen = new PerformanceObserver(list => add(list.getEntries())); \
+                   seen.observe({type: 'layout-shift', buffered: true}); \
+                   const frame = () => new Promise(requestAnimationFrame); \
+                   for (let y = 0; y < document.body.scrollHeight; y += 600) { scrollTo(0, y); await frame(); await frame(); } \
+                   await frame(); add(seen.takeRecords()); done(sum); })",
+            );
+            assert!(shifted.as_f64().unwrap() < 0.01, "{place}: the layout shifted by {shifted}");
+            draw_all(&browser);
+            browser.wait_for(&format!("document.documentElement.scrollWidth <= {width}"));
+            assert_eq!(browser.violations(), [""; 0], "{place}");
+        }
+        let levels = browser.run(
+            "return [...document.querySelectorAll('h1,h2,h3,h4,h5')].map(one => +one.tagName[1])",
+        );
+        let levels: Vec<u64> =
+            levels.as_array().unwrap().iter().map(|one| one.as_u64().unwrap()).collect();
+        assert_eq!(
+            (levels[0], levels.iter().filter(|level| **level == 1).count()),
+            (1, 1),
+            "{what}"
+        );
+        assert!(levels.windows(2).all(|two| two[1] <= two[0] + 1), "{what}: {levels:?}");
+        assert_eq!(browser.messages(), [""; 0], "{what}: the console is silent");
+    }
+}
+
+#[test]
+fn a_check_prints_on_two_sheets() {
+    let world = World::new();
+    let lab = laboratory(&world, "lab");
+    let page = report(&world, &[&lab]);
+    let browser = Browser::new();
+    browser.open(&page, "");
+    let sheets = || {
+        let (mut decode, pdf) = (Command::new("base64"), world.path("page.pdf"));
+        std::fs::write(&pdf, browser.print()).unwrap();
+        let pdf = decode.arg("-d").arg(&pdf).output().unwrap().stdout;
+        let text = String::from_utf8_lossy(&pdf);
+        text.matches("/Type /Page").count() - text.matches("/Type /Pages").count()
+    };
+    assert!((1..=2).contains(&sheets()));
+    unfold(&browser);
+    assert!(sheets() > 4, "what is unfolded is printed");
+}
+
+#[test]
+fn a_figure_is_read_by_keyboard_and_as_a_table() {
+    let world = World::new();
+    jobs(&world, "job");
+    let browser = Browser::new();
+    browser.open(&report(&world, &["last"]), "");
+    let chart = "document.querySelector('.chart')";
+    browser.wait_for(&format!("{chart}.querySelector('svg path[d]')"));
+    let focused = format!("document.activeElement === {chart}");
+    for _ in 0..30 {
+        if browser.run(&format!("return {focused}")) == true {
+            break;
+        }
+        browser.press("\u{e004}");
+    }
+    assert_eq!(browser.run(&format!("return {focused}")), true, "Tab leads to it");
+    browser.press("\u{e014}");
+    let tip = "[...document.querySelectorAll('.chart > div')].some(one => \
+               one.style.visibility !== 'hidden' && /IOPS|B.s/.test(one.textContent))";
+    browser.wait_for(tip);
+    browser.press("\u{e00c}");
+    browser.wait_for(&format!("!({tip})"));
+    browser.run("document.querySelector('.data > summary').click()");
+    browser.wait_for("document.querySelectorAll('.data[open] tbody tr').length > 3");
+    let cell =
+        "/IOPS$/.test(document.querySelector('.data[open] tbody tr td:nth-child(2)').textContent)";
+    browser.wait_for(cell);
+    assert_eq!(browser.messages(), [""; 0], "the console is silent");
 }

@@ -42,6 +42,23 @@ fn a_stored_run_becomes_svg_and_png() {
     assert_eq!(&bytes[1..4], b"PNG");
     let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
     assert_eq!((number(16), number(20)), (640, 400));
+    // Twice as large, with its text; a wide picture has larger text, too.
+    let sized = |options: &[&str]| {
+        let plot = ["plot", "sweep", "-o", svg.to_str().unwrap()];
+        status(&world.run(&[&plot[..], options].concat()), 0);
+        let picture = std::fs::read_to_string(&svg).unwrap();
+        picture.split('>').next().unwrap().to_owned()
+    };
+    let both = sized(&["--size", "600x400", "--scale", "2x"]);
+    assert!(
+        both.contains("width=\"1200\" height=\"800\"") && both.contains("0 0 600 400"),
+        "{both}"
+    );
+    let wide = sized(&["--size", "2400x1000"]);
+    assert!(
+        wide.contains("width=\"2400\" height=\"1000\"") && wide.contains("0 0 1200 500"),
+        "{wide}"
+    );
 }
 
 #[test]
@@ -87,6 +104,7 @@ fn what_cannot_be_drawn_is_said_and_is_the_users_to_change() {
         (&["plot", "sweep", "--figure", "pie", "-o", output], "grid3d"),
         (&["plot", "sweep", "--figure", "scaling", "-o", output], "numbers of drives"),
         (&[&["plot", "sweep", "-o", output], &long[..]].concat(), "8192 pixels"),
+        (&["plot", "sweep", "--scale", "huge", "-o", output], "such as 2x"),
         (&["plot", "sweep"], "--output"),
     ] {
         let refused = world.run(arguments);

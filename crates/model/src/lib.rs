@@ -105,6 +105,6 @@ pub use together::{GroupTotal, group_totals, span_ns, totals};
 pub use topology::{LinkLoad, Node, NodeKind, topology};
 pub use units::{
     Bytes, WIDTH_NOT_KNOWN, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
-    format_percent, format_width, parse_duration_ns, parse_rfc3339, rfc3339,
+    format_percent, format_width, parse_duration_ns, parse_rfc3339, rfc3339, with_micro,
 };
 pub use workload::{Direction, Workload};

@@ -141,6 +141,20 @@ pub fn format_duration_ns(ns: f64) -> String {
     format!("{} {unit}", significant(ns / scale, 3))
 }
 
+/// `text` with `µs` where it has microseconds as a terminal shows them: `85.2 us`.
+pub fn with_micro(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(" us") {
+        let (before, behind) = rest.split_at(at);
+        let is_unit = before.ends_with(|c: char| c.is_ascii_digit() || c == ')')
+            && !behind[3..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        out.push_str(before);
+        out.push_str(if is_unit { " µs" } else { " us" });
+        rest = &behind[3..];
+    }
+    out + rest
+}
+
 /// A time as RFC 3339 in UTC, from ns since 1970.
 pub fn rfc3339(ns: i64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(ns))
@@ -206,6 +220,7 @@ mod tests {
         assert_eq!(format_count(412_345.0), "412k");
         assert_eq!(format_count(930.4), "930");
         assert_eq!(format_duration_ns(85_230.0), "85.2 us");
+        assert_eq!(with_micro("it gave us 85 us, 9 uses, 7 us"), "it gave us 85 µs, 9 uses, 7 µs");
         assert_eq!(format_duration_ns(10e9), "10 s");
         assert_eq!(format_duration_ns(119e9), "119 s");
         assert_eq!(format_duration_ns(1320e9), "22 min");

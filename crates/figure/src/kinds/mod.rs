@@ -2,6 +2,7 @@
 
 mod compare;
 mod course;
+mod few;
 mod grid;
 mod latency;
 mod rounds;
@@ -40,6 +41,13 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
     if request.kind != Kind::Topology {
         figure.notes.extend(reservations(&observations(request, sources)?, request));
     }
+    for panel in &figure.panels {
+        let ends = panel.cut_whiskers();
+        if !ends.is_empty() {
+            figure.notes.push(format!("A whisker leaves the panel: it ends at {ends}."));
+        }
+    }
+    few::limit(&mut figure);
     figure.title = request.title.clone().unwrap_or_else(|| title(request, sources));
     Ok(figure)
 }

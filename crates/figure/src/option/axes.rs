@@ -19,13 +19,13 @@ pub(super) enum Way {
 
 /// The unit that suits values up to `greatest`: its name, and how many base
 /// units it is.
-pub(super) fn unit(quantity: Quantity, greatest: f64) -> (&'static str, f64) {
+pub(crate) fn unit(quantity: Quantity, greatest: f64) -> (&'static str, f64) {
     let units: &[(&str, f64)] = match quantity {
         Quantity::Iops => &[("IOPS", 1.0), ("kIOPS", 1e3), ("MIOPS", 1e6)],
         Quantity::Bandwidth => &[("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)],
-        Quantity::Latency => &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
+        Quantity::Latency => &[("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)],
         Quantity::Time if greatest > 2e13 => &[("h", 3.6e12)],
-        Quantity::Time => &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
+        Quantity::Time => &[("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)],
         Quantity::Share => &[("%", 0.01)],
         Quantity::Data => &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)],
         Quantity::Size | Quantity::Nines | Quantity::Ratio | Quantity::Count => &[("", 1.0)],
@@ -78,7 +78,7 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
         "name": name,
         "nameLocation": "middle",
         "nameTextStyle": theme.words(13),
-        "nameGap": if way == Way::Upwards { 58 } else if axis.quantity == Quantity::Size { 42 } else { 28 },
+        "nameGap": if way == Way::Upwards { 58 } else { 28 },
         "axisLine": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
         "axisTick": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
         "axisLabel": {"color": theme.text, "fontSize": 12, "hideOverlap": true},

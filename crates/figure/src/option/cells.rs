@@ -5,16 +5,22 @@ use serde_json::{Value, json};
 use super::series::hollow;
 use super::theme::{Theme, heat};
 use super::{axes, clean, rounded};
-use crate::figure::{Axis, Cell, Cells};
+use crate::figure::{Axis, Cell, Cells, Content, Figure};
 use crate::projection::{Place, Projection};
 
 /// Steps of the axis that bars in space rise along, at most.
 const MOST_STEPS: f64 = 5.0;
 
 /// The heat map's series, its values written in.
-pub(super) fn heat_map(cells: &Cells, x: &Axis, y: &Axis, index: usize, theme: &Theme) -> Value {
-    let (_, divisor) = axes::unit(cells.quantity, greatest(cells));
-    let mut data = data(cells, theme);
+pub(super) fn heat_map(
+    cells: &Cells,
+    most: f64,
+    (x, y): (&Axis, &Axis),
+    index: usize,
+    theme: &Theme,
+) -> Value {
+    let (_, divisor) = axes::unit(cells.quantity, most);
+    let mut data = data(cells, most, theme);
     for (datum, cell) in data.iter_mut().zip(&cells.cells) {
         // A prediction is the middle of its interval.
         if let (Some((low, high)), Some(name)) = (cell.predicted, datum["name"].as_str()) {
@@ -35,23 +41,42 @@ pub(super) fn heat_map(cells: &Cells, x: &Axis, y: &Axis, index: usize, theme: &
     })
 }
 
-/// A heat map's colours; hidden, since the values are written in.
-pub(super) fn color_scale(cells: &Cells, series: usize) -> Value {
+/// A heat map's colours from 0 to `most`, as a bar above its panel.
+pub(super) fn color_scale(
+    cells: &Cells,
+    most: f64,
+    (panel, series): (usize, usize),
+    theme: &Theme,
+) -> Value {
     let colors: Vec<String> = (0..=8).map(|n| heat(f64::from(n) / 8.0).0).collect();
+    let (unit, divisor) = axes::unit(cells.quantity, most);
+    let end = format!("{} {unit}", written(most / divisor, most / divisor));
     json!({
-        "show": false,
+        "iodyno": panel,
         "seriesIndex": series,
         "dimension": 2,
         "min": 0,
-        "max": rounded(greatest(cells)),
+        "max": rounded(most),
         "inRange": {"color": colors},
+        "orient": "horizontal",
+        "itemWidth": 10,
+        "itemHeight": 100,
+        "padding": 0,
+        "text": [end.trim_end(), "0"],
+        "textStyle": theme.words(12),
     })
 }
 
 /// The series of bars in space: the floor and the walls, and the bars before them.
-pub(super) fn towers(cells: &Cells, x: &Axis, y: &Axis, index: usize, theme: &Theme) -> [Value; 2] {
+pub(super) fn towers(
+    cells: &Cells,
+    most: f64,
+    (x, y): (&Axis, &Axis),
+    index: usize,
+    theme: &Theme,
+) -> [Value; 2] {
     let (bars, seen) = (cells.bars(), cells.projection(x, y));
-    let mut data = data(cells, theme);
+    let mut data = data(cells, most, theme);
     for hidden in seen.hidden(&bars) {
         data[hidden]["hidden"] = json!(true);
     }
@@ -106,19 +131,18 @@ fn about(cells: &Cells, x: &Axis, y: &Axis) -> Value {
     json!({"z": format!("{:?}", cells.quantity).to_lowercase(), "table": [axis(x), axis(y)]})
 }
 
-fn greatest(cells: &Cells) -> f64 {
-    cells.cells.iter().map(|cell| cell.value).fold(0.0, f64::max)
-}
-
-/// The unit that the values are written in, which the panel's title names.
-pub(super) fn unit(cells: &Cells) -> &'static str {
-    axes::unit(cells.quantity, greatest(cells)).0
+/// The greatest value of all panels that show the same: they have one scale.
+pub(super) fn greatest(figure: &Figure, name: &str) -> f64 {
+    let all = figure.panels.iter().filter_map(|panel| match &panel.content {
+        Content::Cells(cells) | Content::Towers(cells) if cells.name == name => Some(&cells.cells),
+        _ => None,
+    });
+    all.flatten().map(|cell| cell.value).fold(0.0, f64::max)
 }
 
 /// Each value with its colour, and the text that is written on it; what was not
 /// measured is hollow.
-fn data(cells: &Cells, theme: &Theme) -> Vec<Value> {
-    let most = greatest(cells);
+fn data(cells: &Cells, most: f64, theme: &Theme) -> Vec<Value> {
     let (_, divisor) = axes::unit(cells.quantity, most);
     let datum = |cell: &Cell| {
         let share = if most > 0.0 { cell.value / most } else { 0.0 };

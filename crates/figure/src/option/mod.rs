@@ -13,9 +13,10 @@ mod tree;
 use serde_json::{Value, json};
 
 use self::axes::Way;
+pub(crate) use self::axes::unit;
 use self::theme::{Theme, theme};
 use crate::Kind;
-use crate::figure::{Content, Figure, Form, Panel, Scale, Series};
+use crate::figure::{Content, Figure, Form, Panel, Series};
 
 /// The option object that ECharts draws the figure from, for `SCRIPT`'s
 /// `iodyno.draw` and `iodyno.svg`.
@@ -33,7 +34,13 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
         if let Content::Towers(cells) = &panel.content {
             x.push(cells::unit_axis(index));
             y.push(cells::unit_axis(index));
-            all.extend(cells::towers(cells, &panel.x, &panel.y, index, theme));
+            all.extend(cells::towers(
+                cells,
+                cells::greatest(figure, &cells.name),
+                (&panel.x, &panel.y),
+                index,
+                theme,
+            ));
             continue;
         }
         if let Content::Tree(root) = &panel.content {
@@ -53,8 +60,10 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
                 }
             }
             Content::Cells(cells) => {
-                colors.push(cells::color_scale(cells, all.len()));
-                all.push(cells::heat_map(cells, &panel.x, &panel.y, index, theme));
+                let most = cells::greatest(figure, &cells.name);
+                colors.push(cells::color_scale(cells, most, (index, all.len()), theme));
+                let axes = (&panel.x, &panel.y);
+                all.push(cells::heat_map(cells, most, axes, index, theme));
             }
             Content::Towers(_) | Content::Tree(_) => {}
         }
@@ -64,7 +73,7 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
     let mut titles = vec![title(&figure.title, "title", 18, theme.text)];
     titles.push(title(&figure.subtitle, "subtitle", 12, theme.faint));
     for panel in &figure.panels {
-        titles.push(title(&heading(panel), "panel", 13, theme.text));
+        titles.push(title(&heading(figure, panel), "panel", 13, theme.text));
     }
     titles.push(title(&figure.notes.join(" "), "notes", 12, theme.faint));
     json!({
@@ -85,11 +94,11 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
 }
 
 /// What stands above a panel: its title, and what is written into it.
-fn heading(panel: &Panel) -> String {
+fn heading(figure: &Figure, panel: &Panel) -> String {
     let (Content::Cells(cells) | Content::Towers(cells)) = &panel.content else {
         return panel.title.clone();
     };
-    let unit = cells::unit(cells);
+    let (unit, _) = unit(cells.quantity, cells::greatest(figure, &cells.name));
     let values =
         if cells.name == "IOPS" { unit.into() } else { format!("{} ({unit})", cells.name) };
     match panel.title.is_empty() {
@@ -178,11 +187,11 @@ fn tooltip(figure: &Figure, theme: &Theme) -> Value {
 
 /// The greatest values across and upwards, intervals included.
 fn extent(panel: &Panel) -> (f64, f64) {
-    let lying = matches!(panel.y.scale, Scale::Categories(_));
+    let up = panel.reach().1;
     let points = panel.series().iter().flat_map(|one| &one.points);
     points.fold((0.0, 0.0), |(x, y): (f64, f64), point| {
-        let high = point.interval.map_or(0.0, |(_, high)| high);
-        let (across, upwards) = if lying { (high, 0.0) } else { (0.0, high) };
+        let high = point.interval.map_or(0.0, |(_, high)| high.min(up));
+        let (across, upwards) = if panel.is_lying() { (high, 0.0) } else { (0.0, high) };
         (x.max(point.x).max(across), y.max(point.y).max(upwards))
     })
 }
@@ -204,7 +213,8 @@ fn rounded(value: f64) -> Value {
     }
 }
 
-/// Without control characters, which no XML may hold.
+/// Without control characters, which no XML may hold; microseconds as in print.
 fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    iodyno_model::with_micro(&text)
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::theme::Theme;
 use super::{clean, rounded};
-use crate::figure::{Form, Panel, Point, Scale, Series, Stroke};
+use crate::figure::{Form, MOST_SERIES, Panel, Point, Scale, Series, Stroke};
 
 /// More points than a picture is wide: the extremes of each pixel are drawn.
 const MANY_POINTS: usize = 2000;
@@ -18,8 +18,17 @@ const MOST_AREAS: usize = 4;
 /// Its name in the legend.
 pub(super) const PREDICTED: &str = "hollow: predicted, not measured";
 
-/// What tells series apart where colours do not.
-const SYMBOLS: [&str; 5] = ["circle", "rect", "triangle", "diamond", "arrow"];
+/// What tells series apart where colours do not: as many as there are colours.
+const SYMBOLS: [&str; MOST_SERIES] = [
+    "circle",
+    "rect",
+    "triangle",
+    "diamond",
+    "path://M0 0h10l-5 9z",
+    "path://M3 0h4v3h3v4h-3v3h-4v-3h-3v-4h3z",
+    "path://M0 2l2-2 3 3 3-3 2 2-3 3 3 3-2 2-3-3-3 3-2-2 3-3z",
+    "path://M0 2.5h10v5h-10z",
+];
 
 /// The series of ECharts that one of ours becomes; `color` is its number of
 /// `count` names.
@@ -195,6 +204,7 @@ fn whiskers(
     theme: &Theme,
 ) -> Option<Value> {
     let is_bars = series.form == Form::Bars;
+    let reach = panel.reach();
     let datum = |point: &Point| {
         if is_bars {
             let (low, high) = point.interval.unwrap_or((point.x, point.x));
@@ -204,20 +214,27 @@ fn whiskers(
                 rounded(high),
                 rounded(point.x),
                 u8::from(point.is_predicted),
+                rounded(high.min(reach.1)),
             ]));
         }
         let (low, high) = point.interval?;
-        // The axis holds both ends; a logarithmic one has no place for 0.
-        let held = if low > 0.0 { low } else { point.y };
-        Some(json!([rounded(point.x), rounded(low), rounded(high), rounded(held)]))
+        // The axis holds these ends; a logarithmic one has no place for 0.
+        let held = if low > 0.0 { low.max(reach.0) } else { point.y };
+        Some(json!([
+            rounded(point.x),
+            rounded(low),
+            rounded(high),
+            rounded(held),
+            rounded(high.min(reach.1))
+        ]))
     };
     let data: Vec<Value> = series.points.iter().filter_map(datum).collect();
     let (render, encode) = match is_bars {
         true => {
             let quantity = quantity(&panel.x);
-            (format!("bar-end:{color}:{count}:{quantity}"), json!({"x": 2, "y": 0}))
+            (format!("bar-end:{color}:{count}:{quantity}"), json!({"x": 5, "y": 0}))
         }
-        false => ("whiskers".into(), json!({"x": 0, "y": [2, 3]})),
+        false => ("whiskers".into(), json!({"x": 0, "y": [3, 4]})),
     };
     (!data.is_empty()).then(|| {
         json!({

@@ -2,24 +2,29 @@
 
 use serde_json::{Value, json};
 
+use crate::figure::MOST_SERIES;
+
 /// Colours of a figure that are not its data's.
 pub(super) struct Theme {
     pub(super) background: &'static str,
     pub(super) text: &'static str,
     pub(super) faint: &'static str,
     pub(super) lines: &'static str,
-    pub(super) palette: [&'static str; 8],
+    /// Words that warn.
+    pub(super) concern: &'static str,
+    pub(super) palette: [&'static str; MOST_SERIES],
 }
 
-// Okabe and Ito, "Color Universal Design" (2008): told apart by the colour-blind.
-// Its yellow is too light for white, its black is lost on black.
+// After Okabe and Ito, "Color Universal Design" (2008), moved until each is seen on its
+// background (contrast 3 : 1, WCAG 2) and the colour-blind tell all apart.
 const LIGHT: Theme = Theme {
     background: "#ffffff",
     text: "#1f2328",
     faint: "#57606a",
     lines: "#d8dee4",
+    concern: "#a14400",
     palette: [
-        "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000",
+        "#18488d", "#fd5e00", "#007b75", "#c256be", "#0090ff", "#b8200a", "#5b1e04", "#00000a",
     ],
 };
 
@@ -28,8 +33,9 @@ const DARK: Theme = Theme {
     text: "#e6e8eb",
     faint: "#a3abb4",
     lines: "#363c44",
+    concern: "#f0a04a",
     palette: [
-        "#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#a6a6a6", "#ffffff",
+        "#98d8fd", "#ee7d03", "#01767b", "#b299a2", "#7090ff", "#be3113", "#ffce2e", "#fcffd0",
     ],
 };
 
@@ -71,12 +77,81 @@ pub(super) fn heat(share: f64) -> (String, &'static str) {
     let part = place - from as f64;
     let [red, green, blue] =
         [0, 1, 2].map(|n| (HEAT[from][n] * (1.0 - part) + HEAT[from + 1][n] * part).round());
-    // Relative luminance (WCAG 2): white and black contrast alike at 0.179.
-    let linear = |channel: f64| match channel / 255.0 {
+    // White and black contrast alike at 0.179.
+    let ink = if luminance([red, green, blue].map(linear)) > 0.179 { "#000000" } else { "#ffffff" };
+    (format!("#{:02x}{:02x}{:02x}", red as u8, green as u8, blue as u8), ink)
+}
+
+/// A channel of sRGB, 0..255, as light.
+fn linear(channel: f64) -> f64 {
+    match channel / 255.0 {
         low if low <= 0.04045 => low / 12.92,
         high => ((high + 0.055) / 1.055).powf(2.4),
-    };
-    let luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
-    let ink = if luminance > 0.179 { "#000000" } else { "#ffffff" };
-    (format!("#{:02x}{:02x}{:02x}", red as u8, green as u8, blue as u8), ink)
+    }
+}
+
+/// Relative luminance (WCAG 2) of red, green and blue light.
+fn luminance([red, green, blue]: [f64; 3]) -> f64 {
+    0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Matrix = [[f64; 3]; 3];
+
+    /// What is seen by those who see all, and by the wholly red-, green- and blue-blind
+    /// (Machado, Oliveira and Fernandes, 2009).
+    const EYES: [Matrix; 4] = [
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+        [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+        [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+    ];
+
+    fn light(color: &str) -> [f64; 3] {
+        let channel =
+            |at: usize| linear(f64::from(u8::from_str_radix(&color[at..at + 2], 16).unwrap()));
+        [1, 3, 5].map(channel)
+    }
+
+    fn times(matrix: &Matrix, value: [f64; 3]) -> [f64; 3] {
+        matrix.map(|row| row.iter().zip(value).map(|(a, b)| a * b).sum())
+    }
+
+    /// Oklab (Ottosson, 2020), in which distances are as seen.
+    fn oklab(light: [f64; 3]) -> [f64; 3] {
+        let cones = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]];
+        let axes =
+            [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]];
+        times(&axes, times(&cones, light).map(f64::cbrt))
+    }
+
+    fn contrast(one: &str, other: &str) -> f64 {
+        let (a, b) = (luminance(light(one)), luminance(light(other)));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn every_colour_is_seen_and_told_from_every_other_by_all_eyes() {
+        for theme in [&LIGHT, &DARK] {
+            for (n, color) in theme.palette.iter().enumerate() {
+                assert!(contrast(color, theme.background) >= 3.0, "{color}");
+                for other in &theme.palette[n + 1..] {
+                    for eyes in &EYES {
+                        let seen = |color| {
+                            oklab(times(eyes, light(color)).map(|part| part.clamp(0.0, 1.0)))
+                        };
+                        let parts = seen(color).into_iter().zip(seen(other));
+                        let distance = parts.map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                        assert!(distance >= 0.11, "{color} {other}: {distance:.3}");
+                    }
+                }
+            }
+            for words in [theme.text, theme.faint, theme.concern] {
+                assert!(contrast(words, theme.background) >= 4.5, "{words}");
+            }
+        }
+    }
 }

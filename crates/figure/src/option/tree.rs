@@ -35,7 +35,7 @@ pub(super) fn tree(root: &Node, panel: usize, theme: &Theme) -> Value {
             "rich": {
                 "name": words(theme.text, 12, 16),
                 "fact": words(theme.faint, 11, 14),
-                "concern": words(theme.color(1), 11, 14),
+                "concern": words(theme.concern, 11, 14),
             },
         },
         "data": [branch(root, theme)],

@@ -40,9 +40,12 @@ pub(crate) struct Plot {
     /// End of the time axis: 40s
     #[arg(long, value_name = "TIME", value_parser = super::time)]
     pub(crate) xmax: Option<u64>,
-    /// Width and height in pixels [default: 1200 wide, as high as needed]
+    /// Width and height in pixels; text grows with widths beyond 1200 [default: 1200 wide, as high as needed]
     #[arg(long, value_name = "WxH", value_parser = size)]
     pub(crate) size: Option<(u32, u32)>,
+    /// Enlarge the picture with its text: 2x
+    #[arg(long, value_name = "FACTOR", value_parser = scale, default_value = "1x")]
+    pub(crate) scale: f64,
     /// Draw for a dark background
     #[arg(long)]
     pub(crate) dark: bool,
@@ -74,6 +77,13 @@ fn option(name: &str) -> Result<String, String> {
         Some(nearest) => Err(format!("there is no option `{name}`; did you mean `{nearest}`?")),
         None => Ok(name.to_owned()),
     }
+}
+
+/// `2x`.
+fn scale(text: &str) -> Result<f64, String> {
+    let factor = text.trim_end_matches('x').parse().ok();
+    let known = factor.filter(|factor: &f64| (0.1..=10.0).contains(factor));
+    known.ok_or_else(|| "a factor was expected, such as 2x".into())
 }
 
 /// `1200x800`.

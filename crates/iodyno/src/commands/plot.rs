@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use anyhow::Result;
-use iodyno_figure::{Filter, Judged, Kind, Metric, Request, Source, figure, png, suggested, svg};
+use iodyno_figure::{
+    Figure, Filter, Judged, Kind, Metric, Request, Source, figure, png, suggested, svg,
+};
 use iodyno_judge::layouts::{FILL, Layouts};
 use iodyno_model::{MetricJudgement, Prediction, RunRecord, Validity};
 use iodyno_report::{drawn, tracks};
@@ -64,9 +66,13 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
         .collect();
     let figure = figure(&request, &sources).map_err(|error| Usage(error.to_string()))?;
     let (width, height) = arguments.size.unwrap_or_else(|| figure.size());
+    let larger = |pixels: u32| (f64::from(pixels) * arguments.scale).round() as u32;
+    let size = (larger(width), larger(height));
+    // A picture wider than usual is one seen from farther away.
+    let scale = arguments.scale * (f64::from(width) / f64::from(Figure::WIDTH)).max(1.0);
     let bytes = match picture {
-        Picture::Svg => svg(&figure, width, height, arguments.dark).map(String::into_bytes),
-        Picture::Png => png(&figure, width, height, arguments.dark),
+        Picture::Svg => svg(&figure, size, scale, arguments.dark).map(String::into_bytes),
+        Picture::Png => png(&figure, size, scale, arguments.dark),
     }
     .map_err(|error| Usage(error.to_string()))?;
     write(&arguments.output, &bytes)?;

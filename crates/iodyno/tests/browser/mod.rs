@@ -95,6 +95,28 @@ impl Browser {
         self.post("/actions", &json!({"actions": [mouse]}));
     }
 
+    /// Presses a key, by its code point in WebDriver's list (W3C, 2018, 17.4.2) or its character.
+    pub(crate) fn press(&self, key: &str) {
+        let actions = ["keyDown", "keyUp"].map(|what| json!({"type": what, "value": key}));
+        let keyboard = json!({"type": "key", "id": "keyboard", "actions": actions});
+        self.post("/actions", &json!({"actions": [keyboard]}));
+    }
+
+    /// What axe-core calls a serious or critical violation of accessibility: rule, element.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        let packed = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/browser/axe.min.js.gz");
+        let script = Command::new("gzip").args(["-dc", packed]).output().unwrap();
+        let script = String::from_utf8(script.stdout).unwrap();
+        assert!(script.starts_with("/*! axe v4.14.1"), "as its makers published it");
+        self.run(&script);
+        let found = self.run(
+            "return axe.run({resultTypes: ['violations']}).then(found => found.violations \
+             .filter(one => ['serious', 'critical'].includes(one.impact)) \
+             .flatMap(one => one.nodes.map(node => one.id + ': ' + node.html.slice(0, 200))))",
+        );
+        found.as_array().unwrap().iter().map(Value::to_string).collect()
+    }
+
     /// Makes the window's inside so wide and high, and the system light or dark.
     pub(crate) fn emulate(&self, width: u32, height: u32, scheme: &str) {
         let command = |name: &str, parameters: Value| {

@@ -12,7 +12,7 @@ const SHOWN: [f64; 7] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999];
 /// A row for each direction and kind of latency that is known; `None`: none is.
 pub(super) fn table(results: &[DirectionResult]) -> Option<Table> {
     let mut columns = vec!["latency".to_string(), ">I/Os".into(), ">min".into(), ">mean".into()];
-    columns.extend(SHOWN.iter().map(|percent| format!(">{percent} %")));
+    columns.extend(SHOWN.iter().map(|percent| format!(">p{percent}")));
     columns.extend([">max".to_string(), ">st. dev.".into()]);
     let mut rows = Vec::new();
     for result in results {

@@ -8,6 +8,7 @@ mod conditions;
 mod data;
 mod explained;
 mod latency;
+mod lead;
 mod measurement;
 mod policy;
 mod room;
@@ -22,7 +23,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use iodyno_figure::{ECHARTS, SCRIPT};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{DriveState, Origin, Prediction, Predictions};
+use iodyno_model::{DriveState, Origin, Prediction, Predictions, with_micro};
 
 use data::Data;
 use room::Room;
@@ -85,7 +86,8 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
         if !room.run() {
             break;
         }
-        views.push(RunView::new(run, title, n + 1, claims, &mut room));
+        let level = if runs.len() > 1 { 3 } else { 2 };
+        views.push(RunView::new(run, title, (n + 1, level), claims, &mut room));
     }
     let left_out = match runs.len() - views.len() {
         0 => String::new(),
@@ -112,7 +114,7 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
     };
     Page {
         version: env!("CARGO_PKG_VERSION"),
-        policy: policy::policy(&[ECHARTS, SCRIPT, PAGE_SCRIPT], &[STYLE]),
+        policy: policy::policy(&[SCRIPT, PAGE_SCRIPT, ECHARTS], &[STYLE]),
         title: match titles.as_slice() {
             [one] => one.clone(),
             titles => format!("{} runs", titles.len()),
@@ -122,9 +124,22 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
         left_out,
         document,
         style: STYLE,
-        scripts: [ECHARTS, SCRIPT, PAGE_SCRIPT],
+        early: [SCRIPT, PAGE_SCRIPT],
+        library: ECHARTS,
     }
     .render()
+    .map(|html| with_micro_outside_scripts(&html))
+}
+
+/// Microseconds as in print, where they are read: scripts and data stay as they are.
+fn with_micro_outside_scripts(html: &str) -> String {
+    let mut parts = html.split("<script");
+    let mut out = parts.next().map(with_micro).unwrap_or_default();
+    for part in parts {
+        let (script, text) = part.split_once("</script>").unwrap_or((part, ""));
+        out += &["<script", script, "</script>", &with_micro(text)].concat();
+    }
+    out
 }
 
 /// A measurement takes more than this in a document, bytes.
@@ -146,7 +161,10 @@ struct Page {
     /// All of it, unless that is too long.
     document: Option<Data>,
     style: &'static str,
-    scripts: [&'static str; 3],
+    /// Before the first figure, so that its room is kept.
+    early: [&'static str; 2],
+    /// What draws, which is long: behind all that is read.
+    library: &'static str,
 }
 
 /// What each run is called; two that are called alike, with where they are from,

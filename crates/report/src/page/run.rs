@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use iodyno_figure::{Kind, Request, Source, figure, figures_of_run};
+use iodyno_figure::{Figure, Kind, Request, Source, figure, figures_of_run};
+use iodyno_judge::limiter::is_of_question;
 use iodyno_judge::{ClaimBook, Index};
 use iodyno_model::{
     BlockDevice, Bytes, Fact, Finding, Host, Origin, Predictions, RunRecord, shell_word,
@@ -11,6 +12,7 @@ use iodyno_model::{
 use super::PageRun;
 use super::data::FigureView;
 use super::explained::ExplainedView;
+use super::lead::{self, AttentionView};
 use super::measurement::{MeasurementView, not_valid};
 use super::room::Room;
 use super::rounds::RoundsView;
@@ -23,7 +25,6 @@ use crate::text::ink::Ink;
 use crate::text::measurements::step_name;
 use crate::text::outlook::{knees, predictions, tried_out};
 use crate::text::runs::{origin, started, state, took};
-use crate::text::verdict_words;
 use crate::text::words::clean;
 use crate::{Judged, layers};
 
@@ -34,8 +35,22 @@ pub(super) struct RunView {
     pub(super) id: String,
     /// What it is called.
     pub(super) title: String,
+    /// Level of its headings.
+    pub(super) level: u8,
     /// The verdict on the whole, and in words; of what fio printed there is none.
     pub(super) verdict: Option<(Cell, String)>,
+    /// Where, when and how long, in a line.
+    pub(super) about: String,
+    /// Failures and warnings, one for each cause.
+    pub(super) attention: Vec<AttentionView>,
+    /// The figure that shows what the verdict says.
+    pub(super) lead: Option<FigureView>,
+    /// A row for each drive of a check.
+    pub(super) glance: Option<Table>,
+    /// Its parts: (end of the id, title).
+    pub(super) contents: Vec<(&'static str, &'static str)>,
+    /// Its measurements and figures are what it is about, and no evidence.
+    pub(super) unfolded: bool,
     /// What the run was: (what, value).
     pub(super) facts: Vec<(&'static str, String)>,
     /// What limits what it was made to explain.
@@ -110,26 +125,35 @@ impl RunView {
     pub(super) fn new(
         run: &PageRun<'_>,
         title: &str,
-        number: usize,
+        (number, level): (usize, u8),
         claims: &ClaimBook,
         room: &mut Room,
     ) -> Self {
         let PageRun { judged, unread, .. } = *run;
         let Judged { record, assessment } = judged;
         let host = record.host();
-        let verdict = host.map(|_| verdict_words(assessment, judged.exit_status(false) as u8));
         let table = host.map(|host| drives(host, Some((record, assessment)), None));
         let table = table.filter(|table| !table.rows.is_empty());
         let element = |n: usize| format!("run-{number}-{}", n + 1);
-        let rounds = RoundsView::new(run);
+        let mut rounds = RoundsView::new(run);
+        let lead = match &mut rounds {
+            // The first figure of rounds is how they came to be steady.
+            Some(rounds) if !rounds.figures.is_empty() => Some((None, rounds.figures.remove(0))),
+            _ => lead::lead(run).map(|(kind, view)| (Some(kind), view)),
+        };
+        let (led, lead) = lead.map_or((None, None), |(kind, view)| (kind, Some(view)));
         let count = record.measurements.len();
         let (details, lines) = (room.details(count), room.lines(count));
         let mut figures = figures_of_run(record, run.predictions(), details);
         // Of rounds there are many alike: what they come to stands with them.
         let in_rounds = |index: &usize| record.measurements[*index].round.is_some();
         figures.retain(|(_, of)| rounds.is_none() || !of.iter().any(in_rounds));
-        let made = figures.len();
         let (mut several, mut alone) = (Vec::new(), BTreeMap::<usize, Vec<FigureView>>::new());
+        let is_led = |figure: &Figure, of: &[usize]| {
+            Some(figure.kind) == led && (of.len() > 1 || count == 1)
+        };
+        figures.retain(|(figure, of)| !is_led(figure, of));
+        let made = figures.len();
         for (figure, of) in figures {
             let judged = of.iter().filter_map(|index| assessment.of(*index));
             let judged: Vec<_> = judged.filter(|_| of.len() > 1).collect();
@@ -140,16 +164,26 @@ impl RunView {
             }
         }
         let shown = several.len() + alone.values().map(Vec::len).sum::<usize>();
+        // Sweeps of more than one figure shows are shown one by one.
+        let lead = lead.or_else(|| (!several.is_empty()).then(|| several.remove(0)));
         let by_key = Index::of(record);
         let views = (0..details).map(|n| {
             let figures = alone.remove(&n).unwrap_or_default();
             let of = &record.measurements[n];
             MeasurementView::new(&by_key, of, assessment.of(n), element(n), figures)
         });
-        Self {
+        let glance = lead::glance_table(record, assessment);
+        let mut view = Self {
             id: id(number),
             title: title.into(),
-            verdict: verdict.map(|(verdict, words)| (Cell::verdict(verdict), words)),
+            level,
+            verdict: lead::verdict(run),
+            about: about(record),
+            attention: lead::attention(record, assessment),
+            lead,
+            contents: Vec::new(),
+            unfolded: glance.is_none() && !is_of_question(record),
+            glance,
             facts: facts(record),
             explained: ExplainedView::all(record, claims),
             drives: table.map(|table| Table::of_grid(&table.headings, table.rows)),
@@ -178,8 +212,41 @@ impl RunView {
             skipped: record.run.skipped.iter().map(skipped).collect(),
             unread: unread.iter().map(|line| clean(line)).collect(),
             plan: record.run.plan.lines().map(clean).collect::<Vec<_>>().join("\n"),
-        }
+        };
+        view.contents = view.parts();
+        view
     }
+
+    /// What it can be asked for, with how it is called.
+    fn parts(&self) -> Vec<(&'static str, &'static str)> {
+        let findings = !self.findings.is_empty() || !self.outcomes.is_empty();
+        let parts = [
+            (!self.skipped.is_empty(), "skipped", "Not measured"),
+            (self.rounds.is_some(), "rounds", "Rounds"),
+            (findings, "findings", "Findings and their evidence"),
+            (self.has_experiments(), "experiments", "Bounds, experiments and suspects"),
+            (!self.figures.is_empty(), "figures", "Figures"),
+            (self.summary.is_some(), "measurements", "Measurements"),
+            (self.drives.is_some(), "drives", "Drives"),
+            (!self.host.is_empty(), "host", "Host"),
+            (true, "run", "Run and plan"),
+        ];
+        let there = parts.into_iter().filter(|(is_there, ..)| *is_there);
+        there.map(|(_, part, title)| (part, title)).collect()
+    }
+
+    /// Whether something was explained with more than a sentence.
+    pub(super) fn has_experiments(&self) -> bool {
+        self.explained.iter().any(|of| !of.tables.is_empty())
+    }
+}
+
+/// `db17 · 2026-11-22 20:42 UTC · 74 s · iodyno check`.
+fn about(record: &RunRecord) -> String {
+    let known = facts(record).into_iter();
+    let told = ["host", "started", "took", "command", "origin", "state"];
+    let told = known.filter(|(what, _)| told.contains(what)).map(|(_, value)| value);
+    told.collect::<Vec<_>>().join(" · ")
 }
 
 /// What there was no room for.

@@ -63,7 +63,7 @@ pub(super) fn measurements(
         ">IOPS",
         ">bandwidth",
         ">mean latency",
-        ">99 %",
+        ">p99",
         "validity",
         "verdict",
     ];

@@ -21,12 +21,12 @@ const USUAL: usize = 76;
 const INDENT: usize = 6;
 
 /// What a rule found, on however many drives.
-pub(super) struct Entry<'a> {
-    pub(super) severity: Severity,
+pub(crate) struct Entry<'a> {
+    pub(crate) severity: Severity,
     pub(super) rule: &'a str,
     /// What is wrong, with all that it is about.
-    what: String,
-    next: &'a str,
+    pub(crate) what: String,
+    pub(crate) next: &'a str,
 }
 
 /// Rules that say of a drive that it is slower than it should be.
@@ -34,7 +34,7 @@ const SPEED: [&str; 3] = ["below-claim", "unlike-peers", "unlike-baseline"];
 
 /// Failures and warnings, each rule's once, worst first; what makes a drive slow by several
 /// measures is one.
-pub(super) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec<Entry<'a>> {
+pub(crate) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec<Entry<'a>> {
     let mut groups: Vec<Vec<&Finding>> = Vec::new();
     for finding in assessment.findings.iter().filter(|one| one.severity >= Severity::Warn) {
         let is_speed = |one: &Finding| SPEED.contains(&one.rule.as_str());

@@ -143,7 +143,7 @@ fn other_blocks<'a>(host: &'a Host, record: Option<&RunRecord>) -> Vec<&'a Block
 }
 
 /// A block device's name without `/dev/`.
-pub(super) fn short_name(target: &str) -> &str {
+pub(crate) fn short_name(target: &str) -> &str {
     target.strip_prefix("/dev/").unwrap_or(target)
 }
 

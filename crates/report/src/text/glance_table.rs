@@ -29,14 +29,14 @@ const COLUMNS: [(&str, u8, bool); 7] = [
 ];
 
 /// A check's rows.
-pub(super) struct Glance {
+pub(crate) struct Glance {
     pub(super) rows: Vec<Row>,
     /// What the rows are of: `drive`.
     pub(super) noun: &'static str,
     /// What all targets gave at once.
     together: Option<Row>,
     /// In place of a table where there is one row, which nothing compares with.
-    pub(super) uncompared: Option<[String; 2]>,
+    pub(crate) uncompared: Option<[String; 2]>,
     /// What the shares are of.
     basis: &'static str,
 }
@@ -52,12 +52,12 @@ pub(super) struct Row {
 
 impl Glance {
     /// A row says more than its verdict.
-    pub(super) fn says_something(&self) -> bool {
+    pub(crate) fn says_something(&self) -> bool {
         self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.text != "-")
     }
 
     /// The table before it is fitted to a width; without the columns that say nothing.
-    pub(super) fn cells(&self) -> (Vec<GridColumn<'_>>, Vec<Vec<GridCell>>) {
+    pub(crate) fn cells(&self) -> (Vec<GridColumn<'_>>, Vec<Vec<GridCell>>) {
         let all: Vec<&Row> = self.rows.iter().chain(&self.together).collect();
         let says =
             |at: usize| all.iter().any(|row| !["-", ""].contains(&row.cells[at].text.as_str()));
@@ -104,7 +104,7 @@ struct Share {
     share: f64,
 }
 
-pub(super) fn glance(record: &RunRecord, assessment: &Assessment) -> Glance {
+pub(crate) fn glance(record: &RunRecord, assessment: &Assessment) -> Glance {
     let view = View { record, assessment };
     let drives = view.drives();
     let others = view.others();
@@ -321,7 +321,7 @@ const CLAIM: &str = "claim";
 const BASELINE: &str = "baseline";
 
 /// What a metric should be, in its unit, and what says so.
-pub(super) fn expectation(of: &MetricJudgement) -> Option<(f64, &'static str)> {
+pub(crate) fn expectation(of: &MetricJudgement) -> Option<(f64, &'static str)> {
     let claim = of.claim.as_ref().map(|claim| (claim.value, CLAIM));
     let baseline = of.baseline.as_ref().map(|baseline| (baseline.value, BASELINE));
     claim.or(baseline).or_else(|| Some((of.peers?.0, "twins' median")))

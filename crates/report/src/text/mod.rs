@@ -4,7 +4,7 @@
 //! that could move the cursor. Colour repeats what words say, and no line is
 //! longer than the terminal is wide.
 
-mod attention;
+pub(crate) mod attention;
 mod blocks_effect;
 mod columns;
 pub(crate) mod comparison;
@@ -14,7 +14,7 @@ mod explain;
 pub(crate) mod figure;
 pub(crate) mod findings;
 pub(crate) mod fleet;
-mod glance_table;
+pub(crate) mod glance_table;
 pub(crate) mod grid;
 mod harmless;
 mod history;
@@ -35,7 +35,7 @@ mod rows;
 mod rules;
 pub(crate) mod runs;
 mod scaling;
-mod screen;
+pub(crate) mod screen;
 pub(crate) mod totals;
 mod tree;
 pub(crate) mod words;

@@ -128,7 +128,7 @@ fn headline(
 }
 
 /// What is so of the machine, without what warns.
-fn clause(
+pub(crate) fn clause(
     record: &RunRecord,
     assessment: &Assessment,
     verdict: Verdict,

@@ -1,0 +1,217 @@
+//! Figures can be read: few series, nothing written over anything else, no axis that a single
+//! whisker sets, text that grows with the picture.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{figure, measurement, over_time, run};
+use iodyno_figure::{Content, Figure, Form, Kind, Metric, Request, Source, option, svg};
+use iodyno_model::{Estimate, Measurement, RunRecord};
+use resvg::usvg::{Group, Node, Options, Rect, Tree, fontdb};
+
+/// Runs of one name each, in which everything is measured over depths and block sizes.
+fn runs(count: usize) -> Vec<RunRecord> {
+    let one = |n: usize| {
+        let of = |bs: u64, depth: u32| {
+            let iops = 1e3 * (n + 1) as f64 * f64::from(depth) / bs as f64 * 4096.0;
+            over_time(measurement("randread", bs, depth, 1, iops), 20)
+        };
+        let sizes = [4096, 16384, 65536].map(|bs| of(bs, 8));
+        let all: Vec<Measurement> =
+            sizes.into_iter().chain([1, 4, 16].map(|depth| of(4096, depth))).collect();
+        run(all)
+    };
+    (0..count).map(one).collect()
+}
+
+/// The figure of as many runs, of the measurements that suit its kind.
+fn of_runs(kind: Kind, count: usize) -> Figure {
+    let (records, labels) =
+        (runs(count), (0..count).map(|n| format!("night {n}")).collect::<Vec<_>>());
+    let sources: Vec<Source<'_>> =
+        labels.iter().zip(&records).map(|(label, record)| Source::new(label, record)).collect();
+    let filters: &[&str] = match kind {
+        Kind::Blocksize => &["iodepth=8"],
+        Kind::Depth | Kind::Compare | Kind::Ratio => &["bs=4k"],
+        _ => &["bs=4k", "iodepth=8"],
+    };
+    let filters = filters.iter().map(|text| text.parse().unwrap()).collect();
+    iodyno_figure::figure(&Request { filters, ..Request::new(kind) }, &sources).unwrap()
+}
+
+const KINDS: [Kind; 6] =
+    [Kind::Time, Kind::Latency, Kind::Blocksize, Kind::Depth, Kind::Compare, Kind::Ratio];
+
+/// Each text with the room that it takes, by the outlines of its letters.
+fn texts(document: &str) -> Vec<(String, Rect)> {
+    fn collect(group: &Group, found: &mut Vec<(String, Rect)>) {
+        for node in group.children() {
+            match node {
+                Node::Group(group) => collect(group, found),
+                Node::Text(text) => {
+                    let words = text.chunks().iter().map(|chunk| chunk.text()).collect();
+                    found.push((words, text.flattened().abs_bounding_box()));
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut fonts = fontdb::Database::new();
+    fonts.load_font_data(include_bytes!("../assets/DejaVuSans.ttf").to_vec());
+    fonts.set_sans_serif_family("DejaVu Sans");
+    let options = Options { fontdb: Arc::new(fonts), ..Options::default() };
+    let mut found = Vec::new();
+    collect(Tree::from_str(document, &options).unwrap().root(), &mut found);
+    found
+}
+
+#[test]
+fn nothing_is_written_over_anything_else_or_beyond_the_edge() {
+    for kind in KINDS {
+        for count in [2, 5, 8, 20] {
+            let figure = of_runs(kind, count);
+            for (width, height) in [figure.size(), (1000, 660)] {
+                let texts = texts(&svg(&figure, (width, height), 1.0, false).unwrap());
+                for (n, (words, room)) in texts.iter().enumerate() {
+                    let is_in = room.left() >= -0.5
+                        && room.right() <= width as f32 + 0.5
+                        && room.bottom() <= height as f32 + 0.5;
+                    assert!(is_in, "{kind:?} of {count}: {words:?} at {room:?}");
+                    for (other, there) in &texts[n + 1..] {
+                        // Half a pixel is the smoothing of letters.
+                        let apart = room.right() < there.left() + 0.5
+                            || there.right() < room.left() + 0.5
+                            || room.bottom() < there.top() + 0.5
+                            || there.bottom() < room.top() + 0.5;
+                        assert!(
+                            apart,
+                            "{kind:?} of {count}, {width} x {height}: {words:?} {room:?} on {other:?} {there:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_are_named_where_they_end_and_the_legend_is_for_what_has_no_room() {
+    let at_ends = |figure: &Figure, size: (u32, u32)| {
+        let texts = texts(&svg(figure, size, 1.0, false).unwrap());
+        let names: Vec<_> =
+            texts.into_iter().filter(|(words, _)| words.starts_with("night")).collect();
+        assert!(!names.is_empty());
+        // A legend begins at the left edge.
+        names.iter().all(|(_, room)| room.left() > 80.0)
+    };
+    for kind in [Kind::Time, Kind::Blocksize, Kind::Depth] {
+        let figure = of_runs(kind, 4);
+        assert!(at_ends(&figure, figure.size()), "{kind:?}");
+    }
+    let bars = of_runs(Kind::Compare, 4);
+    assert!(!at_ends(&bars, bars.size()), "bars have a legend");
+    assert!(!at_ends(&of_runs(Kind::Depth, 4), (250, 900)), "no room in a narrow picture");
+}
+
+#[test]
+fn no_more_series_than_colours_and_the_figure_says_so() {
+    for kind in KINDS {
+        let figure = of_runs(kind, 20);
+        let drawn = option(&figure, false);
+        let names = drawn["legend"]["data"].as_array().unwrap();
+        let guides = figure.panels.iter().flat_map(|panel| panel.series());
+        let guides = guides.filter(|one| one.form == Form::Guide).count();
+        assert!(names.len() <= 8 + guides, "{kind:?}: {names:?}");
+        let says = match kind {
+            Kind::Time | Kind::Latency => "8 of 20 series, from the lowest to the highest",
+            Kind::Blocksize | Kind::Depth => "20 series as a heat map",
+            // Each run is a row: nothing is left out.
+            _ => "",
+        };
+        assert!(figure.subtitle.ends_with(says), "{kind:?}: {}", figure.subtitle);
+        let picture = svg(&figure, figure.size(), 1.0, false).unwrap();
+        let (first, last) = (picture.contains(">night 0"), picture.contains(">night 19"));
+        assert!(first && last, "{kind:?}: the extremes are there");
+        if matches!(kind, Kind::Blocksize | Kind::Depth) {
+            let Content::Cells(cells) = &figure.panels[0].content else { panic!("{figure:?}") };
+            assert_eq!(cells.cells.len() % 20, 0, "every value is there");
+        }
+    }
+}
+
+#[test]
+fn a_single_long_whisker_leaves_the_panel_and_the_figure_says_where_it_ends() {
+    let with = |ends: [f64; 3]| {
+        let of = |(n, high): (usize, f64)| {
+            let mut one = measurement("randread", 4096, 1 << n, 1, 1e5);
+            one.total[0].iops = Some(Estimate::confident(1e5, 0.9e5, high, 0.95));
+            one
+        };
+        let record = run(ends.into_iter().enumerate().map(of).collect());
+        let asked = Request { metric: Some(Metric::Iops), ..Request::new(Kind::Compare) };
+        figure(&asked, &record).unwrap()
+    };
+    let axis_end = |figure: &Figure| {
+        let texts = texts(&svg(figure, figure.size(), 1.0, false).unwrap());
+        texts.iter().filter_map(|(words, _)| words.parse::<f64>().ok()).fold(0.0, f64::max)
+    };
+    let lone = with([1.1e5, 1.1e5, 9e5]);
+    assert!(
+        lone.notes.contains(&"A whisker leaves the panel: it ends at 900 kIOPS.".to_owned()),
+        "{:?}",
+        lone.notes
+    );
+    assert!(axis_end(&lone) <= 160.0, "the axis is that of the values");
+    let all = with([8e5, 8.5e5, 9e5]);
+    assert!(all.notes.iter().all(|note| !note.contains("leaves the panel")), "{:?}", all.notes);
+    assert!(axis_end(&all) >= 800.0, "where all are long the axis holds them");
+}
+
+#[test]
+fn text_grows_with_the_picture() {
+    let figure = of_runs(Kind::Depth, 3);
+    let (width, height) = figure.size();
+    let one = svg(&figure, (width, height), 1.0, false).unwrap();
+    let two = svg(&figure, (2 * width, 2 * height), 2.0, false).unwrap();
+    let (small, large) = (texts(&one), texts(&two));
+    assert_eq!(small.len(), large.len());
+    for ((words, a), (same, b)) in small.iter().zip(&large) {
+        assert_eq!(words, same);
+        assert!((b.height() - 2.0 * a.height()).abs() < 0.1, "{words}: {a:?} {b:?}");
+        assert!((b.left() - 2.0 * a.left()).abs() < 0.1, "{words}: {a:?} {b:?}");
+    }
+}
+
+#[test]
+fn heat_maps_have_a_colour_bar_and_one_scale() {
+    let of = |rw: &'static str, rate: f64| {
+        (0..9).map(move |n| {
+            measurement(rw, 4096, 1 << (n % 3), 1 << (n / 3), rate * f64::from(n + 1))
+        })
+    };
+    let record = run(of("randread", 1e4).chain(of("randwrite", 1e2)).collect());
+    let drawn = option(&figure(&Request::new(Kind::Grid), &record).unwrap(), false);
+    let bars = drawn["visualMap"].as_array().unwrap();
+    assert_eq!(bars.len(), 2);
+    assert!(bars.iter().all(|bar| bar["max"] == 90_000 && bar["show"] != false), "{bars:?}");
+    assert_eq!(bars[0]["text"], serde_json::json!(["90.0 kIOPS", "0"]));
+    let cells = |n: usize| drawn["series"][n]["data"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(
+        (&cells(0)["name"], &cells(1)["name"]),
+        (&"90.0".into(), &"0.90".into()),
+        "one unit"
+    );
+}
+
+#[test]
+fn microseconds_have_their_letter() {
+    let mut record = run(vec![measurement("randread", 4096, 1, 1, 1e4)]);
+    record.measurements[0].total[0].latency_mean = Some(Estimate::bare(85_200.0));
+    let asked = Request { metric: Some(Metric::Mean), ..Request::new(Kind::Compare) };
+    let picture = svg(&figure(&asked, &record).unwrap(), (900, 400), 1.0, false).unwrap();
+    assert!(picture.contains("(µs)") && picture.contains("85.2\u{2009}µs"), "{picture}");
+    assert!(!picture.contains("us)") && !picture.contains("\u{2009}us"), "{picture}");
+}

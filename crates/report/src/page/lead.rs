@@ -1,0 +1,197 @@
+//! What a run's part of the page begins with: the verdict, what needs attention, a row for each
+//! drive of a check, and the one figure that shows it.
+
+use iodyno_figure::{
+    Axis, Content, Figure, Form, Kind, Metric as Drawn, Panel, Point, Quantity, Request, Scale,
+    Series, Source, figure, suggested,
+};
+use iodyno_judge::limiter::is_of_question;
+use iodyno_model::{Assessment, JudgedMeasurement, Metric, RunRecord, Severity, Validity, Verdict};
+
+use super::PageRun;
+use super::data::FigureView;
+use super::measurement::not_valid;
+use super::table::{Cell, Table};
+use crate::text::attention::entries;
+use crate::text::drives::short_name;
+use crate::text::findings::severity_label;
+use crate::text::glance_table::{expectation, glance};
+use crate::text::host::counted;
+use crate::text::ink::Ink;
+use crate::text::measurements::step_name;
+use crate::text::screen::clause;
+use crate::text::verdict_words;
+use crate::text::words::clean;
+
+/// Drives of the figure: of more the slowest are shown.
+const MOST_DRIVES: usize = 12;
+
+/// A finding that needs attention, as the template lays it out.
+#[derive(Debug)]
+pub(super) struct AttentionView {
+    pub(super) mark: Cell,
+    pub(super) what: String,
+    /// What to do; may be empty.
+    pub(super) next: String,
+}
+
+/// Whether drives were checked, or captured, rather than jobs run.
+fn is_check(record: &RunRecord) -> bool {
+    ["check", "capture"].contains(&record.run.plan_name.as_str())
+}
+
+/// The verdict on the whole, and in words; none of what others printed, whose machine is unknown.
+pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
+    let (record, assessment) = (run.judged.record, run.judged.assessment);
+    record.host()?;
+    let (verdict, words) = verdict_words(assessment, run.judged.exit_status(false) as u8);
+    let mut clauses = vec![words];
+    if is_check(record) {
+        let glance = glance(record, assessment);
+        clauses = vec![clause(record, assessment, verdict, &glance)];
+        clauses.extend(glance.uncompared.iter().map(|[result, _]| result.clone()));
+        let all = entries(record, assessment);
+        let warnings = all.iter().filter(|one| one.severity == Severity::Warn).count();
+        clauses.extend((warnings > 0).then(|| counted(warnings, "warning")));
+    }
+    Some((Cell::verdict(verdict), clauses.join(", ")))
+}
+
+/// Failures and warnings, one for each cause.
+pub(super) fn attention(record: &RunRecord, assessment: &Assessment) -> Vec<AttentionView> {
+    let view = |one: crate::text::attention::Entry<'_>| AttentionView {
+        mark: Cell::mark(severity_label(one.severity), Ink::of_severity(one.severity)),
+        what: clean(&one.what),
+        next: clean(one.next),
+    };
+    entries(record, assessment).into_iter().map(view).collect()
+}
+
+/// A row for each drive of a check.
+pub(super) fn glance_table(record: &RunRecord, assessment: &Assessment) -> Option<Table> {
+    let of = is_check(record).then(|| glance(record, assessment))?;
+    let (mut columns, mut rows) = of.cells();
+    // The verdict stands where a phone shows it.
+    columns[1..].rotate_right(1);
+    rows.iter_mut().for_each(|row| row[1..].rotate_right(1));
+    of.says_something().then(|| Table::of_grid(&columns, rows))
+}
+
+/// The figure that shows what the verdict says, and how many of its measurements are not valid:
+/// each drive over what it should be, else what the measurements suggest.
+pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
+    let (record, assessment) = (run.judged.record, run.judged.assessment);
+    let drawn = shares(record, assessment).or_else(|| {
+        let sources = [Source { predictions: run.predictions(), ..Source::new("", record) }];
+        let of = |kind, metric| figure(&Request { metric, ..Request::new(kind) }, &sources).ok();
+        match record.measurements.is_empty() {
+            true => of(Kind::Topology, None),
+            false if is_of_question(record) => of(Kind::Compare, Some(Drawn::Iops)),
+            false => of(suggested(&[], &sources), None),
+        }
+    })?;
+    // Shares are of valid measurements alone.
+    let marks = match drawn.kind {
+        Kind::Ratio => Vec::new(),
+        _ => not_valid(&assessment.measurements.iter().collect::<Vec<_>>()),
+    };
+    Some((drawn.kind, FigureView::new(&drawn, marks)))
+}
+
+/// What was measured on each target alone, over what it should be; of a latency the other way
+/// round, so that more is better.
+fn shares(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
+    let mut found: Vec<(&str, String, Point)> = Vec::new();
+    let (mut bases, mut alone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for (at, of) in record.measurements.iter().enumerate() {
+        let ([target], Some(judged)) = (of.targets.as_slice(), assessment.of(at)) else { continue };
+        alone.push(short_name(target));
+        let Some((point, basis)) = share(judged) else { continue };
+        found.push((short_name(target), step_name(&of.name), point));
+        if !bases.contains(&basis) {
+            bases.push(basis);
+        }
+    }
+    let mut drives: Vec<(&str, f64)> = Vec::new();
+    for (drive, _, point) in &found {
+        match drives.iter_mut().find(|(known, _)| known == drive) {
+            Some((_, least)) => *least = least.min(point.x),
+            None => drives.push((drive, point.x)),
+        }
+    }
+    let all = drives.len();
+    alone.retain(|name| drives.iter().all(|(known, _)| known != name));
+    alone.dedup();
+    let mut least: Vec<f64> = drives.iter().map(|(_, least)| *least).collect();
+    least.sort_by(f64::total_cmp);
+    if let Some(most) = least.get(MOST_DRIVES - 1) {
+        drives.retain(|(_, least)| least <= most);
+        drives.truncate(MOST_DRIVES);
+    }
+    let mut series: Vec<Series> = Vec::new();
+    for (drive, name, point) in found {
+        let Some(row) = drives.iter().position(|(known, _)| *known == drive) else { continue };
+        let point = Point { y: row as f64, ..point };
+        match series.iter_mut().find(|one| one.name == name) {
+            Some(one) => one.points.push(point),
+            None => series.push(Series {
+                name,
+                detail: String::new(),
+                form: Form::Bars,
+                points: vec![point],
+            }),
+        }
+    }
+    if series.is_empty() {
+        return None;
+    }
+    series.push(Series {
+        name: "as it should be".into(),
+        detail: String::new(),
+        form: Form::Guide,
+        points: vec![Point::new(1.0, 0.0)],
+    });
+    let axis = |quantity, scale| Axis { name: String::new(), quantity, scale, end: None };
+    let names = drives.iter().map(|(name, _)| clean(name)).collect();
+    let panel = Panel {
+        title: String::new(),
+        x: Axis {
+            name: format!("Of the {}", bases.join(" or ")),
+            ..axis(Quantity::Share, Scale::Linear)
+        },
+        y: axis(Quantity::Count, Scale::Categories(names)),
+        content: Content::Series(series),
+    };
+    Some(Figure {
+        kind: Kind::Ratio,
+        title: "What each drive reaches of what it should".into(),
+        subtitle: match all > MOST_DRIVES {
+            true => format!("the {MOST_DRIVES} slowest of {all}"),
+            false => String::new(),
+        },
+        panels: vec![panel],
+        notes: match alone.as_slice() {
+            [] => Vec::new(),
+            names => vec![format!("Not compared: {}.", clean(&names.join(", ")))],
+        },
+    })
+}
+
+/// Of a valid measurement its first figure that is held against something, and against what.
+fn share(judged: &JudgedMeasurement) -> Option<(Point, &'static str)> {
+    if judged.validity == Validity::Invalid {
+        return None;
+    }
+    let of = judged.metrics.iter().find(|of| of.verdict != Verdict::Unjudged)?;
+    let (expected, basis) = expectation(of)?;
+    let share = |value: f64| match of.metric {
+        Metric::LatencyMean => expected / value,
+        _ => value / expected,
+    };
+    let ends = of.estimate.bounds().map(|(low, high)| (share(low), share(high)));
+    let point = Point {
+        interval: ends.map(|(a, b)| (a.min(b), a.max(b))).filter(|(low, _)| *low > 0.0),
+        ..Point::new(share(of.estimate.value), 0.0)
+    };
+    point.x.is_finite().then_some((point, basis))
+}
