@@ -1,5 +1,7 @@
 //! How a job talks to the kernel.
 
+use super::CommandPriority;
+
 /// fio's `ioengine`, and `auto`: the best that works on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IoEngine {
@@ -30,6 +32,10 @@ pub enum IoEngine {
     Ftruncate,
     /// No I/O at all.
     Null,
+    /// Copying from and to anonymous memory.
+    PageFault,
+    /// No I/O, but CPU time.
+    Cpuio,
     /// Makes files.
     FileCreate,
     /// Looks up files.
@@ -76,6 +82,25 @@ pub enum StatType {
     Statx,
 }
 
+/// How `ioengine=cpuio` loads a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuLoad {
+    /// `cpuload`: percent of its time, to 100; 0: it was not said.
+    pub percent: u32,
+    /// `cpuchunks`: how long without a pause, us.
+    pub chunk_us: u32,
+    /// `cpumode=qsort`.
+    pub sorts: bool,
+    /// `exit_on_io_done`.
+    pub ends_with_io: bool,
+}
+
+impl Default for CpuLoad {
+    fn default() -> Self {
+        Self { percent: 0, chunk_us: 50_000, sorts: false, ends_with_io: false }
+    }
+}
+
 /// How a job talks to the kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Engine {
@@ -109,6 +134,10 @@ pub struct Engine {
     pub atomic: bool,
     /// `cmd_type`.
     pub cmd_type: CommandType,
+    /// `cpuload` and friends.
+    pub cpu_load: CpuLoad,
+    /// `cmdprio_percentage` and friends.
+    pub command_priority: CommandPriority,
     /// `iomem`, `mem`: huge pages were asked for; ours always ask for them.
     pub huge_pages: bool,
 }
@@ -131,6 +160,8 @@ impl Default for Engine {
             stat_type: StatType::default(),
             atomic: false,
             cmd_type: CommandType::default(),
+            cpu_load: CpuLoad::default(),
+            command_priority: CommandPriority::default(),
             huge_pages: false,
         }
     }
@@ -138,7 +169,7 @@ impl Default for Engine {
 
 impl IoEngine {
     /// All, with fio's names.
-    pub const ALL: [(&'static str, Self); 21] = [
+    pub const ALL: [(&'static str, Self); 23] = [
         ("auto", Self::Auto),
         ("io_uring", Self::IoUring),
         ("io_uring_cmd", Self::IoUringCmd),
@@ -154,6 +185,8 @@ impl IoEngine {
         ("falloc", Self::Falloc),
         ("ftruncate", Self::Ftruncate),
         ("null", Self::Null),
+        ("page_fault", Self::PageFault),
+        ("cpuio", Self::Cpuio),
         ("filecreate", Self::FileCreate),
         ("filestat", Self::FileStat),
         ("filedelete", Self::FileDelete),
@@ -181,12 +214,14 @@ impl IoEngine {
             "sqthread_poll_cpu",
             "writefua",
         ];
+        const OF_CPUIO: [&str; 4] = ["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"];
         let flags = matches!(option, "hipri" | "nowait" | "uncached");
         match self {
             Self::Auto | Self::IoUring | Self::IoUringCmd => flags || OF_IO_URING.contains(&option),
             Self::Pvsync2 => flags,
             Self::Libaio => matches!(option, "nowait" | "userspace_reap"),
             Self::FileStat | Self::DirStat => option == "stat_type",
+            Self::Cpuio => OF_CPUIO.contains(&option),
             Self::Psync
             | Self::Sync
             | Self::Mmap
@@ -195,6 +230,7 @@ impl IoEngine {
             | Self::Falloc
             | Self::Ftruncate
             | Self::Null
+            | Self::PageFault
             | Self::FileCreate
             | Self::FileDelete
             | Self::DirCreate
@@ -211,15 +247,22 @@ impl IoEngine {
                 | Self::Sync
                 | Self::Mmap
                 | Self::Splice
+                | Self::PageFault
+                | Self::Cpuio
                 | Self::Falloc
                 | Self::Ftruncate
         ) || self.is_of_names()
     }
 
-    /// It only pretends: there is nothing behind its files, and what exists under their names is
-    /// not touched.
+    /// It has no files: there is nothing behind their names, and what exists under them is not
+    /// touched.
     pub const fn is_diskless(self) -> bool {
-        matches!(self, Self::Null)
+        matches!(self, Self::Null | Self::PageFault | Self::Cpuio)
+    }
+
+    /// It makes no I/O, and counts none.
+    pub const fn is_without_io(self) -> bool {
+        matches!(self, Self::Cpuio)
     }
 
     /// It works on the names of its files, and never on what is in them.

@@ -4,6 +4,7 @@
 //! option table that read and print them in `options/`, in files of the same
 //! names.
 
+mod command_priority;
 mod contents;
 mod depth;
 mod engine;
@@ -21,9 +22,10 @@ mod verify;
 
 use iodyno_model::{Direction, Workload};
 
+pub use command_priority::{CommandPriority, SizePriority, ioprio};
 pub use contents::{Contents, DedupeMode};
 pub use depth::Depth;
-pub use engine::{CommandType, Engine, IoEngine, StatType, Sync};
+pub use engine::{CommandType, CpuLoad, Engine, IoEngine, StatType, Sync};
 pub use errors::{ContinueOn, Errors};
 pub use files::{Fallocate, FileService, Files};
 pub use flush::Flush;

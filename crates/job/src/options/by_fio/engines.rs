@@ -5,10 +5,6 @@ use crate::options::{Kind, OptionSpec};
 use crate::value::TimeUnit;
 
 pub(in crate::options) static ROWS: &[OptionSpec] = &[
-    of!("cpuio", "cpuload", Kind::Number),
-    of!("cpuio", "cpumode", Kind::Text),
-    of!("cpuio", "cpuchunks", Kind::Number),
-    of!("cpuio", "exit_on_io_done", Kind::Bool),
     of!("dfs, rados, rbd", "pool", Kind::Text),
     of!("dfs", "cont", Kind::Text),
     of!("dfs and libhdfs", "chunk_size" | "chunck_size", Kind::Size),
