@@ -24,8 +24,10 @@ pub(crate) enum Engine {
     Ftruncate,
     Null,
     PageFault,
-    /// No I/O at all: see `processor.rs`.
+    /// No I/O at all: see `without_io.rs`.
     Cpuio,
+    /// The same.
+    Exec,
     FileCreate,
     FileStat,
     FileDelete,
@@ -40,7 +42,7 @@ macro_rules! with_engine {
         $crate::choose::with_engine!(@ $engine, $Io, $body;
             IoUring Uring, IoUringCmd UringCmd, Libaio Libaio, Psync Psync, Pvsync2 Pvsync2,
             Sync Sync, Mmap Mmap, Splice Splice, Posixaio Posixaio, Falloc Falloc,
-            Ftruncate Ftruncate, Null Null, PageFault PageFault, Cpuio Null, FileCreate FileCreate, FileStat FileStat, FileDelete FileDelete,
+            Ftruncate Ftruncate, Null Null, PageFault PageFault, Cpuio Null, Exec Null, FileCreate FileCreate, FileStat FileStat, FileDelete FileDelete,
             DirCreate DirCreate, DirStat DirStat, DirDelete DirDelete)
     };
     (@ $engine:expr, $Io:ident, $body:expr; $($variant:ident $io:ident),*) => {
@@ -59,6 +61,7 @@ impl Engine {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Cpuio => "cpuio",
+            Self::Exec => "exec",
             engine => with_engine!(engine, I => <I as Io>::NAME),
         }
     }
@@ -100,7 +103,12 @@ impl Engine {
             // Its device is another one; it shows when the threads are set up.
             Self::IoUringCmd => Ok(()),
             // A try would change the target, or try nothing.
-            Self::Falloc | Self::Ftruncate | Self::Null | Self::PageFault | Self::Cpuio => Ok(()),
+            Self::Falloc
+            | Self::Ftruncate
+            | Self::Null
+            | Self::PageFault
+            | Self::Cpuio
+            | Self::Exec => Ok(()),
             engine if engine.is_of_names() => Ok(()),
             engine => with_engine!(engine, I => probe::<I>(target)),
         }
@@ -183,6 +191,7 @@ fn choose(asked: IoEngine, iodepth: u32, target: &ProbedTarget<'_>) -> Result<Ch
         IoEngine::Null => Engine::Null,
         IoEngine::PageFault => Engine::PageFault,
         IoEngine::Cpuio => Engine::Cpuio,
+        IoEngine::Exec => Engine::Exec,
         IoEngine::FileCreate => Engine::FileCreate,
         IoEngine::FileStat => Engine::FileStat,
         IoEngine::FileDelete => Engine::FileDelete,

@@ -41,7 +41,7 @@ mod preparation;
 mod prepare;
 mod priorities;
 mod probe;
-mod processor;
+
 mod replay;
 mod replayed_log;
 mod reporter;
@@ -53,6 +53,7 @@ mod tally;
 mod trims;
 mod usage;
 mod verify;
+mod without_io;
 mod worker;
 mod written_log;
 

@@ -123,6 +123,7 @@ impl Assignment {
         let outcome = catch_unwind(AssertUnwindSafe(|| match self.engine {
             _ if self.setup.submit.is_some() => self.run::<Offload>(&tell),
             Engine::Cpuio => self.burn(&tell),
+            Engine::Exec => self.execute(&tell),
             Engine::IoUring
                 if self.job.engine.command_priority.is_on()
                     || self.setup.options.force_async > 1 =>

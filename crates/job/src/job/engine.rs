@@ -36,6 +36,8 @@ pub enum IoEngine {
     PageFault,
     /// No I/O, but CPU time.
     Cpuio,
+    /// No I/O, but a program.
+    Exec,
     /// Makes files.
     FileCreate,
     /// Looks up files.
@@ -101,6 +103,25 @@ impl Default for CpuLoad {
     }
 }
 
+/// What `ioengine=exec` runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// `program`.
+    pub name: Option<String>,
+    /// `arguments`, with blanks between them.
+    pub arguments: String,
+    /// `grace_time`: how long it may take to end once it was asked to, s.
+    pub grace_s: u32,
+    /// `std_redirect`: what it prints goes to files.
+    pub redirects: bool,
+}
+
+impl Default for Program {
+    fn default() -> Self {
+        Self { name: None, arguments: String::new(), grace_s: 1, redirects: true }
+    }
+}
+
 /// How a job talks to the kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Engine {
@@ -136,6 +157,8 @@ pub struct Engine {
     pub cmd_type: CommandType,
     /// `cpuload` and friends.
     pub cpu_load: CpuLoad,
+    /// `program` and friends.
+    pub program: Program,
     /// `cmdprio_percentage` and friends.
     pub command_priority: CommandPriority,
     /// `iomem`, `mem`: huge pages were asked for; ours always ask for them.
@@ -161,6 +184,7 @@ impl Default for Engine {
             atomic: false,
             cmd_type: CommandType::default(),
             cpu_load: CpuLoad::default(),
+            program: Program::default(),
             command_priority: CommandPriority::default(),
             huge_pages: false,
         }
@@ -169,7 +193,7 @@ impl Default for Engine {
 
 impl IoEngine {
     /// All, with fio's names.
-    pub const ALL: [(&'static str, Self); 23] = [
+    pub const ALL: [(&'static str, Self); 24] = [
         ("auto", Self::Auto),
         ("io_uring", Self::IoUring),
         ("io_uring_cmd", Self::IoUringCmd),
@@ -187,6 +211,7 @@ impl IoEngine {
         ("null", Self::Null),
         ("page_fault", Self::PageFault),
         ("cpuio", Self::Cpuio),
+        ("exec", Self::Exec),
         ("filecreate", Self::FileCreate),
         ("filestat", Self::FileStat),
         ("filedelete", Self::FileDelete),
@@ -215,6 +240,7 @@ impl IoEngine {
             "writefua",
         ];
         const OF_CPUIO: [&str; 4] = ["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"];
+        const OF_EXEC: [&str; 4] = ["program", "arguments", "grace_time", "std_redirect"];
         let flags = matches!(option, "hipri" | "nowait" | "uncached");
         match self {
             Self::Auto | Self::IoUring | Self::IoUringCmd => flags || OF_IO_URING.contains(&option),
@@ -222,6 +248,7 @@ impl IoEngine {
             Self::Libaio => matches!(option, "nowait" | "userspace_reap"),
             Self::FileStat | Self::DirStat => option == "stat_type",
             Self::Cpuio => OF_CPUIO.contains(&option),
+            Self::Exec => OF_EXEC.contains(&option),
             Self::Psync
             | Self::Sync
             | Self::Mmap
@@ -249,6 +276,7 @@ impl IoEngine {
                 | Self::Splice
                 | Self::PageFault
                 | Self::Cpuio
+                | Self::Exec
                 | Self::Falloc
                 | Self::Ftruncate
         ) || self.is_of_names()
@@ -257,12 +285,12 @@ impl IoEngine {
     /// It has no files: there is nothing behind their names, and what exists under them is not
     /// touched.
     pub const fn is_diskless(self) -> bool {
-        matches!(self, Self::Null | Self::PageFault | Self::Cpuio)
+        matches!(self, Self::Null | Self::PageFault | Self::Cpuio | Self::Exec)
     }
 
     /// It makes no I/O, and counts none.
     pub const fn is_without_io(self) -> bool {
-        matches!(self, Self::Cpuio)
+        matches!(self, Self::Cpuio | Self::Exec)
     }
 
     /// It works on the names of its files, and never on what is in them.

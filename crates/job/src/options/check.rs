@@ -100,7 +100,11 @@ pub fn check(job: &Job) -> Vec<JobError> {
         format!("verify_pattern_interval={every} does not divide the blocks, which differ"),
     );
     let load = &job.engine.cpu_load;
-    let burns = ioengine.is_without_io();
+    let burns = ioengine == IoEngine::Cpuio;
+    wrong(
+        ioengine == IoEngine::Exec && job.engine.program.name.is_none(),
+        "ioengine=exec needs a program".into(),
+    );
     wrong(burns && load.percent == 0, "ioengine=cpuio needs cpuload: percent of a CPU".into());
     wrong(
         burns && job.time.runtime_ns.is_none() && !load.ends_with_io,

@@ -22,6 +22,7 @@ mod flush;
 mod pace;
 mod pattern;
 mod pattern_bytes;
+mod program;
 mod replay;
 mod report;
 mod resolve;
@@ -131,6 +132,7 @@ pub static GROUPS: &[Group] = &[
     Group { title: "I/O engine", rows: engine::ROWS },
     Group { title: "Priorities of single I/Os", rows: command_priority::ROWS },
     Group { title: "Loading a CPU", rows: cpu_load::ROWS },
+    Group { title: "Running a program", rows: program::ROWS },
     Group { title: "Depth", rows: depth::ROWS },
     Group { title: "Jobs, threads and CPUs", rows: threads::ROWS },
     Group { title: "Run time", rows: time::ROWS },
