@@ -5,7 +5,8 @@
     python3 crosscheck/suites.py --binary target/release/iodyno --fio-src ../fio --only readonly --only jobs
 
 FIO_SRC is fio's source tree, built (./configure && make); nothing is fetched and nothing is written there. A suite is
-one of its t/*.py, and `jobs` are the job files of t/jobs. All of them together write docs/reference/fio-suites.md; with --only
+one of its t/*.py, `jobs` are the job files of t/jobs, `examples` those of examples/ (examples.py). All of them together
+write docs/reference/fio-suites.md; with --only
 what came of them is printed. The exit status is 1 if a case that fio passes fails.
 """
 
@@ -28,7 +29,8 @@ sys.dont_write_bytecode = True  # before our own modules: nothing is left in the
 
 from generators import GeneratorError, LoopDevice
 
-PAGE = Path(__file__).parents[1] / "docs/reference/fio-suites.md"
+HERE = Path(__file__).parent.resolve()
+PAGE = HERE.parent / "docs/reference/fio-suites.md"
 LIMIT_S = 3600
 # Suites by their names: what stands behind the script. {fio}, {tree}, {device} and {python} are filled in.
 SUITES = {
@@ -48,17 +50,20 @@ SUITES = {
     "steadystate_tests": ["t/steadystate_tests.py", "{fio}"],
     "t64-switch": ["t/t64-switch.sh", "{fio}"],
     "client_server": ["t/client_server.py", "-f", "{fio}"],
+    "examples": [str(HERE / "examples.py"), "-f", "{fio}", "--tree", "{tree}"],
 }
 NOT_RUN = {
     "io_uring_cmd, nvmept_fdp, nvmept_pi, nvmept_streams, nvmept_trim, nvmept_write_mode": "need an NVMe character device",
     "io_uring_pi": "needs an NVMe namespace with protection information",
     "sgunmap-test, sgunmap-perf": "need a SCSI device",
     "zbd": "needs zoned null_blk or scsi_debug devices",
+    "examples of other I/O engines": "need another host, a library or a device that is not here",
     "axmap, ieee754, lfsr-test, stest, unittest": "test fio's own data structures, and call no fio",
 }
 # What iodyno does not mean to pass, by suite.
 WHY = {
     "t64-switch": "It counts how often a generator of 32 bits repeats itself; iodyno's have 64 bits, whatever their name.",
+    "examples": "What moves data over networks (net) or defragments ext4 (e4defrag) stays with `--generator fio`.",
     "client_server": "There is no server: iodyno runs on each host, and runs are compared afterwards.",
 }
 NEEDS = {"steadystate_tests": "scipy"}
@@ -252,6 +257,8 @@ def arguments():
 def main():
     """Runs the suites."""
     asked = arguments()
+    # What was set up is taken down as it is at the end of main.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if not asked.fio_src:
         raise SystemExit("fio-suites: say where fio's source tree is: make fio-suites FIO_SRC=DIRECTORY")
     tree, binary = Path(asked.fio_src).resolve(), asked.binary.resolve()

@@ -99,6 +99,10 @@ fn what_has_no_end_is_no_job_file_and_no_plan() {
         }
         refused(&world, &["import", device], &[device]);
         refused(&world, &["check", device], &[device]);
+        if ["/dev/zero", "/dev/null"].contains(&device) {
+            // Jobs may have these: see engines.rs.
+            continue;
+        }
         let target = format!("--filename={device}");
         let output = world.run(&["run", "--name=j", "--rw=read", "--size=4k", &target]);
         assert!(matches!(output.status.code(), Some(2 | 3)), "{}", text(&output.stderr));

@@ -53,6 +53,79 @@ fn null_needs_nothing_and_touches_nothing() {
 }
 
 #[test]
+fn what_keeps_nothing_may_be_read_and_written() {
+    let world = World::new();
+    let all = 1 << 20;
+    for engine in ["psync", "io_uring"] {
+        let engine = format!("--ioengine={engine}");
+        let job = ["--name=t", &engine, "--bs=4k", "--size=1m", "--direct=1"];
+        let with = |more: &[&'static str]| [&job[..], more].concat();
+        let written = with(&["--rw=randwrite", "--filename=/dev/null"]);
+        assert_eq!(moved(&world, &written)[1], (256, all));
+        assert_eq!(moved(&world, &with(&["--rw=read", "--filename=/dev/zero"]))[0], (256, all));
+        let nothing = run(&world, &with(&["--rw=read", "--filename=/dev/null"]));
+        assert!(!nothing.status.success(), "{}", text(&nothing.stdout));
+    }
+    // Its name alone makes nothing of a device that keeps what it gets.
+    let other = world.path("null");
+    std::os::unix::fs::symlink("/dev/full", &other).unwrap();
+    let job = ["--name=t", "--rw=write", "--size=4k", "--filename=null"];
+    status(&run(&world, &job), 2);
+}
+
+#[test]
+fn page_fault_works_on_memory_alone() {
+    let world = World::new();
+    fs::write(world.path("precious"), b"precious").unwrap();
+    let job = ["--name=t", "--ioengine=page_fault", "--bs=4k", "--size=1m", "--filename=precious"];
+    let with = |more: &[&'static str]| [&job[..], more].concat();
+    let all = 1 << 20;
+    assert_eq!(moved(&world, &with(&["--rw=randread"]))[0], (256, all));
+    // What it wrote is there, and what it reads is that.
+    let verified = with(&["--rw=randwrite", "--verify=crc32c"]);
+    assert_eq!(moved(&world, &verified), [(256, all), (256, all), (0, 0)]);
+    assert_eq!(fs::read(world.path("precious")).unwrap(), b"precious");
+    status(&run(&world, &with(&["--nrfiles=2"])), 2);
+}
+
+#[test]
+fn jobs_without_io_count_none() {
+    let world = World::new();
+    let load = ["--name=burn", "--ioengine=cpuio", "--cpuload=100", "--exit_on_io_done=1"];
+    let beside = ["--name=io", "--ioengine=null", "--rw=read", "--bs=4k", "--number_ios=1000"];
+    // It ends with the I/O beside it, which is slow enough to see the load.
+    let both = [&load[..], &beside, &["--rate_iops=2000", "--output-format=json"]].concat();
+    let output = run(&world, &both);
+    status(&output, 0);
+    let jobs = json(&output.stdout)["jobs"].clone();
+    let count = |job: usize| jobs[job]["read"]["total_ios"].as_u64().unwrap();
+    assert_eq!((count(0), count(1)), (0, 1000));
+    assert!(jobs[0]["usr_cpu"].as_f64().unwrap() > 1.0, "{}", jobs[0]);
+    for (unfit, told) in [(&load[..2], "cpuload"), (&load[..3], "runtime")] {
+        let refused = run(&world, unfit);
+        status(&refused, 2);
+        assert!(text(&refused.stderr).contains(told), "{}", text(&refused.stderr));
+    }
+}
+
+#[test]
+fn a_program_runs_beside_the_io_where_that_is_allowed() {
+    let world = World::new();
+    let job = ["--name=p", "--ioengine=exec", "--runtime=7s", "--program=/bin/echo"];
+    let job = [&job[..], &["--arguments=%n  for %r"]].concat();
+    let refused = run(&world, &job);
+    status(&refused, 2);
+    assert!(text(&refused.stderr).contains("--allow-exec"), "{}", text(&refused.stderr));
+    assert!(!world.path("p.stdout").exists());
+    status(&run(&world, &[&job[..], &["--allow-exec"]].concat()), 0);
+    assert_eq!(fs::read_to_string(world.path("p.stdout")).unwrap(), "p for 7\n");
+    // What goes on is ended with its job.
+    let sleeping = ["--name=s", "--ioengine=exec", "--runtime=100ms", "--program=/bin/sleep"];
+    let sleeping = [&sleeping[..], &["--arguments=3600", "--allow-exec"]].concat();
+    status(&run(&world, &sleeping), 0);
+}
+
+#[test]
 fn other_engines_write_what_they_verify() {
     let world = World::new();
     for engine in ["posixaio", "splice"] {

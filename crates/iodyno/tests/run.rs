@@ -305,8 +305,8 @@ fn a_file_of_somebody_else_is_written_once_its_words_are_typed() {
         &["mine holds 8 KiB, and a job reads 64 KiB", "size", "--allow-write"],
     );
     refused(&world, &["--name=t", "--size=4k", "--filename=."], &["directory=."]);
-    let null = ["--name=t", "--rw=write", "--size=4k", "--filename=/dev/null"];
-    refused(&world, &null, &["job `t`", "`filename=/dev/null`", "block device"]);
+    let full = ["--name=t", "--rw=write", "--size=4k", "--filename=/dev/full"];
+    refused(&world, &full, &["job `t`", "`filename=/dev/full`", "block device"]);
     // Its own files iodyno writes again.
     let job = ["--name=t", "--rw=write", "--bs=4k", "--size=8k", "--filename=new"];
     assert_eq!(counts(&world, &job), (0, 2));

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use iodyno_job::{Job, Room, Unfit};
-use iodyno_model::{Cause, Caveat, CpuUse, Failure, JobStats, PerDirection, SplitLatency};
+use iodyno_model::{
+    Cause, Caveat, CpuUse, Failure, JobStats, PerDirection, PriorityLatencies, SplitLatency,
+};
 use iodyno_target::{Access, ReadClearance};
 use thiserror::Error;
 
@@ -128,6 +130,8 @@ pub struct JobReport {
     pub active_ns: PerDirection<Option<u64>>,
     /// Latencies in two parts over the counted time, where `strict_stamps` was asked for.
     pub split: PerDirection<Option<SplitLatency>>,
+    /// Latencies over the counted time by priority, where I/Os have one each.
+    pub by_priority: PerDirection<PriorityLatencies>,
     /// What else it did.
     pub account: JobStats,
     /// The first error: what and at which offset.

@@ -56,6 +56,8 @@ pub struct IoRow {
     pub offset: u64,
     /// Length, bytes.
     pub length: u32,
+    /// Priority as in ioprio_set(2); 0: none was asked for.
+    pub priority: u16,
 }
 
 /// What one job completed in one direction in an interval.

@@ -37,6 +37,7 @@ mod ocp;
 mod parse_error;
 mod per_direction;
 mod predictions;
+mod priority;
 mod rounds;
 mod run;
 mod sampled;
@@ -92,6 +93,7 @@ pub use ocp::{LatencyMonitor, OcpHealth};
 pub use parse_error::ParseError;
 pub use per_direction::{DIRECTIONS, PerDirection};
 pub use predictions::{Knee, Peak, PeakUnder, Prediction, Predictions, Under};
+pub use priority::PriorityLatencies;
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{
     Origin, PlanPreparation, RoundsPlan, Run, RunKind, RunRecord, RunState, Scope, Skipped,

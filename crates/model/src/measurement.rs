@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::json::number;
 use crate::{
     Conditions, Direction, DiskUse, Estimate, Failure, Histogram, LatencyKind, LatencyRange,
-    LatencySeries, RateSeries, SampledRates, StatedLatencies, Workload,
+    LatencySeries, PriorityLatencies, RateSeries, SampledRates, StatedLatencies, Workload,
 };
 
 /// A title names so many targets at most.
@@ -122,6 +122,10 @@ pub struct DirectionResult {
     /// to the completion (fio's slat and clat), where each I/O was stamped for it.
     #[serde(default)]
     pub split: Option<SplitLatency>,
+    /// Latencies by priority as in ioprio_set(2), where I/Os have one each (fio's `cmdprio_*`):
+    /// total ones with `lat_percentiles`, else completion latencies.
+    #[serde(default, skip_serializing_if = "PriorityLatencies::is_empty")]
+    pub by_priority: PriorityLatencies,
     /// Rates over time, warm-up included.
     pub series: RateSeries,
     /// Latencies over time, warm-up included.
@@ -282,6 +286,7 @@ impl DirectionResult {
             stated: None,
             sampled: None,
             split: None,
+            by_priority: PriorityLatencies::default(),
             series: RateSeries::default(),
             latency_series: LatencySeries::default(),
             steady: None,

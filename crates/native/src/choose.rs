@@ -23,6 +23,11 @@ pub(crate) enum Engine {
     Falloc,
     Ftruncate,
     Null,
+    PageFault,
+    /// No I/O at all: see `without_io.rs`.
+    Cpuio,
+    /// The same.
+    Exec,
     FileCreate,
     FileStat,
     FileDelete,
@@ -37,7 +42,7 @@ macro_rules! with_engine {
         $crate::choose::with_engine!(@ $engine, $Io, $body;
             IoUring Uring, IoUringCmd UringCmd, Libaio Libaio, Psync Psync, Pvsync2 Pvsync2,
             Sync Sync, Mmap Mmap, Splice Splice, Posixaio Posixaio, Falloc Falloc,
-            Ftruncate Ftruncate, Null Null, FileCreate FileCreate, FileStat FileStat, FileDelete FileDelete,
+            Ftruncate Ftruncate, Null Null, PageFault PageFault, Cpuio Null, Exec Null, FileCreate FileCreate, FileStat FileStat, FileDelete FileDelete,
             DirCreate DirCreate, DirStat DirStat, DirDelete DirDelete)
     };
     (@ $engine:expr, $Io:ident, $body:expr; $($variant:ident $io:ident),*) => {
@@ -54,7 +59,11 @@ pub(crate) use with_engine;
 impl Engine {
     /// fio's name of it.
     pub(crate) const fn name(self) -> &'static str {
-        with_engine!(self, I => <I as Io>::NAME)
+        match self {
+            Self::Cpuio => "cpuio",
+            Self::Exec => "exec",
+            engine => with_engine!(engine, I => <I as Io>::NAME),
+        }
     }
 
     /// How threads of `io_submit_mode=offload` submit.
@@ -94,7 +103,12 @@ impl Engine {
             // Its device is another one; it shows when the threads are set up.
             Self::IoUringCmd => Ok(()),
             // A try would change the target, or try nothing.
-            Self::Falloc | Self::Ftruncate | Self::Null => Ok(()),
+            Self::Falloc
+            | Self::Ftruncate
+            | Self::Null
+            | Self::PageFault
+            | Self::Cpuio
+            | Self::Exec => Ok(()),
             engine if engine.is_of_names() => Ok(()),
             engine => with_engine!(engine, I => probe::<I>(target)),
         }
@@ -175,6 +189,9 @@ fn choose(asked: IoEngine, iodepth: u32, target: &ProbedTarget<'_>) -> Result<Ch
         IoEngine::Falloc => Engine::Falloc,
         IoEngine::Ftruncate => Engine::Ftruncate,
         IoEngine::Null => Engine::Null,
+        IoEngine::PageFault => Engine::PageFault,
+        IoEngine::Cpuio => Engine::Cpuio,
+        IoEngine::Exec => Engine::Exec,
         IoEngine::FileCreate => Engine::FileCreate,
         IoEngine::FileStat => Engine::FileStat,
         IoEngine::FileDelete => Engine::FileDelete,

@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::in_flight::{Batch, InFlight};
 use crate::io::Completion;
 use crate::latency_target::TargetSearch;
+use crate::priorities::RankedLatencies;
 use crate::shared::Shared;
 use crate::tally::Tallies;
 use crate::verify::Mismatch;
@@ -35,6 +36,10 @@ pub(crate) struct Attendant {
     /// The first of them, each a sentence.
     pub(crate) told: Vec<Caveat>,
     split: Option<Split>,
+    /// Latencies by priority, where I/Os have one each; set once the engine is.
+    pub(crate) ranked: Option<RankedLatencies>,
+    /// The priority of all of them, otherwise.
+    priority: u16,
     rows: Option<Rows>,
     log: Option<WrittenLog>,
     max_latency_ns: PerDirection<Option<u64>>,
@@ -102,7 +107,8 @@ impl Attendant {
             || rows.is_some()
             || log.is_some()
             || limited
-            || search.is_some();
+            || search.is_some()
+            || job.engine.command_priority.is_on();
         wanted.then(|| Self {
             clock,
             seen: Vec::with_capacity(depth.into()),
@@ -111,6 +117,8 @@ impl Attendant {
             mismatches: 0,
             told: Vec::new(),
             split,
+            ranked: None,
+            priority: job.threads.priority.ioprio(),
             rows,
             log,
             max_latency_ns,
@@ -176,6 +184,10 @@ impl Attendant {
             submission_ns = Some(first);
             split.record(direction, first, latency_ns - first, shared);
         }
+        if let Some(ranked) = &mut self.ranked {
+            let first_ns = submission_ns.unwrap_or(0);
+            ranked.record(slot, direction, (first_ns, latency_ns - first_ns), shared);
+        }
         if let Some(rows) = &mut self.rows {
             rows.push(IoRow {
                 ended_ns: self.clock.ns(now.saturating_sub(rows.epoch)),
@@ -184,6 +196,7 @@ impl Attendant {
                 direction,
                 offset: flight.offset,
                 length: flight.length,
+                priority: self.ranked.as_ref().map_or(self.priority, |ranked| ranked.of(slot)),
             });
         }
         if let Some(search) = &mut self.search

@@ -39,7 +39,9 @@ mod pinned;
 mod placement;
 mod preparation;
 mod prepare;
+mod priorities;
 mod probe;
+
 mod replay;
 mod replayed_log;
 mod reporter;
@@ -51,6 +53,7 @@ mod tally;
 mod trims;
 mod usage;
 mod verify;
+mod without_io;
 mod worker;
 mod written_log;
 

@@ -157,6 +157,7 @@ impl Phase {
             }
             self.jobs.iter_mut().for_each(|job| job.pass_marks(now_ns));
             self.end_others();
+            self.end_burners();
             self.start_due(now_ns, begun_at_ns);
         }
         let end = Looked { now_ns: clock.now_ns(), late_ns, draining: true };
@@ -191,6 +192,13 @@ impl Phase {
                     }
                 }
             }
+        }
+    }
+
+    /// fio's `exit_on_io_done`: nothing loads a CPU beside I/O that is over.
+    fn end_burners(&mut self) {
+        if !self.jobs.iter().any(|job| job.makes_io() && job.is_busy()) {
+            self.jobs.iter().filter(|job| job.ends_with_io()).for_each(Running::enough);
         }
     }
 

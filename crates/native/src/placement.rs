@@ -16,8 +16,6 @@ const MPOL_INTERLEAVE: i32 = 3;
 const MPOL_LOCAL: i32 = 4;
 // linux/ioprio.h
 const IOPRIO_WHO_PROCESS: i32 = 1;
-const IOPRIO_CLASS_SHIFT: i32 = 13;
-const IOPRIO_CLASS_BEST_EFFORT: i32 = 2;
 
 /// Where a thread runs, and how it ranks.
 #[derive(Debug, Clone, Default)]
@@ -26,8 +24,8 @@ pub(crate) struct Placement {
     pub(crate) cpus: Vec<u32>,
     memory: MemoryPolicy,
     nice: i32,
-    /// As ioprio_set(2) takes it.
-    priority: Option<i32>,
+    /// As ioprio_set(2) takes it; 0: it stays as it is.
+    priority: u16,
 }
 
 impl Placement {
@@ -44,15 +42,11 @@ impl Placement {
             all if split => vec![all[turn % all.len()]],
             all => all.to_vec(),
         };
-        let priority = threads.priority;
-        let ranked = priority.class.is_some() || priority.level.is_some();
-        let class = priority.class.map_or(IOPRIO_CLASS_BEST_EFFORT, i32::from);
-        let level = priority.level.map_or(0, i32::from);
         Self {
             cpus,
             memory: threads.numa_mem_policy.clone(),
             nice: threads.nice,
-            priority: ranked.then_some(class << IOPRIO_CLASS_SHIFT | level),
+            priority: threads.priority.ioprio(),
         }
     }
 
@@ -78,7 +72,8 @@ impl Placement {
             let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, self.nice) };
             done(result.into()).map_err(SetupError::of("nice"))?;
         }
-        if let Some(priority) = self.priority {
+        if self.priority > 0 {
+            let priority = i32::from(self.priority);
             // SAFETY: takes numbers only; 0 is the calling thread.
             let result =
                 unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, priority) };

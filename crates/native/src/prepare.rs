@@ -212,6 +212,9 @@ impl Team<'_> {
         let syncs = job.flush != Default::default() || job.files.fsync_on_close || replays;
         let passthrough = self.engine == Engine::IoUringCmd;
         let character = files.first().filter(|_| passthrough).map(character).transpose();
+        let ends =
+            stream.regions().iter().map(|region| region.offset.saturating_add(region.length));
+        let memory_bytes = ends.max().unwrap_or(0);
         let sizes = files.iter().map(|file| room(job, file.read(), *direct).size_bytes);
         let bounds = Bounds::new(stream.regions(), sizes, job.largest_block() as u32);
         let is_device = |file: &Access<'_>| matches!(file.read().kind(), TargetKind::Block { .. });
@@ -234,10 +237,11 @@ impl Team<'_> {
                 character: character.map_err(|error| error.to_string())?,
                 depth: self.depth,
                 length: job.largest_buffer() as u32,
-                options: options(job),
+                options: EngineOptions { memory_bytes, ..options(job) },
                 writable: job.writes(),
                 submit: job.depth.offload.then(|| self.engine.submit()),
                 part: None,
+                priorities: None,
             },
             bounds,
             stream,
@@ -368,6 +372,7 @@ fn options(job: &Job) -> EngineOptions {
             StatType::Lstat => Lookup::Lstat,
             StatType::Statx => Lookup::Statx,
         },
+        memory_bytes: 0,
         sequential: !job.pattern.rw.is_random(),
     }
 }
@@ -406,7 +411,7 @@ fn verifying(
     };
     let dumps = job.verify.dump.then(|| job.files.paths.iter().map(name).collect());
     let backlog = (job.writes() && job.verify.backlog > 0).then(Vec::new);
-    let pretended = job.engine.ioengine.is_diskless();
+    let pretended = job.engine.ioengine == IoEngine::Null;
     let trims = Trims::new(job, seed);
     Ok(Verifying { verifier, ledgers, dumps, backlog, trims, following: None, pretended })
 }

@@ -86,6 +86,16 @@ impl Running {
         }
     }
 
+    /// It does I/O.
+    pub(crate) fn makes_io(&self) -> bool {
+        !self.job.engine.ioengine.is_without_io()
+    }
+
+    /// It goes on for as long as others do I/O.
+    pub(crate) fn ends_with_io(&self) -> bool {
+        !self.makes_io() && self.job.engine.cpu_load.ends_with_io
+    }
+
     pub(crate) fn has_thread(&mut self, thread: Thread) {
         self.threads.push(thread);
         self.busy += 1;
@@ -150,6 +160,9 @@ impl Running {
                 (None, Some(split)) => *sum = Some(split.clone()),
                 _ => {}
             }
+        }
+        for (direction, latencies) in outcome.by_priority.iter() {
+            self.report.by_priority.of_mut(direction).merge(latencies);
         }
         self.fall_short(outcome.shortfalls);
         if let Some((errno, failure)) = outcome.failure {

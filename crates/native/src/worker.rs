@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use iodyno_job::{Job, Request, Stream};
 use iodyno_load::IoRow;
-use iodyno_model::{Caveat, Direction, PerDirection, SplitLatency};
+use iodyno_model::{Caveat, Direction, PerDirection, PriorityLatencies, SplitLatency};
 
 use crate::bounds::Bounds;
 use crate::choose::{Engine, with_engine};
@@ -19,13 +19,14 @@ use crate::depth_histogram::Levels;
 use crate::failure::error_name;
 use crate::flow::FlowShare;
 use crate::in_flight::{InFlight, InFlightView, InFlights};
-use crate::io::{EveryNth, Io, Offload, Opened, Operation, Setup, SetupError};
+use crate::io::{Io, Libaio, Marked, Offload, Opened, Operation, Setup, SetupError, Uring};
 use crate::io_loop::{Course, Ending, Policy};
 use crate::issue::Issuer;
 use crate::pace::Pacer;
 use crate::page_cache::PageCache;
 use crate::placement::Placement;
 use crate::preparation::{Preparation, Verifying};
+use crate::priorities::{Priorities, RankedLatencies};
 use crate::replay::Replay;
 use crate::replayed_log::ReplayedLog;
 use crate::requests::Requests;
@@ -104,6 +105,7 @@ pub(crate) struct Outcome {
     pub(crate) usage: Usage,
     pub(crate) levels: Levels,
     pub(crate) split: PerDirection<Option<SplitLatency>>,
+    pub(crate) by_priority: PerDirection<PriorityLatencies>,
     /// Time that it wrote, and that it verified afterwards, if it did, ns.
     pub(crate) stages_ns: Option<(u64, u64)>,
     pub(crate) verified: u64,
@@ -120,7 +122,17 @@ impl Assignment {
     pub(crate) fn carry_out(self, tell: impl Fn(Event)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| match self.engine {
             _ if self.setup.submit.is_some() => self.run::<Offload>(&tell),
-            Engine::IoUring if self.setup.options.force_async > 1 => self.run::<EveryNth>(&tell),
+            Engine::Cpuio => self.burn(&tell),
+            Engine::Exec => self.execute(&tell),
+            Engine::IoUring
+                if self.job.engine.command_priority.is_on()
+                    || self.setup.options.force_async > 1 =>
+            {
+                self.run::<Marked<Uring>>(&tell)
+            }
+            Engine::Libaio if self.job.engine.command_priority.is_on() => {
+                self.run::<Marked<Libaio>>(&tell)
+            }
             engine => with_engine!(engine, I => self.run::<I>(&tell)),
         }));
         tell(match outcome {
@@ -137,6 +149,9 @@ impl Assignment {
         self.placement.apply()?;
         // Only now: memory comes from the NUMA node of the CPU that touches it.
         let length = self.setup.length;
+        let priorities = Priorities::new(&self.job, self.setup.depth, self.seed);
+        let of_slots = priorities.as_ref().map(Priorities::of_slots);
+        self.setup.priorities = priorities;
         let Opened { mut io, depth, registered_buffers, shortfalls } = I::open(self.setup)?;
         let filler = self.filler.take().and_then(|mut filler| {
             (0..depth).for_each(|slot| filler.prepare(io.buffers().slot_mut(slot, length)));
@@ -149,7 +164,10 @@ impl Assignment {
         let verifies = self.verifying.is_some();
         let queues = !self.engine.is_synchronous() || job.depth.offload;
         let (tallies, rows, log) = (&self.tallies, self.rows, self.written_log);
-        let attendant = Attendant::new(job, depth, verifies, queues, tallies, rows, log);
+        let mut attendant = Attendant::new(job, depth, verifies, queues, tallies, rows, log);
+        if let (Some(attendant), Some(of_slots)) = (&mut attendant, of_slots) {
+            attendant.ranked = Some(RankedLatencies::new(job, of_slots));
+        }
         let fresh = self.stream.clone();
         let timed_log = self.log.is_some() && !job.replay.no_stall;
         let mut requests = match self.log {
@@ -237,6 +255,8 @@ fn outcome<I: Io>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
     let mut outcome = Outcome { levels: course.levels, ..Outcome::default() };
     if let Some(attendant) = &mut course.attendant {
         outcome.split = attendant.finish();
+        outcome.by_priority =
+            attendant.ranked.as_mut().map(RankedLatencies::finish).unwrap_or_default();
         outcome.verified = attendant.verified;
         outcome.mismatches = attendant.mismatches;
         outcome.shortfalls.append(&mut attendant.told);

@@ -4,7 +4,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use iodyno_model::Caveat;
-use rustix::fs::{AtFlags, FileType, MemfdFlags, Mode, OFlags, SeekFrom, StatxFlags};
+use rustix::fs::{
+    AtFlags, FileType, MemfdFlags, Mode, OFlags, SeekFrom, Stat, StatxFlags, major, minor,
+};
 use rustix::io::Errno;
 
 use crate::TargetError;
@@ -29,7 +31,7 @@ pub enum TargetKind {
         /// `nvme0n1p2`, `dm-0`.
         device: Option<String>,
     },
-    /// No storage: I/O on it is only pretended (ioengine=null).
+    /// No storage: I/O on it is only pretended (ioengine=null), or goes to /dev/null.
     Nothing,
 }
 
@@ -138,6 +140,18 @@ impl ReadClearance {
         })
     }
 
+    /// A device that keeps nothing, verified by its number.
+    pub(crate) fn of_sink(path: &str) -> Result<Self, TargetError> {
+        let failed = |action| move |errno| TargetError::of(path, action, errno);
+        let descriptor = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+            .map_err(failed("open it"))?;
+        let stat = rustix::fs::fstat(&descriptor).map_err(failed("look at it"))?;
+        if !keeps_nothing(&stat) {
+            return Err(TargetError::Changed { name: printable(path) });
+        }
+        Ok(Self { descriptor, ..Self::of_nothing(path)? })
+    }
+
     /// It, of so many bytes.
     pub(crate) fn of_size(self, size_bytes: u64) -> Self {
         Self { size_bytes, ..self }
@@ -241,6 +255,16 @@ impl AsFd for ReadClearance {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
+}
+
+/// Whether this is /dev/null or /dev/zero, which take what is written and keep nothing.
+pub fn is_sink(path: &str) -> bool {
+    rustix::fs::stat(path).is_ok_and(|stat| keeps_nothing(&stat))
+}
+
+fn keeps_nothing(stat: &Stat) -> bool {
+    let number = (major(stat.st_rdev), minor(stat.st_rdev));
+    FileType::from_raw_mode(stat.st_mode).is_char_device() && matches!(number, (1, 3 | 5))
 }
 
 /// Where the kernel opens anew what `descriptor` has open (proc_pid_fd(5)).

@@ -78,7 +78,7 @@ mod testing;
 pub use access::{Access, CharacterDevice, OpenHow, SyncMode};
 pub use backing::{BackingFile, OwnFolder, remove_backing_file};
 pub use blind_spot::BlindSpot;
-pub use clearance::{ReadClearance, TargetKind};
+pub use clearance::{ReadClearance, TargetKind, is_sink};
 pub use contents::Lost;
 pub use error::{TargetError, as_root};
 pub use file_system::FileSystem;

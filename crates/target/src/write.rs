@@ -68,9 +68,20 @@ impl WriteClearance {
     /// # Errors
     /// No descriptor is left.
     pub fn of_nothing(name: &str) -> Result<Self, TargetError> {
-        let read = ReadClearance::of_nothing(name)?;
+        Self::keeping_nothing(ReadClearance::of_nothing(name)?)
+    }
+
+    /// Of a device that keeps nothing: /dev/null or /dev/zero.
+    ///
+    /// # Errors
+    /// It is another one by now, or cannot be opened.
+    pub fn of_sink(path: &str) -> Result<Self, TargetError> {
+        Self::keeping_nothing(ReadClearance::of_sink(path)?)
+    }
+
+    fn keeping_nothing(read: ReadClearance) -> Result<Self, TargetError> {
         let descriptor = rustix::io::fcntl_dupfd_cloexec(&read, 0)
-            .map_err(|errno| TargetError::of(name, "pretend it", errno))?;
+            .map_err(|errno| TargetError::of(read.name(), "pretend it", errno))?;
         let words = Vec::new();
         Ok(Self { read, descriptor, identity: (0, 0), words, mark: None, entry: None })
     }

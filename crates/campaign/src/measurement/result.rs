@@ -3,7 +3,8 @@
 use iodyno_judge::clustering;
 use iodyno_load::{Counted, DirectionRecord, Whole};
 use iodyno_model::{
-    Direction, DirectionResult, Estimate, Histogram, PERCENTILES, SplitLatency, Window,
+    Direction, DirectionResult, Estimate, Histogram, PERCENTILES, PriorityLatencies, SplitLatency,
+    Window,
 };
 use iodyno_stats::{MeanInterval, ratio_interval, window_interval};
 
@@ -51,6 +52,7 @@ pub(crate) fn result(
         stated: None,
         sampled: None,
         split: split.cloned(),
+        by_priority: PriorityLatencies::default(),
         series: record.series.clone(),
         latency_series: record.latencies.clone(),
         steady: rate_interval.map(|interval| interval.steady),

@@ -86,7 +86,9 @@ impl Taken<'_> {
                     let is_kept = self.kind == Members::Clones || self.members.len() > 1;
                     let windows = if is_kept { windows(&[record], cut_ns) } else { Vec::new() };
                     let over_time = (record, windows.as_slice());
-                    part.results.push(result(direction, one, over_time, whole, split, self.level));
+                    let of_part = result(direction, one, over_time, whole, split, self.level);
+                    let by_priority = report.by_priority.of(direction).clone();
+                    part.results.push(DirectionResult { by_priority, ..of_part });
                 }
             }
             let sum = total_of(&counted);
@@ -96,7 +98,12 @@ impl Taken<'_> {
             let (together, windows) = (together(all.iter().copied()), windows(&all, cut_ns));
             let over_time = (&together, windows.as_slice());
             let split = split_of(&self.members, direction);
-            total.push(result(direction, &sum, over_time, whole, split.as_ref(), self.level));
+            let split = split.as_ref();
+            let mut of_all = result(direction, &sum, over_time, whole, split, self.level);
+            for member in &self.members {
+                of_all.by_priority.merge(member.report.by_priority.of(direction));
+            }
+            total.push(of_all);
         }
         if self.kind == Members::Targets && parts.len() < 2 {
             parts.clear();

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 use iodyno_job::Job;
 use iodyno_job::script::{Script, ScriptJob};
 use iodyno_model::Host;
+use iodyno_target::is_sink;
 
 use super::wanted::device_of;
 use crate::error::CampaignError;
@@ -45,7 +46,7 @@ fn cpus(host: &Host, job: &Job) -> Option<String> {
 
 /// Names that are not what they seem, or that nothing has.
 fn names(host: &Host, job: &Job, sized: &HashSet<&str>) -> Option<String> {
-    job.files.paths.iter().find_map(|name| {
+    job.files.paths.iter().filter(|name| !is_sink(name)).find_map(|name| {
         let metadata = std::fs::metadata(name).ok();
         let is_special = |metadata: &std::fs::Metadata| {
             metadata.file_type().is_char_device() && device_of(name).as_ref() == Some(name)

@@ -18,7 +18,7 @@ use iodyno_job::{Amount, IoEngine, Job, Region, Room, Stream, Unfit};
 use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host};
 use iodyno_target::{
-    EntryKind, FileEntry, Permission, Surveyed, WriteClearance, resolve_anywhere, survey,
+    EntryKind, FileEntry, Permission, Surveyed, WriteClearance, is_sink, resolve_anywhere, survey,
     unused_allowances,
 };
 
@@ -186,7 +186,9 @@ impl Targets {
     fn pretend(&mut self, host: &Host, job: &Job) -> Result<(), CampaignError> {
         let engine = job.engine.ioengine;
         let makes = engine.makes_entries();
-        for path in job.files.paths.iter().filter(|_| engine.is_diskless() || makes) {
+        for path in
+            job.files.paths.iter().filter(|path| engine.is_diskless() || makes || is_sink(path))
+        {
             if self.get(job, path).is_some() {
                 continue;
             }
@@ -202,8 +204,10 @@ impl Targets {
                 let block_bytes = job.pattern.bs.of(job.pattern.rw.direction()).smallest();
                 let size_bytes = if sized { ENDLESS_BYTES } else { block_bytes };
                 WriteClearance::of_entry(path, entry, size_bytes)?
-            } else {
+            } else if engine.is_diskless() {
                 WriteClearance::of_nothing(path)?
+            } else {
+                WriteClearance::of_sink(path)?
             };
             self.hold([key(job, path)], Held::Nothing(clearance));
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use iodyno_job::script::{Script, ScriptJob};
 use iodyno_job::{Fallocate, IoEngine, Job, VerifyMethod};
 use iodyno_model::{Direction, Host};
-use iodyno_target::{FilePlan, Fill, Target, resolve};
+use iodyno_target::{FilePlan, Fill, Target, is_sink, resolve};
 
 use crate::error::CampaignError;
 
@@ -55,7 +55,7 @@ pub(super) fn wanted(script: &Script) -> BTreeMap<String, Wanted> {
         !engine.is_diskless() && !engine.makes_entries()
     };
     for ScriptJob { job, .. } in jobs.filter(is_there) {
-        for path in &job.files.paths {
+        for path in job.files.paths.iter().filter(|path| !is_sink(path)) {
             wanted.entry(path.clone()).or_default().add(job);
         }
     }

@@ -107,7 +107,9 @@ fn check_own(job: &Job) -> Result<(), String> {
     let refused = match &job.replay {
         Replay { read_iolog: Some(log), .. } => format!("read_iolog={log}"),
         Replay { redirect: Some(path), .. } => format!("replay_redirect={path}"),
-        _ if engine.is_of_names() => format!("ioengine={}", engine.name()),
+        _ if engine.is_of_names() || engine == IoEngine::Exec => {
+            format!("ioengine={}", engine.name())
+        }
         _ => return Ok(()),
     };
     Err(format!("{refused} is not passed on to fio: the native generator does it"))

@@ -155,7 +155,7 @@ fn direction(
         ms => lane.ios as f64 * 1000.0 / ms as f64,
     };
     let (bandwidth, rate) = (&lane.bandwidth, &lane.iops);
-    Tree::object([
+    let mut members = vec![
         ("io_bytes", lane.bytes.into()),
         ("io_kbytes", (lane.bytes >> 10).into()),
         ("bw_bytes", lane.bytes_per_s().into()),
@@ -169,6 +169,23 @@ fn direction(
         ("slat_ns", latency(&lane.slat, asked.slat)),
         ("clat_ns", latency(&lane.clat, asked.clat)),
         ("lat_ns", latency(&lane.lat, total)),
+    ];
+    let ranked = lane.priorities().into_iter().map(|([class, level, hint], histogram)| {
+        Tree::object([
+            ("prioclass", u64::from(class).into()),
+            ("prio", u64::from(level).into()),
+            ("priohint", u64::from(hint).into()),
+            (
+                if asked.lat { "lat_ns" } else { "clat_ns" },
+                latency(histogram, asked.clat || asked.lat),
+            ),
+        ])
+    });
+    let ranked: Vec<_> = ranked.collect();
+    if !ranked.is_empty() {
+        members.push(("prios", Tree::Array(ranked)));
+    }
+    members.extend([
         ("bw_min", bandwidth.min.into()),
         ("bw_max", bandwidth.max.into()),
         ("bw_agg", group.share_percent(bandwidth).into()),
@@ -180,7 +197,8 @@ fn direction(
         ("iops_mean", rate.mean.into()),
         ("iops_stddev", rate.deviation().into()),
         ("iops_samples", rate.count.into()),
-    ])
+    ]);
+    object(members)
 }
 
 /// Moments, and percentiles for `list` where it is not empty.

@@ -101,6 +101,14 @@ impl Paragraph<'_, '_> {
         self.latencies("clat", &lane.clat);
         self.latencies(" lat", &lane.lat);
         let asked = &reporting.percentiles;
+        let ranked = lane.priorities();
+        let of_priority = |[class, level, hint]: [u16; 3]| {
+            let kind = if asked.lat { "lat" } else { "clat" };
+            format!("{kind} prio {class}/{level}/{hint}")
+        };
+        for (priority, histogram) in &ranked {
+            self.latencies(&of_priority(*priority), histogram);
+        }
         for (asked, name, histogram) in [
             (asked.slat, "slat", &lane.slat),
             (asked.clat, "clat", &lane.clat),
@@ -109,6 +117,12 @@ impl Paragraph<'_, '_> {
             if asked {
                 self.percentiles(name, histogram);
             }
+        }
+        for (priority, histogram) in ranked.iter().filter(|_| asked.clat || asked.lat) {
+            let all = if asked.lat { lane.lat.count() } else { lane.clat.count() };
+            let share = 100.0 * histogram.count() as f64 / all as f64;
+            let name = format!("{} ({share:.2}% of IOs)", of_priority(*priority));
+            self.percentiles(&name, histogram);
         }
         if lane.bandwidth.count > 0 {
             self.bandwidth(&lane.bandwidth, group);

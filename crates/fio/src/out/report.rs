@@ -98,6 +98,8 @@ pub struct Reporting {
     pub steadystate: Option<SteadyState>,
     /// `verify_only` of a job with writes.
     pub verify_only: bool,
+    /// `prioclass` and `prio`, as in ioprio_set(2); 0: none was asked for.
+    pub priority: u16,
 }
 
 impl Default for Reporting {
@@ -129,6 +131,7 @@ impl Reporting {
             latency_target: job.pace.latency_target,
             steadystate: job.time.steadystate,
             verify_only: job.verify.verify_only && job.verify.is_on(),
+            priority: job.threads.priority.ioprio(),
         }
     }
 

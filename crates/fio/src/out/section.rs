@@ -4,6 +4,7 @@
 use iodyno_job::Unified;
 use iodyno_model::{
     DIRECTIONS, Direction, DirectionResult, Histogram, JobStats, Measurement, PerDirection,
+    PriorityLatencies,
 };
 
 use crate::out::rates::{Samples, samples};
@@ -49,6 +50,8 @@ pub(super) struct Lane {
     pub(super) slat: Histogram,
     pub(super) clat: Histogram,
     pub(super) lat: Histogram,
+    /// Of `lat` with `lat_percentiles`, else of `clat`.
+    pub(super) by_priority: PriorityLatencies,
     pub(super) bandwidth: Samples,
     pub(super) iops: Samples,
 }
@@ -250,14 +253,22 @@ impl Lane {
         };
         // `disable_bw_measurement` is about the log alone.
         let (bandwidth, iops) = samples(&result.series, warmup_ns);
+        let (clat, lat) = (shown(clat, reporting.clat), shown(&result.latency, reporting.lat));
+        let by_priority = if result.by_priority.is_empty() {
+            let ranked = if reporting.percentiles.lat { &lat } else { &clat };
+            PriorityLatencies::of_one(reporting.priority, ranked.clone())
+        } else {
+            result.by_priority.clone()
+        };
         Self {
             ios: result.ios.unwrap_or(0),
             bytes: result.bytes.unwrap_or(0),
             short_ios: result.short_ios.unwrap_or(0),
             runtime_ms: runtime_ms(result, counted_ns),
             slat,
-            clat: shown(clat, reporting.clat),
-            lat: shown(&result.latency, reporting.lat),
+            clat,
+            lat,
+            by_priority,
             bandwidth,
             iops,
         }
@@ -272,8 +283,16 @@ impl Lane {
         self.slat.merge(&other.slat);
         self.clat.merge(&other.clat);
         self.lat.merge(&other.lat);
+        self.by_priority.merge(&other.by_priority);
         self.bandwidth.sum(&other.bandwidth);
         self.iops.sum(&other.iops);
+    }
+
+    /// Latencies by class, level and hint of the priority, where I/Os had several.
+    pub(super) fn priorities(&self) -> Vec<([u16; 3], &Histogram)> {
+        let parts = |priority: u16| [priority >> 13, priority & 7, priority >> 3 & 0x3ff];
+        let all: Vec<_> = self.by_priority.iter().map(|(one, of)| (parts(one), of)).collect();
+        if all.len() > 1 { all } else { Vec::new() }
     }
 
     /// Bytes per second, whole as fio has them.

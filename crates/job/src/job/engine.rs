@@ -1,5 +1,7 @@
 //! How a job talks to the kernel.
 
+use super::CommandPriority;
+
 /// fio's `ioengine`, and `auto`: the best that works on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IoEngine {
@@ -30,6 +32,12 @@ pub enum IoEngine {
     Ftruncate,
     /// No I/O at all.
     Null,
+    /// Copying from and to anonymous memory.
+    PageFault,
+    /// No I/O, but CPU time.
+    Cpuio,
+    /// No I/O, but a program.
+    Exec,
     /// Makes files.
     FileCreate,
     /// Looks up files.
@@ -76,6 +84,44 @@ pub enum StatType {
     Statx,
 }
 
+/// How `ioengine=cpuio` loads a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuLoad {
+    /// `cpuload`: percent of its time, to 100; 0: it was not said.
+    pub percent: u32,
+    /// `cpuchunks`: how long without a pause, us.
+    pub chunk_us: u32,
+    /// `cpumode=qsort`.
+    pub sorts: bool,
+    /// `exit_on_io_done`.
+    pub ends_with_io: bool,
+}
+
+impl Default for CpuLoad {
+    fn default() -> Self {
+        Self { percent: 0, chunk_us: 50_000, sorts: false, ends_with_io: false }
+    }
+}
+
+/// What `ioengine=exec` runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// `program`.
+    pub name: Option<String>,
+    /// `arguments`, with blanks between them.
+    pub arguments: String,
+    /// `grace_time`: how long it may take to end once it was asked to, s.
+    pub grace_s: u32,
+    /// `std_redirect`: what it prints goes to files.
+    pub redirects: bool,
+}
+
+impl Default for Program {
+    fn default() -> Self {
+        Self { name: None, arguments: String::new(), grace_s: 1, redirects: true }
+    }
+}
+
 /// How a job talks to the kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Engine {
@@ -109,6 +155,12 @@ pub struct Engine {
     pub atomic: bool,
     /// `cmd_type`.
     pub cmd_type: CommandType,
+    /// `cpuload` and friends.
+    pub cpu_load: CpuLoad,
+    /// `program` and friends.
+    pub program: Program,
+    /// `cmdprio_percentage` and friends.
+    pub command_priority: CommandPriority,
     /// `iomem`, `mem`: huge pages were asked for; ours always ask for them.
     pub huge_pages: bool,
 }
@@ -131,6 +183,9 @@ impl Default for Engine {
             stat_type: StatType::default(),
             atomic: false,
             cmd_type: CommandType::default(),
+            cpu_load: CpuLoad::default(),
+            program: Program::default(),
+            command_priority: CommandPriority::default(),
             huge_pages: false,
         }
     }
@@ -138,7 +193,7 @@ impl Default for Engine {
 
 impl IoEngine {
     /// All, with fio's names.
-    pub const ALL: [(&'static str, Self); 21] = [
+    pub const ALL: [(&'static str, Self); 24] = [
         ("auto", Self::Auto),
         ("io_uring", Self::IoUring),
         ("io_uring_cmd", Self::IoUringCmd),
@@ -154,6 +209,9 @@ impl IoEngine {
         ("falloc", Self::Falloc),
         ("ftruncate", Self::Ftruncate),
         ("null", Self::Null),
+        ("page_fault", Self::PageFault),
+        ("cpuio", Self::Cpuio),
+        ("exec", Self::Exec),
         ("filecreate", Self::FileCreate),
         ("filestat", Self::FileStat),
         ("filedelete", Self::FileDelete),
@@ -181,12 +239,16 @@ impl IoEngine {
             "sqthread_poll_cpu",
             "writefua",
         ];
+        const OF_CPUIO: [&str; 4] = ["cpuload", "cpuchunks", "cpumode", "exit_on_io_done"];
+        const OF_EXEC: [&str; 4] = ["program", "arguments", "grace_time", "std_redirect"];
         let flags = matches!(option, "hipri" | "nowait" | "uncached");
         match self {
             Self::Auto | Self::IoUring | Self::IoUringCmd => flags || OF_IO_URING.contains(&option),
             Self::Pvsync2 => flags,
             Self::Libaio => matches!(option, "nowait" | "userspace_reap"),
             Self::FileStat | Self::DirStat => option == "stat_type",
+            Self::Cpuio => OF_CPUIO.contains(&option),
+            Self::Exec => OF_EXEC.contains(&option),
             Self::Psync
             | Self::Sync
             | Self::Mmap
@@ -195,6 +257,7 @@ impl IoEngine {
             | Self::Falloc
             | Self::Ftruncate
             | Self::Null
+            | Self::PageFault
             | Self::FileCreate
             | Self::FileDelete
             | Self::DirCreate
@@ -211,15 +274,23 @@ impl IoEngine {
                 | Self::Sync
                 | Self::Mmap
                 | Self::Splice
+                | Self::PageFault
+                | Self::Cpuio
+                | Self::Exec
                 | Self::Falloc
                 | Self::Ftruncate
         ) || self.is_of_names()
     }
 
-    /// It only pretends: there is nothing behind its files, and what exists under their names is
-    /// not touched.
+    /// It has no files: there is nothing behind their names, and what exists under them is not
+    /// touched.
     pub const fn is_diskless(self) -> bool {
-        matches!(self, Self::Null)
+        matches!(self, Self::Null | Self::PageFault | Self::Cpuio | Self::Exec)
+    }
+
+    /// It makes no I/O, and counts none.
+    pub const fn is_without_io(self) -> bool {
+        matches!(self, Self::Cpuio | Self::Exec)
     }
 
     /// It works on the names of its files, and never on what is in them.

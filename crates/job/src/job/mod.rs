@@ -4,6 +4,7 @@
 //! option table that read and print them in `options/`, in files of the same
 //! names.
 
+mod command_priority;
 mod contents;
 mod depth;
 mod engine;
@@ -21,9 +22,10 @@ mod verify;
 
 use iodyno_model::{Direction, Workload};
 
+pub use command_priority::{CommandPriority, SizePriority, ioprio};
 pub use contents::{Contents, DedupeMode};
 pub use depth::Depth;
-pub use engine::{CommandType, Engine, IoEngine, StatType, Sync};
+pub use engine::{CommandType, CpuLoad, Engine, IoEngine, Program, StatType, Sync};
 pub use errors::{ContinueOn, Errors};
 pub use files::{Fallocate, FileService, Files};
 pub use flush::Flush;
@@ -110,11 +112,12 @@ impl Job {
         verifies && verify.trim_percent > 0 && verify.trim_backlog > 0
     }
 
-    /// The options that run a command, with it: `exec_prerun`, `exec_postrun`.
+    /// The options that run a command, with it: `exec_prerun`, `exec_postrun`, `program`.
     /// Whoever takes a job from a user asks for a permission of its own.
     pub fn commands(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let Threads { exec_prerun, exec_postrun, .. } = &self.threads;
-        [("exec_prerun", exec_prerun), ("exec_postrun", exec_postrun)]
+        let program = &self.engine.program.name;
+        [("exec_prerun", exec_prerun), ("exec_postrun", exec_postrun), ("program", program)]
             .into_iter()
             .filter_map(|(option, command)| Some((option, command.as_deref()?)))
     }

@@ -47,6 +47,18 @@ pub struct Priority {
     pub level: Option<u8>,
 }
 
+impl Priority {
+    /// As ioprio_set(2) takes it; 0: it was not asked for one.
+    pub fn ioprio(self) -> u16 {
+        match self {
+            Self { class: None, level: None } => 0,
+            Self { class, level } => {
+                super::ioprio([class.unwrap_or(0).into(), level.unwrap_or(0).into(), 0])
+            }
+        }
+    }
+}
+
 /// Threads, and when they run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threads {

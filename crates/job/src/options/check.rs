@@ -99,6 +99,36 @@ pub fn check(job: &Job) -> Vec<JobError> {
         !divided && !alike,
         format!("verify_pattern_interval={every} does not divide the blocks, which differ"),
     );
+    let load = &job.engine.cpu_load;
+    let burns = ioengine == IoEngine::Cpuio;
+    wrong(
+        ioengine == IoEngine::Exec && job.engine.program.name.is_none(),
+        "ioengine=exec needs a program".into(),
+    );
+    wrong(burns && load.percent == 0, "ioengine=cpuio needs cpuload: percent of a CPU".into());
+    wrong(
+        burns && job.time.runtime_ns.is_none() && !load.ends_with_io,
+        "ioengine=cpuio would not end: give runtime or exit_on_io_done=1".into(),
+    );
+    wrong(
+        ioengine == IoEngine::PageFault && (files.nrfiles > 1 || files.filename.len() > 1),
+        "ioengine=page_fault works on memory in place of one file: give no more of them".into(),
+    );
+    let priority = &job.engine.command_priority;
+    let by_size = &priority.by_size;
+    wrong(
+        priority.percent.read + priority.percent.write > 0
+            && !(by_size.read.is_empty() && by_size.write.is_empty()),
+        "cmdprio_percentage and cmdprio_bssplit exclude each other: give one of them".into(),
+    );
+    wrong(
+        priority.is_on() && !matches!(ioengine, IoEngine::IoUring | IoEngine::Libaio),
+        format!(
+            "cmdprio_percentage and cmdprio_bssplit cannot be used with ioengine={}: take io_uring \
+             or libaio",
+            ioengine.name()
+        ),
+    );
     verify(job, &mut wrong);
     if let Some(state) = job.time.steadystate {
         let second = 1_000_000_000;
@@ -146,6 +176,14 @@ fn not_native(job: &Job) -> Vec<JobError> {
             option: "bs_unaligned",
             value: "1".into(),
             reason: "what is verified are whole intervals, which blocks of any size cut in two"
+                .into(),
+        });
+    }
+    if job.engine.command_priority.is_on() && job.depth.offload {
+        errors.push(JobError::NotNative {
+            option: "io_submit_mode",
+            value: "offload".into(),
+            reason: "its threads give all I/Os the priority of the job, and cmdprio is given"
                 .into(),
         });
     }

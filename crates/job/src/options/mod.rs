@@ -9,7 +9,9 @@ mod blocks;
 mod by_fio;
 mod check;
 mod codecs;
+mod command_priority;
 mod contents;
+mod cpu_load;
 mod depth;
 mod distribution;
 mod engine;
@@ -20,6 +22,7 @@ mod flush;
 mod pace;
 mod pattern;
 mod pattern_bytes;
+mod program;
 mod replay;
 mod report;
 mod resolve;
@@ -127,6 +130,9 @@ pub static GROUPS: &[Group] = &[
     Group { title: "How much of them", rows: space::ROWS },
     Group { title: "Direction, blocks and order", rows: pattern::ROWS },
     Group { title: "I/O engine", rows: engine::ROWS },
+    Group { title: "Priorities of single I/Os", rows: command_priority::ROWS },
+    Group { title: "Loading a CPU", rows: cpu_load::ROWS },
+    Group { title: "Running a program", rows: program::ROWS },
     Group { title: "Depth", rows: depth::ROWS },
     Group { title: "Jobs, threads and CPUs", rows: threads::ROWS },
     Group { title: "Run time", rows: time::ROWS },
@@ -138,7 +144,7 @@ pub static GROUPS: &[Group] = &[
     Group { title: "Errors", rows: errors::ROWS },
     Group { title: "Report and logs", rows: report::ROWS },
     Group { title: "By fio only: jobs", rows: by_fio::JOBS },
-    Group { title: "By fio only: commands and priorities", rows: by_fio::COMMANDS },
+    Group { title: "By fio only: commands", rows: by_fio::COMMANDS },
     Group { title: "By fio only: what others of its options look at", rows: by_fio::PARTS },
     Group { title: "By fio only: other I/O engines", rows: by_fio::ENGINES },
 ];

@@ -80,7 +80,7 @@ pub struct Compile<'a> {
     /// file for it is [`crate::syntax::write_file`] of the same sections, which
     /// keeps every option as it was written; the script says what to expect.
     pub for_fio: bool,
-    /// `exec_prerun` and `exec_postrun` are allowed.
+    /// [`crate::Job::commands`] are allowed.
     pub exec: bool,
     /// `--readonly`: jobs that write or trim are refused.
     pub readonly: bool,

@@ -10,6 +10,7 @@ use std::time::Duration;
 use iodyno_model::{Caveat, DepthLimit, NotPolled};
 
 use super::files::Files;
+use super::marked::Marking;
 use super::sync_ops::Aside;
 use super::syscall::{outcome, syscall};
 use super::{Completion, Descriptor, Io, Opened, Operation, Rights, Setup, SetupError};
@@ -179,6 +180,16 @@ impl Io for Libaio {
 
     fn buffers(&mut self) -> &mut Buffers {
         &mut self.buffers
+    }
+}
+
+impl Marking for Libaio {
+    fn queue_marked(&mut self, descriptor: Descriptor, priority: u16, _to_worker: bool) {
+        const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
+        let block = &mut self.blocks[usize::from(descriptor.slot)];
+        block.flags = if priority > 0 { IOCB_FLAG_IOPRIO } else { 0 };
+        block.priority = priority.cast_signed();
+        self.queue(std::iter::once(descriptor));
     }
 }
 

@@ -7,12 +7,14 @@ mod bus_error;
 mod falloc;
 mod files;
 mod libaio;
+mod marked;
 mod mmap;
 mod names;
 mod null;
 mod nvme_command;
 mod offload;
 mod one_by_one;
+mod page_fault;
 mod posixaio;
 mod psync;
 mod pvsync2;
@@ -36,21 +38,24 @@ use thiserror::Error;
 use crate::buffers::{Buffers, Part};
 use crate::clock::Clock;
 use crate::failure::error_name;
+use crate::priorities::Priorities;
 use crate::usage::Usage;
 
 pub(crate) use falloc::{Falloc, Ftruncate};
 pub(crate) use iodyno_job::Operation;
 pub(crate) use libaio::Libaio;
+pub(crate) use marked::Marked;
 pub(crate) use mmap::Mmap;
 pub(crate) use names::{DirCreate, DirDelete, DirStat, FileCreate, FileDelete, FileStat};
 pub(crate) use null::Null;
 pub(crate) use offload::{Offload, Submit, submit_by};
+pub(crate) use page_fault::PageFault;
 pub(crate) use posixaio::Posixaio;
 pub(crate) use psync::Psync;
 pub(crate) use pvsync2::Pvsync2;
 pub(crate) use splice::Splice;
 pub(crate) use sync::Sync;
-pub(crate) use uring::{EveryNth, Uring};
+pub(crate) use uring::Uring;
 pub(crate) use uring_cmd::UringCmd;
 
 /// I/Os that are handed over with one system call, at most, where the job does
@@ -163,6 +168,8 @@ pub(crate) struct Setup {
     pub(crate) submit: Option<Submit>,
     /// The buffer that it works on, where that is another thread's.
     pub(crate) part: Option<Part>,
+    /// Priorities of single I/Os, for [`Marked`].
+    pub(crate) priorities: Option<Priorities>,
 }
 
 impl Setup {
@@ -180,6 +187,7 @@ impl Setup {
             writable: false,
             submit: None,
             part: None,
+            priorities: None,
         }
     }
 
@@ -212,6 +220,7 @@ impl Setup {
             writable: self.writable,
             submit: None,
             part: Some(buffers.part(slot)),
+            priorities: None,
         })
     }
 }
@@ -252,6 +261,8 @@ pub(crate) struct EngineOptions {
     pub(crate) lookup: Lookup,
     /// `atomic`: a write is done in whole or not at all (RWF_ATOMIC).
     pub(crate) atomic: bool,
+    /// What `page_fault` works on, bytes.
+    pub(crate) memory_bytes: u64,
     /// The job goes through its files in order: `mmap` lets the kernel read
     /// ahead. Otherwise a fault fetches one page.
     pub(crate) sequential: bool,
@@ -270,6 +281,7 @@ impl Default for EngineOptions {
             force_async: 0,
             lookup: Lookup::default(),
             atomic: false,
+            memory_bytes: 0,
             sequential: false,
         }
     }

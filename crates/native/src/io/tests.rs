@@ -44,6 +44,7 @@ fn setup(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Setup {
         writable,
         submit: None,
         part: None,
+        priorities: None,
     }
 }
 

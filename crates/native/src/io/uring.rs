@@ -1,8 +1,6 @@
 //! io_uring, with all that the running kernel has of what makes it fast.
 #![allow(unsafe_code)] // Buffers are registered by their addresses.
 
-mod every_nth;
-
 use std::io;
 use std::time::Duration;
 
@@ -10,14 +8,13 @@ use iodyno_model::{Caveat, DepthLimit, Failure};
 use rustix::process::{Resource, getrlimit};
 
 use super::files::Files;
+use super::marked::Marking;
 use super::ring::{Entry, FileEntry, MOST_ENTRIES, Ring, head};
 use super::sync_ops::Aside;
 use super::{
     Completion, Descriptor, EngineOptions, Io, Opened, Operation, Rights, Setup, SetupError, What,
     try_polling,
 };
-pub(crate) use every_nth::EveryNth;
-
 use crate::buffers::Buffers;
 use crate::failure::error_name;
 
@@ -198,6 +195,17 @@ impl Uring {
         let mut entries = self.ring.entries();
         sync(entries.next(), self.heads[2 * usize::from(descriptor.file)], &descriptor);
         entries.publish();
+    }
+}
+
+impl Marking for Uring {
+    fn queue_marked(&mut self, descriptor: Descriptor, priority: u16, to_worker: bool) {
+        let writes = descriptor.operation == Operation::Write;
+        let at = 2 * usize::from(descriptor.file) + usize::from(writes);
+        let (plain, flags) = (self.heads[at], if to_worker { IOSQE_ASYNC } else { 0 });
+        self.heads[at] |= u64::from(flags) << 8 | u64::from(priority) << 16;
+        self.queue(std::iter::once(descriptor));
+        self.heads[at] = plain;
     }
 }
 

@@ -256,7 +256,7 @@ impl JobLogs {
 
     /// A row for a single I/O.
     fn row(&mut self, files: &mut Files, row: &IoRow) -> Result<(), FileError> {
-        let &IoRow { ended_ns, latency_ns, submission_ns, direction, offset, length } = row;
+        let &IoRow { ended_ns, latency_ns, submission_ns, direction, offset, length, priority } = row;
         let Some(ended_ns) = ended_ns.checked_sub(self.ramp_ns) else { return Ok(()) };
         let base = LogRow {
             time_ms: self.epoch_ms + ended_ns / 1_000_000,
@@ -265,7 +265,7 @@ impl JobLogs {
             direction,
             bs: length.into(),
             offset,
-            priority: 0,
+            priority,
             issue_time_ns: 0,
         };
         let with = |value| LogRow { value, max: value, ..base };

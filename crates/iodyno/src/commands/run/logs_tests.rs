@@ -14,6 +14,7 @@ fn interval(n: u64, jobs: usize) -> Interval {
     (0..10).for_each(|_| latency.record(50_000));
     let read = DirectionInterval { ios: 10, bytes: 40_960, latency, ..Default::default() };
     let rows = vec![IoRow {
+        priority: 0,
         ended_ns: (n * 100 + 50) * MS,
         latency_ns: 50_000,
         submission_ns: None,

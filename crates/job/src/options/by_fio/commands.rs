@@ -1,4 +1,4 @@
-//! Commands, their fields and priorities that only fio's I/O engines send.
+//! Commands, their and their fields that only fio's I/O engines send.
 
 use super::by_fio;
 use crate::options::{Kind, OptionSpec};
@@ -30,11 +30,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
     ),
     by_fio!("libaio_vectored", Kind::Bool, "0", ["0"], "I/Os have one buffer each"),
     by_fio!("thp", Kind::Number, "", ["0"], "mappings are of files"),
-    by_fio!("cmdprio_percentage", Kind::Percent, "0", ["0"], "priorities are of jobs"),
-    by_fio!("cmdprio_class", Kind::Number, "", ["0"], "priorities are of jobs"),
-    by_fio!("cmdprio", Kind::Number, "0", ["0"], "priorities are of jobs"),
-    by_fio!("cmdprio_hint", Kind::Number, "0", ["0"], "priorities are of jobs"),
-    by_fio!("cmdprio_bssplit", Kind::Text, "", [], "priorities are of jobs"),
     by_fio!("write_mode", Kind::Text, "write", ["write"], "writes are writes (io_uring_cmd)"),
     by_fio!(
         "verify_mode",

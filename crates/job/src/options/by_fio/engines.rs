@@ -5,10 +5,6 @@ use crate::options::{Kind, OptionSpec};
 use crate::value::TimeUnit;
 
 pub(in crate::options) static ROWS: &[OptionSpec] = &[
-    of!("cpuio", "cpuload", Kind::Number),
-    of!("cpuio", "cpumode", Kind::Text),
-    of!("cpuio", "cpuchunks", Kind::Number),
-    of!("cpuio", "exit_on_io_done", Kind::Bool),
     of!("dfs, rados, rbd", "pool", Kind::Text),
     of!("dfs", "cont", Kind::Text),
     of!("dfs and libhdfs", "chunk_size" | "chunck_size", Kind::Size),
@@ -16,10 +12,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
     of!("dfs", "svcl", Kind::Text),
     of!("e4defrag", "donorname", Kind::Text),
     of!("e4defrag", "inplace", Kind::Number),
-    of!("exec", "program", Kind::Text),
-    of!("exec", "arguments", Kind::Text),
-    of!("exec", "grace_time", Kind::Number),
-    of!("exec", "std_redirect", Kind::Bool),
     of!("http", "https", Kind::Text),
     of!("http", "http_host", Kind::Text),
     of!("http", "http_user", Kind::Text),

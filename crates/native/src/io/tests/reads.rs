@@ -1,5 +1,7 @@
 //! Reads: several files, batches, waiting for more than one, options.
 
+use std::sync::atomic::Ordering;
+
 use super::*;
 use crate::usage::Usage;
 
@@ -102,9 +104,50 @@ fn options_of_io_uring_work() {
     assert_eq!((opened.registered_buffers, opened.shortfalls), (Some(false), vec![]));
     reads_with::<Uring>(|options| options.registered_files = false);
     reads_with::<Uring>(|options| options.force_async = 1);
-    reads_with::<EveryNth>(|options| options.force_async = 3);
+    reads_with::<Marked<Uring>>(|options| options.force_async = 3);
     reads_with::<Uring>(|options| options.sqpoll = Some(None));
     reads_with::<Uring>(|options| options.sqpoll = Some(Some(0)));
+}
+
+/// A class that there is not is refused: so the kernel has seen it.
+fn priorities_reach_the_kernel<I: Io>() {
+    let file = Scratch::new(64);
+    let mut job = iodyno_job::Job::default();
+    job.engine.command_priority.percent.read = 50;
+    job.engine.command_priority.class.read = 5;
+    let priorities = Priorities::new(&job, 8, 1).unwrap();
+    let of_slots = priorities.of_slots();
+    let setup = Setup { priorities: Some(priorities), ..setup(vec![file.open()], 8, false) };
+    let mut io = I::open(setup).unwrap().io;
+    let mut refused = 0;
+    for turn in 0..8 {
+        io.queue((0..8).map(|slot| Descriptor {
+            slot,
+            ..block(Operation::Read, 0, 8 * turn + u64::from(slot))
+        }));
+        let mut left = 8;
+        while left > 0 {
+            io.enter(1).unwrap();
+            for Completion { slot, result } in io.completions() {
+                let priority = of_slots[usize::from(slot)].load(Ordering::Relaxed);
+                let expected = match priority {
+                    0 => LENGTH.into(),
+                    0xa000 => -i64::from(libc::EINVAL),
+                    other => panic!("{other:x}"),
+                };
+                assert_eq!(result, expected, "{}", I::NAME);
+                refused += u32::from(result < 0);
+                left -= 1;
+            }
+        }
+    }
+    assert!((16..=48).contains(&refused), "{refused}");
+}
+
+#[test]
+fn some_ios_have_a_priority_of_their_own() {
+    priorities_reach_the_kernel::<Marked<Uring>>();
+    priorities_reach_the_kernel::<Marked<Libaio>>();
 }
 
 #[test]

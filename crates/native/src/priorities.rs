@@ -1,0 +1,172 @@
+//! Priorities of single I/Os (`cmdprio_*`): chosen as they are submitted, counted as they are done.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
+
+use iodyno_job::{CommandPriority, Job, ioprio};
+use iodyno_model::{Direction, PerDirection, PriorityLatencies};
+
+use crate::contents::mix;
+use crate::io::Descriptor;
+use crate::shared::Shared;
+
+/// The priority that the I/O of each slot has.
+pub(crate) type OfSlots = Arc<[AtomicU16]>;
+
+/// Chooses which I/Os get which priority.
+#[derive(Debug)]
+pub(crate) struct Priorities {
+    /// Of reads and of writes: block size, if it is for one, percent, priority.
+    shares: [Vec<(Option<u64>, u32, u16)>; 2],
+    /// That of the job.
+    usual: u16,
+    random: u64,
+    of_slots: OfSlots,
+}
+
+impl Priorities {
+    /// Those that `job` asks for, if it does; `seed` chooses the I/Os.
+    pub(crate) fn new(job: &Job, depth: u16, seed: u64) -> Option<Self> {
+        let asked = &job.engine.command_priority;
+        asked.is_on().then(|| Self {
+            shares: [shares(asked, Direction::Read), shares(asked, Direction::Write)],
+            usual: job.threads.priority.ioprio(),
+            random: seed,
+            of_slots: (0..depth).map(|_| AtomicU16::new(0)).collect(),
+        })
+    }
+
+    /// For who counts the latencies.
+    pub(crate) fn of_slots(&self) -> OfSlots {
+        Arc::clone(&self.of_slots)
+    }
+
+    /// The priority of a read or a write; 0: that of its thread.
+    pub(crate) fn choose(&mut self, io: &Descriptor) -> u16 {
+        self.random = mix(self.random, io.offset);
+        let mut drawn = ((self.random >> 32) * 100 >> 32) as u32;
+        let mut chosen = None;
+        for &(bytes, percent, priority) in &self.shares[io.operation as usize] {
+            if bytes.is_some_and(|bytes| bytes != u64::from(io.length)) {
+                continue;
+            }
+            if drawn < percent {
+                chosen = Some(priority);
+                break;
+            }
+            drawn -= percent;
+        }
+        self.of_slots[usize::from(io.slot)].store(chosen.unwrap_or(self.usual), Relaxed);
+        chosen.unwrap_or(0)
+    }
+}
+
+/// Which I/Os of a direction get which priority of their own.
+fn shares(asked: &CommandPriority, direction: Direction) -> Vec<(Option<u64>, u32, u16)> {
+    let usual = [&asked.class, &asked.level, &asked.hint].map(|one| *one.of(direction));
+    let all = (None, *asked.percent.of(direction), ioprio(usual));
+    let sized = asked
+        .by_size
+        .of(direction)
+        .iter()
+        .map(|one| (Some(one.bytes), one.percent, ioprio(one.priority.unwrap_or(usual))));
+    std::iter::once(all).chain(sized).collect()
+}
+
+/// Latencies by priority.
+#[derive(Debug)]
+pub(crate) struct RankedLatencies {
+    of_slots: OfSlots,
+    /// Total latencies, and not those from the submission on.
+    totals: bool,
+    latencies: PerDirection<PriorityLatencies>,
+    counting: bool,
+}
+
+impl RankedLatencies {
+    /// Of I/Os of `job` whose priorities are `of_slots`.
+    pub(crate) fn new(job: &Job, of_slots: OfSlots) -> Self {
+        let totals = job.report.percentiles.lat;
+        Self { of_slots, totals, latencies: PerDirection::default(), counting: false }
+    }
+
+    /// The priority of a slot's I/O.
+    pub(crate) fn of(&self, slot: u16) -> u16 {
+        self.of_slots[usize::from(slot)].load(Relaxed)
+    }
+
+    /// Counts an I/O, whose latency is `submission_ns` and `completion_ns` together.
+    pub(crate) fn record(
+        &mut self,
+        slot: u16,
+        direction: Direction,
+        (submission_ns, completion_ns): (u64, u64),
+        shared: &Shared,
+    ) {
+        if !self.counting && shared.is_counting() {
+            self.counting = true;
+            self.latencies = PerDirection::default();
+        }
+        let ns = completion_ns + if self.totals { submission_ns } else { 0 };
+        let priority = self.of(slot);
+        self.latencies.of_mut(direction).record(priority, ns);
+    }
+
+    /// All that was counted.
+    pub(crate) fn finish(&mut self) -> PerDirection<PriorityLatencies> {
+        std::mem::take(&mut self.latencies)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::io::Operation;
+
+    fn of(options: &[(&str, &str)]) -> Priorities {
+        let mut job = Job::default();
+        for (name, value) in options {
+            iodyno_job::apply(&mut job, name, value).unwrap();
+        }
+        Priorities::new(&job, 4, 7).unwrap()
+    }
+
+    fn counts(
+        priorities: &mut Priorities,
+        operation: Operation,
+        length: u32,
+    ) -> BTreeMap<u16, u32> {
+        let mut counts = BTreeMap::new();
+        for offset in 0..10_000 {
+            let io = Descriptor { offset, length, slot: 3, operation, ..Descriptor::default() };
+            *counts.entry(priorities.choose(&io)).or_default() += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn a_percentage_is_of_its_direction() {
+        let mut priorities = of(&[("cmdprio_percentage", "20,0"), ("cmdprio_class", "1")]);
+        let reads = counts(&mut priorities, Operation::Read, 4096);
+        assert!(reads.keys().eq([&0, &0x2000]) && reads[&0x2000].abs_diff(2000) < 250, "{reads:?}");
+        let writes = counts(&mut priorities, Operation::Write, 4096);
+        assert!(writes.keys().eq([&0]), "{writes:?}");
+    }
+
+    #[test]
+    fn each_block_size_has_its_own_percentages() {
+        let split = "64k/25/1/1:64k/75/3/2:1m/10/2/0/3";
+        let mut priorities = of(&[("cmdprio_bssplit", split), ("prioclass", "2"), ("prio", "7")]);
+        let small = counts(&mut priorities, Operation::Read, 65_536);
+        assert!(small.keys().eq([&0x2001, &0x6002]), "{small:?}");
+        assert!(small[&0x2001].abs_diff(2500) < 250, "{small:?}");
+        let large = counts(&mut priorities, Operation::Write, 1 << 20);
+        assert!(large.keys().eq([&0, &0x4018]) && large[&0x4018].abs_diff(1000) < 200, "{large:?}");
+        let other = counts(&mut priorities, Operation::Read, 4096);
+        assert!(other.keys().eq([&0]), "{other:?}");
+        // What has none of its own is counted under its job's.
+        assert_eq!(priorities.of_slots()[3].load(Relaxed), 0x4007);
+    }
+}

@@ -1,0 +1,138 @@
+//! Jobs that make no I/O, beside those that do: they load a CPU (`ioengine=cpuio`) or run a
+//! program (`ioengine=exec`).
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::park_timeout;
+use std::time::{Duration, Instant};
+
+use iodyno_files::NamedBy;
+use iodyno_job::Job;
+use iodyno_model::Caveat;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::in_flight::InFlights;
+use crate::io::SetupError;
+use crate::usage::Usage;
+use crate::worker::{Assignment, Event, Outcome};
+
+/// Numbers that are sorted, as many as fio sorts.
+const NUMBERS: usize = 256 << 10;
+/// How often it is looked whether a program has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Assignment {
+    /// The whole life of a thread that loads a CPU until it is told to stop.
+    pub(crate) fn burn(self, tell: impl Fn(Event)) -> Result<Outcome, SetupError> {
+        let load = self.job.engine.cpu_load;
+        let (percent, sorts) = (load.percent.max(1), load.sorts);
+        let chunk = Duration::from_micros(load.chunk_us.into());
+        let mut numbers: Vec<u64> = if sorts { numbers(self.seed) } else { Vec::new() };
+        let over = || self.shared.is_over(false);
+        self.without_io(tell, || {
+            while !over() {
+                let begun = Instant::now();
+                if sorts {
+                    sort(&mut numbers);
+                }
+                while !sorts && begun.elapsed() < chunk && !over() {
+                    std::hint::spin_loop();
+                }
+                let idle = begun.elapsed() * (100 - percent) / percent;
+                if !over() && !idle.is_zero() {
+                    // A stop wakes it.
+                    park_timeout(idle);
+                }
+            }
+            None
+        })
+    }
+
+    /// The whole life of a thread that runs a program until that ends, or it is told to stop.
+    pub(crate) fn execute(self, tell: impl Fn(Event)) -> Result<Outcome, SetupError> {
+        let over = || self.shared.is_over(false);
+        self.without_io(tell, || {
+            let failed = |why: String| Caveat::CommandFailed {
+                option: "program".into(),
+                command: self.job.engine.program.name.clone().unwrap_or_default(),
+                why,
+            };
+            let mut child = match start(&self.job) {
+                Ok(child) => child,
+                Err(why) => return Some(failed(why)),
+            };
+            while !over() {
+                match child.try_wait() {
+                    Ok(None) => park_timeout(LOOK),
+                    Ok(Some(status)) if status.success() => return None,
+                    Ok(Some(status)) => return Some(failed(format!("it ended with {status}"))),
+                    Err(error) => return Some(failed(error.to_string())),
+                }
+            }
+            end(child, Duration::from_secs(self.job.engine.program.grace_s.into()));
+            None
+        })
+    }
+
+    /// Waits for the start, does `work` and says what it used.
+    fn without_io(
+        &self,
+        tell: impl Fn(Event),
+        work: impl FnOnce() -> Option<Caveat>,
+    ) -> Result<Outcome, SetupError> {
+        self.placement.apply()?;
+        let id = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let (outlook, shortfalls) = (InFlights::new(1).outlook(), Vec::new());
+        tell(Event::Ready { depth: 1, registered_buffers: None, shortfalls, outlook, id });
+        self.shared.wait_for_start();
+        let before = Usage::of_this_thread();
+        let shortfalls = work().into_iter().collect();
+        let usage = Usage::of_this_thread().since(before);
+        Ok(Outcome { ended: Some(Instant::now()), id, usage, shortfalls, ..Outcome::default() })
+    }
+}
+
+fn numbers(seed: u64) -> Vec<u64> {
+    (0..NUMBERS as u64).map(|number| crate::contents::mix(seed, number)).collect()
+}
+
+/// Puts numbers in order, in the opposite order, and in an order that looks random again.
+fn sort(numbers: &mut [u64]) {
+    numbers.sort_unstable();
+    numbers.sort_unstable_by(|a, b| b.cmp(a));
+    numbers.sort_unstable_by_key(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15).swap_bytes());
+    std::hint::black_box(numbers);
+}
+
+/// Starts the program of `job`. As in fio its arguments are divided at blanks, without a shell.
+fn start(job: &Job) -> Result<Child, String> {
+    let program = &job.engine.program;
+    let name = program.name.as_deref().unwrap_or_default();
+    let seconds = job.time.runtime_ns.unwrap_or(0) / 1_000_000_000;
+    let arguments = program.arguments.replace("%r", &seconds.to_string()).replace("%n", &job.name);
+    let mut command = Command::new(name);
+    command.args(arguments.split_ascii_whitespace()).stdin(Stdio::null());
+    if program.redirects {
+        let file = |of: &str| {
+            let path = format!("{}.{of}", job.name);
+            iodyno_files::create(Path::new(&path), NamedBy::Iodyno)
+                .map_err(|error| format!("its output goes to {path}: {error}"))
+        };
+        command.stdout(file("stdout")?).stderr(file("stderr")?);
+    }
+    command.spawn().map_err(|error| format!("cannot start {name}: {error}"))
+}
+
+/// Asks the program to end, and ends it after `grace`.
+fn end(mut child: Child, grace: Duration) {
+    let begun = Instant::now();
+    // Not waited for yet, so its number is not another's.
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    while begun.elapsed() < grace && matches!(child.try_wait(), Ok(None)) {
+        park_timeout(LOOK);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
