@@ -2,11 +2,12 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../migrations/0001-runs.sql"),
     include_str!("../migrations/0002-unknown.sql"),
     include_str!("../migrations/0003-drive-states.sql"),
     include_str!("../migrations/0004-hosts.sql"),
+    include_str!("../migrations/0005-no-results.sql"),
 ];
 
 /// The newest version that is known.

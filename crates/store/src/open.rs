@@ -183,7 +183,7 @@ impl Store {
     /// Another program's database is left alone, a later version's too.
     fn refuse_foreign(&self) -> Result<(), StoreError> {
         // `schema_version` is a name that others use, too.
-        let ours = "name IN ('run', 'snapshot', 'measurement', 'result', 'journal')";
+        let ours = "name IN ('run', 'snapshot', 'measurement', 'journal')";
         let (objects, ours): (i64, i64) = self
             .connection
             .query_row(
@@ -192,7 +192,7 @@ impl Store {
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
             .map_err(|error| self.explain(error))?;
-        if objects > 0 && ours < 5 {
+        if objects > 0 && ours < 4 {
             return Err(StoreError::NotAStore { path: self.path.clone() });
         }
         let found = self.version()?;

@@ -1,6 +1,6 @@
 //! Runs, their snapshots, measurements and assessments.
 
-use iodyno_model::{Assessment, Estimate, Host, Measurement, Run, RunKind, RunRecord, RunState};
+use iodyno_model::{Assessment, Host, Measurement, Run, RunKind, RunRecord, RunState};
 use rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE;
 use rusqlite::{Error, OptionalExtension, Row, params};
 use serde::Serialize;
@@ -171,7 +171,7 @@ impl Store {
             .map_err(|error| self.explain(error))
     }
 
-    /// Adds a measurement, with its results for lists.
+    /// Adds a measurement.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -193,42 +193,22 @@ impl Store {
         measurement: &Measurement,
         body: &str,
     ) -> rusqlite::Result<()> {
-        // Within a transaction as well as on its own.
-        let transaction = self.connection.savepoint()?;
-        let ordinal: i64 = transaction.query_row(
+        let mut statement = self.connection.prepare_cached(
             "INSERT INTO measurement (run_id, ordinal, phase, name, source, started_ns, format, body)
              SELECT ?1, coalesce(max(ordinal) + 1, 0), ?2, ?3, ?4, ?5, ?6, ?7
-             FROM measurement WHERE run_id = ?1 RETURNING ordinal",
-            params![
-                run_id, measurement.phase, measurement.name, measurement.source,
-                measurement.started_ns, FORMAT, body
-            ],
-            |row| row.get(0),
+             FROM measurement WHERE run_id = ?1",
         )?;
-        for result in &measurement.total {
-            let value = |estimate: Option<Estimate>| estimate.map(|known| known.value);
-            let bounds = |estimate: Option<Estimate>| {
-                estimate
-                    .and_then(|known| known.bounds())
-                    .map_or((None, None), |(low, high)| (Some(low), Some(high)))
-            };
-            let (iops, bandwidth) = (bounds(result.iops), bounds(result.bandwidth));
-            let latency = |percent| result.percentile(percent).map(|(_, ns)| ns.value as i64);
-            let count = |count: Option<u64>| count.map(|count| count as i64);
-            transaction.execute(
-                "INSERT INTO result VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
-                params![
-                    run_id, ordinal, result.direction.name(),
-                    count(result.ios), count(result.bytes), count(result.errors),
-                    value(result.iops), iops.0, iops.1,
-                    value(result.bandwidth), bandwidth.0, bandwidth.1,
-                    result.mean_latency().map(|(_, mean)| mean.value),
-                    latency(50.0), latency(99.0),
-                    result.mean_latency().and_then(|(kind, _)| result.max_of(kind)).map(|max| max.value as i64),
-                ],
-            )?;
-        }
-        transaction.commit()
+        statement
+            .execute(params![
+                run_id,
+                measurement.phase,
+                measurement.name,
+                measurement.source,
+                measurement.started_ns,
+                FORMAT,
+                body
+            ])
+            .map(drop)
     }
 
     /// Puts a run's assessment in the place of an earlier one.

@@ -59,11 +59,15 @@ fn few_lines(explained: &Explanation<'_>, style: &Style) -> String {
     let bold = Hanging { ink: Ink::Bold, separator: " ", ..Hanging::of(style) };
     let mut out = bold.lines(&[first]);
     let line = |label: &str, text: &str| labelled(style, INDENT, label, text);
-    out.push_str(&line("what", &format!("{} on {}: {}", case.workload(), case.place(), rate(explained))));
+    out.push_str(&line(
+        "what",
+        &format!("{} on {}: {}", case.workload(), case.place(), rate(explained)),
+    ));
     for why in because(explained) {
         out.push_str(&line("why", &why));
     }
-    let cleared = explained.suspects.iter().filter(|one| matches!(one.standing, Standing::Cleared(_)));
+    let cleared =
+        explained.suspects.iter().filter(|one| matches!(one.standing, Standing::Cleared(_)));
     let cleared: Vec<&str> = cleared.map(|one| one.limiter.short(case)).collect();
     if !cleared.is_empty() {
         out.push_str(&line("not", &cleared.join(", ")));

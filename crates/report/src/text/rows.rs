@@ -96,7 +96,11 @@ fn rate(metric: Metric, of: &Measurement) -> Option<f64> {
         Metric::Bandwidth => of.bandwidth,
         _ => of.iops,
     };
-    of.total.iter().map(|of| Some(own(of)?.value)).sum::<Option<f64>>().filter(|_| !of.total.is_empty())
+    of.total
+        .iter()
+        .map(|of| Some(own(of)?.value))
+        .sum::<Option<f64>>()
+        .filter(|_| !of.total.is_empty())
 }
 
 /// The grid of a sweep in two dimensions where it has them and they fit, else a row for each
@@ -243,7 +247,12 @@ impl<'p> Group<'p> {
         let mut axes = axes.into_iter().filter(|(_, values)| values.len() > 1);
         let (rows, columns) = (axes.next()?, axes.next()?);
         let is_fixed = |at: &&(String, String)| at.0 != rows.0 && at.0 != columns.0;
-        Some(Self { part: &point.part, fixed: point.at.iter().filter(is_fixed).collect(), rows, columns })
+        Some(Self {
+            part: &point.part,
+            fixed: point.at.iter().filter(is_fixed).collect(),
+            rows,
+            columns,
+        })
     }
 
     /// The grid with its heading; `None`: it is wider than the terminal.
@@ -262,7 +271,8 @@ impl<'p> Group<'p> {
         columns.extend(headings.iter().map(|heading| column(heading.as_str(), true)));
         let row = |at: &&str| {
             let is_at = |point: &PlannedPoint, column: &str| {
-                value(point, self.rows.0) == Some(at) && value(point, self.columns.0) == Some(column)
+                value(point, self.rows.0) == Some(at)
+                    && value(point, self.columns.0) == Some(column)
             };
             let one = |column: &&str| {
                 let found = points.iter().find(|point| is_at(point, column));
@@ -333,7 +343,8 @@ fn legend(grids: &[String], style: &Style) -> String {
     ];
     let is_used = |mark: &str| grids.iter().any(|grid| grid.contains(mark));
     let used = marks.iter().filter(|(mark, _)| is_used(mark)).map(|(_, says)| (*says).to_owned());
-    Hanging { ink: Ink::Dim, separator: "   ", ..Hanging::of(style) }.lines(&used.collect::<Vec<_>>())
+    Hanging { ink: Ink::Dim, separator: "   ", ..Hanging::of(style) }
+        .lines(&used.collect::<Vec<_>>())
 }
 
 /// What has to be known of the rows, each once with the names of all: the caveats of rules that

@@ -35,7 +35,13 @@ pub(super) fn each_line(text: &str, mut take: impl FnMut(&Line)) {
             take(&Line { text: tidy(&part.text), ..part });
         }
     };
+    let mut before = "";
     for (index, raw) in text.split_inclusive('\n').enumerate() {
+        // Where JSON was taken out there are many empty lines, which say no more than one.
+        if raw == "\n" && std::mem::replace(&mut before, raw) == raw {
+            continue;
+        }
+        before = raw;
         for (raw, ended) in pieces(raw) {
             let line = raw.trim_end_matches(['\n', '\r']);
             let decoded = if quoted_printable { decode(line) } else { None };

@@ -256,7 +256,8 @@ impl JobLogs {
 
     /// A row for a single I/O.
     fn row(&mut self, files: &mut Files, row: &IoRow) -> Result<(), FileError> {
-        let &IoRow { ended_ns, latency_ns, submission_ns, direction, offset, length, priority } = row;
+        let &IoRow { ended_ns, latency_ns, submission_ns, direction, offset, length, priority } =
+            row;
         let Some(ended_ns) = ended_ns.checked_sub(self.ramp_ns) else { return Ok(()) };
         let base = LogRow {
             time_ms: self.epoch_ms + ended_ns / 1_000_000,
