@@ -108,6 +108,9 @@ mod tests {
         }
         assert!(gone_ns <= limit_ns, "{gone_ns}");
         // With nothing beside them measurements are as long as was divided.
-        assert_eq!(budget.next_ns(0, 7.0 * (3.0 + SEARCH_COST + PROBE_COST) + 3.0), budget.stop.max_ns);
+        assert_eq!(
+            budget.next_ns(0, 7.0 * (3.0 + SEARCH_COST + PROBE_COST) + 3.0),
+            budget.stop.max_ns
+        );
     }
 }

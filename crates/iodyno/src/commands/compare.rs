@@ -60,9 +60,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
         let mut text = match comparison.rows.is_empty() {
             true => format!("{}\n", nothing_in_common(&comparison)),
-            false if arguments.verbose => {
-                comparison_text(&comparison, &rulings, status, &style)
-            }
+            false if arguments.verbose => comparison_text(&comparison, &rulings, status, &style),
             false => terminal::in_locale(comparison_screen(&comparison, &rulings, status, &style)),
         };
         if of_fleet {

@@ -190,7 +190,8 @@ fn print(
     let style = terminal::style(context, &Table { wide: false, columns: None });
     let text = match verbose {
         true => {
-            let texts: Vec<String> = explained.iter().map(|one| explain_text(one, &style)).collect();
+            let texts: Vec<String> =
+                explained.iter().map(|one| explain_text(one, &style)).collect();
             texts.join("\n")
         }
         false => terminal::in_locale(explain_screen(&explained, &style)),

@@ -11,9 +11,9 @@ use iodyno_report::Judged;
 use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::export::{Format, Results};
 use iodyno_report::text::{
-    Body, PlannedPoint, Style, blocks_effect_words, details_text, jobs_text, json_text,
-    knees, predictions_text, pts_text, results_table, rounds_text, run_heading, run_text,
-    scaling_words, screen, sentence,
+    Body, PlannedPoint, Style, blocks_effect_words, details_text, jobs_text, json_text, knees,
+    predictions_text, pts_text, results_table, rounds_text, run_heading, run_text, scaling_words,
+    screen, sentence,
 };
 use iodyno_store::Store;
 

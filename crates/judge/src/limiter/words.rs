@@ -2,8 +2,8 @@
 //! figures for somebody who does.
 
 use iodyno_model::{
-    Direction, Estimate, FillOrder, JudgedMeasurement, LinkState, Metric, Validity, Verdict, WrittenState,
-    format_mb_per_s, format_width,
+    Direction, Estimate, FillOrder, JudgedMeasurement, LinkState, Metric, Validity, Verdict,
+    WrittenState, format_mb_per_s, format_width,
 };
 
 use super::answer::{Answer, Next, is_of_question};
@@ -79,11 +79,7 @@ pub(super) fn below_par(judged: &JudgedMeasurement) -> Option<String> {
     worst.filter(|metric| metric.verdict >= Verdict::Warn).map(|metric| metric.reason.to_string())
 }
 
-pub(super) fn advice(
-    scene: &Scene<'_, '_>,
-    answer: &Answer,
-    judged: &JudgedMeasurement,
-) -> String {
+pub(super) fn advice(scene: &Scene<'_, '_>, answer: &Answer, judged: &JudgedMeasurement) -> String {
     match answer {
         Answer::Named { limiter: Limiter::Drive, .. } if below_par(judged).is_some() => {
             "Compare its SMART log with an equal drive's, update its firmware, and swap two drives \

@@ -28,9 +28,7 @@ pub fn comparison_screen(
     let names = names(comparison);
     let is_ruled = |n: usize, figure: &Figure| {
         rulings.iter().any(|one| {
-            one.row == n
-                && one.limit.quantity == figure.quantity
-                && one.outcome != Outcome::Kept
+            one.row == n && one.limit.quantity == figure.quantity && one.outcome != Outcome::Kept
         })
     };
     let brief_row = |(n, row): (usize, &Row)| {
@@ -54,7 +52,11 @@ pub fn comparison_screen(
         end.push("* with caveats".into());
     }
     if differing < all && differing > 0 {
-        end.push(format!("{} not shown: {}", counted(all - differing, "other figure"), rest(comparison)));
+        end.push(format!(
+            "{} not shown: {}",
+            counted(all - differing, "other figure"),
+            rest(comparison)
+        ));
     }
     table.push_str(&hanging("", 0, Ink::Dim, style).lines(&end));
     sections.push(table);
@@ -111,9 +113,8 @@ fn verdict(
             ("UNLIKE", Ink::Open, "two workloads, not one measured twice".into())
         }
         _ if any(Reality::SpreadUnknown) => {
-            let side = |n| {
-                (1..=REPETITIONS).map(|i| format!("{n}{i}")).collect::<Vec<_>>().join(",")
-            };
+            let side =
+                |n| (1..=REPETITIONS).map(|i| format!("{n}{i}")).collect::<Vec<_>>().join(",");
             next = Some(format!(
                 "-> repeat each side {REPETITIONS} times: iodyno compare {} {}",
                 side("A"),
@@ -122,7 +123,11 @@ fn verdict(
             let large = format!("{of} differ by {:.0} % or more", LARGE * 100.0);
             ("UNJUDGED", Ink::Open, format!("{large}; the run-to-run spread is unknown"))
         }
-        _ => ("SAME", Ink::Good, format!("no difference beyond chance in {}", counted(all, "figure"))),
+        _ => (
+            "SAME",
+            Ink::Good,
+            format!("no difference beyond chance in {}", counted(all, "figure")),
+        ),
     };
     let lead = ink.paint(label, style.color);
     let first = super::Hanging {
