@@ -64,7 +64,7 @@ fn two_checks_stand_side_by_side() {
             world.run(&["check", a, b, "--generator", "simulated", "--name", name, "--quiet"]);
         status(&checked, 0);
     }
-    let compared = world.run(&["compare", "first", "second"]);
+    let compared = world.run(&["compare", "first", "second", "-v"]);
     status(&compared, 0);
     let out = text(&compared.stdout);
     for word in ["seq-read on", "rand-read on", "latency on", "bandwidth", "p99.9", "unknown"] {
@@ -111,8 +111,10 @@ fn repeated_reports_of_fio_tell_what_is_real() {
     ] {
         let judged = world.run(&["compare", &before, &after, "--fail-if", limit]);
         status(&judged, expected);
-        let last = text(&judged.stdout).lines().last().unwrap().to_owned();
-        assert!(last.contains(&format!("(exit status {expected})")), "{last}");
+        let out = text(&judged.stdout);
+        let label = ["PASS", "FAIL", "", "", "UNJUDGED"][expected as usize];
+        assert!(out.starts_with(label), "{out}");
+        assert_eq!(out.contains(&format!("Exit status {expected}")), expected > 0, "{out}");
     }
     let both = ["compare", &before, &after, "--fail-if", "p99 > 5%", "--fail-if", "iops < -5%"];
     status(&world.run(&both), 1);
@@ -168,7 +170,7 @@ fn errors_say_what_is_wrong_and_what_there_is() {
         "{nothing}"
     );
     // Two that are named to be held against each other are, without a verdict.
-    let unlike = world.run(&["compare", &one, other, "--fail-if", "iops < -5%", "--noise", "3%"]);
+    let unlike = world.run(&["compare", &one, other, "-v", "--fail-if", "iops < -5%", "--noise", "3%"]);
     status(&unlike, 4);
     let out = text(&unlike.stdout);
     assert!(

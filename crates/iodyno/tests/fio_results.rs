@@ -45,7 +45,7 @@ fn logs_of_submissions_alone_are_shown_and_compared() {
         path.to_str().unwrap().to_owned()
     };
     let (a, b) = (log("a", 6000), log("b", 3000));
-    let shown = text(&world.run(&["show", &a]).stdout);
+    let shown = text(&world.run(&["show", "-v", &a]).stdout);
     assert!(shown.contains("latency slat mean 6.00 us"), "{shown}");
     let compared = text(&world.run(&["compare", &a, &b]).stdout);
     let line = compared.lines().find(|line| line.contains("latency slat")).unwrap();
@@ -127,7 +127,7 @@ a: (groupid=0, jobs=8): err= 0: pid=7: Sat Nov 21 14:43:13 2026
     std::fs::write(&report, job).unwrap();
     let report = report.to_str().unwrap();
     status(&world.run(&["import", report, "--name", "stated", "--link", "gen4x4"]), 0);
-    let out = text(&world.run(&["show", "stated"]).stdout);
+    let out = text(&world.run(&["show", "-v", "stated"]).stdout);
     for figure in ["8 jobs", "read 80.00k IOPS", "write 20.000k IOPS", "mean 20.00 us"] {
         let found = out.contains(figure);
         assert!(found, "{figure}: {out}");

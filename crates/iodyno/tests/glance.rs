@@ -6,7 +6,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{World, status, text};
+use common::{World, as_captured, status, text};
 
 #[test]
 fn the_laboratory_is_read_at_a_glance() {
@@ -30,17 +30,7 @@ fn the_laboratory_is_read_at_a_glance() {
     };
     for width in ["60", "80", "100", "160"] {
         let shown = show(width, &[]);
-        let file = tests.join(format!("captured/lab-{width}.txt"));
-        if std::env::var_os("IODYNO_BLESS").is_some_and(|value| value == "1") {
-            std::fs::write(&file, &shown).unwrap();
-        }
-        let expected = std::fs::read_to_string(&file).unwrap_or_default();
-        assert!(
-            expected == shown,
-            "{} differs; it is now:\n{shown}\n\
-             if that is meant: IODYNO_BLESS=1 cargo test -p iodyno --test glance",
-            file.display()
-        );
+        as_captured(&format!("lab-{width}.txt"), &shown, "glance");
         assert!(shown.lines().all(|line| line.chars().count() <= width.parse().unwrap()));
     }
     let shown = show("80", &[]);

@@ -77,7 +77,7 @@ fn a_preset_runs_scaled_down() {
     let output = run(&world, &[&["sweep", "snia-throughput"], &arguments[..]].concat());
     status(&output, 0);
     let table = text(&output.stdout);
-    assert!(table.starts_with("Steady state on "), "{table}");
+    assert!(table.starts_with("DONE") && table.contains("Steady state on "), "{table}");
     for word in ["ROUND", "0/100 bandwidth", "(at most 20 %)", "(at most 10 %)", "x (round - "] {
         assert!(table.contains(word), "{word}: {table}");
     }
@@ -110,7 +110,7 @@ fn rounds_end_with_the_steady_state_or_say_that_there_is_none() {
         assert_eq!(said.contains("NOT IN STEADY STATE"), rounds == 3, "{said}");
         let found = document(&world, "last");
         assert_eq!(measured(&found), expected(rounds));
-        let shown = text(&run(&world, &["show", "last"]).stdout);
+        let shown = text(&run(&world, &["show", "-v", "last"]).stdout);
         for word in [words, "the plan asks to purge it", "not known: nothing is recorded of one"] {
             assert!(shown.contains(word), "{word}: {shown}");
         }

@@ -64,12 +64,12 @@ fn a_job_file_runs_and_is_stored() {
     let output = run(&world, &["small.fio"]);
     status(&output, 0);
     let out = text(&output.stdout);
-    for word in ["reads", "again", "4 KiB", "psync", "depth 1"] {
+    for word in ["DONE", "2 jobs", "reads", "again", "4 KiB", "IOPS", "P99"] {
         assert!(out.contains(word), "{word} is missing in\n{out}");
     }
     assert!(text(&output.stderr).contains("again"), "each job is told when it is done");
-    let shown = world.run(&["show", "last"]);
-    for word in ["reads", "again"] {
+    let shown = world.run(&["show", "-v", "last"]);
+    for word in ["reads", "again", "4 KiB", "psync", "depth 1"] {
         assert!(text(&shown.stdout).contains(word), "{}", text(&shown.stdout));
     }
     let runs = world.run(&["runs", "--json"]);
@@ -205,6 +205,8 @@ fn fio_runs_the_engine_that_was_asked_for() {
     let output = run(&world, &words.split_whitespace().collect::<Vec<_>>());
     status(&output, 0);
     let said = text(&output.stdout);
+    assert!(said.contains("DONE  1 job on "), "{said}");
+    let said = text(&run(&world, &["show", "-v", "last"]).stdout);
     assert!(said.contains("depth 4") && said.contains("posixaio"), "{said}");
 }
 

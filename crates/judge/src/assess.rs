@@ -9,6 +9,7 @@ use iodyno_model::{
 };
 
 use crate::asked::Asked;
+use crate::causes::attribute;
 use crate::place::names;
 use crate::rule_context::{Question, RuleContext};
 use crate::rules::{Reservation, rules};
@@ -38,6 +39,7 @@ pub fn assess(question: &Question<'_>) -> Assessment {
         .collect();
     // Stable: findings of one severity stay in the rules' order.
     findings.sort_by_key(|finding| Reverse(finding.severity));
+    attribute(&mut findings, &facts);
     let measurements: Vec<JudgedMeasurement> = (0..question.record.measurements.len())
         .map(|measurement| judge_measurement(&facts, measurement))
         .collect();

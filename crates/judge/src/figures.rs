@@ -1,9 +1,6 @@
 //! Figures of a metric, written for people.
 
-use iodyno_model::{
-    Estimate, Metric, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
-    format_width,
-};
+use iodyno_model::{Metric, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};
 
 /// `6938 MB/s (6617 MiB/s)`, `412k IOPS`, `85.2 us`.
 pub(crate) fn value(metric: Metric, value: f64) -> String {
@@ -14,11 +11,5 @@ pub(crate) fn value(metric: Metric, value: f64) -> String {
     }
 }
 
-/// The same with half the interval's width in percent.
-pub(crate) fn estimate(metric: Metric, estimate: &Estimate) -> String {
-    let figure = value(metric, estimate.value);
-    match estimate.relative_half_width() {
-        Some(width) => format!("{figure} {}", format_width(width)),
-        None => figure,
-    }
-}
+/// The same with its interval: `982k ± 3k IOPS`.
+pub(crate) use iodyno_model::figures::format_estimate as estimate;

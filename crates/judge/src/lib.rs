@@ -14,6 +14,7 @@ mod against_claim;
 mod asked;
 mod assess;
 mod blocks_effect;
+mod causes;
 mod ceiling;
 mod claim_reach;
 mod claims;

@@ -43,6 +43,9 @@ pub struct Finding {
     pub why: String,
     /// What to do next, in a sentence.
     pub next: String,
+    /// Id of the rule whose finding explains this one: it goes away with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
 }
 
 /// What came of applying a rule.

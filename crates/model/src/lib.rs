@@ -20,6 +20,7 @@ mod drive;
 mod drive_state;
 mod estimate;
 mod fact;
+pub mod figures;
 mod file_system;
 mod finding;
 mod histogram;

@@ -142,6 +142,7 @@ fn devices_cannot_move_the_cursor() {
         evidence: vec![Evidence::new(evil, evil)],
         why: evil.into(),
         next: evil.into(),
+        cause: None,
     });
     assessment.rules.push(RuleReport {
         rule: evil.into(),

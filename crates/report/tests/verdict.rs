@@ -8,7 +8,7 @@ use iodyno_model::{
     Assessment, EndReason, Evidence, Fact, Finding, JudgedMeasurement, RunRecord, RunState,
     Severity, Validity, Verdict,
 };
-use iodyno_report::text::{Style, ascii, verdict_screen};
+use iodyno_report::text::{Body, Style, ascii, screen as run_screen};
 
 const WIDTHS: [usize; 4] = [60, 80, 100, 160];
 
@@ -17,7 +17,7 @@ fn style(width: usize) -> Style {
 }
 
 fn screen(record: &RunRecord, assessment: &Assessment, status: u8, width: usize) -> String {
-    verdict_screen(record, assessment, status, "last", &style(width))
+    run_screen(record, assessment, status, Body::Drives, "last", &style(width))
 }
 
 fn assert_as_expected(file: &str, text: &str) {
@@ -107,7 +107,7 @@ fn every_line_fits_and_colour_and_locale_change_no_word() {
             assert!(ascii(&text).is_ascii(), "{text}");
             assert_eq!(ascii(&text).lines().count(), text.lines().count());
             let colored = Style { color: true, ..style(width) };
-            let colored = verdict_screen(record, assessment, 1, "last", &colored);
+            let colored = run_screen(record, assessment, 1, Body::Drives, "last", &colored);
             let mut plain = String::new();
             for (n, part) in colored.split("\x1b[").enumerate() {
                 plain += if n == 0 { part } else { part.split_once('m').expect("a colour").1 };
@@ -143,6 +143,7 @@ fn warning(name: &str, what: &str) -> Finding {
         evidence: vec![Evidence::new("temperature", "90 °C")],
         why: "Heat ages.".into(),
         next: "Look at the fans.".into(),
+        cause: None,
     }
 }
 

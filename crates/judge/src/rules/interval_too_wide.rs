@@ -66,7 +66,7 @@ fn widths(of: &Measurement) -> Option<Vec<Wide>> {
         return Some(Vec::new());
     }
     let wide = |of, reached, asked| (reached > asked).then_some(Wide { of, reached, asked });
-    let rate = rate_width(of)?;
+    let rate = own_width(of)?;
     let p99 = of.conditions.p99_precision_asked.zip(p99_width(of));
     let p99 = p99.and_then(|(asked, reached)| wide("p99 ", reached, asked));
     Some(wide("", rate.0, rate.1).into_iter().chain(p99).collect())
@@ -91,15 +91,16 @@ fn p99_width(of: &Measurement) -> Option<f64> {
     stamped.map(width).max_by(f64::total_cmp)
 }
 
-/// Half the rate's interval's width, reached and asked for; too few windows for an interval are
-/// infinitely wide.
-fn rate_width(of: &Measurement) -> Option<(f64, f64)> {
+/// Half the width of the interval of what is judged and shown, reached and asked for; too few
+/// windows for an interval are infinitely wide. It was stopped on the rate, of which the mean latency
+/// is the reciprocal at a fixed depth: a second width for it beside its own would be a riddle.
+fn own_width(of: &Measurement) -> Option<(f64, f64)> {
     let asked = of.conditions.precision_asked?;
     let result = of.total.first()?;
-    // What it was stopped on is the rate, also where the latency is judged.
     let estimate = match metric(of) {
         Metric::Bandwidth => result.bandwidth,
-        Metric::Iops | Metric::LatencyMean => result.iops,
+        Metric::Iops => result.iops,
+        Metric::LatencyMean => result.latency_mean.or(result.iops),
     };
     Some((estimate?.relative_half_width().unwrap_or(f64::INFINITY), asked))
 }

@@ -145,5 +145,6 @@ pub(crate) fn finding(
         evidence,
         why: why.to_owned(),
         next: next.into(),
+        cause: None,
     }
 }

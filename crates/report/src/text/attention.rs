@@ -27,16 +27,22 @@ pub(crate) struct Entry<'a> {
     /// What is wrong, with all that it is about.
     pub(crate) what: String,
     pub(crate) next: &'a str,
+    /// What follows from it, and goes away with it.
+    follows: Vec<String>,
 }
 
 /// Rules that say of a drive that it is slower than it should be.
 const SPEED: [&str; 3] = ["below-claim", "unlike-peers", "unlike-baseline"];
 
-/// Failures and warnings, each rule's once, worst first; what makes a drive slow by several
-/// measures is one.
+/// Failures and warnings, each cause's once, worst first: what makes a drive slow by several
+/// measures is one, and what follows from another finding is said under that.
 pub(crate) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec<Entry<'a>> {
     let mut groups: Vec<Vec<&Finding>> = Vec::new();
-    for finding in assessment.findings.iter().filter(|one| one.severity >= Severity::Warn) {
+    let grave = || assessment.findings.iter().filter(|one| one.severity >= Severity::Warn);
+    let is_cause = |rule: &String| grave().any(|one| one.rule == *rule && one.cause.is_none());
+    let (effects, causes): (Vec<&Finding>, Vec<&Finding>) =
+        grave().partition(|one| one.cause.as_ref().is_some_and(is_cause));
+    for finding in causes {
         let is_speed = |one: &Finding| SPEED.contains(&one.rule.as_str());
         let alike = |group: &&mut Vec<&Finding>| match is_speed(finding) {
             true => is_speed(group[0]) && group[0].subjects.first() == finding.subjects.first(),
@@ -51,14 +57,25 @@ pub(crate) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec
         let first = group[0];
         let target = first.subjects.first().filter(|_| SPEED.contains(&first.rule.as_str()));
         let slow = target.and_then(|target| slowness(record, assessment, target));
+        let own = effects.iter().filter(|one| one.cause.as_ref() == Some(&first.rule));
+        let own: Vec<&&Finding> = own.collect();
+        let mut follows: Vec<String> = Vec::new();
+        for text in own.iter().map(|one| headline(one).trim_end_matches('.').to_owned()) {
+            if !follows.contains(&text) {
+                follows.push(text);
+            }
+        }
         Entry {
-            severity: first.severity,
+            severity: own.iter().map(|one| one.severity).fold(first.severity, Severity::max),
             rule: &first.rule,
             what: slow.unwrap_or_else(|| what(&group)),
             next: &first.next,
+            follows,
         }
     };
-    groups.into_iter().map(entry).collect()
+    let mut entries: Vec<Entry<'_>> = groups.into_iter().map(entry).collect();
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.severity));
+    entries
 }
 
 /// `nvme3n1 reaches 25 % of the claim (sequential read, random read); latency 364 % of the
@@ -207,6 +224,10 @@ fn skipped(skipped: &[Skipped], style: &Style) -> String {
 
 fn two_lines(ink: Ink, label: &str, entry: &Entry<'_>, style: &Style) -> String {
     let mut out = line(label, ink, &entry.what, style);
+    if !entry.follows.is_empty() {
+        let text = format!("therefore: {}", entry.follows.join("; "));
+        out.push_str(&line("", Ink::Plain, &text, style));
+    }
     if !entry.next.is_empty() {
         out.push_str(&line("", Ink::Plain, &format!("-> {}", entry.next), style));
     }
@@ -272,6 +293,7 @@ mod tests {
             evidence: Vec::new(),
             why: String::new(),
             next: String::new(),
+            cause: None,
         }
     }
 

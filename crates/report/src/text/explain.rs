@@ -7,6 +7,7 @@ use super::Style;
 use super::findings::labelled;
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
+use super::jobs::io;
 use super::words::{Hanging, clean, display_width};
 use crate::explained::{ceilings, changes, formulas, heading, limited, rate, suspects};
 
@@ -101,7 +102,7 @@ fn rows(all: &[Explanation<'_>], style: &Style) -> String {
     let column = |heading, priority, right| GridColumn { heading, priority, right };
     let columns = [
         column("TARGET", 0, false),
-        column("WORKLOAD", 1, false),
+        column("I/O", 1, false),
         column("RATE", 0, true),
         column("LIMITED BY", 0, false),
     ];
@@ -112,9 +113,23 @@ fn rows(all: &[Explanation<'_>], style: &Style) -> String {
             (Answer::Named { .. }, _) => Ink::Plain,
             _ => Ink::Open,
         };
-        let answer = answer(one);
+        let answer = match (&one.answer, one.validity) {
+            (
+                Answer::Named { limiter, is_probable: false, .. },
+                Validity::Valid | Validity::Qualified,
+            ) => {
+                let title = limiter.title(&one.case);
+                match one.below.as_ref().filter(|_| *limiter == Limiter::Drive) {
+                    Some(below) => format!("{title}: {below}"),
+                    None => title,
+                }
+            }
+            _ => answer(one),
+        };
         let answer = answer.strip_prefix("limited by ").unwrap_or(&answer);
-        let cells = [one.case.place(), one.case.workload(), rate(one), answer.to_owned()];
+        let io = io(&one.case.of_run().workload);
+        let io = io.iter().take(3).cloned().collect::<Vec<_>>().join(" ");
+        let cells = [one.case.place(), io, rate(one), answer.to_owned()];
         let mut cells = cells.map(|text| GridCell { text: clean(&text), ink: Ink::Plain }).to_vec();
         cells[3].ink = ink;
         cells

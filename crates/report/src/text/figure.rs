@@ -1,7 +1,6 @@
 //! Figures as people read them: as many digits as the interval supports.
 
-use std::cmp::Ordering;
-
+use iodyno_model::figures::{Unit, decimals_for, rounded, rounded_up, without_interval};
 use iodyno_model::{
     DirectionResult, Estimate, LatencyKind, Metric, Spread, WIDTH_NOT_KNOWN, format_count,
     format_duration_ns, format_mb_per_s,
@@ -10,38 +9,6 @@ use iodyno_model::{
 use crate::percentiles::{Percentile, percentiles_of};
 
 const MIB: f64 = 1_048_576.0;
-
-/// Digits that are shown at most, however narrow the interval.
-const MOST_DIGITS: i32 = 5;
-
-/// A unit that a figure is shown in: value over `divisor`, `suffix` at once
-/// behind the digits (`k`), `unit` after a space.
-#[derive(Debug, Clone, Copy)]
-struct Unit {
-    divisor: f64,
-    suffix: &'static str,
-    unit: &'static str,
-}
-
-impl Unit {
-    const fn new(divisor: f64, suffix: &'static str, unit: &'static str) -> Self {
-        Self { divisor, suffix, unit }
-    }
-
-    fn of(metric: Metric, value: f64) -> Self {
-        let size = value.abs();
-        match metric {
-            Metric::Bandwidth => Self::new(1e6, "", "MB/s"),
-            Metric::Iops if size >= 999_500.0 => Self::new(1e6, "M", "IOPS"),
-            Metric::Iops if size >= 9_995.0 => Self::new(1e3, "k", "IOPS"),
-            Metric::Iops => Self::new(1.0, "", "IOPS"),
-            Metric::LatencyMean if size < 1e3 => Self::new(1.0, "", "ns"),
-            Metric::LatencyMean if size < 1e6 => Self::new(1e3, "", "us"),
-            Metric::LatencyMean if size < 1e9 => Self::new(1e6, "", "ms"),
-            Metric::LatencyMean => Self::new(1e9, "", "s"),
-        }
-    }
-}
 
 /// A measured metric with its interval: `6853 ± 12 MB/s (6536 MiB/s)`,
 /// `982k ± 3k IOPS`, `71.3 ± 0.2 us`.
@@ -54,10 +21,7 @@ pub(crate) fn measured(metric: Metric, estimate: &Estimate) -> String {
     }
 }
 
-/// An estimate with its interval, in one unit: `6853 ± 12 MB/s`.
-pub(crate) fn estimated(metric: Metric, estimate: &Estimate) -> String {
-    with_interval(estimate, Unit::of(metric, estimate.value))
-}
+pub(crate) use iodyno_model::figures::format_estimate as estimated;
 
 /// An estimate without its interval, in as many digits as that supports.
 pub(super) fn bare(metric: Metric, estimate: &Estimate) -> String {
@@ -156,85 +120,6 @@ pub(crate) fn percent(share: f64) -> String {
         format!("{percent:.0} %")
     } else {
         format!("{percent:.1} %")
-    }
-}
-
-/// How a figure was rounded is no interval, and one that is wider than the value is not known.
-fn with_interval(estimate: &Estimate, unit: Unit) -> String {
-    let text = without_interval(estimate, unit);
-    let Spread::Confidence { low, high, .. } = estimate.spread else { return text };
-    if estimate.is_hardly_known() {
-        return format!("{text} {WIDTH_NOT_KNOWN}");
-    }
-    if high.partial_cmp(&low) != Some(Ordering::Greater) {
-        return text;
-    }
-    let Unit { divisor, suffix, unit: name } = unit;
-    let decimals = decimals_of(estimate, divisor);
-    let value = rounded(estimate.value / divisor, decimals);
-    let (below, above) = (estimate.value - low, high - estimate.value);
-    if (above - below).abs() <= 0.25 * (high - low) {
-        let half = rounded_up(below.max(above) / divisor, decimals);
-        format!("{value}{suffix} ± {half}{suffix} {name}")
-    } else {
-        let (low, high) = (rounded(low / divisor, decimals), rounded(high / divisor, decimals));
-        format!("{text} ({low}{suffix}–{high}{suffix})")
-    }
-}
-
-fn without_interval(estimate: &Estimate, unit: Unit) -> String {
-    let digits = rounded(estimate.value / unit.divisor, decimals_of(estimate, unit.divisor));
-    format!("{digits}{} {}", unit.suffix, unit.unit)
-}
-
-/// Decimals (negative: zeros before the point) that an estimate supports in
-/// the unit `divisor`: half of the interval keeps one digit, two where it
-/// starts with 1; what was printed, those that it was printed with; three
-/// significant digits where nothing is known.
-fn decimals_of(estimate: &Estimate, divisor: f64) -> i32 {
-    let value = estimate.value / divisor;
-    let half = estimate.bounds().map_or(0.0, |(low, high)| (high - low) / 2.0 / divisor);
-    if half <= 0.0 || !half.is_finite() || estimate.is_hardly_known() {
-        return decimals_for(value, 3);
-    }
-    if let Spread::Rounding { .. } = estimate.spread {
-        // A hair of tolerance: what was printed as 0.1 is no more than that.
-        let decimals = (-(2.0 * half).log10() - 1e-6).ceil() as i32;
-        return decimals.max(decimals_for(value, 2)).min(decimals_for(value, MOST_DIGITS));
-    }
-    let exponent = half.log10().floor();
-    let two_digits = i32::from(half / 10f64.powf(exponent) < 1.95);
-    // However wide the interval, something of the value itself is left.
-    let fewest = if half >= value.abs() / 2.0 { decimals_for(value, 2) } else { i32::MIN };
-    (two_digits - exponent as i32).max(fewest).min(decimals_for(value, MOST_DIGITS))
-}
-
-/// Decimals that give `value` so many significant digits.
-fn decimals_for(value: f64, digits: i32) -> i32 {
-    if value == 0.0 || !value.is_finite() {
-        return 0;
-    }
-    digits - 1 - value.abs().log10().floor() as i32
-}
-
-fn rounded(value: f64, decimals: i32) -> String {
-    let step = 10f64.powi(-decimals.min(0));
-    format!("{:.*}", decimals.max(0) as usize, (value / step).round_if(decimals < 0) * step)
-}
-
-/// Rounded away from zero, so that an interval never looks narrower than it is.
-fn rounded_up(value: f64, decimals: i32) -> String {
-    let step = 10f64.powi(-decimals);
-    rounded((value / step - 1e-9).ceil() * step, decimals)
-}
-
-trait RoundIf {
-    fn round_if(self, condition: bool) -> f64;
-}
-
-impl RoundIf for f64 {
-    fn round_if(self, condition: bool) -> f64 {
-        if condition { self.round() } else { self }
     }
 }
 

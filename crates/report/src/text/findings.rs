@@ -54,7 +54,9 @@ pub(super) fn finding_text(finding: &Finding, style: &Style) -> String {
     out.push_str(&figures.lines(&evidence));
     out.push_str(&labelled(style, INDENT, "why", &finding.why));
     out.push_str(&labelled(style, INDENT, "next", &finding.next));
-    out.push_str(&labelled(style, INDENT, "rule", &finding.rule));
+    let cause = finding.cause.as_ref().map(|cause| format!(", follows from {cause}"));
+    let rule = format!("{}{}", finding.rule, cause.unwrap_or_default());
+    out.push_str(&labelled(style, INDENT, "rule", &rule));
     out
 }
 

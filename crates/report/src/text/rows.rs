@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use iodyno_model::{
-    Assessment, DirectionResult, Measurement, Metric, Prediction, RunRecord, RunState, Severity,
-    Validity, Verdict, format_count, format_duration_ns, format_mb_per_s,
+    Assessment, DirectionResult, Measurement, Metric, Prediction, Predictions, RunRecord, RunState,
+    Severity, Validity, Verdict, format_count, format_duration_ns, format_mb_per_s,
 };
 
 use super::Style;
@@ -16,6 +16,7 @@ use super::host::counted;
 use super::ink::Ink;
 use super::jobs::target_words;
 use super::measurements::is_of_a_job;
+use super::outlook::predictions_text;
 use super::results::table_of;
 use super::words::{Hanging, clean};
 use crate::percentiles;
@@ -109,9 +110,10 @@ pub(super) fn rows(
     record: &RunRecord,
     assessment: &Assessment,
     planned: &[PlannedPoint],
-    predictions: &[Prediction],
+    outlook: Option<&Predictions>,
     style: &Style,
 ) -> String {
+    let predictions = outlook.map_or(&[][..], |outlook| &outlook.predictions);
     let grids = matrices(record, assessment, planned, predictions, style);
     grids.unwrap_or_else(|| {
         let place = |n: &usize| {
@@ -120,7 +122,11 @@ pub(super) fn rows(
         };
         let mut order: Vec<usize> = (0..record.measurements.len()).collect();
         order.sort_by_key(place);
-        table_of(record, Some(assessment), &order, style)
+        let table = table_of(record, Some(assessment), &order, style);
+        match outlook.map(|outlook| predictions_text(outlook, style)) {
+            Some(predicted) if !predicted.is_empty() => format!("{table}\n{predicted}"),
+            _ => table,
+        }
     })
 }
 
@@ -206,7 +212,12 @@ fn matrices(
                     }
                 };
                 let title = if targets.len() > 1 { Some(target.as_str()) } else { None };
-                out.push(group.text(points, title, shown, &cell, style)?);
+                // Of what nothing is known, nothing is drawn.
+                let says =
+                    |point: &&&PlannedPoint| !["-", "."].contains(&cell(point).text.as_str());
+                if points.iter().any(|point| says(&point)) {
+                    out.push(group.text(points, title, shown, &cell, style)?);
+                }
             }
         }
     }
@@ -349,7 +360,12 @@ fn legend(grids: &[String], style: &Style) -> String {
 
 /// What has to be known of the rows, each once with the names of all: the caveats of rules that
 /// no failure or warning stands for.
-pub(super) fn caveats(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
+pub(super) fn caveats(
+    record: &RunRecord,
+    assessment: &Assessment,
+    is_wanted: impl Fn(&str) -> bool,
+    style: &Style,
+) -> String {
     let is_found = |rule: &str| {
         let mut all = assessment.findings.iter();
         all.any(|one| one.rule == rule && one.severity >= Severity::Warn)
@@ -357,7 +373,11 @@ pub(super) fn caveats(record: &RunRecord, assessment: &Assessment, style: &Style
     let mut found: Vec<(&str, Validity, &str, Vec<String>)> = Vec::new();
     for judged in &assessment.measurements {
         let Some(of) = record.measurements.get(judged.measurement) else { continue };
-        for reason in judged.reasons.iter().filter(|reason| !is_found(&reason.rule)) {
+        for reason in judged
+            .reasons
+            .iter()
+            .filter(|reason| is_wanted(&reason.rule) && !is_found(&reason.rule))
+        {
             let known = found.iter_mut().find(|(rule, ..)| *rule == reason.rule);
             match known {
                 Some((.., names)) => names.push(clean(&of.name)),

@@ -61,16 +61,19 @@ pub fn screen(
                 None => table(record.host(), &glance, style),
             };
             let head = headline(record, assessment, label, [Some(clause), skipped], style);
-            vec![head, attention, table]
+            let others = match glance.uncompared {
+                Some(_) => caveats(record, assessment, |rule| rule == "other-io", style),
+                None => String::new(),
+            };
+            vec![head, attention, table, others]
         }
         Body::Rows { planned, outlook, follows } => {
             let (label, clause) = clause_of_rows(record, assessment, planned);
-            let predictions = outlook.map_or(&[][..], |outlook| &outlook.predictions);
-            let table = rows(record, assessment, planned, predictions, style);
+            let table = rows(record, assessment, planned, outlook, style);
             let lines: Vec<String> =
                 follows.iter().map(|line| super::outlook::sentence(&clean(line), style)).collect();
             let head = headline(record, assessment, label, [Some(clause), None], style);
-            let notes = attention + &caveats(record, assessment, style);
+            let notes = attention + &caveats(record, assessment, |_| true, style);
             vec![head, table, lines.concat(), notes]
         }
         Body::Text(text) => {

@@ -298,6 +298,7 @@ pub(crate) fn assessment(record: &RunRecord) -> Assessment {
             ],
             why: "The drive cannot deliver more than a quarter of its bandwidth, whatever the load.".into(),
             next: "Reseat the drive and look at its connector, cable and backplane; then run: sudo lspci -vv -s 42:00.0 | grep LnkSta".into(),
+            cause: None,
         },
         Finding {
             rule: "blocks-not-written".into(),
@@ -310,6 +311,7 @@ pub(crate) fn assessment(record: &RunRecord) -> Assessment {
             ],
             why: "Reading such blocks measures the controller, not the flash; the rates are invalid.".into(),
             next: "If the drive may be overwritten: iodyno prepare nvme2n1, then repeat.".into(),
+            cause: None,
         },
         Finding {
             rule: "lba-format".into(),
@@ -319,6 +321,7 @@ pub(crate) fn assessment(record: &RunRecord) -> Assessment {
             evidence: vec![Evidence::new("relative performance", "better (512), best (4096)")],
             why: "Small writes may cost more than they need to.".into(),
             next: "When the drive is next emptied: nvme format --block-size=4096 (it erases everything).".into(),
+            cause: None,
         },
     ];
     let clear = |rule: &str| RuleReport {

@@ -1,0 +1,139 @@
+//! What the commands print of stored runs, on terminals of several widths, in several locales.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use common::{World, as_captured, text, tool};
+
+/// The lab's data sheet, as commands in the folder of captures name it.
+const SHEET: &str = "datasheet.toml";
+
+const CASES: [(&str, &[&str]); 7] = [
+    ("run", &["show", "run.json.gz"]),
+    ("sweep", &["show", "sweep.json.gz"]),
+    ("vm", &["show", "vm.json.gz"]),
+    ("why", &["show", "why.json.gz"]),
+    ("compare", &["compare", "run.json.gz", "again.json.gz"]),
+    ("explain", &["explain", "lab.json.gz", "--datasheet", SHEET]),
+    ("explain-one", &["explain", "why.json.gz"]),
+];
+
+/// A world with copies of the captures, so that the commands that screens name are short.
+fn captures() -> World {
+    let world = World::new();
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for entry in std::fs::read_dir(tests.join("captured")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
+        std::fs::copy(&path, world.path(path.file_name().unwrap().to_str().unwrap())).unwrap();
+    }
+    std::fs::copy(tests.join("../../../lab/datasheet.toml"), world.path(SHEET)).unwrap();
+    world
+}
+
+fn shown(world: &World, words: &[&str], width: usize, locale: &str, color: &str) -> (String, i32) {
+    let output = world
+        .command()
+        .current_dir(world.path("."))
+        .args(words)
+        .args(["--color", color])
+        .env("COLUMNS", width.to_string())
+        .env("LC_ALL", locale)
+        .output()
+        .unwrap();
+    (text(&output.stdout), output.status.code().unwrap())
+}
+
+#[test]
+fn screens_fit_every_terminal() {
+    let world = captures();
+    for (name, words) in CASES {
+        let mut all = String::new();
+        for width in [60, 80, 100, 160] {
+            let (out, code) = shown(&world, words, width, "C.UTF-8", "never");
+            let widest = out.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= width, "{name} at {width}:\n{out}");
+            let command = words.join(" ");
+            write!(all, "$ iodyno {command}   # {width} columns, exit status {code}\n{out}\n")
+                .unwrap();
+        }
+        as_captured(&format!("screens/{name}.txt"), &all, "screens");
+    }
+}
+
+#[test]
+fn colour_and_locale_change_no_word() {
+    let world = captures();
+    for (name, words) in CASES {
+        let (plain, _) = shown(&world, words, 80, "C.UTF-8", "never");
+        assert!(!plain.contains('\x1b'), "{name}");
+        let (colored, _) = shown(&world, words, 80, "C.UTF-8", "always");
+        assert!(colored.contains('\x1b'), "{name}: {colored}");
+        let bare = colored.split('\x1b').enumerate().map(|(n, part)| match n {
+            0 => part,
+            _ => part.split_once('m').unwrap().1,
+        });
+        assert_eq!(bare.collect::<String>(), plain, "{name}");
+        let (ascii, _) = shown(&world, words, 80, "C", "never");
+        assert!(ascii.is_ascii(), "{name}: {ascii}");
+        assert_eq!(ascii.lines().count(), plain.lines().count(), "{name}");
+    }
+}
+
+#[test]
+fn a_terminal_has_colour_unless_no_color_says_otherwise() {
+    let world = captures();
+    let on_terminal = |environment: &str| {
+        let (program, store) = (env!("CARGO_BIN_EXE_iodyno"), world.path("store.sqlite"));
+        let line = format!(
+            "cd '{}'; stty cols 80; {environment} LC_ALL=C.UTF-8 IODYNO_STORE='{}' '{program}' \
+             show run.json.gz",
+            world.path(".").display(),
+            store.display()
+        );
+        tool("script", &["-qec", &line, "/dev/null"]).replace('\r', "")
+    };
+    let (plain, _) = shown(&world, &["show", "run.json.gz"], 80, "C.UTF-8", "never");
+    assert!(on_terminal("NO_COLOR=").contains('\x1b'));
+    assert_eq!(on_terminal("NO_COLOR=1"), plain);
+}
+
+#[test]
+fn a_directory_of_a_virtual_machine_takes_ten_lines() {
+    let world = captures();
+    let (out, code) = shown(&world, &["show", "vm.json.gz"], 80, "C.UTF-8", "never");
+    assert!(out.lines().count() <= 10 && out.contains("nothing to compare with"), "{out}");
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn a_drive_below_its_twins_is_no_reason_to_buy_a_faster_one() {
+    let world = captures();
+    let words = ["explain", "lab.json.gz", "--datasheet", SHEET, "--json"];
+    let (out, _) = shown(&world, &words, 80, "C.UTF-8", "never");
+    let document = common::json(out.as_bytes());
+    let all = document["explained"].as_array().unwrap();
+    let of = |target: &str| {
+        let is_of = |one: &&serde_json::Value| one["targets"][0].as_str() == Some(target);
+        let found: Vec<_> = all.iter().filter(is_of).collect();
+        assert!(!found.is_empty(), "{target}: {out}");
+        found
+    };
+    for one in of("nvme3n1") {
+        let advice = one["advice"].as_str().unwrap();
+        assert!(!advice.contains("faster"), "{advice}");
+        let sentence = one["sentence"].as_str().unwrap();
+        // What an empty drive gives says nothing of this one.
+        assert!(!sentence.contains("hold nothing"), "{sentence}");
+    }
+    for one in of("nvme4n1") {
+        assert_eq!(one["validity"], "INVALID");
+        assert_eq!(one["limiter"], serde_json::Value::Null, "nothing follows from it: {one}");
+    }
+}
