@@ -170,7 +170,8 @@ fn errors_say_what_is_wrong_and_what_there_is() {
         "{nothing}"
     );
     // Two that are named to be held against each other are, without a verdict.
-    let unlike = world.run(&["compare", &one, other, "-v", "--fail-if", "iops < -5%", "--noise", "3%"]);
+    let unlike =
+        world.run(&["compare", &one, other, "-v", "--fail-if", "iops < -5%", "--noise", "3%"]);
     status(&unlike, 4);
     let out = text(&unlike.stdout);
     assert!(

@@ -216,7 +216,7 @@ fn what_words_leave_open_of_a_workload_is_the_default() {
         (&["readwrite=read", "bs=128k"], "rw=read bs=128k iodepth=32 numjobs=1 on"),
         (&["ioengine=psync", "numjobs=2"], "rw=randread bs=4k iodepth=1 numjobs=2 on"),
     ] {
-        let mut all = vec!["explain", target, "--generator", "simulated", "--time", "2s"];
+        let mut all = vec!["explain", target, "-v", "--generator", "simulated", "--time", "2s"];
         all.extend(words);
         let output = world.run(&all);
         let out = text(&output.stdout);
@@ -237,7 +237,7 @@ fn what_is_named_for_writing_is_written() {
     let none: Value = serde_json::from_slice(&world.run(&["runs", "--json"]).stdout).unwrap();
     assert_eq!(none["runs"], serde_json::json!([]), "what was refused is no run");
     let mut allowed = asked.to_vec();
-    allowed.extend(["--allow-write", target]);
+    allowed.extend(["-v", "--allow-write", target]);
     let output = world.run(&allowed);
     status(&output, 0);
     assert!(text(&output.stdout).contains("were written"), "{}", text(&output.stdout));

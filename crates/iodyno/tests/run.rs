@@ -194,7 +194,7 @@ fn outputs_have_the_shapes_of_fio() {
     let written: serde_json::Value = serde_json::from_str(&written).unwrap();
     assert_eq!(written["jobs"][0]["read"]["total_ios"], 16);
     assert_eq!(with(&["--output=text"]), "");
-    assert!(fs::read_to_string(world.path("text")).unwrap().contains("psync"));
+    assert!(fs::read_to_string(world.path("text")).unwrap().contains("IOPS"));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn fio_runs_the_engine_that_was_asked_for() {
     status(&output, 0);
     let said = text(&output.stdout);
     assert!(said.contains("DONE  1 job on "), "{said}");
-    let said = text(&run(&world, &["show", "-v", "last"]).stdout);
+    let said = text(&world.run(&["show", "-v", "last"]).stdout);
     assert!(said.contains("depth 4") && said.contains("posixaio"), "{said}");
 }
 
@@ -415,8 +415,10 @@ fn a_full_disk() {
     let output = run(&world, &[&job[..], &["--size=64m", "--fallocate=none"]].concat());
     status(&output, 3);
     let out = text(&output.stdout);
-    assert!(out.contains("ENOSPC") && out.contains("The disk is full"), "{out}");
-    assert!(!out.contains("replace the drive"), "{out}");
+    assert!(out.contains("ENOSPC") && out.contains("Free some space"), "{out}");
+    let long = text(&world.run(&["show", "-v", "last"]).stdout);
+    assert!(long.contains("The disk is full"), "{long}");
+    assert!(!out.contains("replace the drive") && !long.contains("replace the drive"), "{out}");
     fs::remove_file(format!("{}/data", mounted.0)).unwrap();
     // And what is to fill it is done then.
     let output = run(&world, &[&job[..], &["--fill_device=1"]].concat());

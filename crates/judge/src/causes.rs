@@ -8,9 +8,10 @@ use iodyno_model::{Finding, Verdict};
 use crate::rule_context::RuleContext;
 
 /// Causes before what they may explain, by the rules' ids.
-const FOLLOWS: [(&str, &[&str]); 8] = [
+const FOLLOWS: [(&str, &[&str]); 9] = [
     ("drive-dead", &["measurement-failed", "io-errors"]),
     ("drive-missing", &["measurement-failed"]),
+    ("measurement-failed", &["io-errors"]),
     ("blocks-not-written", &["above-claim", "latency-too-low", "below-claim", "unlike-peers"]),
     ("link-degraded", &["below-claim", "unlike-peers", "unlike-baseline", "better-bay"]),
     ("link-degraded", &["link-unlike-peers", "link-target-speed", "link-limited-by-slot"]),

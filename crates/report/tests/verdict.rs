@@ -5,10 +5,10 @@ mod common;
 use std::path::PathBuf;
 
 use iodyno_model::{
-    Assessment, EndReason, Evidence, Fact, Finding, JudgedMeasurement, RunRecord, RunState,
-    Severity, Validity, Verdict,
+    Assessment, EndReason, Evidence, Fact, Finding, JudgedMeasurement, Measurement, Reason,
+    RunRecord, RunState, Scaling, Severity, Validity, Verdict,
 };
-use iodyno_report::text::{Body, Style, ascii, screen as run_screen};
+use iodyno_report::text::{Body, Style, ascii, scaling_words, screen as run_screen};
 
 const WIDTHS: [usize; 4] = [60, 80, 100, 160];
 
@@ -229,4 +229,60 @@ fn devices_cannot_move_the_cursor() {
         let bad = text.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
         assert_eq!(bad, None);
     }
+}
+
+#[test]
+fn nothing_is_concluded_from_drives_that_hold_nothing() {
+    let mut record = common::record();
+    let first = record.measurements[0].clone();
+    let on = |count: usize| Measurement {
+        targets: (0..count).map(|n| format!("nvme{n}n1")).collect(),
+        parts: Vec::new(),
+        ..first.clone()
+    };
+    record.measurements = (1..=3).map(on).collect();
+    let words = |validity: Validity| {
+        let reason =
+            Reason { rule: "blocks-not-written".into(), validity, why: "they hold nothing".into() };
+        let judged = |measurement| JudgedMeasurement {
+            measurement,
+            validity,
+            reasons: vec![reason.clone()],
+            metrics: Vec::new(),
+        };
+        let mut assessment = common::assessment(&record);
+        assessment.measurements = (0..3).map(judged).collect();
+        scaling_words(&record, &assessment, &Scaling::default()).concat()
+    };
+    let valid = words(Validity::Qualified);
+    assert!(valid.contains("the aggregate stopped growing at 1 drive"), "{valid}");
+    let invalid = words(Validity::Invalid);
+    assert!(invalid.contains("no conclusion") && invalid.contains("3 of 3"), "{invalid}");
+    assert!(invalid.contains("blocks-not-written") && !invalid.contains("stopped"), "{invalid}");
+}
+
+#[test]
+fn what_follows_from_another_finding_is_said_under_it() {
+    let mut record = common::record();
+    record.measurements.clear();
+    let mut assessment = common::assessment(&record);
+    assessment.findings = vec![
+        Finding {
+            rule: "effect".into(),
+            severity: Severity::Fail,
+            cause: Some("cause".into()),
+            ..warning("nvme6", "{} is slow.")
+        },
+        Finding { rule: "cause".into(), ..warning("nvme6", "The link of {} is narrow.") },
+    ];
+    let shown = screen(&record, &assessment, 1, 100);
+    assert!(
+        shown.contains("FAIL  The link of nvme6 is narrow\n      therefore: nvme6 is slow\n"),
+        "{shown}"
+    );
+    assert_eq!(shown.matches("is slow").count(), 1, "{shown}");
+    // Without its cause it stands for itself.
+    assessment.findings.remove(1);
+    let shown = screen(&record, &assessment, 1, 100);
+    assert!(shown.contains("FAIL  nvme6 is slow") && !shown.contains("therefore"), "{shown}");
 }

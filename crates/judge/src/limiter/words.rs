@@ -76,7 +76,7 @@ pub(super) fn sentence(
 pub(super) fn below_par(judged: &JudgedMeasurement) -> Option<String> {
     let metrics = judged.metrics.iter().filter(|_| judged.validity != Validity::Invalid);
     let worst = metrics.max_by_key(|metric| metric.verdict);
-    worst.filter(|metric| metric.verdict >= Verdict::Warn).map(|metric| metric.reason.to_string())
+    worst.filter(|metric| metric.verdict == Verdict::Fail).map(|metric| metric.reason.to_string())
 }
 
 pub(super) fn advice(scene: &Scene<'_, '_>, answer: &Answer, judged: &JudgedMeasurement) -> String {

@@ -1,14 +1,14 @@
 //! All drives at once against the sum of each alone.
 
 use iodyno_model::{
-    Evidence, Measurement, Metric, Severity, Verdict, format_count, format_mb_per_s,
+    Evidence, Measurement, Metric, Severity, Verdict, WrittenState, format_count, format_mb_per_s,
 };
 
 use super::shared_limit::{Share, have_named_uplink, shares};
 use super::{Look, Rule, Tally, finding};
 use crate::limiter;
 use crate::place::shared_drives;
-use crate::rule_context::RuleContext;
+use crate::rule_context::{RuleContext, written};
 use crate::yardsticks::percent;
 
 /// So much of all CPUs' time leaves none for more I/O.
@@ -40,6 +40,11 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             tally.unknown(of.title(), "not every target was measured alone");
             continue;
         };
+        let is_empty = |target: &String| written(of, target) == WrittenState::Unwritten;
+        if of.targets.iter().any(is_empty) {
+            tally.unknown(of.title(), "its blocks were never written");
+            continue;
+        }
         tally.looked();
         // Who is named for a shared uplink or limit shares nothing else.
         if held.verdict != Verdict::Warn || is_told_elsewhere(facts, of) {

@@ -7,7 +7,7 @@ use super::link_oversubscribed::has_named_uplink;
 use super::{Look, Rule, Tally, finding};
 use crate::limiter::figure;
 use crate::place::{drives_below, shared_drives};
-use crate::rule_context::{RuleContext, metric};
+use crate::rule_context::{RuleContext, metric, unwritten};
 use crate::yardsticks::{UNLIKE_WARN, figure_of};
 
 pub(super) static RULE: Rule = Rule {
@@ -130,7 +130,8 @@ pub(super) fn shares<'a>(facts: &RuleContext<'a>, of: &'a Measurement) -> Option
             drive: facts.place(of, target).drive,
             alone: alone.value,
             at_once: at_once.value,
-            fell: less && at_once.high() < alone.low(),
+            // Reads that need no flash are limited by something else than reads that do.
+            fell: less && at_once.high() < alone.low() && !unwritten(single),
             has_own_drives: !below.iter().any(|name| shared.contains(name)),
         })
     };
@@ -167,8 +168,9 @@ fn payload(host: &Host, link: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, array, known, link, look};
+    use crate::testing::{Bench, Outcome, array, known, link, look, set_written};
     use iodyno_model::LinkState;
+    use iodyno_model::WrittenState;
 
     /// Sequential reads of four drives at once, of which the first `count` give half.
     fn halved(bench: Bench, count: usize) -> Bench {
@@ -220,6 +222,15 @@ mod tests {
         // Of three none is left to share anything.
         let few = Bench::new(2).host(|host| host.blocks.push(array(&["nvme0n1", "nvme1n1"])));
         assert_eq!(look(&RULE, &few.measured().record()), Outcome::NotApplicable);
+    }
+
+    #[test]
+    fn drives_that_hold_nothing_share_no_limit() {
+        let empty =
+            |n, bench: Bench| bench.measurement(n, |of| set_written(of, WrittenState::Unwritten));
+        // The sequential reads of both that fell, each alone.
+        let one = empty(0, halved(Bench::new(4).measured(), 2));
+        assert_eq!(look(&RULE, &empty(3, one).record()), Outcome::Clear);
     }
 
     #[test]

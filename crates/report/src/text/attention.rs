@@ -175,10 +175,19 @@ pub(super) fn attention_text(record: &RunRecord, assessment: &Assessment, style:
     let all = entries(record, assessment);
     let (failures, warnings): (Vec<_>, Vec<_>) =
         all.iter().partition(|entry| entry.severity == Severity::Fail);
+    let mut is_told = false;
     for entry in &failures {
         out.push_str(&two_lines(Ink::Bad, severity_label(entry.severity), entry, style));
+        if entry.rule == "measurement-failed" {
+            is_told = true;
+            let reasons = record.measurements.iter().filter_map(|of| Some((of, of.failure()?)));
+            for (of, how) in reasons.take(SHOWN) {
+                let why = format!("{}: {}", clean(&of.name), clean(how));
+                out.push_str(&whole("", Ink::Plain, &why, style));
+            }
+        }
     }
-    for of in &record.measurements {
+    for of in record.measurements.iter().filter(|_| !is_told) {
         if let Some(how) = of.failure() {
             let what = format!("{} of {}: {}", clean(&of.name), named(&of.targets), clean(how));
             out.push_str(&line("FAIL", Ink::Bad, &what, style));

@@ -75,10 +75,10 @@ fn few_lines(explained: &Explanation<'_>, style: &Style) -> String {
     }
     if let Answer::Named { next: Some(next), .. } = &explained.answer
         && explained.below.is_none()
+        && !next.measured
     {
-        let times = format!("{:.1} times as much", next.gain + 1.0);
-        let most = if next.measured { "measured" } else { "at most" };
-        out.push_str(&line("then", &format!("{}: {most} {times}", next.what)));
+        let times = format!("at most {:.1} times as much", next.gain + 1.0);
+        out.push_str(&line("then", &format!("{}: {times}", next.what)));
     }
     for reason in explained.reasons.iter().take(SHOWN) {
         out.push_str(&line("note", &reason.why));

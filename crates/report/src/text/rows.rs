@@ -15,7 +15,6 @@ use super::grid::{GridCell, GridColumn, grid, least_width};
 use super::host::counted;
 use super::ink::Ink;
 use super::jobs::target_words;
-use super::measurements::is_of_a_job;
 use super::outlook::predictions_text;
 use super::results::table_of;
 use super::words::{Hanging, clean};
@@ -43,11 +42,7 @@ pub(super) fn clause(
 ) -> ((&'static str, Ink), String) {
     let all = &record.measurements;
     let failed = all.iter().filter(|of| of.failure().is_some()).count();
-    let noun = match all.first() {
-        _ if !planned.is_empty() => "point",
-        Some(first) if is_of_a_job(record, first) => "job",
-        _ => "measurement",
-    };
+    let noun = if planned.is_empty() { "job" } else { "point" };
     let count = counted(all.len(), noun);
     let mut targets: Vec<String> = Vec::new();
     for target in all.iter().flat_map(|of| &of.targets) {
@@ -72,10 +67,16 @@ pub(super) fn clause(
         _ if failed > 0 => ("FAILED", Ink::Bad),
         (_, RunState::Interrupted) => ("STOPPED", Ink::Doubt),
         (_, RunState::Running) => ("UNFINISHED", Ink::Doubt),
-        (Verdict::Unjudged, _) => ("DONE", Ink::Good),
+        // Nothing was found, and nothing held against anything.
+        (Verdict::Unjudged | Verdict::Pass, _) if !is_judged(assessment) => ("DONE", Ink::Good),
         (verdict, _) => (verdict.label(), Ink::of_verdict(verdict)),
     };
     (label, text)
+}
+
+fn is_judged(assessment: &Assessment) -> bool {
+    let mut metrics = assessment.measurements.iter().flat_map(|judged| &judged.metrics);
+    metrics.any(|metric| metric.verdict != Verdict::Unjudged)
 }
 
 /// `9385 IOPS at bs=4k iodepth=4`: the most of what is valid.
