@@ -132,6 +132,9 @@ fn jobs_without_io_count_none() {
     let count = |job: usize| jobs[job]["read"]["total_ios"].as_u64().unwrap();
     assert_eq!((count(0), count(1)), (0, 1000));
     assert!(jobs[0]["usr_cpu"].as_f64().unwrap() > 1.0, "{}", jobs[0]);
+    let alone = run(&world, &[&load[..3], &["--runtime=100ms"]].concat());
+    status(&alone, 0);
+    assert!(!text(&alone.stdout).contains("page cache"), "{}", text(&alone.stdout));
     for (unfit, told) in [(&load[..2], "cpuload"), (&load[..3], "runtime")] {
         let refused = run(&world, unfit);
         status(&refused, 2);
@@ -150,6 +153,9 @@ fn a_program_runs_beside_the_io_where_that_is_allowed() {
     assert!(!world.path("p.stdout").exists());
     status(&run(&world, &[&job[..], &["--allow-exec"]].concat()), 0);
     assert_eq!(fs::read_to_string(world.path("p.stdout")).unwrap(), "p for 7\n");
+    let absent = ["--name=p", "--ioengine=exec", "--program=/nonexistent", "--allow-exec"];
+    let failed = run(&world, &absent);
+    status(&failed, 1);
     // What goes on is ended with its job.
     let sleeping = ["--name=s", "--ioengine=exec", "--runtime=100ms", "--program=/bin/sleep"];
     let sleeping = [&sleeping[..], &["--arguments=3600", "--allow-exec"]].concat();
