@@ -239,7 +239,7 @@ def as_fio(binary, scratch, device):
         (scratch / "device").mkdir()
         with_device = scratch / "device" / "fio"
         word = f"{Path(device.path).name}:{device.size_bytes}"
-        with_device.write_text(f'#!/bin/sh\nexec {path} --allow-write {word} "$@"\n')
+        with_device.write_text(f'#!/bin/sh\nexec {path} --allow-write {word} --discard-data {word} "$@"\n')
         with_device.chmod(0o755)
     return path, with_device
 
