@@ -32,25 +32,25 @@ from generators import GeneratorError, LoopDevice
 HERE = Path(__file__).parent.resolve()
 PAGE = HERE.parent / "docs/reference/fio-suites.md"
 LIMIT_S = 3600
-# Suites by their names: what stands behind the script. {fio}, {tree}, {device} and {python} are filled in.
+# Suites by their names, the long ones last: what stands behind the script. {fio}, {tree}, {device} and {python} are filled in.
 SUITES = {
+    "latency_percentiles": ["t/latency_percentiles.py", "-f", "{fio}"],
     "jobs": ["t/run-fio-tests.py", "-f", "{fio}", "-r", "{tree}", "-a", "artifacts", "-o", *map(str, range(1, 100))],
-    "verify": ["t/verify.py", "-f", "{fio}"],
-    "verify-trim": ["t/verify-trim.py", "-f", "{fio}", "--dut", "{device}"],
-    "verify_state_save": ["t/verify_state_save.py", "-f", "{fio}"],
-    "numberio_overlap": ["t/numberio_overlap.py", "-f", "{fio}"],
+    "examples": [str(HERE / "examples.py"), "-f", "{fio}", "--tree", "{tree}"],
     "strided": ["t/strided.py", "--fio", "{fio}"],
     "readonly": ["t/readonly.py", "-f", "{fio}"],
     "sequence": ["t/sequence.py", "-f", "{fio}"],
     "random_seed": ["t/random_seed.py", "-f", "{fio}"],
-    "latency_percentiles": ["t/latency_percentiles.py", "-f", "{fio}"],
     "jsonplus2csv_test": ["t/jsonplus2csv_test.py", "-f", "{fio}"],
     "log_compression": ["t/log_compression.py", "-f", "{fio}"],
     "sprandom": ["t/sprandom.py", "-f", "{fio}"],
-    "steadystate_tests": ["t/steadystate_tests.py", "{fio}"],
     "t64-switch": ["t/t64-switch.sh", "{fio}"],
     "client_server": ["t/client_server.py", "-f", "{fio}"],
-    "examples": [str(HERE / "examples.py"), "-f", "{fio}", "--tree", "{tree}"],
+    "steadystate_tests": ["t/steadystate_tests.py", "{fio}"],
+    "verify_state_save": ["t/verify_state_save.py", "-f", "{fio}"],
+    "verify-trim": ["t/verify-trim.py", "-f", "{fio}", "--dut", "{device}"],
+    "numberio_overlap": ["t/numberio_overlap.py", "-f", "{fio}"],
+    "verify": ["t/verify.py", "-f", "{fio}"],
 }
 NOT_RUN = {
     "io_uring_cmd, nvmept_fdp, nvmept_pi, nvmept_streams, nvmept_trim, nvmept_write_mode": "need an NVMe character device",
@@ -220,7 +220,8 @@ What `make fio-suites FIO_SRC=DIRECTORY` wrote: the suites of fio's source tree,
 """
     lines = [*head.splitlines(), "", *table(outcomes), "", "## Failed"]
     lines += failures(outcomes) or ["", "None."]
-    not_run = {suite: control.end for suite, (control, _) in outcomes.items() if not control.cases} | NOT_RUN
+    not_run = {suite: control.end for suite, (control, _) in outcomes.items() if not control.cases}
+    not_run |= {suite: "the run ended before it" for suite in SUITES if suite not in outcomes} | NOT_RUN
     lines += ["", "## Not run", "", *(f"- {names}: {reason}" for names, reason in not_run.items())]
     return "\n".join(lines) + "\n"
 
@@ -239,7 +240,7 @@ def as_fio(binary, scratch, device):
         (scratch / "device").mkdir()
         with_device = scratch / "device" / "fio"
         word = f"{Path(device.path).name}:{device.size_bytes}"
-        with_device.write_text(f'#!/bin/sh\nexec {path} --allow-write {word} "$@"\n')
+        with_device.write_text(f'#!/bin/sh\nexec {path} --allow-write {word} --discard-data {word} "$@"\n')
         with_device.chmod(0o755)
     return path, with_device
 
@@ -276,6 +277,8 @@ def main():
             except GeneratorError as problem:
                 print(f"verify-trim is not run: {problem}")
         link, with_device = as_fio(binary, scratch, device)
+        versions = (f"{version(tree / 'fio')} and {version(binary)}, Linux {platform.release().split('-')[0]} on "
+                    f"{platform.machine()}, {datetime.now(timezone.utc):%Y-%m-%d}.")  # fmt: skip
         for suite in asked.only or SUITES:
             needs = "{device}" in SUITES[suite]
             ours = Program("iodyno", with_device if needs and device else link, scratch, device)
@@ -287,12 +290,11 @@ def main():
             took = f"{time.monotonic() - started:.0f} s"
             why = "" if pair[0].cases else f": {pair[0].end}"
             print(f"{suite}: fio {counts[0]}, iodyno {counts[1]} ({took}){why}", flush=True)
-        versions = (f"{version(tree / 'fio')} and {version(binary)}, Linux {platform.release().split('-')[0]} on "
-                    f"{platform.machine()}, {datetime.now(timezone.utc):%Y-%m-%d}.")  # fmt: skip
+            if not asked.only:
+                # Hours may be needed for all: what ended before that has its page.
+                PAGE.write_text(page(outcomes, versions))
     if asked.only:
         print("\n".join([*table(outcomes), *failures(outcomes)]))
-    else:
-        PAGE.write_text(page(outcomes, versions))
     lost = [name for control, ours in outcomes.values() for name in missed(control, ours) if control.cases.get(name, "") is None]
     sys.exit(1 if lost else 0)
 

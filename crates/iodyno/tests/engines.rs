@@ -53,6 +53,37 @@ fn null_needs_nothing_and_touches_nothing() {
 }
 
 #[test]
+fn single_ios_have_priorities_of_their_own() {
+    let world = World::new();
+    for engine in ["libaio", "io_uring"] {
+        let engine = format!("--ioengine={engine}");
+        let job = ["--name=t", &engine, "--rw=randrw", "--bs=4k", "--size=4m", "--iodepth=8"];
+        let job = [&job[..], &["--cmdprio_percentage=40,0", "--cmdprio_class=2", "--cmdprio=3"]];
+        let job = [&job.concat()[..], &["--prioclass=3", "--output-format=json,normal"]].concat();
+        let output = run(&world, &job);
+        status(&output, 0);
+        let said = text(&output.stdout);
+        let (document, normal) = said.split_at(said.find("\n}\n").unwrap() + 3);
+        let found = json(document.as_bytes())["jobs"][0].clone();
+        let read = &found["read"];
+        let ranks = read["prios"].as_array().unwrap();
+        let of = |rank: usize, key: &str| ranks[rank][key].as_u64().unwrap();
+        let parts = |rank| [of(rank, "prioclass"), of(rank, "prio"), of(rank, "priohint")];
+        assert_eq!((ranks.len(), parts(0), parts(1)), (2, [2, 3, 0], [3, 0, 0]));
+        let count = |rank: usize| ranks[rank]["clat_ns"]["N"].as_u64().unwrap();
+        assert_eq!(count(0) + count(1), read["total_ios"].as_u64().unwrap());
+        assert!(count(0).abs_diff(2 * count(1) / 3) < count(1), "{ranks:?}");
+        assert!(found["write"]["prios"].is_null());
+        assert!(normal.contains("clat prio 2/3/0 ("), "{normal}");
+        assert!(normal.contains("of IOs) percentiles ("), "{normal}");
+    }
+    let other = ["--name=t", "--rw=read", "--size=4k", "--cmdprio_percentage=10"];
+    let refused = run(&world, &other);
+    status(&refused, 2);
+    assert!(text(&refused.stderr).contains("libaio"), "{}", text(&refused.stderr));
+}
+
+#[test]
 fn what_keeps_nothing_may_be_read_and_written() {
     let world = World::new();
     let all = 1 << 20;
@@ -101,6 +132,9 @@ fn jobs_without_io_count_none() {
     let count = |job: usize| jobs[job]["read"]["total_ios"].as_u64().unwrap();
     assert_eq!((count(0), count(1)), (0, 1000));
     assert!(jobs[0]["usr_cpu"].as_f64().unwrap() > 1.0, "{}", jobs[0]);
+    let alone = run(&world, &[&load[..3], &["--runtime=100ms"]].concat());
+    status(&alone, 0);
+    assert!(!text(&alone.stdout).contains("page cache"), "{}", text(&alone.stdout));
     for (unfit, told) in [(&load[..2], "cpuload"), (&load[..3], "runtime")] {
         let refused = run(&world, unfit);
         status(&refused, 2);
@@ -119,6 +153,9 @@ fn a_program_runs_beside_the_io_where_that_is_allowed() {
     assert!(!world.path("p.stdout").exists());
     status(&run(&world, &[&job[..], &["--allow-exec"]].concat()), 0);
     assert_eq!(fs::read_to_string(world.path("p.stdout")).unwrap(), "p for 7\n");
+    let absent = ["--name=p", "--ioengine=exec", "--program=/nonexistent", "--allow-exec"];
+    let failed = run(&world, &absent);
+    status(&failed, 1);
     // What goes on is ended with its job.
     let sleeping = ["--name=s", "--ioengine=exec", "--runtime=100ms", "--program=/bin/sleep"];
     let sleeping = [&sleeping[..], &["--arguments=3600", "--allow-exec"]].concat();

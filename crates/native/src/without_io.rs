@@ -44,7 +44,7 @@ impl Assignment {
                     park_timeout(idle);
                 }
             }
-            None
+            Outcome::default()
         })
     }
 
@@ -52,33 +52,35 @@ impl Assignment {
     pub(crate) fn execute(self, tell: impl Fn(Event)) -> Result<Outcome, SetupError> {
         let over = || self.shared.is_over(false);
         self.without_io(tell, || {
-            let failed = |why: String| Caveat::CommandFailed {
-                option: "program".into(),
-                command: self.job.engine.program.name.clone().unwrap_or_default(),
-                why,
-            };
             let mut child = match start(&self.job) {
                 Ok(child) => child,
-                Err(why) => return Some(failed(why)),
+                Err(failure) => return Outcome { failure: Some(failure), ..Outcome::default() },
             };
             while !over() {
                 match child.try_wait() {
                     Ok(None) => park_timeout(LOOK),
-                    Ok(Some(status)) if status.success() => return None,
-                    Ok(Some(status)) => return Some(failed(format!("it ended with {status}"))),
-                    Err(error) => return Some(failed(error.to_string())),
+                    Ok(Some(status)) if status.success() => return Outcome::default(),
+                    Ok(Some(status)) => return self.remark(format!("it ended with {status}")),
+                    Err(error) => return self.remark(error.to_string()),
                 }
             }
             end(child, Duration::from_secs(self.job.engine.program.grace_s.into()));
-            None
+            Outcome::default()
         })
+    }
+
+    /// What its program came to, which is no failure of the job.
+    fn remark(&self, why: String) -> Outcome {
+        let command = self.job.engine.program.name.clone().unwrap_or_default();
+        let remark = Caveat::CommandFailed { option: "program".into(), command, why };
+        Outcome { shortfalls: vec![remark], ..Outcome::default() }
     }
 
     /// Waits for the start, does `work` and says what it used.
     fn without_io(
         &self,
         tell: impl Fn(Event),
-        work: impl FnOnce() -> Option<Caveat>,
+        work: impl FnOnce() -> Outcome,
     ) -> Result<Outcome, SetupError> {
         self.placement.apply()?;
         let id = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
@@ -86,9 +88,9 @@ impl Assignment {
         tell(Event::Ready { depth: 1, registered_buffers: None, shortfalls, outlook, id });
         self.shared.wait_for_start();
         let before = Usage::of_this_thread();
-        let shortfalls = work().into_iter().collect();
+        let outcome = work();
         let usage = Usage::of_this_thread().since(before);
-        Ok(Outcome { ended: Some(Instant::now()), id, usage, shortfalls, ..Outcome::default() })
+        Ok(Outcome { ended: Some(Instant::now()), id, usage, ..outcome })
     }
 }
 
@@ -105,7 +107,7 @@ fn sort(numbers: &mut [u64]) {
 }
 
 /// Starts the program of `job`. As in fio its arguments are divided at blanks, without a shell.
-fn start(job: &Job) -> Result<Child, String> {
+fn start(job: &Job) -> Result<Child, (i32, String)> {
     let program = &job.engine.program;
     let name = program.name.as_deref().unwrap_or_default();
     let seconds = job.time.runtime_ns.unwrap_or(0) / 1_000_000_000;
@@ -116,11 +118,14 @@ fn start(job: &Job) -> Result<Child, String> {
         let file = |of: &str| {
             let path = format!("{}.{of}", job.name);
             iodyno_files::create(Path::new(&path), NamedBy::Iodyno)
-                .map_err(|error| format!("its output goes to {path}: {error}"))
+                .map_err(|error| (libc::EIO, format!("{name}: its output goes to {path}: {error}")))
         };
         command.stdout(file("stdout")?).stderr(file("stderr")?);
     }
-    command.spawn().map_err(|error| format!("cannot start {name}: {error}"))
+    let failed = |error: std::io::Error| {
+        (error.raw_os_error().unwrap_or(libc::EIO), format!("cannot start {name}: {error}"))
+    };
+    command.spawn().map_err(failed)
 }
 
 /// Asks the program to end, and ends it after `grace`.

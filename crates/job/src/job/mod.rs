@@ -164,13 +164,14 @@ impl Job {
     pub fn workload(&self, engine: Option<&str>) -> Workload {
         let rw = self.pattern.rw;
         let first = self.pattern.bs.iter().find(|(direction, _)| rw.has(*direction));
+        let makes_io = !self.engine.ioengine.is_without_io();
         Workload {
-            rw: Some(rw.name().into()),
-            bs: first.and_then(|(_, bs)| bs.fixed()),
-            iodepth: Some(self.depth.iodepth),
+            rw: makes_io.then(|| rw.name().into()),
+            bs: first.and_then(|(_, bs)| bs.fixed()).filter(|_| makes_io),
+            iodepth: makes_io.then_some(self.depth.iodepth),
             numjobs: Some(self.threads.numjobs.max(self.threads.shared_by)),
             ioengine: engine.map(Into::into),
-            direct: Some(self.engine.direct),
+            direct: makes_io.then_some(self.engine.direct),
             size: None,
             options: std::collections::BTreeMap::new(),
         }

@@ -38,11 +38,9 @@ impl<I: Marking> Io for Marked<I> {
 
     fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
         for descriptor in batch {
-            self.since += 1;
-            let to_worker = self.since == self.every;
-            if to_worker {
-                self.since = 0;
-            }
+            // Without an `every` none is due.
+            let to_worker = self.since + 1 == self.every;
+            self.since = if to_worker || self.every == 0 { 0 } else { self.since + 1 };
             let chosen =
                 self.priorities.as_mut().filter(|_| descriptor.operation <= Operation::Write);
             let priority = chosen.map_or(0, |priorities| priorities.choose(&descriptor));
