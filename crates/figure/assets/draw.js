@@ -517,7 +517,7 @@
     const tree = option.series.find((one) => one.type === "tree");
     if (tree) {
       const lines = (node, depth) => [["\u2003".repeat(depth) + node.name, node.about.slice(1).join("; ")],
-        ...node.children.flatMap((child) => lines(child, depth + 1))];
+        ...node.children.filter((child) => child.name).flatMap((child) => lines(child, depth + 1))];
       return [{ title: option.title[0].text, columns: ["device", "facts"], rows: lines(tree.data[0], 0) }];
     }
     const heads = option.title.filter((title) => title.iodyno === "panel");
