@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use common::{figure, measurement, over_time, run};
 use iodyno_figure::{Content, Figure, Form, Judged, Kind, Metric, Request, Source, option, svg};
-use iodyno_model::{
-    BlockDevice, BlockKind, Bytes, Estimate, Fact, Host, Measurement, RunRecord,
-};
+use iodyno_model::{BlockDevice, BlockKind, Bytes, Estimate, Fact, Host, Measurement, RunRecord};
 use resvg::usvg::{Group, Node, Options, Rect, Tree, fontdb};
 
 /// Runs of one name each, in which everything is measured over depths and block sizes.
@@ -236,7 +234,8 @@ fn a_guide_far_beyond_what_was_measured_leaves_room_for_that() {
     let asked = Request { metric: Some(Metric::Iops), judged, ..Request::new(Kind::Scaling) };
     let scaling = figure(&asked, &record).unwrap();
     let guides = scaling.panels[0].series().iter().filter(|one| one.form == Form::Guide);
-    let guides: Vec<_> = guides.map(|one| (one.name.as_str(), one.points.last().unwrap())).collect();
+    let guides: Vec<_> =
+        guides.map(|one| (one.name.as_str(), one.points.last().unwrap())).collect();
     let [("ideal", end)] = guides.as_slice() else { panic!("{guides:?}") };
     assert_eq!((end.x, end.y), (2.0, 2e3));
 }
