@@ -341,7 +341,6 @@
       const lying = option.yAxis[n].data && option.yAxis[n].inverse;
       const rows = lying ? option.yAxis[n].data.map((name) => textWidth(name, 12)) : [];
       const labels = lying ? Math.min(wide / 2, Math.max(...rows) + 22) : LABELS;
-      if (lying) Object.assign(option.yAxis[n].axisLabel, { width: labels - 12, overflow: "break" });
       // Panels below each other end at one place.
       const names = ends ? (columns > 1 ? ends[n] : ends.flat()) : [];
       const named = names.length ? 20 + Math.max(...names.map((one) => textWidth(one.text, 12))) : 0;
@@ -351,8 +350,17 @@
         width: Math.max(40, wide - labels - right), height: Math.max(40, high - head - 30 - (option.xAxis[n].nameGap || 24)),
         outerBoundsMode: "none",
       });
-      // Names that find no line of their own are left out, which is better than one on another.
-      if (lying && rows.length * 13 > option.grid[n].height) option.yAxis[n].axisLabel.hideOverlap = true;
+      if (lying) {
+        // Names have the lines that a row is high; what finds none is left out.
+        const axis = option.yAxis[n];
+        const most = Math.max(1, Math.floor(option.grid[n].height / rows.length / 14));
+        axis.data = axis.data.map((name) => {
+          const lines = wrap(name, 12, labels - 12);
+          if (lines.length > most) lines[most - 1] = lines[most - 1].slice(0, -1) + "\u2026";
+          return lines.slice(0, most).join("\n");
+        });
+        if (rows.length * 13 > option.grid[n].height) axis.axisLabel.hideOverlap = true;
+      }
       for (const one of option.series) {
         if (one.type !== "tree" || one.iodyno.tree !== n) continue;
         const room = wide / one.iodyno.levels;
@@ -517,7 +525,7 @@
     const tree = option.series.find((one) => one.type === "tree");
     if (tree) {
       const lines = (node, depth) => [["\u2003".repeat(depth) + node.name, node.about.slice(1).join("; ")],
-        ...node.children.flatMap((child) => lines(child, depth + 1))];
+        ...node.children.filter((child) => child.name).flatMap((child) => lines(child, depth + 1))];
       return [{ title: option.title[0].text, columns: ["device", "facts"], rows: lines(tree.data[0], 0) }];
     }
     const heads = option.title.filter((title) => title.iodyno === "panel");

@@ -8,8 +8,8 @@ mod common;
 use std::sync::Arc;
 
 use common::{figure, measurement, over_time, run};
-use iodyno_figure::{Content, Figure, Form, Kind, Metric, Request, Source, option, svg};
-use iodyno_model::{Estimate, Measurement, RunRecord};
+use iodyno_figure::{Content, Figure, Form, Judged, Kind, Metric, Request, Source, option, svg};
+use iodyno_model::{BlockDevice, BlockKind, Bytes, Estimate, Fact, Host, Measurement, RunRecord};
 use resvg::usvg::{Group, Node, Options, Rect, Tree, fontdb};
 
 /// Runs of one name each, in which everything is measured over depths and block sizes.
@@ -214,4 +214,55 @@ fn microseconds_have_their_letter() {
     let picture = svg(&figure(&asked, &record).unwrap(), (900, 400), 1.0, false).unwrap();
     assert!(picture.contains("(µs)") && picture.contains("85.2\u{2009}µs"), "{picture}");
     assert!(!picture.contains("us)") && !picture.contains("\u{2009}us"), "{picture}");
+}
+
+#[test]
+fn a_guide_far_beyond_what_was_measured_leaves_room_for_that() {
+    let drives = |count: usize, iops: f64| Measurement {
+        targets: (0..count).map(|n| format!("nvme{n}n1")).collect(),
+        ..measurement("randread", 4096, 32, 1, iops)
+    };
+    let record = run(vec![drives(1, 1e3), drives(8, 1e3)]);
+    let judged = |measurement| Judged {
+        source: 0,
+        measurement,
+        validity: None,
+        reservations: Vec::new(),
+        ceilings: vec![(Metric::Iops, 1e6)],
+    };
+    let judged = vec![judged(0), judged(1)];
+    let asked = Request { metric: Some(Metric::Iops), judged, ..Request::new(Kind::Scaling) };
+    let scaling = figure(&asked, &record).unwrap();
+    let guides = scaling.panels[0].series().iter().filter(|one| one.form == Form::Guide);
+    let guides: Vec<_> =
+        guides.map(|one| (one.name.as_str(), one.points.last().unwrap())).collect();
+    let [("ideal", end)] = guides.as_slice() else { panic!("{guides:?}") };
+    assert_eq!((end.x, end.y), (2.0, 2e3));
+}
+
+#[test]
+fn a_tree_keeps_the_words_of_its_nodes_apart() {
+    let block = |name: String, below: &[&str]| BlockDevice {
+        kind: if below.is_empty() { BlockKind::Scsi } else { BlockKind::Partition },
+        model: Fact::Read(format!("model of {name}")),
+        size: Fact::Read(Bytes(1 << 30)),
+        stands_on: below.iter().map(|&name| name.into()).collect(),
+        name,
+        ..BlockDevice::default()
+    };
+    let disks = (0..3).map(|n| block(format!("sd{n}"), &[]));
+    let parts = (0..3).map(|n| block(format!("sd0p{n}"), &["sd0"]));
+    let host = Host { blocks: disks.chain(parts).collect(), ..Host::default() };
+    let record = RunRecord { snapshots: vec![host], ..run(Vec::new()) };
+    let tree = figure(&Request::new(Kind::Topology), &record).unwrap();
+    let texts = texts(&svg(&tree, tree.size(), 1.0, false).unwrap());
+    for (n, (words, room)) in texts.iter().enumerate() {
+        for (other, there) in &texts[n + 1..] {
+            let apart = room.right() < there.left()
+                || there.right() < room.left()
+                || room.bottom() < there.top()
+                || there.bottom() < room.top();
+            assert!(apart, "{words:?} {room:?} on {other:?} {there:?}");
+        }
+    }
 }

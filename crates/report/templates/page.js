@@ -30,7 +30,8 @@
   };
   const arriving = new MutationObserver((records) => {
     for (const { addedNodes } of records) for (const node of addedNodes) {
-      if (node.className === "chart" && node.clientWidth > 0) reserve(node, figure(node));
+      // What is folded has no room, and asking for its width would lay out all the page.
+      if (node.className === "chart" && !node.closest("details:not([open])")) reserve(node, figure(node));
     }
   });
   arriving.observe(document, { childList: true, subtree: true });

@@ -5,6 +5,9 @@ use crate::naming::{by_name, common, names};
 use crate::observation::{observations, points, whisker_notes};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
+/// Guides end at what was measured times this.
+const BEYOND: f64 = 2.0;
+
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
     shown.retain(|one| !one.measurement.targets.is_empty());
@@ -51,9 +54,16 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
             Some(Point::new(drives(*count), lowest))
         });
         let ceiling: Vec<Point> = ceiling.collect();
-        if !ceiling.is_empty() {
+        // What nothing comes near would leave no room for what was measured.
+        let measured = series.iter().filter(|one| one.form != Form::Guide);
+        let most = measured.flat_map(|one| &one.points).map(|point| point.y).fold(0.0, f64::max);
+        if ceiling.iter().any(|point| point.y <= BEYOND * most) {
             series.push(guide("ceiling", ceiling));
         }
+        for one in &mut series {
+            one.points = cut(&one.points, BEYOND * most);
+        }
+        series.retain(|one| !one.points.is_empty());
         panels.push(Panel {
             title: String::new(),
             x: Axis {
@@ -78,6 +88,23 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     notes.push("Ideal: as fast as the fewest drives, times their number.".into());
     let subtitle = common(&shown);
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
+}
+
+/// A line up to `most`.
+fn cut(points: &[Point], most: f64) -> Vec<Point> {
+    let mut kept: Vec<Point> = Vec::new();
+    for point in points {
+        match kept.last() {
+            _ if point.y <= most => kept.push(point.clone()),
+            Some(last) => {
+                let part = (most - last.y) / (point.y - last.y);
+                kept.push(Point::new(last.x + part * (point.x - last.x), most));
+                break;
+            }
+            None => break,
+        }
+    }
+    kept
 }
 
 fn guide(name: &str, points: Vec<Point>) -> Series {

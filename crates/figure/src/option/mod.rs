@@ -83,7 +83,7 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
         "animation": false,
         "color": theme.palette,
         "title": titles,
-        "legend": legend(figure, &names, has_predicted, theme),
+        "legend": legend(figure, (&names, &guides), has_predicted, theme),
         "grid": figure.panels.iter().map(|_| json!({})).collect::<Vec<_>>(),
         "xAxis": x,
         "yAxis": y,
@@ -144,16 +144,27 @@ fn title(text: &str, role: &str, size: u32, color: &str) -> Value {
     })
 }
 
-fn legend(figure: &Figure, names: &[&str], has_predicted: bool, theme: &Theme) -> Value {
+fn legend(
+    figure: &Figure,
+    (names, guides): (&[&str], &[&str]),
+    has_predicted: bool,
+    theme: &Theme,
+) -> Value {
     let is_line = |name: &str| {
         let is_line = |form| matches!(form, Form::Line(_) | Form::Guide | Form::Steps);
         let all = figure.panels.iter().flat_map(Panel::series);
         all.filter(|one| one.name == name).any(|one| is_line(one.form))
     };
+    let first_guide = guides.first();
     let mut data: Vec<Value> = names
         .iter()
         .map(|name| {
-            let line = json!({"name": clean(name), "icon": "path://M0 4h20v3h-20z"});
+            let icon = match first_guide {
+                Some(guide) if guide == name => "path://M0 4h8v3h-8zM12 4h8v3h-8z",
+                _ if guides.contains(name) => "path://M0 4h4v3h-4zM8 4h4v3h-4zM16 4h4v3h-4z",
+                _ => "path://M0 4h20v3h-20z",
+            };
+            let line = json!({"name": clean(name), "icon": icon});
             if is_line(name) { line } else { json!({"name": clean(name)}) }
         })
         .collect();

@@ -161,7 +161,8 @@ fn form(series: &Series, (color, count): (usize, usize), ink: &str, theme: &Them
         Form::Guide => json!({
             "type": "line",
             "showSymbol": false,
-            "lineStyle": line("dashed", 1.4),
+            // The second guide of a figure looks unlike the first.
+            "lineStyle": line(if color > count { "dotted" } else { "dashed" }, 1.4),
             "itemStyle": {"color": theme.faint},
             "z": 1,
         }),

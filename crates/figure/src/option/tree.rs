@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::clean;
 use super::theme::Theme;
-use crate::figure::{leaves, levels};
+use crate::figure::leaves;
 
 /// Facts written at a node; the others are in its tooltip.
 const MOST_FACTS: usize = 2;
@@ -18,9 +18,10 @@ pub(super) fn tree(root: &Node, panel: usize, theme: &Theme) -> Value {
             "backgroundColor": theme.background,
         })
     };
+    let branches = branch(root, false, theme);
     json!({
         "type": "tree",
-        "iodyno": {"tree": panel, "levels": levels(root), "leaves": leaves(root)},
+        "iodyno": {"tree": panel, "levels": depth(&branches), "leaves": leaves(root)},
         "orient": "LR",
         "edgeShape": "polyline",
         "edgeForkPosition": "92%",
@@ -38,12 +39,19 @@ pub(super) fn tree(root: &Node, panel: usize, theme: &Theme) -> Value {
                 "concern": words(theme.concern, 11, 14),
             },
         },
-        "data": [branch(root, theme)],
+        "data": [branches],
     })
 }
 
-/// A node; its words become a label where the room for them is known.
-fn branch(node: &Node, theme: &Theme) -> Value {
+/// Levels of what is drawn.
+fn depth(branch: &Value) -> u64 {
+    let children = branch["children"].as_array().into_iter().flatten();
+    1 + children.map(depth).max().unwrap_or(0)
+}
+
+/// A node; its words become a label where the room for them is known. One that ends beside
+/// others has an unseen branch, since ECharts puts ends of one branch closer to each other.
+fn branch(node: &Node, beside: bool, theme: &Theme) -> Value {
     let name = clean(&node.label());
     let words = |texts: &[String]| texts.iter().map(|text| clean(text)).collect::<Vec<_>>();
     let (facts, concerns) = (words(&node.facts), words(&node.concerns));
@@ -54,11 +62,20 @@ fn branch(node: &Node, theme: &Theme) -> Value {
         .take(1 + MOST_FACTS)
         .collect();
     let about = [vec![name.clone()], concerns, facts].concat();
+    let several = node.children.len() > 1;
+    let mut children: Vec<Value> =
+        node.children.iter().map(|child| branch(child, several, theme)).collect();
+    if children.is_empty() && beside {
+        children.push(json!({
+            "name": "", "about": [], "shown": [], "children": [],
+            "symbol": "none", "lineStyle": {"opacity": 0},
+        }));
+    }
     json!({
         "name": name,
         "about": about,
         "shown": shown,
         "itemStyle": {"color": color, "borderColor": color},
-        "children": node.children.iter().map(|child| branch(child, theme)).collect::<Vec<_>>(),
+        "children": children,
     })
 }

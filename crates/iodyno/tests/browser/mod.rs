@@ -51,6 +51,7 @@ impl Browser {
             &own,
         ];
         let wanted = json!({"capabilities": {"alwaysMatch": {
+            "timeouts": {"script": PATIENCE.as_millis() as u64},
             "goog:loggingPrefs": {"browser": "ALL"},
             "goog:chromeOptions": {"args": flags},
         }}});
@@ -110,7 +111,7 @@ impl Browser {
         assert!(script.starts_with("/*! axe v4.14.1"), "as its makers published it");
         self.run(&script);
         let found = self.run(
-            "return axe.run({resultTypes: ['violations']}).then(found => found.violations \
+            "return axe.run({exclude: ['svg']}, {resultTypes: ['violations']}).then(found => found.violations \
              .filter(one => ['serious', 'critical'].includes(one.impact)) \
              .flatMap(one => one.nodes.map(node => one.id + ': ' + node.html.slice(0, 200))))",
         );
@@ -150,7 +151,7 @@ impl Browser {
         let answer = minreq::post(format!("{}{command}", self.session))
             .with_header("Content-Type", "application/json")
             .with_body(body.to_string())
-            .with_timeout(PATIENCE.as_secs())
+            .with_timeout(2 * PATIENCE.as_secs())
             .send()
             .unwrap();
         let answered: Value = serde_json::from_str(answer.as_str().unwrap()).unwrap();

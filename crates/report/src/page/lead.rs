@@ -40,10 +40,11 @@ fn is_check(record: &RunRecord) -> bool {
     ["check", "capture"].contains(&record.run.plan_name.as_str())
 }
 
-/// The verdict on the whole, and in words; none of what others printed, whose machine is unknown.
+/// The verdict on the whole, and in words; none of what others printed, whose machine is unknown,
+/// and of a question, which has an answer.
 pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     let (record, assessment) = (run.judged.record, run.judged.assessment);
-    record.host()?;
+    record.host().filter(|_| !is_of_question(record))?;
     let (verdict, words) = verdict_words(assessment, run.judged.exit_status(false) as u8);
     let mut clauses = vec![words];
     if is_check(record) {
