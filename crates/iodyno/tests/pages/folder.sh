@@ -31,7 +31,7 @@ cp fio.json results
 for name in before database web after/after; do cp fio.json $name.json; done
 
 # Stored runs; a sweep for each figure.
-for run in before A1 B1 A2 B2 A3 B3 after fio1 native1 fio2 native2 fio3 native3; do
+for run in before A1 B1 A2 B2 A3 B3 after fio1 native1; do
     iodyno run -q job.fio --run-name $run >/dev/null
 done
 sweep() {
