@@ -4,6 +4,7 @@
 
 mod common;
 
+use expect_test::expect_file;
 use std::path::Path;
 
 use common::{World, status, text};
@@ -30,17 +31,7 @@ fn the_laboratory_is_read_at_a_glance() {
     };
     for width in ["60", "80", "100", "160"] {
         let shown = show(width, &[]);
-        let file = tests.join(format!("captured/lab-{width}.txt"));
-        if std::env::var_os("IODYNO_BLESS").is_some_and(|value| value == "1") {
-            std::fs::write(&file, &shown).unwrap();
-        }
-        let expected = std::fs::read_to_string(&file).unwrap_or_default();
-        assert!(
-            expected == shown,
-            "{} differs; it is now:\n{shown}\n\
-             if that is meant: IODYNO_BLESS=1 cargo test -p iodyno --test glance",
-            file.display()
-        );
+        expect_file![format!("captured/lab-{width}.txt")].assert_eq(&shown);
         assert!(shown.lines().all(|line| line.chars().count() <= width.parse().unwrap()));
     }
     let shown = show("80", &[]);
