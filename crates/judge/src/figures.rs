@@ -1,5 +1,6 @@
 //! Figures of a metric, written for people.
 
+pub(crate) use iodyno_model::format_percent as percent;
 use iodyno_model::{
     Estimate, Metric, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
     format_width,

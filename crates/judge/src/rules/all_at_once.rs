@@ -6,10 +6,10 @@ use iodyno_model::{
 
 use super::shared_limit::{Share, have_named_uplink, shares};
 use super::{Look, Rule, Tally, finding};
+use crate::figures::percent;
 use crate::limiter;
 use crate::place::shared_drives;
 use crate::rule_context::RuleContext;
-use crate::yardsticks::percent;
 
 /// So much of all CPUs' time leaves none for more I/O.
 const BUSY: f64 = 0.9;
