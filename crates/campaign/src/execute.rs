@@ -158,7 +158,7 @@ impl<'a, 't> Execution<'a, 't> {
             let Some(why) = &on.lost else { return true };
             // Of a trial it is told where it would be measured.
             if !matches!(phase.measured, Measured::Trial(_)) {
-                self.tools.skip(&mut self.record.run, &on.name, Some(&name), why, "");
+                self.tools.skip_failed(&mut self.record.run, &on.name, Some(&name), why, "");
                 self.failed = true;
             }
             lost += 1;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use iodyno_model::{BlockKind, DiskStats, Host, Run};
+use iodyno_model::{BlockKind, DiskStats, Host, Run, SkipReason};
 use iodyno_target::Target;
 
 use crate::tools::Tools;
@@ -105,14 +105,10 @@ pub(crate) fn without_busy<'t>(
         match busy {
             None => idle.push(target),
             Some((device, other)) => {
-                let why = format!(
-                    "{device} serves others: {:.0} IOPS and {:.0} MB/s during a look of 1 s, so it \
-                     was not loaded",
-                    other.iops,
-                    other.bytes_per_s / 1e6
-                );
+                let OtherIo { iops, bytes_per_s } = other;
+                let why = SkipReason::Busy { device: device.clone(), iops, bytes_per_s };
                 let next = format!("iodyno check {} --busy", target.name());
-                tools.skip(run, target.name(), None, &why, &next);
+                tools.skip(run, target.name(), None, why, &next);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use iodyno_host::Source;
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{Origin, Run, Scope, Skipped};
+use iodyno_model::{Origin, Run, Scope, SkipReason, Skipped};
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target};
 
@@ -104,19 +104,27 @@ impl Tools<'_> {
         run: &mut Run,
         target: &str,
         step: Option<&str>,
+        why: SkipReason,
+        next: &str,
+    ) {
+        let skipped =
+            Skipped { target: target.into(), step: step.map(Into::into), why, next: next.into() };
+        self.watcher.event(&Event::Skipped(&skipped));
+        run.skipped.push(skipped);
+    }
+
+    /// Records what is not done, since it failed.
+    pub(crate) fn skip_failed(
+        &mut self,
+        run: &mut Run,
+        target: &str,
+        step: Option<&str>,
         why: &str,
         next: &str,
     ) {
         // Errors begin with the target's name, which stands beside them already.
         let why = why.strip_prefix(target).and_then(|why| why.strip_prefix(": ")).unwrap_or(why);
-        let skipped = Skipped {
-            target: target.into(),
-            step: step.map(Into::into),
-            why: why.into(),
-            next: next.into(),
-        };
-        self.watcher.event(&Event::Skipped(&skipped));
-        run.skipped.push(skipped);
+        self.skip(run, target, step, SkipReason::Failed { why: why.into() }, next);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use expect_test::expect_file;
 use std::path::PathBuf;
 
 use iodyno_campaign::{Study, plan_schema};
@@ -13,20 +14,11 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The schema stands in docs/schema as the types generate it. With
-/// IODYNO_BLESS=1 in the environment it is written anew.
+/// The schema stands in docs/schema as the types generate it.
 #[test]
 fn the_schema_in_docs_is_up_to_date() {
-    let path = root().join(FILE);
     let text = serde_json::to_string_pretty(&plan_schema()).unwrap() + "\n";
-    if std::env::var_os("IODYNO_BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(&path, &text).unwrap();
-    }
-    assert!(
-        std::fs::read_to_string(&path).unwrap_or_default() == text,
-        "{FILE} is not what the types say; if the change is meant: \
-         IODYNO_BLESS=1 cargo test -p iodyno-campaign --test schema"
-    );
+    expect_file![root().join(FILE)].assert_eq(&text);
 }
 
 fn is_valid(text: &str) -> bool {

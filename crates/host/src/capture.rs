@@ -9,8 +9,8 @@ use iodyno_model::BackingFile;
 
 use crate::captured::{Captured, Entry, TAKEN, backing_path, table_path};
 use crate::links::follow;
-use crate::snapshot::{Depth, snapshot};
-use crate::source::{AdminRead, Source, SourceError};
+use crate::snapshot::snapshot;
+use crate::source::{AdminRead, Depth, Source, SourceError};
 
 /// Writes all that a full snapshot of `source` reads, raw identify and SMART
 /// pages included, as what [`Captured::open`] opens: one file where the name

@@ -8,8 +8,7 @@ use crate::block::{Block, path_of_head};
 use crate::nvme;
 use crate::pci::{self, Function, LinkBook};
 use crate::read;
-use crate::snapshot::Depth;
-use crate::source::{AdminRead, Source};
+use crate::source::{AdminRead, Depth, Source};
 use crate::temperature;
 use crate::virtual_disk::virtual_disk;
 

@@ -6,8 +6,7 @@ use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 use crate::block::Block;
 use crate::read;
-use crate::snapshot::Depth;
-use crate::source::Source;
+use crate::source::{Depth, Source};
 
 /// Where both kinds have what is read: ext4 begins at 1024.
 const SUPERBLOCK_BYTES: usize = 2048;

@@ -54,7 +54,7 @@ pub use nvme::{
     parse_purge_support, parse_sanitize_status,
 };
 pub use open_files::{Openers, openers};
-pub use snapshot::{Depth, snapshot};
-pub use source::{AdminRead, FileId, Source, SourceError};
+pub use snapshot::snapshot;
+pub use source::{AdminRead, Depth, FileId, Source, SourceError};
 pub use temperature::temperature_c;
 pub use virtual_disk::virtual_disk;

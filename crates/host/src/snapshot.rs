@@ -4,21 +4,11 @@ use iodyno_model::{BlockDevice, Host};
 
 use crate::disk_stats::disk_stats;
 use crate::pci::{self, LinkBook};
-use crate::source::Source;
+use crate::source::{Depth, Source};
 use crate::{
     block, cards, control_groups, cpu, drive, file_system, in_use, interrupts, iommu, slots,
     subsystems, system,
 };
-
-/// How deep a snapshot looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
-    /// No command reaches a drive, temperatures included, which the kernel
-    /// asks the drive for: for use while latencies are measured.
-    Quick,
-    /// All, by admin commands too where they are allowed.
-    Full,
-}
 
 /// Reads the machine. Never fails: what cannot be read is a fact that says so,
 /// and what vanishes while it is read is left out.

@@ -6,6 +6,16 @@ use std::path::PathBuf;
 use iodyno_files::FileError;
 use iodyno_model::BackingFile;
 
+/// How deep a snapshot looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// No command reaches a drive, temperatures included, which the kernel
+    /// asks the drive for: for use while latencies are measured.
+    Quick,
+    /// All, by admin commands too where they are allowed.
+    Full,
+}
+
 /// An NVMe admin command that only reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdminRead {

@@ -30,7 +30,7 @@ fn the_laboratory_is_read_at_a_glance() {
     };
     for width in ["60", "80", "100", "160"] {
         let shown = show(width, &[]);
-        as_captured(&format!("lab-{width}.txt"), &shown, "glance");
+        as_captured(&format!("lab-{width}.txt"), &shown);
         assert!(shown.lines().all(|line| line.chars().count() <= width.parse().unwrap()));
     }
     let shown = show("80", &[]);

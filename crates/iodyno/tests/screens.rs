@@ -63,7 +63,7 @@ fn screens_fit_every_terminal() {
             write!(all, "$ iodyno {command}   # {width} columns, exit status {code}\n{out}\n")
                 .unwrap();
         }
-        as_captured(&format!("screens/{name}.txt"), &all, "screens");
+        as_captured(&format!("screens/{name}.txt"), &all);
     }
 }
 

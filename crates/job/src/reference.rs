@@ -22,7 +22,7 @@ const HEAD: &str = "\
 # Options of jobs
 
 Generated from the option table (`crates/job/src/options/`); do not edit:
-`IODYNO_BLESS=1 cargo test -p iodyno-job` writes it anew.
+`UPDATE_EXPECT=1 cargo test -p iodyno-job` writes it anew.
 
 These are fio's options, of job files, of the command line and of plans, in
 fio's notation. *Native* says what iodyno's own generator does: **yes**; *no

@@ -2,6 +2,7 @@
 //! files as people have them.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which tells what it counted")]
 
+use expect_test::expect_file;
 use std::collections::BTreeSet;
 
 use iodyno_job::{
@@ -285,12 +286,7 @@ fn what_does_less_than_it_seems_is_told() {
 
 #[test]
 fn the_reference_is_what_the_table_says() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/options.md");
-    if std::env::var_os("IODYNO_BLESS").is_some() {
-        std::fs::write(path, reference()).unwrap();
-    }
-    let written = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(written == reference(), "docs/options.md is not up to date: IODYNO_BLESS=1 writes it");
+    expect_file!["../../../docs/options.md"].assert_eq(&reference());
 }
 
 /// Job files: those in the folder that IODYNO_CORPUS names, or a few of our own.

@@ -8,11 +8,13 @@ use iodyno_model::{
 use crate::claim_reach::{Depths, FULL_QUEUE, HOST_LATENCY_NS, below_saturation};
 use crate::conditions::{is_random_at_depth_1, stated};
 use crate::control_group::held_back;
+use crate::figures::percent;
 use crate::index::Index;
 use crate::limiter;
+use crate::measured::is_70_30;
 use crate::outstanding::{allowed, outstanding};
 use crate::place::Place;
-use crate::yardsticks::{CLAIM, Judgement, percent};
+use crate::yardsticks::{CLAIM, Judgement};
 
 /// What a data sheet states of this metric under conditions that include the
 /// measurement's: reads alone, writes alone or 70/30, sequential or random as
@@ -59,13 +61,6 @@ pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option
         scope: sheet.scope,
         source: sheet.source.clone(),
     })
-}
-
-/// Seven random reads for each three writes, which data sheets state the sum of.
-pub(crate) fn is_70_30(of: &Measurement) -> bool {
-    of.workload.rw.as_deref() == Some("randrw")
-        && of.total.len() == 2
-        && of.workload.options.get("rwmixread").is_some_and(|percent| percent == "70")
 }
 
 /// A figure held against its claim, `limiters` being what else may have held it back.

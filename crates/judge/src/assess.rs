@@ -11,7 +11,8 @@ use iodyno_model::{
 use crate::asked::Asked;
 use crate::causes::attribute;
 use crate::place::names;
-use crate::rule_context::{Question, RuleContext};
+use crate::question::Question;
+use crate::rule_context::RuleContext;
 use crate::rules::{Reservation, rules};
 use crate::yardsticks::Compared;
 

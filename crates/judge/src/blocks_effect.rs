@@ -2,8 +2,8 @@
 
 use iodyno_model::{Estimate, Measurement, Metric, RunRecord, WrittenState};
 
-use crate::rule_context::written;
-use crate::yardsticks::figure;
+use crate::measured::figure;
+use crate::measured::written;
 
 /// What it does to a rate that the blocks hold nothing.
 #[derive(Debug, Clone, PartialEq)]

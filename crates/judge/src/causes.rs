@@ -81,7 +81,7 @@ fn fills_its_link(finding: &Finding, facts: &RuleContext<'_>) -> bool {
 mod tests {
     use super::*;
     use crate::claims::ClaimBook;
-    use crate::rule_context::Question;
+    use crate::question::Question;
     use crate::testing::Bench;
 
     fn finding(rule: &str, subject: &str) -> Finding {

@@ -2,11 +2,12 @@
 
 use std::sync::OnceLock;
 
-use iodyno_model::{Bytes, Claim, ClaimScope};
+use iodyno_model::{Bytes, Claim, ClaimScope, Drive};
 use regex::Regex;
 use toml::Spanned;
 
 use crate::file_error::{ClaimError, FileError};
+use crate::place::capacities;
 
 /// The data sheets that are compiled in, with the name of their file.
 const BUILTIN: [(&str, &str); 9] = [
@@ -230,6 +231,12 @@ fn parse(text: &str, name: &str) -> Result<Vec<Entry>, FileError> {
         Ok(Entry { patterns: compiled?, claim })
     };
     file.drive.into_iter().map(entry).collect()
+}
+
+/// The claim for a drive; none for virtual disks.
+pub fn claim_of<'a>(claims: &'a ClaimBook, drive: &Drive) -> Option<&'a Claim> {
+    let model = drive.model.get().filter(|_| drive.virtual_disk.is_none())?;
+    capacities(drive).into_iter().find_map(|capacity| claims.find(model, capacity))
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use iodyno_model::{
     format_count, format_mb_per_s,
 };
 
+use crate::figures::percent;
 use crate::index::Index;
 use crate::limiter::{CpuShare, cpu_share, saturated};
 use crate::place::{device_of, tops};
-use crate::yardsticks::percent;
 
 /// A limit is reached from this share of it on: the kernel lets I/O through in slices of 100 ms.
 const REACHED: f64 = 0.9;
@@ -282,8 +282,7 @@ fn io_limits(index: &Index<'_>, host: &Host, of: &Measurement) -> Vec<IoLimit> {
                 levels.iter().flatten().any(|block| limit.devices.contains(&block.name))
             });
             let same = results.iter().filter(|result| result.direction == limit.direction);
-            let rates =
-                same.filter_map(|result| crate::yardsticks::figure_of(result, limit.metric));
+            let rates = same.filter_map(|result| crate::measured::figure_of(result, limit.metric));
             rates.filter(|_| is_below).map(|rate| rate.high()).collect::<Vec<_>>()
         });
         let rate = limit.rate + others.sum::<f64>();

@@ -1,5 +1,6 @@
 //! Figures of a metric, written for people.
 
+pub(crate) use iodyno_model::format_percent as percent;
 use iodyno_model::{Metric, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s};
 
 /// `6938 MB/s (6617 MiB/s)`, `412k IOPS`, `85.2 us`.

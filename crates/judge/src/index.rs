@@ -6,7 +6,7 @@ use std::ops::Deref;
 use iodyno_model::{Measurement, Metric, RunRecord, Workload};
 
 use crate::claim_reach::Depths;
-use crate::rule_context::metric;
+use crate::measured::metric;
 
 /// What makes I/Os the same: targets, block size, `rw`, `direct`.
 type Alone<'a> = (&'a [String], Option<u64>, Option<&'a str>, Option<bool>);

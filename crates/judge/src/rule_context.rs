@@ -1,31 +1,14 @@
 //! What the rules look at.
 
-use iodyno_model::{
-    Claim, Direction, Drive, Host, Measurement, Metric, Part, Rounds, RunRecord, WrittenState,
-};
+use iodyno_model::{Host, Measurement, Part, Rounds, RunRecord};
 
-use crate::claims::ClaimBook;
 use crate::convergence::Convergence;
 use crate::counters::{BySpan, Counted};
-use crate::expectation::Expectation;
 use crate::index::{Index, span};
-use crate::outstanding::allowed;
-use crate::place::{Place, bottoms, capacities, place};
+use crate::place::{Place, bottoms, place};
+use crate::question::Question;
 use crate::rules::WriteRates;
 use crate::yardsticks::{Compared, compare};
-
-/// A run, and what it is to be judged by.
-#[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
-    /// The run.
-    pub record: &'a RunRecord,
-    /// Data sheets.
-    pub claims: &'a ClaimBook,
-    /// An earlier run to compare with.
-    pub baseline: Option<&'a RunRecord>,
-    /// What the user expects of the machine.
-    pub expect: Option<&'a Expectation>,
-}
 
 /// How far rounds came on a target.
 type OnTarget<'a> = (&'a [String], Convergence);
@@ -131,48 +114,6 @@ impl<'a> RuleContext<'a> {
     }
 }
 
-/// What is judged of a measurement, by its workload: large blocks are about bandwidth, one I/O at a
-/// time on each target is about latency, unless that depth is what a search for a rate came to.
-pub(crate) fn metric(of: &Measurement) -> Metric {
-    let targets = of.targets.len().max(1);
-    let is_alone = || allowed(of).is_some_and(|all| all as usize <= targets);
-    match of.workload.bs {
-        Some(bs) if bs >= 64 << 10 => Metric::Bandwidth,
-        _ if of.conditions.depths_tried.is_empty() && is_alone() => Metric::LatencyMean,
-        _ => Metric::Iops,
-    }
-}
-
-/// One of fio's options as it was written; `Ok(None)`: it was not, so that
-/// its default was in effect. Options of our own jobs are recorded wherever
-/// they are not fio's defaults; of a report without any nothing is known.
-pub(crate) fn option<'m>(of: &'m Measurement, name: &str) -> Result<Option<&'m str>, String> {
-    let options = &of.workload.options;
-    // These two have a place of their own, and nothing but options tells them.
-    let none = options.is_empty() && of.workload.direct.is_none() && of.workload.size.is_none();
-    if is_fio(of) && none {
-        return Err("the options of the job are not known".into());
-    }
-    Ok(options.get(name).map(String::as_str))
-}
-
-/// Whether fio measured it.
-pub(crate) fn is_fio(of: &Measurement) -> bool {
-    of.source.split(' ').next() == Some("fio")
-}
-
-/// Whether it paused between I/Os because it was asked to.
-pub(crate) fn is_paced(of: &Measurement) -> bool {
-    let paces = ["rate", "rate_iops", "thinktime"];
-    paces.iter().any(|pace| of.workload.options.contains_key(*pace))
-}
-
-/// Whether it wrote, as far as is known.
-pub(crate) fn writes(of: &Measurement) -> bool {
-    let rw = of.workload.rw.as_deref().unwrap_or_default();
-    rw.contains("write") || rw.contains("rw") || of.result(Direction::Write).is_some()
-}
-
 /// How many bytes of its targets offsets were taken from, each target once.
 pub(crate) fn reach_bytes(facts: &RuleContext<'_>, of: &Measurement) -> Option<u64> {
     if !of.conditions.ranges.is_empty() {
@@ -188,22 +129,4 @@ pub(crate) fn reach_bytes(facts: &RuleContext<'_>, of: &Measurement) -> Option<u
         sizes.sum::<Option<u64>>().filter(|_| whole)
     };
     of.workload.size.or_else(size).or_else(devices)
-}
-
-/// Whether a target's blocks were written.
-pub(crate) fn written(of: &Measurement, target: &str) -> WrittenState {
-    let share = of.conditions.written.iter().find(|share| share.target == target);
-    share.map_or(WrittenState::Unknown, |share| share.state)
-}
-
-/// No target of it holds data, so that its figures are no drive's.
-pub(crate) fn unwritten(of: &Measurement) -> bool {
-    !of.targets.is_empty()
-        && of.targets.iter().all(|target| written(of, target) == WrittenState::Unwritten)
-}
-
-/// The claim for a drive; none for virtual disks.
-pub fn claim_of<'a>(claims: &'a ClaimBook, drive: &Drive) -> Option<&'a Claim> {
-    let model = drive.model.get().filter(|_| drive.virtual_disk.is_none())?;
-    capacities(drive).into_iter().find_map(|capacity| claims.find(model, capacity))
 }

@@ -3,23 +3,24 @@
 
 use std::collections::{HashMap, HashSet};
 
-pub(crate) use iodyno_model::format_percent as percent;
 use iodyno_model::{
-    Basis, BelowSaturation, Bytes, ClaimFigure, Direction, DirectionResult, Drive, Estimate, Host,
-    Measurement, Metric, RunRecord, Verdict, WrittenState, Yardstick, format_duration_ns,
+    Basis, BelowSaturation, Bytes, ClaimFigure, Direction, Drive, Estimate, Host, Measurement,
+    Metric, RunRecord, Verdict, WrittenState, Yardstick, format_duration_ns,
 };
 use iodyno_stats::two_sample::{disjoint, median};
 
-use crate::against_claim::{
-    against_claim, claimed, depth_limiter, found_limiters, is_70_30, link_limiter,
-};
+use crate::against_claim::{against_claim, claimed, depth_limiter, found_limiters, link_limiter};
+
 use crate::ceiling::ceiling;
+use crate::claims::claim_of;
 use crate::cliff::Cliff;
 use crate::control_group::held_back;
+use crate::figures::percent;
 use crate::index::Index;
 use crate::limiter;
+use crate::measured::{figure, is_70_30, is_paced, unwritten, written};
 use crate::place::{capacities, own_link, place, shared_drives};
-use crate::rule_context::{Question, claim_of, is_paced, metric, unwritten, written};
+use crate::question::Question;
 
 /// Below this share of the claim a rate is too low.
 pub(crate) const CLAIM: f64 = 0.9;
@@ -195,32 +196,6 @@ impl Lasting {
         let whole = percent(held.ratio * self.mean);
         Judgement { verdict: held.verdict.min(Verdict::Warn), ..held }
             .with(format!(", from {from} on ({whole} on the whole)"))
-    }
-}
-
-/// The metric that a measurement is judged by, and its figure; `None` where it
-/// failed or has none.
-pub(crate) fn figure(of: &Measurement) -> Option<(Metric, Estimate)> {
-    if of.failure().is_some() {
-        return None;
-    }
-    let metric = metric(of);
-    let estimate = match metric {
-        Metric::Iops if is_70_30(of) => {
-            let rates: Option<Vec<Estimate>> = of.total.iter().map(|one| one.iops).collect();
-            rates?.into_iter().reduce(Estimate::plus)?
-        }
-        _ => figure_of(of.total.first()?, metric)?,
-    };
-    (estimate.value.is_finite() && estimate.value > 0.0).then_some((metric, estimate))
-}
-
-/// The figure of a metric in a result.
-pub(crate) fn figure_of(result: &DirectionResult, metric: Metric) -> Option<Estimate> {
-    match metric {
-        Metric::Bandwidth => result.bandwidth,
-        Metric::Iops => result.iops,
-        Metric::LatencyMean => result.latency_mean,
     }
 }
 

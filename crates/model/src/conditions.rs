@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::caveat::{Told, all_told};
 use crate::json::{Named, estimate, named, number};
-use crate::{Caveat, Estimate, ToldCaveat, told};
+use crate::{Caveat, Estimate};
 
 named! {
     /// One depth of the search for the depth that suffices.
@@ -63,12 +64,12 @@ pub struct Conditions {
     /// The target is a scratch file that was made for the run.
     pub scratch: bool,
     /// What qualifies the target.
-    #[serde(with = "told")]
-    #[schemars(with = "Vec<ToldCaveat>")]
+    #[serde(with = "all_told")]
+    #[schemars(with = "Vec<Told<Caveat>>")]
     pub target_remarks: Vec<Caveat>,
     /// What qualifies the load.
-    #[serde(with = "told")]
-    #[schemars(with = "Vec<ToldCaveat>")]
+    #[serde(with = "all_told")]
+    #[schemars(with = "Vec<Told<Caveat>>")]
     pub shortfalls: Vec<Caveat>,
     /// I/Os on the devices that were not ours, per second, while it ran.
     pub other_iops: Option<f64>,

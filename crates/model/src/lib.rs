@@ -56,9 +56,7 @@ pub use assessment::{
     Validity, Verdict, Yardstick,
 };
 pub use built::{Built, Mark};
-pub use caveat::{
-    Cause, Caveat, DepthLimit, Failure, FileSystemEffect, NotPolled, ToldCaveat, told,
-};
+pub use caveat::{Cause, Caveat, DepthLimit, Failure, FileSystemEffect, NotPolled};
 pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use conditions::{
     Beside, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,
@@ -97,7 +95,8 @@ pub use predictions::{Knee, Peak, PeakUnder, Prediction, Predictions, Under};
 pub use priority::PriorityLatencies;
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{
-    Origin, PlanPreparation, RoundsPlan, Run, RunKind, RunRecord, RunState, Scope, Skipped,
+    Origin, PlanPreparation, RoundsPlan, Run, RunKind, RunRecord, RunState, Scope, SkipReason,
+    Skipped,
 };
 pub use sampled::{RateSamples, SampledRates};
 pub use series::{LatencySeries, LatencyWindow, RateSeries, Window};

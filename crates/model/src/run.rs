@@ -1,9 +1,12 @@
 //! A plan carried out: what the store keeps.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use crate::caveat::{Told, told};
 use crate::{Host, Measurement, PtsStatement, PurgeMethod, Rounds};
 
 /// What kind of run it is.
@@ -191,15 +194,67 @@ impl Run {
     }
 }
 
+/// Why something was not done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SkipReason {
+    /// The target serves others.
+    Busy {
+        /// The device that does.
+        device: String,
+        /// Their I/Os per second.
+        iops: f64,
+        /// Their bytes per second.
+        bytes_per_s: f64,
+    },
+    /// The drive purges itself, and it was no longer waited for.
+    PurgeGoesOn,
+    /// Something failed on it before, or it may not be used.
+    Failed {
+        /// Why, in a sentence.
+        why: String,
+    },
+    /// Words of an earlier version.
+    Said {
+        /// A sentence.
+        words: String,
+    },
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy { device, iops, bytes_per_s } => write!(
+                f,
+                "{device} serves others: {iops:.0} IOPS and {:.0} MB/s during a look of 1 s, so it \
+                 was not loaded",
+                bytes_per_s / 1e6
+            ),
+            Self::PurgeGoesOn => {
+                f.write_str("it was no longer waited for; the drive goes on by itself")
+            }
+            Self::Failed { why } | Self::Said { words: why } => f.write_str(why),
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for SkipReason {
+    fn from(words: T) -> Self {
+        Self::Said { words: words.into() }
+    }
+}
+
 /// Something that was asked for and not done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     /// Target.
     pub target: String,
     /// The step, or `None` for everything on the target.
     pub step: Option<String>,
-    /// Why, in a sentence.
-    pub why: String,
+    /// Why.
+    #[serde(with = "told")]
+    #[schemars(with = "Told<SkipReason>")]
+    pub why: SkipReason,
     /// What the user can type to have it done.
     pub next: String,
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::path::PathBuf;
+use expect_test::expect_file;
 
 use iodyno_judge::ClaimBook;
 use iodyno_judge::comparison::{Comparison, Limit, Side, compare, rulings};
@@ -70,18 +70,11 @@ fn texts(widths: impl IntoIterator<Item = usize>) -> Vec<(usize, String)> {
     widths.into_iter().map(text).collect()
 }
 
-/// As it was looked at and found good. With IODYNO_BLESS=1 in the environment
-/// the expectations are written anew: look at them.
+/// As it was looked at and found good.
 #[test]
 fn it_reads_well_on_narrow_usual_and_wide_terminals() {
     for (width, text) in texts([60, 80, 120]) {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join(format!("tests/expected/comparison-{width}.txt"));
-        if std::env::var_os("IODYNO_BLESS").is_some_and(|value| value == "1") {
-            std::fs::write(&path, &text).expect("tests/expected can be written");
-        }
-        let expected = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(expected == text, "{} differs; it is now:\n{text}", path.display());
+        expect_file![format!("expected/comparison-{width}.txt")].assert_eq(&text);
     }
 }
 

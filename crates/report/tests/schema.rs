@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::path::PathBuf;
+use expect_test::expect_file;
 
 use iodyno_model::{Estimate, Fact, RunRecord, Severity};
 use iodyno_report::document::{
@@ -10,24 +10,12 @@ use iodyno_report::document::{
 };
 use serde_json::Value;
 
-/// The schemas stand in docs/schema as the types generate them. With
-/// IODYNO_BLESS=1 in the environment they are written anew.
+/// The schemas stand in docs/schema as the types generate them.
 #[test]
 fn schemas_in_docs_are_up_to_date() {
-    let docs = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
     for (file, schema) in schemas() {
-        let path = docs.join(file);
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-        if std::env::var_os("IODYNO_BLESS").is_some_and(|value| value == "1") {
-            std::fs::create_dir_all(&docs).unwrap();
-            std::fs::write(&path, &text).unwrap();
-        }
-        let written = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            written == text,
-            "docs/schema/{file} is not what the types say; \
-             if the change is meant: IODYNO_BLESS=1 cargo test -p iodyno-report --test schema"
-        );
+        expect_file![format!("../../../docs/schema/{file}")].assert_eq(&text);
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::path::PathBuf;
+use expect_test::expect_file;
 
 use iodyno_model::{
     Basis, BlockDevice, BlockKind, EndReason, Estimate, Evidence, Fact, Finding, LinkState, Reason,
@@ -32,19 +32,9 @@ fn without_color(text: &str) -> String {
     out + rest
 }
 
-/// The text is as it was looked at and found good. With IODYNO_BLESS=1 in the
-/// environment the expectations are written anew: look at them.
+/// The text is as it was looked at and found good.
 fn assert_as_expected(file: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/expected").join(file);
-    if std::env::var_os("IODYNO_BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(&path, text).expect("tests/expected can be written");
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        expected == text,
-        "tests/expected/{file} differs; it is now:\n{text}\n\
-         if that is meant: IODYNO_BLESS=1 cargo test -p iodyno-report --test text"
-    );
+    expect_file![format!("expected/{file}")].assert_eq(text);
 }
 
 #[test]

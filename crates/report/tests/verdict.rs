@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::path::PathBuf;
+use expect_test::expect_file;
 
 use iodyno_model::{
     Assessment, EndReason, Evidence, Fact, Finding, JudgedMeasurement, Measurement, Reason,
@@ -21,16 +21,7 @@ fn screen(record: &RunRecord, assessment: &Assessment, status: u8, width: usize)
 }
 
 fn assert_as_expected(file: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/expected").join(file);
-    if std::env::var_os("IODYNO_BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(&path, text).expect("tests/expected can be written");
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        expected == text,
-        "tests/expected/{file} differs; it is now:\n{text}\n\
-         if that is meant: IODYNO_BLESS=1 cargo test -p iodyno-report --test verdict"
-    );
+    expect_file![format!("expected/{file}")].assert_eq(text);
 }
 
 /// So many drives like the first of the realistic run, all as they should be.

@@ -1,5 +1,5 @@
 //! The table of docs/explanation/measuring.md: how often a 95 % interval of the rate holds the mean in the long run, over
-//! kinds of noise, also where it seldom does. `IODYNO_BLESS=1` writes it anew.
+//! kinds of noise, also where it seldom does. `UPDATE_EXPECT=1` writes it anew.
 
 #[allow(dead_code)]
 mod noise;
@@ -130,10 +130,10 @@ fn docs_measuring_has_the_table() {
     let begin = text.find(BEGIN).expect("the table begins") + BEGIN.len();
     let end = text.find(END).expect("the table ends");
     let found = table();
-    if std::env::var_os("IODYNO_BLESS").is_some() {
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
         let text = format!("{}{found}{}", &text[..begin], &text[end..]);
         std::fs::write(path, text).expect("docs/explanation/measuring.md");
         return;
     }
-    assert!(is_same(&text[begin..end], &found), "it is now (IODYNO_BLESS=1 writes it):\n{found}");
+    assert!(is_same(&text[begin..end], &found), "it is now (UPDATE_EXPECT=1 writes it):\n{found}");
 }

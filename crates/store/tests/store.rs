@@ -290,17 +290,15 @@ fn a_damaged_body_is_named() {
     assert!(matches!(damaged, StoreError::Damaged { what: "a snapshot", .. }), "{damaged:?}");
 }
 
-/// A store of each schema, as its first version wrote it. `IODYNO_BLESS=1`
-/// writes that of the newest anew, which is right until that version is
-/// released and wrong ever after.
+/// A store of each schema, as its first version wrote it: one that is missing is the newest, and is
+/// written.
 #[test]
 fn a_store_of_each_schema_opens() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut expected = finished("Größe", 1_700_000_000_000_000_000);
     expected.id = "018bcfe5-6800-7000-8000-000000000001".into();
-    if std::env::var_os("IODYNO_BLESS").is_some() {
-        let fixture = fixtures.join("v4.sqlite");
-        let _ = std::fs::remove_file(&fixture);
+    let fixture = fixtures.join("v4.sqlite");
+    if !fixture.exists() {
         let mut store = Store::open(&fixture).unwrap();
         store.create_run(&expected).unwrap();
         store.add_snapshot(&expected.id, &host(1)).unwrap();

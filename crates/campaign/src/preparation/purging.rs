@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use iodyno_model::PurgeMethod;
+use iodyno_model::{PurgeMethod, SkipReason};
 use iodyno_target::{Purge, PurgeEnd, TargetError};
 
 use crate::execute::Execution;
@@ -73,13 +73,13 @@ fn purged(
             execution.tools.watcher.event(&Event::Purged { target: name, method, elapsed_ns });
         }
         Ok(PurgeEnd::LeftGoing) => {
-            let why = "it was no longer waited for; the drive goes on by itself";
+            let why = SkipReason::PurgeGoesOn;
             let next = "nvme sanitize-log tells how far it is";
             execution.tools.skip(&mut execution.record.run, name, Some(method.name()), why, next);
         }
         Err(error) => {
             execution.failed = true;
-            execution.tools.skip(
+            execution.tools.skip_failed(
                 &mut execution.record.run,
                 name,
                 Some(method.name()),

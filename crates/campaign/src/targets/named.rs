@@ -60,7 +60,7 @@ impl Named<'_> {
                 }
                 Err(error) => {
                     let (why, next) = (error.to_string(), error.next_step());
-                    tools.skip(run, target.name(), None, &why, &next);
+                    tools.skip_failed(run, target.name(), None, &why, &next);
                 }
             }
         }

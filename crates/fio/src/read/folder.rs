@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use iodyno_model::Measurement;
 
 use super::bench_fio;
-use super::imported::{Imported, Problem, nothing, stream};
+use super::findings::{Imported, Problem, nothing};
+use super::imported::stream;
 use super::log::{Known, LogName};
 use super::match_logs::{Owners, known_beside, shares};
 use super::plain::plain_name;

@@ -1,13 +1,11 @@
 //! What a text, a file or a folder holds.
 
-use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use iodyno_model::Measurement;
-
 use super::clones::gathered;
+use super::findings::{Imported, NOTHING, Problem, nothing};
 use super::folder;
 use super::log::looks_like_log;
 use super::normal::normal;
@@ -19,60 +17,10 @@ use super::terse::terse;
 use super::unescape::restored;
 use super::wide::Wide;
 
-/// Said where a text has nothing to read.
-const NOTHING: &str = "nothing of fio's was found";
 /// A text up to here is read as a whole; of a longer one what is near something of fio's.
 const WHOLE_BYTES: u64 = 4 << 20;
 /// So much tells whether a text is one, bytes.
 const HEAD_BYTES: usize = 64 << 10;
-/// Said where a text has more jobs than [`most_jobs`].
-pub(super) const TOO_MANY: &str =
-    "more jobs than fio reports in a text of this length: what follows is not read";
-
-/// Jobs that are read of a text of this length: many more than any has that fio wrote.
-pub(super) fn most_jobs(bytes: usize) -> usize {
-    (8_192 + bytes / 1024).min(65_536)
-}
-
-/// What was read.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Imported {
-    /// The measurements, in the order in which they stand there.
-    pub measurements: Vec<Measurement>,
-    /// What could not be read, and where.
-    pub problems: Vec<Problem>,
-}
-
-/// Something that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// File, as it was named; empty where a text has no name.
-    pub file: String,
-    /// Line, from 1; `None`: the file as a whole.
-    pub line: Option<usize>,
-    /// What is wrong, in a sentence.
-    pub what: String,
-}
-
-impl Problem {
-    pub(super) fn new(file: &str, line: Option<usize>, what: impl Into<String>) -> Self {
-        Self { file: file.into(), line, what: what.into() }
-    }
-}
-
-/// A problem's words up to so many characters: they may quote a file.
-const LONGEST: usize = 300;
-
-/// `file:12: what is wrong`.
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
-        let words: String = self.what.chars().take(LONGEST).collect();
-        let cut = if words.len() < self.what.len() { "…" } else { "" };
-        write!(f, "{}{line}: {words}{cut}", self.file)
-    }
-}
-
 /// What `text` holds, whatever fio printed it as, and whatever stands around
 /// it. What stands there in several formats counts once, as the one that says
 /// most: JSON, terse, normal.
@@ -157,10 +105,6 @@ pub fn stream(name: &str, input: impl BufRead) -> io::Result<Imported> {
 /// It cannot be read at all.
 pub fn path(path: &Path) -> io::Result<Imported> {
     if path.is_dir() { folder::folder(path) } else { folder::file(path) }
-}
-
-pub(super) fn nothing(name: &str) -> Imported {
-    Imported { problems: vec![Problem::new(name, None, NOTHING)], ..Imported::default() }
 }
 
 /// `text` with its lines, and nothing in place of `taken`.

@@ -8,6 +8,7 @@ mod clones;
 mod document;
 mod figure;
 mod figures;
+mod findings;
 mod folder;
 mod imported;
 mod json;
@@ -33,7 +34,8 @@ mod workload;
 
 pub use document::{Document, ReadError};
 pub use figures::{Figures, Row, figures};
-pub use imported::{Imported, Problem, path, stream, text};
+pub use findings::{Imported, Problem};
+pub use imported::{path, stream, text};
 pub use normal::normal;
 pub use plain::{plain, plain_name};
 pub use reports::{documents, json};

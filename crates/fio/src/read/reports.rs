@@ -6,7 +6,7 @@ use iodyno_model::Measurement;
 use serde::de::DeserializeOwned;
 
 use crate::read::document::{Document, ReadError};
-use crate::read::imported::{TOO_MANY, most_jobs};
+use crate::read::findings::{TOO_MANY, most_jobs};
 use crate::read::json::{Run, document};
 use crate::read::limited::{Members, Whole};
 use crate::read::line_numbers::LineNumbers;

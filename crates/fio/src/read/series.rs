@@ -4,8 +4,8 @@ use std::path::Path;
 
 use iodyno_model::{Direction, DirectionResult, EndReason, LatencyKind, Measurement};
 
+use super::findings::{Imported, Problem};
 use super::folder::{Log, name_from_path, open};
-use super::imported::{Imported, Problem};
 use super::json::source;
 use super::log::{Jobs, Kind, Known, Series};
 use super::match_logs::known_from;

@@ -8,7 +8,7 @@ use iodyno_model::{
     Measurement, RateSamples, SampledRates, Spread, StatedLatencies,
 };
 
-use crate::read::imported::{TOO_MANY, most_jobs};
+use crate::read::findings::{TOO_MANY, most_jobs};
 use crate::read::json::{source, version_of, without_sum};
 use crate::read::latency::Unit;
 use crate::read::members::{CLASSES, ranges};

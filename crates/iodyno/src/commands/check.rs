@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use iodyno_campaign::{Options, Study, Work};
 use iodyno_judge::Expectation;
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
-use iodyno_model::{Host, Origin, RunRecord, Scope, Skipped, shell_word};
+use iodyno_model::{Host, Origin, RunRecord, Scope, SkipReason, Skipped, shell_word};
 use iodyno_native::NativeGenerator;
 use iodyno_target::{Permission, Target, TargetError};
 
@@ -98,7 +98,7 @@ fn targets(
         let skipped = unusable.into_iter().map(|(target, error)| Skipped {
             target,
             step: None,
-            why: error.to_string(),
+            why: SkipReason::Failed { why: error.to_string() },
             next: error.next_step(),
         });
         return Ok((found, skipped.collect()));

@@ -184,18 +184,9 @@ impl Drop for Loop<'_> {
     }
 }
 
-/// Compares `shown` with the file `name` in `captured`, which `IODYNO_BLESS=1` writes anew.
+/// Compares `shown` with the file `name` in `captured`, which `UPDATE_EXPECT=1` writes anew.
 #[track_caller]
-pub(crate) fn as_captured(name: &str, shown: &str, test: &str) {
+pub(crate) fn as_captured(name: &str, shown: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captured").join(name);
-    if std::env::var_os("IODYNO_BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(&file, shown).unwrap();
-    }
-    let expected = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        expected == shown,
-        "{} differs; it is now:\n{shown}\n\
-         if that is meant: IODYNO_BLESS=1 cargo test -p iodyno --test {test}",
-        file.display()
-    );
+    expect_test::expect_file![file].assert_eq(shown);
 }

@@ -6,9 +6,9 @@ use iodyno_model::{
 
 use super::lowest::{COMMAND_BYTES, flow};
 use crate::claims::ClaimBook;
+use crate::claims::claim_of;
 use crate::control_group::io_ceiling;
 use crate::limiter::{Case, busiest_share};
-use crate::rule_context::claim_of;
 
 /// The maximum payload sizes that a link may have where none could be read,
 /// bytes: what desktops use, what servers use, the largest in use.

@@ -26,7 +26,7 @@ use crate::claims::ClaimBook;
 use crate::convergence::Convergence;
 use crate::each_once::each_once;
 use crate::exit_status::ExitStatus;
-use crate::rule_context::Question;
+use crate::question::Question;
 use crate::window::{ByWindow, by_window};
 use pairing::{Group, groups};
 use sample::Sample;

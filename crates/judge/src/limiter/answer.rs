@@ -1,25 +1,21 @@
 //! The question and the answer.
 
-use iodyno_model::{Estimate, Reason, RunKind, RunRecord, Validity, WrittenState};
+use iodyno_model::{Estimate, Reason, RunRecord, Validity, WrittenState};
 
-use super::case::Case;
-use super::contrast::{Change, Contrast, Effect};
+use super::case::{Case, FEW};
+use super::contrast::{Change, Contrast, Effect, ROUNDS};
 use super::cpu::is_passthrough;
-use super::experiment::Experiment;
+use super::experiment::{ASKED, Experiment, is_of_question};
 use super::notes;
-use super::repetition::{ROUNDS, once_more, pooled, worth_repeating};
+use super::repetition::{once_more, pooled, worth_repeating};
 use super::suspect::{Limiter, Standing, Suspect};
 use super::weigh::{Reach, Scene};
 use super::words;
 use crate::assess::assess;
 use crate::ceiling::{Bound, Ceiling, ceilings};
 use crate::claims::ClaimBook;
-use crate::rule_context::Question;
+use crate::question::Question;
 
-/// Name of the measurement that a run was made to explain.
-pub const ASKED: &str = "asked";
-/// So few I/Os outstanding are waited for one by one.
-pub(super) const FEW: u32 = 4;
 /// A ceiling this close above a rate promises nothing.
 const NO_GAIN: f64 = 1.01;
 /// The same workload whose rates differ by more than this factor was not the same.
@@ -135,11 +131,6 @@ pub fn subjects(records: &[&RunRecord]) -> Vec<(usize, usize)> {
         }
     }
     best.into_iter().map(|(.., place)| place).collect()
-}
-
-/// Whether a run was made to explain something.
-pub fn is_of_question(record: &RunRecord) -> bool {
-    record.run.kind == RunKind::Explain
 }
 
 /// What makes cases of one kind, of which one is explained.

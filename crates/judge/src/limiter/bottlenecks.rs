@@ -4,9 +4,9 @@
 use iodyno_model::{Drive, Host, Measurement, OcpHealth, RunRecord, format_count, format_mb_per_s};
 
 use crate::control_group;
+use crate::figures::percent;
+use crate::measured::is_paced;
 use crate::outstanding::job_depth;
-use crate::rule_context::is_paced;
-use crate::yardsticks::percent;
 
 /// A submitting thread with this share of a CPU has no time left.
 pub(crate) const SATURATED: f64 = 0.95;

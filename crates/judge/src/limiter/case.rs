@@ -5,12 +5,16 @@ use iodyno_model::{
     RunRecord, Spread, StorageCard, WrittenState, format_count, format_duration_ns,
     format_mb_per_s,
 };
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::repetition::Between;
+use crate::measured::written;
 use crate::outstanding::{allowed, job_depth, outstanding, waits_for_each};
 use crate::place::{device_count, device_of, devices, own_link, tops};
-use crate::rule_context::written;
 
+/// Level of a ratio's interval: several changes are looked at, some of them more than once.
+pub(super) const NAMING_LEVEL: f64 = 0.995;
+/// So few I/Os outstanding are waited for one by one.
+pub(super) const FEW: u32 = 4;
 /// From this block size on bandwidth is what is asked for, bytes.
 const LARGE_BLOCKS: u64 = 64 << 10;
 /// No device needs I/Os that take longer than this, ns, or that hold more memory
@@ -19,6 +23,38 @@ const ABSURD_LATENCY_NS: f64 = 1e9;
 const ABSURD_BYTES: f64 = 1024.0 * 1024.0 * 1024.0;
 /// More layers than this no machine has: a circle.
 const MOST_LAYERS: usize = 32;
+
+/// What measurements of the same differ by within a run: the standard deviation of
+/// their logarithms, pooled over all that was repeated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Between {
+    deviation: f64,
+    degrees: usize,
+}
+
+impl Between {
+    pub(super) fn of(cases: &[Case<'_>], record: &RunRecord) -> Option<Self> {
+        let (mut squares, mut degrees) = (0.0, 0);
+        for case in cases.iter().filter(|case| std::ptr::eq(case.record, record)) {
+            let logs: Vec<f64> = case.repetitions.iter().map(|rate| rate.value.ln()).collect();
+            let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+            squares += logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>();
+            degrees += logs.len() - 1;
+        }
+        (degrees > 0).then(|| Self { deviation: (squares / degrees as f64).sqrt(), degrees })
+    }
+
+    /// The factor by which the ratio of two means of so many measurements may be off
+    /// (Student, with the pooled deviation).
+    pub(super) fn factor(self, times: [usize; 2]) -> f64 {
+        let Ok(student) = StudentsT::new(0.0, 1.0, self.degrees as f64) else {
+            return f64::INFINITY;
+        };
+        let quantile = student.inverse_cdf(f64::midpoint(1.0, NAMING_LEVEL));
+        let [a, b] = times.map(|count| 1.0 / count as f64);
+        (quantile * self.deviation * (a + b).sqrt()).exp()
+    }
+}
 
 /// A measurement with what is known of where it was taken.
 #[derive(Debug, Clone)]

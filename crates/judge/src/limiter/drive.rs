@@ -9,8 +9,8 @@ use super::suspect::{Limiter, Suspect};
 use super::weigh::{Reach, Scene};
 use crate::ceiling::{Bound, sheet_rates};
 use crate::claim_reach::FLASH_LATENCY_NS;
-use crate::rule_context::claim_of;
-use crate::yardsticks::percent;
+use crate::claims::claim_of;
+use crate::figures::percent;
 
 /// An I/O that takes so many times what one alone takes has waited in a queue.
 const QUEUED: f64 = 5.0;

@@ -1,5 +1,10 @@
 //! Experiments: one thing is changed, and it is seen what the rate does.
 
+use iodyno_model::{RunKind, RunRecord};
+
+/// Name of the measurement that a run was made to explain.
+pub const ASKED: &str = "asked";
+
 /// Something that can be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Experiment {
@@ -134,4 +139,9 @@ impl Experiment {
             Self::WithoutTheCard => "measure a drive on a slot of its own, without the card",
         }
     }
+}
+
+/// Whether a run was made to explain something.
+pub fn is_of_question(record: &RunRecord) -> bool {
+    record.run.kind == RunKind::Explain
 }

@@ -5,13 +5,9 @@ use std::collections::BTreeMap;
 use iodyno_model::{Host, Measurement, RunRecord};
 use thiserror::Error;
 
-use super::contrast::{Change, Effect};
-use super::experiment::Experiment;
-use super::suspect::{Limiter, Suspect};
-use super::weigh::Scene;
 use crate::control_group::confined;
+use crate::figures::percent;
 use crate::place::bottoms;
-use crate::yardsticks::percent;
 
 /// Fewer interrupts than these are no load.
 const LEAST: u64 = 10_000;
@@ -105,25 +101,4 @@ fn taken(before: &Host, after: &Host, function: &str) -> Option<(usize, BTreeMap
         }
     }
     (queues > 0).then_some((queues, by_cpu))
-}
-
-impl Scene<'_, '_> {
-    /// Threads that leave that CPU to its interrupts show whether it is short of time.
-    pub(super) fn interrupts(&self) -> Option<Suspect> {
-        let case = self.case;
-        let one = interrupts_on_one_cpu(case.record, case.of_run()).ok()??;
-        let outcome = self.effect(|change| matches!(change, Change::OffInterrupts(_)));
-        let said = |contrast: &super::Contrast<'_>| {
-            format!("{}; {}: {}", one.why, contrast.title(), contrast.outcome())
-        };
-        Some(match outcome {
-            Some((Effect::Grew, contrast)) => {
-                Suspect::confirmed(Limiter::Interrupts, said(contrast))
-            }
-            Some((Effect::Same | Effect::Fell, contrast)) => {
-                Suspect::cleared(Limiter::Interrupts, said(contrast))
-            }
-            _ => Suspect::open(Limiter::Interrupts, Experiment::OffInterrupts),
-        })
-    }
 }

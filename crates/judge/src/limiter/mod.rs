@@ -34,12 +34,10 @@ mod repetition_tests;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{
-    ASKED, Answer, Evidence, Explanation, Next, explain, explain_stored, is_of_question, subjects,
-};
+pub use answer::{Answer, Evidence, Explanation, Next, explain, explain_stored, subjects};
 pub use case::{Case, figure, range};
 pub use contrast::{Change, Contrast, Effect};
-pub use experiment::Experiment;
+pub use experiment::{ASKED, Experiment, is_of_question};
 pub use interrupts::{Missing, OneCpu, interrupts_on_one_cpu};
 pub use repetition::repetition_name;
 pub use suspect::{Limiter, Standing, Suspect};

@@ -5,14 +5,13 @@ use iodyno_model::{
     format_mb_per_s,
 };
 
-use super::answer::FEW;
-use super::case::{Case, figure};
+use super::case::{Case, FEW, figure};
 use super::contrast::{Change, Contrast};
 use super::cpu::is_passthrough;
 use super::weigh::Scene;
 use crate::ceiling::Bound;
-use crate::rule_context::claim_of;
-use crate::yardsticks::percent;
+use crate::claims::claim_of;
+use crate::figures::percent;
 
 /// A link whose payload is this close to what each drive gives is consistent with it.
 const CONSISTENT: f64 = 0.03;

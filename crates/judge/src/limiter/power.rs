@@ -3,12 +3,8 @@
 use iodyno_model::{Drive, Fact, Host, Measurement, RunRecord, format_count};
 
 use super::bottlenecks::ocp_grown;
-use super::contrast::{Change, Effect};
-use super::experiment::Experiment;
-use super::suspect::{Limiter, Suspect};
-use super::weigh::Scene;
+use crate::measured::is_paced;
 use crate::outstanding::allowed;
-use crate::rule_context::is_paced;
 
 /// What is done to save power, a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,34 +79,5 @@ fn resting_drive(drive: &Drive) -> Result<Option<String>, String> {
         // A drive without APST stays where it is.
         None if drive.autonomous_power_states == Fact::Absent => Ok(None),
         None => Err(format!("whether {} may change its power state is not known", drive.name)),
-    }
-}
-
-impl Scene<'_, '_> {
-    /// What rests is kept awake by other reads; what was set to less than its
-    /// best only its owner sets back.
-    pub(super) fn power_saving(&self) -> Option<Suspect> {
-        let case = self.case;
-        let drives = case.drives.iter().copied();
-        let why = match power_saving(case.record, case.host()?, drives, case.of_run()).ok()?? {
-            PowerSaving::Reduced(_) => {
-                return Some(Suspect::open(Limiter::PowerSaving, Experiment::FullPower));
-            }
-            // With pauses of its own no load beside it shows in its rate.
-            PowerSaving::Resting(_) if is_paced(case.of_run()) => return None,
-            PowerSaving::Resting(why) => why,
-        };
-        let outcome = self.effect(|change| *change == Change::KeptAwake);
-        Some(match outcome {
-            Some((Effect::Grew, contrast)) => Suspect::confirmed(
-                Limiter::PowerSaving,
-                format!("{why}; {}: {}", contrast.title(), contrast.outcome()),
-            ),
-            Some((Effect::Same | Effect::Fell, contrast)) => Suspect::cleared(
-                Limiter::PowerSaving,
-                format!("{}: {}", contrast.title(), contrast.outcome()),
-            ),
-            _ => Suspect::open(Limiter::PowerSaving, Experiment::KeptAwake),
-        })
     }
 }

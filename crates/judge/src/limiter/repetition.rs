@@ -4,52 +4,13 @@
 use std::cmp::Ordering;
 
 use iodyno_model::{Estimate, RunRecord};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::answer::is_of_question;
-use super::case::Case;
-use super::contrast::{Contrast, Effect};
-use super::experiment::Experiment;
+use super::case::{Between, Case, NAMING_LEVEL};
+use super::contrast::{Contrast, Effect, ROUNDS};
+use super::experiment::{Experiment, is_of_question};
 use super::suspect::Limiter;
 use super::weigh::Scene;
 use crate::comparison::{LEVEL, REPETITIONS, Repetitions};
-
-/// Rounds without which nobody is named: what was asked, the change, and both again.
-pub(super) const ROUNDS: usize = 2;
-/// Level of a ratio's interval: several changes are looked at, some of them more than once.
-const NAMING_LEVEL: f64 = 0.995;
-
-/// What measurements of the same differ by within a run: the standard deviation of
-/// their logarithms, pooled over all that was repeated.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Between {
-    deviation: f64,
-    degrees: usize,
-}
-
-impl Between {
-    fn of(cases: &[Case<'_>], record: &RunRecord) -> Option<Self> {
-        let (mut squares, mut degrees) = (0.0, 0);
-        for case in cases.iter().filter(|case| std::ptr::eq(case.record, record)) {
-            let logs: Vec<f64> = case.repetitions.iter().map(|rate| rate.value.ln()).collect();
-            let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-            squares += logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>();
-            degrees += logs.len() - 1;
-        }
-        (degrees > 0).then(|| Self { deviation: (squares / degrees as f64).sqrt(), degrees })
-    }
-
-    /// The factor by which the ratio of two means of so many measurements may be off
-    /// (Student, with the pooled deviation).
-    fn factor(self, times: [usize; 2]) -> f64 {
-        let Ok(student) = StudentsT::new(0.0, 1.0, self.degrees as f64) else {
-            return f64::INFINITY;
-        };
-        let quantile = student.inverse_cdf(f64::midpoint(1.0, NAMING_LEVEL));
-        let [a, b] = times.map(|count| 1.0 / count as f64);
-        (quantile * self.deviation * (a + b).sqrt()).exp()
-    }
-}
 
 /// Name of the `nth` measurement of what is called `name`: `asked-2`.
 pub fn repetition_name(name: &str, nth: u32) -> String {

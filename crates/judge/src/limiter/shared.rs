@@ -6,7 +6,7 @@ use super::experiment::Experiment;
 use super::suspect::{Limiter, Standing, Suspect};
 use super::weigh::{Reach, Scene};
 use crate::ceiling::Bound;
-use crate::yardsticks::figure_of;
+use crate::measured::figure_of;
 
 /// Fewer drives that give no more than this of their share share nothing with the others …
 const OWN_SHARE: f64 = 1.10;

@@ -4,7 +4,6 @@ use iodyno_model::FillOrder;
 
 use super::case::{Case, figure};
 use super::experiment::Experiment;
-use super::words::listed;
 use crate::control_group::held_back;
 use crate::index::Index;
 
@@ -255,5 +254,15 @@ impl Limiter {
             }
             Self::Drive => "Nothing on the way: a faster one, or several of them.",
         }
+    }
+}
+
+/// `a, b or c`.
+pub(super) fn listed<S: AsRef<str>>(items: &[S], last: &str) -> String {
+    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
+    match items.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [init @ .., end] => format!("{} {last} {end}", init.join(", ")),
     }
 }

@@ -6,12 +6,14 @@ use super::bottlenecks::other_io;
 use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
 use super::experiment::Experiment;
+use super::interrupts::interrupts_on_one_cpu;
+use super::power::{PowerSaving, power_saving};
 use super::suspect::{Limiter, Suspect};
 use crate::ceiling::{Bound, Ceiling};
-use crate::claims::ClaimBook;
+use crate::claims::{ClaimBook, claim_of};
 use crate::control_group::held_back;
 use crate::index::Index;
-use crate::rule_context::claim_of;
+use crate::measured::is_paced;
 
 /// A ceiling is reached from this share of its least value on: the formula of
 /// links hits published ceilings within 1 to 2 %, and intervals add to that.
@@ -305,4 +307,53 @@ fn only_latency(case: &Case<'_>, contrast: &Contrast<'_>) -> String {
     let (ours, theirs) = (format_duration_ns(ours), format_duration_ns(theirs));
     let only = if contrast.effect() == Effect::Grew { "little but" } else { "only" };
     format!("; beyond {beyond} {only} the latency grows, from {ours} to {theirs}")
+}
+
+/// What the kernel and the drive do beside I/O.
+impl Scene<'_, '_> {
+    /// Threads that leave that CPU to its interrupts show whether it is short of time.
+    fn interrupts(&self) -> Option<Suspect> {
+        let case = self.case;
+        let one = interrupts_on_one_cpu(case.record, case.of_run()).ok()??;
+        let outcome = self.effect(|change| matches!(change, Change::OffInterrupts(_)));
+        let said = |contrast: &Contrast<'_>| {
+            format!("{}; {}: {}", one.why, contrast.title(), contrast.outcome())
+        };
+        Some(match outcome {
+            Some((Effect::Grew, contrast)) => {
+                Suspect::confirmed(Limiter::Interrupts, said(contrast))
+            }
+            Some((Effect::Same | Effect::Fell, contrast)) => {
+                Suspect::cleared(Limiter::Interrupts, said(contrast))
+            }
+            _ => Suspect::open(Limiter::Interrupts, Experiment::OffInterrupts),
+        })
+    }
+
+    /// What rests is kept awake by other reads; what was set to less than its
+    /// best only its owner sets back.
+    fn power_saving(&self) -> Option<Suspect> {
+        let case = self.case;
+        let drives = case.drives.iter().copied();
+        let why = match power_saving(case.record, case.host()?, drives, case.of_run()).ok()?? {
+            PowerSaving::Reduced(_) => {
+                return Some(Suspect::open(Limiter::PowerSaving, Experiment::FullPower));
+            }
+            // With pauses of its own no load beside it shows in its rate.
+            PowerSaving::Resting(_) if is_paced(case.of_run()) => return None,
+            PowerSaving::Resting(why) => why,
+        };
+        let outcome = self.effect(|change| *change == Change::KeptAwake);
+        Some(match outcome {
+            Some((Effect::Grew, contrast)) => Suspect::confirmed(
+                Limiter::PowerSaving,
+                format!("{why}; {}: {}", contrast.title(), contrast.outcome()),
+            ),
+            Some((Effect::Same | Effect::Fell, contrast)) => Suspect::cleared(
+                Limiter::PowerSaving,
+                format!("{}: {}", contrast.title(), contrast.outcome()),
+            ),
+            _ => Suspect::open(Limiter::PowerSaving, Experiment::KeptAwake),
+        })
+    }
 }

@@ -6,14 +6,14 @@ use iodyno_model::{
     WrittenState, format_mb_per_s, format_width,
 };
 
-use super::answer::{Answer, Next, is_of_question};
+use super::answer::{Answer, Next};
 use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
-use super::experiment::Experiment;
-use super::suspect::{Limiter, Standing, Suspect};
+use super::experiment::{Experiment, is_of_question};
+use super::suspect::{Limiter, Standing, Suspect, listed};
 use super::weigh::Scene;
 use crate::ceiling::{Bound, Ceiling};
-use crate::yardsticks::percent;
+use crate::figures::percent;
 
 /// What limits, why, and what comes next.
 pub(super) fn sentence(
@@ -381,14 +381,4 @@ fn elsewhere(scene: &Scene<'_, '_>) -> Option<String> {
     let what = if scene.case.reads() { "reads" } else { "I/Os" };
     let figure = contrast.other.figure();
     Some(format!("On {} the same {what} ran at {figure}.", link.label()))
-}
-
-/// `a, b or c`.
-pub(super) fn listed<S: AsRef<str>>(items: &[S], last: &str) -> String {
-    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
-    match items.as_slice() {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [init @ .., end] => format!("{} {last} {end}", init.join(", ")),
-    }
 }

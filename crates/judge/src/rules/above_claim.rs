@@ -4,8 +4,10 @@ use iodyno_model::{Evidence, Metric, Severity, WrittenState};
 
 use super::{Look, Reservation, Rule, Tally, advice, finding};
 use crate::figures;
-use crate::rule_context::{RuleContext, written};
-use crate::yardsticks::{Compared, DOUBTED, percent};
+use crate::figures::percent;
+use crate::measured::written;
+use crate::rule_context::RuleContext;
+use crate::yardsticks::{Compared, DOUBTED};
 
 pub(super) static RULE: Rule = Rule {
     id: "above-claim",

@@ -93,7 +93,7 @@ pub(super) fn drive_logs(facts: &RuleContext<'_>, of: &Measurement, log: &str) -
 
 /// Why, and what to do, where writes failed on a device with zones: no fault of the drive.
 pub(super) fn zones(facts: &RuleContext<'_>, of: &Measurement) -> Option<(&'static str, String)> {
-    let host = facts.host().filter(|_| crate::rule_context::writes(of))?;
+    let host = facts.host().filter(|_| crate::measured::writes(of))?;
     let zoned = devices(Some(host), of)
         .into_iter()
         .find(|name| host.block(name).is_some_and(|block| block.zones().is_some()))?;
@@ -140,8 +140,7 @@ pub(super) fn fill(host: Option<&Host>, of: &Measurement, target: &str) -> Strin
 
 /// The same for the first target of which it is not known that it was written.
 pub(super) fn fill_unknown(facts: &RuleContext<'_>, of: &Measurement) -> String {
-    let is_open =
-        |target: &&String| crate::rule_context::written(of, target) != WrittenState::Written;
+    let is_open = |target: &&String| crate::measured::written(of, target) != WrittenState::Written;
     let target = of.targets.iter().find(is_open).or(of.targets.first());
     target.map_or_else(String::new, |target| fill(facts.host(), of, target))
 }

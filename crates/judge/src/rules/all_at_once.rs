@@ -6,10 +6,11 @@ use iodyno_model::{
 
 use super::shared_limit::{Share, have_named_uplink, shares};
 use super::{Look, Rule, Tally, finding};
+use crate::figures::percent;
 use crate::limiter;
+use crate::measured::written;
 use crate::place::shared_drives;
-use crate::rule_context::{RuleContext, written};
-use crate::yardsticks::percent;
+use crate::rule_context::RuleContext;
 
 /// So much of all CPUs' time leaves none for more I/O.
 const BUSY: f64 = 0.9;

@@ -3,7 +3,8 @@
 use iodyno_model::{Drive, Evidence, Host, LinkState, Severity, format_mb_per_s};
 
 use super::{Look, Rule, Tally, finding};
-use crate::rule_context::{RuleContext, claim_of};
+use crate::claims::claim_of;
+use crate::rule_context::RuleContext;
 
 /// Less than this gained by a swap is not worth the walk.
 const GAIN: f64 = 0.1;

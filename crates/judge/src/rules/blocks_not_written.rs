@@ -3,8 +3,9 @@
 use iodyno_model::{Evidence, Severity, WrittenState};
 
 use super::{Look, Reservation, Rule, Tally, advice, finding};
-use crate::rule_context::{RuleContext, unwritten};
-use crate::yardsticks::percent;
+use crate::figures::percent;
+use crate::measured::unwritten;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "blocks-not-written",

@@ -66,7 +66,7 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
 mod tests {
     use super::*;
     use crate::assess;
-    use crate::rule_context::Question;
+    use crate::question::Question;
     use crate::testing::{Bench, Outcome, claims, known, look, reserves, scale};
     use iodyno_model::{ControlGroup, IoMax};
 

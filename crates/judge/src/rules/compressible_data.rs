@@ -4,7 +4,8 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::rule_context::{RuleContext, option, writes};
+use crate::measured::{option, writes};
+use crate::rule_context::RuleContext;
 
 /// fio's options that make buffers compressible or equal to each other.
 const SMALLER: [&str; 4] =

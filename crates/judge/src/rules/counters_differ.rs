@@ -5,10 +5,10 @@ use iodyno_model::{
 };
 
 use super::{Affected, Look, Reservation, Rule, Tally, finding};
+use crate::figures::percent;
 use crate::limiter::PASSTHROUGH;
 use crate::place::bottoms;
 use crate::rule_context::RuleContext;
-use crate::yardsticks::percent;
 
 /// Below this share of what was issued something answered in the device's place.
 const REACHED: f64 = 0.9;

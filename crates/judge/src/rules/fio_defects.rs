@@ -4,7 +4,8 @@ use iodyno_model::{Direction, Estimate, LatencyKind, Measurement, Spread};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::rule_context::{RuleContext, is_fio, option, writes};
+use crate::measured::{is_fio, option, writes};
+use crate::rule_context::RuleContext;
 
 /// Engines that submit I/O and come back for it.
 const ASYNCHRONOUS: [&str; 3] = ["libaio", "io_uring", "io_uring_cmd"];

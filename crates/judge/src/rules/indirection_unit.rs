@@ -7,9 +7,10 @@ use iodyno_model::{BlockKind, Bytes, Direction, Measurement, format_count};
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::limiter;
+use crate::measured::writes;
 use crate::outstanding::outstanding;
 use crate::place::bottoms;
-use crate::rule_context::{RuleContext, writes};
+use crate::rule_context::RuleContext;
 
 /// Rates of two block sizes are the same within this.
 const SAME: f64 = 0.1;

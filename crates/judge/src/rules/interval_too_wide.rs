@@ -6,8 +6,8 @@ use iodyno_model::{
 };
 
 use super::{Look, Reservation, Rule, Tally, qualify};
+use crate::measured::metric;
 use crate::rule_context::RuleContext;
-use crate::rule_context::metric;
 use crate::tail::tail_of;
 
 /// Level of the p99's interval.

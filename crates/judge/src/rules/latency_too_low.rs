@@ -3,8 +3,9 @@
 use iodyno_model::{Direction, Measurement, format_duration_ns};
 
 use super::{Affected, Look, Reservation, Rule, Tally, page_cache};
+use crate::measured::is_fio;
 use crate::place::stacked;
-use crate::rule_context::{RuleContext, is_fio};
+use crate::rule_context::RuleContext;
 
 /// No NVMe drive answers sooner, ns, whatever it is made of: ringing the doorbell, fetching the
 /// command, moving the data and the completion are four ways over PCIe, at some 0.4 us each, besides

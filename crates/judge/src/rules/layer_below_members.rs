@@ -5,11 +5,13 @@ use iodyno_model::{Estimate, Evidence, Measurement, Metric, Severity, format_cou
 use super::{Look, Rule, Tally, array_degraded, finding, stripe_cache};
 use crate::against_claim::found_limiters;
 use crate::ceiling::{Bound, ceilings, gain, sheet_rate};
+use crate::claims::claim_of;
 use crate::figures;
+use crate::figures::percent;
 use crate::limiter::Case;
+use crate::measured::{metric, unwritten};
 use crate::place::Place;
-use crate::rule_context::{RuleContext, claim_of, metric, unwritten};
-use crate::yardsticks::percent;
+use crate::rule_context::RuleContext;
 
 /// A layer that gives this share of what it should does so.
 const FINE: f64 = 0.9;

@@ -3,11 +3,14 @@
 use iodyno_model::{Drive, Evidence, Host, Link, Measurement, Metric, Severity, format_mb_per_s};
 
 use super::{Look, Rule, Tally, finding};
+use crate::claims::claim_of;
+use crate::figures::percent;
 use crate::limiter::figure;
 use crate::links;
+use crate::measured::figure_of;
+use crate::measured::metric;
 use crate::place::shared_drives;
-use crate::rule_context::{RuleContext, claim_of, metric};
-use crate::yardsticks::{figure_of, percent};
+use crate::rule_context::RuleContext;
 
 /// Below this ratio nobody notices.
 const RATIO: f64 = 1.05;

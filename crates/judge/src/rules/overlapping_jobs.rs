@@ -3,7 +3,8 @@
 use iodyno_model::{Measurement, Severity};
 
 use super::{Affected, Look, Reservation, Rule, Tally};
-use crate::rule_context::{RuleContext, is_fio, option};
+use crate::measured::{is_fio, option};
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "overlapping-jobs",

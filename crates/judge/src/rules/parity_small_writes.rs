@@ -6,7 +6,8 @@ use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::ceiling::small_writes;
 use crate::limiter::Case;
-use crate::rule_context::{RuleContext, writes};
+use crate::measured::writes;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "parity-small-writes",

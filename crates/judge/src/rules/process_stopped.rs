@@ -4,7 +4,8 @@ use iodyno_model::{Measurement, format_duration_ns};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::rule_context::{RuleContext, is_fio};
+use crate::measured::is_fio;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "process-stopped",

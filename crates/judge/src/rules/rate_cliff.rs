@@ -8,7 +8,8 @@ use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::cliff::Cliff;
 use crate::limiter;
-use crate::rule_context::{RuleContext, is_paced};
+use crate::measured::is_paced;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "rate-cliff",

@@ -6,9 +6,10 @@ use super::all_at_once::{FULL, is_cpu_busy};
 use super::link_oversubscribed::has_named_uplink;
 use super::{Look, Rule, Tally, finding};
 use crate::limiter::figure;
+use crate::measured::{figure_of, metric, unwritten};
 use crate::place::{drives_below, shared_drives};
-use crate::rule_context::{RuleContext, metric, unwritten};
-use crate::yardsticks::{UNLIKE_WARN, figure_of};
+use crate::rule_context::RuleContext;
+use crate::yardsticks::UNLIKE_WARN;
 
 pub(super) static RULE: Rule = Rule {
     id: "shared-limit",

@@ -4,8 +4,8 @@ use iodyno_model::{EndReason, Measurement, Rounds, Severity, format_duration_ns}
 
 use super::{Affected, Look, Reservation, Rule, Tally};
 use crate::convergence::limits;
+use crate::figures::percent;
 use crate::rule_context::RuleContext;
-use crate::yardsticks::percent;
 
 pub(super) static RULE: Rule = Rule {
     id: "steady-state-not-reached",

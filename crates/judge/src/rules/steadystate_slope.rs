@@ -4,7 +4,8 @@ use iodyno_model::{Measurement, parse_duration_ns};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::rule_context::{RuleContext, option};
+use crate::measured::option;
+use crate::rule_context::RuleContext;
 
 /// Rise or fall over the window that SNIA allows, in percent of the average
 /// (SSS PTS 2.0.2, 2.1.24).

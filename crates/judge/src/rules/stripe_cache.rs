@@ -4,8 +4,9 @@ use iodyno_model::{Bytes, Measurement};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
+use crate::measured::writes;
 use crate::place::arrays_under;
-use crate::rule_context::{RuleContext, writes};
+use crate::rule_context::RuleContext;
 
 /// What the kernel begins with (NR_STRIPES in drivers/md/raid5.c), pages for each member.
 const DEFAULT_PAGES: u32 = 256;

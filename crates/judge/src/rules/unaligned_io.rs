@@ -5,8 +5,9 @@ use iodyno_model::{Bytes, Direction, Measurement, format_count};
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::limiter::ocp_grown;
+use crate::measured::writes;
 use crate::place::{bottoms, devices};
-use crate::rule_context::{RuleContext, writes};
+use crate::rule_context::RuleContext;
 
 /// Options that may move offsets off the blocks' boundaries.
 const OFFSETS: [&str; 3] = ["offset", "offset_increment", "blockalign"];

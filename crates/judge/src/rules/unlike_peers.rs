@@ -4,7 +4,8 @@ use iodyno_model::{Evidence, Severity};
 
 use super::{Look, Rule, Tally, advice, finding, severity_of};
 use crate::figures;
-use crate::rule_context::{RuleContext, unwritten};
+use crate::measured::unwritten;
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
     id: "unlike-peers",

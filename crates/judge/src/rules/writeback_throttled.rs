@@ -4,8 +4,9 @@ use iodyno_model::Measurement;
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
+use crate::measured::writes;
 use crate::place::bottoms;
-use crate::rule_context::{RuleContext, writes};
+use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     id: "writeback-throttled",

@@ -10,7 +10,8 @@ use iodyno_model::{
 
 use crate::claims::ClaimBook;
 use crate::expectation::Expectation;
-use crate::rule_context::{Question, RuleContext};
+use crate::question::Question;
+use crate::rule_context::RuleContext;
 use crate::rules::Rule;
 
 mod stack;

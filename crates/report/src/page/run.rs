@@ -377,5 +377,5 @@ fn skipped(of: &iodyno_model::Skipped) -> (String, String, String) {
         Some(step) => format!("{}, {}", clean(&of.target), step_name(step)),
         None => clean(&of.target),
     };
-    (what, clean(&of.why), clean(&of.next))
+    (what, clean(&of.why.to_string()), clean(&of.next))
 }

@@ -217,7 +217,8 @@ fn skipped(skipped: &[Skipped], style: &Style) -> String {
         [] => String::new(),
         [first, _, _, ..] => {
             let targets: Vec<String> = skipped.iter().map(|one| clean(&one.target)).collect();
-            let what = format!("not measured: {}; {}", listed(&targets), clean(&first.why));
+            let what =
+                format!("not measured: {}; {}", listed(&targets), clean(&first.why.to_string()));
             whole("SKIP", Ink::Open, &what, style) + &next(first)
         }
         few => few.iter().fold(String::new(), |out, one| {
@@ -225,7 +226,7 @@ fn skipped(skipped: &[Skipped], style: &Style) -> String {
                 Some(step) => format!("{} of {}", clean(step), clean(&one.target)),
                 None => clean(&one.target),
             };
-            let what = format!("{target} not measured: {}", clean(&one.why));
+            let what = format!("{target} not measured: {}", clean(&one.why.to_string()));
             out + &whole("SKIP", Ink::Open, &what, style) + &next(one)
         }),
     }

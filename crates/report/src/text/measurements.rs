@@ -439,7 +439,7 @@ fn skipped(record: &RunRecord, style: &Style, after_something: bool) -> String {
         };
         let mut why = hanging(style, 2, Ink::Plain);
         why.separator = " ";
-        out.push_str(&why.lines(&[format!("{what}: {}", clean(&skipped.why))]));
+        out.push_str(&why.lines(&[format!("{what}: {}", clean(&skipped.why.to_string()))]));
         if !skipped.next.is_empty() {
             out.push_str(&super::findings::labelled(style, 4, "next", &skipped.next));
         }

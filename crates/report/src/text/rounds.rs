@@ -7,7 +7,7 @@ use super::Style;
 use super::figure::stated;
 use super::host::counted;
 use super::ink::Ink;
-use super::rounds_tables::{convergence, over_window};
+use super::rounds_tables::{convergence, name, over_window};
 use super::words::{Hanging, clean, display_width};
 
 /// What rounds came to, for one target after the other: whether steady state was
@@ -123,14 +123,6 @@ pub(crate) fn window_words(asked: &Rounds, found: &Convergence, track: &Track) -
             ]
         }
         _ => vec![format!("fewer than {} rounds in a row are known", asked.window)],
-    }
-}
-
-pub(crate) const fn name(metric: &Metric) -> &'static str {
-    match metric {
-        Metric::Bandwidth => "bandwidth",
-        Metric::Iops => "IOPS",
-        Metric::LatencyMean => "mean latency",
     }
 }
 

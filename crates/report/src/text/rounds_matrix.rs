@@ -5,8 +5,7 @@ use iodyno_judge::Convergence;
 use iodyno_model::{Measurement, Metric, Rounds};
 
 use super::grid::GridCell;
-use super::rounds::name;
-use super::rounds_tables::{Column, RoundsTable, cell, mean, of_window, plain};
+use super::rounds_tables::{Column, RoundsTable, cell, mean, name, of_window, plain};
 use super::words::clean;
 
 /// For each kind of figure that is tracked, a table of the averages over the

@@ -9,7 +9,6 @@ use super::Style;
 use super::figure::stated;
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
-use super::rounds::name;
 use super::rounds_matrix::matrices;
 use super::rounds_recovery::recovery;
 use super::words::clean;
@@ -190,4 +189,12 @@ pub(super) fn cell(metric: Metric, value: Option<f64>) -> String {
 
 pub(super) fn plain(text: String) -> GridCell {
     GridCell { text, ink: Ink::Plain }
+}
+
+pub(crate) const fn name(metric: &Metric) -> &'static str {
+    match metric {
+        Metric::Bandwidth => "bandwidth",
+        Metric::Iops => "IOPS",
+        Metric::LatencyMean => "mean latency",
+    }
 }

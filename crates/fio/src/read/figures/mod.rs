@@ -8,7 +8,7 @@ mod table;
 
 use iodyno_model::{Measurement, Stated};
 
-use super::imported::Problem;
+use super::findings::Problem;
 
 /// Figures, row by row.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -18,7 +18,7 @@ mod samples;
 mod statement;
 mod workload;
 
-use super::imported::{Imported, most_jobs};
+use super::findings::{Imported, most_jobs};
 
 /// The results of every job in `text`; what is damaged or missing is among the
 /// problems.

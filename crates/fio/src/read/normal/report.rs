@@ -6,7 +6,7 @@ use super::command::{self, Asked};
 use super::job::Job;
 use super::run::Run;
 use super::statement::{Kind, Statement};
-use crate::read::imported::{Imported, Problem, TOO_MANY};
+use crate::read::findings::{Imported, Problem, TOO_MANY};
 use crate::read::same_run::behind;
 
 /// The runs in a text, as its statements come.
