@@ -30,7 +30,8 @@ class Documented(Case):
         return self.say(f"cat /sys/block/{drive}n1/device/serial").strip()
 
     def test_commands_for_drives_begin(self):
-        self.lab.load("layouts")
+        for modules in ("layouts", "layers"):
+            self.lab.load(modules)
         serials = [self.serial(f"nvme{n}") for n in range(4)]
         self.say(f"mkdir -p /tmp/documented && cd /tmp/documented && printf '{BENCH_FIO}' >benchmark.ini".replace("\n", "\\n"))
         for page, line in commands():
