@@ -11,8 +11,8 @@ use super::measurement::not_valid;
 use super::table::{Cell, Table};
 use crate::rounds::{drawn, tracks};
 use crate::text::pts::pts_lines;
-use crate::text::rounds::{name, verdict_words, window_words};
-use crate::text::rounds_tables::{RoundsTable, convergence, over_window};
+use crate::text::rounds::{verdict_words, window_words};
+use crate::text::rounds_tables::{RoundsTable, convergence, name, over_window};
 use crate::text::words::clean;
 
 /// A run in rounds as the template lays it out.
