@@ -2,6 +2,8 @@
 //! layer gains, and what it costs.
 
 use iodyno_model::{BlockKind, Direction, Measurement, Metric, RunRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::ceiling::gain;
 use crate::counters::Counted;
@@ -24,7 +26,7 @@ pub struct Layouts<'a> {
 }
 
 /// A workload on all layouts, the fastest first.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LayoutWorkload {
     /// The measurement's name.
     pub name: String,
@@ -36,11 +38,12 @@ pub struct LayoutWorkload {
 
 /// A workload on a layout. Ratios are of one run each: what differs from run
 /// to run is not known.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LayoutResult {
     /// The layout's notation.
     pub layout: String,
     /// Id of its run.
+    #[serde(rename = "run")]
     pub run_id: String,
     /// In the metric's unit, over all directions; `None`: it failed.
     pub rate: Option<f64>,

@@ -74,7 +74,7 @@ pub(crate) fn words(difference: &Difference) -> String {
         Reality::SpreadUnknown => "run-to-run spread unknown",
         Reality::Unlike => "unlike workloads",
     };
-    format!("{:+.1} %, {reality}", difference.percent())
+    format!("{:+.1} %, {reality}", difference.percent)
 }
 
 /// What a limit says, in a word and in a sentence.

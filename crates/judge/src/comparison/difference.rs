@@ -2,6 +2,8 @@
 
 use iodyno_model::{Estimate, LatencyKind, Spread};
 use iodyno_stats::two_sample::{student_interval, welch};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::quantity::Quantity;
 use super::sample::Sample;
@@ -14,28 +16,35 @@ pub const LEVEL: f64 = 0.95;
 pub const REPETITIONS: usize = 3;
 
 /// One side against the first.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// Its value over the first one's. The interval is one of repetitions
     /// (confidence), of how the figures were printed (rounding), or unknown.
     pub ratio: Estimate,
+    /// The difference in percent.
+    pub percent: f64,
     /// Of Welch's test on the logarithms of the repetitions.
     pub p_value: Option<f64>,
     /// The same, corrected for the number of comparisons (Holm).
+    #[serde(rename = "p_adjusted")]
     pub adjusted: Option<f64>,
     /// Whether it is real.
+    #[serde(rename = "real")]
     pub reality: Reality,
 }
 
 /// Whether a difference is real.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Reality {
     /// It is more than repetitions differ by chance, which were made in turns.
+    #[serde(rename = "yes")]
     Real,
     /// It is more than repetitions differ by chance, but one side was measured behind the other,
     /// or nobody knows: what changed meanwhile may be all of it.
     NotInTurns,
     /// It is not more than repetitions may differ by chance.
+    #[serde(rename = "no")]
     NotShown,
     /// It is not more than the figures were rounded by.
     WithinRounding,
@@ -114,15 +123,12 @@ impl Group {
         let enough = own.len() >= REPETITIONS && theirs.len() >= REPETITIONS;
         if let Some(test) = welch(&own, &theirs, LEVEL).filter(|_| enough) {
             let (low, high) = ((test.low - rounding).exp(), (test.high + rounding).exp());
-            return Some(Difference {
-                ratio: Estimate::confident(test.difference.exp(), low, high, LEVEL),
-                p_value: Some(test.p_value(rounding)),
-                adjusted: None,
-                reality: match test.difference.abs() <= rounding && rounding > 0.0 {
-                    true => Reality::WithinRounding,
-                    false => Reality::NotShown,
-                },
-            });
+            let ratio = Estimate::confident(test.difference.exp(), low, high, LEVEL);
+            let reality = match test.difference.abs() <= rounding && rounding > 0.0 {
+                true => Reality::WithinRounding,
+                false => Reality::NotShown,
+            };
+            return Difference::new(ratio, Some(test.p_value(rounding)), reality);
         }
         let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
         let difference = mean(&own) - mean(&theirs);
@@ -133,22 +139,19 @@ impl Group {
             },
             false => Spread::Unknown,
         };
-        Some(Difference {
-            ratio: Estimate { value: difference.exp(), spread },
-            p_value: None,
-            adjusted: None,
-            reality: match difference.abs() <= rounding && rounding > 0.0 {
-                true => Reality::WithinRounding,
-                false => Reality::SpreadUnknown,
-            },
-        })
+        let reality = match difference.abs() <= rounding && rounding > 0.0 {
+            true => Reality::WithinRounding,
+            false => Reality::SpreadUnknown,
+        };
+        Difference::new(Estimate { value: difference.exp(), spread }, None, reality)
     }
 }
 
 impl Difference {
-    /// In percent: 4.7 is 4.7 % more.
-    pub fn percent(&self) -> f64 {
-        (self.ratio.value - 1.0) * 100.0
+    /// `None`: the ratio is beyond all numbers.
+    fn new(ratio: Estimate, p_value: Option<f64>, reality: Reality) -> Option<Self> {
+        let percent = (ratio.finite()?.value - 1.0) * 100.0;
+        Some(Self { ratio, percent, p_value, adjusted: None, reality })
     }
 
     /// Takes the corrected p-value, which decides; `in_turns`: repetitions of both sides lie among

@@ -6,6 +6,8 @@ use iodyno_model::{
     BlockDevice, Bytes, Drive, Fact, Host, Link, Measurement, RunRecord, WrittenState,
     format_duration_ns,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::pairing::Group;
 use super::point::{Key, manner};
@@ -14,7 +16,7 @@ use super::stack;
 use crate::place::{device_of, own_link, place};
 
 /// A condition that is not the same everywhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Differing {
     /// What it is: `kernel`, `firmware`, an option by fio's name.
     pub what: String,
@@ -26,7 +28,7 @@ pub struct Differing {
 }
 
 /// What is known of another side, and not of this one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotKnown {
     /// The side, an index.
     pub side: usize,

@@ -20,6 +20,8 @@ use iodyno_model::{
     Workload,
 };
 use iodyno_stats::holm;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::assess::assess;
 use crate::claims::ClaimBook;
@@ -78,7 +80,7 @@ pub struct SideFacts {
 }
 
 /// A workload of one side alone.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Alone {
     /// The side, an index.
     pub side: usize,
@@ -87,7 +89,7 @@ pub struct Alone {
 }
 
 /// What a row is about.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// The jobs' name, where all have the same.
     pub name: Option<String>,
@@ -96,13 +98,14 @@ pub struct Point {
     /// What is known of the workload, and of what else tells it from other rows.
     pub workload: Workload,
     /// How many I/Os were outstanding was searched for.
+    #[serde(rename = "depth_searched")]
     pub searched: bool,
     /// Where it was made, where a side has several places: by the first side that has it.
     pub place: Option<Vec<String>>,
 }
 
 /// A workload, and what each side has of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// The workload, of the first side.
     pub point: Point,
@@ -110,13 +113,14 @@ pub struct Row {
     /// against each other. What they differ by is no regression.
     pub unlike: Option<Point>,
     /// What each side has of it, in the order of the sides; `None`: nothing.
+    #[serde(rename = "sides")]
     pub cells: Vec<Option<Cell>>,
     /// What was compared.
     pub figures: Vec<Figure>,
 }
 
 /// What a side has of a workload.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Cell {
     /// Repetitions that count.
     pub repetitions: usize,
@@ -130,15 +134,14 @@ pub struct Cell {
     pub validity: Validity,
     /// The reservations of all repetitions, the gravest first.
     pub reasons: Vec<Reason>,
-    /// Against the first side that has it.
-    pub order: Order,
+    /// Against the first side that has it; `None`: it is that one, or a side was not repeated.
+    pub order: Option<Order>,
 }
 
 /// How the repetitions of two sides lie in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// It is the side that others are compared with, or a side was not repeated.
-    NotAsked,
     /// Among each other: what changed meanwhile met both.
     Interleaved,
     /// One side behind the other: a difference may be what changed meanwhile.
@@ -148,11 +151,13 @@ pub enum Order {
 }
 
 /// One quantity of a row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Figure {
     /// The quantity.
+    #[serde(rename = "metric")]
     pub quantity: Quantity,
     /// Which latencies; `None`: it is no latency.
+    #[serde(rename = "latency")]
     pub kind: Option<LatencyKind>,
     /// The value of each side, in the quantity's unit: of one repetition with
     /// its own interval, of several their geometric mean, which from three on
@@ -277,7 +282,7 @@ fn row(group: &Group<'_>, sides: usize, counts: fn(&Sample<'_>) -> bool) -> Row 
             failure: samples.iter().find_map(|sample| sample.failure()).map(str::to_owned),
             validity: samples.iter().map(|sample| sample.validity).max().unwrap_or(Validity::Valid),
             reasons: reasons(samples),
-            order: earlier.map_or(Order::NotAsked, |first| order(&counted[first], &counted[side])),
+            order: earlier.and_then(|first| order(&counted[first], &counted[side])),
         })
     };
     Row {
@@ -326,9 +331,9 @@ fn reasons(samples: &[&Sample<'_>]) -> Vec<Reason> {
 
 /// The middle one of each side lies among the other's: half of each side was
 /// made before something of the other, and half behind.
-fn order(a: &[&Sample<'_>], b: &[&Sample<'_>]) -> Order {
+fn order(a: &[&Sample<'_>], b: &[&Sample<'_>]) -> Option<Order> {
     if a.len() < 2 || b.len() < 2 {
-        return Order::NotAsked;
+        return None;
     }
     let times = |samples: &[&Sample<'_>]| -> Option<Vec<i64>> {
         let started = samples.iter().map(|sample| sample.first().started_ns);
@@ -336,12 +341,13 @@ fn order(a: &[&Sample<'_>], b: &[&Sample<'_>]) -> Order {
         times.sort_unstable();
         Some(times)
     };
-    let (Some(a), Some(b)) = (times(a), times(b)) else { return Order::Unknown };
+    let (Some(a), Some(b)) = (times(a), times(b)) else { return Some(Order::Unknown) };
     let among = |one: &[i64], other: &[i64]| {
         let (low, high) = (one[(one.len() - 1) / 2], one[one.len() / 2]);
         other.first() < Some(&high) && Some(&low) < other.last()
     };
-    if among(&a, &b) && among(&b, &a) { Order::Interleaved } else { Order::OneAfterTheOther }
+    let in_turns = among(&a, &b) && among(&b, &a);
+    Some(if in_turns { Order::Interleaved } else { Order::OneAfterTheOther })
 }
 
 /// One quantity. Latencies are of the first kind that the first side and
@@ -382,7 +388,7 @@ fn figure(quantity: Quantity, sides: &[Vec<&Sample<'_>>]) -> Figure {
         quantity,
         kind: quantity.is_latency().then_some(kind),
         differences: differences.collect(),
-        values: values.iter().map(|value| value.as_ref().map(Repetitions::estimate)).collect(),
+        values: values.iter().map(|value| value.as_ref()?.estimate().finite()).collect(),
         why_not,
     }
 }
@@ -408,7 +414,7 @@ fn adjust(rows: &mut [Row]) {
                     p_values.push(p);
                     of_side.push(index);
                 }
-                let order = row.cells[side].as_ref().map(|cell| cell.order);
+                let order = row.cells[side].as_ref().and_then(|cell| cell.order);
                 asked.push((difference, index, order == Some(Order::Interleaved)));
             }
         }

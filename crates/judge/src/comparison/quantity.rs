@@ -2,9 +2,13 @@
 
 use iodyno_model::{DirectionResult, Estimate, Histogram, LatencyKind, Spread};
 use iodyno_stats::quantile_interval;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// What is compared of a result.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(into = "String")]
+#[schemars(with = "String")]
 pub enum Quantity {
     /// Bytes per second; more is better.
     Bandwidth,
@@ -14,6 +18,12 @@ pub enum Quantity {
     Latency,
     /// The percentile of the latencies, in percent, ns; less is better.
     Percentile(f64),
+}
+
+impl From<Quantity> for String {
+    fn from(quantity: Quantity) -> Self {
+        quantity.name()
+    }
 }
 
 impl Quantity {

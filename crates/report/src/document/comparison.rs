@@ -1,7 +1,7 @@
 //! Runs held against each other.
 
-use iodyno_judge::comparison::{self as judged, Outcome};
-use iodyno_model::{Direction, Estimate, LatencyKind, Reason, Validity, Workload, rfc3339};
+use iodyno_judge::comparison::{self as judged, Alone, Differing, NotKnown, Outcome, Row};
+use iodyno_model::rfc3339;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ pub struct CompareDocument {
     pub exit_status: u8,
 }
 
-/// A run, or several that repeat the same.
+/// A run, or several that repeat the same. Runs are named here, and not repeated whole.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Side {
     /// As it was named.
@@ -57,145 +57,7 @@ pub struct Run {
     pub origin: Origin,
 }
 
-/// A workload, as far as it is known.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Point {
-    /// The jobs' name; null where it is not the same everywhere.
-    pub name: Option<String>,
-    /// Direction.
-    pub direction: Direction,
-    /// What is known of the workload, by fio's option names.
-    pub workload: Workload,
-    /// The depth was searched for, and is a result.
-    pub depth_searched: bool,
-    /// Where it was made, where a side has several places: serial numbers, names and paths.
-    pub place: Option<Vec<String>>,
-}
-
-/// A workload, and what each side has of it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Row {
-    /// The workload, of the first side.
-    pub point: Point,
-    /// The second side's, where that is another one, so that no difference is a regression; null:
-    /// it is the same.
-    pub unlike: Option<Point>,
-    /// What each side has of it; null: nothing.
-    pub sides: Vec<Option<Cell>>,
-    /// What is compared.
-    pub figures: Vec<Figure>,
-}
-
-/// What a side has of a workload.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Cell {
-    /// Repetitions that count.
-    pub repetitions: usize,
-    /// Repetitions that failed or are invalid, and are left out.
-    pub left_out: usize,
-    /// Copies of repetitions that count once.
-    pub copies: usize,
-    /// The worst of all repetitions.
-    pub validity: Validity,
-    /// Reservations.
-    pub reasons: Vec<Reason>,
-    /// How one of them failed; null: none did.
-    pub failure: Option<String>,
-    /// How its repetitions lie in time, against those of the first side; null: nothing to say.
-    pub order: Option<Order>,
-}
-
-/// How the repetitions of two sides lie in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// In turns.
-    Interleaved,
-    /// One side behind the other.
-    OneAfterTheOther,
-    /// Not known.
-    Unknown,
-}
-
-/// One metric of a row.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Figure {
-    /// `bw` (bytes per second), `iops`, `lat` (mean, ns), `p50`, `p99`, `p99.9`, `p99.99` (ns).
-    pub metric: String,
-    /// Which latencies: `total` or `completion`; null: it is no latency.
-    pub latency: Option<String>,
-    /// The value of each side; of several repetitions their geometric mean.
-    pub values: Vec<Option<Estimate>>,
-    /// Each side against the first one with a value; null there, and where nothing is compared.
-    pub differences: Vec<Option<Difference>>,
-    /// Why what was measured is not compared; null: it is.
-    pub why_not: Option<String>,
-}
-
-/// One side against the first.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Difference {
-    /// Its value over the first one's.
-    pub ratio: Option<Estimate>,
-    /// The difference in percent.
-    pub percent: Option<f64>,
-    /// Whether it is real.
-    pub real: Reality,
-    /// Of Welch's test on the logarithms of the repetitions; null: too few.
-    pub p_value: Option<f64>,
-    /// The same, corrected for the number of comparisons of this metric (Holm).
-    pub p_adjusted: Option<f64>,
-}
-
-/// Whether a difference is real.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Reality {
-    /// Repetitions differ less by chance, and were made in turns.
-    Yes,
-    /// Repetitions differ less by chance, but were not made in turns, as far as is known: what
-    /// changed meanwhile may be all of it.
-    NotInTurns,
-    /// Repetitions may differ as much by chance.
-    No,
-    /// It is no more than the figures were rounded by.
-    WithinRounding,
-    /// Fewer than three repetitions of a side: the run-to-run spread is not known.
-    SpreadUnknown,
-    /// The workloads are not the same.
-    Unlike,
-}
-
-/// A workload of one side alone.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Alone {
-    /// The side, an index.
-    pub side: usize,
-    /// The workload.
-    pub point: Point,
-}
-
-/// A condition that is not the same everywhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Differing {
-    /// What it is: `kernel`, `firmware`, an option by fio's name.
-    pub what: String,
-    /// What it is on each side; none where it is not known or not set.
-    pub values: Vec<Vec<String>>,
-    /// Where it differs: indices of rows.
-    pub rows: Vec<usize>,
-}
-
-/// What is not known of a side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct NotKnown {
-    /// The side, an index.
-    pub side: usize,
-    /// What is not known.
-    pub what: Vec<String>,
-}
-
-/// What came of a limit.
+/// What came of a limit, which is written as it is typed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Limit {
     /// The limit: `iops < -5%`.
@@ -234,26 +96,10 @@ pub fn compare_document(
     CompareDocument {
         schema: "iodyno.compare/1".into(),
         sides: comparison.sides.iter().map(Side::from).collect(),
-        rows: comparison.rows.iter().map(Row::from).collect(),
-        alone: comparison
-            .alone
-            .iter()
-            .map(|alone| Alone { side: alone.side, point: Point::from(&alone.point) })
-            .collect(),
-        differing: comparison
-            .differing
-            .iter()
-            .map(|one| Differing {
-                what: one.what.clone(),
-                values: one.values.clone(),
-                rows: one.rows.clone(),
-            })
-            .collect(),
-        not_known: comparison
-            .not_known
-            .iter()
-            .map(|one| NotKnown { side: one.side, what: one.what.clone() })
-            .collect(),
+        rows: comparison.rows.clone(),
+        alone: comparison.alone.clone(),
+        differing: comparison.differing.clone(),
+        not_known: comparison.not_known.clone(),
         limits: rulings.iter().map(Limit::from).collect(),
         exit_status,
     }
@@ -272,83 +118,6 @@ impl From<&judged::SideFacts> for Side {
             runs: side.runs.iter().map(run).collect(),
             failed: side.failed,
             same_as: side.same_as,
-        }
-    }
-}
-
-impl From<&judged::Point> for Point {
-    fn from(point: &judged::Point) -> Self {
-        Self {
-            name: point.name.clone(),
-            direction: point.direction,
-            workload: point.workload.clone(),
-            depth_searched: point.searched,
-            place: point.place.clone(),
-        }
-    }
-}
-
-impl From<&judged::Row> for Row {
-    fn from(row: &judged::Row) -> Self {
-        Self {
-            point: Point::from(&row.point),
-            unlike: row.unlike.as_ref().map(Point::from),
-            sides: row.cells.iter().map(|cell| cell.as_ref().map(Cell::from)).collect(),
-            figures: row.figures.iter().map(Figure::from).collect(),
-        }
-    }
-}
-
-impl From<&judged::Cell> for Cell {
-    fn from(cell: &judged::Cell) -> Self {
-        Self {
-            repetitions: cell.repetitions,
-            left_out: cell.left_out,
-            copies: cell.copies,
-            validity: cell.validity,
-            reasons: cell.reasons.clone(),
-            failure: cell.failure.clone(),
-            order: match cell.order {
-                judged::Order::NotAsked => None,
-                judged::Order::Interleaved => Some(Order::Interleaved),
-                judged::Order::OneAfterTheOther => Some(Order::OneAfterTheOther),
-                judged::Order::Unknown => Some(Order::Unknown),
-            },
-        }
-    }
-}
-
-impl From<&judged::Figure> for Figure {
-    fn from(figure: &judged::Figure) -> Self {
-        Self {
-            metric: figure.quantity.name(),
-            latency: figure.kind.map(LatencyKind::name).map(Into::into),
-            values: figure.values.iter().map(|value| value.and_then(Estimate::finite)).collect(),
-            differences: figure
-                .differences
-                .iter()
-                .map(|one| one.as_ref().map(Difference::from))
-                .collect(),
-            why_not: figure.why_not.clone(),
-        }
-    }
-}
-
-impl From<&judged::Difference> for Difference {
-    fn from(of: &judged::Difference) -> Self {
-        Self {
-            ratio: of.ratio.finite(),
-            percent: Some(of.percent()),
-            real: match of.reality {
-                judged::Reality::Real => Reality::Yes,
-                judged::Reality::NotInTurns => Reality::NotInTurns,
-                judged::Reality::NotShown => Reality::No,
-                judged::Reality::WithinRounding => Reality::WithinRounding,
-                judged::Reality::SpreadUnknown => Reality::SpreadUnknown,
-                judged::Reality::Unlike => Reality::Unlike,
-            },
-            p_value: of.p_value,
-            p_adjusted: of.adjusted,
         }
     }
 }

@@ -22,7 +22,7 @@ pub mod verdict;
 pub use comparison::{CompareDocument, compare_document};
 pub use explain::{ExplainDocument, explain_document};
 pub use history::{HistoryDocument, PastState, history_document};
-pub use layouts::{LayoutResult, LayoutWorkload, LayoutsDocument, layouts_document};
+pub use layouts::{LayoutsDocument, layouts_document};
 pub use rounds::{TargetRounds, TrackedFigure, TrackedWindow};
 pub use run::{
     ListDocument, Origin, OriginKind, Plan, Rule, RulesDocument, RunDocument, RunSummary,

@@ -22,7 +22,7 @@ fn a_window_is_one_repetition_however_many_rounds_it_has() {
     let cells: Vec<_> = found.rows[0].cells.iter().flatten().collect();
     assert!(cells.iter().all(|cell| cell.repetitions == 1 && cell.left_out == 0), "{cells:?}");
     let one = iops(&found);
-    assert!((one.percent() - 10.0).abs() < 1e-9, "{one:?}");
+    assert!((one.percent - 10.0).abs() < 1e-9, "{one:?}");
     assert_eq!((one.reality, one.ratio.spread), (Reality::SpreadUnknown, Spread::Unknown));
     assert_eq!(found.sides[0].without_window, Some(0));
 }

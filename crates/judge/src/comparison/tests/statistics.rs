@@ -111,7 +111,7 @@ fn below_three_repetitions_nothing_is_called_real() {
     for (a, b) in [(&[1000.0][..], &[2000.0][..]), (&[1000.0, 1001.0, 999.0], &[2000.0, 2001.0])] {
         let one = iops(&repeated(a, b));
         assert_eq!((one.reality, one.p_value), (Reality::SpreadUnknown, None));
-        assert!((one.percent() - 100.0).abs() < 0.1);
+        assert!((one.percent - 100.0).abs() < 0.1);
         assert_eq!(one.ratio.spread, Spread::Unknown);
     }
 }

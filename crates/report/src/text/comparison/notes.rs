@@ -36,7 +36,7 @@ pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) ->
     for (side, name) in names.iter().enumerate() {
         let has = |order| {
             let mut of_side = comparison.rows.iter().filter_map(|row| row.cells[side].as_ref());
-            of_side.any(|cell| cell.order == order)
+            of_side.any(|cell| cell.order == Some(order))
         };
         if has(Order::OneAfterTheOther) {
             let text = format!(
