@@ -1,6 +1,7 @@
 # What the tests need: command:Debian package. The lab fetches its guest's own.
 TOOLS := cc:build-essential python3:python3 qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils \
          ldd:libc-bin setpriv:util-linux prlimit:util-linux losetup:mount mount:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs fio:fio \
+         zsh:zsh fish:fish mandoc:mandoc groff:groff-base \
          gzip:gzip xz:xz-utils zstd:zstd xmllint:libxml2-utils chromium:chromium chromedriver:chromium-driver
 
 # An ordinary user's PATH may lack what administrators use.

@@ -269,7 +269,7 @@ fn mistakes_are_named_before_anything_is_made() {
             &["--on-files", "64m", "--layout", "raw", "--plan", "databse"],
             "neither a file nor a preset",
         ),
-        (&["--on-files", "64m", "--layout", "raw", "--size", "1g"], "80 % of the smallest"),
+        (&["--on-files", "64m", "--layout", "raw", "--range", "1g"], "80 % of the smallest"),
     ] {
         let error = said(words);
         assert!(error.contains(what), "{words:?}: {error}");
