@@ -244,6 +244,7 @@ fn without(world: &World, capabilities: &str, arguments: &[&str]) -> Output {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_directory_that_may_not_be_written() {
     let world = World::new();
     let directory = world.directory("closed");
@@ -257,6 +258,7 @@ fn a_directory_that_may_not_be_written() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn too_little_lockable_memory_degrades_and_says_so() {
     let world = World::new();
     let directory = world.directory("data");

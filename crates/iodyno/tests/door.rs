@@ -49,6 +49,7 @@ fn refused(disk: &Loop<'_>, words: &[&str], says: &str) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn no_command_takes_a_device_for_a_store() {
     let world = World::new();
     let disk = prepared(&world);
@@ -94,6 +95,7 @@ fn no_command_takes_a_device_for_a_store() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn no_output_goes_to_a_device() {
     let world = World::new();
     let disk = prepared(&world);
@@ -128,6 +130,7 @@ fn no_output_goes_to_a_device() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn names_that_we_make_up_follow_no_link() {
     let world = World::new();
     let disk = prepared(&world);
@@ -161,6 +164,7 @@ fn names_that_we_make_up_follow_no_link() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn fio_writes_to_no_device_and_to_no_file_of_others() {
     let world = World::new();
     let disk = prepared(&world);

