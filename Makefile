@@ -51,6 +51,8 @@ CARGO := $(AS_USER) sh -c '[ ! -e "$$HOME/.cargo/env" ] || . "$$HOME/.cargo/env"
 ALL := --config 'target."cfg(unix)".runner = ["sudo", "--preserve-env"]' $(ALL)
 endif
 
+# What is built once and tested needs no incremental state, which is half of the target folder.
+unit: export CARGO_INCREMENTAL = 0
 unit:
 	@[ -n "$(ROOT)" ] || echo "unit: $$(grep -rhF '#[ignore = "needs root"]' crates | wc -l) tests need root: sudo make test runs them, too"
 	$(CARGO) test --workspace --no-fail-fast $(ALL)

@@ -309,7 +309,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "needs root"]
     fn a_drive_that_is_gone_is_gone() {
         let drive = Drive { device: "/dev/no0n1", word: "NOBODY", mark: Some(MARK) };
         assert_eq!(drive.give_back(Witness::Journal).unwrap(), Outcome::Gone);
