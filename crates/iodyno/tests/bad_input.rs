@@ -244,7 +244,6 @@ fn without(world: &World, capabilities: &str, arguments: &[&str]) -> Output {
 }
 
 #[test]
-#[ignore = "needs root"]
 fn a_directory_that_may_not_be_written() {
     let world = World::new();
     let directory = world.directory("closed");
@@ -258,7 +257,6 @@ fn a_directory_that_may_not_be_written() {
 }
 
 #[test]
-#[ignore = "needs root"]
 fn too_little_lockable_memory_degrades_and_says_so() {
     let world = World::new();
     let directory = world.directory("data");
