@@ -198,7 +198,6 @@ fn stubborn(world: &World, mut command: Command) -> Child {
 }
 
 #[test]
-#[ignore = "needs root"]
 fn a_second_request_is_obeyed_at_once() {
     let world = World::new();
     let mut iodyno = stubborn(&world, world.command());
@@ -213,7 +212,6 @@ fn a_second_request_is_obeyed_at_once() {
 }
 
 #[test]
-#[ignore = "needs root"]
 fn a_hangup_ends_nothing_that_nohup_has_started() {
     let world = World::new();
     let mut nohup = world.with_environment(Command::new("nohup"));
@@ -233,7 +231,6 @@ fn a_hangup_ends_nothing_that_nohup_has_started() {
 }
 
 #[test]
-#[ignore = "needs root"]
 fn each_process_ends_with_the_other() {
     let world = World::new();
     let mut iodyno = stubborn(&world, world.command());
