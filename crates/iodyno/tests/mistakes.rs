@@ -59,8 +59,8 @@ fn each_is_answered_in_three_lines() {
     status(&world.command().current_dir(&here).arg("run").args(first).output().unwrap(), 0);
     let mut wrong = Vec::new();
     for (typed, named) in MISTAKES {
-        let words = typed.replace('@', data.to_str().unwrap());
-        let output = world.command().current_dir(&here).args(words.split(' ')).output().unwrap();
+        let words = typed.split(' ').map(|word| word.replace('@', data.to_str().unwrap()));
+        let output = world.command().current_dir(&here).args(words).output().unwrap();
         let said = text(&output.stderr);
         // Behind a blank line clap adds its usage, which every command has.
         let answer = said.split("\n\nUsage:").next().unwrap_or_default();

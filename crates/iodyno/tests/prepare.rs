@@ -232,7 +232,7 @@ fn mistakes_are_named() {
     let world = World::new();
     let file = world.sparse("file", MIB);
     let cases: [(&[&str], &str); 8] = [
-        (&["prepare"], "TARGETS"),
+        (&["prepare"], "TARGET"),
         (&["prepare", "x"], "--purge METHOD"),
         (&["prepare", "x", "--fill", "2y"], "2x"),
         (&["prepare", "x", "--condition", "bs"], "OPTION=VALUE"),

@@ -26,7 +26,7 @@ pub(super) fn of(argument: &Arg) -> Option<Values> {
         return None;
     }
     if argument.get_id() == "job" {
-        return Some(|typed| job_words(typed));
+        return Some(job_words);
     }
     let name = argument.get_value_names()?.first()?.as_str();
     let values: Values = match name {
