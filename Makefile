@@ -1,6 +1,7 @@
 # What the tests need: command:Debian package. The lab fetches its guest's own.
 TOOLS := cc:build-essential python3:python3 qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils \
          ldd:libc-bin setpriv:util-linux prlimit:util-linux losetup:mount mount:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs fio:fio \
+         zsh:zsh fish:fish mandoc:mandoc groff:groff-base \
          gzip:gzip xz:xz-utils zstd:zstd xmllint:libxml2-utils chromium:chromium chromedriver:chromium-driver
 
 # An ordinary user's PATH may lack what administrators use.
@@ -40,8 +41,21 @@ deps:
 
 test: deps unit lab
 
+# Tests that make devices, mount, or become another user are marked `#[ignore = "needs root"]`: root runs them
+# all, others are told how many are left. Under sudo cargo stays with whoever typed it, and only tests run as root.
+ROOT := $(filter 0,$(shell id -u))
+ALL := $(if $(ROOT),-- --include-ignored)
+ifneq ($(and $(ROOT),$(SUDO_USER)),)
+AS_USER := sudo -u "$(SUDO_USER)" -H
+CARGO := $(AS_USER) sh -c '[ ! -e "$$HOME/.cargo/env" ] || . "$$HOME/.cargo/env"; exec cargo "$$@"' cargo
+ALL := --config 'target."cfg(unix)".runner = ["sudo", "--preserve-env"]' $(ALL)
+endif
+
+# What is built once and tested needs no incremental state, which is half of the target folder.
+unit: export CARGO_INCREMENTAL = 0
 unit:
-	$(CARGO) test --workspace --no-fail-fast
+	@[ -n "$(ROOT)" ] || echo "unit: $$(grep -rhF '#[ignore = "needs root"]' crates | wc -l) tests need root: sudo make test runs them, too"
+	$(CARGO) test --workspace --no-fail-fast $(ALL)
 	@if ! ls "$$(rustc --print target-libdir --target $(ARM))"/libstd-* >/dev/null 2>&1; then \
 	    echo "unit: not compiled for aarch64: rustup target add $(ARM)"; \
 	else $(CARGO) check $(NO_C) --target $(ARM); fi
@@ -49,7 +63,7 @@ unit:
 # A machine with known drives, links and faults, and the release binary in it.
 lab:
 	$(CARGO) build --release
-	python3 lab/lab.py --binary $(TARGET)/release/iodyno
+	$(AS_USER) python3 lab/lab.py --binary $(TARGET)/release/iodyno
 
 # Three quarters of an hour of it, and what came of it in docs/explanation/lab-results.md. LAB_SEED repeats its kills and power cuts.
 lab-full:

@@ -86,7 +86,7 @@ def by_iodyno(options, grid, *words):
             "--set", "norandommap=1", "--set", "randrepeat=0",
             "--grid", "iodepth=" + ",".join(map(str, options.iodepth)),
             "--grid", "numjobs=" + ",".join(map(str, options.numjobs)),
-            "--precision", str(options.precision), "--max-time", options.max_time, "--p99", "0", *words,
+            "--precision", str(options.precision), "--max-time", options.max_time, "--p99-precision", "0", *words,
         ]))
     def point(name):
         words = dict(word.split("=") for word in name.split())

@@ -35,7 +35,7 @@ class ControlGroups(Scenario):
         return self.say(f"cat /sys/class/block/{self.lab.namespace(drive)}/dev").strip()
 
     def explained_inside(self, workload):
-        (of,) = self.inside(f"iodyno explain --json --time 30s --store {STORE} --datasheet {DATASHEET} /dev/{self.lab.namespace('A')} {workload}")["explained"]
+        (of,) = self.inside(f"iodyno explain --json --budget 30s --store {STORE} --datasheet {DATASHEET} /dev/{self.lab.namespace('A')} {workload}")["explained"]
         self.keep(f"explain-{self.id()}.json", str(of))
         return of
 

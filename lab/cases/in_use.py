@@ -75,7 +75,7 @@ class InUse(JobCase):
             "fill": f"iodyno prepare {store} {device} --fill 1x --anew",
             "discard": f"iodyno prepare {store} {device} --purge discard --anew",
             "format": f"iodyno prepare {store} {device} --purge format --anew",
-            "layouts": f"iodyno layouts {store} --plan {PLAN_PATH} --size 8m --layout raw {device}",
+            "layouts": f"iodyno layouts {store} --plan {PLAN_PATH} --range 8m --layout raw {device}",
         }
 
     def do(self, text):

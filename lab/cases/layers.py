@@ -76,7 +76,7 @@ class Layers(Scenario):
                 # 64 MiB of it: what is not made is not waited for.
                 self.say(f"mkfs.ext4 -q -E nodiscard -b 4096 /dev/md0 64M && mount -t ext4 -o {options} /dev/md0 /mnt")
                 try:
-                    words = f"file-layout --target /mnt --set size=256k --name on-{chunk}"
+                    words = f"file-layout --target /mnt --set size=256k --run-name on-{chunk}"
                     document = self.documented("sweep", self.lab.run(f"iodyno sweep --json --store {STORE} {words}", 120))
                 finally:
                     self.say("umount /mnt")

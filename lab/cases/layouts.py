@@ -40,7 +40,7 @@ class LayoutCase(JobCase):
         """The command that measures layouts."""
         self.file(PLAN_PATH, PLAN.format(time=time))
         asked = " ".join(f"--layout '{layout}'" for layout in layouts)
-        return f"iodyno layouts --store {STORE} --json --name try{next(self.names)} --plan {PLAN_PATH} --size 8m {asked} {self.named if named is None else named}"
+        return f"iodyno layouts --store {STORE} --json --run-name try{next(self.names)} --plan {PLAN_PATH} --range 8m {asked} {self.named if named is None else named}"
 
     def built(self, *layouts, **more):
         """The Result of a command on layouts."""

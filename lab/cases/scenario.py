@@ -59,7 +59,7 @@ class Scenario(Case):
 
         It has more time than it takes on a quiet machine, and needs it on a loaded one.
         """
-        words = f"explain --json --time 2m --store {STORE} --datasheet {DATASHEET} {' '.join(f'/dev/{name}' for name in targets)} {workload}"
+        words = f"explain --json --budget 2m --store {STORE} --datasheet {DATASHEET} {' '.join(f'/dev/{name}' for name in targets)} {workload}"
         result = self.lab.run(f"iodyno {words}", timeout_s)
         self.no_panic(result)
         (of,) = self.document(words, result)[1]["explained"]

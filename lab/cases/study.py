@@ -29,7 +29,7 @@ class StudyCase(Case):
         """The command of a study of drive F."""
         grid = " ".join(f"--grid {option}={values}" for option, values in grid.items())
         target = f"/dev/{self.lab.namespace('F')}"
-        return f"iodyno sweep --store {self.store} --name {name} --target {target} --set direct=1 {grid} --max-time {point}"
+        return f"iodyno sweep --store {self.store} --run-name {name} --target {target} --set direct=1 {grid} --max-time {point}"
 
     def in_background(self, command):
         """Starts a command whose standard error goes to the console, where it can be read from outside.

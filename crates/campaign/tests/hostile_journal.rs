@@ -146,6 +146,7 @@ fn entries(victims: &Victims, path: &str, marked: bool) -> Vec<Value> {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn nothing_that_iodyno_did_not_make_is_touched() {
     let victims = Victims::new();
     let before = victims.state();

@@ -66,6 +66,7 @@ fn refused(path: &Path, by: NamedBy, expected: Kind) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_file_system_on_a_device_survives_every_way_in_by_every_name() {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(folder.path());

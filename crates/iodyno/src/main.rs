@@ -5,6 +5,7 @@
 mod arguments;
 mod bench_fio;
 mod commands;
+mod completion;
 mod context;
 mod grid;
 mod inputs;
@@ -64,6 +65,7 @@ fn carry_out() -> u8 {
         Command::Rules(arguments) => commands::rules::run(&context, &arguments),
         Command::Capture(capture) => commands::capture::run(&context, &capture),
         Command::Completions(completions) => commands::completions::run(&completions),
+        Command::Complete(complete) => commands::completions::complete(&complete),
         Command::Man(man) => commands::man::run(&man),
         Command::CleanUp(clean_up) => commands::clean_up::run(&context, &clean_up),
     };

@@ -216,7 +216,7 @@ fn what_words_leave_open_of_a_workload_is_the_default() {
         (&["readwrite=read", "bs=128k"], "rw=read bs=128k iodepth=32 numjobs=1 on"),
         (&["ioengine=psync", "numjobs=2"], "rw=randread bs=4k iodepth=1 numjobs=2 on"),
     ] {
-        let mut all = vec!["explain", target, "-v", "--generator", "simulated", "--time", "2s"];
+        let mut all = vec!["explain", target, "-v", "--generator", "simulated", "--budget", "2s"];
         all.extend(words);
         let output = world.run(&all);
         let out = text(&output.stdout);
@@ -273,7 +273,7 @@ fn mistakes_say_what_to_do() {
         assert!(error.contains(says), "{words:?}: {error}");
     };
     fails(&["explain", target, "rw=randraed"], "randread");
-    fails(&["explain", target, "runtime=5"], "--time bounds it");
+    fails(&["explain", target, "runtime=5"], "--budget bounds it");
     fails(&["explain", "--link", "gen9x4", "x.txt"], "gen4x4");
     fails(&["explain", "--blocks", "new", "x.txt"], "written-seq");
     fails(&["explain", "no-such-thing/at-all"], "no file or folder");

@@ -73,6 +73,7 @@ impl Drop for Small<'_> {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn results_of_a_run_whose_store_is_full_are_printed_and_can_be_imported() {
     let world = World::new();
     let small = Small::new(&world);
@@ -119,6 +120,7 @@ fn loses_no_results(small: &Small<'_>, script: &str, said: &str, mend: impl FnOn
 }
 
 #[test]
+#[ignore = "needs root"]
 fn results_of_a_run_whose_store_becomes_read_only_are_kept() {
     let world = World::new();
     let small = Small::with_ext4(&world);
@@ -136,6 +138,7 @@ fn results_of_a_run_whose_store_becomes_read_only_are_kept() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn results_of_a_run_whose_store_stays_locked_are_kept() {
     let world = World::new();
     let small = Small::new(&world);
@@ -161,6 +164,7 @@ fn results_of_a_run_whose_store_stays_locked_are_kept() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_working_directory_that_cannot_be_written_is_no_reason_to_lose_results() {
     let world = World::new();
     let small = Small::new(&world);

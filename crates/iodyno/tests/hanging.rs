@@ -112,6 +112,7 @@ fn signal(pid: u32, name: &str) {
 const ENDLESS: [&str; 4] = ["--rw=randwrite", "--time_based", "--runtime=1h", "--size=8m"];
 
 #[test]
+#[ignore = "needs root"]
 fn before_the_start() {
     let frozen = Frozen::new();
     frozen.freeze();
@@ -147,6 +148,7 @@ fn interrupted(engine: &str, more: &[&str]) -> Output {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn while_it_is_measured() {
     let asynchronous = ["--direct=1", "--iodepth=4"];
     interrupted("mmap", &[]);
@@ -155,6 +157,7 @@ fn while_it_is_measured() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_was_measured_until_then_is_printed() {
     // Within the 2 s; a machine may be so busy that it is not.
     let prints = |_| String::from_utf8(interrupted("psync", &[]).stdout).unwrap().contains("IOPS");
@@ -162,6 +165,7 @@ fn what_was_measured_until_then_is_printed() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn in_a_program() {
     let frozen = Frozen::new();
     let script = frozen.world.path("script");

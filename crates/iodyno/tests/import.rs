@@ -83,7 +83,7 @@ fn names_are_the_users_or_get_a_number() {
     assert_eq!(phases, [0, 1, 2, 3], "two files did not run at the same time");
     let again = world.run(&["import", "--name", "P4510 single", &report]);
     status(&again, 2);
-    assert!(text(&again.stderr).contains("choose another --name"), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("choose another --run-name"), "{}", text(&again.stderr));
     assert_eq!(json(&world, &["runs", "--json"])["runs"].as_array().unwrap().len(), 3);
 }
 

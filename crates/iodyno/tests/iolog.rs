@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::process::Output;
 
-use common::{World, json, status, text, tool};
+use common::{World, json, status, text};
 
 fn run(world: &World, arguments: &[&str]) -> Output {
     let mut command = world.command();
@@ -32,8 +32,9 @@ fn replay(world: &World, more: &[&str]) -> ([u64; 3], u64) {
 #[test]
 fn what_one_writes_both_make_again() {
     let world = World::new();
-    let data = world.path("data").display().to_string();
-    let job = ["--name=t", "--filename", &data, "--rw=randrw", "--bsrange=4k-16k", "--size=1m"];
+    // By its name alone: a log cannot hold a path with a blank.
+    let data = world.path("data");
+    let job = ["--name=t", "--filename=data", "--rw=randrw", "--bsrange=4k-16k", "--size=1m"];
     let log = ["--write_iolog=log", "--fsync=16", "--output-format=json"];
     let written = run(&world, &[&job[..], &log[..]].concat());
     status(&written, 0);
@@ -46,7 +47,8 @@ fn what_one_writes_both_make_again() {
     fs::copy(world.path("other"), &data).unwrap();
     let log = world.path("log").display().to_string();
     let fio = ["--name=again", "--read_iolog", &log, "--output-format=json"];
-    assert_eq!(counts(&serde_json::from_str(&tool("fio", &fio)).unwrap()).0, ios);
+    let again = std::process::Command::new("fio").args(fio).current_dir(world.path("")).output();
+    assert_eq!(counts(&json(&again.unwrap().stdout)).0, ios);
 }
 
 #[test]

@@ -51,6 +51,7 @@ fn left_behind(world: &World) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn layouts_are_built_measured_and_taken_down() {
     let world = World::new();
     let here = world.directory("here");
@@ -108,6 +109,7 @@ fn layouts_are_built_measured_and_taken_down() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn names_that_nobody_chose_are_numbered() {
     let world = World::new();
     let here = world.directory("here");
@@ -127,6 +129,7 @@ fn names_that_nobody_chose_are_numbered() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_a_kill_leaves_is_taken_down_by_clean_up() {
     let world = World::new();
     let here = world.directory("here");
@@ -175,6 +178,7 @@ fn what_a_kill_leaves_is_taken_down_by_clean_up() {
 
 /// As in a container that shares the store.
 #[test]
+#[ignore = "needs root"]
 fn a_layout_that_is_measured_in_another_pid_namespace_is_left_standing() {
     let world = World::new();
     let here = world.directory("here");
@@ -223,6 +227,7 @@ fn a_layout_that_is_measured_in_another_pid_namespace_is_left_standing() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn files_are_made_only_where_nobody_else_can_replace_them() {
     let world = World::new();
     let here = world.directory("here");
@@ -237,6 +242,7 @@ fn files_are_made_only_where_nobody_else_can_replace_them() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn one_drive_is_not_striped_unasked() {
     let world = World::new();
     let drive = Loop::new(&world, "drive", 64 << 20);
@@ -250,6 +256,7 @@ fn one_drive_is_not_striped_unasked() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn mistakes_are_named_before_anything_is_made() {
     let world = World::new();
     let here = world.directory("here");
@@ -269,7 +276,7 @@ fn mistakes_are_named_before_anything_is_made() {
             &["--on-files", "64m", "--layout", "raw", "--plan", "databse"],
             "neither a file nor a preset",
         ),
-        (&["--on-files", "64m", "--layout", "raw", "--size", "1g"], "80 % of the smallest"),
+        (&["--on-files", "64m", "--layout", "raw", "--range", "1g"], "80 % of the smallest"),
     ] {
         let error = said(words);
         assert!(error.contains(what), "{words:?}: {error}");

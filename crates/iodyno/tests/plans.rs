@@ -40,6 +40,7 @@ fn requests(disk: &Loop<'_>) -> u32 {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_a_plan_sets_is_in_effect_and_restored() {
     let world = World::new();
     let disk = Loop::new(&world, "a", 4 * MIB);
@@ -59,6 +60,7 @@ fn what_a_plan_sets_is_in_effect_and_restored() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_cannot_be_set_is_refused_before_anything_is_measured() {
     let world = World::new();
     let disk = Loop::new(&world, "a", 4 * MIB);
@@ -77,6 +79,7 @@ fn what_cannot_be_set_is_refused_before_anything_is_measured() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_a_killed_run_set_is_restored_by_clean_up() {
     let world = World::new();
     let disk = Loop::new(&world, "a", 4 * MIB);
@@ -102,6 +105,7 @@ fn what_a_killed_run_set_is_restored_by_clean_up() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn targets_together_are_one_measurement_with_parts() {
     let world = World::new();
     let disks = [Loop::new(&world, "a", 4 * MIB), Loop::new(&world, "b", 4 * MIB)];
@@ -130,6 +134,7 @@ fn targets_together_are_one_measurement_with_parts() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_device_is_named_as_check_takes_it() {
     let world = World::new();
     let disk = Loop::new(&world, "a", 4 * MIB);
@@ -147,6 +152,7 @@ fn a_device_is_named_as_check_takes_it() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn scaling_says_where_the_aggregate_stopped_growing() {
     let world = World::new();
     let disks = ["a", "b"].map(|name| Loop::new(&world, name, 4 * MIB));
@@ -162,6 +168,7 @@ fn scaling_says_where_the_aggregate_stopped_growing() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn acceptance_is_one_command_and_guarded_as_prepare_is() {
     let world = World::new();
     let disk = Loop::new(&world, "a", 32 * MIB);
@@ -191,6 +198,7 @@ fn acceptance_is_one_command_and_guarded_as_prepare_is() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_soak_lasts_as_often_as_it_fits() {
     let world = World::new();
     let disk = Loop::new(&world, "a", 4 * MIB);
@@ -205,6 +213,7 @@ fn a_soak_lasts_as_often_as_it_fits() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_test_of_snias_prepares_the_drive_where_a_purge_is_asked_for() {
     let world = World::new();
     let disk = Loop::new(&world, "a", 32 * MIB);

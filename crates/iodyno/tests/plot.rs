@@ -101,7 +101,7 @@ fn what_cannot_be_drawn_is_said_and_is_the_users_to_change() {
         (&["plot", "sweep", "--series", "numjbos", "-o", output], "did you mean `numjobs`?"),
         (&["plot", "sweep", "--series", "rate_iops", "-o", output], "rate_iops is not known"),
         (&["plot", "sweep", "--metric", "speed", "-o", output], "p99.9"),
-        (&["plot", "sweep", "--figure", "pie", "-o", output], "grid3d"),
+        (&["plot", "sweep", "--figure", "xyzzy", "-o", output], "grid3d"),
         (&["plot", "sweep", "--figure", "scaling", "-o", output], "numbers of drives"),
         (&[&["plot", "sweep", "-o", output], &long[..]].concat(), "8192 pixels"),
         (&["plot", "sweep", "--scale", "huge", "-o", output], "such as 2x"),

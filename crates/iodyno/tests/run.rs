@@ -289,6 +289,7 @@ fn names_in_dev_that_are_no_device_are_told() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_file_of_somebody_else_is_written_once_its_words_are_typed() {
     let world = World::new();
     fs::write(world.path("mine"), "precious").unwrap();
@@ -403,6 +404,7 @@ impl Drop for Mounted {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_full_disk() {
     let world = World::new();
     let mounted = Mounted::new(&world, 16 << 20);

@@ -44,6 +44,7 @@ impl Drop for Stack<'_> {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_run_on_a_file_system_holds_its_whole_stack_and_two_stacks_compare() {
     let world = World::new();
     {

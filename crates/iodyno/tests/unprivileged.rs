@@ -6,7 +6,7 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::process::{Command, Output};
 
 use common::{Loop, World, status, text, tool};
@@ -22,6 +22,7 @@ fn run(world: &World, arguments: &[&str]) -> Output {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_device_is_written_once_the_user_answers_for_what_cannot_be_seen() {
     let world = World::new();
     let disk = Loop::new(&world, "image", 8 << 20);
@@ -57,6 +58,28 @@ fn a_device_is_written_once_the_user_answers_for_what_cannot_be_seen() {
 }
 
 #[test]
+#[ignore = "needs root"]
+fn a_store_of_somebody_else_is_said_to_be_closed() {
+    let world = World::new();
+    let closed = world.directory("closed");
+    std::fs::write(closed.join("store.sqlite"), "").unwrap();
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o700)).unwrap();
+    chown(world.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
+    let store = closed.join("store.sqlite");
+    for command in [&["runs"][..], &["list", "--history"], &["show"], &["resume"]] {
+        let mut as_nobody = world.with_environment(Command::new("setpriv"));
+        as_nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        as_nobody.arg(env!("CARGO_BIN_EXE_iodyno")).arg("--store").arg(&store).args(command);
+        let output = as_nobody.output().unwrap();
+        status(&output, 2);
+        let said = text(&output.stderr);
+        assert!(said.contains("cannot be opened: Permission denied"), "{said}");
+        assert!(said.contains("--store PATH") && said.lines().count() <= 3, "{said}");
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
 fn files_of_ones_own_are_asked_for_only_while_somebody_unseen_has_them_open() {
     let world = World::new();
     chown(world.path(""), Some(NOBODY), Some(NOBODY)).unwrap();

@@ -123,6 +123,7 @@ fn a_triggers_command_finds_the_states() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_device_trims_what_is_still_in_the_page_cache() {
     let world = World::new();
     let drive = Loop::new(&world, "image", 1 << 20);

@@ -107,8 +107,8 @@ fn mistakes_are_named() {
     assert!(error("size", "1G foo").contains("a size such as"));
     assert!(error("size", "100g offset=100g").contains("a size such as"));
     assert!(error("direct", "yes").contains("0 or 1"));
-    assert!(error("ioengine", "iouring").ends_with("was expected; did you mean `io_uring`?"));
-    assert!(error("rw", "randraed").ends_with("was expected; did you mean `randread`?"));
+    assert!(error("ioengine", "iouring").ends_with(": did you mean `io_uring`?"));
+    assert!(error("rw", "randraed").ends_with(": did you mean `randread`?"));
     assert!(error("bsrange", "4k").contains("4k-64k"));
     let by_fio = error("ioengine", "rbd");
     assert!(by_fio.contains("--generator fio") && by_fio.contains("ioengine=rbd"), "{by_fio}");

@@ -81,7 +81,7 @@ pub enum StoreError {
     },
     /// A run of this name exists.
     #[error(
-        "there is a run named `{0}` already: choose another --name, or `iodyno runs rm '{0}'` first"
+        "there is a run named `{0}` already: choose another --run-name, or `iodyno runs rm '{0}'` first"
     )]
     NameTaken(String),
     /// A name that would be misread.

@@ -32,6 +32,9 @@ impl Place {
                 let error = FileError::NotAFile { path: path.into(), kind: Kind::Stream };
                 return Err(StoreError::File(error));
             }
+            Err(FileError::System { error, .. }) => {
+                return Err(StoreError::Open { path: path.into(), reason: error.to_string() });
+            }
             Err(error) => return Err(StoreError::File(error)),
         };
         let path = path

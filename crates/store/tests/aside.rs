@@ -77,6 +77,7 @@ fn goes_on(mut store: Store, run: Run) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_full_disk_loses_no_measurement() {
     let small = Small::new();
     let (store, run) = begun(&small.path("store.sqlite"));

@@ -163,6 +163,7 @@ fn a_run_of_an_earlier_version_is_ended_by_the_users_word_alone() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_store_that_others_may_write_is_told_from_ones_own() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");

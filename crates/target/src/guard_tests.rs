@@ -106,6 +106,7 @@ fn sys(disk: &Loop, file: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_device_that_was_not_named_is_refused_with_the_word_to_type() {
     let disk = Loop::new(8 * MIB);
     let name = disk.name();
@@ -130,6 +131,7 @@ fn a_device_that_was_not_named_is_refused_with_the_word_to_type() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_cleared_device_is_held_and_can_be_written() {
     let disk = Loop::new(8 * MIB);
     let permission = everything(&disk.word());
@@ -174,6 +176,7 @@ fn make_ext4_fails(device: &str) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_mounted_device_is_refused_and_so_is_the_disk_of_a_mounted_partition() {
     let disk = Loop::with(8 * MIB, &["--partscan"]);
     make_ext4(&disk.device);
@@ -208,6 +211,7 @@ fn a_mounted_device_is_refused_and_so_is_the_disk_of_a_mounted_partition() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_partition_beside_a_mounted_one_is_free_and_one_that_overlaps_it_is_not() {
     let disk = Loop::with(16 * MIB, &["--partscan"]);
     let partition = Partition::new(&disk);
@@ -229,6 +233,7 @@ fn a_partition_beside_a_mounted_one_is_free_and_one_that_overlaps_it_is_not() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_mount_that_only_another_namespace_sees_is_a_use() {
     let disk = Loop::new(8 * MIB);
     make_ext4(&disk.device);
@@ -253,6 +258,7 @@ fn a_mount_that_only_another_namespace_sees_is_a_use() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn swap_is_refused() {
     let disk = Loop::new(8 * MIB);
     run("mkswap", &[&disk.device]);
@@ -267,6 +273,7 @@ fn swap_is_refused() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_loop_device_on_it_and_what_is_under_a_loop_device_are_uses() {
     let disk = Loop::new(8 * MIB);
     let on_top = run("losetup", &["--find", "--show", &disk.device]);
@@ -309,6 +316,7 @@ impl Drop for Holder {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_process_that_has_it_open_is_a_use() {
     let disk = Loop::with(8 * MIB, &["--partscan"]);
     let partition = Partition::new(&disk);
@@ -329,6 +337,7 @@ fn a_process_that_has_it_open_is_a_use() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_the_kernel_says_stands_on_it_is_a_use() {
     // This machine may have no device mapper, md or btrfs: the kernel's files say it.
     let disk = Loop::new(8 * MIB);
@@ -381,6 +390,7 @@ fn number(disk: &Loop) -> String {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_appears_after_resolving_or_while_it_is_opened_is_seen() {
     let disk = Loop::new(8 * MIB);
     make_ext4(&disk.device);
@@ -406,6 +416,7 @@ fn what_appears_after_resolving_or_while_it_is_opened_is_seen() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn stale_data_is_listed_and_has_to_be_discarded() {
     let disk = Loop::new(8 * MIB);
     make_ext4(&disk.device);
@@ -435,6 +446,7 @@ fn stale_data_is_listed_and_has_to_be_discarded() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_read_only_device_is_refused() {
     let disk = Loop::with(8 * MIB, &["--read-only"]);
     let error = refused(&disk, || clear(&disk, &everything(&disk.word())));
@@ -442,6 +454,7 @@ fn a_read_only_device_is_refused() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn an_allowance_that_names_nothing_is_told() {
     let disk = Loop::new(8 * MIB);
     let permission = Permission {
@@ -455,6 +468,7 @@ fn an_allowance_that_names_nothing_is_told() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn by_id_links_name_a_device() {
     let disk = Loop::new(8 * MIB);
     let (major, minor) = number(&disk).split_once(':').map(|(a, b)| (a.into(), b.into())).unwrap();

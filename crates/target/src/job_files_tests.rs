@@ -4,9 +4,12 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::loop_devices::{Ext4, Loop, MIB, eventually, run, unmount};
+use crate::loop_devices::{Loop, MIB, eventually, run, unmount};
 use crate::resolve;
 use crate::testing::{host, host_under};
+
+#[path = "job_files_disk_tests.rs"]
+mod disks;
 
 /// One file alone.
 fn lay_out(
@@ -286,6 +289,7 @@ fn a_kill_in_the_midst_leaves_a_file_that_is_asked_for() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_file_in_use_is_refused_whatever_is_allowed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
@@ -314,6 +318,7 @@ fn a_file_in_use_is_refused_whatever_is_allowed() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_is_no_file_and_what_may_not_be_made() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a/b/file");
@@ -389,19 +394,6 @@ fn all_are_looked_at_before_one_is_touched() {
 }
 
 #[test]
-fn a_disk_has_to_have_room_for_all_files_together() {
-    let small = Ext4::new(64 * MIB, "rw");
-    let plan = |name: &str| FilePlan {
-        size_bytes: 40 * MIB,
-        ..plan(small.at.join(name), Fill::Written, true)
-    };
-    let nobody = Permission::default();
-    survey(vec![plan("a")], &host(Vec::new()), &nobody).unwrap();
-    let error = survey(vec![plan("a"), plan("b")], &host(Vec::new()), &nobody).unwrap_err();
-    assert!(matches!(error, TargetError::NoRoom { .. }), "{error}");
-}
-
-#[test]
 fn what_a_file_holds_stays_when_it_is_made_longer() {
     let dir = tempfile::tempdir().unwrap();
     let size = 2 * MIB + 500;
@@ -445,55 +437,4 @@ fn an_interruption_leaves_no_file() {
     let error = lay_out(&plan, &host(Vec::new()), &Permission::default(), &mut stop).unwrap_err();
     assert!(error.to_string().ends_with("the file is removed"), "{error}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-}
-
-#[test]
-fn a_disk_without_room_is_told_before_and_one_that_fills_up_is_cleaned() {
-    let small = Ext4::new(64 * MIB, "rw");
-    let path = small.at.join("file");
-    let plan = FilePlan { size_bytes: 1 << 30, ..plan(path.clone(), Fill::Written, true) };
-    let mut never = |_| panic!("it writes");
-    let error = lay_out(&plan, &host(Vec::new()), &Permission::default(), &mut never).unwrap_err();
-    assert!(matches!(error, TargetError::NoRoom { .. }), "{error}");
-    assert!(error.to_string().starts_with(&format!("{} needs 1 GiB, and ", path.display())));
-    assert!(!path.exists());
-
-    // The room that was there is gone when it comes to it.
-    let size = 40 * MIB;
-    let plan = FilePlan { size_bytes: size, ..plan };
-    let mut hog = |_| {
-        let other = fs::File::create(small.at.join("hog")).unwrap();
-        let _ = rustix::fs::fallocate(other.as_fd(), rustix::fs::FallocateFlags::empty(), 0, size);
-        ControlFlow::Continue(())
-    };
-    // Its space is allocated before, so that nobody can take it.
-    let laid = lay_out(&plan, &host(Vec::new()), &Permission::default(), &mut hog).unwrap();
-    assert_eq!(laid.remove_if_ours().unwrap(), Removed::Yes);
-}
-
-#[test]
-fn a_disk_that_fills_up_meanwhile_keeps_nothing_of_the_file() {
-    // ext2 cannot allocate beforehand.
-    let disk = Loop::new(64 * MIB);
-    run("mkfs.ext2", &["-q", "-m", "0", &disk.device]);
-    let at = disk.directory.path().join("mounted");
-    fs::create_dir(&at).unwrap();
-    run("mount", &[&disk.device, at.to_str().unwrap()]);
-    let found = std::panic::catch_unwind(|| {
-        let plan = FilePlan { size_bytes: 40 * MIB, ..plan(at.join("file"), Fill::Written, false) };
-        let hog = at.join("hog");
-        let mut fill_up = |_| {
-            if !hog.exists() {
-                fs::write(&hog, vec![1; 40 << 20]).unwrap();
-            }
-            ControlFlow::Continue(())
-        };
-        let error = lay_out(&plan, &host(Vec::new()), &Permission::default(), &mut fill_up);
-        let error = error.unwrap_err();
-        assert!(matches!(error, TargetError::Full { .. }), "{error}");
-        assert!(error.to_string().contains("MiB of it are not written"), "{error}");
-        assert!(!plan.path.exists());
-    });
-    unmount(at.to_str().unwrap());
-    found.unwrap();
 }

@@ -34,6 +34,7 @@ fn format(disk: &Loop) -> Result<String, String> {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_program_that_is_refused_what_is_held_takes_what_is_lent() {
     let disk = Loop::new(16 * MIB);
     let (target, clearance) = cleared(&disk);
@@ -48,6 +49,7 @@ fn a_program_that_is_refused_what_is_held_takes_what_is_lent() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_somebody_uses_by_now_is_not_lent() {
     let disk = Loop::new(16 * MIB);
     let (target, clearance) = cleared(&disk);
@@ -62,6 +64,7 @@ fn what_somebody_uses_by_now_is_not_lent() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn the_clearance_of_another_lends_nothing() {
     let (one, other) = (Loop::new(8 * MIB), Loop::new(8 * MIB));
     let (target, _) = cleared(&one);

@@ -14,6 +14,7 @@ use crate::testing::host_under;
 use crate::{ScratchFile, ScratchPlan, TargetError, TargetKind, resolve, resolve_all};
 
 #[test]
+#[ignore = "needs root"]
 fn a_block_device_is_the_same_by_every_name() {
     let disk = Loop::new(8 * MIB);
     let host = disk.host();
@@ -40,6 +41,7 @@ fn a_block_device_is_the_same_by_every_name() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn another_device_under_the_same_name_is_not_cleared() {
     let disk = Loop::new(8 * MIB);
     let mut host = disk.host();
@@ -67,10 +69,13 @@ fn a_missing_permission_gives_the_sudo_line() {
     });
     let error = error.join().unwrap();
     assert!(error.to_string().ends_with("secret: no permission to read it"), "{error}");
-    assert!(error.next_step().starts_with("sudo /"), "{}", error.next_step());
+    let next = error.next_step();
+    // Quoted, where the build is in a folder with a blank in its name.
+    assert!(next.starts_with("sudo /") || next.starts_with("sudo '/"), "{next}");
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_directory_without_space_is_said_with_what_it_takes() {
     let small = Ext4::new(64 * MIB, "rw");
     let target = small.target();
@@ -83,6 +88,7 @@ fn a_directory_without_space_is_said_with_what_it_takes() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_disk_that_fills_up_keeps_enough_or_nothing() {
     let small = Ext4::new(64 * MIB, "rw");
     for named in [false, true] {
@@ -115,6 +121,7 @@ fn free_bytes(path: &Path) -> u64 {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_read_only_file_system_takes_no_scratch_file() {
     let small = Ext4::new(64 * MIB, "rw");
     run("mount", &["-o", "remount,ro", small.at.to_str().unwrap()]);
@@ -126,6 +133,7 @@ fn a_read_only_file_system_takes_no_scratch_file() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_file_system_without_direct_io_is_said() {
     let journalled = Ext4::new(64 * MIB, "data=journal");
     let path: &Path = &journalled.at.join("data");
@@ -142,6 +150,7 @@ fn a_file_system_without_direct_io_is_said() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn an_overlay_is_said_and_its_device_is_not_guessed() {
     let below = Ext4::new(64 * MIB, "rw");
     let directory = |name: &str| {

@@ -10,6 +10,7 @@ use crate::random::Random;
 use crate::{Lost, Permission, TargetError};
 
 #[test]
+#[ignore = "needs root"]
 fn noise_has_to_be_discarded_unless_a_benchmark_left_it() {
     let disk = Loop::new(8 * MIB);
     let write = |bytes: &[u8], offset| {

@@ -51,6 +51,7 @@ impl Drop for Mapper {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_process_that_has_it_mapped_and_not_open_is_a_use() {
     let disk = Loop::new(8 * MIB);
     fs::write(&disk.device, fs::read(library()).unwrap()).unwrap();
@@ -93,6 +94,7 @@ fn a_process_that_has_a_file_mapped_and_not_open_is_a_use() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn who_has_the_passthrough_device_of_a_disk_open_uses_it() {
     let disk = Loop::new(8 * MIB);
     // Stands for a generic SCSI device: only the kernel's lists say whose it is.
@@ -142,6 +144,7 @@ fn lio(kind: &str, info: &str) -> Faked {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_device_that_the_kernel_serves_to_others_is_in_use() {
     let disk = Loop::new(8 * MIB);
     let elsewhere = node(&disk, "b", &disk.device);
@@ -181,6 +184,7 @@ fn unprivileged() -> Faked {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn where_not_all_processes_can_be_looked_at_it_is_asked() {
     let disk = Loop::new(8 * MIB);
     let source = unprivileged();
@@ -204,6 +208,7 @@ fn where_not_all_processes_can_be_looked_at_it_is_asked() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn an_export_that_cannot_be_found_or_read_is_asked_for() {
     let disk = Loop::new(8 * MIB);
     let blind = |source: &Faked| {
@@ -221,6 +226,7 @@ fn an_export_that_cannot_be_found_or_read_is_asked_for() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_file_is_served_or_asked_for_like_a_device() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("image");

@@ -134,6 +134,7 @@ fn clear_with(
 }
 
 #[test]
+#[ignore = "needs root"]
 fn another_loop_over_the_mounted_part_of_a_file_is_in_use_and_one_beside_it_is_not() {
     let image = Image::new(32 * MIB);
     let lower = image.at(&["--offset", "1048576", "--sizelimit", "8388608"]);
@@ -153,6 +154,7 @@ fn another_loop_over_the_mounted_part_of_a_file_is_in_use_and_one_beside_it_is_n
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_loop_over_the_same_bytes_is_a_use_without_any_mount() {
     let image = Image::new(8 * MIB);
     let (one, other) = (image.at(&[]), image.at(&["--offset", "4194304"]));
@@ -161,6 +163,7 @@ fn a_loop_over_the_same_bytes_is_a_use_without_any_mount() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_backing_file_that_was_renamed_is_the_same_file() {
     let image = Image::new(8 * MIB);
     let lower = image.at(&[]);
@@ -184,6 +187,7 @@ fn a_backing_file_that_was_renamed_is_the_same_file() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_backing_file_that_was_unlinked_and_lives_on_is_the_same_file() {
     let image = Image::new(8 * MIB);
     let lower = image.at(&[]);
@@ -199,6 +203,7 @@ fn a_backing_file_that_was_unlinked_and_lives_on_is_the_same_file() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_loop_that_was_made_in_another_mount_namespace_is_a_use() {
     let image = Image::new(8 * MIB);
     let script = "mount --bind \"$0\" /mnt && losetup --find --show /mnt/image";
@@ -212,6 +217,7 @@ fn a_loop_that_was_made_in_another_mount_namespace_is_a_use() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_process_that_has_the_backing_file_open_is_a_use_of_the_loop() {
     let image = Image::new(8 * MIB);
     let disk = image.at(&[]);
@@ -222,6 +228,7 @@ fn a_process_that_has_the_backing_file_open_is_a_use_of_the_loop() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn swap_in_the_backing_file_is_a_use_of_the_loop() {
     let image = Image::new(8 * MIB);
     fs::write(image.path(), vec![0; 8 << 20]).unwrap();
@@ -236,6 +243,7 @@ fn swap_in_the_backing_file_is_a_use_of_the_loop() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_partition_of_one_loop_and_another_loop_over_its_sectors_are_the_same_bytes() {
     let image = Image::new(32 * MIB);
     let disk = image.at(&["--partscan"]);
@@ -263,6 +271,7 @@ fn a_partition_of_one_loop_and_another_loop_over_its_sectors_are_the_same_bytes(
 }
 
 #[test]
+#[ignore = "needs root"]
 fn where_only_root_may_ask_what_a_loop_lies_on_that_is_said() {
     let image = Image::new(8 * MIB);
     let (theirs, mine) = (image.at(&[]), Image::new(8 * MIB));

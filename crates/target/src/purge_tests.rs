@@ -195,6 +195,7 @@ fn cleared_of(
 }
 
 #[test]
+#[ignore = "needs root"]
 fn everything_that_is_reached_is_cleared_and_held() {
     let (first, second) = (Loop::new(8 * MIB), Loop::new(8 * MIB));
     let both = [first.word(), second.word()];
@@ -213,6 +214,7 @@ fn everything_that_is_reached_is_cleared_and_held() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_namespace_that_only_another_controller_has_is_asked_for() {
     let (first, second) = (Loop::new(8 * MIB), Loop::new(8 * MIB));
     let both = [first.word(), second.word()];
@@ -229,6 +231,7 @@ fn a_namespace_that_only_another_controller_has_is_asked_for() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn another_namespace_in_use_stands_against_it() {
     let (first, second) = (Loop::new(8 * MIB), Loop::new(8 * MIB));
     run("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,nodiscard", &second.device]);

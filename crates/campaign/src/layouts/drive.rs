@@ -269,6 +269,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs root"]
     fn what_is_ours_is_emptied() {
         let ours = Disk::with_ext4(&MARK.uuid());
         assert_eq!((ours.given_back(), ours.is_empty()), (Outcome::Emptied, true));
@@ -287,6 +288,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs root"]
     fn what_may_be_somebody_elses_is_left_alone() {
         let other = Disk::with_ext4("11112233-4455-6677-8899-aabbccddeeff");
         assert!(matches!(other.given_back(), Outcome::LeftAlone(_)), "{}", other.device);

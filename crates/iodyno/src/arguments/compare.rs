@@ -4,7 +4,7 @@ use clap::Args;
 use iodyno_judge::comparison::Limit;
 use iodyno_report::export::{Command, Format};
 
-use super::formats;
+use super::{formats, percent};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -39,13 +39,4 @@ pub(crate) struct Compare {
     /// Print all sides in one table, however wide
     #[arg(long)]
     pub(crate) wide: bool,
-}
-
-/// `3%` or `3`.
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
-    let percent = number.parse::<f64>().ok();
-    percent
-        .filter(|percent| (0.0..=1000.0).contains(percent))
-        .ok_or_else(|| "a share such as 3% was expected".into())
 }

@@ -1,15 +1,13 @@
 //! `iodyno explain`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::{Allowing, Environment, Generator, time};
+use super::{Allowing, Environment, Executing, Generator, Naming, Sheets, time};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  iodyno explain /dev/nvme0n1                         4 KiB random reads, 32 outstanding
+  iodyno explain /dev/nvme0n1                         # 4 KiB random reads, 32 outstanding
   iodyno explain nvme0n1 nvme1n1 rw=read bs=128k iodepth=32 numjobs=4
   iodyno explain last
   iodyno explain --link gen2x4 --model '970 EVO 500GB' --blocks trimmed fio-output.txt
@@ -27,15 +25,13 @@ pub(crate) struct Explain {
     /// `last`), files and folders with results
     #[arg(value_name = "TARGET|RUN|OPTION=VALUE", default_value = "last")]
     pub(crate) words: Vec<String>,
-    /// Run the commands of exec_prerun and exec_postrun, without a shell
-    #[arg(long)]
-    pub(crate) allow_exec: bool,
+    #[command(flatten)]
+    pub(crate) executing: Executing,
     /// Time limit for all experiments together
-    #[arg(long, value_name = "TIME", default_value = "50s", value_parser = time)]
-    pub(crate) time: u64,
-    /// Name of the run
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
+    #[arg(long, alias = "time", value_name = "TIME", default_value = "50s", value_parser = time)]
+    pub(crate) budget: u64,
+    #[command(flatten)]
+    pub(crate) naming: Naming,
     /// Print everything: bounds, what was changed, and every suspect
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -43,9 +39,8 @@ pub(crate) struct Explain {
     pub(crate) allowing: Allowing,
     #[command(flatten)]
     pub(crate) environment: Environment,
-    /// Additional data sheets, a TOML file; repeatable
-    #[arg(long, value_name = "FILE")]
-    pub(crate) datasheet: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sheets: Sheets,
     /// Load generator
     #[arg(long, value_enum, default_value = "native", hide = true)]
     pub(crate) generator: Generator,

@@ -6,6 +6,8 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use iodyno_report::export::{Command, Format, offered_by};
 
+use super::Sheets;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,9 +25,8 @@ pub(crate) struct Export {
     /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Additional data sheets, a TOML file; repeatable
-    #[arg(long, value_name = "FILE")]
-    pub(crate) datasheet: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sheets: Sheets,
 }
 
 /// The formats that a command offers, as they are typed.

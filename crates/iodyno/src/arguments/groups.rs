@@ -39,14 +39,15 @@ pub(crate) fn grouped(command: Command) -> Command {
     }
 }
 
-/// Values that an error lists; of more only the suggestion is shown.
-const LISTED: usize = 20;
+/// A list of values that an error shows beside a suggestion, characters.
+const LISTED: usize = 40;
 
 /// `error` without a long list of values, where one is suggested.
 pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
     let suggests = error.get(ContextKind::SuggestedValue).is_some();
     let all = error.get(ContextKind::ValidValue);
-    if suggests && matches!(all, Some(ContextValue::Strings(all)) if all.len() > LISTED) {
+    if suggests && matches!(all, Some(ContextValue::Strings(all)) if all.join(", ").len() > LISTED)
+    {
         error.remove(ContextKind::ValidValue);
     }
     error

@@ -8,7 +8,7 @@ use super::Environment;
 #[command(after_help = "\
 Examples:
   iodyno import fio-output.txt results/ *.json
-  iodyno import --name 'P4510 single' post.md
+  iodyno import --run-name 'P4510 single' post.md
   iodyno import hosts/ && iodyno runs fleet
   iodyno import --link gen2x4 --model '970 EVO 500GB' --blocks trimmed post.md
 
@@ -20,8 +20,8 @@ pub(crate) struct Import {
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<String>,
     /// Import everything into one run of this name [default: one run per path, named after it]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
+    #[arg(long, alias = "name", value_name = "NAME")]
+    pub(crate) run_name: Option<String>,
     #[command(flatten)]
     pub(crate) environment: Environment,
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Carrying;
+use super::{Carrying, Stopping};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -17,40 +17,34 @@ Braces hold alternatives; quote them for the shell.
 Examples:
   iodyno layouts nvme0n1 nvme1n1 --dry-run
   iodyno layouts nvme0n1 nvme1n1 --allow-write SERIAL1 --allow-write SERIAL2
-  iodyno layouts nvme0n1 nvme1n1 --layout raw --layout 'lvm-stripe:{64k,256k}+{xfs,ext4}' ...
+  iodyno layouts nvme0n1 nvme1n1 --layout raw --layout 'lvm-stripe:{64k,256k}+{xfs,ext4}' --dry-run
   iodyno layouts --on-files 1g --layout raw --layout ext4
 
 All data on the drives is lost; they are empty afterwards.")]
 pub(crate) struct Layouts {
     /// Drives to build on; their data is lost (nvme0n1 nvme1n1)
+    #[arg(value_name = "DRIVE")]
     pub(crate) drives: Vec<String>,
     /// Workload of each layout: a preset of `iodyno sweep --list`, or a plan (.toml)
-    #[arg(long, default_value = "database")]
+    #[arg(long, value_name = "PLAN", default_value = "database")]
     pub(crate) plan: String,
     /// A layout to build; repeatable [default: raw, lvm-stripe, md0; on one drive raw, lvm, ext4]
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) layout: Vec<String>,
     /// Size of the range to write and measure [default: 16g, or 80 % of the smallest drive]
-    #[arg(long, value_name = "SIZE", value_parser = iodyno_job::parse_size)]
-    pub(crate) size: Option<u64>,
+    #[arg(long, alias = "size", value_name = "SIZE", value_parser = iodyno_job::parse_size)]
+    pub(crate) range: Option<u64>,
     /// Try it on two loop devices over files of this size; the results say nothing about drives
     #[arg(long, value_name = "SIZE", value_parser = iodyno_job::parse_size, conflicts_with = "drives")]
     pub(crate) on_files: Option<u64>,
-    /// End a point once its rate is known within this many percent
-    #[arg(long, value_name = "PERCENT")]
-    pub(crate) precision: Option<f64>,
-    /// Time limit of a point
-    #[arg(long, value_name = "TIME")]
-    pub(crate) max_time: Option<String>,
-    /// Measure writes without waiting for steady state: the layout as it is now
-    #[arg(long)]
-    pub(crate) fresh: bool,
+    #[command(flatten)]
+    pub(crate) stopping: Stopping,
     /// Print what would be built, measured and taken down; change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Prefix of the runs' names, one run per layout [default: layouts, layouts-2, ...]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
+    #[arg(long, alias = "name", value_name = "NAME")]
+    pub(crate) run_name: Option<String>,
     #[command(flatten)]
     pub(crate) carrying: Carrying,
 }

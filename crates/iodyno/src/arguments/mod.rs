@@ -1,12 +1,15 @@
 //! The command line.
 
 mod compare;
+mod completions;
 mod environment;
 mod explain;
 mod export;
 mod groups;
 mod import;
 mod layouts;
+#[cfg(test)]
+mod names_tests;
 mod plot;
 mod prepare;
 mod report;
@@ -21,6 +24,7 @@ use iodyno_judge::rules;
 use iodyno_report::export::{Command as Exporting, Format};
 
 pub(crate) use compare::Compare;
+pub(crate) use completions::{Complete, Completions, ManPages};
 pub(crate) use environment::Environment;
 pub(crate) use explain::Explain;
 pub(crate) use export::{Export, formats};
@@ -30,17 +34,25 @@ pub(crate) use layouts::Layouts;
 pub(crate) use plot::Plot;
 pub(crate) use prepare::{Prepare, Purge};
 pub(crate) use report::Report;
-pub(crate) use shared_args::{Allowing, Carrying, RunGenerator};
+pub(crate) use shared_args::{
+    Allowing, Carrying, Executing, Naming, RunGenerator, Sheets, Stopping, percent,
+};
 pub(crate) use sweep::{Resume, Sweep, SweepOrder, WriteCache};
 
 /// A dynamometer for NVMe storage: is it what it should be, how fast is it
 /// really, and what limits it?
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100, arg_required_else_help = true)]
-#[command(
-    after_help = "Exit status: 0 passed, 1 at least one FAIL, 2 bad usage or unusable target, \
-    3 interrupted or a measurement failed, 4 something could not be judged (--require-verdict) or read."
-)]
+#[command(after_help = "\
+Examples:
+  sudo iodyno check
+  iodyno run random-read.fio
+  sudo iodyno explain /dev/nvme0n1
+  iodyno compare before after
+  iodyno report last -o report.html
+
+Exit status: 0 passed, 1 at least one FAIL, 2 bad usage or unusable target, \
+    3 interrupted or a measurement failed, 4 something could not be judged (--require-verdict) or read.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -87,7 +99,12 @@ pub(crate) enum Command {
         disable_help_flag = true,
         disable_version_flag = true,
         override_usage = "iodyno fio [FIO'S OPTIONS] FILE...\n       fio ..., by a link of this name",
-        after_help = "All options are fio's, --help included; docs/reference/fio.md lists the differences."
+        after_help = "\
+Examples:
+  iodyno fio random-read.fio
+  iodyno fio --name=t --filename=data --rw=randread --size=1m --output-format=json
+
+All options are fio's, --help included; docs/reference/fio.md lists the differences."
     )]
     Fio(Run),
     /// Purge and precondition drives, so that their state is known
@@ -122,6 +139,9 @@ pub(crate) enum Command {
     CleanUp(CleanUp),
     /// Print a shell's completion script
     Completions(Completions),
+    /// Answer a shell's completion script
+    #[command(hide = true, name = "__complete")]
+    Complete(Complete),
     /// Write the manual pages
     #[command(hide = true)]
     Man(ManPages),
@@ -154,9 +174,17 @@ impl Command {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo iodyno check                            # every NVMe drive
+  iodyno check --no-load
+  iodyno check nvme0n1 --budget 1m --run-name before
+  iodyno check /mnt/data --baseline before
+  iodyno check --format junit > check.xml")]
 pub(crate) struct Check {
     /// Drives, namespaces, block devices, files or directories (nvme0, /dev/nvme0n1, /mnt/data)
     /// [default: every NVMe drive; where there is none, the current directory]
+    #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
     /// Check links, health and inventory only, in under a second
     #[arg(long)]
@@ -164,7 +192,7 @@ pub(crate) struct Check {
     /// Also measure drives that are busy
     #[arg(long)]
     pub(crate) busy: bool,
-    /// Time limit for all measurements, shared by the drives
+    /// Time limit for all measurements together
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time)]
     pub(crate) budget: u64,
     /// Time limit of each measurement [default: 10s]
@@ -182,12 +210,10 @@ pub(crate) struct Check {
     /// Expected inventory: a TOML file with `drives = 8` or `serials = ["..."]`
     #[arg(long, value_name = "FILE")]
     pub(crate) expect: Option<PathBuf>,
-    /// Additional data sheets, a TOML file; repeatable
-    #[arg(long, value_name = "FILE")]
-    pub(crate) datasheet: Vec<PathBuf>,
-    /// Name of the run
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) sheets: Sheets,
+    #[command(flatten)]
+    pub(crate) naming: Naming,
     /// Print everything: host, conditions, evidence, all findings and undecided rules
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -217,13 +243,14 @@ All other options are fio's: --name=NAME opens a job, and every option of a job 
 here (docs/options.md). Options that belong to no job:
   --section=NAME            run only this job of the files
   --output=FILE             write the results there
-  --output-format=LIST      fio's formats: normal, json, json+, terse (--minimal)
+  --format=LIST             fio's formats: normal, json, json+, terse (fio's --output-format)
   --parse-only, --showcmd   only parse the jobs; print them as a command line
   --readonly                refuse jobs that write or trim
   --eta=WHEN                live progress: auto, always, never
 
 Examples:
   iodyno run random-read.fio
+  iodyno run --run-name before random-read.fio --format json
   iodyno run --name=t --filename=/dev/nvme0n1 --rw=randread --bs=4k --iodepth=32 \\
       --ioengine=io_uring --direct=1 --runtime=30 --time_based
   iodyno run --name=w --filename=/dev/nvme0n1 --rw=write --bs=128k --allow-write SERIAL
@@ -237,12 +264,10 @@ pub(crate) struct Run {
     /// fio job files (- for standard input) and job options
     #[arg(value_name = "FILE", allow_hyphen_values = true, trailing_var_arg = true)]
     pub(crate) job: Vec<String>,
-    /// Run the commands of exec_prerun and exec_postrun, without a shell
-    #[arg(long)]
-    pub(crate) allow_exec: bool,
-    /// Name of the run
-    #[arg(long, value_name = "NAME")]
-    pub(crate) run_name: Option<String>,
+    #[command(flatten)]
+    pub(crate) executing: Executing,
+    #[command(flatten)]
+    pub(crate) naming: Naming,
     #[command(flatten)]
     pub(crate) carrying: Carrying,
 }
@@ -265,6 +290,12 @@ impl Table {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno list
+  iodyno list --tree
+  iodyno list --columns name,model,serial
+  iodyno list --history")]
 pub(crate) struct List {
     /// Print what each drive was put through, from this store
     #[arg(long, conflicts_with = "tree")]
@@ -278,6 +309,10 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno rules
+  iodyno rules link-degraded")]
 pub(crate) struct Rules {
     /// The rule to explain, by its name [default: list them all]
     #[arg(value_name = "RULE", value_parser = ids(), hide_possible_values = true)]
@@ -289,6 +324,13 @@ fn ids() -> PossibleValuesParser {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno runs
+  iodyno runs export last > run.json
+  iodyno runs fleet hosts/
+  iodyno runs rm before
+  iodyno runs prune --keep 20")]
 pub(crate) struct Runs {
     #[command(subcommand)]
     pub(crate) action: Option<RunsAction>,
@@ -301,12 +343,19 @@ pub(crate) enum RunsAction {
     /// Compare the drives of many hosts by class, outliers first
     Fleet(Fleet),
     /// Remove runs
+    #[command(after_help = "\
+Examples:
+  iodyno runs rm before
+  iodyno runs rm last")]
     Rm {
         /// Ids, names, or `last`
-        #[arg(required = true)]
+        #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
     },
     /// Remove all but the newest runs
+    #[command(after_help = "\
+Examples:
+  iodyno runs prune --keep 20")]
     Prune {
         /// How many to keep
         #[arg(long, value_name = "N")]
@@ -315,6 +364,10 @@ pub(crate) enum RunsAction {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno runs fleet
+  iodyno runs fleet hosts/ --wide")]
 pub(crate) struct Fleet {
     /// Runs (ids, names, `last`), files or folders [default: every run in the store]
     #[arg(value_name = "RUN")]
@@ -325,17 +378,23 @@ pub(crate) struct Fleet {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno show
+  iodyno show -v last
+  iodyno show after --baseline before
+  iodyno show fio.json
+  iodyno show last --format openmetrics > iodyno.prom")]
 pub(crate) struct Show {
     /// A run (id, name, `last`), a file or a folder
     #[arg(default_value = "last")]
     pub(crate) run: String,
-    /// Compare with an earlier run
+    /// Compare with an earlier run: its id, its name, or `last`
     #[arg(long, value_name = "RUN")]
     pub(crate) baseline: Option<String>,
-    /// Additional data sheets, a TOML file; repeatable
-    #[arg(long, value_name = "FILE")]
-    pub(crate) datasheet: Vec<PathBuf>,
-    /// Print everything of a check: host, conditions, evidence, all findings and undecided rules
+    #[command(flatten)]
+    pub(crate) sheets: Sheets,
+    /// Print everything: host, conditions, evidence, all findings and undecided rules
     #[arg(long, short)]
     pub(crate) verbose: bool,
     /// Print another tool's format instead of text
@@ -349,8 +408,14 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo iodyno capture server7.json
+  sudo iodyno capture server7/ --mask-serials
+  iodyno --sysroot server7.json check --no-load")]
 pub(crate) struct Capture {
     /// Folder to create, or one file if the name ends in .json
+    #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     /// Mask serial numbers
     #[arg(long)]
@@ -358,26 +423,16 @@ pub(crate) struct Capture {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo iodyno clean-up
+  sudo iodyno clean-up before")]
 pub(crate) struct CleanUp {
     /// Only leftovers of this run
     pub(crate) run: Option<String>,
     /// Vouch that the run has ended, where iodyno cannot tell (started by an earlier version)
     #[arg(long, requires = "run")]
     pub(crate) ended: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Completions {
-    /// Shell; docs/howto/installing.md says where the script goes
-    #[arg(value_enum)]
-    pub(crate) shell: clap_complete::Shell,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ManPages {
-    /// Folder for one page per command [default: iodyno(1) on standard output]
-    #[arg(value_name = "DIR")]
-    pub(crate) directory: Option<PathBuf>,
 }
 
 /// A time such as `30`, `30s`, `500ms` or `5m`, as ns.

@@ -1,11 +1,9 @@
 //! `iodyno prepare`.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use iodyno_model::PurgeMethod;
 
-use super::{Allowing, Table};
+use super::{Allowing, Naming, Sheets, Table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -20,7 +18,7 @@ them (a file system, a partition table) also needs --discard-data. Continue a st
 iodyno resume; iodyno list --history shows what drives were put through.")]
 pub(crate) struct Prepare {
     /// Drives, namespaces or block devices (nvme0, /dev/nvme0n1)
-    #[arg(required = true)]
+    #[arg(required = true, value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
     /// How to empty the drives
     #[arg(long, value_enum, value_name = "METHOD", default_value = "none")]
@@ -41,14 +39,12 @@ pub(crate) struct Prepare {
     /// Print what would be destroyed and written and how long it takes; change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Name of the run
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) naming: Naming,
     #[command(flatten)]
     pub(crate) allowing: Allowing,
-    /// Additional data sheets, a TOML file; repeatable
-    #[arg(long, value_name = "FILE")]
-    pub(crate) datasheet: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sheets: Sheets,
     #[command(flatten)]
     pub(crate) table: Table,
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Sheets;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -22,7 +24,6 @@ pub(crate) struct Report {
     /// Overwrite a file that is not a report
     #[arg(long)]
     pub(crate) force: bool,
-    /// Additional data sheets, a TOML file; repeatable
-    #[arg(long, value_name = "FILE")]
-    pub(crate) datasheet: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) sheets: Sheets,
 }

@@ -1,9 +1,9 @@
-//! What commands that carry jobs out have in common.
+//! Options that several commands share, each defined once.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use iodyno_campaign::MadeBy;
+use iodyno_campaign::{MadeBy, Study};
 
 use super::Table;
 
@@ -18,11 +18,65 @@ pub(crate) struct Carrying {
     pub(crate) fio: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) allowing: Allowing,
+    #[command(flatten)]
+    pub(crate) sheets: Sheets,
+    #[command(flatten)]
+    pub(crate) table: Table,
+}
+
+/// How the run is called. `--name` is what this was called before; behind `run` that opens a job.
+#[derive(Debug, Args)]
+pub(crate) struct Naming {
+    /// Name of the run
+    #[arg(long, alias = "name", value_name = "NAME")]
+    pub(crate) run_name: Option<String>,
+}
+
+/// What is claimed of drives beside the built-in data sheets.
+#[derive(Debug, Args)]
+pub(crate) struct Sheets {
     /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) table: Table,
+}
+
+/// Whether jobs may run commands.
+#[derive(Debug, Args)]
+pub(crate) struct Executing {
+    /// Run the commands of exec_prerun and exec_postrun, without a shell
+    #[arg(long)]
+    pub(crate) allow_exec: bool,
+}
+
+/// When a point is known.
+#[derive(Debug, Args)]
+pub(crate) struct Stopping {
+    /// End a point once its rate is known within this many percent [default: the plan's, else 2]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(crate) precision: Option<f64>,
+    /// Time limit of a point [default: the plan's, else 60s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_time: Option<String>,
+    /// Measure writes without waiting for steady state: the target as it is now
+    #[arg(long)]
+    pub(crate) fresh: bool,
+}
+
+impl Stopping {
+    /// Puts it into the plan.
+    pub(crate) fn apply(&self, study: &mut Study) {
+        study.stop_at(self.precision.map(|percent| percent / 100.0), self.max_time.as_deref());
+        study.fresh |= self.fresh;
+    }
+}
+
+/// `3%` or `3`.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
+    let percent = number.parse::<f64>().ok();
+    percent
+        .filter(|percent| (0.0..=1000.0).contains(percent))
+        .ok_or_else(|| "a share such as 3% was expected".into())
 }
 
 /// What may be written.

@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
-use super::Carrying;
 use super::prepare::Purge;
+use super::{Carrying, Naming, Stopping, percent};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -15,7 +15,7 @@ Examples:
   iodyno sweep scaling --target /dev/nvme0n1 --target /dev/nvme1n1 --target /dev/nvme2n1
   iodyno sweep acceptance --target /dev/nvme0n1 --allow-write SERIAL
   iodyno sweep depth-grid --target /dev/nvme0n1 --adaptive --p99-bound 500us
-  iodyno sweep benchmark.ini                    bench-fio's own files
+  iodyno sweep benchmark.ini                    # bench-fio's own files
 
 Points that write are skipped unless --allow-write names the target, or the target is a file that
 does not exist yet.")]
@@ -24,7 +24,7 @@ pub(crate) struct Sweep {
     /// points
     pub(crate) plan: Option<String>,
     /// Target: a device or file, or a directory for plans that make their own files; repeatable
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "TARGET")]
     pub(crate) target: Vec<String>,
     /// Set an option of all points; overrides the plan
     #[arg(long, value_name = "OPTION=VALUE")]
@@ -53,16 +53,12 @@ pub(crate) struct Sweep {
     /// Repeat all points for about this long
     #[arg(long = "for", value_name = "TIME", value_parser = super::time, conflicts_with = "repeat")]
     pub(crate) duration: Option<u64>,
-    /// End a point once its rate is known within this many percent [default: the plan's, else 2]
-    #[arg(long, value_name = "PERCENT")]
-    pub(crate) precision: Option<f64>,
-    /// ... and once its p99 is known within this many percent; 0 ignores it [default: 10 at queue
-    /// depth 1]
-    #[arg(long, value_name = "PERCENT")]
-    pub(crate) p99: Option<f64>,
-    /// Time limit of a point [default: the plan's, else 60s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) max_time: Option<String>,
+    #[command(flatten)]
+    pub(crate) stopping: Stopping,
+    /// End a point once its p99 is known within this many percent, too; 0 ignores it [default: 10
+    /// at queue depth 1]
+    #[arg(long, alias = "p99", value_name = "PERCENT", value_parser = percent)]
+    pub(crate) p99_precision: Option<f64>,
     /// End a writing point only once its rate is steady over five rounds of this time [default: the
     /// plan's, else 1m]
     #[arg(long, value_name = "TIME")]
@@ -70,9 +66,6 @@ pub(crate) struct Sweep {
     /// Multiply all times and sizes of the plan: 0.01 to try it out
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<f64>,
-    /// Measure writes without waiting for steady state: the drive as it is now
-    #[arg(long)]
-    pub(crate) fresh: bool,
     /// Skip points that measured neighbours bound; they are predicted, with an interval
     #[arg(long)]
     pub(crate) adaptive: bool,
@@ -85,14 +78,17 @@ pub(crate) struct Sweep {
     /// List the presets
     #[arg(long)]
     pub(crate) list: bool,
-    /// Name of the run
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) naming: Naming,
     #[command(flatten)]
     pub(crate) carrying: Carrying,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo iodyno resume
+  sudo iodyno resume grid --allow-write SERIAL")]
 pub(crate) struct Resume {
     /// The run: id, name, or `last` [default: the newest that was stopped or killed]
     pub(crate) run: Option<String>,

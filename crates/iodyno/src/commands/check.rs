@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         Some(file) => Some(Expectation::parse(&read(file)?, &file.display().to_string())?),
         None => None,
     };
-    let mut setup = Setup::new(context, &arguments.datasheet)?;
+    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?;
     let (targets, unusable) = targets(context, &setup.host, arguments)?;
     let baseline = arguments.baseline.as_deref().map(|run| load(&setup.store, run)).transpose()?;
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
@@ -48,7 +48,10 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
             Generator::Native => Origin::Measured,
             Generator::Simulated => Origin::Simulated,
         },
-        ..Options::of_jobs(arguments.name.as_deref().unwrap_or_default(), Permission::default())
+        ..Options::of_jobs(
+            arguments.naming.run_name.as_deref().unwrap_or_default(),
+            Permission::default(),
+        )
     };
     let mut display = Display::new(terminal::is_live(context), context.quiet);
     let outcome = setup.carry_out(&work, &targets, &options, generator.as_mut(), &mut display);
@@ -65,7 +68,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
             // A target that was named and not measured is no success.
             require_verdict: arguments.require_verdict
                 || !(arguments.targets.is_empty() || record.run.skipped.is_empty()),
-            run: &shell_word(arguments.name.as_deref().unwrap_or("last")),
+            run: &shell_word(arguments.naming.run_name.as_deref().unwrap_or("last")),
             table: &arguments.table,
             shape: show::Shape::of(arguments.format, arguments.verbose),
         },

@@ -62,7 +62,7 @@ fn is_target(context: &Context, name: &str) -> bool {
 
 /// From what was measured.
 fn read(context: &Context, arguments: &Explain, names: &[String]) -> Result<u8> {
-    let claims = context.claims(&arguments.datasheet)?;
+    let claims = context.claims(&arguments.sheets.datasheet)?;
     let stated = arguments.environment.stated();
     let mut records: Vec<RunRecord> = Vec::new();
     for name in names {
@@ -86,29 +86,32 @@ fn measure(
     }
     let words = workload(options)?;
     let job = job(&words)?;
-    if let Some((option, command)) = job.commands().next().filter(|_| !arguments.allow_exec) {
+    if let Some((option, command)) =
+        job.commands().next().filter(|_| !arguments.executing.allow_exec)
+    {
         let what =
             format!("`{option}={command}` would run a command; allow it with `--allow-exec`");
         return Err(Usage(what).into());
     }
-    let mut setup = Setup::new(context, &arguments.datasheet)?;
+    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?;
     let targets = iodyno_target::resolve_all(&setup.host, names)?;
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
         Generator::Native => Box::new(
-            NativeGenerator::new().with_commands(Commands::divided_if(arguments.allow_exec)),
+            NativeGenerator::new()
+                .with_commands(Commands::divided_if(arguments.executing.allow_exec)),
         ),
         Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
     };
-    let work = Work::of_question(job, words.join(" "), arguments.time);
+    let work = Work::of_question(job, words.join(" "), arguments.budget);
     let options = Options {
-        budget_ns: arguments.time,
+        budget_ns: arguments.budget,
         neighbours: neighbours(&setup.host, &targets),
         origin: match arguments.generator {
             Generator::Native => Origin::Measured,
             Generator::Simulated => Origin::Simulated,
         },
         ..Options::of_jobs(
-            arguments.name.as_deref().unwrap_or_default(),
+            arguments.naming.run_name.as_deref().unwrap_or_default(),
             arguments.allowing.permission(),
         )
     };
@@ -159,7 +162,7 @@ fn job(words: &[String]) -> Result<Job> {
     for word in words {
         let (option, value) = word.split_once('=').unwrap_or((word, "1"));
         if ["runtime", "time_based", "filename", "directory"].contains(&option) {
-            let why = "explain says itself where and how long: --time bounds it";
+            let why = "explain says itself where and how long: --budget bounds it";
             return Err(Usage(format!("{word}: {why}")).into());
         }
         iodyno_job::apply(&mut job, option, value).map_err(|error| Usage(error.to_string()))?;

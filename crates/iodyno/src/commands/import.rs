@@ -43,14 +43,14 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
             found.push(one.with_stated(&stated, &claims)?);
         }
     }
-    if let Some(name) = &arguments.name {
+    if let Some(name) = &arguments.run_name {
         found = joined(found, name)?;
     }
     if found.is_empty() {
         terminal::problems(context, &problems);
         return Ok(2);
     }
-    let is_named = arguments.name.is_some();
+    let is_named = arguments.run_name.is_some();
     let stored =
         context.store()?.in_one(|store| store_all(context, store, found, is_named, &claims))?;
     print(context, &stored)?;
@@ -117,7 +117,7 @@ fn is_empty(record: &RunRecord) -> bool {
 fn joined(found: Vec<Loaded>, name: &str) -> Result<Vec<Loaded>> {
     let ours = found.iter().filter(|one| one.record.run.kind != RunKind::Import).count();
     if ours > 0 && found.len() > 1 {
-        let text = "--name makes one run of what fio printed; there are runs of iodyno's among \
+        let text = "--run-name makes one run of what fio printed; there are runs of iodyno's among \
                     these, which keep their names: import them apart";
         return Err(Usage(text.into()).into());
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 use iodyno_files::NamedBy;
 
 use crate::arguments::{Arguments, ManPages};
@@ -31,17 +32,113 @@ fn command() -> Command {
 fn pages(command: Command) -> Result<Vec<(String, String)>> {
     let below: Vec<Command> =
         command.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
-    let page =
-        Man::new(command).manual("iodyno").source(concat!("iodyno ", env!("CARGO_PKG_VERSION")));
+    let sections = sections(&command);
+    let page = Man::new(command)
+        .manual("User Commands")
+        .date(DATE)
+        .source(concat!("iodyno ", env!("CARGO_PKG_VERSION")));
     let mut roff = Vec::new();
-    page.render(&mut roff)?;
-    // What man(7) calls the section that clap_mangen calls EXTRA.
-    let roff = String::from_utf8(roff)?.replace("\n.SH EXTRA\n", "\n.SH NOTES\n");
+    page.render_title(&mut roff)?;
+    page.render_name_section(&mut roff)?;
+    page.render_synopsis_section(&mut roff)?;
+    page.render_description_section(&mut roff)?;
+    page.render_options_section(&mut roff)?;
+    if !below.is_empty() {
+        page.render_subcommands_section(&mut roff)?;
+    }
+    sections.to_writer(&mut roff)?;
+    // An empty line breaks the line before and behind it, which mandoc calls superfluous.
+    let roff = String::from_utf8(roff)?.replace("\n.br\n\n.br\n", "\n.sp\n");
     let mut all = vec![(page.get_filename(), roff)];
     for command in below {
         all.extend(pages(command)?);
     }
     Ok(all)
+}
+
+/// When what the pages say of all commands changed last.
+const DATE: &str = "2026-11-22";
+
+const FILES: &[(&str, &str)] = &[
+    ("/var/lib/iodyno/store.sqlite", "Store of runs, as root."),
+    ("~/.local/share/iodyno/store.sqlite", "Store of runs of other users."),
+    ("~/.config/iodyno/datasheets/*.toml", "Data sheets of drives beside the built-in ones."),
+];
+
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("IODYNO_STORE", "Store of runs, where --store names none."),
+    ("XDG_DATA_HOME", "Folder of a user's iodyno/store.sqlite [default: ~/.local/share]."),
+    ("XDG_CONFIG_HOME", "Folder of iodyno/datasheets [default: ~/.config]."),
+    ("NO_COLOR", "If not empty, text has no colour unless --color asks for it."),
+    ("COLUMNS", "Width of the text where standard output is no terminal."),
+    ("LC_ALL, LC_CTYPE, LANG", "Whether UTF-8 may be printed; the first one that is set counts."),
+    ("HOME, PATH, TMPDIR", "As usual."),
+];
+
+/// The sections that clap knows nothing of. Help ends with paragraphs of text, of which examples
+/// and exit statuses have sections of their own.
+fn sections(command: &Command) -> Roff {
+    let help = |of: &Command| of.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let own = help(command);
+    let all = help(&self::command());
+    let (mut examples, mut status, mut notes) = (None, None, Vec::new());
+    for paragraph in own.split("\n\n").filter(|paragraph| !paragraph.is_empty()) {
+        match paragraph.split_once(": ").filter(|(head, _)| *head == "Exit status") {
+            Some((_, statuses)) => status = Some(statuses),
+            None => match paragraph.strip_prefix("Examples:\n") {
+                Some(lines) => examples = Some(lines),
+                None => notes.push(paragraph),
+            },
+        }
+    }
+    // What holds for all commands, where this one says nothing else.
+    let status = status.or_else(|| Some(all.split_once("Exit status: ")?.1));
+    let mut roff = Roff::new();
+    for paragraph in notes {
+        let heading = ["SH", "PP"][usize::from(roff != Roff::new())];
+        roff.control(heading, (heading == "SH").then_some("NOTES"));
+        // Lines that begin with a blank are a table.
+        literal(&mut roff, paragraph, paragraph.contains("\n  "));
+    }
+    if let Some(status) = status {
+        roff.control("SH", ["EXIT STATUS"]);
+        for one in status.replace('\n', " ").split(", ").collect::<Vec<_>>().iter() {
+            match one.split_once(' ').filter(|(number, _)| number.parse::<u8>().is_ok()) {
+                Some((number, meaning)) => term(&mut roff, number, meaning),
+                None => {
+                    roff.text([roman(*one)]);
+                }
+            }
+        }
+    }
+    for (heading, rows) in [("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)] {
+        roff.control("SH", [heading]);
+        rows.iter().for_each(|(name, meaning)| term(&mut roff, name, meaning));
+    }
+    if let Some(lines) = examples {
+        roff.control("SH", ["EXAMPLES"]);
+        literal(&mut roff, lines, true);
+    }
+    roff
+}
+
+fn term(roff: &mut Roff, name: &str, meaning: &str) {
+    roff.control("TP", []);
+    roff.text([bold(name)]);
+    roff.text([roman(meaning)]);
+}
+
+/// `text`, line by line where it is `as_is`.
+fn literal(roff: &mut Roff, text: &str, as_is: bool) {
+    if as_is {
+        roff.control("nf", []);
+    }
+    for line in text.lines() {
+        roff.text([roman(line)]);
+    }
+    if as_is {
+        roff.control("fi", []);
+    }
 }
 
 fn write(pages: &[(String, String)], directory: &Path) -> Result<()> {
@@ -70,8 +167,13 @@ mod tests {
         }
         assert!(page("iodyno-check.1").contains(r"\-\-no\-load"));
         assert!(page("iodyno-runs-prune.1").contains(r"\-\-keep"));
-        assert!(page("iodyno.1").contains(".SH NOTES\nExit status"));
+        for heading in ["EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"] {
+            let heading = format!("\n.SH \"{heading}\"\n");
+            let plain = heading.replace('"', "");
+            let has = |roff: &str| roff.contains(&heading) || roff.contains(&plain);
+            let lacks: Vec<_> = pages.iter().filter(|(_, roff)| !has(roff)).collect();
+            assert!(lacks.is_empty(), "{heading} is missing: {lacks:?}");
+        }
         assert!(!pages.iter().any(|(file, _)| file == "iodyno-man.1"), "hidden");
-        assert!(!pages.iter().any(|(_, roff)| roff.contains("SH EXTRA")));
     }
 }

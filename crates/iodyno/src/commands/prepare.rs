@@ -31,7 +31,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         return Err(Usage(what.into()).into());
     }
     how.check().map_err(|Refusal(what)| Usage(what))?;
-    let mut setup = Setup::new(context, &arguments.datasheet)?;
+    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
     let preparing = how.of(&targets)?;
     let mut study = Study::named("prepare");
@@ -65,7 +65,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         points: &[],
         preparing: Some(preparing),
         targets: &targets,
-        name: arguments.name.as_deref().unwrap_or_default(),
+        name: arguments.naming.run_name.as_deref().unwrap_or_default(),
         resumed: None,
         permission: arguments.allowing.permission(),
         layout: None,

@@ -22,7 +22,7 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     if !arguments.force {
         refuse_to_overwrite(output)?;
     }
-    let claims = context.claims(&arguments.datasheet)?;
+    let claims = context.claims(&arguments.sheets.datasheet)?;
     let mut loaded = Vec::new();
     let words = arguments.runs.iter().map(|word| inputs::load_each(context, word));
     for one in words.collect::<Result<Vec<_>>>()?.into_iter().flatten() {

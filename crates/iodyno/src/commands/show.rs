@@ -51,7 +51,7 @@ impl Shape {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
-    let claims = context.claims(&arguments.datasheet)?;
+    let claims = context.claims(&arguments.sheets.datasheet)?;
     let load = |word: &str| Ok::<_, anyhow::Error>(inputs::load(context, word)?.record);
     let mut loaded = inputs::load_each(context, &arguments.run)?;
     let record = match (loaded.pop(), loaded.is_empty()) {

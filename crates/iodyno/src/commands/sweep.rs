@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         terminal::print(&(outline + &listed(&points)))?;
         return Ok(0);
     }
-    let mut setup = Setup::new(context, &carrying.datasheet)?;
+    let mut setup = Setup::new(context, &carrying.sheets.datasheet)?;
     let targets = prepared(&study, &setup)?;
     let preparing = study.preparation.as_ref().map(|how| how.of(&targets)).transpose()?;
     let mut sentences = study.settings.outline(&study.targets, &setup.host)?;
@@ -92,7 +92,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         points: &points,
         preparing,
         targets: &targets,
-        name: arguments.name.as_deref().unwrap_or_default(),
+        name: arguments.naming.run_name.as_deref().unwrap_or_default(),
         resumed: None,
         permission: carrying.permission(),
         layout: None,
@@ -142,7 +142,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         let why = "a run goes on with the generator that it began with";
         return Err(Usage(format!("--generator: {why}")).into());
     }
-    let mut setup = Setup::new(context, &carrying.datasheet)?;
+    let mut setup = Setup::new(context, &carrying.sheets.datasheet)?;
     let (all, left_out) = allowed(study.points(0), carrying);
     let count = all.len();
     let (resumed, left) = Resumed::of(&record, all.clone(), &study);
@@ -259,9 +259,10 @@ fn study(arguments: &Sweep) -> Result<Study> {
         }
         study.scale(factor);
     }
-    let ends = arguments.fresh
-        || [arguments.precision, arguments.p99].iter().any(Option::is_some)
-        || [&arguments.max_time, &arguments.round].into_iter().any(Option::is_some);
+    let stopping = &arguments.stopping;
+    let ends = stopping.fresh
+        || [stopping.precision, arguments.p99_precision].iter().any(Option::is_some)
+        || [&stopping.max_time, &arguments.round].into_iter().any(Option::is_some);
     if study.rounds.is_some() && ends {
         let why = "each point of a round lasts its time: --scale makes all of them shorter";
         return Err(Usage(why.into()).into());
@@ -279,8 +280,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
         let values: Vec<String> = values.split(',').map(|value| value.trim().into()).collect();
         study.vary(&option, &values);
     }
-    let precision = arguments.precision.map(|percent| percent / 100.0);
-    study.stop_at(precision, arguments.max_time.as_deref());
+    stopping.apply(&mut study);
     if let Some(round) = &arguments.round {
         study.stop.round.clone_from(round);
     }
@@ -310,9 +310,8 @@ fn study(arguments: &Sweep) -> Result<Study> {
         }
     }
     study.repeat = arguments.repeat.unwrap_or(study.repeat);
-    study.fresh |= arguments.fresh;
     study.adaptive |= arguments.adaptive;
-    if let Some(percent) = arguments.p99 {
+    if let Some(percent) = arguments.p99_precision {
         study.stop.p99_percent = Some(percent);
     }
     study.p99_bound = arguments.p99_bound.clone().or(study.p99_bound);

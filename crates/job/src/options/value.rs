@@ -36,10 +36,11 @@ pub(super) type Taken<T = ()> = Result<T, Refusal>;
 
 /// Why `word` is none of `names`.
 pub(super) fn one_of(word: &str, names: impl Iterator<Item = &'static str> + Clone) -> Refusal {
-    let meant = nearest_of(word, names.clone())
-        .map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
-    let names = names.collect::<Vec<_>>().join(", ");
-    Refusal::Expected(format!("one of {names} was expected{meant}"))
+    Refusal::Expected(match nearest_of(word, names.clone()) {
+        // A long list would hide what was meant.
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("one of {} was expected", names.collect::<Vec<_>>().join(", ")),
+    })
 }
 
 /// A value as it was written; empty: the option stood alone.

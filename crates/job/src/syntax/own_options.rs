@@ -75,15 +75,9 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
-        "output-format",
-        'F',
-        Required,
-        Set(|line, value| {
-            line.invocation.output_formats = formats(value)?;
-            Ok(())
-        }),
-    ),
+    own("output-format", 'F', Required, Set(set_formats)),
+    // The same by the name that iodyno's other commands have for it.
+    own("format", '\0', Required, Set(set_formats)),
     own(
         "append-terse",
         'f',
@@ -317,7 +311,7 @@ fn named(value: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.into())
 }
 
-fn formats(list: &str) -> Result<Vec<OutputFormat>, String> {
+fn set_formats(line: &mut CommandLine, list: &str) -> Result<(), String> {
     let mut formats = Vec::new();
     for name in list.split(',') {
         let format = match name {
@@ -331,7 +325,8 @@ fn formats(list: &str) -> Result<Vec<OutputFormat>, String> {
             formats.push(format);
         }
     }
-    Ok(formats)
+    line.invocation.output_formats = formats;
+    Ok(())
 }
 
 fn interval_ns(text: &str, least_ns: u64) -> Result<u64, String> {

@@ -67,7 +67,7 @@ fn what_noise_hides_is_measured_again_while_there_is_time() {
     let Answer::Undecided { between, .. } = answer else { panic!("{answer:?}") };
     assert_eq!(between, [Limiter::Depth, Limiter::Drive]);
     assert!(text.contains("Noise is why") && text.contains("gave x1.04 ± 42 %"), "{text}");
-    assert!(text.contains("or for longer (--time 1m)"), "{text}");
+    assert!(text.contains("or for longer (--budget 1m)"), "{text}");
     // Without noise two of each suffice, and one of each never does.
     assert!(is_named(&said(&run(&[1.0, 1.0], &[1.01, 1.01], 0.01), 7).0, Limiter::Drive));
     assert!(is_named(&said(&run(&[1.0, 1.0], &[1.2, 1.2], 0.01), 7).0, Limiter::Depth));

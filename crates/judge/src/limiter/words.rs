@@ -344,14 +344,14 @@ fn again(experiments: &[Experiment]) -> String {
     format!("measure {all} again, in turn")
 }
 
-/// ` (--time 3m)`: four times as long as it took halves the intervals.
+/// ` (--budget 3m)`: four times as long as it took halves the intervals.
 fn longer(case: &Case<'_>) -> String {
     if !is_of_question(case.record) {
         return String::new();
     }
     let all = case.record.measurements.iter();
     let took = all.map(|of| of.warmup_ns as f64 + of.duration_ns.unwrap_or_default() as f64);
-    format!(" (--time {:.0}m)", (4.0 * took.sum::<f64>() / 60e9).ceil().max(1.0))
+    format!(" (--budget {:.0}m)", (4.0 * took.sum::<f64>() / 60e9).ceil().max(1.0))
 }
 
 /// What a layer makes of its members.

@@ -20,6 +20,7 @@ fn identity(path: &Path) -> (u64, u64) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_file_is_made_and_removed_with_its_loop_device() {
     let dir = tempfile::tempdir().unwrap();
     let folder = OwnFolder::open(dir.path()).unwrap();
@@ -66,6 +67,7 @@ fn a_name_that_is_swapped_meanwhile_leads_nowhere() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_step_that_fails_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let folder = OwnFolder::open(dir.path()).unwrap();
@@ -77,6 +79,7 @@ fn a_step_that_fails_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_directory_in_which_others_may_replace_files_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mode = |mode| fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
@@ -91,6 +94,7 @@ fn a_directory_in_which_others_may_replace_files_is_refused() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn after_a_kill_only_what_bears_the_mark_is_removed() {
     let dir = tempfile::tempdir().unwrap();
     let folder = OwnFolder::open(dir.path()).unwrap();

@@ -149,6 +149,7 @@ mod tests {
             r"sudo target/release/iodyno check '/mnt/a b' 'it'\''s' nvme0 ''"
         );
         let bare = sudo_line(["iodyno".to_owned()].into_iter());
-        assert!(bare.starts_with("sudo /"), "{bare}");
+        // Quoted, where the build is in a folder with a blank in its name.
+        assert!(bare.starts_with("sudo /") || bare.starts_with("sudo '/"), "{bare}");
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
         let what = format!("{} not installed: apt install {packages}", programs.join(", "));
         return Err(Usage(what).into());
     }
-    let mut setup = Setup::new(context, &arguments.carrying.datasheet)?;
+    let mut setup = Setup::new(context, &arguments.carrying.sheets.datasheet)?;
     let files = match arguments.on_files {
         Some(size_bytes) if !arguments.dry_run => Some(Files::make(&mut setup, size_bytes)?),
         _ => None,
@@ -117,7 +117,7 @@ fn on_drives(
         let names = trials.iter().map(|trial| trial.run_name(name));
         names.into_iter().find(|name| runs.iter().any(|run| run.name == *name))
     };
-    let name = match &arguments.name {
+    let name = match &arguments.run_name {
         Some(name) => name.clone(),
         None => free_name(USUAL_NAME, |name| taken(name).is_some()),
     };
@@ -265,11 +265,12 @@ impl Allowed {
 fn size_bytes(arguments: &Layouts, targets: &[Target]) -> Result<u64> {
     let smallest = targets.iter().filter_map(Target::size_bytes).min().unwrap_or(0);
     let most = (smallest as f64 * MOST_OF_A_DRIVE) as u64 >> 20 << 20;
-    let asked = arguments.size.unwrap_or(USUAL_BYTES.min(most));
+    let asked = arguments.range.unwrap_or(USUAL_BYTES.min(most));
     if asked > most || asked == 0 {
         let (asked, most) = (Bytes(asked).binary(), Bytes(most).binary());
-        let what =
-            format!("--size {asked}: at most {most}, 80 % of the smallest drive, fit every layout");
+        let what = format!(
+            "--range {asked}: at most {most}, 80 % of the smallest drive, fit every layout"
+        );
         return Err(Usage(what).into());
     }
     Ok(asked)

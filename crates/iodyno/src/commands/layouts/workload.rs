@@ -44,9 +44,7 @@ impl Workload {
             let why = "its rounds or its preparation are of drives, not of what is built on them";
             return Err(Usage(format!("--plan {}: {why}", arguments.plan)).into());
         }
-        let precision = arguments.precision.map(|percent| percent / 100.0);
-        study.stop_at(precision, arguments.max_time.as_deref());
-        study.fresh |= arguments.fresh;
+        arguments.stopping.apply(&mut study);
         let asked = arguments.carrying.generator.map(RunGenerator::made_by);
         study.generator = asked.unwrap_or(study.generator);
         // The fill comes first, and no point of chance before it.

@@ -64,7 +64,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         Err(SyntaxError::NoJob) if invocation.parse_only || invocation.show_cmd => return Ok(0),
         loaded => loaded.map_err(|error| usage(&error))?,
     };
-    let commands = face.commands(arguments.allow_exec);
+    let commands = face.commands(arguments.executing.allow_exec);
     let exec = commands != Commands::Refused;
     let script = script(context, arguments, face, &line, &sections)?;
     if invocation.show_cmd {
@@ -84,7 +84,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
     open_as_many_files_as_may_be();
-    let mut setup = Setup::new(context, &arguments.carrying.datasheet)?;
+    let mut setup = Setup::new(context, &arguments.carrying.sheets.datasheet)?;
     let states = invocation.aux_path.as_deref().unwrap_or_default();
     let entropy = RandomState::new().build_hasher().finish();
     let mut generator = generator(arguments, commands, states, entropy, &sections)?;
@@ -93,7 +93,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         output.put(&debug::random(&script, entropy))?;
     }
     output.begin()?;
-    let run_name = arguments.run_name.as_deref().unwrap_or_default();
+    let run_name = arguments.naming.run_name.as_deref().unwrap_or_default();
     // A script of the name `fio` gives its permission to whatever a program asks of it.
     let options = Options {
         standing: face == Face::Fio,
@@ -193,7 +193,7 @@ fn script(
 ) -> Result<Script> {
     let how = Compile {
         for_fio: arguments.carrying.generator == Some(RunGenerator::Fio),
-        exec: face.commands(arguments.allow_exec) != Commands::Refused,
+        exec: face.commands(arguments.executing.allow_exec) != Commands::Refused,
         readonly: line.invocation.readonly,
         global: &line.global,
         overrides: &[],

@@ -90,6 +90,7 @@ fn discards<I: Io>() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn trimmed_blocks_of_a_device_read_as_zeros() {
     each_engine!(discards);
 }
@@ -112,6 +113,7 @@ fn discards_dirty_pages<I: Io>() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_is_dirty_is_trimmed_by_the_claim() {
     each_engine!(discards_dirty_pages);
 }
@@ -137,6 +139,7 @@ fn makes_all_durable<I: Io>() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_is_synced_is_not_dirty_any_more() {
     each_engine!(makes_all_durable);
 }

@@ -56,6 +56,7 @@ fn hands_out_io_errors<I: Io>() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_bad_block_is_eio() {
     hands_out_io_errors::<Uring>();
     hands_out_io_errors::<Libaio>();

@@ -1,0 +1,195 @@
+//! What the arguments of commands take, by the name of their value.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use clap::{Arg, ArgAction};
+use clap_complete::CompletionCandidate as Candidate;
+use iodyno_campaign::Study;
+use iodyno_job::{Kind, OptionSpec};
+use iodyno_store::Store;
+
+/// Runs that are offered, the newest first.
+const RUNS: usize = 100;
+
+/// The store that the words name, for [`runs`].
+static STORE: OnceLock<PathBuf> = OnceLock::new();
+
+/// Candidates for what was typed.
+pub(super) type Values = fn(&OsStr) -> Vec<Candidate>;
+
+/// What `argument` takes, where clap does not know it. Everything that is not listed gets nothing
+/// but what its parser names: a file is no answer to a question for a time.
+pub(super) fn of(argument: &Arg) -> Option<Values> {
+    if !matches!(argument.get_action(), ArgAction::Set | ArgAction::Append) {
+        return None;
+    }
+    if argument.get_id() == "job" {
+        return Some(job_words);
+    }
+    let name = argument.get_value_names()?.first()?.as_str();
+    let values: Values = match name {
+        "RUN" => |typed| or_files(fitting(runs(), typed), typed),
+        "TARGET" => |typed| or_files(fitting(drives(typed), typed), typed),
+        "DRIVE" => |typed| fitting(drives(typed), typed),
+        "PLAN" => |typed| or_files(fitting(presets(), typed), typed),
+        "TARGET|RUN|OPTION=VALUE" => |typed| {
+            let mut all = drives(typed);
+            all.extend(runs());
+            all.extend(options(typed, None, ""));
+            or_files(fitting(all, typed), typed)
+        },
+        "FILE" | "PATH" | "DIR" | "CAPTURE" => |typed| files(typed),
+        "RULE" => |typed| fitting(rules(), typed),
+        "OPTION" => |typed| fitting(iodyno_job::options().map(name_of).collect(), typed),
+        "OPTION=VALUE" => |typed| fitting(options(typed, None, ""), typed),
+        "OPTION=V,V..." => |typed| fitting(options(typed, Some(','), ""), typed),
+        "METRIC" => |typed| fitting(METRICS.map(Candidate::new).into(), typed),
+        "LAYOUT" => |typed| fitting(layouts(), typed),
+        _ if argument.get_possible_values().is_empty() => |_| Vec::new(),
+        _ => return None,
+    };
+    Some(values)
+}
+
+const METRICS: [&str; 8] = ["iops", "bw", "lat", "max", "p50", "p99", "p99.9", "p99.99"];
+
+/// Notes the store that `words` name; without one it is that of every command.
+pub(super) fn use_store_of(words: &[OsString]) {
+    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+    let behind = words.windows(2).find(|pair| pair[0] == "--store").map(|pair| pair[1]);
+    let joined = words.iter().find_map(|word| word.strip_prefix("--store="));
+    let named = behind.or(joined).map(|path| expanded(Path::new(path)));
+    let _ = STORE.set(named.unwrap_or_else(iodyno_store::default_path));
+}
+
+fn candidate(value: &str, help: String) -> Candidate {
+    Candidate::new(value).help((!help.is_empty()).then(|| help.into()))
+}
+
+fn fitting(mut all: Vec<Candidate>, typed: &OsStr) -> Vec<Candidate> {
+    let typed = typed.as_encoded_bytes();
+    all.retain(|one| one.get_value().as_encoded_bytes().starts_with(typed));
+    all
+}
+
+/// Files, where nothing else fits.
+fn or_files(found: Vec<Candidate>, typed: &OsStr) -> Vec<Candidate> {
+    if found.is_empty() { files(typed) } else { found }
+}
+
+/// Stored runs, by name where they have one.
+fn runs() -> Vec<Candidate> {
+    let path = STORE.get_or_init(iodyno_store::default_path);
+    let stored = Store::open_existing_readonly(path).and_then(|store| store.runs());
+    let stored = stored.unwrap_or_default();
+    let of_run = |run: &iodyno_model::Run| {
+        let called = if run.name.is_empty() { &run.id } else { &run.name };
+        candidate(called, format!("{} of {}", run.plan_name, run.targets.join(" ")))
+    };
+    let last = stored.first().map(|_| candidate("last", "the newest run".into()));
+    last.into_iter().chain(stored.iter().take(RUNS).map(of_run)).collect()
+}
+
+/// Block devices and NVMe controllers, as short as commands take them, or behind `/dev/`.
+fn drives(typed: &OsStr) -> Vec<Candidate> {
+    let names = |folder: &str| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    };
+    let read = |path: String| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let mut found: Vec<(String, String)> = Vec::new();
+    for name in names("/sys/class/nvme") {
+        let model = read(format!("/sys/class/nvme/{name}/model"));
+        found.push((name, model));
+    }
+    for name in names("/sys/block") {
+        let sectors: u64 = read(format!("/sys/block/{name}/size")).parse().unwrap_or_default();
+        // A loop device without a file, a reader without a card.
+        if sectors > 0 {
+            found.push((name, iodyno_model::Bytes(sectors * 512).decimal()));
+        }
+    }
+    found.sort();
+    let folder = if typed.as_encoded_bytes().starts_with(b"/dev/") { "/dev/" } else { "" };
+    found.into_iter().map(|(name, help)| candidate(&format!("{folder}{name}"), help)).collect()
+}
+
+fn presets() -> Vec<Candidate> {
+    Study::presets().map(|(name, about)| candidate(name, about)).collect()
+}
+
+fn rules() -> Vec<Candidate> {
+    iodyno_judge::rules().map(|rule| candidate(rule.id, rule.summary.into())).collect()
+}
+
+fn layouts() -> Vec<Candidate> {
+    iodyno_layout::PRESETS.iter().map(|(name, what)| candidate(name, (*what).into())).collect()
+}
+
+fn name_of(spec: &'static OptionSpec) -> Candidate {
+    candidate(spec.name, spec.help.into())
+}
+
+/// Options of jobs as `NAME=`; once that is typed, their values, of which there are several where
+/// `separator` is one. `before` stands before each name.
+fn options(typed: &OsStr, separator: Option<char>, before: &str) -> Vec<Candidate> {
+    let typed = typed.to_str().unwrap_or_default();
+    let Some((name, value)) = typed.split_once('=') else {
+        let named = |spec: &'static OptionSpec| {
+            let flag = if spec.value_is_optional() { "" } else { "=" };
+            candidate(&format!("{before}{}{flag}", spec.name), spec.help.into())
+        };
+        return iodyno_job::options().map(named).collect();
+    };
+    let Some(spec) = iodyno_job::find(name.strip_prefix(before).unwrap_or(name)) else {
+        return Vec::new();
+    };
+    let done = separator.and_then(|one| value.rfind(one)).map_or("", |at| &value[..=at]);
+    let values = match spec.kind() {
+        Kind::Words(words) => words,
+        Kind::Bool | Kind::Flag => vec!["0", "1"],
+        _ if ["filename", "directory"].contains(&spec.name) => {
+            let path = OsStr::new(value);
+            let found = files(path).into_iter();
+            return found.map(|one| one.add_prefix(format!("{name}="))).collect();
+        }
+        _ => Vec::new(),
+    };
+    values.into_iter().map(|value| Candidate::new(format!("{name}={done}{value}"))).collect()
+}
+
+/// What stands behind `iodyno run`: options of jobs, and job files.
+fn job_words(typed: &OsStr) -> Vec<Candidate> {
+    match typed.to_str() {
+        Some(word) if word.starts_with("--") => fitting(options(typed, None, "--"), typed),
+        Some(word) if word.starts_with('-') => Vec::new(),
+        _ => files(typed),
+    }
+}
+
+/// `~/` as the shell understands it.
+fn expanded(path: &Path) -> PathBuf {
+    let home = || Some(Path::new(&std::env::var_os("HOME")?).join(path.strip_prefix("~").ok()?));
+    home().unwrap_or_else(|| path.to_owned())
+}
+
+/// Files and folders, hidden ones where their dot is typed.
+fn files(typed: &OsStr) -> Vec<Candidate> {
+    let text = typed.to_str().unwrap_or_default();
+    let (folder, beginning) = text.rfind('/').map_or(("", text), |at| text.split_at(at + 1));
+    let path = if folder.is_empty() { PathBuf::from(".") } else { expanded(Path::new(folder)) };
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let fits = name.starts_with(beginning)
+                && (beginning.starts_with('.') || !name.starts_with('.'));
+            let slash = if entry.path().is_dir() { "/" } else { "" };
+            fits.then(|| format!("{folder}{name}{slash}"))
+        })
+        .collect();
+    names.sort();
+    names.into_iter().map(Candidate::new).collect()
+}

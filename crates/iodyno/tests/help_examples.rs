@@ -1,0 +1,138 @@
+//! The examples of each command's help, tried as they are printed.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use common::{World, status, text};
+
+const COMMANDS: [&str; 25] = [
+    "",
+    "check",
+    "explain",
+    "list",
+    "rules",
+    "run",
+    "fio",
+    "sweep",
+    "resume",
+    "layouts",
+    "prepare",
+    "show",
+    "compare",
+    "report",
+    "plot",
+    "runs",
+    "runs export",
+    "runs fleet",
+    "runs rm",
+    "runs prune",
+    "import",
+    "capture",
+    "clean-up",
+    "completions",
+    "help",
+];
+
+/// What only a real drive can do: the words were understood, and the file in its place refused.
+const WANTS_A_DRIVE: [&str; 5] =
+    ["block device", "a drive was expected", "leave out --dry-run", "nothing to resume", "no run"];
+
+/// In the place of `iodyno`: no load, no long runs. Called as `sudo`, the command behind it.
+const STAND_IN: &str = r#"#!/bin/sh
+case " $* " in
+    *" check "*) set -- "$@" --generator simulated ;;
+    *" explain "*) set -- "$@" --generator simulated --budget 1s ;;
+    *" --dry-run "*|*" --list "*) ;;
+    *" sweep "*|*" layouts "*|*" prepare "*) set -- "$@" --dry-run ;;
+esac
+exec timeout 60 "$IODYNO" "$@"
+"#;
+
+/// The examples in a help text, a line each.
+fn examples(help: &str) -> Vec<String> {
+    let behind = help.split("Examples:\n").nth(1).unwrap_or_default();
+    let block = behind.split("\n\n").next().unwrap_or_default().replace("\\\n", " ");
+    block.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
+}
+
+fn executable(path: &Path, content: &str) {
+    std::fs::write(path, content).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn every_example_is_understood() {
+    let world = World::new();
+    let here = world.directory("here");
+    let programs = world.directory("programs");
+    executable(&programs.join("iodyno"), STAND_IN);
+    executable(&programs.join("sudo"), "#!/bin/sh\nexec \"$@\"\n");
+    let path = format!("{}:/usr/bin:/bin", programs.display());
+    let shell = |line: &str| {
+        let mut command = world.with_environment(std::process::Command::new("sh"));
+        command.env("PATH", &path).env("IODYNO", env!("CARGO_BIN_EXE_iodyno")).env("HOME", &here);
+        command.args(["-c", line]).current_dir(&here).output().unwrap()
+    };
+    let prepared = "\
+        mkdir -p mnt/data results hosts before after .zfunc .config/fish/completions \
+            .local/share/bash-completion/completions\n\
+        for file in nvme0n1 nvme1n1 nvme2n1 nvme0 nvme1 data mnt/data/file; do\n\
+            head -c 8388608 /dev/urandom > $file; done\n\
+        printf '[rand-read]\\nrw=randread\\nfilename=data\\nsize=1m\\nbs=4k\\niodepth=4\\nnumjobs=1\\n' > random-read.fio\n\
+        printf '[benchfio]\\ntarget = data\\ntype = file\\nmode = read\\noutput = out\\n' \
+            > benchmark.ini\n\
+        iodyno fio --output-format=json --output=fio.json random-read.fio\n\
+        iodyno fio --output-format=normal --output=fio-output.txt random-read.fio\n\
+        for run in a1 a2 a3 b1 b2 b3 before after; do\n\
+            iodyno run -q --run-name $run random-read.fio; done\n\
+        iodyno runs export before > before.json\n\
+        iodyno runs export after > after.json\n\
+        cp before.json hosts/; cp before.json before/; cp after.json after/\n\
+        cp fio.json results/; cp fio-output.txt post.md\n";
+    status(&shell(&format!("set -e\n{prepared}")), 0);
+    let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/studies");
+    std::fs::copy(studies.join("970-evo.toml"), here.join("study.toml")).unwrap();
+    let (mut wrong, mut tried) = (String::new(), 0);
+    for command in COMMANDS.iter().filter(|command| **command != "help") {
+        let words: Vec<&str> = command.split(' ').filter(|word| !word.is_empty()).collect();
+        let help = match *command {
+            // Its own help is fio's.
+            "fio" => world.run(&["help", "fio"]),
+            _ => world.run(&[&words[..], &["--help"]].concat()),
+        };
+        status(&help, 0);
+        let lines = examples(&text(&help.stdout));
+        if lines.is_empty() {
+            let _ = writeln!(wrong, "{command}: no examples");
+        }
+        for line in lines {
+            // Files stand where the examples have drives.
+            let files = line.replace("/dev/nvme", "nvme").replace("nvme", "./nvme");
+            let files = files.replace("/mnt/", "./mnt/").replace("=30 ", "=1 ");
+            let output = shell(
+                &files
+                    .replace("SERIAL1", "SERIAL")
+                    .replace("SERIAL2", "SERIAL")
+                    .replace("SERIAL", "./nvme0n1"),
+            );
+            let said = text(&output.stderr);
+            let wants = WANTS_A_DRIVE.iter().any(|what| said.contains(what));
+            let fine = match output.status.code() {
+                Some(2) => wants && !said.contains("Usage:"),
+                // A verdict is no mistake.
+                code => matches!(code, Some(0 | 1 | 4)),
+            };
+            if !fine {
+                let _ = writeln!(wrong, "{line} ({}):\n{said}", output.status);
+            }
+            tried += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(tried > 60, "{tried}");
+}
