@@ -289,7 +289,11 @@ fn pages_of_every_kind_fit_stay_in_place_and_are_for_everybody() {
             browser.emulate(width, 900, scheme);
             browser.open(&page, "");
             let place = format!("{what} at {width}");
-            browser.wait_for("document.querySelector('.chart svg path[d]')");
+            // What is in view is drawn; of a fleet the figure is folded.
+            browser.wait_for(
+                "[...document.querySelectorAll('.chart')].every(one => !one.clientWidth || \
+                 one.getBoundingClientRect().top > innerHeight || one.querySelector('svg path[d]'))",
+            );
             // Down the page as a reader goes, a frame each.
             let shifted = browser.run(
                 "return new Promise(async done => { \

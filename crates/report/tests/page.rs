@@ -272,7 +272,7 @@ fn what_failed_or_is_unknown_is_no_zero() {
         assert!(html.contains(word), "{word} is missing");
     }
     assert!(!html.contains("NaN"));
-    let unknown = html.split_once("id=\"run-1-2\"").unwrap().1.split_once("</article>").unwrap().0;
+    let unknown = html.split_once("id=\"run-1-2\"").unwrap().1.split_once("</details>").unwrap().0;
     assert!(unknown.contains(">write<") && !unknown.contains(">0"), "{unknown}");
 }
 

@@ -83,7 +83,6 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
         "axisTick": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
         "axisLabel": {"color": theme.text, "fontSize": 12, "hideOverlap": true},
         "splitLine": {"show": true, "lineStyle": {"color": theme.lines}},
-        "minorSplitLine": {"show": false},
     });
     if let Some(format) = format {
         value["axisLabel"]["formatter"] = format.into();

@@ -67,11 +67,13 @@ fn branch(node: &Node, beside: bool, theme: &Theme) -> Value {
         node.children.iter().map(|child| branch(child, several, theme)).collect();
     if children.is_empty() && beside {
         children.push(json!({
-            "name": "", "about": [], "shown": [], "children": [],
-            "symbol": "none", "lineStyle": {"opacity": 0},
+            "name": "", "about": [], "shown": [], "children": [], "symbol": "none",
         }));
     }
+    // The way to a branch is drawn by the node before it.
+    let opacity = if node.children.is_empty() { 0 } else { 1 };
     json!({
+        "lineStyle": {"opacity": opacity},
         "name": name,
         "about": about,
         "shown": shown,

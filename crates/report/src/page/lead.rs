@@ -45,9 +45,10 @@ fn is_check(record: &RunRecord) -> bool {
 pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     let (record, assessment) = (run.judged.record, run.judged.assessment);
     record.host().filter(|_| !is_of_question(record))?;
-    let (verdict, words) = verdict_words(assessment, run.judged.exit_status(false) as u8);
+    let status = run.judged.exit_status(false);
+    let (verdict, words) = verdict_words(assessment, status as u8);
     let mut clauses = vec![words];
-    if is_check(record) {
+    if is_check(record) && status as u8 <= 1 {
         let glance = glance(record, assessment);
         clauses = vec![clause(record, assessment, verdict, &glance)];
         clauses.extend(glance.uncompared.iter().map(|[result, _]| result.clone()));

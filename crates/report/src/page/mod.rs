@@ -112,9 +112,10 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
         [one] => Data::within(one, room::DOCUMENT_BYTES),
         several => Data::within(several, room::DOCUMENT_BYTES),
     };
+    let (early, style) = ([SCRIPT, PAGE_SCRIPT].map(lean), lean(STYLE));
     Page {
         version: env!("CARGO_PKG_VERSION"),
-        policy: policy::policy(&[SCRIPT, PAGE_SCRIPT, ECHARTS], &[STYLE]),
+        policy: policy::policy(&[&early[0], &early[1], ECHARTS], &[&style]),
         title: match titles.as_slice() {
             [one] => one.clone(),
             titles => format!("{} runs", titles.len()),
@@ -123,12 +124,18 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
         runs: views,
         left_out,
         document,
-        style: STYLE,
-        early: [SCRIPT, PAGE_SCRIPT],
+        style,
+        early,
         library: ECHARTS,
     }
     .render()
     .map(|html| with_micro_outside_scripts(&html))
+}
+
+/// A script or a style sheet without its comments and its indentation: each page carries it.
+fn lean(text: &str) -> String {
+    let lines = text.lines().map(str::trim_start);
+    lines.filter(|line| !line.starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
 /// Microseconds as in print, where they are read: scripts and data stay as they are.
@@ -160,9 +167,9 @@ struct Page {
     left_out: String,
     /// All of it, unless that is too long.
     document: Option<Data>,
-    style: &'static str,
+    style: String,
     /// Before the first figure, so that its room is kept.
-    early: [&'static str; 2],
+    early: [String; 2],
     /// What draws, which is long: behind all that is read.
     library: &'static str,
 }
