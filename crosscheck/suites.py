@@ -64,6 +64,7 @@ NOT_RUN = {
 WHY = {
     "t64-switch": "It counts how often a generator of 32 bits repeats itself; iodyno's have 64 bits, whatever their name.",
     "examples": "What moves data over networks (net) or defragments ext4 (e4defrag) stays with `--generator fio`.",
+    "verify": "Test 1 writes for 3 s, and its reading twin wants the whole file written: a busy machine is too slow.",
     "client_server": "There is no server: iodyno runs on each host, and runs are compared afterwards.",
 }
 NEEDS = {"steadystate_tests": "scipy"}

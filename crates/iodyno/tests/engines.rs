@@ -155,7 +155,7 @@ fn a_program_runs_beside_the_io_where_that_is_allowed() {
     assert_eq!(fs::read_to_string(world.path("p.stdout")).unwrap(), "p for 7\n");
     let absent = ["--name=p", "--ioengine=exec", "--program=/nonexistent", "--allow-exec"];
     let failed = run(&world, &absent);
-    status(&failed, 1);
+    status(&failed, 3);
     // What goes on is ended with its job.
     let sleeping = ["--name=s", "--ioengine=exec", "--runtime=100ms", "--program=/bin/sleep"];
     let sleeping = [&sleeping[..], &["--arguments=3600", "--allow-exec"]].concat();

@@ -44,7 +44,7 @@ impl Priorities {
     /// The priority of a read or a write; 0: that of its thread.
     pub(crate) fn choose(&mut self, io: &Descriptor) -> u16 {
         self.random = mix(self.random, io.offset);
-        let mut drawn = ((self.random >> 32) * 100 >> 32) as u32;
+        let mut drawn = (((self.random >> 32) * 100) >> 32) as u32;
         let mut chosen = None;
         for &(bytes, percent, priority) in &self.shares[io.operation as usize] {
             if bytes.is_some_and(|bytes| bytes != u64::from(io.length)) {
