@@ -8,7 +8,7 @@ use super::shared_limit::{Share, have_named_uplink, shares};
 use super::{Look, Rule, Tally, finding};
 use crate::limiter;
 use crate::place::shared_drives;
-use crate::rule_context::{RuleContext, written};
+use crate::rule_context::RuleContext;
 use crate::yardsticks::percent;
 
 /// So much of all CPUs' time leaves none for more I/O.
@@ -40,8 +40,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             tally.unknown(of.title(), "not every target was measured alone");
             continue;
         };
-        let is_empty = |target: &String| written(of, target) == WrittenState::Unwritten;
-        if of.targets.iter().any(is_empty) {
+        if of.conditions.written.iter().any(|one| one.state == WrittenState::Unwritten) {
             tally.unknown(of.title(), "its blocks were never written");
             continue;
         }
