@@ -243,6 +243,6 @@ fn a_test_of_snias_prepares_the_drive_where_a_purge_is_asked_for() {
         .map(|of| of["name"].as_str().unwrap())
         .collect();
     assert_eq!(before, ["discard"], "the share of a fill is less than one of its blocks");
-    let said = text(&world.run(&["show", "last"]).stdout);
+    let said = text(&world.run(&["show", "-v", "last"]).stdout);
     assert!(said.contains("discard · by this run"), "{said}");
 }

@@ -64,7 +64,7 @@ fn a_job_file_runs_and_is_stored() {
     let output = run(&world, &["small.fio"]);
     status(&output, 0);
     let out = text(&output.stdout);
-    for word in ["DONE", "2 jobs", "reads", "again", "4 KiB", "IOPS", "P99"] {
+    for word in ["DONE", "2 jobs", "reads", "again", "4 KiB", "IOPS", "MAX"] {
         assert!(out.contains(word), "{word} is missing in\n{out}");
     }
     assert!(text(&output.stderr).contains("again"), "each job is told when it is done");

@@ -93,7 +93,7 @@ fn a_terminal_has_colour_unless_no_color_says_otherwise() {
         let (program, store) = (env!("CARGO_BIN_EXE_iodyno"), world.path("store.sqlite"));
         let line = format!(
             "cd '{}'; stty rows 24 cols 80; {environment} LC_ALL=C.UTF-8 IODYNO_STORE='{}' '{program}' \
-             show run.json.gz",
+             show run.json.gz 2>/dev/null",
             world.path(".").display(),
             store.display()
         );

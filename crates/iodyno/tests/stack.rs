@@ -53,7 +53,7 @@ fn a_run_on_a_file_system_holds_its_whole_stack_and_two_stacks_compare() {
         let other = Stack::new(&world, "b", "4096", "relatime,commit=7");
         other.measure("other");
     }
-    let shown = text(&world.run(&["show", "one"]).stdout);
+    let shown = text(&world.run(&["show", "-v", "one"]).stdout);
     let words: Vec<&str> = shown.split_whitespace().collect();
     let said = words.join(" ");
     for part in ["ext4, block 1 KiB, ", "noatime", "on loop device"] {

@@ -41,8 +41,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             tally.unknown(of.title(), "not every target was measured alone");
             continue;
         };
-        let is_empty = |target: &String| written(of, target) == WrittenState::Unwritten;
-        if of.targets.iter().any(is_empty) {
+        if of.conditions.written.iter().any(|one| one.state == WrittenState::Unwritten) {
             tally.unknown(of.title(), "its blocks were never written");
             continue;
         }

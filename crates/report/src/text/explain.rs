@@ -126,10 +126,9 @@ fn rows(all: &[Explanation<'_>], style: &Style) -> String {
             }
             _ => answer(one),
         };
-        let answer = answer.strip_prefix("limited by ").unwrap_or(&answer);
         let io = io(&one.case.of_run().workload);
         let io = io.iter().take(3).cloned().collect::<Vec<_>>().join(" ");
-        let cells = [one.case.place(), io, rate(one), answer.to_owned()];
+        let cells = [one.case.place(), io, rate(one), answer];
         let mut cells = cells.map(|text| GridCell { text: clean(&text), ink: Ink::Plain }).to_vec();
         cells[3].ink = ink;
         cells

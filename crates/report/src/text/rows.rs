@@ -42,7 +42,11 @@ pub(super) fn clause(
 ) -> ((&'static str, Ink), String) {
     let all = &record.measurements;
     let failed = all.iter().filter(|of| of.failure().is_some()).count();
-    let noun = if planned.is_empty() { "job" } else { "point" };
+    let noun = match planned.is_empty() {
+        true if all.iter().any(|of| of.round.is_some()) => "measurement",
+        true => "job",
+        false => "point",
+    };
     let count = counted(all.len(), noun);
     let mut targets: Vec<String> = Vec::new();
     for target in all.iter().flat_map(|of| &of.targets) {
@@ -52,6 +56,7 @@ pub(super) fn clause(
     }
     let mut text = match (failed, targets.is_empty()) {
         (0, true) => count,
+        (0, false) if targets.len() > 1 => format!("{count} on {} targets", targets.len()),
         (0, false) => format!("{count} on {}", target_words(&targets)),
         _ => format!("{failed} of {count} failed"),
     };
