@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::process::Output;
 
-use common::{World, json, status, text, tool};
+use common::{World, json, status, text};
 
 fn run(world: &World, arguments: &[&str]) -> Output {
     let mut command = world.command();
