@@ -8,8 +8,10 @@ mod commands;
 mod context;
 mod grid;
 mod inputs;
+mod listen;
 mod progress;
 mod stated;
+mod stream;
 mod supervisor;
 mod terminal;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Allowing, Environment, Generator, time};
+use super::{Allowing, Environment, Generator, Streaming, time};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -43,6 +43,8 @@ pub(crate) struct Explain {
     /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) streaming: Streaming,
     /// Load generator
     #[arg(long, value_enum, default_value = "native", hide = true)]
     pub(crate) generator: Generator,

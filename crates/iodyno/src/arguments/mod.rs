@@ -30,7 +30,7 @@ pub(crate) use layouts::Layouts;
 pub(crate) use plot::Plot;
 pub(crate) use prepare::{Prepare, Purge};
 pub(crate) use report::Report;
-pub(crate) use shared_args::{Allowing, Carrying, RunGenerator};
+pub(crate) use shared_args::{Allowing, Carrying, RunGenerator, Streaming};
 pub(crate) use sweep::{Resume, Sweep, SweepOrder, WriteCache};
 
 /// A dynamometer for NVMe storage: is it what it should be, how fast is it
@@ -194,6 +194,8 @@ pub(crate) struct Check {
     /// Print another tool's format instead of text
     #[arg(long, value_parser = formats(Exporting::Show), value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
+    #[command(flatten)]
+    pub(crate) streaming: Streaming,
     #[command(flatten)]
     pub(crate) table: Table,
     /// Load generator

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use iodyno_model::PurgeMethod;
 
-use super::{Allowing, Table};
+use super::{Allowing, Streaming, Table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -49,6 +49,8 @@ pub(crate) struct Prepare {
     /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) streaming: Streaming,
     #[command(flatten)]
     pub(crate) table: Table,
 }

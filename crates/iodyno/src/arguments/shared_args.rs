@@ -1,5 +1,6 @@
 //! What commands that carry jobs out have in common.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -22,7 +23,21 @@ pub(crate) struct Carrying {
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
     #[command(flatten)]
+    pub(crate) streaming: Streaming,
+    #[command(flatten)]
     pub(crate) table: Table,
+}
+
+/// What is shown to others while it goes on.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Streaming {
+    /// Write a JSON line per second and measurement to a file, a pipe, a socket (unix:PATH) or
+    /// standard output (-), in place of the results (docs/stream.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stream: Option<PathBuf>,
+    /// Serve a live page, /metrics and /stream, read-only; a port alone is on loopback, 0 is any
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = crate::listen::address)]
+    pub(crate) listen: Option<SocketAddr>,
 }
 
 /// What may be written.

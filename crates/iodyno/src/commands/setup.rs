@@ -6,16 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
-use iodyno_campaign::{Options, Tools, Watcher, Work, carry_out};
+use iodyno_campaign::{Options, Several, Tools, Watcher, Work, carry_out};
 use iodyno_host::{Depth, Source};
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{Host, RunRecord};
+use iodyno_model::{Host, RunRecord, RunState};
 use iodyno_store::Store;
 use iodyno_target::Target;
 
+use crate::arguments::Streaming;
 use crate::commands::beside;
 use crate::context::Context;
+use crate::stream::Stream;
 use crate::supervisor::requests_for_an_end;
 
 /// This machine and the store.
@@ -26,6 +28,8 @@ pub(crate) struct Setup {
     source: Box<dyn Source>,
     interrupted: Arc<AtomicBool>,
     takes_signals: bool,
+    /// Who else is told what happens.
+    stream: Option<Stream>,
 }
 
 impl Setup {
@@ -42,7 +46,17 @@ impl Setup {
             source,
             interrupted,
             takes_signals: false,
+            stream: None,
         })
+    }
+
+    /// Opens what `--stream` and `--listen` ask for.
+    ///
+    /// # Errors
+    /// What they name cannot be used.
+    pub(crate) fn streaming(mut self, context: &Context, asked: &Streaming) -> Result<Self> {
+        self.stream = Stream::open(context, asked)?;
+        Ok(self)
     }
 
     /// Reads the machine again.
@@ -63,15 +77,23 @@ impl Setup {
         if !std::mem::replace(&mut self.takes_signals, true) {
             end_on_signals(&self.interrupted)?;
         }
+        let mut watchers = Several(vec![&mut *watcher]);
+        if let Some(stream) = &mut self.stream {
+            watchers.0.push(stream);
+        }
         let mut tools = Tools {
             source: self.source.as_ref(),
             generator,
             claims: &self.claims,
             store: &mut self.store,
-            watcher,
+            watcher: &mut watchers,
             interrupted: &self.interrupted,
         };
         let outcome = carry_out(&mut tools, work, &self.host, targets, options);
+        if let Some(stream) = &mut self.stream {
+            let state = outcome.as_ref().ok().and_then(|id| Some(self.store.find(id).ok()?.state));
+            stream.end(state.unwrap_or(RunState::Failed));
+        }
         let run_id = match outcome {
             Ok(run_id) => run_id,
             Err(error) => {

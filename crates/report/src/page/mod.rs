@@ -8,6 +8,7 @@ mod conditions;
 mod data;
 mod explained;
 mod latency;
+mod live;
 mod measurement;
 mod policy;
 mod room;
@@ -33,6 +34,7 @@ use crate::Judged;
 use crate::text::words::clean;
 
 pub use askama::Error as PageError;
+pub use live::{LIVE_POLICY, LiveView, live_data, live_page};
 
 /// A run as the page shows it.
 #[derive(Debug, Clone, Copy)]
