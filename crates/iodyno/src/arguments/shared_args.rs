@@ -1,12 +1,13 @@
 //! What commands that carry jobs out have in common.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use iodyno_campaign::MadeBy;
 
 use super::Table;
+use crate::context::Usage;
 
 /// How jobs are carried out.
 #[derive(Debug, Args)]
@@ -29,7 +30,7 @@ pub(crate) struct Carrying {
 }
 
 /// What is shown to others while it goes on.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Streaming {
     /// Write a JSON line per second and measurement to a file, a pipe, a socket (unix:PATH) or
     /// standard output (-), in place of the results (docs/stream.md)
@@ -79,6 +80,24 @@ impl Carrying {
     /// What may be written, and lost.
     pub(crate) fn permission(&self) -> iodyno_target::Permission {
         self.allowing.permission()
+    }
+}
+
+impl Streaming {
+    /// Whether anything is asked for.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.stream.is_none() && self.listen.is_none()
+    }
+
+    /// Refuses `--stream -` beside a document that is to stand on standard output, if one is.
+    pub(crate) fn refuse_beside(&self, is_asked: bool, what: &str) -> Result<(), Usage> {
+        match self.stream.as_deref() {
+            Some(path) if is_asked && path == Path::new("-") => Err(Usage(format!(
+                "--stream - and {what} both want standard output: let the stream go to a file, or \
+                 print the run afterwards (iodyno show)"
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
     }
     // A wrong column is told before anything is measured.
     terminal::style(context, &arguments.table).check()?;
+    arguments.streaming.refuse_beside(arguments.format.is_some(), "--format")?;
     let study = Study::preset("check").context("the plan `check`")?;
     let work = Work::of_study(&study, &[], &[])?;
     let expect = match &arguments.expect {

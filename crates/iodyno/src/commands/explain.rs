@@ -33,6 +33,10 @@ pub(crate) fn run(context: &Context, arguments: &Explain) -> Result<u8> {
             && names.iter().all(|name| is_target(context, name)));
     match measures {
         true => measure(context, arguments, &names, &options),
+        false if !arguments.streaming.is_empty() => {
+            let what = "nothing is measured here: --stream and --listen show what is";
+            Err(Usage(what.into()).into())
+        }
         false => read(context, arguments, &names),
     }
 }

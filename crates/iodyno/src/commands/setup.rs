@@ -28,7 +28,9 @@ pub(crate) struct Setup {
     source: Box<dyn Source>,
     interrupted: Arc<AtomicBool>,
     takes_signals: bool,
-    /// Who else is told what happens.
+    /// Who else is to be told what happens; whether nothing is said of that.
+    streaming: (Streaming, bool),
+    /// The same, once something is measured.
     stream: Option<Stream>,
 }
 
@@ -46,16 +48,18 @@ impl Setup {
             source,
             interrupted,
             takes_signals: false,
+            streaming: (Streaming::default(), true),
             stream: None,
         })
     }
 
-    /// Opens what `--stream` and `--listen` ask for.
+    /// With what `--stream` and `--listen` ask for, opened when something is measured.
     ///
     /// # Errors
-    /// What they name cannot be used.
+    /// Two documents would stand on standard output.
     pub(crate) fn streaming(mut self, context: &Context, asked: &Streaming) -> Result<Self> {
-        self.stream = Stream::open(context, asked)?;
+        asked.refuse_beside(context.json, "--json")?;
+        self.streaming = (asked.clone(), context.quiet);
         Ok(self)
     }
 
@@ -76,6 +80,10 @@ impl Setup {
     ) -> Result<RunRecord> {
         if !std::mem::replace(&mut self.takes_signals, true) {
             end_on_signals(&self.interrupted)?;
+        }
+        if self.stream.is_none() {
+            let (asked, quiet) = &self.streaming;
+            self.stream = Stream::open(asked, *quiet)?;
         }
         let mut watchers = Several(vec![&mut *watcher]);
         if let Some(stream) = &mut self.stream {

@@ -14,7 +14,7 @@ use iodyno_report::document::stream::StreamRecord;
 use iodyno_report::page::{LIVE_POLICY, live_data, live_page};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use crate::context::{Context, Usage};
+use crate::context::Usage;
 use crate::stream::in_background;
 use crate::stream::queue::{Line, Queue};
 use crate::terminal;
@@ -27,10 +27,10 @@ const MOST_CLIENTS: usize = 32;
 const MOST_STREAMS: usize = 8;
 /// Time limits are looked at so often.
 const LOOK: Duration = Duration::from_millis(250);
-/// At the end, readers get so long for what is left.
-const PATIENCE: Duration = Duration::from_millis(1200);
-/// A page asks at least so often.
-const PAGE_ASKS: Duration = Duration::from_secs(3);
+/// At the end, readers of the stream get so long for what is left …
+const PATIENCE: Duration = Duration::from_secs(1);
+/// … and a page that is open to ask once more: it does so every second.
+const PAGE_PATIENCE: Duration = Duration::from_millis(2500);
 
 /// The server, seen from the thread that measures, which never waits for it.
 pub(crate) struct Server {
@@ -69,7 +69,7 @@ impl Server {
     ///
     /// # Errors
     /// The address cannot be had.
-    pub(crate) fn start(context: &Context, address: SocketAddr) -> Result<Self> {
+    pub(crate) fn start(address: SocketAddr, quiet: bool) -> Result<Self> {
         let failed = |error| Usage(format!("--listen {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true)?;
@@ -83,7 +83,7 @@ impl Server {
                 .run();
             drop(tell);
         })?;
-        if !context.quiet || address.port() == 0 {
+        if !quiet || address.port() == 0 {
             terminal::note(&format!("live page: http://{local}/ (also /metrics and /stream)"));
         }
         Ok(Self { shared, over })
@@ -113,7 +113,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.wake();
-        let _ = self.over.recv_timeout(PATIENCE + LOOK);
+        let _ = self.over.recv_timeout(PAGE_PATIENCE + LOOK);
     }
 }
 
@@ -262,11 +262,10 @@ impl Serving {
 
     /// Whether all have what they wait for: streams their last line, a page the last figures.
     fn is_done(&self, over_since: Instant) -> bool {
-        let page_waits = self
-            .page_at
-            .is_some_and(|at| at < over_since && over_since.duration_since(at) < PAGE_ASKS);
-        let waits = page_waits || self.clients.iter().any(Client::has_left);
-        !waits || over_since.elapsed() >= PATIENCE
+        let asked = self.page_at.filter(|at| *at < over_since);
+        let page_waits = asked.is_some_and(|at| at.elapsed() < PAGE_PATIENCE);
+        let stream_waits = self.clients.iter().any(Client::has_left);
+        !page_waits && (!stream_waits || over_since.elapsed() >= PATIENCE)
     }
 }
 

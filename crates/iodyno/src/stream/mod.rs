@@ -6,7 +6,6 @@ pub(crate) mod seconds;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
@@ -17,7 +16,6 @@ use rustix::process::{Pid, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::arguments::Streaming;
-use crate::context::{Context, Usage};
 use crate::listen::{Server, View};
 use outlet::Outlet;
 use queue::Line;
@@ -44,17 +42,12 @@ impl Stream {
     ///
     /// # Errors
     /// A stream cannot be written there, or nobody can be answered there.
-    pub(crate) fn open(context: &Context, asked: &Streaming) -> Result<Option<Self>> {
-        let Streaming { stream, listen } = asked;
-        if stream.is_none() && listen.is_none() {
+    pub(crate) fn open(asked: &Streaming, quiet: bool) -> Result<Option<Self>> {
+        if asked.is_empty() {
             return Ok(None);
         }
-        if context.json && stream.as_deref() == Some(Path::new("-")) {
-            let what = "--stream - takes standard output, which --json wants, too: name a file for \
-                        one of them, or print the run afterwards (iodyno show --json)";
-            return Err(Usage(what.into()).into());
-        }
-        let listens = |address: SocketAddr| Server::start(context, address);
+        let Streaming { stream, listen } = asked;
+        let listens = |address: SocketAddr| Server::start(address, quiet);
         Ok(Some(Self {
             server: listen.map(listens).transpose()?,
             outlet: stream.as_deref().map(Outlet::open).transpose()?,

@@ -77,6 +77,8 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     if let Some(path) = &invocation.output {
         refuse_unwritable(Path::new(path))?;
     }
+    let prints = !invocation.output_formats.is_empty() && invocation.output.is_none();
+    arguments.carrying.streaming.refuse_beside(prints, "--output-format")?;
     if let Some(command) = invocation.trigger.command.as_ref().filter(|_| !exec) {
         let what = format!("--trigger={command} runs a command; allow it with --allow-exec");
         return Err(Usage(what).into());
