@@ -286,7 +286,7 @@ fn a_stream_goes_to_files_as_other_outputs_do() {
         (disk.device.as_str(), "is a block device"),
         ("to-device", "is a block device"),
         ("/proc/sys/vm/drop_caches", "kernel"),
-        (".", "is a directory"),
+        (".", "is a folder"),
     ] {
         let output = to(name);
         status(&output, 2);

@@ -224,7 +224,7 @@ impl Serving {
             "/stream"
                 if self.clients.iter().filter(|one| one.is_stream()).count() < MOST_STREAMS =>
             {
-                lines = Some(self.from_here());
+                lines = Some(self.context());
                 found("application/x-ndjson", String::new(), None)
             }
             "/stream" => Answer::text("503 Service Unavailable", "the stream has enough readers"),
@@ -234,7 +234,7 @@ impl Serving {
     }
 
     /// What a new reader of the stream gets first.
-    fn from_here(&mut self) -> Queue {
+    fn context(&mut self) -> Queue {
         let (mut state, mut queue) = (self.shared.lock(), Queue::default());
         // Those that are there already get theirs first, so that nobody gets a line twice.
         while let Some(line) = state.new.pop() {
