@@ -294,3 +294,31 @@ fn a_stream_goes_to_files_as_other_outputs_do() {
     }
     assert!(disk.bytes() == before);
 }
+
+#[test]
+fn a_reader_that_takes_nothing_is_left_behind() {
+    let world = World::new();
+    let drives: Vec<String> = (0..34).map(|n| format!("drive{n}")).collect();
+    drives.iter().for_each(|name| drop(world.sparse(name, 1 << 30)));
+    let listener = UnixListener::bind(world.path("socket")).unwrap();
+    let child = world
+        .command()
+        .current_dir(world.path(""))
+        .arg("check")
+        .args(&drives)
+        .args(["--generator", "simulated", "--stream", "unix:socket"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut socket = listener.accept().unwrap().0;
+    let output = child.wait_with_output().unwrap();
+    status(&output, 0);
+    assert!(text(&output.stderr).contains("it was read too slowly"), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("drive33"), "the results are as ever");
+    // What there was room for is whole lines but for the last.
+    let mut taken = Vec::new();
+    std::io::copy(&mut socket, &mut taken).unwrap();
+    let whole = taken.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    assert!(of_type(&records(&taken[..whole]), "second").len() > 1);
+}
