@@ -397,18 +397,13 @@
       : option;
   }
 
-  function draw(element, first) {
-    let option = first;
+  function draw(element, option) {
     const chart = root.echarts.init(element, null, { renderer: "svg" });
     const show = () => {
       const [width, height] = [chart.getWidth(), chart.getHeight()];
       if (width > 0 && height > 0) chart.setOption(interactive(fitted(option, width, height)), { notMerge: true });
     };
     show();
-    chart.redraw = (next) => {
-      option = next;
-      show();
-    };
     new root.ResizeObserver((_, observer) => {
       if (chart.isDisposed()) return observer.disconnect();
       chart.resize();

@@ -15,8 +15,7 @@ pub const ECHARTS: &str = include_str!("../assets/echarts.min.js");
 
 /// What binds an option's named functions and draws it, in a page behind
 /// [`ECHARTS`]: sets `window.iodyno` with `draw(element, option)`, which gives
-/// the chart, to be drawn anew by its `redraw(option)`, and follows the
-/// element's size, and `svg(option, width, height)`.
+/// the chart and follows the element's size, and `svg(option, width, height)`.
 /// It needs neither `eval` nor a network.
 pub const SCRIPT: &str = include_str!("../assets/draw.js");
 

@@ -25,8 +25,8 @@
   const drawn = (one) => {
     const option = optionOf(one.data);
     one.element.style.height = `${iodyno.height(option, one.element.clientWidth)}px`;
-    if (one.chart) one.chart.redraw(option);
-    else one.chart = iodyno.draw(one.element, option);
+    one.chart?.dispose();
+    one.chart = iodyno.draw(one.element, option);
   };
 
   // Figures keep their place as long as there are as many.

@@ -119,10 +119,9 @@ impl Phase {
     pub(crate) fn record(&self, of: &Gathered, time_s: f64) -> Second {
         let job = |(&(slot, state), moved): (&(usize, State), &Moved)| {
             let Slot { measurement, job, target } = self.slots[slot].clone();
-            let direction =
-                |one: &DirectionInterval| (one.ios > 0 || one.errors > 0).then(|| done(one));
-            let PerDirection { read, write, trim } = moved.map(direction);
-            JobSecond { measurement, job, target, state, done: Directions { read, write, trim } }
+            let of = |direction| Some(moved.of(direction)).filter(|one| one.ios + one.errors > 0);
+            let done = Directions::each(|direction| of(direction).map(done));
+            JobSecond { measurement, job, target, state, done }
         };
         Second {
             time_s,
@@ -264,7 +263,7 @@ mod tests {
                 }
                 let result = measurement.result(Direction::Write).unwrap();
                 expected = (expected.0 + result.ios.unwrap(), expected.1 + result.bytes.unwrap());
-                merged(&mut expected_bins, &end.latency.write);
+                merged(&mut expected_bins, &end.measured.write.unwrap().latency);
                 if let Some(before) = &end.warm_up.write {
                     expected = (expected.0 + before.ios, expected.1 + before.bytes);
                     merged(&mut expected_bins, &before.latency);

@@ -172,24 +172,10 @@ pub struct MeasurementEnd {
     pub measurement: u32,
     /// The final result, as in the document of the run, but not judged.
     pub result: Measurement,
-    /// Its latencies, in bins.
-    pub latency: FinalLatency,
+    /// What is in the result, with the latencies in bins; `errors` are those of all of it.
+    pub measured: Directions,
     /// What was measured before the result's window: found to be warm-up at the end.
     pub warm_up: Directions,
-}
-
-/// The latencies of a result.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct FinalLatency {
-    /// Reads.
-    #[serde(skip_serializing_if = "Bins::is_empty", default)]
-    pub read: Bins,
-    /// Writes.
-    #[serde(skip_serializing_if = "Bins::is_empty", default)]
-    pub write: Bins,
-    /// Trims.
-    #[serde(skip_serializing_if = "Bins::is_empty", default)]
-    pub trim: Bins,
 }
 
 /// Lines that are missing.
@@ -237,33 +223,37 @@ impl MeasurementEnd {
         measurement: &model::Measurement,
         counted: &PerDirection<Done>,
     ) -> Self {
-        let of = |direction| measurement.result(direction);
-        let bins = |direction| of(direction).map_or(Bins::default(), |one| (&one.latency).into());
+        let measured = |direction| {
+            measurement.result(direction).map(|one| Done {
+                ios: one.ios.unwrap_or(0),
+                bytes: one.bytes.unwrap_or(0),
+                errors: one.errors.unwrap_or(0),
+                latency: Bins::from(&one.latency),
+            })
+        };
         let warm_up = |direction| {
-            let mut before = counted.of(direction).clone();
-            if let Some(result) = of(direction) {
-                before.ios = before.ios.saturating_sub(result.ios.unwrap_or(0));
-                before.bytes = before.bytes.saturating_sub(result.bytes.unwrap_or(0));
-                before.latency = before.latency.without(&bins(direction));
-            }
-            // Errors of a result are those of all of it.
-            before.errors = 0;
+            let (all, measured) = (counted.of(direction), measured(direction).unwrap_or_default());
+            let before = Done {
+                ios: all.ios.saturating_sub(measured.ios),
+                bytes: all.bytes.saturating_sub(measured.bytes),
+                errors: 0,
+                latency: all.latency.without(&measured.latency),
+            };
             (before != Done::default()).then_some(before)
         };
         Self {
             measurement: number,
             result: Measurement::new(measurement, None),
-            latency: FinalLatency {
-                read: bins(Direction::Read),
-                write: bins(Direction::Write),
-                trim: bins(Direction::Trim),
-            },
-            warm_up: Directions {
-                read: warm_up(Direction::Read),
-                write: warm_up(Direction::Write),
-                trim: warm_up(Direction::Trim),
-            },
+            measured: Directions::each(measured),
+            warm_up: Directions::each(warm_up),
         }
+    }
+}
+
+impl Directions {
+    /// What `of` gives of each direction.
+    pub fn each(of: impl Fn(Direction) -> Option<Done>) -> Self {
+        Self { read: of(Direction::Read), write: of(Direction::Write), trim: of(Direction::Trim) }
     }
 }
 
