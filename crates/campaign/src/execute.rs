@@ -16,7 +16,7 @@ use crate::phase_watch::{Observed, PhaseWatch, ramp_ns};
 use crate::plan::Stop;
 use crate::targets::{Blocks, PreparedTarget, Targets};
 use crate::tools::{Options, Tools, now_ns};
-use crate::watch::{Event, Progress};
+use crate::watch::{Begin, Event, Progress};
 
 /// An autocorrelation time of white noise, in windows of 100 ms, s.
 const INDEPENDENT_S: f64 = iodyno_stats::autocorrelation::INDEPENDENT * 0.1;
@@ -62,6 +62,7 @@ impl<'a, 't> Execution<'a, 't> {
         (stop, samples): (Stop, u32),
     ) -> Result<Self, CampaignError> {
         let last_snapshot = tools.store.add_snapshot(&record.run.id, host)?;
+        tools.watcher.event(&Event::Run(&record.run));
         tools.watcher.event(&Event::Host(host));
         let blocks = Blocks::new(samples, &record.run.id, &options.origin);
         let phase = options.resumed.as_ref().map_or(0, |resumed| resumed.phases);
@@ -221,8 +222,15 @@ impl<'a, 't> Execution<'a, 't> {
         };
         let started_ns = now_ns();
         let stats_before = iodyno_host::disk_stats(source);
-        let clock = Instant::now();
         let counting = if ends_itself { Counting::Whole } else { Counting::Steady };
+        self.tools.watcher.event(&Event::Begin(Begin {
+            phase: self.phase,
+            jobs: &jobs,
+            sections: &sections[..measured],
+            counting,
+            trying,
+        }));
+        let clock = Instant::now();
         let mut watch = PhaseWatch {
             recorder: Recorder::counting(counting),
             stopper: Stopper::new(rule),

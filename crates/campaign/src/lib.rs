@@ -46,5 +46,5 @@ pub use schedule::{Adapting, ScriptJobs};
 pub use tools::{Options, Resumed, Tools, now_ns};
 pub use undo::clean_up;
 pub use undone::{Outcome, Undone};
-pub use watch::{Event, Progress, Silent, Watcher};
+pub use watch::{Begin, Event, Progress, Several, Silent, Watcher};
 pub use work::{Jobs, Work};

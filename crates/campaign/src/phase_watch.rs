@@ -101,7 +101,7 @@ impl Observer for PhaseWatch<'_> {
         for warning in &interval.warnings {
             self.watcher.event(&Event::Warning(warning));
         }
-        self.watcher.event(&Event::Interval { jobs: self.jobs, interval });
+        self.watcher.event(&Event::Interval { jobs: self.jobs, interval, temperature_c });
         let seconds = interval.duration_ns as f64 / 1e9;
         let measured = || interval.jobs.iter().take(self.measured);
         let ios: u64 = measured().map(JobInterval::ios).sum();

@@ -1,11 +1,13 @@
 //! What a run tells while it goes on.
 
-use iodyno_load::{ClearedJob, Interval};
-use iodyno_model::{Host, Measurement, Prediction, PurgeMethod, Skipped};
+use iodyno_load::{ClearedJob, Counting, Interval};
+use iodyno_model::{Host, Measurement, Prediction, PurgeMethod, Run, Skipped};
 
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event<'a> {
+    /// A run is recorded, and begins.
+    Run(&'a Run),
     /// The host was read: before all, and after each phase.
     Host(&'a Host),
     /// What is going to be done, in sentences, before anything is.
@@ -57,6 +59,9 @@ pub enum Event<'a> {
         /// What it took, ns.
         elapsed_ns: u64,
     },
+    /// A phase of jobs begins: measurements, each [`Self::Done`] in the order of their sections, or
+    /// a trial of the search for the depth, which is never done.
+    Begin(Begin<'a>),
     /// A measurement, or a trial of the search for the depth, goes on.
     Progress(Progress<'a>),
     /// An interval of a phase of jobs is over.
@@ -65,6 +70,8 @@ pub enum Event<'a> {
         jobs: &'a [ClearedJob<'a>],
         /// What they did in it.
         interval: &'a Interval,
+        /// Of the hottest drive, °C, where it was read at its end.
+        temperature_c: Option<f32>,
     },
     /// The points that are not measured, as far as is known by now.
     Predicted(&'a [Prediction]),
@@ -74,6 +81,22 @@ pub enum Event<'a> {
     Done(&'a Measurement),
     /// Something that was asked for is not done.
     Skipped(&'a Skipped),
+}
+
+/// What begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Begin<'a> {
+    /// Its number in the run; of a trial that of the phase before it.
+    pub phase: u32,
+    /// Its jobs.
+    pub jobs: &'a [ClearedJob<'a>],
+    /// The section of each job that is measured: those of one are one measurement. Jobs behind
+    /// these go on beside it.
+    pub sections: &'a [usize],
+    /// Which of its I/O counts.
+    pub counting: Counting,
+    /// Outstanding I/Os that a search tries.
+    pub trying: Option<u32>,
 }
 
 /// How a measurement goes on.
@@ -114,4 +137,13 @@ pub struct Silent;
 
 impl Watcher for Silent {
     fn event(&mut self, _: &Event<'_>) {}
+}
+
+/// Several that are told the same, in this order.
+pub struct Several<'a>(pub Vec<&'a mut dyn Watcher>);
+
+impl Watcher for Several<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        self.0.iter_mut().for_each(|one| one.event(event));
+    }
 }

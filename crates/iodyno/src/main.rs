@@ -9,8 +9,10 @@ mod completion;
 mod context;
 mod grid;
 mod inputs;
+mod listen;
 mod progress;
 mod stated;
+mod stream;
 mod supervisor;
 mod terminal;
 

@@ -115,7 +115,7 @@ impl Watcher for Display {
                 let took = format_duration_ns(*elapsed_ns as f64);
                 self.say(&format!("{target}: purged ({}) in {took}", method.name()));
             }
-            Event::Interval { .. } => {}
+            Event::Run(_) | Event::Begin(_) | Event::Interval { .. } => {}
             Event::Predicted(all) => drop(self.with_grid(|grid| grid.predicted(all))),
             Event::Warning(warning) => self.say(warning),
             Event::Progress(progress) => {

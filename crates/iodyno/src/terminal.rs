@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result};
 use iodyno_campaign::CampaignError;
@@ -19,6 +20,14 @@ const PROBLEMS: usize = 20;
 /// Width that text gets where there is no terminal.
 const PLAIN_WIDTH: usize = 100;
 
+/// Standard output is a stream of records.
+static IS_STREAM: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing else is written to standard output: `--stream -` takes it.
+pub(crate) fn give_output_to_stream() {
+    IS_STREAM.store(true, Ordering::Relaxed);
+}
+
 /// Writes `text` to standard output, and nothing in it that a terminal would act
 /// upon but our own colours.
 pub(crate) fn print(text: &str) -> Result<()> {
@@ -27,6 +36,9 @@ pub(crate) fn print(text: &str) -> Result<()> {
 
 /// Writes bytes to standard output as they are: our own, or for other programs.
 pub(crate) fn write(bytes: &[u8]) -> Result<()> {
+    if IS_STREAM.load(Ordering::Relaxed) {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).context("standard output")
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use iodyno_judge::ClaimBook;
 use iodyno_judge::comparison::{Limit, Side, compare, rulings};
 use iodyno_model::{Assessment, EndReason, Estimate, Fact, RunRecord, RunState, Validity, Verdict};
-use iodyno_report::export::{Command as Offers, FORMATS, Results};
+use iodyno_report::export::{Command as Offers, FORMATS, LiveCounts, LiveMetrics, Results};
 use iodyno_report::{Compared, Judged};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -429,4 +429,35 @@ fn every_format_has_a_form_for_what_offers_it_and_a_place_on_the_page() {
             assert!(format.is_binary() || String::from_utf8(exported).is_ok(), "{format:?}");
         }
     }
+}
+
+#[test]
+fn what_goes_on_is_counted_for_prometheus() {
+    let mut latency = iodyno_model::Histogram::default();
+    [900, 1500, 70_000, 20_000_000_000].iter().for_each(|ns| latency.record(*ns));
+    let (target, direction) = ("/mnt/\"a\" b", iodyno_model::Direction::Read);
+    let counts =
+        LiveCounts { target, direction, ios: 4, bytes: 16_384, errors: 1, latency: &latency };
+    let metrics = LiveMetrics {
+        run: None,
+        now: None,
+        done: 2,
+        left_ns: 1_500_000_000,
+        temperature_c: Some(41.0),
+        counts: vec![counts],
+    };
+    let text = metrics.to_string();
+    assert!(text.ends_with("# EOF\n") && text.contains("# TYPE iodyno_live_ios counter\n"));
+    let lines = text.lines().map(|line| Ok(line.to_owned()));
+    let scrape = prometheus_parse::Scrape::parse(lines).expect("the text format");
+    let buckets = scrape.samples.iter().find_map(|sample| match &sample.value {
+        prometheus_parse::Value::Histogram(buckets) => Some(buckets),
+        _ => None,
+    });
+    let buckets = buckets.expect("a histogram");
+    assert!(buckets.windows(2).all(|pair| pair[0].count <= pair[1].count), "{buckets:?}");
+    let below = |le: f64| buckets.iter().find(|one| one.less_than == le).expect("le").count;
+    assert_eq!((below(1.024e-6), below(2.048e-6), below(f64::INFINITY)), (1.0, 2.0, 4.0));
+    assert!(text.contains("target=\"/mnt/\\\"a\\\" b\",direction=\"read\"} 16384\n"), "{text}");
+    assert!(text.contains("iodyno_live_left_seconds 1.5\n"), "{text}");
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Allowing, Environment, Executing, Generator, Naming, Sheets, time};
+use super::{Allowing, Environment, Executing, Generator, Naming, Sheets, Streaming, time};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -41,6 +41,8 @@ pub(crate) struct Explain {
     pub(crate) environment: Environment,
     #[command(flatten)]
     pub(crate) sheets: Sheets,
+    #[command(flatten)]
+    pub(crate) streaming: Streaming,
     /// Load generator
     #[arg(long, value_enum, default_value = "native", hide = true)]
     pub(crate) generator: Generator,

@@ -35,7 +35,7 @@ pub(crate) use plot::Plot;
 pub(crate) use prepare::{Prepare, Purge};
 pub(crate) use report::Report;
 pub(crate) use shared_args::{
-    Allowing, Carrying, Executing, Naming, RunGenerator, Sheets, Stopping, percent,
+    Allowing, Carrying, Executing, Naming, RunGenerator, Sheets, Stopping, Streaming, percent,
 };
 pub(crate) use sweep::{Resume, Sweep, SweepOrder, WriteCache};
 
@@ -220,6 +220,8 @@ pub(crate) struct Check {
     /// Print another tool's format instead of text
     #[arg(long, value_parser = formats(Exporting::Show), value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
+    #[command(flatten)]
+    pub(crate) streaming: Streaming,
     #[command(flatten)]
     pub(crate) table: Table,
     /// Load generator

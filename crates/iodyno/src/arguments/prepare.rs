@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use iodyno_model::PurgeMethod;
 
-use super::{Allowing, Naming, Sheets, Table};
+use super::{Allowing, Naming, Sheets, Streaming, Table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -45,6 +45,8 @@ pub(crate) struct Prepare {
     pub(crate) allowing: Allowing,
     #[command(flatten)]
     pub(crate) sheets: Sheets,
+    #[command(flatten)]
+    pub(crate) streaming: Streaming,
     #[command(flatten)]
     pub(crate) table: Table,
 }

@@ -1,11 +1,13 @@
 //! Options that several commands share, each defined once.
 
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use iodyno_campaign::{MadeBy, Study};
 
 use super::Table;
+use crate::context::Usage;
 
 /// How jobs are carried out.
 #[derive(Debug, Args)]
@@ -20,6 +22,8 @@ pub(crate) struct Carrying {
     pub(crate) allowing: Allowing,
     #[command(flatten)]
     pub(crate) sheets: Sheets,
+    #[command(flatten)]
+    pub(crate) streaming: Streaming,
     #[command(flatten)]
     pub(crate) table: Table,
 }
@@ -79,6 +83,18 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "a share such as 3% was expected".into())
 }
 
+/// What is shown to others while it goes on.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Streaming {
+    /// Write a JSON line per second and measurement to a file, a pipe, a socket (unix:PATH) or
+    /// standard output (-), in place of the results (docs/howto/stream.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stream: Option<PathBuf>,
+    /// Serve a live page, /metrics and /stream, read-only; a port alone is on loopback, 0 is any
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = crate::listen::address)]
+    pub(crate) listen: Option<SocketAddr>,
+}
+
 /// What may be written.
 #[derive(Debug, Args)]
 pub(crate) struct Allowing {
@@ -118,6 +134,24 @@ impl Carrying {
     /// What may be written, and lost.
     pub(crate) fn permission(&self) -> iodyno_target::Permission {
         self.allowing.permission()
+    }
+}
+
+impl Streaming {
+    /// Whether anything is asked for.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.stream.is_none() && self.listen.is_none()
+    }
+
+    /// Refuses `--stream -` beside a document that is to stand on standard output, if one is.
+    pub(crate) fn refuse_beside(&self, is_asked: bool, what: &str) -> Result<(), Usage> {
+        match self.stream.as_deref() {
+            Some(path) if is_asked && path == Path::new("-") => Err(Usage(format!(
+                "--stream - and {what} both want standard output: let the stream go to a file, or \
+                 print the run afterwards (iodyno show)"
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -23,13 +23,15 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
     }
     // A wrong column is told before anything is measured.
     terminal::style(context, &arguments.table).check()?;
+    arguments.streaming.refuse_beside(arguments.format.is_some(), "--format")?;
     let study = Study::preset("check").context("the plan `check`")?;
     let work = Work::of_study(&study, &[], &[])?;
     let expect = match &arguments.expect {
         Some(file) => Some(Expectation::parse(&read(file)?, &file.display().to_string())?),
         None => None,
     };
-    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?;
+    let mut setup =
+        Setup::new(context, &arguments.sheets.datasheet)?.streaming(context, &arguments.streaming)?;
     let (targets, unusable) = targets(context, &setup.host, arguments)?;
     let baseline = arguments.baseline.as_deref().map(|run| load(&setup.store, run)).transpose()?;
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {

@@ -33,6 +33,10 @@ pub(crate) fn run(context: &Context, arguments: &Explain) -> Result<u8> {
             && names.iter().all(|name| is_target(context, name)));
     match measures {
         true => measure(context, arguments, &names, &options),
+        false if !arguments.streaming.is_empty() => {
+            let what = "nothing is measured here: --stream and --listen show what is";
+            Err(Usage(what.into()).into())
+        }
         false => read(context, arguments, &names),
     }
 }
@@ -93,7 +97,8 @@ fn measure(
             format!("`{option}={command}` would run a command; allow it with `--allow-exec`");
         return Err(Usage(what).into());
     }
-    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?;
+    let mut setup =
+        Setup::new(context, &arguments.sheets.datasheet)?.streaming(context, &arguments.streaming)?;
     let targets = iodyno_target::resolve_all(&setup.host, names)?;
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
         Generator::Native => Box::new(

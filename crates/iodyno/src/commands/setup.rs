@@ -6,16 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
-use iodyno_campaign::{Options, Tools, Watcher, Work, carry_out};
+use iodyno_campaign::{Options, Several, Tools, Watcher, Work, carry_out};
 use iodyno_host::{Depth, Source};
 use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
-use iodyno_model::{Host, RunRecord};
+use iodyno_model::{Host, RunRecord, RunState};
 use iodyno_store::Store;
 use iodyno_target::Target;
 
+use crate::arguments::Streaming;
 use crate::commands::beside;
 use crate::context::Context;
+use crate::stream::Stream;
 use crate::supervisor::requests_for_an_end;
 
 /// This machine and the store.
@@ -26,6 +28,10 @@ pub(crate) struct Setup {
     source: Box<dyn Source>,
     interrupted: Arc<AtomicBool>,
     takes_signals: bool,
+    /// Who else is to be told what happens; whether nothing is said of that.
+    streaming: (Streaming, bool),
+    /// The same, once something is measured.
+    stream: Option<Stream>,
 }
 
 impl Setup {
@@ -42,7 +48,19 @@ impl Setup {
             source,
             interrupted,
             takes_signals: false,
+            streaming: (Streaming::default(), true),
+            stream: None,
         })
+    }
+
+    /// With what `--stream` and `--listen` ask for, opened when something is measured.
+    ///
+    /// # Errors
+    /// Two documents would stand on standard output.
+    pub(crate) fn streaming(mut self, context: &Context, asked: &Streaming) -> Result<Self> {
+        asked.refuse_beside(context.json, "--json")?;
+        self.streaming = (asked.clone(), context.quiet);
+        Ok(self)
     }
 
     /// Reads the machine again.
@@ -63,15 +81,27 @@ impl Setup {
         if !std::mem::replace(&mut self.takes_signals, true) {
             end_on_signals(&self.interrupted)?;
         }
+        if self.stream.is_none() {
+            let (asked, quiet) = &self.streaming;
+            self.stream = Stream::open(asked, *quiet)?;
+        }
+        let mut watchers = Several(vec![&mut *watcher]);
+        if let Some(stream) = &mut self.stream {
+            watchers.0.push(stream);
+        }
         let mut tools = Tools {
             source: self.source.as_ref(),
             generator,
             claims: &self.claims,
             store: &mut self.store,
-            watcher,
+            watcher: &mut watchers,
             interrupted: &self.interrupted,
         };
         let outcome = carry_out(&mut tools, work, &self.host, targets, options);
+        if let Some(stream) = &mut self.stream {
+            let state = outcome.as_ref().ok().and_then(|id| Some(self.store.find(id).ok()?.state));
+            stream.end(state.unwrap_or(RunState::Failed));
+        }
         let run_id = match outcome {
             Ok(run_id) => run_id,
             Err(error) => {

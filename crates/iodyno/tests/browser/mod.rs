@@ -69,6 +69,11 @@ impl Browser {
         self.post("/url", &json!({"url": format!("file://{}#{id}", page.display())}));
     }
 
+    /// Opens what is served at an address.
+    pub(crate) fn open_url(&self, url: &str) {
+        self.post("/url", &json!({"url": url}));
+    }
+
     /// What JavaScript statements return.
     pub(crate) fn run(&self, script: &str) -> Value {
         self.post("/execute/sync", &json!({"script": script, "args": []}))

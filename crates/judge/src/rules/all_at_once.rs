@@ -8,7 +8,6 @@ use super::shared_limit::{Share, have_named_uplink, shares};
 use super::{Look, Rule, Tally, finding};
 use crate::figures::percent;
 use crate::limiter;
-use crate::measured::written;
 use crate::place::shared_drives;
 use crate::rule_context::RuleContext;
 

@@ -16,6 +16,7 @@ pub mod read;
 pub mod reported;
 mod rounds;
 mod run;
+pub mod stream;
 mod tree;
 pub mod verdict;
 
@@ -49,6 +50,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         ("iodyno.explain.1.json", schema::<ExplainDocument>()),
         ("iodyno.layouts.1.json", schema::<LayoutsDocument>()),
         ("iodyno.rules.1.json", schema::<RulesDocument>()),
+        ("iodyno.stream.1.json", schema::<stream::StreamRecord>()),
         ("iodyno.tree.1.json", schema::<TreeDocument>()),
     ]
 }

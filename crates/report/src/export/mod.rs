@@ -17,6 +17,8 @@ use thiserror::Error;
 use crate::compared::Compared;
 use crate::judged::Judged;
 
+pub use openmetrics::{LiveCounts, LiveMetrics};
+
 /// A format in which other programs take results.
 pub trait Exporter: Sync {
     /// As it is typed behind `--format`.

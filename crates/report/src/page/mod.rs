@@ -9,6 +9,7 @@ mod data;
 mod explained;
 mod latency;
 mod lead;
+mod live;
 mod measurement;
 mod policy;
 mod room;
@@ -34,6 +35,7 @@ use crate::Judged;
 use crate::text::words::clean;
 
 pub use askama::Error as PageError;
+pub use live::{LIVE_POLICY, LiveView, live_data, live_page};
 
 /// A run as the page shows it.
 #[derive(Debug, Clone, Copy)]

@@ -63,7 +63,7 @@ impl<'a> EtaLine<'a> {
     /// Standard output cannot be written.
     pub(super) fn event(&mut self, event: &Event<'_>) -> anyhow::Result<()> {
         match event {
-            Event::Interval { jobs, interval } => self.interval(jobs, interval),
+            Event::Interval { jobs, interval, .. } => self.interval(jobs, interval),
             Event::Progress(progress) => {
                 let is_known = progress.most_ns > 0 || progress.work_bytes.is_some();
                 self.left_ns = is_known.then_some(progress.left_ns);

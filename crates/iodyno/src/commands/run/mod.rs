@@ -77,6 +77,8 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     if let Some(path) = &invocation.output {
         refuse_unwritable(Path::new(path))?;
     }
+    let prints = !invocation.output_formats.is_empty() && invocation.output.is_none();
+    arguments.carrying.streaming.refuse_beside(prints, "--output-format")?;
     if let Some(command) = invocation.trigger.command.as_ref().filter(|_| !exec) {
         let what = format!("--trigger={command} runs a command; allow it with --allow-exec");
         return Err(Usage(what).into());
@@ -84,7 +86,8 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
     open_as_many_files_as_may_be();
-    let mut setup = Setup::new(context, &arguments.carrying.sheets.datasheet)?;
+    let mut setup =
+        Setup::new(context, &arguments.carrying.sheets.datasheet)?.streaming(context, &arguments.carrying.streaming)?;
     let states = invocation.aux_path.as_deref().unwrap_or_default();
     let entropy = RandomState::new().build_hasher().finish();
     let mut generator = generator(arguments, commands, states, entropy, &sections)?;
@@ -281,7 +284,7 @@ struct RunWatcher<'a> {
 
 impl Watcher for RunWatcher<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        if let Event::Interval { jobs, interval } = event
+        if let Event::Interval { jobs, interval, .. } = event
             && let Some(logs) = &mut self.logs
             && let Err(error) = logs.record(jobs, interval)
         {

@@ -45,7 +45,7 @@ impl Status {
     /// Takes down what happened, and prints a report where it is time.
     pub(super) fn event(&mut self, event: &Event<'_>, output: &mut Output<'_>) -> Result<()> {
         match event {
-            Event::Interval { jobs, interval } => {
+            Event::Interval { jobs, interval, .. } => {
                 self.recorder.record(interval, None);
                 let now_ns = interval.start_ns + interval.duration_ns;
                 let is_asked_for = self.signalled.swap(false, Ordering::Relaxed);

@@ -7,6 +7,7 @@
 //! has no footnotes. `iodyno_measurement_validity` says why they are missing.
 
 mod compared;
+mod live;
 
 use std::fmt::Write as _;
 
@@ -17,6 +18,8 @@ use super::{ExportError, Exporter, Result, Results};
 use crate::judged::Judged;
 use crate::percentiles;
 use crate::text::severity_label;
+
+pub use live::{LiveCounts, LiveMetrics};
 
 const VERDICTS: [Verdict; 4] = [Verdict::Pass, Verdict::Unjudged, Verdict::Warn, Verdict::Fail];
 const VALIDITIES: [Validity; 3] = [Validity::Valid, Validity::Qualified, Validity::Invalid];
@@ -32,7 +35,10 @@ struct Family {
     /// With which its name ends; empty: none.
     unit: &'static str,
     help: &'static str,
-    samples: Vec<(Labels, f64)>,
+    /// `gauge` but for what is counted while it goes on.
+    kind: &'static str,
+    /// What follows the name, labels, value.
+    samples: Vec<(&'static str, Labels, f64)>,
 }
 
 /// Gauges.
@@ -76,12 +82,16 @@ fn written(families: &[Family]) -> String {
 
 impl Family {
     fn new(name: &'static str, unit: &'static str, help: &'static str) -> Self {
-        Self { name, unit, help, samples: Vec::new() }
+        Self { name, unit, help, kind: "gauge", samples: Vec::new() }
     }
 
     fn push(&mut self, labels: Labels, value: f64) {
+        self.push_as("", labels, value);
+    }
+
+    fn push_as(&mut self, suffix: &'static str, labels: Labels, value: f64) {
         if value.is_finite() {
-            self.samples.push((labels, value));
+            self.samples.push((suffix, labels, value));
         }
     }
 
@@ -89,18 +99,18 @@ impl Family {
         let name = self.name;
         // Writing to a String does not fail.
         let _ = writeln!(out, "# HELP {name} {}", self.help);
-        let _ = writeln!(out, "# TYPE {name} gauge");
+        let _ = writeln!(out, "# TYPE {name} {}", self.kind);
         if !self.unit.is_empty() {
             let _ = writeln!(out, "# UNIT {name} {}", self.unit);
         }
-        for (labels, value) in &self.samples {
+        for (suffix, labels, value) in &self.samples {
             let labels: Vec<String> = labels
                 .iter()
                 .map(|(label, value)| format!("{label}=\"{}\"", escaped(value)))
                 .collect();
             let braces =
                 if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-            let _ = writeln!(out, "{name}{braces} {value}");
+            let _ = writeln!(out, "{name}{suffix}{braces} {value}");
         }
     }
 }
@@ -185,7 +195,7 @@ fn about_run(of: Judged<'_>) -> Vec<Family> {
         for subject in subjects {
             let labels = labels(subject);
             // Several findings of one rule about one subject are one sample.
-            if !findings.samples.iter().any(|(known, _)| *known == labels) {
+            if !findings.samples.iter().any(|(_, known, _)| *known == labels) {
                 findings.push(labels, 1.0);
             }
         }

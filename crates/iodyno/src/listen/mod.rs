@@ -1,0 +1,293 @@
+//! `--listen`: the live page, OpenMetrics and the stream, to be read alone, by one thread.
+
+mod http;
+mod view;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use iodyno_report::document::stream::StreamRecord;
+use iodyno_report::page::{LIVE_POLICY, live_data, live_page};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use crate::context::Usage;
+use crate::stream::in_background;
+use crate::stream::queue::{Line, Queue};
+use crate::terminal;
+use http::{Answer, Client};
+pub(crate) use view::View;
+
+/// Connections at the same time.
+const MOST_CLIENTS: usize = 32;
+/// Of these, readers of the stream.
+const MOST_STREAMS: usize = 8;
+/// Time limits are looked at so often.
+const LOOK: Duration = Duration::from_millis(250);
+/// At the end, readers of the stream get so long for what is left …
+const PATIENCE: Duration = Duration::from_secs(1);
+/// … and a page that is open to ask once more: it does so every second.
+const PAGE_PATIENCE: Duration = Duration::from_millis(2500);
+
+/// The server, seen from the thread that measures, which never waits for it.
+pub(crate) struct Server {
+    shared: Arc<Shared>,
+    /// Closed when it is over.
+    over: Receiver<()>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    wake: OwnedFd,
+}
+
+#[derive(Default)]
+struct State {
+    view: View,
+    /// Lines that no client has got yet.
+    new: Queue,
+    /// The lines that one who comes later needs: the starts of what goes on.
+    context: Vec<Line>,
+    is_over: bool,
+}
+
+/// `8080`, `:8080`, `0.0.0.0:8080`, `[::1]:8080`, `localhost:8080`: of a port alone, on loopback.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = ["localhost:", ":"].iter().find_map(|start| text.strip_prefix(start));
+    let port = port.unwrap_or(text).parse::<u16>();
+    let loopback = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    port.map(loopback)
+        .or_else(|_| text.parse())
+        .map_err(|_| "a port or an address with a port was expected: 8080, 192.0.2.7:8080".into())
+}
+
+impl Server {
+    /// Listens at `address` and says where.
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub(crate) fn start(address: SocketAddr, quiet: bool) -> Result<Self> {
+        let failed = |error| Usage(format!("--listen {address}: {error}"));
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true)?;
+        let local = listener.local_addr()?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let shared = Arc::new(Shared { state: Mutex::default(), wake });
+        let (tell, over) = channel();
+        let serves = Arc::clone(&shared);
+        in_background(move || {
+            Serving { listener, shared: serves, clients: Vec::new(), cached: None, page_at: None }
+                .run();
+            drop(tell);
+        })?;
+        if !quiet || address.port() == 0 {
+            terminal::note(&format!("live page: http://{local}/ (also /metrics and /stream)"));
+        }
+        Ok(Self { shared, over })
+    }
+
+    /// Hands a line to all who read the stream.
+    pub(crate) fn publish(&self, line: &Line, record: &StreamRecord) {
+        let mut state = self.shared.lock();
+        state.new.push(line);
+        match record {
+            StreamRecord::RunStart(_) => state.context = vec![line.clone()],
+            StreamRecord::MeasurementStart(_) => state.context.push(line.clone()),
+            StreamRecord::MeasurementEnd(_) => state.context.truncate(1),
+            _ => {}
+        }
+        drop(state);
+        self.shared.wake();
+    }
+
+    /// Changes what is shown.
+    pub(crate) fn show(&self, change: impl FnOnce(&mut View)) {
+        change(&mut self.shared.lock().view);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.wake();
+        let _ = self.over.recv_timeout(PAGE_PATIENCE + LOOK);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+    }
+}
+
+/// The server's own side.
+struct Serving {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    clients: Vec<Client>,
+    /// The last answer for the page's figures, and the version that it shows.
+    cached: Option<(u64, Arc<[u8]>)>,
+    /// When a page last asked.
+    page_at: Option<Instant>,
+}
+
+impl Serving {
+    fn run(mut self) {
+        let (mut over_since, mut is_full) = (None, false);
+        loop {
+            self.wait(is_full);
+            let _ = rustix::io::read(&self.shared.wake, &mut [0; 8]);
+            let mut state = self.shared.lock();
+            if state.is_over {
+                over_since.get_or_insert_with(Instant::now);
+            }
+            while let Some(line) = state.new.pop() {
+                self.clients.iter_mut().for_each(|client| client.push(&line));
+            }
+            drop(state);
+            is_full = self.accept();
+            for n in 0..self.clients.len() {
+                if let Some(asked) = self.clients[n].advance() {
+                    self.answer(n, asked);
+                    self.clients[n].advance();
+                }
+            }
+            self.clients.retain(|client| !client.is_closed());
+            if over_since.is_some_and(|since| self.is_done(since)) {
+                return;
+            }
+        }
+    }
+
+    /// Until something happens; `is_full`: no connection can be taken.
+    fn wait(&self, is_full: bool) {
+        let listens = if is_full { PollFlags::empty() } else { PollFlags::IN };
+        let mut polled = vec![
+            PollFd::new(&self.shared.wake, PollFlags::IN),
+            PollFd::new(&self.listener, listens),
+        ];
+        let wants =
+            |client| PollFd::from_borrowed_fd(Client::socket(client).as_fd(), client.wants());
+        polled.extend(self.clients.iter().map(wants));
+        let look = Timespec::try_from(LOOK).ok();
+        let is_idle = self.clients.is_empty() && !is_full;
+        // Interrupted, it looks around and waits again.
+        let _ = poll(&mut polled, look.as_ref().filter(|_| !is_idle));
+    }
+
+    /// Takes new connections. Where there are too many, the oldest that only reads has had its
+    /// time. Whether the system has no room for another.
+    fn accept(&mut self) -> bool {
+        loop {
+            let socket: TcpStream = match self.listener.accept() {
+                Ok((socket, _)) => socket,
+                Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
+            };
+            if self.clients.len() >= MOST_CLIENTS {
+                match self.clients.iter().position(|client| !client.is_stream()) {
+                    Some(oldest) => drop(self.clients.remove(oldest)),
+                    None => continue,
+                }
+            }
+            self.clients.extend(Client::new(socket));
+        }
+    }
+
+    fn answer(&mut self, n: usize, asked: Result<http::Request, Answer>) {
+        let request = match asked {
+            Ok(request) => request,
+            Err(refused) => return self.clients[n].answer(&refused, false, None),
+        };
+        let found = |kind, headers: String, body| Answer { status: "200 OK", kind, headers, body };
+        let mut lines = None;
+        let answer = match request.path.as_str() {
+            "/" => {
+                let policy = format!("Content-Security-Policy: {}\r\n", *LIVE_POLICY);
+                found("text/html; charset=utf-8", policy, Some(page()))
+            }
+            "/figures" => {
+                self.page_at = Some(Instant::now());
+                found("application/json", String::new(), Some(self.figures()))
+            }
+            "/metrics" => {
+                let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+                let text = self.shared.lock().view.metrics();
+                found(kind, String::new(), Some(text.into_bytes().into()))
+            }
+            "/stream"
+                if self.clients.iter().filter(|one| one.is_stream()).count() < MOST_STREAMS =>
+            {
+                lines = Some(self.context());
+                found("application/x-ndjson", String::new(), None)
+            }
+            "/stream" => Answer::text("503 Service Unavailable", "the stream has enough readers"),
+            _ => Answer::text("404 Not Found", "there are /, /metrics and /stream"),
+        };
+        self.clients[n].answer(&answer, request.is_head, lines);
+    }
+
+    /// What a new reader of the stream gets first.
+    fn context(&mut self) -> Queue {
+        let (mut state, mut queue) = (self.shared.lock(), Queue::default());
+        // Those that are there already get theirs first, so that nobody gets a line twice.
+        while let Some(line) = state.new.pop() {
+            self.clients.iter_mut().for_each(|client| client.push(&line));
+        }
+        state.context.iter().for_each(|line| queue.push(line));
+        queue
+    }
+
+    /// What the page's script draws.
+    fn figures(&mut self) -> Arc<[u8]> {
+        let state = self.shared.lock();
+        let version = state.view.version;
+        if let Some((of, bytes)) = &self.cached
+            && *of == version
+        {
+            return Arc::clone(bytes);
+        }
+        let live = state.view.live();
+        drop(state);
+        let bytes: Arc<[u8]> = live_data(&live).to_string().into_bytes().into();
+        self.cached = Some((version, Arc::clone(&bytes)));
+        bytes
+    }
+
+    /// Whether all have what they wait for: streams their last line, a page the last figures.
+    fn is_done(&self, over_since: Instant) -> bool {
+        let asked = self.page_at.filter(|at| *at < over_since);
+        let page_waits = asked.is_some_and(|at| at.elapsed() < PAGE_PATIENCE);
+        let stream_waits = self.clients.iter().any(Client::has_left);
+        !page_waits && (!stream_waits || over_since.elapsed() >= PATIENCE)
+    }
+}
+
+fn page() -> Arc<[u8]> {
+    static PAGE: LazyLock<Arc<[u8]>> =
+        LazyLock::new(|| live_page().unwrap_or_default().into_bytes().into());
+    Arc::clone(&PAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address;
+
+    #[test]
+    fn a_port_alone_is_on_loopback() {
+        for text in ["8080", ":8080", "localhost:8080", "127.0.0.1:8080"] {
+            assert_eq!(address(text).unwrap().to_string(), "127.0.0.1:8080", "{text}");
+        }
+        assert_eq!(address("0.0.0.0:1").unwrap().to_string(), "0.0.0.0:1");
+        assert_eq!(address("[::1]:1").unwrap().to_string(), "[::1]:1");
+        for wrong in ["", ":", "70000", "example.org:80", "1.2.3.4", "-1", "localhost"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What is measured, second by second while it goes on: for `--stream` and `--listen`.
+
+mod outlet;
+pub(crate) mod queue;
+pub(crate) mod seconds;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+use iodyno_campaign::{Begin, Event, Watcher};
+use iodyno_model::{Host, Measurement, Run, RunState, rfc3339};
+use iodyno_report::document::stream::{MeasurementStart, RunEnd, RunStart, StreamRecord};
+use rustix::process::{Pid, setpriority_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::arguments::Streaming;
+use crate::listen::{Server, View};
+use outlet::Outlet;
+use queue::Line;
+use seconds::{Gathered, Phase};
+
+/// Threads of this name write streams and answer browsers.
+const THREADS: &str = "iodyno-stream";
+
+/// Makes records of events, and hands them to all who want them.
+pub(crate) struct Stream {
+    outlet: Option<Outlet>,
+    server: Option<Server>,
+    /// A run that began and was not announced: the host is missing.
+    starting: Option<Run>,
+    /// The run that was announced.
+    run_id: Option<String>,
+    phase: Option<Phase>,
+    /// Measurements announced so far.
+    measurements: u32,
+}
+
+impl Stream {
+    /// What the command line asks for; `None`: nothing.
+    ///
+    /// # Errors
+    /// A stream cannot be written there, or nobody can be answered there.
+    pub(crate) fn open(asked: &Streaming, quiet: bool) -> Result<Option<Self>> {
+        if asked.is_empty() {
+            return Ok(None);
+        }
+        let Streaming { stream, listen } = asked;
+        let listens = |address: SocketAddr| Server::start(address, quiet);
+        Ok(Some(Self {
+            server: listen.map(listens).transpose()?,
+            outlet: stream.as_deref().map(Outlet::open).transpose()?,
+            starting: None,
+            run_id: None,
+            phase: None,
+            measurements: 0,
+        }))
+    }
+
+    /// Ends what was begun of a run that came to this.
+    pub(crate) fn end(&mut self, state: RunState) {
+        self.rest_of_phase();
+        self.phase = None;
+        self.starting = None;
+        let Some(id) = self.run_id.take() else { return };
+        let ended = rfc3339(now_ns());
+        self.emit(&StreamRecord::RunEnd(RunEnd { id, state, ended }));
+        self.show(|view| view.end(state));
+    }
+
+    fn emit(&self, record: &StreamRecord) {
+        let line = Line::new(record);
+        self.outlet.iter().for_each(|outlet| outlet.push(&line));
+        self.server.iter().for_each(|server| server.publish(&line, record));
+    }
+
+    fn show(&self, change: impl FnOnce(&mut View)) {
+        if let Some(server) = &self.server {
+            server.show(change);
+        }
+    }
+
+    fn start(&mut self, run: Run, host: &Host) {
+        let hostname = host.hostname.value();
+        self.emit(&StreamRecord::RunStart(RunStart::new(&run, hostname)));
+        self.run_id = Some(run.id.clone());
+        self.show(|view| view.start(run));
+    }
+
+    fn begin(&mut self, begin: &Begin<'_>) {
+        self.rest_of_phase();
+        let sections = begin.sections.iter().map(|section| (*section, 0));
+        let mut numbers: BTreeMap<usize, u32> = sections.collect();
+        for number in numbers.values_mut() {
+            self.measurements += 1;
+            *number = self.measurements;
+        }
+        let started_ns = now_ns();
+        let mut shown = Vec::new();
+        for (section, &number) in &numbers {
+            let of = |n: &usize| begin.sections[*n] == *section;
+            let jobs: Vec<_> = (0..begin.sections.len()).filter(of).collect();
+            let mut targets: Vec<String> = Vec::new();
+            for target in jobs.iter().map(|n| begin.jobs[*n].target()) {
+                if !targets.contains(&target) {
+                    targets.push(target);
+                }
+            }
+            let job = &begin.jobs[jobs[0]].job;
+            let workload = job.workload(None);
+            shown.push((
+                number,
+                Measurement {
+                    targets: targets.clone(),
+                    workload: workload.clone(),
+                    started_ns: Some(started_ns),
+                    ..Measurement::unknown(&job.name)
+                },
+            ));
+            self.emit(&StreamRecord::MeasurementStart(MeasurementStart {
+                measurement: number,
+                name: job.name.clone(),
+                phase: begin.phase,
+                trial: begin.trying,
+                started: rfc3339(started_ns),
+                targets,
+                workload,
+            }));
+        }
+        self.show(|view| view.begin(shown));
+        self.phase = Some(Phase::new(begin, &numbers));
+        let cpus = begin.jobs.iter().flat_map(|job| job.job.threads.cpus_allowed.iter().copied());
+        keep_off(cpus.collect());
+    }
+
+    /// Emits what a phase left of its last second.
+    fn rest_of_phase(&mut self) {
+        if let Some(second) = self.phase.as_mut().and_then(Phase::rest) {
+            self.second(&second);
+        }
+    }
+
+    fn second(&self, second: &Gathered) {
+        let Some(phase) = &self.phase else { return };
+        let record = phase.record(second, now_ns() as f64 / 1e9);
+        self.emit(&StreamRecord::Second(record));
+        self.show(|view| view.second(phase, second));
+    }
+}
+
+impl Watcher for Stream {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Run(run) => self.starting = Some((*run).clone()),
+            Event::Host(host) => {
+                if let Some(run) = self.starting.take() {
+                    self.start(run, host);
+                }
+            }
+            Event::Begin(begin) => self.begin(begin),
+            Event::Interval { interval, temperature_c, .. } => {
+                let phase = self.phase.as_mut();
+                if let Some(over) = phase.and_then(|phase| phase.add(interval, *temperature_c)) {
+                    self.second(&over);
+                }
+            }
+            Event::Progress(progress) => self.show(|view| view.progress(progress)),
+            Event::Done(measurement) => {
+                self.rest_of_phase();
+                if let Some(end) = self.phase.as_mut().and_then(|phase| phase.end(measurement)) {
+                    let number = end.measurement;
+                    self.emit(&StreamRecord::MeasurementEnd(Box::new(end)));
+                    self.show(|view| view.done(number, measurement));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Now, ns since 1970 UTC.
+fn now_ns() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as i64)
+}
+
+/// Starts a thread that gives way to all others.
+///
+/// # Errors
+/// The system has none left.
+pub(crate) fn in_background(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let begin = move || {
+        // Of the calling thread alone; refused, it works all the same.
+        let _ = setpriority_process(None, 19);
+        work();
+    };
+    std::thread::Builder::new().name(THREADS.into()).spawn(begin).map(drop)
+}
+
+/// Keeps those threads off the CPUs that jobs are kept on, where others are left.
+fn keep_off(cpus: Vec<u32>) {
+    let Ok(mut left) = sched_getaffinity(None) else { return };
+    let cpus = cpus.into_iter().map(|cpu| cpu as usize).filter(|cpu| *cpu < CpuSet::MAX_CPU);
+    cpus.for_each(|cpu| left.unset(cpu));
+    if left.count() == 0 {
+        return;
+    }
+    for entry in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        let id = entry.file_name().to_str().and_then(|id| Pid::from_raw(id.parse().ok()?));
+        if name.trim_end() == THREADS && id.is_some() {
+            let _ = sched_setaffinity(id, &left);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Where `--stream` writes: a thread of its own, so that no reader can hold up a measurement.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::Result;
+use iodyno_files::{NamedBy, There};
+
+use super::queue::{Line, Queue};
+use crate::context::Usage;
+use crate::terminal;
+
+/// At the end a reader gets so long to take what is left.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The writing end of a stream.
+pub(crate) struct Outlet {
+    name: String,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: Queue,
+    /// A line is being written.
+    is_writing: bool,
+    /// No more lines come.
+    is_over: bool,
+    /// Why nothing can be written any more.
+    failed: Option<String>,
+}
+
+/// What is written to.
+enum Destination {
+    Stdout,
+    File(File),
+    /// A pipe, FIFO or terminal; opening it may wait for its reader.
+    Late(PathBuf),
+    Socket(UnixStream),
+}
+
+impl Outlet {
+    /// Opens what `--stream` names.
+    ///
+    /// # Errors
+    /// It must not be written, or cannot be.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let destination = if path == Path::new("-") {
+            terminal::give_output_to_stream();
+            Destination::Stdout
+        } else if let Some(socket) = path.as_os_str().as_bytes().strip_prefix(b"unix:") {
+            let socket = Path::new(std::ffi::OsStr::from_bytes(socket));
+            let connected = UnixStream::connect(socket);
+            let why = |error| Usage(format!("--stream {name}: nobody listens there: {error}"));
+            Destination::Socket(connected.map_err(why)?)
+        } else {
+            let usage = |error: iodyno_files::FileError| Usage(error.to_string());
+            match iodyno_files::look(path, NamedBy::User).map_err(usage)? {
+                There::Stream => Destination::Late(path.into()),
+                There::Nothing | There::File(_) => {
+                    Destination::File(iodyno_files::create(path, NamedBy::User).map_err(usage)?)
+                }
+            }
+        };
+        let shared = Arc::<Shared>::default();
+        let writes = Arc::clone(&shared);
+        super::in_background(move || {
+            if let Err(error) = destination.ready().and_then(|to| write_all(&writes, to)) {
+                writes.lock().failed = Some(error.to_string());
+            }
+            writes.changed.notify_all();
+        })?;
+        Ok(Self { name, shared })
+    }
+
+    /// Hands a line over; never waits.
+    pub(crate) fn push(&self, line: &Line) {
+        let mut state = self.shared.lock();
+        match state.failed {
+            Some(_) => state.queue.drop_line(line),
+            None => state.queue.push(line),
+        }
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Drop for Outlet {
+    /// Waits for the reader as long as it may take, and says what it did not get.
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.is_over = true;
+        self.shared.changed.notify_all();
+        let is_left = |state: &mut State| {
+            state.failed.is_none() && (state.is_writing || !state.queue.is_empty())
+        };
+        let waited = self.shared.changed.wait_timeout_while(state, PATIENCE, is_left);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let cut = u64::from(state.is_writing && state.failed.is_none());
+        let (seconds, others) = state.queue.give_up();
+        if seconds + others + cut > 0 {
+            let why = state.failed.clone().unwrap_or_else(|| "it was read too slowly".into());
+            let name = &self.name;
+            terminal::note(&format!(
+                "--stream {name}: incomplete, {seconds} seconds and {} other records were dropped: \
+                 {why}",
+                others + cut
+            ));
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes lines as they come, until no more do.
+fn write_all(shared: &Shared, mut to: Destination) -> io::Result<()> {
+    loop {
+        let is_idle = |state: &mut State| state.queue.is_empty() && !state.is_over;
+        let waited = shared.changed.wait_while(shared.lock(), is_idle);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        let Some(line) = state.queue.pop() else { return Ok(()) };
+        state.is_writing = true;
+        drop(state);
+        let result = to.write_all(&line.bytes);
+        let mut state = shared.lock();
+        state.is_writing = false;
+        if result.is_err() {
+            state.queue.drop_line(&line);
+        }
+        drop(state);
+        shared.changed.notify_all();
+        result?;
+    }
+}
+
+impl Destination {
+    /// Open for writing.
+    fn ready(self) -> io::Result<Self> {
+        match self {
+            Self::Late(path) => {
+                let file = iodyno_files::create(&path, NamedBy::User);
+                Ok(Self::File(file.map_err(io::Error::other)?))
+            }
+            ready => Ok(ready),
+        }
+    }
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            // Not by the standard library's lock: others print, and end, while this waits.
+            Self::Stdout => Ok(rustix::io::write(rustix::stdio::stdout(), bytes)?),
+            Self::File(file) => file.write(bytes),
+            Self::Socket(socket) => socket.write(bytes),
+            Self::Late(_) => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Lines on their way to a reader, who may be slow: bounded, and what does not fit is counted.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use iodyno_report::document::stream::{Dropped, StreamRecord};
+
+/// Bytes that wait for one reader at most: minutes of a few jobs.
+const MOST_BYTES: usize = 4 << 20;
+
+/// A record as it is written, with its line break.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub(crate) bytes: Arc<[u8]>,
+    /// One of many, which is given up first.
+    is_second: bool,
+}
+
+impl Line {
+    pub(crate) fn new(record: &StreamRecord) -> Self {
+        let mut bytes = serde_json::to_vec(record).unwrap_or_default();
+        bytes.push(b'\n');
+        Self { bytes: bytes.into(), is_second: matches!(record, StreamRecord::Second(_)) }
+    }
+}
+
+/// Lines for one reader.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    lines: VecDeque<Line>,
+    bytes: usize,
+    /// Dropped since the last line that was taken in.
+    unsaid: (u64, u64),
+    /// In all: seconds, others.
+    dropped: (u64, u64),
+}
+
+impl Queue {
+    /// Takes a line in, or drops and counts it. Starts and ends have half of the room to
+    /// themselves; where lines are missing, a line says so.
+    pub(crate) fn push(&mut self, line: &Line) {
+        let most = if line.is_second { MOST_BYTES / 2 } else { MOST_BYTES };
+        if self.bytes + line.bytes.len() > most {
+            self.drop_line(line);
+            return;
+        }
+        if let (seconds, others) = std::mem::take(&mut self.unsaid)
+            && seconds + others > 0
+        {
+            self.put(Line::new(&StreamRecord::Dropped(Dropped { seconds, others })));
+        }
+        self.put(line.clone());
+    }
+
+    /// The next line.
+    pub(crate) fn pop(&mut self) -> Option<Line> {
+        let line = self.lines.pop_front()?;
+        self.bytes -= line.bytes.len();
+        Some(line)
+    }
+
+    /// Counts a line as dropped.
+    pub(crate) fn drop_line(&mut self, line: &Line) {
+        for count in [&mut self.unsaid, &mut self.dropped] {
+            count.0 += u64::from(line.is_second);
+            count.1 += u64::from(!line.is_second);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Drops what waits; in all: seconds, others.
+    pub(crate) fn give_up(&mut self) -> (u64, u64) {
+        while let Some(line) = self.pop() {
+            self.drop_line(&line);
+        }
+        self.dropped
+    }
+
+    fn put(&mut self, line: Line) {
+        self.bytes += line.bytes.len();
+        self.lines.push_back(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_report::document::stream::Second;
+
+    use super::*;
+
+    fn second(jobs: usize) -> Line {
+        let record = Second {
+            time_s: 0.0,
+            start_ns: 0,
+            duration_ns: 1,
+            temperature_c: None,
+            jobs: Vec::new(),
+        };
+        let mut line = Line::new(&StreamRecord::Second(record));
+        line.bytes = vec![b' '; jobs].into();
+        line
+    }
+
+    #[test]
+    fn a_slow_reader_loses_seconds_and_is_told_how_many() {
+        let (mut queue, large) = (Queue::default(), second(MOST_BYTES / 8));
+        (0..7).for_each(|_| queue.push(&large));
+        assert_eq!(queue.dropped, (3, 0), "a half of the room is for starts and ends");
+        let end = Line { is_second: false, ..large.clone() };
+        queue.push(&end);
+        let lines: Vec<Line> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(lines.len(), 6);
+        let said: StreamRecord = serde_json::from_slice(&lines[4].bytes).unwrap();
+        assert_eq!(said, StreamRecord::Dropped(Dropped { seconds: 3, others: 0 }));
+        assert!(queue.is_empty() && queue.bytes == 0);
+        queue.push(&large);
+        assert_eq!(queue.lines.len(), 1, "it is said once");
+        assert_eq!(queue.give_up(), (4, 0));
+    }
+}

@@ -1,0 +1,42 @@
+//! The page that `--listen` serves, in a real browser.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[allow(dead_code, reason = "it serves several tests")]
+mod browser;
+mod common;
+#[path = "common/listening.rs"]
+mod listening;
+
+use browser::Browser;
+use common::{World, status};
+use listening::Listening;
+
+#[test]
+fn figures_appear_and_follow_the_measurement() {
+    let world = World::new();
+    let iodyno = Listening::new(&world, 25);
+    let browser = Browser::new();
+    browser.emulate(390, 800, "light");
+    browser.open_url(&format!("http://{}/", iodyno.address));
+    browser.wait_for("document.querySelectorAll('.chart svg path[d]').length > 10");
+    let points = "Math.max(...echarts.getInstanceByDom(document.querySelector('.chart'))\
+                  .getOption().series.map(one => one.data.length))";
+    browser.wait_for(&format!("{points} >= 2"));
+    let now = browser.run(&format!("return {points}")).as_u64().unwrap();
+    browser.wait_for(&format!("{points} >= {}", now + 2));
+    let state = "document.getElementById('state').textContent";
+    browser.wait_for(&format!("{state}.startsWith('measuring')"));
+    browser.wait_for("document.documentElement.scrollWidth <= 390");
+    browser.wait_for("[...document.querySelectorAll('.chart')].every(one => one.ariaLabel)");
+    browser.emulate(1200, 900, "dark");
+    let title = "document.querySelector('.chart text').getAttribute('fill')";
+    browser.wait_for(&format!("{title} === '#e6e8eb'"));
+    assert_eq!(browser.messages(), [""; 0], "the console is silent");
+    // The end is seen, unless the browser is so slow that the address is gone before.
+    browser.wait_for(&format!("{state}.startsWith('done') || {state}.startsWith('no answer')"));
+    let end =
+        browser.run(&format!("return [{state}, document.querySelectorAll('#done tr').length]"));
+    assert!(end[0] != "done" || end[1] == 2, "a row for reads and one for writes: {end}");
+    status(&iodyno.end(), 0);
+}

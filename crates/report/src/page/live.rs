@@ -1,0 +1,128 @@
+//! The page of what is going on: the same figures, drawn anew every second.
+
+use std::sync::LazyLock;
+
+use askama::Template;
+use iodyno_figure::{ECHARTS, Kind, Request, SCRIPT, Source, figure, figures_of_run};
+use iodyno_model::{
+    DirectionResult, LatencyKind, Measurement, Run, RunRecord, RunState, format_count,
+    format_duration_ns, format_mb_per_s,
+};
+use serde_json::{Value, json};
+
+use super::data::FigureView;
+use super::{PageError, STYLE, policy};
+use crate::text::words::clean;
+
+const LIVE_SCRIPT: &str = include_str!("../../templates/live.js");
+
+/// Of the measurements that are over, the page names the last ones.
+const MOST_DONE: usize = 50;
+
+/// The Content-Security-Policy of [`live_page`].
+pub static LIVE_POLICY: LazyLock<String> = LazyLock::new(|| {
+    let own = policy::policy(&[ECHARTS, SCRIPT, LIVE_SCRIPT], &[STYLE]);
+    format!("{own}; connect-src 'self'; img-src data:; frame-ancestors 'none'")
+});
+
+#[derive(Template)]
+#[template(path = "live.html")]
+struct Page {
+    version: &'static str,
+    style: &'static str,
+    scripts: [&'static str; 3],
+}
+
+/// What is going on.
+#[derive(Debug, Clone)]
+pub struct LiveView {
+    /// The run; `None`: it has not begun.
+    pub run: Option<Run>,
+    /// What is being measured, as far as it is known.
+    pub now: Vec<Measurement>,
+    /// What was measured.
+    pub done: Vec<Measurement>,
+    /// Time that is left at most, ns.
+    pub left_ns: u64,
+    /// Of the hottest drive, °C.
+    pub temperature_c: Option<f32>,
+}
+
+/// A page that asks `figures`, beside it, for [`live_data`], and draws it.
+///
+/// # Errors
+/// The template cannot be filled, which would be a mistake in it.
+pub fn live_page() -> Result<String, PageError> {
+    let scripts = [ECHARTS, SCRIPT, LIVE_SCRIPT];
+    Page { version: env!("CARGO_PKG_VERSION"), style: STYLE, scripts }.render()
+}
+
+/// What the page shows: `title`, `state`, `is_over`, `now`, `figures` as in reports, `columns` and
+/// `done`.
+pub fn live_data(of: &LiveView) -> Value {
+    let Some(run) = &of.run else { return json!({"state": "not begun", "figures": []}) };
+    let record = |measurements: &[Measurement]| RunRecord {
+        run: run.clone(),
+        snapshots: Vec::new(),
+        measurements: measurements.to_vec(),
+    };
+    let (now, done) = (record(&of.now), record(&of.done));
+    let names: Vec<String> = of.now.iter().map(Measurement::title).collect();
+    let label = names.first().map_or("", String::as_str);
+    let mut figures: Vec<_> = [Kind::Time, Kind::Latency]
+        .into_iter()
+        .filter_map(|kind| figure(&Request::new(kind), &[Source::new(label, &now)]).ok())
+        .collect();
+    figures.extend(figures_of_run(&done, &[], 0).into_iter().map(|(figure, _)| figure));
+    let figures: Vec<Value> = figures
+        .iter()
+        .map(|figure| {
+            let view = FigureView::new(figure, Vec::new());
+            json!({"title": view.title, "data": view.data.to_string()})
+        })
+        .collect();
+    let state = match run.state {
+        RunState::Running if of.left_ns > 0 => {
+            format!("measuring, at most {} left", format_duration_ns(of.left_ns as f64))
+        }
+        RunState::Running => "measuring".into(),
+        RunState::Done => "done".into(),
+        RunState::Interrupted => "interrupted".into(),
+        RunState::Failed => "failed".into(),
+    };
+    let hottest = of.temperature_c.map_or(String::new(), |c| format!(", {c:.0} °C"));
+    let first = of.done.len().saturating_sub(MOST_DONE);
+    json!({
+        "title": clean(&[&run.plan_name, &run.name].map(String::as_str).join(" ")),
+        "state": state + &hottest,
+        "is_over": run.state != RunState::Running,
+        "now": clean(&names.join(", ")),
+        "figures": figures,
+        "columns": ["measurement", "", "IOPS", "bandwidth", "mean latency", "p99"],
+        "done": of.done[first..].iter().flat_map(rows).collect::<Vec<_>>(),
+    })
+}
+
+/// A row for each direction.
+fn rows(of: &Measurement) -> Vec<[String; 6]> {
+    let row = |one: &DirectionResult| {
+        let text =
+            |value: Option<f64>, write: &dyn Fn(f64) -> String| value.map_or("-".to_owned(), write);
+        let p99 = one.percentile_of(LatencyKind::Total, 99.0);
+        [
+            clean(&of.title()),
+            one.direction.name().to_owned(),
+            text(one.iops.map(|of| of.value), &format_count),
+            text(one.bandwidth.map(|of| of.value), &format_mb_per_s),
+            text(one.mean_latency().map(|(_, of)| of.value), &format_duration_ns),
+            text(p99.map(|of| of.value), &format_duration_ns),
+        ]
+    };
+    match of.failure() {
+        Some(why) => {
+            let [no, yes] = ["-", "failed"].map(str::to_owned);
+            vec![[clean(&of.title()), yes, clean(why), no.clone(), no.clone(), no]]
+        }
+        None => of.total.iter().map(row).collect(),
+    }
+}

@@ -1,0 +1,89 @@
+// The live page's own script: asks every second for what there is, and draws it.
+(() => {
+  "use strict";
+  const systemDark = matchMedia("(prefers-color-scheme: dark)");
+  const at = (id) => document.getElementById(id);
+  let charts = []; // title, element, chart, data
+  let seen = "";
+  let shown = false;
+
+  // Puts `value` where a JSON pointer (RFC 6901) says.
+  const put = (target, pointer, value) => {
+    const keys = pointer.split("/").slice(1);
+    const last = keys.pop();
+    const plain = (key) => key.replaceAll("~1", "/").replaceAll("~0", "~");
+    for (const key of keys) target = target[plain(key)];
+    target[plain(last)] = value;
+  };
+
+  const optionOf = (data) => {
+    const { option, dark } = JSON.parse(data);
+    if (systemDark.matches) for (const pointer in dark) put(option, pointer, dark[pointer]);
+    return option;
+  };
+
+  const drawn = (one) => {
+    const option = optionOf(one.data);
+    one.element.style.height = `${iodyno.height(option, one.element.clientWidth)}px`;
+    one.chart?.dispose();
+    one.chart = iodyno.draw(one.element, option);
+  };
+
+  // Figures keep their place as long as there are as many.
+  const draw = (figures) => {
+    while (charts.length > figures.length) {
+      const { chart, figure } = charts.pop();
+      chart.dispose();
+      figure.remove();
+    }
+    figures.forEach(({ title, data }, n) => {
+      if (!charts[n]) {
+        const figure = at("figures").appendChild(document.createElement("figure"));
+        const element = figure.appendChild(document.createElement("div"));
+        element.className = "chart";
+        element.setAttribute("role", "img");
+        charts[n] = { figure, element };
+      }
+      const one = charts[n];
+      if (one.data === data) return;
+      one.data = data;
+      one.element.setAttribute("aria-label", title);
+      drawn(one);
+    });
+  };
+  systemDark.addEventListener("change", () => charts.forEach(drawn));
+
+  const row = (cells, kind) => {
+    const line = document.createElement("tr");
+    cells.forEach((text, n) => {
+      const cell = line.appendChild(document.createElement(kind));
+      cell.textContent = text;
+      if (n > 1) cell.className = "right";
+    });
+    return line;
+  };
+
+  const show = (data) => {
+    at("title").textContent = data.title || "iodyno";
+    at("state").textContent = data.state;
+    at("now").textContent = data.now || "";
+    at("columns").replaceChildren(...(data.done?.length ? [row(data.columns, "th")] : []));
+    at("done").replaceChildren(...(data.done || []).map((cells) => row(cells, "td")));
+    draw(data.figures);
+  };
+
+  const ask = async () => {
+    try {
+      const answer = await fetch("figures", { cache: "no-store" });
+      const text = await answer.text();
+      if (text !== seen) show(JSON.parse(text));
+      seen = text;
+      shown = JSON.parse(text).is_over;
+    } catch {
+      at("state").textContent = shown ? at("state").textContent : "no answer: iodyno has ended";
+      return;
+    }
+    setTimeout(ask, document.hidden ? 5000 : 1000);
+  };
+  ask();
+})();
