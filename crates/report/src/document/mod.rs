@@ -16,6 +16,7 @@ pub mod read;
 pub mod reported;
 mod rounds;
 mod run;
+mod top;
 mod tree;
 pub mod verdict;
 
@@ -31,6 +32,7 @@ pub use run::{
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
+pub use top::{TopDocument, TopDrive, TopRates};
 pub use tree::{TreeDocument, tree_document};
 
 /// The JSON schemas by file name: `iodyno.run.2.json`, ….
@@ -49,6 +51,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         ("iodyno.explain.1.json", schema::<ExplainDocument>()),
         ("iodyno.layouts.1.json", schema::<LayoutsDocument>()),
         ("iodyno.rules.1.json", schema::<RulesDocument>()),
+        ("iodyno.top.1.json", schema::<TopDocument>()),
         ("iodyno.tree.1.json", schema::<TreeDocument>()),
     ]
 }
