@@ -8,7 +8,9 @@ mod commands;
 mod context;
 mod grid;
 mod inputs;
+mod live;
 mod progress;
+mod screen;
 mod stated;
 mod supervisor;
 mod terminal;
@@ -54,6 +56,7 @@ fn carry_out() -> u8 {
         Command::Resume(resume) => commands::sweep::resume(&context, &resume),
         Command::Layouts(layouts) => commands::layouts::run(&context, &layouts),
         Command::List(list) => commands::list::run(&context, &list),
+        Command::Top(top) => commands::top::run(&context, &top),
         Command::Runs(runs) => commands::runs::run(&context, &runs),
         Command::Show(show) => commands::show::run(&context, &show),
         Command::Import(arguments) => commands::import::run(&context, &arguments),

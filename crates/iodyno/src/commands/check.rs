@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         },
         ..Options::of_jobs(arguments.name.as_deref().unwrap_or_default(), Permission::default())
     };
-    let mut display = Display::new(terminal::is_live(context), context.quiet);
+    let mut display = Display::new(context, None);
     let outcome = setup.carry_out(&work, &targets, &options, generator.as_mut(), &mut display);
     display.finish();
     let record = outcome?;
