@@ -340,10 +340,10 @@ fn a_device_that_hangs_does_not_keep_the_screen() {
 /// A disk that `top` can look at by its name.
 fn disk() -> String {
     let stats = fs::read_to_string("/proc/diskstats").unwrap();
-    let names = stats.lines().filter_map(|line| line.split_whitespace().nth(2));
+    let mut names = stats.lines().filter_map(|line| line.split_whitespace().nth(2));
     let size = |name: &str| fs::read_to_string(format!("/sys/block/{name}/size"));
     let is_disk = |name: &&str| !name.starts_with("loop") && size(name).is_ok_and(|n| n != "0\n");
-    names.filter(is_disk).next_back().unwrap().to_owned()
+    names.rfind(is_disk).unwrap().to_owned()
 }
 
 #[test]
