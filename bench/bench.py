@@ -33,6 +33,7 @@ from cases import COMMON, TUNED, BATCH_32, URING, comparisons, contenders
 from measure import RunError, Runner
 
 README = Path(__file__).with_name("README.md")
+IN_TERMINAL = Path(__file__).with_name("in_terminal.py")
 START_IOS = 256  # the run that measures what starting and ending takes
 
 
@@ -81,6 +82,8 @@ class Bench:
         if contender.program == "t/io_uring":
             return [str(self.options.t_io_uring), *extra, path]
         program = self.ours() if contender.program == "iodyno" else [self.options.fio]
+        if "--live=" in contender.options:
+            program = [sys.executable, str(IN_TERMINAL), *program]
         return [*program, *shlex.split(COMMON), f"--filename={path}", *extra]
 
     def ours(self):

@@ -16,7 +16,7 @@ use crate::phase_watch::{Observed, PhaseWatch, ramp_ns};
 use crate::plan::Stop;
 use crate::targets::{Blocks, PreparedTarget, Targets};
 use crate::tools::{Options, Tools, now_ns};
-use crate::watch::{Begin, Event, Progress};
+use crate::watch::{Begin, Event, Goal, Progress};
 
 /// An autocorrelation time of white noise, in windows of 100 ms, s.
 const INDEPENDENT_S: f64 = iodyno_stats::autocorrelation::INDEPENDENT * 0.1;
@@ -216,6 +216,12 @@ impl<'a, 't> Execution<'a, 't> {
                 (self.rule(phase.most_ns, least_times, p99, rounds), p99, rounds)
             }
         };
+        let goal = match rule {
+            StopRule::Precision {
+                relative_half_width: half_width, level, steady: None, ..
+            } => Some(Goal { half_width, level }),
+            _ => None,
+        };
         let steady = match ends_itself {
             true => SteadyWatch::of(jobs.iter().map(|job| &job.job)),
             false => Vec::new(),
@@ -236,7 +242,7 @@ impl<'a, 't> Execution<'a, 't> {
             stopper: Stopper::new(rule),
             watcher: self.tools.watcher,
             interrupted: self.tools.interrupted,
-            progress,
+            progress: Progress { goal, ..progress },
             each_second: &mut each_second,
             rounds,
             jobs: &jobs,

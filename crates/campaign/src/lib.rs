@@ -35,6 +35,7 @@ pub use error::CampaignError;
 pub use iodyno_job::parse_seconds as parse_time;
 pub use layouts::{LayoutPlan, OnFiles, missing_tools, new_names};
 pub use measurement::interim;
+pub use other_io::{Issued, OtherIo, other_io};
 pub use plan::{
     Ends, MadeBy, On, Order, PlanError, Point, Preparation, Refusal, Search, SearchForm, Settings,
     Step, Stop, StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
@@ -46,5 +47,5 @@ pub use schedule::{Adapting, ScriptJobs};
 pub use tools::{Options, Resumed, Tools, now_ns};
 pub use undo::clean_up;
 pub use undone::{Outcome, Undone};
-pub use watch::{Begin, Event, Progress, Several, Silent, Watcher};
+pub use watch::{Begin, Event, Goal, Progress, Several, Silent, Watcher};
 pub use work::{Jobs, Work};

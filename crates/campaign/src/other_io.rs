@@ -10,11 +10,11 @@ use crate::watch::Event;
 
 /// I/O on a device that was not ours.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct OtherIo {
+pub struct OtherIo {
     /// I/Os per second.
-    pub(crate) iops: f64,
+    pub iops: f64,
     /// Bytes per second.
-    pub(crate) bytes_per_s: f64,
+    pub bytes_per_s: f64,
 }
 
 /// More of either on a drive means that it serves others.
@@ -22,16 +22,16 @@ pub(crate) const BUSY: OtherIo = OtherIo { iops: 100.0, bytes_per_s: 10e6 };
 
 /// What a load generator issued meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Issued {
+pub struct Issued {
     /// I/Os.
-    pub(crate) ios: u64,
+    pub ios: u64,
     /// Bytes.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 impl OtherIo {
     /// Whether a drive with this much serves others.
-    pub(crate) fn is_busy(&self) -> bool {
+    pub fn is_busy(&self) -> bool {
         self.iops > BUSY.iops || self.bytes_per_s > BUSY.bytes_per_s
     }
 }
@@ -39,7 +39,7 @@ impl OtherIo {
 /// What was done on a device between two readings of its counters, less what
 /// was `issued`; `None` where the counters did not move forward in time. An
 /// I/O larger than `largest_bytes`, the queue's limit, counts as several.
-pub(crate) fn other_io(
+pub fn other_io(
     before: &DiskStats,
     after: &DiskStats,
     seconds: f64,

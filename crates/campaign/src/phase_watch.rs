@@ -97,6 +97,7 @@ impl Observer for PhaseWatch<'_> {
         } else {
             None
         };
+        self.progress.temperature_c = temperature_c.or(self.progress.temperature_c);
         self.recorder.record(interval, temperature_c);
         for warning in &interval.warnings {
             self.watcher.event(&Event::Warning(warning));
@@ -118,7 +119,8 @@ impl Observer for PhaseWatch<'_> {
             Some(work_ns) if self.progress.most_ns == 0 => work_ns,
             _ => self.progress.left_ns.saturating_sub(elapsed_ns),
         };
-        let progress = Progress { elapsed_ns, left_ns, ..self.progress };
+        let rates = &self.observed.rates;
+        let progress = Progress { elapsed_ns, left_ns, rates, ..self.progress };
         self.watcher.event(&Event::Progress(progress));
         if self.interrupted.load(Ordering::Relaxed) {
             self.observed.end = Some(EndReason::Interrupted);

@@ -123,6 +123,21 @@ pub struct Progress<'a> {
     pub done_bytes: u64,
     /// Bytes to be done in all, where that is known.
     pub work_bytes: Option<u64>,
+    /// I/Os per second in each interval behind the ramp so far.
+    pub rates: &'a [f64],
+    /// How well the mean of `rates` is to be known, where that ends it.
+    pub goal: Option<Goal>,
+    /// Of the hottest drive, °C, where it was read meanwhile.
+    pub temperature_c: Option<f32>,
+}
+
+/// How well a mean is to be known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    /// Half the width of its interval as a share of it: 0.01 for 1 %.
+    pub half_width: f64,
+    /// Level of the interval, 0.95 for 95 %.
+    pub level: f64,
 }
 
 /// Is told what happens; displays it.

@@ -38,6 +38,7 @@ mod subsystems;
 mod system;
 mod temperature;
 mod virtual_disk;
+mod vitals;
 
 pub use block::queue_owners;
 pub use capture::capture;
@@ -58,3 +59,4 @@ pub use snapshot::snapshot;
 pub use source::{AdminRead, Depth, FileId, Source, SourceError};
 pub use temperature::temperature_c;
 pub use virtual_disk::virtual_disk;
+pub use vitals::{Vitals, vitals};

@@ -11,13 +11,15 @@ use iodyno_host::{Captured, Live, Source};
 use iodyno_judge::ClaimBook;
 use iodyno_store::Store;
 
-use crate::arguments::{Global, When};
+use crate::arguments::{Global, LiveView, When};
 
 /// Global options, resolved.
 pub(crate) struct Context {
     pub(crate) json: bool,
     pub(crate) quiet: bool,
     pub(crate) color: When,
+    /// How what goes on is shown; `None`: as it suits.
+    pub(crate) live: Option<LiveView>,
     /// The user wants an end.
     pub(crate) interrupted: Arc<AtomicBool>,
     /// Something of what was named could not be read.
@@ -47,6 +49,7 @@ impl Context {
             json: global.json,
             quiet: global.quiet,
             color: global.color,
+            live: global.live,
             interrupted: Arc::default(),
             left_out: AtomicBool::new(false),
             store: global.store.clone().unwrap_or_else(iodyno_store::default_path),

@@ -10,7 +10,9 @@ mod context;
 mod grid;
 mod inputs;
 mod listen;
+mod live;
 mod progress;
+mod screen;
 mod stated;
 mod stream;
 mod supervisor;
@@ -57,6 +59,7 @@ fn carry_out() -> u8 {
         Command::Resume(resume) => commands::sweep::resume(&context, &resume),
         Command::Layouts(layouts) => commands::layouts::run(&context, &layouts),
         Command::List(list) => commands::list::run(&context, &list),
+        Command::Top(top) => commands::top::run(&context, &top),
         Command::Runs(runs) => commands::runs::run(&context, &runs),
         Command::Show(show) => commands::show::run(&context, &show),
         Command::Import(arguments) => commands::import::run(&context, &arguments),

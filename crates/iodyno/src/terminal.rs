@@ -13,6 +13,8 @@ use iodyno_target::{TargetError, as_root};
 
 use crate::arguments::{Table, When};
 use crate::context::Context;
+use crate::live::Face;
+use crate::screen::{self, Stream};
 
 /// Of what cannot be read, so much is told.
 const PROBLEMS: usize = 20;
@@ -28,6 +30,11 @@ pub(crate) fn give_output_to_stream() {
     IS_STREAM.store(true, Ordering::Relaxed);
 }
 
+/// Whether it does.
+pub(crate) fn is_stream() -> bool {
+    IS_STREAM.load(Ordering::Relaxed)
+}
+
 /// Writes `text` to standard output, and nothing in it that a terminal would act
 /// upon but our own colours.
 pub(crate) fn print(text: &str) -> Result<()> {
@@ -36,7 +43,7 @@ pub(crate) fn print(text: &str) -> Result<()> {
 
 /// Writes bytes to standard output as they are: our own, or for other programs.
 pub(crate) fn write(bytes: &[u8]) -> Result<()> {
-    if IS_STREAM.load(Ordering::Relaxed) {
+    if is_stream() || screen::hold(Stream::Output, bytes) {
         return Ok(());
     }
     let mut out = io::stdout().lock();
@@ -92,7 +99,19 @@ pub(crate) fn problems(context: &Context, problems: &[Problem]) {
 pub(crate) fn note(line: &str) {
     let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into());
     let line = broken(&clean(line), width.unwrap_or(usize::MAX));
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let line = format!("{line}\n");
+    if !screen::hold(Stream::Error, line.as_bytes()) {
+        let _ = io::stderr().lock().write_all(line.as_bytes());
+    }
+}
+
+/// Writes `line` over the one that was written so before, as much of it as there is room for.
+pub(crate) fn live_line(line: &str) {
+    let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
+    let shown: String = line.chars().take(usize::from(width).saturating_sub(1)).collect();
+    if !screen::is_taken() {
+        let _ = write!(io::stderr().lock(), "\r{shown}\x1b[K");
+    }
 }
 
 /// `line` with a line break in place of a blank wherever it would be wider
@@ -177,21 +196,17 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
         .is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Columns and lines of the terminal that standard error is; what is usual where
-/// it does not say.
-pub(crate) fn live_size() -> (usize, usize) {
-    let size = terminal_size::terminal_size_of(io::stderr());
-    size.map_or((80, 24), |(width, height)| (width.0.into(), height.0.into()))
+fn has_color(context: &Context, is_terminal: bool) -> bool {
+    match context.color {
+        When::Always => true,
+        When::Never => false,
+        When::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+    }
 }
 
 /// How text is to look on standard output.
 pub(crate) fn style(context: &Context, table: &Table) -> Style {
-    let is_terminal = io::stdout().is_terminal();
-    let color = match context.color {
-        When::Always => true,
-        When::Never => false,
-        When::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
-    };
+    let color = has_color(context, is_terminal());
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     let width = terminal_size::terminal_size_of(io::stdout())
         .map(|(width, _)| usize::from(width.0))
@@ -201,9 +216,9 @@ pub(crate) fn style(context: &Context, table: &Table) -> Style {
     Style { width, color, wide: table.wide, columns: table.columns.clone() }
 }
 
-/// Whether a live display makes sense.
-pub(crate) fn is_live(context: &Context) -> bool {
-    !context.quiet && io::stderr().is_terminal()
+/// How a screen is to look.
+pub(crate) fn face(context: &Context) -> Face {
+    Face { ascii: !is_utf8(), color: has_color(context, true) }
 }
 
 #[cfg(test)]

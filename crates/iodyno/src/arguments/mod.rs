@@ -76,6 +76,9 @@ pub(crate) struct Global {
     /// Colour the text
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: When,
+    /// Show what is measured on a full screen or in one line [default: full where it takes a while]
+    #[arg(long, global = true, value_name = "VIEW")]
+    pub(crate) live: Option<LiveView>,
     /// Read a machine captured by `iodyno capture` instead of this one
     #[arg(long, global = true, value_name = "CAPTURE")]
     pub(crate) sysroot: Option<PathBuf>,
@@ -86,6 +89,13 @@ pub(crate) enum When {
     Auto,
     Always,
     Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LiveView {
+    Line,
+    Full,
+    Off,
 }
 
 #[derive(Debug, Subcommand)]
@@ -117,6 +127,8 @@ All options are fio's, --help included; docs/reference/fio.md lists the differen
     Layouts(Layouts),
     /// Show the host and its drives
     List(List),
+    /// Show what drives do right now, without a load of its own
+    Top(Top),
     /// List stored runs, export or remove some
     Runs(Runs),
     /// Print a stored run, judged by today's rules
@@ -308,6 +320,24 @@ pub(crate) struct List {
     pub(crate) tree: bool,
     #[command(flatten)]
     pub(crate) table: Table,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno top
+  iodyno top nvme0 nvme1
+  iodyno top --once --json")]
+pub(crate) struct Top {
+    /// Drives, namespaces or block devices (nvme0, nvme0n1, /dev/sda) [default: every drive]
+    #[arg(value_name = "DRIVE")]
+    pub(crate) devices: Vec<String>,
+    /// Print one interval and end; with --json one document
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Time over which rates and latencies are taken
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
+    pub(crate) interval: u64,
 }
 
 #[derive(Debug, Args)]

@@ -55,7 +55,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
             Permission::default(),
         )
     };
-    let mut display = Display::new(terminal::is_live(context), context.quiet);
+    let mut display = Display::new(context, None);
     let outcome = setup.carry_out(&work, &targets, &options, generator.as_mut(), &mut display);
     display.finish();
     let record = outcome?;

@@ -120,7 +120,7 @@ fn measure(
             arguments.allowing.permission(),
         )
     };
-    let mut display = Display::new(terminal::is_live(context), context.quiet);
+    let mut display = Display::new(context, None);
     let outcome = setup.carry_out(&work, &targets, &options, generator.as_mut(), &mut display);
     display.finish();
     let record = outcome?;

@@ -23,6 +23,7 @@ pub(crate) mod setup;
 pub(crate) mod show;
 pub(crate) mod study;
 pub(crate) mod sweep;
+pub(crate) mod top;
 
 use iodyno_campaign::Study;
 use iodyno_judge::{ClaimBook, Question, assess};

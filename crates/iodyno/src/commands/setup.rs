@@ -120,7 +120,7 @@ impl Setup {
 }
 
 /// The signals that ask for an end set `interrupted`; the supervisor counts them.
-fn end_on_signals(interrupted: &Arc<AtomicBool>) -> Result<()> {
+pub(crate) fn end_on_signals(interrupted: &Arc<AtomicBool>) -> Result<()> {
     for signal in requests_for_an_end() {
         signal_hook::flag::register(signal, Arc::clone(interrupted))?;
     }

@@ -5,14 +5,11 @@ mod table;
 
 use std::path::Path;
 
-use iodyno_campaign::{Point, Progress};
-use iodyno_model::{
-    EndReason, Host, Measurement, Prediction, format_count, format_duration_ns, format_mb_per_s,
-};
-use iodyno_report::text::clean;
+use iodyno_campaign::Point;
+use iodyno_model::{EndReason, Measurement, Prediction};
 
 /// Lines below the table.
-const STATUS_LINES: usize = 3;
+const STATUS_LINES: usize = 2;
 
 /// What is known of a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,11 +32,8 @@ pub(crate) struct Grid {
     /// Bandwidth is what is shown, since block sizes differ; else IOPS.
     by_bandwidth: bool,
     current: Option<usize>,
-    /// Of the current point, and of all.
-    status: [String; 2],
     rate: f64,
     done: usize,
-    temperature_c: Option<f64>,
 }
 
 impl Grid {
@@ -57,32 +51,17 @@ impl Grid {
             entries: points.iter().map(entry).collect(),
             by_bandwidth: sizes.len() > 1,
             current: None,
-            status: Default::default(),
             rate: 0.0,
             done: 0,
-            temperature_c: None,
         };
         measured.iter().for_each(|of| grid.measured(of));
         grid
     }
 
-    /// A measurement goes on.
-    pub(crate) fn progress(&mut self, progress: &Progress<'_>) {
-        self.current = self.find(progress.step, progress.target);
-        self.rate = if self.by_bandwidth { progress.bytes_per_s } else { progress.iops };
-        let most = match progress.most_ns {
-            0 => String::new(),
-            most_ns => format!(" of at most {}", format_duration_ns(most_ns as f64)),
-        };
-        self.status[0] = format!(
-            "{}  {} IOPS  {}  {:.1} s{most}",
-            clean(progress.step),
-            format_count(progress.iops),
-            format_mb_per_s(progress.bytes_per_s),
-            progress.elapsed_ns as f64 / 1e9,
-        );
-        let left_ns = (progress.left_ns as f64 / 1e9).ceil() * 1e9;
-        self.status[1] = format!("at most {} left", format_duration_ns(left_ns));
+    /// The measurement of this step goes on at this rate: IOPS, and bytes per second.
+    pub(crate) fn progress(&mut self, step: &str, target: &str, [iops, bytes_per_s]: [f64; 2]) {
+        self.current = self.find(step, target);
+        self.rate = if self.by_bandwidth { bytes_per_s } else { iops };
     }
 
     /// A measurement is done.
@@ -118,13 +97,6 @@ impl Grid {
         }
     }
 
-    /// The host as it is now: how warm the current drive is.
-    pub(crate) fn host(&mut self, host: &Host) {
-        let target = self.current.and_then(|at| self.entries[at].point.targets.first());
-        let drive = target.and_then(|target| host.namespace(last_word(target)));
-        self.temperature_c = drive.and_then(|(drive, _)| drive.composite_c());
-    }
-
     /// For each point the size of its blocks, bytes; `None`: they have several.
     fn block_bytes(&self) -> Vec<Option<f64>> {
         let bytes = |entry: &Entry| {
@@ -146,22 +118,18 @@ impl Grid {
         self.entries.iter().position(is_it)
     }
 
-    /// The table around the current point, and below it how things are, in at most
+    /// The table around the current point, and below it what there is of all, in at most
     /// so many lines of at most so many columns.
     pub(crate) fn lines(&self, width: usize, height: usize) -> Vec<String> {
         let mut lines = match self.current {
             Some(current) => self.table(current, width, height.saturating_sub(STATUS_LINES)),
             None => Vec::new(),
         };
-        lines.push(self.status[0].clone());
         let predicted = self.count(|cell| matches!(cell, Cell::Predicted(_)));
         let mut items = vec![format!("{} of {} points", self.done, self.entries.len())];
         if predicted > 0 {
             items.push(format!("{predicted} predicted"));
         }
-        items.push(self.status[1].clone());
-        items.extend(self.temperature_c.map(|degrees| format!("{degrees:.0} °C")));
-        items.retain(|item| !item.is_empty());
         lines.push(items.join("  "));
         lines.push(self.legend());
         lines.retain(|line| !line.is_empty());
@@ -209,28 +177,15 @@ mod tests {
         Grid::new(&study.points(0), &[])
     }
 
-    fn progress(step: &str) -> Progress<'_> {
-        Progress {
-            target: "nvme0n1",
-            step,
-            trying: None,
-            iops: 142_000.0,
-            bytes_per_s: 582e6,
-            elapsed_ns: 3_200_000_000,
-            most_ns: 60_000_000_000,
-            left_ns: 600_000_000_000,
-            done_bytes: 0,
-            work_bytes: None,
-        }
-    }
-
+    /// 4k reads.
+    const RATE: [f64; 2] = [142_000.0, 582e6];
     const STEP: &str = "rw=read iodepth=16 numjobs=4";
 
     #[test]
     fn the_current_part_is_shown_with_what_is_known_of_it() {
         let mut grid = grid();
         assert!(grid.lines(80, 24)[0].starts_with("0 of 196 points"), "nothing is current yet");
-        grid.progress(&progress(STEP));
+        grid.progress(STEP, "nvme0n1", RATE);
         let name = "rw=read iodepth=64 numjobs=64".to_owned();
         let (target, iops) = ("/dev/nvme0n1".to_owned(), Estimate::bare(512_000.0));
         let prediction = Prediction { name, target, beside: 0, iodepth: 64, numjobs: 64, iops };
@@ -246,18 +201,14 @@ mod tests {
             ["16", ".", ".", "[142k]"]
         );
         assert!(lines[8].ends_with("~512k"), "{lines:?}");
-        assert!(
-            lines[9].contains("142k IOPS") && lines[9].contains("of at most 60 s"),
-            "{lines:?}"
-        );
-        assert_eq!(lines[10], "0 of 196 points  1 predicted  at most 10 min left");
-        assert_eq!(lines[11], "~ predicted");
+        assert_eq!(lines[9], "0 of 196 points  1 predicted");
+        assert_eq!(lines[10], "~ predicted");
     }
 
     #[test]
     fn it_fits_whatever_the_terminal_is() {
         let mut grid = grid();
-        grid.progress(&progress(STEP));
+        grid.progress(STEP, "nvme0n1", RATE);
         for (width, height) in [(1, 1), (20, 6), (40, 10), (80, 24), (120, 50)] {
             let lines = grid.lines(width, height);
             assert!(lines.iter().all(|line| line.chars().count() <= width), "{lines:?}");

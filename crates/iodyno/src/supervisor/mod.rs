@@ -26,6 +26,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::low_level::{emulate_default_handler, pipe};
 
 use self::looks::{Hang, Looks};
+use crate::screen::Terminal;
 use crate::terminal;
 
 /// A wait for a device is reported after this.
@@ -45,10 +46,11 @@ const INTERRUPTED: u8 = 3;
 
 /// Runs `work`, which returns the exit status, under supervision. No thread may have been started.
 pub(crate) fn supervised(work: impl FnOnce() -> u8) -> ExitCode {
+    let terminal = Terminal::of_errors();
     let outcome = UnixStream::pair().map_err(anyhow::Error::from).and_then(|(ours, theirs)| {
         match process::fork()? {
             None => {
-                drop(ours);
+                drop((ours, terminal));
                 process::lend_output(theirs.try_clone()?);
                 let status = work();
                 process::let_go_of_output();
@@ -58,7 +60,7 @@ pub(crate) fn supervised(work: impl FnOnce() -> u8) -> ExitCode {
             }
             Some(worker) => {
                 drop(theirs);
-                Supervisor::new(worker, ours)?.supervise()
+                Supervisor::new(worker, ours, terminal)?.supervise()
             }
         }
     });
@@ -96,10 +98,12 @@ struct Supervisor {
     signals: UnixStream,
     ending: Option<Ending>,
     looks: Looks,
+    /// The worker may have taken its screen, and be gone.
+    terminal: Option<Terminal>,
 }
 
 impl Supervisor {
-    fn new(worker: Pid, outcome: UnixStream) -> Result<Self> {
+    fn new(worker: Pid, outcome: UnixStream, terminal: Option<Terminal>) -> Result<Self> {
         let (signals, tell) = UnixStream::pair()?;
         [&outcome, &signals].into_iter().try_for_each(|stream| stream.set_nonblocking(true))?;
         let asked = Arc::<AtomicUsize>::default();
@@ -112,7 +116,7 @@ impl Supervisor {
         pipe::register(SIGUSR1, tell.try_clone()?)?;
         pipe::register(SIGCHLD, tell)?;
         let (looks, status, told, ending) = (Looks::new(worker), None, None, None);
-        Ok(Self { worker, outcome, status, told, asked, report, signals, ending, looks })
+        Ok(Self { worker, outcome, status, told, asked, report, signals, ending, looks, terminal })
     }
 
     /// Waits for the worker's end, or until there is no use in waiting for it.
@@ -172,14 +176,14 @@ impl Supervisor {
         self.looks.look();
         if self.status.is_none() && ending.is_none_or(|end| end.since.elapsed() >= REPORTED_AFTER) {
             for hang in self.looks.unreported(REPORTED_AFTER, ending.is_none()) {
-                terminal::note(&format!("{hang}; it is waited for, Ctrl-C ends that"));
+                self.note(&format!("{hang}; it is waited for, Ctrl-C ends that"));
             }
         }
         let hang = match (ending, self.status) {
             (None, None) => return None,
             (None, Some(_)) => self.looks.hanging(REPORTED_AFTER)?,
             (Some(Ending { insisted: Some((signal, at)), .. }), _) => {
-                return (at.elapsed() >= SAME_REQUEST).then(|| by_signal(*signal));
+                return (at.elapsed() >= SAME_REQUEST).then(|| self.by_signal(*signal));
             }
             // The usual end of a process takes its time, too.
             (Some(_), Some(_)) if self.told.is_some_and(|at| at.elapsed() < EXIT_WITHIN) => {
@@ -202,7 +206,7 @@ impl Supervisor {
             Some(_) => "interrupted, and ",
             None => "",
         };
-        terminal::note(&format!(
+        self.note(&format!(
             "{said}{hang}. Process {process} is left behind, and ends when the device answers. If \
              something was set or built for this run, iodyno clean-up undoes it then"
         ));
@@ -213,12 +217,30 @@ impl Supervisor {
 
     /// Ends as the worker did.
     fn as_worker(&self, status: WaitStatus) -> ExitCode {
+        self.give_screen_back();
         let insisted = self.ending.as_ref().and_then(|ending| ending.insisted);
         match (insisted, status.terminating_signal(), status.exit_status()) {
-            (Some((signal, _)), ..) | (None, Some(signal), _) => by_signal(signal),
+            (Some((signal, _)), ..) | (None, Some(signal), _) => self.by_signal(signal),
             (.., Some(code)) => ExitCode::from(code as u8),
             _ => ExitCode::from(INTERRUPTED),
         }
+    }
+
+    /// Ends as if `signal` had ended this process.
+    fn by_signal(&self, signal: i32) -> ExitCode {
+        self.give_screen_back();
+        let _ = emulate_default_handler(signal);
+        ExitCode::from(128_u8.saturating_add(signal as u8))
+    }
+
+    /// Says so on the screen that stays.
+    fn note(&self, line: &str) {
+        self.give_screen_back();
+        terminal::note(line);
+    }
+
+    fn give_screen_back(&self) {
+        self.terminal.iter().for_each(Terminal::give_back);
     }
 
     /// Until a signal comes, the worker is done, or `most` has passed.
@@ -233,10 +255,4 @@ impl Supervisor {
             Err(errno) => Err(errno.into()),
         }
     }
-}
-
-/// Ends as if `signal` had ended this process.
-fn by_signal(signal: i32) -> ExitCode {
-    let _ = emulate_default_handler(signal);
-    ExitCode::from(128_u8.saturating_add(signal as u8))
 }

@@ -17,6 +17,7 @@ pub mod reported;
 mod rounds;
 mod run;
 pub mod stream;
+mod top;
 mod tree;
 pub mod verdict;
 
@@ -32,6 +33,7 @@ pub use run::{
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
+pub use top::{TopDocument, TopDrive, TopRates};
 pub use tree::{TreeDocument, tree_document};
 
 /// The JSON schemas by file name: `iodyno.run.2.json`, ….
@@ -51,6 +53,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         ("iodyno.layouts.1.json", schema::<LayoutsDocument>()),
         ("iodyno.rules.1.json", schema::<RulesDocument>()),
         ("iodyno.stream.1.json", schema::<stream::StreamRecord>()),
+        ("iodyno.top.1.json", schema::<TopDocument>()),
         ("iodyno.tree.1.json", schema::<TreeDocument>()),
     ]
 }

@@ -29,7 +29,7 @@ use iodyno_job::syntax::{
 use iodyno_load::LoadGenerator;
 use iodyno_native::{Commands, NativeGenerator};
 
-use crate::arguments::{Run, RunGenerator};
+use crate::arguments::{LiveView, Run, RunGenerator};
 use crate::commands::setup::Setup;
 use crate::context::{Context, MOST_TEXT_BYTES, Usage, refuse_unwritable};
 use crate::progress::Display;
@@ -103,13 +103,14 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         ..Options::of_jobs(run_name, arguments.carrying.permission())
     };
     let live = match invocation.eta {
-        _ if face == Face::Fio => false,
-        Eta::Auto => terminal::is_live(context),
-        Eta::Always => true,
-        Eta::Never => false,
+        _ if face == Face::Fio => Some(LiveView::Off),
+        Eta::Never => Some(LiveView::Off),
+        // Reports are to be read as they come.
+        _ if invocation.status_interval_ns.is_some() => Some(LiveView::Line),
+        Eta::Auto | Eta::Always => context.live,
     };
     let mut watcher = RunWatcher {
-        display: Display::new(live, context.quiet),
+        display: Display::with(context, None, live),
         // fio writes its own.
         logs: (arguments.carrying.generator != Some(RunGenerator::Fio)).then_some(logs),
         status: Status::new(invocation, generator.source())?,
@@ -311,7 +312,7 @@ pub(crate) fn is_command(before: &[String]) -> bool {
         let fine = option || expects_value;
         expects_value = option
             && !word.contains('=')
-            && ["--store", "--color", "--sysroot"].contains(&word.as_str());
+            && ["--store", "--color", "--live", "--sysroot"].contains(&word.as_str());
         fine
     }) && !expects_value
 }

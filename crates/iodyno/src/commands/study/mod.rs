@@ -20,7 +20,6 @@ use crate::commands::show::{Judging, Shape, judge_and_print};
 use crate::context::{Context, Usage};
 use crate::grid::Grid;
 use crate::progress::Display;
-use crate::terminal;
 
 pub(crate) use outline::{not_allowed, outline};
 
@@ -100,11 +99,9 @@ pub(crate) fn measure(
     };
     let options =
         Options { resumed: start.resumed, ..Options::of_jobs(start.name, start.permission) };
-    let live = terminal::is_live(context);
-    let mut display = match study.rounds.is_some() || study.is_of_steps() {
-        true => Display::new(live, context.quiet),
-        false => Display::of_sweep(Grid::new(start.all, start.measured), live, context.quiet),
-    };
+    let has_grid = study.rounds.is_none() && !study.is_of_steps();
+    let grid = has_grid.then(|| Grid::new(start.all, start.measured));
+    let mut display = Display::new(context, grid);
     let outcome = setup.carry_out(&work, start.targets, &options, generator, &mut display);
     display.finish();
     outcome

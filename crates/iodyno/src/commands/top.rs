@@ -1,0 +1,404 @@
+//! `iodyno top`: what drives do right now. It only reads, and makes no load.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use iodyno_campaign::now_ns;
+use iodyno_host::{Depth, Source, Vitals, disk_stats, snapshot, vitals};
+use iodyno_model::{
+    BlockDevice, BlockKind, DiskStats, Drive, HealthLog, Host, Link, format_count,
+    format_duration_ns, format_mb_per_s, format_percent, rfc3339,
+};
+use iodyno_report::document::{TopDocument, TopDrive};
+use iodyno_report::text::{clean, json_text};
+use ratatui_core::style::Stylize as _;
+use ratatui_core::terminal::{Frame, Terminal};
+use ratatui_core::text::Line;
+
+use crate::arguments::Top;
+use crate::commands::setup::end_on_signals;
+use crate::context::{Context, Usage};
+use crate::live::{Cell, Column, Face, between, paint, table};
+use crate::screen::{self, Painter, Woken};
+use crate::terminal;
+
+/// Admin commands are sent to a drive no more often.
+const ASKED_EVERY: Duration = Duration::from_secs(5);
+/// Intervals that are kept.
+const KEPT: usize = 60;
+/// Frames while nothing new is known: a size that changes is seen so.
+const FRAME: Duration = Duration::from_millis(250);
+
+const COLUMNS: [Column; 11] = [
+    Column { heading: "DRIVE", rank: 0 },
+    Column { heading: "READ", rank: 0 },
+    Column { heading: "WRITE", rank: 0 },
+    Column { heading: "IOPS", rank: 3 },
+    Column { heading: "LATENCY", rank: 4 },
+    Column { heading: "QUEUE", rank: 6 },
+    Column { heading: "UTIL", rank: 2 },
+    Column { heading: "LAST MINUTE", rank: 7 },
+    Column { heading: "TEMP", rank: 5 },
+    Column { heading: "LINK", rank: 8 },
+    Column { heading: "STATE", rank: 1 },
+];
+
+pub(crate) fn run(context: &Context, arguments: &Top) -> Result<u8> {
+    if context.is_captured() {
+        return Err(Usage("a captured machine does nothing any more".into()).into());
+    }
+    let mut watched = Watched::new(context.source()?, &arguments.devices)?;
+    let interval = Duration::from_nanos(arguments.interval);
+    let interrupted = Arc::clone(&context.interrupted);
+    end_on_signals(&interrupted)?;
+    let screen = screen::Terminal::of_errors().filter(|_| terminal::is_terminal());
+    match screen.filter(|screen| screen.fits() && !arguments.once && !context.json) {
+        Some(screen) => shown(context, &mut watched, screen, interval, &interrupted),
+        None => {
+            pause(interval, &interrupted);
+            let document = watched.again();
+            let text = match context.json {
+                true => json_text(&document)?,
+                false => {
+                    watched.text(&document, terminal::style(context, &Default::default()).width)
+                }
+            };
+            terminal::print(&text)?;
+            Ok(0)
+        }
+    }
+}
+
+/// Shows it until `q` or a signal.
+fn shown(
+    context: &Context,
+    watched: &mut Watched,
+    screen: screen::Terminal,
+    interval: Duration,
+    interrupted: &AtomicBool,
+) -> Result<u8> {
+    let face = terminal::face(context);
+    // Only the signals end it, and `q`.
+    let (end, _open) = std::os::unix::net::UnixStream::pair()?;
+    screen::take(screen).context("the terminal")?;
+    let mut terminal = Terminal::new(Painter::default())?;
+    let mut document = None;
+    let mut due = Instant::now() + interval;
+    while !interrupted.load(Ordering::Relaxed) {
+        if Instant::now() >= due {
+            due = Instant::now() + interval;
+            document = Some(watched.again());
+        }
+        terminal.draw(|frame| watched.draw(document.as_ref(), face, frame))?;
+        let most = due.saturating_duration_since(Instant::now()).min(FRAME);
+        match screen::wait(&end, most) {
+            Woken::Key(b'q' | b'Q') | Woken::End => break,
+            Woken::Key(_) | Woken::Time => {}
+        }
+    }
+    screen::give_back();
+    Ok(0)
+}
+
+/// Until `most` has passed, or a signal came.
+fn pause(most: Duration, interrupted: &AtomicBool) {
+    let since = Instant::now();
+    while since.elapsed() < most && !interrupted.load(Ordering::Relaxed) {
+        std::thread::sleep((most - since.elapsed().min(most)).min(FRAME));
+    }
+}
+
+/// The drives, and what was seen of them.
+struct Watched {
+    source: Box<dyn Source>,
+    host: Host,
+    devices: Vec<String>,
+    at: Instant,
+    stats: Vec<DiskStats>,
+    asked: Option<Instant>,
+    /// By controller: the first log, and what was said last (`None`: it may sleep).
+    first: BTreeMap<String, HealthLog>,
+    vitals: BTreeMap<String, Option<Vitals>>,
+    /// By controller, uncorrectable errors of its links at the start.
+    link_errors: BTreeMap<String, u64>,
+    /// By device, IOPS of the last intervals.
+    rates: BTreeMap<String, VecDeque<f64>>,
+}
+
+impl Watched {
+    fn new(source: Box<dyn Source>, names: &[String]) -> Result<Self> {
+        let host = snapshot(source.as_ref(), Depth::Quick);
+        let devices: Vec<String> = match names {
+            [] => host.blocks.iter().filter(|of| is_drive(of)).map(|of| of.name.clone()).collect(),
+            names => {
+                let targets = iodyno_target::resolve_all(&host, names)?;
+                let devices = targets.iter().filter_map(|target| target.device());
+                let mut bottom: Vec<String> = Vec::new();
+                for device in devices.flat_map(|device| host.bottom_of(device)) {
+                    if !bottom.contains(&device.name) {
+                        bottom.push(device.name.clone());
+                    }
+                }
+                bottom
+            }
+        };
+        if devices.is_empty() {
+            return Err(Usage("there is no drive to be seen here".into()).into());
+        }
+        let errors = |drive: &Drive| Some((drive.name.clone(), uncorrectable(&host, drive)?));
+        Ok(Self {
+            link_errors: host.drives.iter().filter_map(errors).collect(),
+            at: Instant::now(),
+            stats: disk_stats(source.as_ref()),
+            asked: None,
+            first: BTreeMap::new(),
+            vitals: BTreeMap::new(),
+            rates: BTreeMap::new(),
+            source,
+            host,
+            devices,
+        })
+    }
+
+    /// What the drives did since the last time.
+    fn again(&mut self) -> TopDocument {
+        let interval_s = self.at.elapsed().as_secs_f64();
+        self.at = Instant::now();
+        let stats = disk_stats(self.source.as_ref());
+        let before = std::mem::replace(&mut self.stats, stats);
+        let find = |all: &[DiskStats], name: &str| all.iter().find(|of| of.name == name).cloned();
+        let rows = self.devices.iter().filter_map(|device| {
+            let after = find(&self.stats, device)?;
+            let before = find(&before, device).unwrap_or_else(|| after.clone());
+            Some(TopDrive::between(&before, &after, interval_s))
+        });
+        let mut drives: Vec<TopDrive> = rows.collect();
+        if self.asked.is_none_or(|asked| asked.elapsed() >= ASKED_EVERY) {
+            self.asked = Some(Instant::now());
+            self.ask(&drives);
+        }
+        for drive in &mut drives {
+            self.describe(drive);
+            let rates = self.rates.entry(drive.device.clone()).or_default();
+            rates.push_back(drive.read.iops + drive.write.iops);
+            while rates.len() > KEPT {
+                rates.pop_front();
+            }
+        }
+        TopDocument { schema: "iodyno.top/1".into(), taken: rfc3339(now_ns()), interval_s, drives }
+    }
+
+    /// Asks the controllers behind the devices, each once, that do not sleep.
+    fn ask(&mut self, drives: &[TopDrive]) {
+        self.host = snapshot(self.source.as_ref(), Depth::Quick);
+        self.vitals.clear();
+        for drive in drives {
+            let Some((controller, _)) = self.host.namespace(&drive.device) else { continue };
+            let name = &controller.name;
+            let is_idle = drive.read.iops + drive.write.iops == 0.0;
+            // Of several namespaces one may be at work.
+            if self.vitals.get(name).is_some_and(Option::is_some) {
+                continue;
+            }
+            let found = vitals(self.source.as_ref(), name, is_idle);
+            if let Some(health) = found.as_ref().and_then(|vitals| vitals.health.as_ref()) {
+                self.first.entry(name.clone()).or_insert_with(|| health.clone());
+            }
+            self.vitals.insert(name.clone(), found);
+        }
+    }
+
+    /// What is known of a drive beside its counters.
+    fn describe(&self, drive: &mut TopDrive) {
+        let block = self.host.block(&drive.device);
+        drive.model = block.and_then(|block| block.model.value());
+        let Some((controller, _)) = self.host.namespace(&drive.device) else { return };
+        drive.controller = Some(controller.name.clone());
+        drive.model = controller.model.value().or(drive.model.take());
+        if let Some(link) = link(&self.host, controller) {
+            let (now, able) = (link.current.get(), link.able());
+            drive.link = now.map(|now| now.label());
+            let [now, able] = [now.copied(), able].map(|state| state?.raw_bytes_per_s());
+            drive.link_degraded = now.zip(able).map(|(now, able)| now < able);
+        }
+        let first = self.first.get(&controller.name);
+        let vitals = self.vitals.get(&controller.name);
+        drive.asleep = matches!(vitals, Some(None));
+        let vitals = vitals.and_then(Option::as_ref);
+        drive.temperature_c = vitals.and_then(|vitals| vitals.temperature_c);
+        let logs = first.zip(vitals.and_then(|vitals| vitals.health.as_ref()));
+        drive.throttled = logs.map(|(first, now)| now.throttled_since(first));
+        let media = logs.map(|(first, now)| now.media_errors.saturating_sub(first.media_errors));
+        let media = media.map(|errors| u64::try_from(errors).unwrap_or(u64::MAX));
+        let on_link = uncorrectable(&self.host, controller)
+            .zip(self.link_errors.get(&controller.name))
+            .map(|(now, first)| now.saturating_sub(*first));
+        drive.errors = [media, on_link].into_iter().flatten().reduce(u64::saturating_add);
+    }
+
+    fn lines(&self, drives: &[TopDrive], width: usize, face: Face) -> Vec<Line<'static>> {
+        let rows: Vec<Vec<Cell>> = drives.iter().map(|drive| self.cells(drive)).collect();
+        table(&COLUMNS, &rows, width, face)
+    }
+
+    fn cells(&self, drive: &TopDrive) -> Vec<Cell> {
+        let (read, write) = (drive.read, drive.write);
+        let rate = |bytes_per_s| Cell::Right(format_mb_per_s(bytes_per_s));
+        let ios = read.iops + write.iops;
+        let sum = |iops: f64, ns: Option<f64>| iops * ns.unwrap_or(0.0);
+        let spent = sum(read.iops, read.latency_ns) + sum(write.iops, write.latency_ns);
+        let latency = (ios > 0.0 && spent > 0.0).then(|| format_duration_ns(spent / ios));
+        let rates = self.rates.get(&drive.device).into_iter().flatten().copied();
+        vec![
+            Cell::Left(clean(&drive.device)),
+            rate(read.bytes_per_s),
+            rate(write.bytes_per_s),
+            Cell::Right(format_count(ios)),
+            Cell::of(latency),
+            Cell::Right(format!("{:.1}", drive.queue)),
+            Cell::Right(format_percent(drive.utilisation)),
+            Cell::Spark(rates.collect()),
+            Cell::of(drive.temperature_c.map(|c| format!("{c:.0} °C"))),
+            Cell::Left(drive.link.clone().unwrap_or_default()),
+            state(drive),
+        ]
+    }
+
+    /// Without a screen.
+    fn text(&self, document: &TopDocument, width: usize) -> String {
+        let face = Face { ascii: !terminal::is_utf8(), color: false };
+        let lines = self.lines(&document.drives, width, face);
+        lines.iter().map(|line| format!("{}\n", line.to_string().trim_end())).collect()
+    }
+
+    fn draw(&self, document: Option<&TopDocument>, face: Face, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        let (width, height) = (usize::from(area.width), usize::from(area.height));
+        let drives = document.map_or(&[][..], |document| &document.drives[..]);
+        let taken = document.map_or("looking ...".into(), |document| document.taken.clone());
+        let mut lines = vec![between("iodyno top".bold(), taken, width), Line::default()];
+        lines.extend(self.lines(drives, width, face));
+        lines.resize(height.saturating_sub(1), Line::default());
+        lines.push("q or Ctrl-C ends".dim().into());
+        paint(&lines, area, frame);
+    }
+}
+
+/// What is the matter with a drive.
+fn state(drive: &TopDrive) -> Cell {
+    let errors = drive.errors.filter(|errors| *errors > 0).map(|errors| format!("{errors} errors"));
+    let throttled = drive.throttled.filter(|throttled| *throttled).map(|_| "throttled".to_owned());
+    let degraded = drive.link_degraded.filter(|slow| *slow).map(|_| "link degraded".to_owned());
+    let all: Vec<String> = [errors, throttled, degraded].into_iter().flatten().collect();
+    match all.is_empty() {
+        true if drive.asleep => Cell::Left("asleep".into()),
+        true => Cell::Left(String::new()),
+        false => Cell::Alarm(all.join(", ")),
+    }
+}
+
+/// A drive, not something that is made of drives or memory.
+fn is_drive(block: &BlockDevice) -> bool {
+    let is_kind = matches!(block.kind, BlockKind::Nvme | BlockKind::Scsi | BlockKind::Virtual);
+    is_kind && block.size.get().is_some_and(|size| size.0 > 0)
+}
+
+/// The link next to the drive.
+fn link<'h>(host: &'h Host, drive: &Drive) -> Option<&'h Link> {
+    drive.links.last().and_then(|address| host.link(address))
+}
+
+fn uncorrectable(host: &Host, drive: &Drive) -> Option<u64> {
+    let link = link(host, drive)?;
+    let ends = [&link.port, &link.device].map(|end| end.uncorrectable_errors.get().copied());
+    ends.into_iter().flatten().reduce(u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::{Fact, LinkEnd, LinkState, Namespace};
+
+    use super::*;
+
+    fn end(address: &str, uncorrectable: u64) -> LinkEnd {
+        LinkEnd {
+            address: address.into(),
+            max_generation: Fact::Read(4),
+            max_width: Fact::Read(4),
+            uncorrectable_errors: Fact::Read(uncorrectable),
+            ..LinkEnd::default()
+        }
+    }
+
+    /// A drive on a link that trained low, which had had one error before.
+    fn watched() -> Watched {
+        let link = Link {
+            port: end("0000:00:01.0", 0),
+            device: end("0000:01:00.0", 3),
+            current: Fact::Read(LinkState { generation: 3, width: 2 }),
+            ..Link::default()
+        };
+        let drive = Drive {
+            name: "nvme0".into(),
+            model: Fact::Read("ACME".into()),
+            links: vec!["0000:01:00.0".into()],
+            namespaces: vec![Namespace { name: "nvme0n1".into(), ..Namespace::default() }],
+            ..Drive::default()
+        };
+        let stats = ["nvme0n1", "nvme1n1"]
+            .map(|name| DiskStats { name: name.into(), ..DiskStats::default() });
+        Watched {
+            source: Box::new(iodyno_host::Live::new()),
+            host: Host { drives: vec![drive], links: vec![link], ..Host::default() },
+            devices: vec!["nvme0n1".into()],
+            at: Instant::now(),
+            stats: stats.to_vec(),
+            asked: None,
+            first: BTreeMap::new(),
+            vitals: BTreeMap::new(),
+            link_errors: [("nvme0".to_owned(), 1)].into(),
+            rates: BTreeMap::new(),
+        }
+    }
+
+    fn described(watched: &Watched) -> TopDrive {
+        let mut drive = TopDrive { device: "nvme0n1".into(), ..TopDrive::default() };
+        watched.describe(&mut drive);
+        drive
+    }
+
+    #[test]
+    fn what_is_the_matter_since_the_start_is_told() {
+        let mut watched = watched();
+        let first = HealthLog { media_errors: 7, ..HealthLog::default() };
+        let now = HealthLog { media_errors: 9, thermal_seconds: [0, 5], ..first.clone() };
+        watched.first.insert("nvme0".into(), first);
+        let vitals = Vitals { temperature_c: Some(71.5), health: Some(now) };
+        watched.vitals.insert("nvme0".into(), Some(vitals));
+        let drive = described(&watched);
+        let link = (drive.link.as_deref(), drive.link_degraded);
+        assert_eq!(link, (Some("Gen3 x2"), Some(true)));
+        assert_eq!((drive.errors, drive.throttled), (Some(4), Some(true)));
+        assert_eq!(state(&drive), Cell::Alarm("4 errors, throttled, link degraded".into()));
+        let face = Face { ascii: true, color: false };
+        let lines: Vec<String> =
+            watched.lines(&[drive], 120, face).iter().map(ToString::to_string).collect();
+        assert!(lines[1].contains("72 °C  Gen3 x2"), "{lines:?}");
+        assert!(!lines[0].contains("LATENCY"), "nothing was done: {lines:?}");
+    }
+
+    #[test]
+    fn a_drive_that_may_sleep_says_so_and_what_nobody_may_read_is_not_there() {
+        let mut watched = watched();
+        watched.vitals.insert("nvme0".into(), None);
+        let drive = described(&watched);
+        assert!(drive.asleep && drive.temperature_c.is_none() && drive.throttled.is_none());
+        // Without root there is no log.
+        watched.vitals.insert("nvme0".into(), Some(Vitals::default()));
+        let drive = described(&watched);
+        assert_eq!((drive.asleep, drive.throttled, drive.errors), (false, None, Some(2)));
+    }
+}

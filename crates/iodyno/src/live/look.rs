@@ -1,0 +1,87 @@
+//! A look at the machine beside a load: how busy its threads are, and who else uses the drives.
+
+use std::collections::HashMap;
+use std::fs::read_to_string;
+use std::time::Instant;
+
+use iodyno_campaign::{OtherIo, other_io};
+use iodyno_host::{Live, disk_stats};
+use iodyno_model::DiskStats;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::scene::Scene;
+
+/// Clock ticks of /proc, USER_HZ, per second.
+const TICKS: f64 = 100.0;
+/// More threads than this are not asked for, busy or not: each costs some 20 us.
+const MOST_THREADS: usize = 128;
+
+/// What a look found, over the time since the one before.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Found {
+    /// Share of a CPU that the busiest load thread used.
+    pub(crate) busiest: Option<f64>,
+    /// I/O that was not ours, by device, where it is worth telling.
+    pub(crate) others: Vec<(String, OtherIo)>,
+}
+
+/// What the last look saw.
+pub(super) struct Look {
+    source: Live,
+    at: Instant,
+    ticks: HashMap<u32, u64>,
+    stats: Vec<DiskStats>,
+    /// The CPUs that this thread may use.
+    cpus: Option<CpuSet>,
+}
+
+impl Look {
+    pub(super) fn new() -> Self {
+        let source = Live::new();
+        let stats = disk_stats(&source);
+        let (at, cpus) = (Instant::now(), sched_getaffinity(None).ok());
+        Self { source, at, ticks: HashMap::new(), stats, cpus }
+    }
+
+    /// What changed since the last one.
+    pub(super) fn again(&mut self, scene: &Scene) -> Found {
+        let seconds = self.at.elapsed().as_secs_f64();
+        self.at = Instant::now();
+        let threads = scene.threads().take(MOST_THREADS);
+        let seen: Vec<(u32, u64, usize)> = threads.filter_map(thread).collect();
+        let used = seen.iter().filter_map(|(id, ticks, _)| {
+            let before = self.ticks.get(id)?;
+            Some(ticks.saturating_sub(*before) as f64 / TICKS / seconds)
+        });
+        let busiest = used.reduce(f64::max).map(|share| share.min(1.0));
+        self.ticks = seen.iter().map(|(id, ticks, _)| (*id, *ticks)).collect();
+        self.keep_off(seen.iter().map(|(.., cpu)| *cpu));
+        let stats = std::mem::replace(&mut self.stats, disk_stats(&self.source));
+        let find = |all: &[DiskStats], name: &str| all.iter().find(|of| of.name == name).cloned();
+        let others = scene.issued().filter_map(|(device, largest_bytes, issued)| {
+            let before = find(&stats, &device)?;
+            let after = find(&self.stats, &device)?;
+            let other = other_io(&before, &after, seconds, issued, largest_bytes)?;
+            other.is_busy().then_some((device, other))
+        });
+        Found { busiest, others: others.collect() }
+    }
+
+    /// Leaves the CPUs on which load threads ran last to them, as long as there are others.
+    fn keep_off(&self, used: impl Iterator<Item = usize>) {
+        let Some(mut cpus) = self.cpus else { return };
+        used.for_each(|cpu| cpus.unset(cpu));
+        if cpus.count() > 0 {
+            let _ = sched_setaffinity(None, &cpus);
+        }
+    }
+}
+
+/// A thread of ours with the ticks that it used, and the CPU on which it ran last (proc(5)).
+fn thread(id: u32) -> Option<(u32, u64, usize)> {
+    let stat = read_to_string(format!("/proc/self/task/{id}/stat")).ok()?;
+    // Behind the name, which may hold anything, stands the third field.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    Some((id, field(14)? + field(15)?, field(39)? as usize))
+}

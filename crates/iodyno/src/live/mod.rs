@@ -1,0 +1,181 @@
+//! The full-screen view of a run: events become news, a thread of its own draws them.
+//!
+//! That thread is nice and keeps off the CPUs on which load threads run, and nothing waits for it:
+//! who measures only sends.
+
+mod doing;
+mod look;
+mod scene;
+mod table;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use iodyno_campaign::Event;
+use iodyno_load::{ClearedJob, Interval};
+use iodyno_target::TargetKind;
+use ratatui_core::terminal::Terminal;
+use rustix::process::{Signal, getppid, kill_process, setpriority_process};
+
+pub(crate) use doing::{Doing, done_line};
+use look::Look;
+use scene::{News, Scene, Took};
+pub(crate) use table::{Cell, Column, Face, table};
+pub(crate) use view::{between, paint};
+
+use crate::grid::Grid;
+use crate::screen::{self, Painter, Woken};
+
+/// Between two frames.
+const FRAME: Duration = Duration::from_millis(250);
+/// Between two looks at the machine: what a look finds are rates over this time.
+const LOOK: Duration = Duration::from_secs(1);
+/// The least of all priorities (setpriority(2)).
+const NICEST: i32 = 19;
+
+/// The view's end where a run is measured.
+pub(crate) struct Live {
+    tell: Sender<News>,
+    /// Until it is shown.
+    hidden: Option<(Receiver<News>, Scene)>,
+    /// The drawing thread, and what ends it when it is dropped.
+    shown: Option<(JoinHandle<()>, UnixStream)>,
+    /// Rates of the current measurement that were sent.
+    rates_sent: usize,
+}
+
+impl Live {
+    /// A view that is not shown yet, with the points of a sweep.
+    pub(crate) fn new(grid: Option<Grid>) -> Self {
+        let (tell, told) = channel();
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let hidden = Some((told, Scene::new(&words.join(" "), grid)));
+        Self { tell, hidden, shown: None, rates_sent: 0 }
+    }
+
+    /// Takes the screen and draws from now on.
+    pub(crate) fn show(&mut self, terminal: screen::Terminal, face: Face) {
+        let Some((told, scene)) = self.hidden.take() else { return };
+        let Ok((end, ended)) = UnixStream::pair() else { return };
+        if screen::take(terminal).is_err() {
+            return;
+        }
+        let draws = thread::Builder::new().name("iodyno-screen".into());
+        match draws.spawn(move || draw(scene, &told, &ended, face)) {
+            Ok(thread) => self.shown = Some((thread, end)),
+            Err(_) => screen::give_back(),
+        }
+    }
+
+    /// Ends the view; the screen is as it was before.
+    pub(crate) fn end(&mut self) {
+        if let Some((thread, end)) = self.shown.take() {
+            drop(end);
+            let _ = thread.join();
+            screen::give_back();
+        }
+    }
+
+    /// Sends on what happened.
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
+        // Nobody listens any more where the screen was given back.
+        let tell = |news| drop(self.tell.send(news));
+        if let Some(doing) = Doing::of(event) {
+            tell(News::Doing(doing));
+        }
+        match event {
+            Event::Host(host) => tell(News::Host(Box::new((*host).clone()))),
+            Event::Progress(progress) => {
+                let from = if progress.rates.len() < self.rates_sent { 0 } else { self.rates_sent };
+                self.rates_sent = progress.rates.len();
+                tell(News::Progress {
+                    step: progress.step.to_owned(),
+                    target: progress.target.to_owned(),
+                    rate: [progress.iops, progress.bytes_per_s],
+                    goal: progress.goal,
+                    rates: (from, progress.rates[from..].to_vec()),
+                    temperature_c: progress.temperature_c,
+                });
+            }
+            Event::Interval { jobs, interval, .. } if !interval.cut && !interval.draining => {
+                tell(News::Took(took(jobs, interval), interval.duration_ns));
+            }
+            Event::Predicted(all) => tell(News::Predicted(all.to_vec())),
+            Event::Done(measurement) => tell(News::Done(Box::new((*measurement).clone()))),
+            _ => {}
+        }
+    }
+
+    /// Sends on a line that is printed as well.
+    pub(crate) fn say(&self, line: &str) {
+        let _ = self.tell.send(News::Said(line.to_owned()));
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What was done on each target in an interval, the jobs on it together.
+fn took(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<Took> {
+    let mut all: Vec<Took> = Vec::new();
+    for (job, did) in jobs.iter().zip(&interval.jobs) {
+        let target = job.target();
+        let at = all.iter().position(|took| took.target == target).unwrap_or_else(|| {
+            let mut devices = job.files.iter().map(|file| match file.read().kind() {
+                TargetKind::Block { name } => Some(name.clone()),
+                TargetKind::File { device } => device.clone(),
+                TargetKind::Nothing => None,
+            });
+            let device = devices.next().flatten().filter(|_| devices.next().is_none());
+            all.push(Took { target, device, direct: true, ..Took::default() });
+            all.len() - 1
+        });
+        let took = &mut all[at];
+        took.direct &= job.job.engine.direct && job.files.iter().all(|file| file.read().direct());
+        took.threads.extend(did.threads.running.iter());
+        for (_, one) in did.directions.iter() {
+            took.ios += one.ios;
+            took.bytes += one.bytes;
+            took.errors += one.errors;
+            took.latency.merge(&one.latency);
+        }
+    }
+    all
+}
+
+/// Draws until it is ended. `q` is Ctrl-C, which the first process counts.
+fn draw(mut scene: Scene, told: &Receiver<News>, end: &UnixStream, face: Face) {
+    let _ = setpriority_process(Some(rustix::thread::gettid()), NICEST);
+    let Ok(mut terminal) = Terminal::new(Painter::default()) else { return };
+    let (mut look, begun) = (Look::new(), Instant::now());
+    let mut looked = begun;
+    loop {
+        told.try_iter().for_each(|news| scene.take(news));
+        if looked.elapsed() >= LOOK {
+            // A frame that came late does not make the next second late.
+            looked = Instant::now() - looked.elapsed().saturating_sub(LOOK).min(FRAME);
+            let found = look.again(&scene);
+            scene.second(found, begun.elapsed().as_secs());
+        }
+        let drawn = terminal.draw(|frame| view::run(&scene, face, frame));
+        match screen::wait(end, FRAME) {
+            _ if drawn.is_err() => break,
+            Woken::Time => {}
+            Woken::Key(b'q' | b'Q') => {
+                let _ = getppid().map(|first| kill_process(first, Signal::INT));
+            }
+            Woken::Key(_) => {}
+            Woken::End => break,
+        }
+    }
+    // Where it was given back by others, nothing more is held from now on.
+    screen::give_back();
+}

@@ -1,0 +1,162 @@
+//! A table in as many columns as there is room for, and what its cells are drawn with.
+
+use ratatui_core::style::{Color, Style, Stylize as _};
+use ratatui_core::text::{Line, Span};
+
+use super::scene::KEPT;
+
+/// Columns of the screen between two columns.
+const GAP: usize = 2;
+/// A narrower sparkline shows nothing.
+const NARROWEST: usize = 8;
+
+/// How a terminal shows things.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Face {
+    /// Its locale has no other characters.
+    pub(crate) ascii: bool,
+    pub(crate) color: bool,
+}
+
+/// A column: its heading, and in which order it goes where there is no room (the highest first;
+/// 0: it stays).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    pub(crate) heading: &'static str,
+    pub(crate) rank: u8,
+}
+
+/// What stands in a column.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cell {
+    Left(String),
+    Right(String),
+    /// Something to look at.
+    Alarm(String),
+    /// Values over time, the newest last.
+    Spark(Vec<f64>),
+}
+
+impl Cell {
+    /// Of something that may not be known.
+    pub(crate) fn of(text: Option<String>) -> Self {
+        Self::Right(text.unwrap_or_default())
+    }
+
+    fn width(&self) -> usize {
+        match self {
+            Self::Left(text) | Self::Right(text) | Self::Alarm(text) => Span::raw(text).width(),
+            Self::Spark(values) if values.iter().all(|value| *value == 0.0) => 0,
+            Self::Spark(_) => NARROWEST,
+        }
+    }
+
+    fn span(&self, width: usize, face: Face) -> Span<'static> {
+        match self {
+            Self::Left(text) => Span::raw(format!("{text:width$}")),
+            Self::Right(text) => Span::raw(format!("{text:>width$}")),
+            Self::Alarm(text) => face.alarm(format!("{text:width$}")),
+            Self::Spark(values) => face.mark(spark(values, width, face)),
+        }
+    }
+}
+
+/// The heading and the rows in at most `width` columns. Columns of which nothing is known are not
+/// there; what is left of the width is the sparkline's.
+pub(crate) fn table(
+    columns: &[Column],
+    rows: &[Vec<Cell>],
+    width: usize,
+    face: Face,
+) -> Vec<Line<'static>> {
+    let needed = |at: usize| rows.iter().map(|row| row[at].width()).max().unwrap_or(0);
+    let is_spark = |at: usize| rows.iter().any(|row| matches!(row[at], Cell::Spark(_)));
+    let mut kept: Vec<(usize, usize)> = (0..columns.len())
+        .map(|at| (at, needed(at)))
+        .filter(|(_, needed)| *needed > 0)
+        .map(|(at, needed)| {
+            (at, if is_spark(at) { needed } else { needed.max(columns[at].heading.len()) })
+        })
+        .collect();
+    let total = |kept: &[(usize, usize)]| kept.iter().map(|(_, width)| width + GAP).sum::<usize>();
+    while total(&kept) > width + GAP {
+        let last = kept.iter().enumerate().max_by_key(|(_, (at, _))| columns[*at].rank);
+        let Some((last, _)) = last.filter(|(_, (at, _))| columns[*at].rank > 0) else { break };
+        kept.remove(last);
+    }
+    let spare = (width + GAP).saturating_sub(total(&kept));
+    for (at, width) in &mut kept {
+        if is_spark(*at) {
+            *width = (*width + spare).min(KEPT);
+        }
+    }
+    let line = |cells: Vec<Span<'static>>| {
+        let gap = || Span::raw(" ".repeat(GAP));
+        let cells = cells.into_iter().flat_map(|cell| [cell, gap()]);
+        Line::from(cells.collect::<Vec<_>>())
+    };
+    let heading = kept.iter().map(|(at, width)| {
+        let heading = columns[*at].heading;
+        let is_right = rows.iter().any(|row| matches!(row[*at], Cell::Right(_)));
+        let text = if is_right {
+            format!("{heading:>width$}")
+        } else {
+            format!("{heading:width$.width$}")
+        };
+        Span::raw(text).dim()
+    });
+    let mut lines = vec![line(heading.collect())];
+    for row in rows {
+        lines.push(line(kept.iter().map(|(at, width)| row[*at].span(*width, face)).collect()));
+    }
+    lines
+}
+
+/// The last `width` values, by their share of the greatest.
+pub(crate) fn spark(values: &[f64], width: usize, face: Face) -> String {
+    let levels = face
+        .pick(["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"], [".", ".", ":", ":", "-", "=", "+", "#"]);
+    let greatest = values.iter().copied().fold(0.0, f64::max);
+    let shown = &values[values.len().saturating_sub(width)..];
+    let mark = |value: &f64| match *value > 0.0 {
+        true => levels[((value / greatest * 8.0) as usize).min(7)],
+        false => " ",
+    };
+    let text: String = shown.iter().map(mark).collect();
+    format!("{text:>width$}")
+}
+
+/// A bar of `width` of which a share is full.
+pub(crate) fn bar(share: f64, width: usize, face: Face) -> Span<'static> {
+    let [full, empty] = face.pick(["█", "░"], ["#", "."]);
+    let filled = ((share.clamp(0.0, 1.0) * width as f64).round() as usize).min(width);
+    face.mark(full.repeat(filled) + &empty.repeat(width - filled))
+}
+
+/// Counts by how many of all they are, the most the darkest.
+pub(crate) fn shade(count: u64, most: u64, face: Face) -> &'static str {
+    let shades = face.pick(["░", "▒", "▓", "█"], [".", ":", "*", "#"]);
+    match (count, most) {
+        (0, _) | (_, 0) => " ",
+        _ => shades[((count as f64 / most as f64).sqrt() * 3.99) as usize],
+    }
+}
+
+impl Face {
+    /// One thing in UTF-8, another in ASCII.
+    fn pick<T>(self, utf8: T, ascii: T) -> T {
+        if self.ascii { ascii } else { utf8 }
+    }
+
+    pub(crate) fn mark(self, text: String) -> Span<'static> {
+        Span::styled(text, self.color(Color::Cyan))
+    }
+
+    pub(crate) fn alarm(self, text: String) -> Span<'static> {
+        Span::styled(text, self.color(Color::Yellow))
+    }
+
+    fn color(self, color: Color) -> Style {
+        if self.color { Style::new().fg(color) } else { Style::new() }
+    }
+}
