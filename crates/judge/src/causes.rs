@@ -30,14 +30,17 @@ const REACHED: f64 = 0.8;
 /// Says of each finding which other one explains it: one about the same drive, and of what is about
 /// no drive one about what drives share.
 pub(crate) fn attribute(findings: &mut [Finding], facts: &RuleContext<'_>) {
-    let mut known: HashSet<(&'static str, Option<String>)> = HashSet::new();
+    let mut known: HashSet<(&'static str, Option<&str>)> = HashSet::new();
     for finding in findings.iter() {
         if let Some((rule, _)) = FOLLOWS.iter().find(|(rule, _)| *rule == finding.rule) {
             known.insert((rule, None));
             known.extend(finding.subjects.iter().map(|name| (*rule, Some(drive(name)))));
         }
     }
-    for finding in findings.iter_mut() {
+    if known.is_empty() {
+        return;
+    }
+    let cause = |finding: &Finding| {
         let may = FOLLOWS.iter().filter(|(_, effects)| effects.contains(&finding.rule.as_str()));
         let explains = |rule: &&'static str| {
             let mut subjects = finding.subjects.iter();
@@ -48,21 +51,22 @@ pub(crate) fn attribute(findings: &mut [Finding], facts: &RuleContext<'_>) {
             let is_of_link = *rule == "link-degraded" && SLOW.contains(&finding.rule.as_str());
             is_about && (!is_of_link || fills_its_link(finding, facts))
         };
-        let cause = may.map(|(rule, _)| *rule).find(explains);
+        may.map(|(rule, _)| *rule).find(explains)
+    };
+    let causes: Vec<Option<&'static str>> = findings.iter().map(cause).collect();
+    for (finding, cause) in findings.iter_mut().zip(causes) {
         finding.cause = cause.map(str::to_owned);
     }
 }
 
 /// `nvme1` of `/dev/nvme1n1`; anything else is itself.
-fn drive(name: &str) -> String {
+fn drive(name: &str) -> &str {
     let name = name.trim_start_matches("/dev/");
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let parts = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n'));
-    match parts {
-        Some((controller, namespace)) if is_number(controller) && is_number(namespace) => {
-            format!("nvme{controller}")
-        }
-        _ => name.to_owned(),
+    match parts.filter(|(controller, space)| is_number(controller) && is_number(space)) {
+        Some((controller, _)) => &name[.."nvme".len() + controller.len()],
+        None => name,
     }
 }
 

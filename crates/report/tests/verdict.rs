@@ -225,6 +225,7 @@ fn devices_cannot_move_the_cursor() {
 #[test]
 fn nothing_is_concluded_from_drives_that_hold_nothing() {
     let mut record = common::record();
+    let assessed = common::assessment(&record);
     let first = record.measurements[0].clone();
     let on = |count: usize| Measurement {
         targets: (0..count).map(|n| format!("nvme{n}n1")).collect(),
@@ -241,7 +242,7 @@ fn nothing_is_concluded_from_drives_that_hold_nothing() {
             reasons: vec![reason.clone()],
             metrics: Vec::new(),
         };
-        let mut assessment = common::assessment(&record);
+        let mut assessment = assessed.clone();
         assessment.measurements = (0..3).map(judged).collect();
         scaling_words(&record, &assessment, &Scaling::default()).concat()
     };
@@ -255,8 +256,8 @@ fn nothing_is_concluded_from_drives_that_hold_nothing() {
 #[test]
 fn what_follows_from_another_finding_is_said_under_it() {
     let mut record = common::record();
-    record.measurements.clear();
     let mut assessment = common::assessment(&record);
+    record.measurements.clear();
     assessment.findings = vec![
         Finding {
             rule: "effect".into(),
