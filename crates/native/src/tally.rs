@@ -1,11 +1,17 @@
 //! What one thread has counted, readable while it counts.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
 
 use iodyno_model::{Direction, Histogram, PerDirection};
 
 /// How often a reader tries to find bins and sums that belong together.
 const LOOKS: u32 = 8;
+/// How often it lets a worker go on that was stopped in the midst of counting.
+const WAITS: u32 = 1000;
 
 /// Counts of one worker, all of them only ever growing but for the extremes.
 ///
@@ -27,6 +33,9 @@ pub(crate) struct Tally {
     bytes: AtomicU64,
     errors: AtomicU64,
     short: AtomicU64,
+    /// How often counting was begun, and how often it was ended: the same while nothing is counted.
+    begun: AtomicU64,
+    ended: AtomicU64,
 }
 
 impl Default for Tally {
@@ -41,6 +50,8 @@ impl Default for Tally {
             bytes: zero(),
             errors: zero(),
             short: zero(),
+            begun: zero(),
+            ended: zero(),
         }
     }
 }
@@ -49,6 +60,7 @@ impl Tally {
     /// Counts `times` I/Os, each of which moved `bytes` and took `ns`. For the worker alone.
     #[inline]
     pub(crate) fn record(&self, ns: u64, bytes: u64, times: u64) {
+        let number = self.begin();
         add(&self.bytes, bytes * times);
         add(&self.bins[Histogram::index(ns)], times);
         add(&self.sum_ns, ns.wrapping_mul(times));
@@ -56,12 +68,23 @@ impl Tally {
         let (float, times) = (ns as i64 as f64, times as i64 as f64);
         let squares = f64::from_bits(self.sum_squares.load(Relaxed)) + float * float * times;
         self.sum_squares.store(squares.to_bits(), Relaxed);
+        self.ended.store(number, Release);
         if ns < self.min_ns.load(Relaxed) {
             self.min_ns.store(ns, Relaxed);
         }
         if ns > self.max_ns.load(Relaxed) {
             self.max_ns.store(ns, Relaxed);
         }
+    }
+
+    /// Before anything is counted that belongs together; the number is [`Self::ended`] behind it.
+    #[inline]
+    fn begin(&self) -> u64 {
+        let number = self.begun.load(Relaxed).wrapping_add(1);
+        self.begun.store(number, Relaxed);
+        // Nobody sees what follows before he sees that it began.
+        fence(Release);
+        number
     }
 
     fn sums(&self) -> Sums {
@@ -87,8 +110,10 @@ impl Tally {
     /// Counts `times` I/Os whose latency nobody asked for. For the worker alone.
     #[inline]
     pub(crate) fn count(&self, bytes: u64, times: u64) {
+        let number = self.begin();
         add(&self.bins[0], times);
         add(&self.bytes, bytes * times);
+        self.ended.store(number, Release);
     }
 }
 
@@ -209,32 +234,60 @@ impl Reading {
 
     /// The bins that grew, by how much, and the sums that go with them.
     ///
-    /// Bins and sums belong together where no I/O was counted in between, so a
-    /// reader that was interrupted looks again; one that never finds a gap (a
-    /// million I/Os a second leave none) is apart by one or two.
+    /// They belong together where no I/O was counted in between, so a reader
+    /// that was interrupted looks again, and one that met a worker which the
+    /// kernel stopped in the midst of counting lets it go on first; where there
+    /// is never a gap (a million I/Os a second leave none) they are apart by
+    /// one or two, until the worker is done.
     fn new_counts(&self, tally: &Tally) -> (Vec<(usize, u64)>, Sums) {
-        let mut counts = Vec::new();
-        let mut sums = tally.sums();
-        for _ in 0..LOOKS {
+        let (mut counts, mut waits) = (Vec::new(), 0);
+        let mut looks = 0;
+        loop {
             counts.clear();
+            let ended = tally.ended.load(Acquire);
             for (bin, (seen, now)) in self.bins.iter().zip(&tally.bins).enumerate() {
                 let now = now.load(Relaxed);
                 if now != *seen {
                     counts.push((bin, now - *seen));
                 }
             }
-            let before = std::mem::replace(&mut sums, tally.sums());
-            if before == sums {
-                break;
+            let sums = tally.sums();
+            fence(Acquire);
+            if tally.begun.load(Relaxed) == ended || looks >= LOOKS || waits >= WAITS {
+                return (counts, sums);
+            }
+            if tally.ended.load(Relaxed) == ended {
+                waits += 1;
+                std::thread::yield_now();
+            } else {
+                looks += 1;
             }
         }
-        (counts, sums)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_belong_to_the_ios_that_are_read_with_them() {
+        let (tally, done) = (Tally::default(), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while done.load(Relaxed) == 0 {
+                    tally.record(100, 512, 3);
+                    (0..20_000).for_each(|_| std::hint::spin_loop());
+                }
+            });
+            let (mut reading, mut all) = (Reading::default(), Counts::default());
+            while all.latency.count() < 3_000 {
+                reading.take(&tally, &mut all);
+                assert_eq!(all.bytes, 512 * all.latency.count());
+            }
+            done.store(1, Relaxed);
+        });
+    }
 
     #[test]
     fn readings_are_what_was_recorded_between_them() {

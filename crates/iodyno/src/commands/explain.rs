@@ -97,8 +97,8 @@ fn measure(
             format!("`{option}={command}` would run a command; allow it with `--allow-exec`");
         return Err(Usage(what).into());
     }
-    let mut setup =
-        Setup::new(context, &arguments.sheets.datasheet)?.streaming(context, &arguments.streaming)?;
+    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
+        .streaming(context, &arguments.streaming)?;
     let targets = iodyno_target::resolve_all(&setup.host, names)?;
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
         Generator::Native => Box::new(

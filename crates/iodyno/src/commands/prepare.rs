@@ -31,8 +31,8 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         return Err(Usage(what.into()).into());
     }
     how.check().map_err(|Refusal(what)| Usage(what))?;
-    let mut setup =
-        Setup::new(context, &arguments.sheets.datasheet)?.streaming(context, &arguments.streaming)?;
+    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
+        .streaming(context, &arguments.streaming)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
     let preparing = how.of(&targets)?;
     let mut study = Study::named("prepare");

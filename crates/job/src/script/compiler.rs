@@ -10,8 +10,6 @@ use crate::syntax::{Entry, Place, Section};
 use crate::value::JobError;
 use crate::{Amount, Job};
 
-/// fio's `REAL_MAX_JOBS`.
-const JOBS_MAX: usize = 4096;
 /// Names of files over all jobs.
 const FILES_MAX: usize = 1 << 20;
 /// Jobs that a note or an error names.
@@ -165,8 +163,12 @@ impl<'a> Compiler<'a> {
     fn clones(&mut self, section: &Section, job: &Job, named: &Named, number: usize) {
         let (place, name) = (section.place.clone(), section.name.clone());
         let numjobs = job.threads.numjobs;
-        if self.jobs + numjobs as usize > JOBS_MAX {
-            return self.fail(ScriptError::TooManyJobs { place, job: name, max: JOBS_MAX });
+        if self.jobs + numjobs as usize > self.how.most_jobs {
+            return self.fail(ScriptError::TooManyJobs {
+                place,
+                job: name,
+                max: self.how.most_jobs,
+            });
         }
         let each =
             if named.paths.is_empty() { job.files.nrfiles as usize } else { named.paths.len() };

@@ -73,6 +73,9 @@ pub struct ScriptSection {
     pub options: Vec<Written>,
 }
 
+/// So many jobs fio starts at most (fio.h, REAL_MAX_JOBS).
+const MOST_JOBS: usize = 4096;
+
 /// How sections are compiled.
 #[derive(Clone, Copy)]
 pub struct Compile<'a> {
@@ -80,6 +83,8 @@ pub struct Compile<'a> {
     /// file for it is [`crate::syntax::write_file`] of the same sections, which
     /// keeps every option as it was written; the script says what to expect.
     pub for_fio: bool,
+    /// Jobs that it may have in all, clones included.
+    pub most_jobs: usize,
     /// [`crate::Job::commands`] are allowed.
     pub exec: bool,
     /// `--readonly`: jobs that write or trim are refused.
@@ -99,6 +104,7 @@ impl Default for Compile<'_> {
     fn default() -> Self {
         Self {
             for_fio: false,
+            most_jobs: MOST_JOBS,
             exec: false,
             readonly: false,
             global: &[],

@@ -52,8 +52,8 @@ pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
         let what = format!("{} not installed: apt install {packages}", programs.join(", "));
         return Err(Usage(what).into());
     }
-    let mut setup =
-        Setup::new(context, &arguments.carrying.sheets.datasheet)?.streaming(context, &arguments.carrying.streaming)?;
+    let mut setup = Setup::new(context, &arguments.carrying.sheets.datasheet)?
+        .streaming(context, &arguments.carrying.streaming)?;
     let files = match arguments.on_files {
         Some(size_bytes) if !arguments.dry_run => Some(Files::make(&mut setup, size_bytes)?),
         _ => None,
