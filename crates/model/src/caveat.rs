@@ -299,89 +299,50 @@ impl<T: Into<String>> From<T> for Caveat {
     }
 }
 
-/// A value with its sentence, as JSON has it.
+/// A caveat with its sentence, as JSON has it.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Told{T}")]
-pub(crate) struct Told<T> {
+pub struct ToldCaveat {
     /// The value.
     #[serde(flatten)]
-    pub(crate) value: T,
+    pub value: Caveat,
     /// Its sentence.
-    pub(crate) text: String,
+    pub text: String,
 }
 
-impl<T: Clone + fmt::Display> From<&T> for Told<T> {
-    fn from(value: &T) -> Self {
-        Self { value: value.clone(), text: value.to_string() }
-    }
-}
-
-/// A value, or the sentence that version 1 wrote.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Stored<T> {
-    Words(String),
-    Value(T),
-}
-
-impl<T: From<String>> Stored<T> {
-    fn value(self) -> T {
-        match self {
-            Self::Words(words) => words.into(),
-            Self::Value(value) => value,
-        }
-    }
-}
-
-/// JSON of a value with its sentence; read back, the value counts.
-pub(crate) mod told {
-    use super::*;
-
-    /// Writes the value and its sentence.
-    ///
-    /// # Errors
-    /// Of the serializer.
-    pub(crate) fn serialize<T: Clone + fmt::Display + Serialize, S: Serializer>(
-        one: &T,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        Told::from(one).serialize(to)
-    }
-
-    /// Reads the value, or the sentence that version 1 wrote.
-    ///
-    /// # Errors
-    /// Something else is there.
-    pub(crate) fn deserialize<'de, T: From<String> + Deserialize<'de>, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<T, D::Error> {
-        Stored::deserialize(from).map(Stored::value)
-    }
-}
-
-/// The same of a list.
-pub(crate) mod all_told {
+/// JSON of a list of caveats, each with its sentence; read back, the value counts. What version
+/// 1 wrote is the sentence alone.
+pub mod told {
     use super::*;
 
     /// Writes values and sentences.
     ///
     /// # Errors
     /// Of the serializer.
-    pub(crate) fn serialize<T: Clone + fmt::Display + Serialize, S: Serializer>(
-        all: &[T],
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        to.collect_seq(all.iter().map(Told::from))
+    pub fn serialize<S: Serializer>(all: &[Caveat], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(
+            all.iter().map(|one| ToldCaveat { value: one.clone(), text: one.to_string() }),
+        )
     }
 
     /// Reads values, or the sentences that version 1 wrote.
     ///
     /// # Errors
     /// Something else is there.
-    pub(crate) fn deserialize<'de, T: From<String> + Deserialize<'de>, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Vec<T>, D::Error> {
-        Ok(Vec::deserialize(from)?.into_iter().map(Stored::value).collect())
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Caveat>, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Stored {
+            Words(String),
+            Value(Caveat),
+        }
+        let all = Vec::<Stored>::deserialize(from)?;
+        Ok(all
+            .into_iter()
+            .map(|one| match one {
+                Stored::Words(words) => words.into(),
+                Stored::Value(value) => value,
+            })
+            .collect())
     }
 }
 
@@ -414,6 +375,23 @@ impl Failure {
     pub fn of(errno: i32, text: impl Into<String>) -> Self {
         let cause = if errno == 0 { Cause::Unknown } else { Cause::Errno(errno) };
         Self { cause, text: text.into() }
+    }
+
+    /// Reads a failure, or the sentence that version 1 wrote.
+    ///
+    /// # Errors
+    /// Something else is there.
+    pub(crate) fn stored<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Stored {
+            Text(String),
+            Value(Failure),
+        }
+        Ok(match Stored::deserialize(from)? {
+            Stored::Text(text) => text.into(),
+            Stored::Value(value) => value,
+        })
     }
 }
 

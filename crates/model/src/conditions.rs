@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::caveat::{Told, all_told};
 use crate::json::{Named, estimate, named, number};
-use crate::{Caveat, Estimate};
+use crate::{Caveat, Estimate, ToldCaveat, told};
 
 named! {
     /// One depth of the search for the depth that suffices.
@@ -64,12 +63,12 @@ pub struct Conditions {
     /// The target is a scratch file that was made for the run.
     pub scratch: bool,
     /// What qualifies the target.
-    #[serde(with = "all_told")]
-    #[schemars(with = "Vec<Told<Caveat>>")]
+    #[serde(with = "told")]
+    #[schemars(with = "Vec<ToldCaveat>")]
     pub target_remarks: Vec<Caveat>,
     /// What qualifies the load.
-    #[serde(with = "all_told")]
-    #[schemars(with = "Vec<Told<Caveat>>")]
+    #[serde(with = "told")]
+    #[schemars(with = "Vec<ToldCaveat>")]
     pub shortfalls: Vec<Caveat>,
     /// I/Os on the devices that were not ours, per second, while it ran.
     pub other_iops: Option<f64>,

@@ -56,7 +56,9 @@ pub use assessment::{
     Validity, Verdict, Yardstick,
 };
 pub use built::{Built, Mark};
-pub use caveat::{Cause, Caveat, DepthLimit, Failure, FileSystemEffect, NotPolled};
+pub use caveat::{
+    Cause, Caveat, DepthLimit, Failure, FileSystemEffect, NotPolled, ToldCaveat, told,
+};
 pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use conditions::{
     Beside, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,

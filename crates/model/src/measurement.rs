@@ -265,7 +265,7 @@ pub enum EndReason {
     /// The user stopped it.
     Interrupted,
     /// It failed.
-    Failed(#[serde(deserialize_with = "crate::caveat::told::deserialize")] Failure),
+    Failed(#[serde(deserialize_with = "Failure::stored")] Failure),
 }
 
 impl DirectionResult {

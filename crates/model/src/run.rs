@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use crate::caveat::{Told, told};
 use crate::{Host, Measurement, PtsStatement, PurgeMethod, Rounds};
 
 /// What kind of run it is.
@@ -215,10 +214,38 @@ pub enum SkipReason {
         why: String,
     },
     /// Words of an earlier version.
+    #[serde(skip)]
     Said {
         /// A sentence.
         words: String,
     },
+}
+
+/// A reason with its sentence, as JSON has it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct ToldReason {
+    /// Why, in a sentence.
+    why: String,
+    /// The same as a value; absent of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reason: Option<SkipReason>,
+}
+
+/// JSON of a reason; read back, the value counts.
+mod told_reason {
+    use serde::{Deserializer, Serializer};
+
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(of: &SkipReason, to: S) -> Result<S::Ok, S::Error> {
+        let reason = Some(of.clone()).filter(|of| !matches!(of, SkipReason::Said { .. }));
+        ToldReason { why: of.to_string(), reason }.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SkipReason, D::Error> {
+        let ToldReason { why, reason } = ToldReason::deserialize(from)?;
+        Ok(reason.unwrap_or_else(|| why.into()))
+    }
 }
 
 impl fmt::Display for SkipReason {
@@ -252,8 +279,8 @@ pub struct Skipped {
     /// The step, or `None` for everything on the target.
     pub step: Option<String>,
     /// Why.
-    #[serde(with = "told")]
-    #[schemars(with = "Told<SkipReason>")]
+    #[serde(flatten, with = "told_reason")]
+    #[schemars(with = "ToldReason")]
     pub why: SkipReason,
     /// What the user can type to have it done.
     pub next: String,

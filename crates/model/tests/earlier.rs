@@ -4,7 +4,7 @@
 
 use iodyno_model::{
     Conditions, CpuUse, DriveState, Estimate, Fact, HealthLog, JobStats, PurgeMethod, Reason,
-    RunKind, Validity, Workload,
+    RunKind, SkipReason, Skipped, Validity, Workload,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -127,4 +127,19 @@ fn rounds_are_those_of_the_plan() {
     );
     let own = plan.preparation.unwrap();
     assert_eq!((own.purge, own.fill), (Some(PurgeMethod::Discard), None));
+}
+
+#[test]
+fn reasons_of_what_was_skipped_are_read_in_both_forms() {
+    let skipped = json!({"target": "nvme0n1", "step": null, "why": "busy", "next": ""});
+    assert_eq!(read::<Skipped>(skipped.clone()).why, "busy".into());
+    let busy = SkipReason::Busy { device: "nvme0n1".into(), iops: 412.0, bytes_per_s: 3.8e7 };
+    let mut now = read::<Skipped>(skipped);
+    now.why = busy.clone();
+    let json = serde_json::to_value(&now).unwrap();
+    assert_eq!((&json["reason"]["kind"], &json["reason"]["iops"]), (&json!("busy"), &json!(412.0)));
+    assert!(
+        json["why"].as_str().unwrap().starts_with("nvme0n1 serves others: 412 IOPS and 38 MB/s")
+    );
+    assert_eq!(read::<Skipped>(json).why, busy);
 }
