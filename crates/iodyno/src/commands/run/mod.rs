@@ -21,7 +21,7 @@ use iodyno_campaign::{Event, Options, Watcher, Work};
 use iodyno_files::{FileError, Kind};
 use iodyno_fio::FioGenerator;
 use iodyno_job::is_for_fio_alone;
-use iodyno_job::script::{Compile, Script, compile, is_special};
+use iodyno_job::script::{Compile, Script, compile};
 use iodyno_job::syntax::{
     CommandLine, Debug, Environment, Eta, OptionTable, Section, SyntaxError, parse_command_line,
     process_variable, show_command,
@@ -200,8 +200,7 @@ fn script(
         exec: face.commands(arguments.executing.allow_exec) != Commands::Refused,
         readonly: line.invocation.readonly,
         global: &line.global,
-        overrides: &[],
-        is_special: &is_special,
+        ..Compile::default()
     };
     let mut script = compile(sections, &how).map_err(|errors| Usage(errors.to_string()))?;
     // Who only looks has not got the logs yet, as with fio.
