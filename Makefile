@@ -13,7 +13,7 @@ ARM := aarch64-unknown-linux-musl
 NO_C := $(addprefix -p iodyno-,native target host fio)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: deps test unit lab lab-full dist lint bench bench-sweep crosscheck fio-suites examples examples-lab fuzz docs clean
+.PHONY: deps test unit lab lab-full dist lint bench bench-sweep msrv crosscheck fio-suites examples examples-lab fuzz docs clean
 # One stage after the other, also with -j.
 .NOTPARALLEL:
 
@@ -59,6 +59,12 @@ unit:
 	@if ! ls "$$(rustc --print target-libdir --target $(ARM))"/libstd-* >/dev/null 2>&1; then \
 	    echo "unit: not compiled for aarch64: rustup target add $(ARM)"; \
 	else $(CARGO) check $(NO_C) --target $(ARM); fi
+
+# The oldest Rust that Cargo.toml says suffices.
+MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+msrv:
+	rustup toolchain install $(MSRV) --profile minimal
+	cargo +$(MSRV) check --workspace --locked
 
 # A machine with known drives, links and faults, and the release binary in it.
 lab:

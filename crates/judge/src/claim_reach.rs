@@ -10,9 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use iodyno_model::{BelowSaturation, Claim, Direction, Measurement, Metric};
 
 use crate::conditions::{is_random_at_depth_1, stated};
-use crate::limiter::STILL_GROWING;
 use crate::measured::figure;
-use crate::outstanding::{allowed, outstanding};
+use crate::outstanding::{STILL_GROWING, allowed, outstanding};
 
 /// The host's way to a drive and back, which a data sheet's latency leaves out, ns.
 pub(crate) const HOST_LATENCY_NS: f64 = 10_000.0;

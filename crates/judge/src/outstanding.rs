@@ -2,6 +2,9 @@
 
 use iodyno_model::{JobStats, Measurement};
 
+/// A search for the depth ends once the rate grows less than this.
+pub(crate) const STILL_GROWING: f64 = 1.02;
+
 /// Engines that wait for each I/O, whatever iodepth says (fio(1), ioengine and iodepth).
 pub(crate) const ONE_AT_A_TIME: [&str; 7] =
     ["sync", "psync", "pvsync", "pvsync2", "mmap", "splice", "falloc"];

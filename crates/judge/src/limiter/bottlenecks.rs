@@ -6,15 +6,13 @@ use iodyno_model::{Drive, Host, Measurement, OcpHealth, RunRecord, format_count,
 use crate::control_group;
 use crate::figures::percent;
 use crate::measured::is_paced;
-use crate::outstanding::job_depth;
+use crate::outstanding::{STILL_GROWING, job_depth};
 
 /// A submitting thread with this share of a CPU has no time left.
 pub(crate) const SATURATED: f64 = 0.95;
 /// Depth is reached from this share on: Little's law with a mean latency that
 /// counts from submission is exact for a full queue.
 pub(crate) const DEPTH_REACHED: f64 = 0.8;
-/// A search for the depth ends once the rate grows less than this.
-pub(crate) const STILL_GROWING: f64 = 1.02;
 /// Other I/O counts from this share of our own on: twice the precision that is
 /// asked for …
 const OTHER_SHARE: f64 = 0.02;

@@ -43,8 +43,8 @@ pub use repetition::repetition_name;
 pub use suspect::{Limiter, Standing, Suspect};
 
 pub(crate) use bottlenecks::{
-    CpuShare, STILL_GROWING, busiest_share, cpu_share, depth_short, ocp_grown, other_io, saturated,
-    throttled, throttled_between,
+    CpuShare, busiest_share, cpu_share, depth_short, ocp_grown, other_io, saturated, throttled,
+    throttled_between,
 };
 pub(crate) use contrast::PASSTHROUGH;
 pub(crate) use power::{PowerSaving, power_saving};
