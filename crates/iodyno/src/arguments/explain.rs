@@ -27,7 +27,7 @@ pub(crate) struct Explain {
     pub(crate) words: Vec<String>,
     #[command(flatten)]
     pub(crate) executing: Executing,
-    /// Time limit for all experiments together
+    /// Time limit for all measurements together
     #[arg(long, alias = "time", value_name = "TIME", default_value = "50s", value_parser = time)]
     pub(crate) budget: u64,
     #[command(flatten)]

@@ -23,6 +23,8 @@ fn commands() -> Vec<Command> {
 /// Options whose help says what the command makes of the same thing.
 const SAID_APART: &[&str] = &[
     "dry-run",
+    "scale",
+    "verbose",
     "format",
     "generator",
     "help",
