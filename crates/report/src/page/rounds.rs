@@ -45,7 +45,7 @@ impl RoundsView {
         let record = run.judged.record;
         let plan = record.run.rounds.as_ref()?;
         let joined = |items: Vec<String>| items.join(" · ");
-        let lines = pts_lines(record, &plan, run.prepared);
+        let lines = pts_lines(record, plan, run.prepared);
         let (window, _) = drawn(record, Kind::Grid);
         let in_rounds = |judged: &&JudgedMeasurement| {
             record.measurements.get(judged.measurement).is_some_and(|of| of.round.is_some())
@@ -56,7 +56,7 @@ impl RoundsView {
             report: lines.into_iter().map(|(what, items)| (what, joined(items))).collect(),
             targets: Convergence::by_target(&plan.rounds, record)
                 .into_iter()
-                .map(|(targets, found)| TargetView::new(run, &plan, targets, &found))
+                .map(|(targets, found)| TargetView::new(run, plan, targets, &found))
                 .collect(),
             figures: figures
                 .iter()
