@@ -95,10 +95,13 @@ struct Series<'a> {
 /// Depth of each job, and jobs.
 type Shape = (Option<u32>, Option<u32>);
 
+/// What measurements of one series have in common, as [`Depths::key`] takes it.
+type SeriesKey<'a> = (Work<'a>, Option<&'a str>, Option<u64>);
+
 /// What a run's measurements came to at each depth.
 #[derive(Debug, Default)]
 pub(crate) struct Depths<'a> {
-    series: HashMap<(Work<'a>, Option<&'a str>, Option<u64>), Vec<Series<'a>>>,
+    series: HashMap<SeriesKey<'a>, Vec<Series<'a>>>,
     /// Latency of one I/O alone, ns.
     alone_ns: HashMap<Work<'a>, f64>,
 }
@@ -132,7 +135,7 @@ impl<'a> Depths<'a> {
     }
 
     /// What is equal in a series, all but a share of its written blocks.
-    fn key(of: &'a Measurement) -> (Work<'a>, Option<&'a str>, Option<u64>) {
+    fn key(of: &'a Measurement) -> SeriesKey<'a> {
         let mix = of.workload.options.get("rwmixread").map(String::as_str);
         let written = of.conditions.written.first().map(|one| one.share.value.to_bits());
         (Work::of(of), mix, written)

@@ -369,7 +369,9 @@ pub(crate) fn identity(record: &RunRecord, of: &Measurement) -> Vec<String> {
 }
 
 /// An earlier run: by name of the step and what it was made on, what was measured.
-struct Baseline<'a>(HashMap<(&'a str, Vec<String>), Vec<(Metric, Estimate)>>);
+struct Baseline<'a>(HashMap<NameAndTargets<'a>, Vec<(Metric, Estimate)>>);
+
+type NameAndTargets<'a> = (&'a str, Vec<String>);
 
 impl<'a> Baseline<'a> {
     fn of(record: &'a RunRecord) -> Self {
