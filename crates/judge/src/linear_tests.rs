@@ -72,14 +72,18 @@ fn four_times_the_measurements_take_about_four_times_the_work() {
         for (what, work) in
             [("judged", &judged as &dyn Fn(&RunRecord) -> u64), ("compared", &compared)]
         {
-            // Quadratic, it would be 16 times.
-            let ratio = || work(&many) as f64 / work(&few) as f64;
-            let ratios: Vec<f64> =
-                (0..3).map(|_| ratio()).take_while(|ratio| *ratio >= 6.0).collect();
-            assert!(
-                ratios.len() < 3,
-                "{kind}, {what}: {ratios:?} times the work for 4 times as many"
-            );
+            // The least of several is what others on the machine disturbed least. Quadratic, the
+            // ratio would be 16.
+            let (mut least_few, mut least_many, mut ratio) = (u64::MAX, u64::MAX, f64::MAX);
+            for _ in 0..8 {
+                least_few = least_few.min(work(&few));
+                least_many = least_many.min(work(&many));
+                ratio = least_many as f64 / least_few as f64;
+                if ratio < 6.0 {
+                    break;
+                }
+            }
+            assert!(ratio < 8.0, "{kind}, {what}: {ratio:.1} times the work for 4 times as many");
         }
     }
 }
