@@ -41,16 +41,14 @@ pub(crate) fn against_writing(source: &dyn Source, hosts: &[&Host], block: &str)
     let files = backing_files(now, block);
     for file in &files {
         if is_swap(&|path| is_file(path, file.identity)) {
-            found.add(Look { uses: vec![format!("{}: swap", file.path)], ..Look::default() });
+            found.saw(format!("{}: swap", file.path));
         }
     }
     let ways = ways_to(source, now, block, &files);
-    let exported = exported::of_block(source, now, block, &ways);
-    found.add(exported);
+    found.add(exported::of_block(source, now, block, &ways));
     if found.uses.is_empty() {
         found.add(openers::look(source, &ways));
-        let blind = shared::unseen_controllers(source, now, block);
-        found.add(Look { blind, ..Look::default() });
+        found.missed(shared::unseen_controllers(source, now, block));
     }
     found
 }
@@ -73,9 +71,7 @@ pub(crate) fn against_writing_file(
     let mut may_back = Vec::new();
     for (name, kind) in loop_devices(source).into_iter().chain(before) {
         match backs(&kind, identity) {
-            Some(true) => {
-                found.add(Look { uses: vec![format!("backs {name}")], ..Look::default() })
-            }
+            Some(true) => found.saw(format!("backs {name}")),
             Some(false) => {}
             None => may_back.push(BlindSpot::Loop { name }),
         }
@@ -102,9 +98,9 @@ pub(crate) fn against_writing_file(
     if is_explained && is_ours_alone(file) {
         look.blind.clear();
     } else {
-        look.add(Look { blind: exported.blind, ..Look::default() });
+        look.missed(exported.blind);
     }
-    look.add(Look { blind: may_back, ..Look::default() });
+    look.missed(may_back);
     look
 }
 

@@ -26,18 +26,26 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// What another look saw and did not see, each once.
-    pub(crate) fn add(&mut self, other: Self) {
-        for line in other.uses {
-            if !self.uses.contains(&line) {
-                self.uses.push(line);
-            }
+    /// A use that was seen, once.
+    pub(crate) fn saw(&mut self, line: String) {
+        if !self.uses.contains(&line) {
+            self.uses.push(line);
         }
-        for spot in other.blind {
+    }
+
+    /// What was not seen, once.
+    pub(crate) fn missed(&mut self, spots: impl IntoIterator<Item = BlindSpot>) {
+        for spot in spots {
             if !self.blind.contains(&spot) {
                 self.blind.push(spot);
             }
         }
+    }
+
+    /// All of another look.
+    pub(crate) fn add(&mut self, other: Self) {
+        other.uses.into_iter().for_each(|line| self.saw(line));
+        self.missed(other.blind);
     }
 }
 
