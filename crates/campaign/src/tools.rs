@@ -7,7 +7,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_load::LoadGenerator;
 use iodyno_model::{Origin, Run, Scope, SkipReason, Skipped};
 use iodyno_store::Store;
-use iodyno_target::{Permission, Target};
+use iodyno_target::{Permission, Target, typed_words};
 
 use crate::watch::{Event, Watcher};
 
@@ -51,7 +51,7 @@ impl Options {
     pub fn of_jobs(name: &str, permission: Permission) -> Self {
         Self {
             name: name.to_owned(),
-            command: std::env::args().collect::<Vec<_>>().join(" "),
+            command: typed_words().collect::<Vec<_>>().join(" "),
             budget_ns: u64::MAX,
             fixed_ns: None,
             max_ns: None,

@@ -4,8 +4,10 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Output, Stdio};
 
@@ -174,6 +176,17 @@ fn a_store_that_cannot_be_used() {
     status(&output, 2);
     let missing = world.command().env("IODYNO_STORE", world.path("none")).arg("show").output();
     status(&missing.unwrap(), 2);
+}
+
+#[test]
+fn a_path_that_is_no_text_is_a_path_like_others() {
+    let world = World::new();
+    let store = world.path("").join(OsStr::from_bytes(b"s\xff.sqlite"));
+    let output =
+        world.command().arg("--store").arg(&store).args(["check", "--no-load"]).output().unwrap();
+    assert!(matches!(output.status.code(), Some(0..=4)), "{}", text(&output.stderr));
+    assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
+    assert!(store.is_file());
 }
 
 #[test]

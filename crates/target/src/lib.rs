@@ -80,7 +80,7 @@ pub use backing::{BackingFile, OwnFolder, remove_backing_file};
 pub use blind_spot::BlindSpot;
 pub use clearance::{ReadClearance, TargetKind, is_sink};
 pub use contents::Lost;
-pub use error::{TargetError, as_root};
+pub use error::{TargetError, as_root, typed_words};
 pub use file_system::FileSystem;
 pub use in_use::uses;
 pub use iodyno_files::{FileIdentity, Removed};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use iodyno_model::{Built, Mark, Run, RunKind, RunState};
 use iodyno_store::{JournalEntry, Store};
-use iodyno_target::{BackingFile, OwnFolder};
+use iodyno_target::{BackingFile, OwnFolder, typed_words};
 
 use super::stack::new_mark;
 use crate::error::CampaignError;
@@ -34,7 +34,7 @@ impl OnFiles {
     ) -> Result<Self, CampaignError> {
         let folder = OwnFolder::open(directory)?;
         let run = Run {
-            command: std::env::args().collect::<Vec<_>>().join(" "),
+            command: typed_words().collect::<Vec<_>>().join(" "),
             kind: RunKind::Files,
             plan_name: "files".into(),
             ..Run::new(iodyno_store::new_id(), now_ns())

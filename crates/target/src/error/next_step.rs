@@ -115,9 +115,15 @@ impl TargetError {
     }
 }
 
+/// The words of the command line as they were typed, the program first; what is not UTF-8 in them
+/// is replaced.
+pub fn typed_words() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|typed| typed.to_string_lossy().into_owned())
+}
+
 /// The command line as it was typed, to be run as root: `sudo …`, quoted for a shell.
 pub fn as_root() -> String {
-    sudo_line(std::env::args_os().map(|typed| typed.to_string_lossy().into_owned()))
+    sudo_line(typed_words())
 }
 
 /// The command line that does the same as root. A bare program name becomes
