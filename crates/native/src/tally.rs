@@ -187,7 +187,7 @@ pub(crate) struct Reading {
 }
 
 /// What goes with the bins.
-#[derive(Debug, Default, Clone, Copy, PartialEq)]
+#[derive(Debug, Default, Clone, Copy)]
 struct Sums {
     bytes: u64,
     ns: u64,

@@ -182,33 +182,21 @@ impl Store {
     ) -> Result<(), StoreError> {
         let body = self.body("a measurement", measurement)?;
         self.writing(|store| {
-            let added = store.insert_measurement(run_id, measurement, &body);
-            added.map_err(|error| store.explain(error))
+            store.execute(
+                "INSERT INTO measurement (run_id, ordinal, phase, name, source, started_ns, format, body)
+                 SELECT ?1, coalesce(max(ordinal) + 1, 0), ?2, ?3, ?4, ?5, ?6, ?7
+                 FROM measurement WHERE run_id = ?1",
+                params![
+                    run_id,
+                    measurement.phase,
+                    measurement.name,
+                    measurement.source,
+                    measurement.started_ns,
+                    FORMAT,
+                    body
+                ],
+            )
         })
-    }
-
-    fn insert_measurement(
-        &mut self,
-        run_id: &str,
-        measurement: &Measurement,
-        body: &str,
-    ) -> rusqlite::Result<()> {
-        let mut statement = self.connection.prepare_cached(
-            "INSERT INTO measurement (run_id, ordinal, phase, name, source, started_ns, format, body)
-             SELECT ?1, coalesce(max(ordinal) + 1, 0), ?2, ?3, ?4, ?5, ?6, ?7
-             FROM measurement WHERE run_id = ?1",
-        )?;
-        statement
-            .execute(params![
-                run_id,
-                measurement.phase,
-                measurement.name,
-                measurement.source,
-                measurement.started_ns,
-                FORMAT,
-                body
-            ])
-            .map(drop)
     }
 
     /// Puts a run's assessment in the place of an earlier one.
@@ -401,7 +389,9 @@ impl Store {
         sql: &str,
         values: impl rusqlite::Params,
     ) -> Result<(), StoreError> {
-        self.connection.execute(sql, values).map(|_| ()).map_err(|error| self.explain(error))
+        // A run of ten thousand measurements is inserted by the same few statements.
+        let done = self.connection.prepare_cached(sql).and_then(|mut one| one.execute(values));
+        done.map(drop).map_err(|error| self.explain(error))
     }
 
     /// JSON that is known to read back. It has no NaN: one would be written as
