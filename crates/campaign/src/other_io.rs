@@ -62,11 +62,6 @@ pub fn other_io(
     })
 }
 
-/// The counters of a device.
-pub(crate) fn find<'s>(stats: &'s [DiskStats], device: &str) -> Option<&'s DiskStats> {
-    stats.iter().find(|stats| stats.name == device)
-}
-
 /// What lies below a device and can be at rest.
 fn watched(host: &Host, device: &str) -> Vec<String> {
     let bottom = host.bottom_of(device).into_iter();
@@ -98,7 +93,7 @@ pub(crate) fn without_busy<'t>(
     let mut idle = Vec::new();
     for (target, devices) in targets.iter().zip(&devices) {
         let busy = devices.iter().find_map(|device| {
-            let (a, b) = (find(&before, device)?, find(&after, device)?);
+            let (a, b) = (DiskStats::of(&before, device)?, DiskStats::of(&after, device)?);
             let other = other_io(a, b, seconds, Issued::default(), None)?;
             other.is_busy().then_some((device, other))
         });

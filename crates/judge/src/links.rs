@@ -29,8 +29,7 @@ pub(crate) fn subjects(host: &Host, link: &Link) -> Vec<String> {
 
 /// What to call a link in a sentence: by its drive, or by its address.
 pub(crate) fn title(host: &Host, link: &Link) -> String {
-    let own = host.drives.iter().find(|drive| drive.links.last().is_some_and(|l| l == link.name()));
-    match own {
+    match host.drive_of(link) {
         Some(drive) => format!("The link of {}", drive.name),
         None => match host.cards.iter().find(|card| card.address == link.name()) {
             Some(card) => format!("The link of the {} card {}", card.kind, card.address),

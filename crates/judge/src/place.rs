@@ -171,7 +171,7 @@ pub(crate) fn capacities(drive: &Drive) -> Vec<Bytes> {
 
 /// What the drive's own link, the last of its path, is trained to.
 pub(crate) fn own_link(host: &Host, drive: &Drive) -> Option<LinkState> {
-    host.link(drive.links.last()?)?.current.value()
+    host.own_link(drive)?.current.value()
 }
 
 /// Names under which findings speak of a drive.

@@ -248,6 +248,13 @@ pub struct DiskStats {
     pub in_queue_ms: u64,
 }
 
+impl DiskStats {
+    /// Those of this block device among `all`.
+    pub fn of<'s>(all: &'s [Self], block: &str) -> Option<&'s Self> {
+        all.iter().find(|stats| stats.name == block)
+    }
+}
+
 impl StorageCard {
     /// A VMD controller: it has the class of a RAID card, and hides no drives.
     pub fn is_vmd(&self) -> bool {
@@ -298,6 +305,16 @@ impl Host {
         self.interrupts.iter().filter(move |interrupt| interrupt.function == function)
     }
 
+    /// The drive's own link, the last of its path.
+    pub fn own_link(&self, drive: &Drive) -> Option<&Link> {
+        self.link(drive.links.last()?)
+    }
+
+    /// The drive whose own link this is.
+    pub fn drive_of(&self, link: &Link) -> Option<&Drive> {
+        self.drives.iter().find(|drive| drive.links.last().is_some_and(|own| own == link.name()))
+    }
+
     /// The subsystem that this controller belongs to.
     pub fn subsystem_of(&self, controller: &str) -> Option<&Subsystem> {
         self.subsystems.iter().find(|one| one.controllers.iter().any(|name| name == controller))
@@ -305,7 +322,7 @@ impl Host {
 
     /// I/O counters of this block device.
     pub fn stats(&self, block: &str) -> Option<&DiskStats> {
-        self.disk_stats.iter().find(|stats| stats.name == block)
+        DiskStats::of(&self.disk_stats, block)
     }
 
     /// The whole devices at the bottom of `block`: itself, or what its layers

@@ -12,7 +12,7 @@ use iodyno_model::{
 use super::fio_steadystate::SteadyWatch;
 use super::series::Cut;
 use super::taken::{Member, Members, Taken};
-use crate::other_io::{Issued, OtherIo, find, other_io};
+use crate::other_io::{Issued, OtherIo, other_io};
 use crate::phase::{End, Measured, Phase};
 use crate::plan::Stop;
 use crate::targets::PreparedTarget;
@@ -225,8 +225,10 @@ impl OverPhase<'_> {
                 is_journaled |= job.job.writes() && targets().any(|at| at.name != *device);
             }
         }
-        let (before, after) =
-            (find(&self.disk_stats.0, device)?, find(&self.disk_stats.1, device)?);
+        let (before, after) = (
+            DiskStats::of(&self.disk_stats.0, device)?,
+            DiskStats::of(&self.disk_stats.1, device)?,
+        );
         if is_journaled {
             let (before, after) = (reads_only(before), reads_only(after));
             return other_io(&before, &after, self.seconds, issued.read, largest_bytes);

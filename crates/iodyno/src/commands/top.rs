@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result};
 use iodyno_campaign::now_ns;
 use iodyno_host::{Depth, Source, Vitals, disk_stats, snapshot, vitals};
 use iodyno_model::{
-    BlockDevice, BlockKind, DiskStats, Drive, HealthLog, Host, Link, format_count,
-    format_duration_ns, format_mb_per_s, format_percent, rfc3339,
+    BlockDevice, BlockKind, DiskStats, Drive, HealthLog, Host, format_count, format_duration_ns,
+    format_mb_per_s, format_percent, rfc3339,
 };
 use iodyno_report::document::{TopDocument, TopDrive};
 use iodyno_report::text::{clean, json_text};
@@ -21,16 +21,12 @@ use ratatui_core::text::Line;
 use crate::arguments::Top;
 use crate::commands::setup::end_on_signals;
 use crate::context::{Context, Usage};
-use crate::live::{Cell, Column, Face, between, paint, table};
+use crate::live::{Cell, Column, FRAME, Face, KEPT, between, paint, table};
 use crate::screen::{self, Painter, Woken};
 use crate::terminal;
 
 /// Admin commands are sent to a drive no more often.
 const ASKED_EVERY: Duration = Duration::from_secs(5);
-/// Intervals that are kept.
-const KEPT: usize = 60;
-/// Frames while nothing new is known: a size that changes is seen so.
-const FRAME: Duration = Duration::from_millis(250);
 
 const COLUMNS: [Column; 11] = [
     Column { heading: "DRIVE", rank: 0 },
@@ -169,11 +165,10 @@ impl Watched {
         self.at = Instant::now();
         let stats = disk_stats(self.source.as_ref());
         let before = std::mem::replace(&mut self.stats, stats);
-        let find = |all: &[DiskStats], name: &str| all.iter().find(|of| of.name == name).cloned();
         let rows = self.devices.iter().filter_map(|device| {
-            let after = find(&self.stats, device)?;
-            let before = find(&before, device).unwrap_or_else(|| after.clone());
-            Some(TopDrive::between(&before, &after, interval_s))
+            let after = DiskStats::of(&self.stats, device)?;
+            let before = DiskStats::of(&before, device).unwrap_or(after);
+            Some(TopDrive::between(before, after, interval_s))
         });
         let mut drives: Vec<TopDrive> = rows.collect();
         if self.asked.is_none_or(|asked| asked.elapsed() >= ASKED_EVERY) {
@@ -218,7 +213,7 @@ impl Watched {
         let Some((controller, _)) = self.host.namespace(&drive.device) else { return };
         drive.controller = Some(controller.name.clone());
         drive.model = controller.model.value().or(drive.model.take());
-        if let Some(link) = link(&self.host, controller) {
+        if let Some(link) = self.host.own_link(controller) {
             let (now, able) = (link.current.get(), link.able());
             drive.link = now.map(|now| now.label());
             let [now, able] = [now.copied(), able].map(|state| state?.raw_bytes_per_s());
@@ -306,13 +301,8 @@ fn is_drive(block: &BlockDevice) -> bool {
     is_kind && block.size.get().is_some_and(|size| size.0 > 0)
 }
 
-/// The link next to the drive.
-fn link<'h>(host: &'h Host, drive: &Drive) -> Option<&'h Link> {
-    drive.links.last().and_then(|address| host.link(address))
-}
-
 fn uncorrectable(host: &Host, drive: &Drive) -> Option<u64> {
-    let link = link(host, drive)?;
+    let link = host.own_link(drive)?;
     let ends = [&link.port, &link.device].map(|end| end.uncorrectable_errors.get().copied());
     ends.into_iter().flatten().reduce(u64::saturating_add)
 }

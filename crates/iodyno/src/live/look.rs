@@ -57,11 +57,10 @@ impl Look {
         self.ticks = seen.iter().map(|(id, ticks, _)| (*id, *ticks)).collect();
         self.keep_off(seen.iter().map(|(.., cpu)| *cpu));
         let stats = std::mem::replace(&mut self.stats, disk_stats(&self.source));
-        let find = |all: &[DiskStats], name: &str| all.iter().find(|of| of.name == name).cloned();
         let others = scene.issued().filter_map(|(device, largest_bytes, issued)| {
-            let before = find(&stats, &device)?;
-            let after = find(&self.stats, &device)?;
-            let other = other_io(&before, &after, seconds, issued, largest_bytes)?;
+            let before = DiskStats::of(&stats, &device)?;
+            let after = DiskStats::of(&self.stats, &device)?;
+            let other = other_io(before, after, seconds, issued, largest_bytes)?;
             other.is_busy().then_some((device, other))
         });
         Found { busiest, others: others.collect() }

@@ -18,12 +18,13 @@ use std::time::{Duration, Instant};
 
 use iodyno_campaign::Event;
 use iodyno_load::{ClearedJob, Interval};
-use iodyno_target::TargetKind;
+use iodyno_target::{TargetKind, typed_words};
 use ratatui_core::terminal::Terminal;
 use rustix::process::{Signal, getppid, kill_process, setpriority_process};
 
 pub(crate) use doing::{Doing, done_line};
 use look::Look;
+pub(crate) use scene::KEPT;
 use scene::{News, Scene, Took};
 pub(crate) use table::{Cell, Column, Face, table};
 pub(crate) use view::{between, paint};
@@ -31,8 +32,8 @@ pub(crate) use view::{between, paint};
 use crate::grid::Grid;
 use crate::screen::{self, Painter, Woken};
 
-/// Between two frames.
-const FRAME: Duration = Duration::from_millis(250);
+/// Between two frames: a size that changes is seen so.
+pub(crate) const FRAME: Duration = Duration::from_millis(250);
 /// Between two looks at the machine: what a look finds are rates over this time.
 const LOOK: Duration = Duration::from_secs(1);
 /// The least of all priorities (setpriority(2)).
@@ -53,7 +54,7 @@ impl Live {
     /// A view that is not shown yet, with the points of a sweep.
     pub(crate) fn new(grid: Option<Grid>) -> Self {
         let (tell, told) = channel();
-        let words: Vec<String> = std::env::args().skip(1).collect();
+        let words: Vec<String> = typed_words().skip(1).collect();
         let hidden = Some((told, Scene::new(&words.join(" "), grid)));
         Self { tell, hidden, shown: None, rates_sent: 0 }
     }

@@ -196,8 +196,8 @@ impl Scene {
         let [device] = host.bottom_of(device)[..] else { return };
         let Some((drive, _)) = host.namespace(&device.name) else { return };
         row.temperature_c = drive.composite_c();
-        let link = drive.links.last().and_then(|address| host.link(address));
-        row.link = link.and_then(|link| link.current.get()).map(|state| state.label());
+        row.link =
+            host.own_link(drive).and_then(|link| link.current.get()).map(|state| state.label());
     }
 
     /// How well the rate is known by now.

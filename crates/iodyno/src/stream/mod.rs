@@ -6,10 +6,9 @@ pub(crate) mod seconds;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
-use iodyno_campaign::{Begin, Event, Watcher};
+use iodyno_campaign::{Begin, Event, Watcher, now_ns};
 use iodyno_model::{Host, Measurement, Run, RunState, rfc3339};
 use iodyno_report::document::stream::{MeasurementStart, RunEnd, RunStart, StreamRecord};
 use rustix::process::{Pid, setpriority_process};
@@ -177,12 +176,6 @@ impl Watcher for Stream {
             _ => {}
         }
     }
-}
-
-/// Now, ns since 1970 UTC.
-fn now_ns() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_nanos() as i64)
 }
 
 /// Starts a thread that gives way to all others.

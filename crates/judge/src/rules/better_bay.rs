@@ -77,7 +77,7 @@ struct Bay<'h> {
 /// What a drive could read over a link of its own ability, or less where its
 /// data sheet says so.
 fn able(facts: &RuleContext<'_>, host: &Host, drive: &Drive) -> Option<f64> {
-    let link = host.link(drive.links.last()?)?;
+    let link = host.own_link(drive)?;
     let state = LinkState {
         generation: link.device.max_generation.value()?,
         width: link.device.max_width.value()?,

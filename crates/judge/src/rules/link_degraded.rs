@@ -72,13 +72,12 @@ fn equal_bays(
     state: LinkState,
     able: LinkState,
 ) -> Vec<String> {
-    let own = |link: &Link| {
-        host.drives.iter().find(|drive| drive.links.last().is_some_and(|name| name == link.name()))
+    let Some(model) = host.drive_of(link).and_then(|drive| drive.model.get()) else {
+        return Vec::new();
     };
-    let Some(model) = own(link).and_then(|drive| drive.model.get()) else { return Vec::new() };
     let mut names = Vec::new();
     for drive in host.drives.iter().filter(|drive| drive.model.get() == Some(model)) {
-        let Some(theirs) = drive.links.last().and_then(|name| host.link(name)) else { continue };
+        let Some(theirs) = host.own_link(drive) else { continue };
         let equal = theirs.able() == Some(able)
             && links::state(record, theirs).is_some_and(|(current, _)| current == state);
         if !equal {

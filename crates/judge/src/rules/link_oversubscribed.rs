@@ -79,7 +79,7 @@ fn shared(host: &Host) -> impl Iterator<Item = &Link> {
 
 fn uplink<'h>(host: &'h Host, link: &'h Link) -> Option<Uplink<'h>> {
     let drives: Vec<&Drive> = links::drives_below(host, link).collect();
-    let own = |drive: &&Drive| host.link(drive.links.last()?)?.payload_bytes_per_s();
+    let own = |drive: &&Drive| host.own_link(drive)?.payload_bytes_per_s();
     let sum = drives.iter().map(own).sum::<Option<f64>>()?;
     Some(Uplink { link, drives, carried: link.payload_bytes_per_s()?, sum })
 }

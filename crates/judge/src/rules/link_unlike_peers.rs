@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let mut models: BTreeMap<&str, Vec<(&Drive, &Link, LinkState)>> = BTreeMap::new();
     for drive in host.drives.iter().filter(|drive| drive.virtual_disk.is_none()) {
-        let own = drive.links.last().and_then(|name| host.link(name));
+        let own = host.own_link(drive);
         let (Some(link), Some(model)) = (own, drive.model.get()) else { continue };
         match links::state(facts.record(), link) {
             Some((state, _)) => models.entry(model).or_default().push((drive, link, state)),

@@ -150,8 +150,7 @@ fn grown(before: &Link, after: &Link) -> Option<(u64, u64)> {
 
 /// By how much the drive's own count of corrected errors on its link grew (OCP).
 fn by_drive(before: &Host, after: &Host, link: &Link) -> Option<u64> {
-    let own = |drive: &&Drive| drive.links.last().is_some_and(|name| name == link.name());
-    let drive = before.drives.iter().find(own)?;
+    let drive = before.drive_of(link)?;
     let count = |drive: &Drive| Some(drive.ocp_health.get()?.pcie_correctable_errors);
     Some(count(after.drive(&drive.name)?)?.saturating_sub(count(drive)?))
 }

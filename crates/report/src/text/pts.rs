@@ -262,7 +262,7 @@ fn device(host: &Host, target: &str, record: &RunRecord) -> Vec<String> {
 
 /// Of the links down to the drive the one at its end.
 fn link(host: &Host, drive: &Drive) -> Option<String> {
-    let LinkState { generation, width } = host.link(drive.links.last()?)?.current.value()?;
+    let LinkState { generation, width } = host.own_link(drive)?.current.value()?;
     Some(format!("Gen{generation} x{width}"))
 }
 

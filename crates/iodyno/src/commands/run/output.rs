@@ -200,14 +200,11 @@ fn disks(measurements: &[Measurement], snapshots: &[Host]) -> Vec<DiskUse> {
     names.sort_unstable();
     names.dedup();
     let elapsed_ns = last.taken_ns.saturating_sub(first.taken_ns).max(0) as u64;
-    let stats = |host: &'_ iodyno_model::Host, name: &str| {
-        host.disk_stats.iter().find(|stats| stats.name == name).cloned()
-    };
     names
         .into_iter()
         .filter_map(|name| {
-            let (before, after) = (stats(first, name)?, stats(last, name)?);
-            Some(DiskUse::between(&before, &after, elapsed_ns))
+            let (before, after) = (first.stats(name)?, last.stats(name)?);
+            Some(DiskUse::between(before, after, elapsed_ns))
         })
         .collect()
 }
