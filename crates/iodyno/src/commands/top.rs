@@ -309,7 +309,7 @@ fn uncorrectable(host: &Host, drive: &Drive) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use iodyno_model::{Fact, LinkEnd, LinkState, Namespace};
+    use iodyno_model::{Fact, Link, LinkEnd, LinkState, Namespace};
 
     use super::*;
 

@@ -6,7 +6,7 @@ use iodyno_figure::{
     Series, Source, figure, suggested,
 };
 use iodyno_judge::limiter::is_of_question;
-use iodyno_model::{Assessment, JudgedMeasurement, Metric, RunRecord, Severity, Validity, Verdict};
+use iodyno_model::{Assessment, JudgedMeasurement, Metric, RunKind, RunRecord, Validity, Verdict};
 
 use super::PageRun;
 use super::data::FigureView;
@@ -16,10 +16,9 @@ use crate::text::attention::entries;
 use crate::text::drives::short_name;
 use crate::text::findings::severity_label;
 use crate::text::glance_table::{expectation, glance};
-use crate::text::host::counted;
 use crate::text::ink::Ink;
 use crate::text::measurements::step_name;
-use crate::text::screen::clause;
+use crate::text::screen::{clause, warnings};
 use crate::text::verdict_words;
 use crate::text::words::clean;
 
@@ -37,7 +36,7 @@ pub(super) struct AttentionView {
 
 /// Whether drives were checked, or captured, rather than jobs run.
 fn is_check(record: &RunRecord) -> bool {
-    ["check", "capture"].contains(&record.run.plan_name.as_str())
+    matches!(record.run.kind, RunKind::Check | RunKind::Capture)
 }
 
 /// The verdict on the whole, and in words; none of what others printed, whose machine is unknown,
@@ -50,11 +49,10 @@ pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     let mut clauses = vec![words];
     if is_check(record) && status as u8 <= 1 {
         let glance = glance(record, assessment);
-        clauses = vec![clause(record, assessment, verdict, &glance)];
+        let entries = entries(record, assessment);
+        clauses = vec![clause(record, &entries, verdict, &glance)];
         clauses.extend(glance.uncompared.iter().map(|[result, _]| result.clone()));
-        let all = entries(record, assessment);
-        let warnings = all.iter().filter(|one| one.severity == Severity::Warn).count();
-        clauses.extend((warnings > 0).then(|| counted(warnings, "warning")));
+        clauses.extend(warnings(&entries));
     }
     Some((Cell::verdict(verdict), clauses.join(", ")))
 }

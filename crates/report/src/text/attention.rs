@@ -170,11 +170,10 @@ fn replaced(text: &str, word: &str, with: &str) -> String {
 }
 
 /// Failures, measurements that failed, warnings and what was not measured; the first of each.
-pub(super) fn attention_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
+pub(super) fn attention_text(record: &RunRecord, entries: &[Entry<'_>], style: &Style) -> String {
     let mut out = String::new();
-    let all = entries(record, assessment);
     let (failures, warnings): (Vec<_>, Vec<_>) =
-        all.iter().partition(|entry| entry.severity == Severity::Fail);
+        entries.iter().partition(|entry| entry.severity == Severity::Fail);
     let mut is_told = false;
     for entry in &failures {
         out.push_str(&two_lines(Ink::Bad, severity_label(entry.severity), entry, style));

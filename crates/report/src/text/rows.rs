@@ -199,7 +199,7 @@ fn matrices(
             None => groups.push((group, vec![point])),
         }
     }
-    let mut out = Vec::new();
+    let (mut out, mut marks) = (Vec::new(), Vec::new());
     for (group, points) in &groups {
         for target in &targets {
             let find =
@@ -219,15 +219,55 @@ fn matrices(
                 };
                 let title = if targets.len() > 1 { Some(target.as_str()) } else { None };
                 // Of what nothing is known, nothing is drawn.
-                let says =
-                    |point: &&&PlannedPoint| !["-", "."].contains(&cell(point).text.as_str());
-                if points.iter().any(|point| says(&point)) {
+                let places = || points.iter().map(|point| cell(point));
+                if places().any(|place| !matches!(place, Place::Open | Place::Unknown)) {
                     out.push(group.text(points, title, shown, &cell, style)?);
+                    marks.extend(places().filter_map(|place| place.mark()));
                 }
             }
         }
     }
-    (!out.is_empty()).then(|| out.join("\n") + &legend(&out, style))
+    (!out.is_empty()).then(|| out.join("\n") + &legend(&marks, style))
+}
+
+/// What a point's place in a grid holds.
+enum Place {
+    /// Neither measured nor predicted.
+    Open,
+    /// Measured, and this was not.
+    Unknown,
+    Failed,
+    Value(String, Option<Mark>),
+}
+
+/// What a reader has to know of a value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Mark {
+    LessPrecise,
+    Predicted,
+    Invalid,
+}
+
+impl Place {
+    fn mark(&self) -> Option<Mark> {
+        match self {
+            Self::Value(_, mark) => *mark,
+            _ => None,
+        }
+    }
+
+    fn cell(self) -> GridCell {
+        let (text, ink) = match self {
+            Self::Open => (".".into(), Ink::Dim),
+            Self::Unknown => ("-".into(), Ink::Plain),
+            Self::Failed => ("x".into(), Ink::Bad),
+            Self::Value(text, None) => (text, Ink::Plain),
+            Self::Value(text, Some(Mark::LessPrecise)) => (format!("{text}?"), Ink::Plain),
+            Self::Value(text, Some(Mark::Predicted)) => (format!("~{text}"), Ink::Dim),
+            Self::Value(text, Some(Mark::Invalid)) => (format!("({text})"), Ink::Doubt),
+        };
+        GridCell { text, ink }
+    }
 }
 
 fn is_size(option: &str) -> bool {
@@ -278,7 +318,7 @@ impl<'p> Group<'p> {
         points: &[&PlannedPoint],
         target: Option<&str>,
         shown: Shown,
-        cell: &dyn Fn(&PlannedPoint) -> GridCell,
+        place: &dyn Fn(&PlannedPoint) -> Place,
         style: &Style,
     ) -> Option<String> {
         let corner = clean(&format!("{} \\ {}", self.rows.0, self.columns.0));
@@ -293,7 +333,7 @@ impl<'p> Group<'p> {
             };
             let one = |column: &&str| {
                 let found = points.iter().find(|point| is_at(point, column));
-                found.map_or(plain(String::new()), |point| cell(point))
+                found.map_or(plain(String::new()), |point| place(point).cell())
             };
             let first = plain(clean(at));
             [first].into_iter().chain(self.columns.1.iter().map(one)).collect::<Vec<_>>()
@@ -320,24 +360,23 @@ fn plain(text: String) -> GridCell {
     GridCell { text, ink: Ink::Plain }
 }
 
-fn measured(record: &RunRecord, assessment: &Assessment, n: usize, shown: Shown) -> GridCell {
+fn measured(record: &RunRecord, assessment: &Assessment, n: usize, shown: Shown) -> Place {
     let of = &record.measurements[n];
     if of.failure().is_some() {
-        return GridCell { text: "x".into(), ink: Ink::Bad };
+        return Place::Failed;
     }
-    let Some(text) = shown.of(of).map(|value| shown.text(value)) else { return plain("-".into()) };
-    match assessment.of(n) {
-        Some(judged) if judged.validity == Validity::Invalid => {
-            GridCell { text: format!("({text})"), ink: Ink::Doubt }
-        }
+    let Some(value) = shown.of(of) else { return Place::Unknown };
+    let mark = match assessment.of(n) {
+        Some(judged) if judged.validity == Validity::Invalid => Some(Mark::Invalid),
         Some(judged) if judged.reasons.iter().any(|of| of.rule == "interval-too-wide") => {
-            plain(format!("{text}?"))
+            Some(Mark::LessPrecise)
         }
-        _ => plain(text),
-    }
+        _ => None,
+    };
+    Place::Value(shown.text(value), mark)
 }
 
-fn predicted(record: &RunRecord, its: Option<&Prediction>, shown: Shown) -> GridCell {
+fn predicted(record: &RunRecord, its: Option<&Prediction>, shown: Shown) -> Place {
     let bytes_per_io = |one: &Prediction| {
         let beside = record.measurements.get(one.beside)?;
         Some(rate(Metric::Bandwidth, beside)? / rate(Metric::Iops, beside)?)
@@ -347,21 +386,19 @@ fn predicted(record: &RunRecord, its: Option<&Prediction>, shown: Shown) -> Grid
         Shown::Rate(_) => Some(one.iops.value),
         Shown::P99 => None,
     });
-    let text = value.map_or(".".to_owned(), |value| format!("~{}", shown.text(value)));
-    GridCell { text, ink: Ink::Dim }
+    value.map_or(Place::Open, |value| Place::Value(shown.text(value), Some(Mark::Predicted)))
 }
 
 /// What the marks mean that are there.
-fn legend(grids: &[String], style: &Style) -> String {
-    let marks = [
-        ("?", "? less precise than asked"),
-        ("~", "~ predicted"),
-        ("(", "( ) not valid as a measurement"),
+fn legend(marks: &[Mark], style: &Style) -> String {
+    let meanings = [
+        (Mark::LessPrecise, "? less precise than asked"),
+        (Mark::Predicted, "~ predicted"),
+        (Mark::Invalid, "( ) not valid as a measurement"),
     ];
-    let is_used = |mark: &str| grids.iter().any(|grid| grid.contains(mark));
-    let used = marks.iter().filter(|(mark, _)| is_used(mark)).map(|(_, says)| (*says).to_owned());
-    Hanging { ink: Ink::Dim, separator: "   ", ..Hanging::of(style) }
-        .lines(&used.collect::<Vec<_>>())
+    let used = meanings.iter().filter(|(mark, _)| marks.contains(mark));
+    let used: Vec<String> = used.map(|(_, says)| (*says).to_owned()).collect();
+    Hanging { ink: Ink::Dim, separator: "   ", ..Hanging::of(style) }.lines(&used)
 }
 
 /// What has to be known of the rows, each once with the names of all: the caveats of rules that

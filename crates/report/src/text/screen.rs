@@ -4,7 +4,7 @@ use iodyno_model::{
     Assessment, Host, Predictions, RunRecord, RunState, Severity, Verdict, format_duration_ns,
 };
 
-use super::attention::{attention_text, entries};
+use super::attention::{Entry, attention_text, entries};
 use super::glance_table::{Glance, glance};
 use super::grid::grid;
 use super::host::counted;
@@ -42,7 +42,8 @@ pub fn screen(
     run: &str,
     style: &Style,
 ) -> String {
-    let attention = attention_text(record, assessment, style);
+    let entries = entries(record, assessment);
+    let attention = attention_text(record, &entries, style);
     let mut sections = match body {
         Body::Drives => {
             let glance = glance(record, assessment);
@@ -53,14 +54,14 @@ pub fn screen(
                 _ if glance.rows.len() == 1 => Some("not measured".into()),
                 skipped => Some(format!("{skipped} not measured")),
             };
-            let clause = clause(record, assessment, verdict, &glance);
+            let clause = clause(record, &entries, verdict, &glance);
             let table = match &glance.uncompared {
                 Some(sentence) => {
                     Hanging { indent: 2, separator: " ", ..Hanging::of(style) }.lines(sentence)
                 }
                 None => table(record.host(), &glance, style),
             };
-            let head = headline(record, assessment, label, [Some(clause), skipped], style);
+            let head = headline(record, &entries, label, [Some(clause), skipped], style);
             let others = match glance.uncompared {
                 Some(_) => caveats(record, assessment, |rule| rule == "other-io", style),
                 None => String::new(),
@@ -72,17 +73,17 @@ pub fn screen(
             let table = rows(record, assessment, planned, outlook, style);
             let lines: Vec<String> =
                 follows.iter().map(|line| super::outlook::sentence(&clean(line), style)).collect();
-            let head = headline(record, assessment, label, [Some(clause), None], style);
+            let head = headline(record, &entries, label, [Some(clause), None], style);
             let notes = attention + &caveats(record, assessment, |_| true, style);
             vec![head, table, lines.concat(), notes]
         }
         Body::Text(text) => {
             let (label, clause) = clause_of_rows(record, assessment, &[]);
-            let head = headline(record, assessment, label, [Some(clause), None], style);
+            let head = headline(record, &entries, label, [Some(clause), None], style);
             vec![head, text.to_owned(), attention]
         }
     };
-    let mut end = further(record, assessment, run, style);
+    let mut end = further(&entries, run, style);
     if exit_status != 0 {
         let text = match exit_status {
             // That something failed stands in the first line.
@@ -100,16 +101,13 @@ pub fn screen(
 
 fn headline(
     record: &RunRecord,
-    assessment: &Assessment,
+    entries: &[Entry<'_>],
     (label, ink): (&str, Ink),
     clauses: [Option<String>; 2],
     style: &Style,
 ) -> String {
     let [clause, skipped] = clauses;
-    let warnings =
-        entries(record, assessment).iter().filter(|one| one.severity == Severity::Warn).count();
-    let warnings = (warnings > 0).then(|| counted(warnings, "warning"));
-    let clauses: Vec<String> = [clause, warnings, skipped].into_iter().flatten().collect();
+    let clauses: Vec<String> = [clause, warnings(entries), skipped].into_iter().flatten().collect();
     let mut items = vec![clauses.join(", ")];
     items.extend(record.host().and_then(|host| host.hostname.value()).map(|name| clean(&name)));
     let ns = record.run.ended_ns.and_then(|end| u64::try_from(end - record.run.started_ns).ok());
@@ -130,10 +128,16 @@ fn headline(
     .lines(&items)
 }
 
+/// How many of the entries warn, where any does.
+pub(crate) fn warnings(entries: &[Entry<'_>]) -> Option<String> {
+    let count = entries.iter().filter(|one| one.severity == Severity::Warn).count();
+    (count > 0).then(|| counted(count, "warning"))
+}
+
 /// What is so of the machine, without what warns.
 pub(crate) fn clause(
     record: &RunRecord,
-    assessment: &Assessment,
+    entries: &[Entry<'_>],
     verdict: Verdict,
     glance: &Glance,
 ) -> String {
@@ -155,7 +159,6 @@ pub(crate) fn clause(
             format!("{subject}: a measurement failed")
         }
         Verdict::Fail if failed == 0 => {
-            let entries = entries(record, assessment);
             match entries.iter().filter(|one| one.severity == Severity::Fail).count() {
                 0 => format!("{subject}: not as it should be"),
                 1 => format!("{subject}: 1 finding needs attention"),
@@ -210,13 +213,9 @@ fn table(host: Option<&Host>, glance: &Glance, style: &Style) -> String {
 }
 
 /// The commands that say more.
-fn further(record: &RunRecord, assessment: &Assessment, run: &str, style: &Style) -> String {
+fn further(entries: &[Entry<'_>], run: &str, style: &Style) -> String {
     let mut items = vec![format!("Details: iodyno show -v {run}")];
-    items.extend(
-        entries(record, assessment)
-            .first()
-            .map(|of| format!("Why: iodyno rules {}", clean(of.rule))),
-    );
+    items.extend(entries.first().map(|of| format!("Why: iodyno rules {}", clean(of.rule))));
     items.push(format!("Page: iodyno report {run}"));
     Hanging { ink: Ink::Dim, separator: "   ", ..Hanging::of(style) }.lines(&items)
 }
