@@ -213,7 +213,7 @@ macro_rules! listed {
     ($rule:expr, $id:literal) => {
         (
             &$rule,
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules/", $id, ".md")),
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/rules/", $id, ".md")),
         )
     };
 }
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn every_rule_has_its_page_and_every_page_its_rule() {
-        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules");
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/rules");
         let mut pages: Vec<String> = std::fs::read_dir(directory)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
