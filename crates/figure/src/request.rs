@@ -204,6 +204,9 @@ pub enum FigureError {
     /// The library that draws failed, which is an error of ours.
     #[error("the figure could not be drawn: {0}")]
     Drawing(String),
+    /// This build draws none.
+    #[error("this iodyno was built without pictures (Cargo feature \"pictures\")")]
+    NoPictures,
 }
 
 /// An option with the value that measurements have to have, or not.

@@ -60,7 +60,7 @@ fn texts(document: &str) -> Vec<(String, Rect)> {
         }
     }
     let mut fonts = fontdb::Database::new();
-    fonts.load_font_data(include_bytes!("../assets/DejaVuSans.ttf").to_vec());
+    fonts.load_font_data(iodyno_figure::font());
     fonts.set_sans_serif_family("DejaVu Sans");
     let options = Options { fontdb: Arc::new(fonts), ..Options::default() };
     let mut found = Vec::new();

@@ -7,6 +7,7 @@ mod json;
 mod junit;
 mod ocp;
 mod openmetrics;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod rows;
 
@@ -63,6 +64,7 @@ pub enum Command {
 pub const FORMATS: &[(Format, &[Command])] = &[
     (JSON, &[Command::Export]),
     (Format(&csv::Csv), &[Command::Export]),
+    #[cfg(feature = "parquet")]
     (Format(&parquet::Parquet), &[Command::Export]),
     (Format(&junit::Junit), &[Command::Show, Command::Compare]),
     (Format(&ocp::Ocp), &[Command::Show, Command::Compare]),
@@ -94,6 +96,7 @@ pub enum ExportError {
     #[error(transparent)]
     Csv(#[from] ::csv::Error),
     /// Columns could not be written.
+    #[cfg(feature = "parquet")]
     #[error(transparent)]
     Parquet(#[from] ::parquet::errors::ParquetError),
     /// XML could not be written.

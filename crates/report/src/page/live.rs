@@ -3,15 +3,15 @@
 use std::sync::LazyLock;
 
 use askama::Template;
-use iodyno_figure::{ECHARTS, Kind, Request, SCRIPT, Source, figure, figures_of_run};
+use iodyno_figure::{Kind, Request, SCRIPT, Source, echarts, figure, figures_of_run};
 use iodyno_model::{
-    DirectionResult, LatencyKind, Measurement, Run, RunRecord, RunState, format_count,
+    DirectionResult, LatencyKind, Measurement, RunRecord, RunState, format_count,
     format_duration_ns, format_mb_per_s,
 };
 use serde_json::{Value, json};
 
 use super::data::FigureView;
-use super::{PageError, STYLE, policy};
+use super::{LiveView, PageError, STYLE, policy};
 use crate::text::words::clean;
 
 const LIVE_SCRIPT: &str = include_str!("../../templates/live.js");
@@ -21,7 +21,7 @@ const MOST_DONE: usize = 50;
 
 /// The Content-Security-Policy of [`live_page`].
 pub static LIVE_POLICY: LazyLock<String> = LazyLock::new(|| {
-    let own = policy::policy(&[ECHARTS, SCRIPT, LIVE_SCRIPT], &[STYLE]);
+    let own = policy::policy(&[echarts(), SCRIPT, LIVE_SCRIPT], &[STYLE]);
     format!("{own}; connect-src 'self'; img-src data:; frame-ancestors 'none'")
 });
 
@@ -33,27 +33,12 @@ struct Page {
     scripts: [&'static str; 3],
 }
 
-/// What is going on.
-#[derive(Debug, Clone)]
-pub struct LiveView {
-    /// The run; `None`: it has not begun.
-    pub run: Option<Run>,
-    /// What is being measured, as far as it is known.
-    pub now: Vec<Measurement>,
-    /// What was measured.
-    pub done: Vec<Measurement>,
-    /// Time that is left at most, ns.
-    pub left_ns: u64,
-    /// Of the hottest drive, °C.
-    pub temperature_c: Option<f32>,
-}
-
 /// A page that asks `figures`, beside it, for [`live_data`], and draws it.
 ///
 /// # Errors
 /// The template cannot be filled, which would be a mistake in it.
 pub fn live_page() -> Result<String, PageError> {
-    let scripts = [ECHARTS, SCRIPT, LIVE_SCRIPT];
+    let scripts = [echarts(), SCRIPT, LIVE_SCRIPT];
     Page { version: env!("CARGO_PKG_VERSION"), style: STYLE, scripts }.render()
 }
 
