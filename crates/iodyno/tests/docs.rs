@@ -27,9 +27,21 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
     ("cargo", "exit 0", "it builds what this test runs"),
     ("scp", "exit 0", "there is no other machine"),
     ("ssh", "exit 0", "there is no other machine"),
+    ("apt-get", INSTALLED, PACKAGES),
+    ("dnf", INSTALLED, PACKAGES),
+    ("pip", INSTALLED, PACKAGES),
+    ("brew", INSTALLED, PACKAGES),
+    ("makepkg", "[ -f PKGBUILD ]", PACKAGES),
+    ("nix-build", "[ -f iodyno.nix ]", PACKAGES),
+    ("podman", "exit 0", "containers are not among the tools of the tests"),
+    ("systemctl", "exit 0", "it would change this machine"),
     ("duckdb", "exit 0", "not a tool of the tests"),
     ("jq", "cat >/dev/null", "not a tool of the tests"),
 ];
+
+/// The last word is a file that is there.
+const INSTALLED: &str = "for word; do :; done; [ -f \"${word%%\\[*}\" ]";
+const PACKAGES: &str = "dist/test_packages.py installs packages";
 
 /// Folders of the reader's machine, which are folders of the test's.
 const FOLDERS: &[&str] = &["/mnt/", "/srv/", "/usr/local/", "/usr/share/", "/var/lib/"];
