@@ -18,6 +18,7 @@ mod predicted;
 mod projection;
 mod request;
 mod run;
+mod units;
 
 pub use draw::{ECHARTS, SCRIPT, png, svg};
 pub use figure::{Axis, Cell, Cells, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};

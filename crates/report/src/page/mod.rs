@@ -11,6 +11,7 @@ mod latency;
 mod lead;
 mod live;
 mod measurement;
+mod page_run;
 mod policy;
 mod room;
 mod rounds;
@@ -24,7 +25,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use iodyno_figure::{ECHARTS, SCRIPT};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{DriveState, Origin, Prediction, Predictions, with_micro};
+use iodyno_model::{Origin, with_micro};
 
 use data::Data;
 use room::Room;
@@ -36,31 +37,7 @@ use crate::text::words::clean;
 
 pub use askama::Error as PageError;
 pub use live::{LIVE_POLICY, LiveView, live_data, live_page};
-
-/// A run as the page shows it.
-#[derive(Debug, Clone, Copy)]
-pub struct PageRun<'a> {
-    /// The run with what it is judged to mean.
-    pub judged: Judged<'a>,
-    /// What of its files could not be read, a sentence each.
-    pub unread: &'a [String],
-    /// The states that its drives were in when it began.
-    pub prepared: &'a [DriveState],
-    /// What its measurements say beyond themselves.
-    pub outlook: Option<&'a Predictions>,
-}
-
-impl<'a> PageRun<'a> {
-    /// The run, with nothing known beside it.
-    pub const fn new(judged: Judged<'a>) -> Self {
-        Self { judged, unread: &[], prepared: &[], outlook: None }
-    }
-
-    /// Points that were not measured.
-    fn predictions(&self) -> &'a [Prediction] {
-        self.outlook.map_or(&[], |outlook| &outlook.predictions)
-    }
-}
+pub use page_run::PageRun;
 
 /// In the head of every page, by which it is known as ours.
 const MARK: &str = "<meta name=\"generator\" content=\"iodyno";
