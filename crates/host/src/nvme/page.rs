@@ -50,7 +50,8 @@ mod tests {
     /// Each reader with the length that it needs: it takes that much, and no less.
     #[test]
     fn the_shortest_pages_are_read_in_full() {
-        let readers: [(usize, fn(&[u8]) -> bool); 7] = [
+        type Reader = (usize, fn(&[u8]) -> bool);
+        let readers: [Reader; 7] = [
             (3072, |page| parse_identify_controller(page).is_some()),
             (384, |page| parse_identify_namespace(page).is_some()),
             (525, |page| parse_purge_support(page).is_some()),
@@ -60,7 +61,7 @@ mod tests {
             (20, |page| parse_sanitize_status(page).is_some()),
         ];
         for (least, is_read) in readers {
-            // Of a Sanitize Status 1 is done; a namespace of no blocks is none.
+            // In a Sanitize Status 1 is done; and a namespace of no blocks would be none.
             assert!(is_read(&vec![1; least]), "{least} bytes");
             assert!(!is_read(&vec![1; least - 1]), "{least} bytes less one");
         }
