@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use iodyno_model::Node;
 
-use crate::option::unit;
 use crate::projection::Projection;
+use crate::units::unit;
 use crate::{Kind, Quantity};
 
 /// Series of a figure, each with its colour and its shape.

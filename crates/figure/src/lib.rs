@@ -21,6 +21,7 @@ mod predicted;
 mod projection;
 mod request;
 mod run;
+mod units;
 
 #[cfg(feature = "pictures")]
 pub use assets::font;

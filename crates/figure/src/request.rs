@@ -7,7 +7,6 @@ use iodyno_model::{Measurement, ParseError, Prediction, RunRecord, Workload};
 use thiserror::Error;
 
 use crate::Metric;
-use crate::observation::Observation;
 
 /// What a figure shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,11 +165,6 @@ impl Request {
             rounds: Vec::new(),
         }
     }
-
-    /// Whether its filters leave the observation.
-    pub(crate) fn admits(&self, one: &Observation<'_>) -> bool {
-        self.filters.iter().all(|filter| filter.admits(one))
-    }
 }
 
 /// Why a figure cannot be made.
@@ -213,9 +207,9 @@ pub enum FigureError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     option: String,
-    value: String,
+    pub(crate) value: String,
     /// They have to have another one, or none.
-    not: bool,
+    pub(crate) not: bool,
 }
 
 impl FromStr for Filter {
@@ -245,15 +239,6 @@ impl Filter {
     /// The option's name, as fio calls it.
     pub fn option(&self) -> &str {
         &self.option
-    }
-
-    /// Whether the observation has the value; what is not known is not it.
-    pub(crate) fn admits(&self, one: &Observation<'_>) -> bool {
-        let has = one.option(&self.option).is_some_and(|known| {
-            known == self.value
-                || matches!((number(&known), number(&self.value)), (Some(a), Some(b)) if a == b)
-        });
-        has != self.not
     }
 }
 

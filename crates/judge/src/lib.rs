@@ -46,6 +46,7 @@ mod tail;
 #[cfg(test)]
 mod testing;
 mod window;
+mod write_rates;
 mod yardsticks;
 
 pub use assess::{RULESET, assess};

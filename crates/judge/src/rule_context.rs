@@ -7,7 +7,7 @@ use crate::counters::{BySpan, Counted};
 use crate::index::{Index, span};
 use crate::place::{Place, bottoms, place};
 use crate::question::Question;
-use crate::rules::WriteRates;
+use crate::write_rates::WriteRates;
 use crate::yardsticks::{Compared, compare};
 
 /// How far rounds came on a target.

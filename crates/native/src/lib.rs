@@ -20,6 +20,7 @@ mod commands;
 mod completion_hooks;
 mod contents;
 mod depth_histogram;
+mod descriptor;
 mod failure;
 mod flow;
 mod generator;

@@ -11,7 +11,7 @@ use iodyno_model::{Caveat, Direction, NotPolled};
 use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind};
 
 use crate::bounds::Bounds;
-use crate::choose::{Asked, Choice, Choices, Engine, ProbedTarget};
+use crate::choose::{self, Asked, Choice, Choices, ProbedTarget};
 use crate::contents::{Filler, mix};
 use crate::flow::Flows;
 use crate::io::{Character, EngineOptions, Setup};
@@ -100,7 +100,7 @@ pub(crate) fn prepare(
     let mut job = job.clone();
     // What goes through the page cache is done within io_submit, one I/O after
     // the other: of several handed over together each would last as long as all.
-    if choice.engine == Engine::Libaio && !direct {
+    if choice.engine == IoEngine::Libaio && !direct {
         job.depth.batch.get_or_insert(1);
     }
     let team = Team {
@@ -145,13 +145,13 @@ pub(crate) fn prepare(
 }
 
 /// What the job asks for in vain with this engine.
-fn without_effect(job: &Job, files: &[Access<'_>], engine: Engine) -> Vec<Caveat> {
+fn without_effect(job: &Job, files: &[Access<'_>], engine: IoEngine) -> Vec<Caveat> {
     let mut told = Vec::new();
     if engine.is_synchronous() && !job.depth.offload && job.depth.iodepth > 1 {
         let (asked, engine) = (job.depth.iodepth, engine.name().into());
         told.push(Caveat::DepthIgnored { engine, asked });
     }
-    if job.engine.hipri && engine == Engine::Pvsync2 && linux_major() >= 6 {
+    if job.engine.hipri && engine == IoEngine::Pvsync2 && linux_major() >= 6 {
         told.push(Caveat::NotPolled { why: NotPolled::Kernel });
     }
     if job.engine.hipri && files.iter().any(|file| cannot_poll(file.read())) {
@@ -165,7 +165,7 @@ struct Team<'a> {
     job: Arc<Job>,
     files: &'a [Access<'a>],
     direct: bool,
-    engine: Engine,
+    engine: IoEngine,
     depth: u16,
     cpus_of_nodes: Vec<u32>,
     shared: Arc<Shared>,
@@ -210,7 +210,7 @@ impl Team<'_> {
         let trims = |direction| job.trims_writes() && direction == Direction::Trim;
         let has = |direction| replays || trims(direction) || has(direction);
         let syncs = job.flush != Default::default() || job.files.fsync_on_close || replays;
-        let passthrough = self.engine == Engine::IoUringCmd;
+        let passthrough = self.engine == IoEngine::IoUringCmd;
         let character = files.first().filter(|_| passthrough).map(character).transpose();
         let ends =
             stream.regions().iter().map(|region| region.offset.saturating_add(region.length));
@@ -239,7 +239,7 @@ impl Team<'_> {
                 length: job.largest_buffer() as u32,
                 options: EngineOptions { memory_bytes, ..options(job) },
                 writable: job.writes(),
-                submit: job.depth.offload.then(|| self.engine.submit()),
+                submit: job.depth.offload.then(|| choose::submit(self.engine)),
                 part: None,
                 priorities: None,
             },

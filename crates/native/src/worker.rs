@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Instant;
 
-use iodyno_job::{Job, Request, Stream};
+use iodyno_job::{IoEngine, Job, Request, Stream};
 use iodyno_load::IoRow;
 use iodyno_model::{Caveat, Direction, PerDirection, PriorityLatencies, SplitLatency};
 
 use crate::bounds::Bounds;
-use crate::choose::{Engine, with_engine};
+use crate::choose::with_engine;
 use crate::clock::Clock;
 use crate::completion_hooks::Attendant;
 use crate::contents::Filler;
@@ -42,7 +42,7 @@ use crate::written_log::WrittenLog;
 #[derive(Debug)]
 pub(crate) struct Assignment {
     pub(crate) job: Arc<Job>,
-    pub(crate) engine: Engine,
+    pub(crate) engine: IoEngine,
     pub(crate) setup: Setup,
     pub(crate) stream: Stream,
     /// What it may touch.
@@ -122,15 +122,15 @@ impl Assignment {
     pub(crate) fn carry_out(self, tell: impl Fn(Event)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| match self.engine {
             _ if self.setup.submit.is_some() => self.run::<Offload>(&tell),
-            Engine::Cpuio => self.burn(&tell),
-            Engine::Exec => self.execute(&tell),
-            Engine::IoUring
+            IoEngine::Cpuio => self.burn(&tell),
+            IoEngine::Exec => self.execute(&tell),
+            IoEngine::IoUring
                 if self.job.engine.command_priority.is_on()
                     || self.setup.options.force_async > 1 =>
             {
                 self.run::<Marked<Uring>>(&tell)
             }
-            Engine::Libaio if self.job.engine.command_priority.is_on() => {
+            IoEngine::Libaio if self.job.engine.command_priority.is_on() => {
                 self.run::<Marked<Libaio>>(&tell)
             }
             engine => with_engine!(engine, I => self.run::<I>(&tell)),

@@ -12,8 +12,7 @@ mod tree;
 
 use serde_json::{Value, json};
 
-use self::axes::Way;
-pub(crate) use self::axes::unit;
+use self::axes::{Way, unit};
 use self::theme::{Theme, theme};
 use crate::Kind;
 use crate::figure::{Content, Figure, Form, Panel, Series};

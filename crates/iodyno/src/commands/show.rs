@@ -16,7 +16,8 @@ use iodyno_report::text::{
 use iodyno_store::Store;
 
 use crate::arguments::{Show, Table};
-use crate::commands::{explain, layouts};
+use crate::commands::explain;
+use crate::commands::layouts::held;
 use crate::context::Context;
 use crate::{inputs, terminal};
 
@@ -59,7 +60,7 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
         (last, _) => {
             loaded.extend(last);
             let records: Vec<RunRecord> = loaded.into_iter().map(|one| one.record).collect();
-            return layouts::show(context, arguments, &records);
+            return held::show(context, arguments, &records);
         }
     };
     let baseline = arguments.baseline.as_deref().map(load).transpose()?;

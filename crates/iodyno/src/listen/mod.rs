@@ -3,7 +3,7 @@
 mod http;
 mod view;
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -52,16 +52,6 @@ struct State {
     /// The lines that one who comes later needs: the starts of what goes on.
     context: Vec<Line>,
     is_over: bool,
-}
-
-/// `8080`, `:8080`, `0.0.0.0:8080`, `[::1]:8080`, `localhost:8080`: of a port alone, on loopback.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = ["localhost:", ":"].iter().find_map(|start| text.strip_prefix(start));
-    let port = port.unwrap_or(text).parse::<u16>();
-    let loopback = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    port.map(loopback)
-        .or_else(|_| text.parse())
-        .map_err(|_| "a port or an address with a port was expected: 8080, 192.0.2.7:8080".into())
 }
 
 impl Server {
@@ -273,21 +263,4 @@ fn page() -> Arc<[u8]> {
     static PAGE: LazyLock<Arc<[u8]>> =
         LazyLock::new(|| live_page().unwrap_or_default().into_bytes().into());
     Arc::clone(&PAGE)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::address;
-
-    #[test]
-    fn a_port_alone_is_on_loopback() {
-        for text in ["8080", ":8080", "localhost:8080", "127.0.0.1:8080"] {
-            assert_eq!(address(text).unwrap().to_string(), "127.0.0.1:8080", "{text}");
-        }
-        assert_eq!(address("0.0.0.0:1").unwrap().to_string(), "0.0.0.0:1");
-        assert_eq!(address("[::1]:1").unwrap().to_string(), "[::1]:1");
-        for wrong in ["", ":", "70000", "example.org:80", "1.2.3.4", "-1", "localhost"] {
-            assert!(address(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -85,7 +85,6 @@ mod write_cache_differs;
 mod writeback_throttled;
 mod zoned;
 
-pub(crate) use indirection_unit::WriteRates;
 pub(crate) use tally::{Affected, Tally, finding, qualify, severity_of};
 
 /// Why, and what to do, where I/O failed for want of room: no fault of the drive.

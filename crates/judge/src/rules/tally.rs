@@ -26,9 +26,10 @@ impl Tally {
         self.looked = true;
     }
 
+    /// It found something, which bears the rule's name.
     pub(crate) fn found(&mut self, finding: Finding) {
         self.looked = true;
-        self.findings.push(finding);
+        self.findings.push(Finding { rule: self.rule.id.to_owned(), ..finding });
     }
 
     /// It could not tell of `subject`, since `missing`.
@@ -114,7 +115,7 @@ impl Affected {
         };
         let what = format!("{whose}: {what}.");
         let (subjects, evidence) = (each_once(self.subjects), self.evidence);
-        tally.found(finding(tally.rule, Severity::Info, subjects, what, evidence, why, next));
+        tally.found(finding(Severity::Info, subjects, what, evidence, why, next));
     }
 }
 
@@ -127,9 +128,8 @@ pub(crate) const fn severity_of(verdict: Verdict) -> Option<Severity> {
     }
 }
 
-/// A finding of `rule`.
+/// A finding, as [`Tally::found`] takes it.
 pub(crate) fn finding(
-    rule: &Rule,
     severity: Severity,
     subjects: Vec<String>,
     what: impl Into<String>,
@@ -138,7 +138,7 @@ pub(crate) fn finding(
     next: impl Into<String>,
 ) -> Finding {
     Finding {
-        rule: rule.id.to_owned(),
+        rule: String::new(),
         severity,
         subjects,
         what: what.into(),

@@ -8,7 +8,7 @@ use iodyno_figure::{
 use iodyno_judge::limiter::is_of_question;
 use iodyno_model::{Assessment, JudgedMeasurement, Metric, RunKind, RunRecord, Validity, Verdict};
 
-use super::PageRun;
+use crate::paged::PageRun;
 use super::data::FigureView;
 use super::measurement::not_valid;
 use super::table::{Cell, Table};

@@ -11,7 +11,8 @@ use iodyno_model::{
 use serde_json::{Value, json};
 
 use super::data::FigureView;
-use super::{LiveView, PageError, STYLE, policy};
+use super::{PageError, STYLE, policy};
+use crate::paged::LiveView;
 use crate::text::words::clean;
 
 const LIVE_SCRIPT: &str = include_str!("../../templates/live.js");

@@ -5,7 +5,7 @@ use iodyno_figure::{Kind, figures_of_rounds};
 use iodyno_judge::{Convergence, is_whole};
 use iodyno_model::{JudgedMeasurement, Measurement, RoundsPlan, RunState};
 
-use super::PageRun;
+use crate::paged::PageRun;
 use super::data::FigureView;
 use super::measurement::not_valid;
 use super::table::{Cell, Table};

@@ -9,7 +9,7 @@ use iodyno_model::{
     BlockDevice, Bytes, Fact, Finding, Host, Origin, Predictions, RunRecord, shell_word,
 };
 
-use super::PageRun;
+use crate::paged::PageRun;
 use super::data::FigureView;
 use super::explained::ExplainedView;
 use super::lead::{self, AttentionView};

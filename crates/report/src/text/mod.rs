@@ -36,11 +36,13 @@ mod rules;
 pub(crate) mod runs;
 mod scaling;
 pub(crate) mod screen;
+mod style;
 pub(crate) mod totals;
 mod tree;
+mod verdict;
 pub(crate) mod words;
 
-use iodyno_model::{Assessment, Host, RunRecord, Severity, Verdict};
+use iodyno_model::{Assessment, Host, RunRecord};
 
 pub use blocks_effect::blocks_effect_words;
 pub use columns::ColumnError;
@@ -66,38 +68,15 @@ pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
 pub use scaling::scaling_words;
 pub use screen::{Body, screen};
+pub use style::Style;
 pub use tree::tree_text;
+pub use verdict::verdict_text;
 
 pub use words::{ascii, clean};
 
 pub(crate) use figure::measured;
 pub(crate) use findings::severity_label;
-use ink::Ink;
-use words::Hanging;
-
-/// How text is laid out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Style {
-    /// Columns of the terminal; below 40 lines may be longer than that.
-    pub width: usize,
-    /// Colour by ANSI codes.
-    pub color: bool,
-    /// Every column of a table, however wide.
-    pub wide: bool,
-    /// The columns of the table of drives, by name, however wide; `None`: as many as fit.
-    pub columns: Option<Vec<String>>,
-}
-
-impl Style {
-    /// Checks the names of `columns`, which is better done before measuring.
-    ///
-    /// # Errors
-    ///
-    /// A name that is no column.
-    pub fn check(&self) -> Result<(), ColumnError> {
-        self.columns.as_deref().map_or(Ok(()), |names| columns::parse(names).map(|_| ()))
-    }
-}
+pub(crate) use verdict::verdict_words;
 
 /// What `list` prints: the host and its drives.
 ///
@@ -131,49 +110,4 @@ pub fn run_text(
     sections.push(verdict_text(assessment, exit_status, style));
     sections.retain(|section| !section.is_empty());
     Ok(sections.join("\n"))
-}
-
-/// The verdict on the whole, and the exit status in words: the last line that
-/// a command prints (more than one on a narrow terminal).
-pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> String {
-    let (verdict, words) = verdict_words(assessment, exit_status);
-    let label = verdict.label();
-    let hanging = Hanging {
-        lead: Ink::of_verdict(verdict).paint(label, style.color),
-        lead_width: label.len(),
-        indent: label.len() + 2,
-        separator: " ",
-        ..Hanging::of(style)
-    };
-    hanging.lines(&[words, format!("(exit status {exit_status})")])
-}
-
-/// The verdict on the whole, and what `exit_status` says, in words.
-pub(crate) fn verdict_words(assessment: &Assessment, exit_status: u8) -> (Verdict, String) {
-    let of = |severity| assessment.findings.iter().filter(|f| f.severity == severity).count();
-    let words = match exit_status {
-        0 => match (assessment.verdict, of(Severity::Warn)) {
-            (Verdict::Warn, 0) => "nothing failed, something is doubtful".into(),
-            (Verdict::Warn, warnings) => {
-                format!("nothing failed, {}", host::counted(warnings, "warning"))
-            }
-            (Verdict::Unjudged, _) => "nothing failed; there is nothing to compare with".into(),
-            _ => "all that was asked is as it should be".into(),
-        },
-        1 => match of(Severity::Fail) {
-            0 => "something is not as it should be".into(),
-            1 => "1 finding needs attention".to_string(),
-            findings => format!("{findings} findings need attention"),
-        },
-        2 => "the command or a target cannot be used".into(),
-        3 => "interrupted, or a measurement failed".into(),
-        4 => "nothing failed; something asked could not be judged".into(),
-        _ => "ended in an unknown way".to_string(),
-    };
-    // What was interrupted passed nothing.
-    let verdict = match (exit_status, assessment.verdict) {
-        (3, Verdict::Pass) => Verdict::Unjudged,
-        (_, verdict) => verdict,
-    };
-    (verdict, words)
 }

@@ -2,7 +2,7 @@
 //! and held against the others.
 
 mod files;
-mod held;
+pub(crate) mod held;
 mod trial;
 mod workload;
 
@@ -24,7 +24,6 @@ use crate::commands::study::{Start, generator, measure};
 use crate::context::{Context, Usage};
 use crate::terminal;
 use files::Files;
-pub(crate) use held::show;
 use trial::{Ground, ONE, Trial};
 use workload::Workload;
 
