@@ -94,7 +94,7 @@ fn json_has_fios_members_in_fios_order_with_fios_values() {
     for (title, output, reporting) in OUTPUTS.iter() {
         let (_, fios, _) = parts(output);
         let document = documents(output).unwrap().remove(0);
-        let ours = json_plus(&report(&document, reporting));
+        let ours = json_plus(&report(output, &document, reporting));
         let (ours, about) = ours.split_once("  \"iodyno\" : ").unwrap();
         assert!(about.contains("\"version\" : \"0.0.0\""), "{about}");
         let (ours, fios) = (members(ours), members(fios));
@@ -150,7 +150,7 @@ fn terse_has_fios_fields() {
     for (title, output, reporting) in OUTPUTS.iter() {
         let (fios, ..) = parts(output);
         let document = documents(output).unwrap().remove(0);
-        let ours = terse(&report(&document, reporting), 5);
+        let ours = terse(&report(output, &document, reporting), 5);
         assert_eq!(ours.lines().count(), fios.len());
         for (ours, fios) in ours.lines().zip(fios) {
             let ours: Vec<&str> = ours.split(';').collect();
@@ -180,7 +180,7 @@ fn terse_has_as_many_fields_as_its_version() {
     let document = documents(output).unwrap().remove(0);
     let disks = 9 * document.disks.len();
     for (version, fields) in [(2, 161), (3, 121 + disks), (4, 162 + disks), (5, 180 + disks)] {
-        let text = terse(&report(&document, reporting), version);
+        let text = terse(&report(output, &document, reporting), version);
         assert!(text.starts_with(&format!("{version};")));
         assert_eq!(text.lines().next().unwrap().split(';').count(), fields);
     }
@@ -191,7 +191,7 @@ fn normal_has_fios_lines() {
     for (title, output, reporting) in OUTPUTS.iter() {
         let (_, _, fios) = parts(output);
         let document = documents(output).unwrap().remove(0);
-        let ours = normal(&report(&document, reporting));
+        let ours = normal(&report(output, &document, reporting));
         // Samples of rates are not in fio's JSON.
         let compared = |line: &&str| !line.starts_with("   bw (") && !line.starts_with("   iops ");
         let ours: Vec<&str> = ours.lines().filter(compared).collect();
@@ -226,7 +226,7 @@ fn normal_has_fios_lines() {
 fn what_we_write_is_read_again() {
     let (_, output, reporting) = &OUTPUTS[0];
     let document = documents(output).unwrap().remove(0);
-    let again = documents(&json_plus(&report(&document, reporting))).unwrap().remove(0);
+    let again = documents(&json_plus(&report(output, &document, reporting))).unwrap().remove(0);
     assert_eq!(again.version, "fio-3.42-iodyno-0.0.0");
     assert_eq!(again.measurements.len(), document.measurements.len());
     for (again, first) in again.measurements.iter().zip(&document.measurements) {
@@ -244,6 +244,6 @@ fn what_we_write_is_read_again() {
             assert!(again.latency.bins().eq(first.latency.bins()));
         }
     }
-    let plain = json(&report(&document, reporting));
+    let plain = json(&report(output, &document, reporting));
     assert!(!plain.contains("\"bins\"") && plain.contains("\"percentile\""));
 }
