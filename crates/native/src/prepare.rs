@@ -10,6 +10,7 @@ use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::{Caveat, Direction, NotPolled};
 use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind};
 
+use crate::block_lives::BlockLives;
 use crate::bounds::Bounds;
 use crate::choose::{Asked, Choice, Choices, Engine, ProbedTarget};
 use crate::contents::{Filler, mix};
@@ -252,6 +253,7 @@ impl Team<'_> {
                 priorities: None,
             },
             bounds,
+            lives: BlockLives::new(job, stream.regions())?,
             stream,
             filler,
             verifying,
