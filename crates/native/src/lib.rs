@@ -12,6 +12,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod block_lives;
 mod bounds;
 mod buffers;
 mod choose;

@@ -10,6 +10,7 @@ use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::{Caveat, Direction, NotPolled};
 use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind};
 
+use crate::block_lives::BlockLives;
 use crate::bounds::Bounds;
 use crate::choose::{self, Asked, Choice, Choices, ProbedTarget};
 use crate::contents::{Filler, mix};
@@ -33,6 +34,8 @@ use crate::written_log::WrittenLog;
 const ROWS_WAITING: usize = 64;
 /// No offset in a file is larger (loff_t), whatever a job is allowed (`fill_device`).
 const LARGEST_FILE_BYTES: u64 = i64::MAX as u64;
+/// File systems have blocks of this size, bytes: writes of less wait for each other.
+const FILE_SYSTEM_BLOCK_BYTES: u64 = 4096;
 /// Books of what was written may take this share of the machine's memory.
 const LEDGER_SHARE: u64 = 8;
 /// Behind the kernel's own time come abort and reset of the controller.
@@ -98,9 +101,8 @@ pub(crate) fn prepare(
         .then(|| sync_channel(ROWS_WAITING))
         .map_or((None, None), |(to, from)| (Some(to), Some(from)));
     let mut job = job.clone();
-    // What goes through the page cache is done within io_submit, one I/O after
-    // the other: of several handed over together each would last as long as all.
-    if choice.engine == IoEngine::Libaio && !direct {
+    let on_file = files.iter().any(|file| matches!(file.read().kind(), TargetKind::File { .. }));
+    if choice.engine == IoEngine::Libaio && goes_one_by_one(&job, direct, on_file) {
         job.depth.batch.get_or_insert(1);
     }
     let team = Team {
@@ -142,6 +144,13 @@ pub(crate) fn prepare(
     let timed = !job.report.gtod_reduce;
     let running = Running::new(job, target.clone(), report, shared, delay_ns, hopeless_after_ns);
     Ok(Prepared { target, assignments, rows, timed, running })
+}
+
+/// What goes through the page cache is done within io_submit, one I/O after the other: of several
+/// handed over together each would last as long as all. So are a file's writes of parts of blocks.
+fn goes_one_by_one(job: &Job, direct: bool, on_file: bool) -> bool {
+    let of_parts = job.writes() && job.pattern.bs.write.smallest() < FILE_SYSTEM_BLOCK_BYTES;
+    !direct || (on_file && of_parts)
 }
 
 /// What the job asks for in vain with this engine.
@@ -244,6 +253,7 @@ impl Team<'_> {
                 priorities: None,
             },
             bounds,
+            lives: BlockLives::new(job, stream.regions())?,
             stream,
             filler,
             verifying,
@@ -435,6 +445,17 @@ mod tests {
         let rooms = [Room { size_bytes: u64::MAX, block_bytes: 1 }];
         let stream = Stream::new(&job, &rooms, 0, 0).unwrap();
         verifying(&job, &stream, 1, 1 << 20, 1, 1).unwrap();
+    }
+
+    #[test]
+    fn writes_of_less_than_a_file_systems_block_go_one_by_one() {
+        let mut job = Job::default();
+        job.pattern.rw = Pattern::Write;
+        assert!(goes_one_by_one(&job, false, true) && !goes_one_by_one(&job, true, true));
+        job.pattern.bs.write = iodyno_job::BlockSize::Fixed(512);
+        assert!(goes_one_by_one(&job, true, true) && !goes_one_by_one(&job, true, false));
+        job.pattern.rw = Pattern::Read;
+        assert!(!goes_one_by_one(&job, true, true));
     }
 
     #[test]

@@ -8,8 +8,9 @@ use std::time::Instant;
 
 use iodyno_job::{IoEngine, Job, Request, Stream};
 use iodyno_load::IoRow;
-use iodyno_model::{Caveat, Direction, PerDirection, PriorityLatencies, SplitLatency};
+use iodyno_model::{BlockLife, Caveat, Direction, PerDirection, PriorityLatencies, SplitLatency};
 
+use crate::block_lives::BlockLives;
 use crate::bounds::Bounds;
 use crate::choose::with_engine;
 use crate::clock::Clock;
@@ -47,6 +48,8 @@ pub(crate) struct Assignment {
     pub(crate) stream: Stream,
     /// What it may touch.
     pub(crate) bounds: Bounds,
+    /// Where the job counts its blocks' trims.
+    pub(crate) lives: Option<BlockLives>,
     /// Of buffered jobs that ask for it: what is emptied between passes.
     pub(crate) page_cache: Option<PageCache>,
     /// Contents of what it writes.
@@ -111,6 +114,7 @@ pub(crate) struct Outcome {
     pub(crate) verified: u64,
     pub(crate) mismatches: u64,
     pub(crate) latency_target_depth: Option<u32>,
+    pub(crate) block_lives: Vec<BlockLife>,
     /// Why it could not go on, with its errno.
     pub(crate) failure: Option<(i32, String)>,
     /// What should be told besides.
@@ -165,8 +169,9 @@ impl Assignment {
         let queues = !self.engine.is_synchronous() || job.depth.offload;
         let (tallies, rows, log) = (&self.tallies, self.rows, self.written_log);
         let mut attendant = Attendant::new(job, depth, verifies, queues, tallies, rows, log);
-        if let (Some(attendant), Some(of_slots)) = (&mut attendant, of_slots) {
-            attendant.ranked = Some(RankedLatencies::new(job, of_slots));
+        if let Some(attendant) = &mut attendant {
+            attendant.ranked = of_slots.map(|of_slots| RankedLatencies::new(job, of_slots));
+            attendant.lives = self.lives;
         }
         let fresh = self.stream.clone();
         let timed_log = self.log.is_some() && !job.replay.no_stall;
@@ -260,6 +265,7 @@ fn outcome<I: Io>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
         outcome.verified = attendant.verified;
         outcome.mismatches = attendant.mismatches;
         outcome.shortfalls.append(&mut attendant.told);
+        outcome.block_lives = attendant.lives.as_ref().map_or_else(Vec::new, BlockLives::finish);
         let search = attendant.search.as_ref();
         outcome.latency_target_depth = search.and_then(|search| search.result());
     }

@@ -9,7 +9,8 @@ use iodyno_model::RunRecord;
 
 use super::data::FigureView;
 use super::table::{Cell, Table};
-use super::{PageRun, measurement, room, run};
+use super::{measurement, room, run};
+use crate::paged::PageRun;
 use crate::Judged;
 use crate::fleet::{are_of_several_hosts, fleet};
 use crate::text::comparison::{Cells, cells, notes_of};
