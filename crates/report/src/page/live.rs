@@ -1,11 +1,11 @@
 //! The page of what is going on: the same figures, drawn anew every second.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use askama::Template;
 use iodyno_figure::{ECHARTS, Kind, Request, SCRIPT, Source, figure, figures_of_run};
 use iodyno_model::{
-    DirectionResult, LatencyKind, Measurement, Run, RunRecord, RunState, format_count,
+    DirectionResult, LatencyKind, Measurement, RunRecord, RunState, format_count,
     format_duration_ns, format_mb_per_s,
 };
 use serde_json::{Value, json};
@@ -36,12 +36,10 @@ struct Page {
 /// What is going on.
 #[derive(Debug, Clone)]
 pub struct LiveView {
-    /// The run; `None`: it has not begun.
-    pub run: Option<Run>,
+    /// The run with what was measured; `None`: it has not begun.
+    pub run: Option<Arc<RunRecord>>,
     /// What is being measured, as far as it is known.
     pub now: Vec<Measurement>,
-    /// What was measured.
-    pub done: Vec<Measurement>,
     /// Time that is left at most, ns.
     pub left_ns: u64,
     /// Of the hottest drive, °C.
@@ -59,15 +57,11 @@ pub fn live_page() -> Result<String, PageError> {
 
 /// What the page shows: `title`, `state`, `is_over`, `now`, `figures` as in reports, `columns` and
 /// `done`.
-pub fn live_data(of: &LiveView) -> Value {
-    let Some(run) = &of.run else { return json!({"state": "not begun", "figures": []}) };
-    let record = |measurements: &[Measurement]| RunRecord {
-        run: run.clone(),
-        snapshots: Vec::new(),
-        measurements: measurements.to_vec(),
-    };
-    let (now, done) = (record(&of.now), record(&of.done));
-    let names: Vec<String> = of.now.iter().map(Measurement::title).collect();
+pub fn live_data(of: LiveView) -> Value {
+    let Some(done) = of.run else { return json!({"state": "not begun", "figures": []}) };
+    let run = &done.run;
+    let now = RunRecord { run: run.clone(), snapshots: Vec::new(), measurements: of.now };
+    let names: Vec<String> = now.measurements.iter().map(Measurement::title).collect();
     let label = names.first().map_or("", String::as_str);
     let mut figures: Vec<_> = [Kind::Time, Kind::Latency]
         .into_iter()
@@ -91,7 +85,7 @@ pub fn live_data(of: &LiveView) -> Value {
         RunState::Failed => "failed".into(),
     };
     let hottest = of.temperature_c.map_or(String::new(), |c| format!(", {c:.0} °C"));
-    let first = of.done.len().saturating_sub(MOST_DONE);
+    let last = &done.measurements[done.measurements.len().saturating_sub(MOST_DONE)..];
     json!({
         "title": clean(&[&run.plan_name, &run.name].map(String::as_str).join(" ")),
         "state": state + &hottest,
@@ -99,7 +93,7 @@ pub fn live_data(of: &LiveView) -> Value {
         "now": clean(&names.join(", ")),
         "figures": figures,
         "columns": ["measurement", "", "IOPS", "bandwidth", "mean latency", "p99"],
-        "done": of.done[first..].iter().flat_map(rows).collect::<Vec<_>>(),
+        "done": last.iter().flat_map(rows).collect::<Vec<_>>(),
     })
 }
 
