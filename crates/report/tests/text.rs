@@ -333,7 +333,7 @@ fn runs_are_told_apart_by_the_shortest_beginning_of_their_ids() {
          nvme0n1, nvme1n1 +2  iodyno check"
     );
     assert!(lines[2].starts_with("01935f2a-7a80-7c9  -  "), "{text}");
-    assert_eq!(runs_table(&[], &style(80)), "No runs in the store yet.\n");
+    assert!(runs_table(&[], &style(80)).starts_with("No runs in the store yet"));
 }
 
 #[test]
@@ -396,8 +396,8 @@ fn every_yardstick_stands_beside_the_figure_once() {
 #[test]
 fn a_list_is_the_host_and_its_drives_without_verdicts() {
     let text = list_text(&common::host(), &style(120)).unwrap();
-    assert!(text.starts_with("Host     db17"), "{text}");
-    assert!(text.contains("\n\nNAME   MODEL "), "{text}");
+    assert!(text.contains(" NVMe drive"), "{text}");
+    assert!(text.contains("\n\nNAME   MODEL ") && text.contains("\n\nHost     db17"), "{text}");
     assert!(!text.contains("VERDICT"), "{text}");
 }
 
