@@ -10,7 +10,7 @@ use super::findings::{headline, severity_label};
 use super::glance_table::expectation;
 use super::ink::Ink;
 use super::measurements::step_name;
-use super::words::{Hanging, clean, cut, display_width};
+use super::words::{Hanging, clean, cut, display_width, listed};
 
 /// Warnings and targets that were not measured, before the rest is counted.
 const SHOWN: usize = 5;
@@ -152,20 +152,6 @@ fn what(group: &[&Finding]) -> String {
     match of_first.filter(|known| rest.iter().all(|one| pattern(one).as_ref() == Some(known))) {
         Some(same) => same.replace('\0', &listed(&[names, others].concat())),
         None => format!("{} (likewise {})", first.trim_end_matches('.'), listed(&others)),
-    }
-}
-
-/// Up to four names; of more the first three, and how many others.
-pub(super) fn listed(names: &[String]) -> String {
-    let mut once: Vec<&str> = Vec::new();
-    for name in names {
-        if !once.contains(&name.as_str()) {
-            once.push(name);
-        }
-    }
-    match once.len() {
-        0..=4 => once.join(", "),
-        more => format!("{} and {} more", once[..3].join(", "), more - 3),
     }
 }
 

@@ -7,12 +7,11 @@ use iodyno_model::{
 };
 
 use super::Style;
-use super::attention::listed;
 use super::columns::{self, Column, ColumnError};
 use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
-use super::words::{Hanging, clean};
+use super::words::{Hanging, clean, listed};
 use crate::layers;
 
 /// Said in place of drives where nothing could be looked at.

@@ -8,8 +8,7 @@ use super::findings::labelled;
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
 use super::jobs::io;
-use super::screen::dim;
-use super::words::{Hanging, clean, display_width};
+use super::words::{Hanging, clean, dim, display_width};
 use crate::explained::{ceilings, changes, formulas, heading, limited, rate, suspects};
 
 /// Column at which everything below the heading starts.

@@ -7,8 +7,7 @@ use super::figure::{estimated, percent, stated};
 use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
-use super::screen::first_line;
-use super::words::{clean, cut, display_width};
+use super::words::{clean, cut, display_width, first_line};
 use crate::fleet::{DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
 
 /// Heading of the reasons.

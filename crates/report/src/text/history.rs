@@ -7,8 +7,7 @@ use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
 use super::runs::{shortened, utc};
-use super::screen::first_line;
-use super::words::clean;
+use super::words::{clean, first_line};
 use crate::history::{Past, history};
 
 /// How many are prepared, then each state of each drive on a line: when it was left in it, by which

@@ -11,8 +11,7 @@ use super::figure::{bare, stated};
 use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
-use super::screen::{dim, first_line};
-use super::words::clean;
+use super::words::{clean, dim, first_line};
 
 /// What has to be known of the table.
 pub(crate) const OF_ONE_RUN: &str =

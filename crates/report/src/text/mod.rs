@@ -107,7 +107,7 @@ impl Style {
 ///
 /// A name in `style.columns` that is no column.
 pub fn list_text(host: &Host, style: &Style) -> Result<String, ColumnError> {
-    let first = screen::first_line(("", Ink::Plain), &[drives::clause(host)], style);
+    let first = words::first_line(("", Ink::Plain), &[drives::clause(host)], style);
     Ok(format!("{first}\n{}\n{}", drives_table(host, None, style)?, host_text(host, style)))
 }
 

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 
 use iodyno_model::{
-    Assessment, Measurement, Metric, Prediction, RunRecord, Validity, format_count,
-    format_duration_ns, format_mb_per_s,
+    Assessment, DirectionResult, Measurement, Metric, Prediction, RunRecord, Validity,
+    format_count, format_duration_ns, format_mb_per_s,
 };
 
 use super::Style;
 use super::grid::{GridCell, GridColumn, grid, least_width};
 use super::ink::Ink;
-use super::rows::rate;
 use super::words::{Hanging, clean};
 use crate::percentiles;
 
@@ -23,6 +22,19 @@ pub struct PlannedPoint {
     pub part: String,
     /// Its coordinates: option and value.
     pub at: Vec<(String, String)>,
+}
+
+/// All directions together.
+pub(super) fn rate(metric: Metric, of: &Measurement) -> Option<f64> {
+    let own = |of: &DirectionResult| match metric {
+        Metric::Bandwidth => of.bandwidth,
+        _ => of.iops,
+    };
+    of.total
+        .iter()
+        .map(|of| Some(own(of)?.value))
+        .sum::<Option<f64>>()
+        .filter(|_| !of.total.is_empty())
 }
 
 /// What a cell of a grid shows.

@@ -2,20 +2,19 @@
 //! and what has to be known of them.
 
 use iodyno_model::{
-    Assessment, DirectionResult, Measurement, Metric, Predictions, RunKind, RunRecord, RunState,
-    Severity, Validity, Verdict,
+    Assessment, Metric, Predictions, RunKind, RunRecord, RunState, Severity, Validity, Verdict,
 };
 
 use super::Style;
-use super::attention::{line, listed};
+use super::attention::line;
 use super::figure::stated;
 use super::host::counted;
 use super::ink::Ink;
 use super::jobs::target_words;
 use super::outlook::predictions_text;
-use super::point_grids::{PlannedPoint, matrices};
+use super::point_grids::{PlannedPoint, matrices, rate};
 use super::results::table_of;
-use super::words::clean;
+use super::words::{clean, listed};
 
 /// Caveats before the rest is counted.
 const SHOWN: usize = 4;
@@ -51,7 +50,8 @@ pub(super) fn clause(
         text = match record.run.state {
             RunState::Done => format!("{targets} prepared"),
             RunState::Interrupted => format!("{targets} not prepared: iodyno resume goes on"),
-            RunState::Running | RunState::Failed => format!("{targets} not prepared: {text}"),
+            _ if failed > 0 => format!("{targets} not prepared: {text}"),
+            RunState::Running | RunState::Failed => format!("{targets} not prepared"),
         };
     }
     if !planned.is_empty() && failed == 0 {
@@ -89,19 +89,6 @@ fn best(record: &RunRecord, assessment: &Assessment, metric: Metric) -> Option<S
 
 fn is_invalid(assessment: &Assessment, measurement: usize) -> bool {
     assessment.of(measurement).is_some_and(|judged| judged.validity == Validity::Invalid)
-}
-
-/// All directions together.
-pub(super) fn rate(metric: Metric, of: &Measurement) -> Option<f64> {
-    let own = |of: &DirectionResult| match metric {
-        Metric::Bandwidth => of.bandwidth,
-        _ => of.iops,
-    };
-    of.total
-        .iter()
-        .map(|of| Some(own(of)?.value))
-        .sum::<Option<f64>>()
-        .filter(|_| !of.total.is_empty())
 }
 
 /// The grid of a sweep in two dimensions where it has them and they fit, else a row for each

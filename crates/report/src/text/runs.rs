@@ -6,8 +6,7 @@ use super::Style;
 use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
-use super::screen::first_line;
-use super::words::{Hanging, clean, cut};
+use super::words::{Hanging, clean, cut, first_line};
 
 /// Characters of a run's id that are shown at least: of a UUIDv7, the time in ms.
 const SHORTEST_ID: usize = 13;

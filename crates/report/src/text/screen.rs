@@ -12,7 +12,7 @@ use super::host::counted;
 use super::ink::Ink;
 use super::point_grids::PlannedPoint;
 use super::rows::{caveats, clause as clause_of_rows, rows};
-use super::words::{Hanging, clean, display_width};
+use super::words::{Hanging, clean, dim, display_width, first_line};
 use super::{Style, drives, rounds, verdict_words};
 
 /// What a screen shows of a run beside its verdict and its findings.
@@ -121,24 +121,6 @@ fn headline(
         items.remove(1);
     }
     first_line((label, ink), &items, style)
-}
-
-/// The label of the whole, if it has one, and what there is to say of it.
-pub(super) fn first_line((label, ink): (&str, Ink), items: &[String], style: &Style) -> String {
-    Hanging {
-        lead: ink.paint(label, style.color),
-        lead_width: label.len(),
-        indent: if label.is_empty() { 0 } else { label.len() + 2 },
-        separator: "   ",
-        ink: Ink::Bold,
-        ..Hanging::of(style)
-    }
-    .lines(items)
-}
-
-/// What is said at the end, dimmed.
-pub(super) fn dim(items: &[String], style: &Style) -> String {
-    Hanging { ink: Ink::Dim, separator: "   ", ..Hanging::of(style) }.lines(items)
 }
 
 /// How many of the entries warn, where any does.
