@@ -23,6 +23,10 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         round: arguments.round.clone(),
         when: When::Always,
     };
+    // Of a drive in use nothing would be done, however it is asked for.
+    if !arguments.dry_run {
+        check(&how)?;
+    }
     let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
         .streaming(context, &arguments.streaming)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
@@ -31,12 +35,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         terminal::print(&format!("{}\n", refused.join("\n")))?;
         return Ok(2);
     }
-    if how.is_empty() {
-        let what = "how? --purge METHOD empties the drives, --fill 2x writes them, --condition \
-                    WORKLOAD runs it until they are steady";
-        return Err(Usage(what.into()).into());
-    }
-    how.check().map_err(|Refusal(what)| Usage(what))?;
+    check(&how)?;
     let preparing = how.of(&targets)?;
     let mut study = Study::named("prepare");
     study.targets = targets.iter().map(|target| target.path().display().to_string()).collect();
@@ -85,6 +84,16 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         shape: Shape::Glance,
     };
     show::judge_and_print(context, &mut setup.store, &record, &judging)
+}
+
+/// Whether it can be meant.
+fn check(how: &Preparation) -> Result<()> {
+    if how.is_empty() {
+        let what = "how? --purge METHOD empties the drives, --fill 2x writes them, --condition \
+                    WORKLOAD runs it until they are steady";
+        return Err(Usage(what.into()).into());
+    }
+    Ok(how.check().map_err(|Refusal(what)| Usage(what))?)
 }
 
 /// Why nothing would be done: uses of the targets.
