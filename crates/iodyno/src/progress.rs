@@ -72,7 +72,7 @@ impl Display {
     }
 
     /// Ends the full view; what goes on has a line from now on, so that what is printed is seen.
-    pub(crate) fn to_line(&mut self) {
+    pub(crate) fn leave_full(&mut self) {
         self.full = None;
     }
 

@@ -36,6 +36,6 @@ fn figures_appear_and_follow_the_measurement() {
     // The end is seen: it is told to who waits for it.
     browser.wait_for(&format!("{state}.startsWith('done')"));
     let rows = browser.run("return document.querySelectorAll('#done tr').length");
-    assert_eq!(rows, 3, "a heading, and a row for reads and one for writes");
+    assert_eq!(rows, 2, "a row for reads and one for writes");
     status(&iodyno.end(), 0);
 }

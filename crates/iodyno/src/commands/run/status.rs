@@ -68,7 +68,7 @@ impl Status {
                 let mut measurements = self.done.clone();
                 measurements.extend(interim(jobs, &self.recorder, &self.source, interval));
                 // A full screen would keep it to itself.
-                display.to_line();
+                display.leave_full();
                 output.interim(&measurements)
             }
             Event::Done(measurement) => {
