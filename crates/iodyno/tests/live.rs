@@ -249,6 +249,20 @@ fn signals_give_the_terminal_back() {
 }
 
 #[test]
+fn a_report_that_is_asked_for_is_seen_at_once() {
+    let world = World::new();
+    let mut session = Session::reading(&world, (80, 24), &[]);
+    session.shows("busiest thread");
+    tool("kill", &["-USR1", &session.iodyno.id().to_string()]);
+    session.until("the report, on the screen that stays", |screen| {
+        !screen.alternate_screen() && screen.contents().contains("Run status group 0")
+    });
+    session.press("\x03");
+    assert_eq!(session.ends().code(), Some(3), "{}", session.last_screen());
+    assert_eq!(session.written.matches(TAKEN).count(), 1, "it goes on in a line");
+}
+
+#[test]
 fn what_is_short_or_asked_for_so_takes_no_screen() {
     let world = World::new();
     let mut session = Session::reading(&world, (80, 24), &["--live=line"]);

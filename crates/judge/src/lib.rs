@@ -51,6 +51,7 @@ mod yardsticks;
 
 pub use assess::{RULESET, assess};
 pub use blocks_effect::BlocksEffect;
+pub use causes::explains;
 pub use ceiling::{Bound, Ceiling, LAYERS};
 pub use claims::{ClaimBook, claim_of};
 pub use convergence::{Convergence, Track, figure, is_whole, limits};

@@ -1,8 +1,10 @@
 //! What pages show, and how a file is known as one: also where this build makes none.
 
+use std::sync::Arc;
+
 #[cfg(feature = "page")]
 use iodyno_model::Prediction;
-use iodyno_model::{DriveState, Measurement, Predictions, Run};
+use iodyno_model::{DriveState, Measurement, Predictions, RunRecord};
 
 use crate::Judged;
 
@@ -47,12 +49,10 @@ pub fn is_page(head: &[u8]) -> bool {
 /// What is going on.
 #[derive(Debug, Clone)]
 pub struct LiveView {
-    /// The run; `None`: it has not begun.
-    pub run: Option<Run>,
+    /// The run with what was measured; `None`: it has not begun.
+    pub run: Option<Arc<RunRecord>>,
     /// What is being measured, as far as it is known.
     pub now: Vec<Measurement>,
-    /// What was measured.
-    pub done: Vec<Measurement>,
     /// Time that is left at most, ns.
     pub left_ns: u64,
     /// Of the hottest drive, °C.

@@ -4,14 +4,14 @@ use anyhow::Result;
 use iodyno_campaign::{Order, Point, Study};
 use iodyno_judge::limiter::is_of_question;
 use iodyno_judge::{BlocksEffect, ClaimBook, Expectation, Question, assess, exit_status};
-use iodyno_model::{Assessment, DriveState, Rounds, RunKind, RunRecord, shell_word};
+use iodyno_model::{Assessment, DriveState, RunKind, RunRecord, shell_word};
 use iodyno_report::Judged;
 use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::export::{Format, Results};
 use iodyno_report::text::{
-    Body, PlannedPoint, Style, blocks_effect_words, details_text, jobs_text, json_text, knees,
-    predictions_text, pts_text, results_table, rounds_text, run_heading, run_text, scaling_words,
-    screen, sentence,
+    Body, PlannedPoint, blocks_effect_words, details_text, jobs_text, json_text, knees,
+    predictions_text, pts_text, rounds_text, run_heading, run_text, scaling_words, screen,
+    sentence,
 };
 use iodyno_store::Store;
 
@@ -169,16 +169,12 @@ fn assessed(
         }
         Shape::Format(format) => String::from_utf8(format.export(Results::Runs(&[judged]))?)?,
         Shape::Glance if !judging.table.is_of_drives(is_check(record)) => {
-            let of_question = is_of_question(record)
-                .then(|| explain::shown(record, judging.claims, &style))
-                .flatten();
-            let (shown, follows, planned);
+            let of_question =
+                is_of_question(record).then(|| explain::shown(record, judging, &style)).flatten();
+            let (follows, planned);
             let body = match &rounds {
                 _ if is_check(record) => Body::Drives,
-                Some(rounds) => {
-                    shown = in_rounds(record, rounds, &style);
-                    Body::Text(&shown)
-                }
+                Some(rounds) => Body::Rounds(rounds),
                 None => {
                     follows = few(lines());
                     planned = study.as_ref().map_or(Vec::new(), in_order);
@@ -260,27 +256,4 @@ pub(crate) fn prepared(context: &Context, record: &RunRecord) -> Result<Vec<Driv
         }
     }
     Ok(states)
-}
-
-/// Rounds in short, and a line for each point that came before or after them.
-fn in_rounds(record: &RunRecord, rounds: &Rounds, style: &Style) -> String {
-    let first = record.measurements.iter().find(|of| of.round.is_some()).map(|of| of.phase);
-    let once = |is_wanted: &dyn Fn(u32) -> bool, heading: &str| {
-        let all = record.measurements.iter();
-        let own = all.filter(|of| of.round.is_none() && is_wanted(of.phase));
-        let part = RunRecord {
-            run: record.run.clone(),
-            snapshots: Vec::new(),
-            measurements: own.cloned().collect(),
-        };
-        match part.measurements.is_empty() {
-            true => String::new(),
-            false => format!("{heading}\n{}", results_table(&part, None, style)),
-        }
-    };
-    let is_before = |phase: u32| first.is_none_or(|first| phase < first);
-    let before = once(&is_before, "Before the rounds");
-    let after = once(&|phase| !is_before(phase), "After the rounds");
-    let parts = [before, rounds_text(record, rounds, style), after];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }

@@ -45,15 +45,11 @@ pub fn live_page() -> Result<String, PageError> {
 
 /// What the page shows: `title`, `state`, `is_over`, `now`, `figures` as in reports, `columns` and
 /// `done`.
-pub fn live_data(of: &LiveView) -> Value {
-    let Some(run) = &of.run else { return json!({"state": "not begun", "figures": []}) };
-    let record = |measurements: &[Measurement]| RunRecord {
-        run: run.clone(),
-        snapshots: Vec::new(),
-        measurements: measurements.to_vec(),
-    };
-    let (now, done) = (record(&of.now), record(&of.done));
-    let names: Vec<String> = of.now.iter().map(Measurement::title).collect();
+pub fn live_data(of: LiveView) -> Value {
+    let Some(done) = of.run else { return json!({"state": "not begun", "figures": []}) };
+    let run = &done.run;
+    let now = RunRecord { run: run.clone(), snapshots: Vec::new(), measurements: of.now };
+    let names: Vec<String> = now.measurements.iter().map(Measurement::title).collect();
     let label = names.first().map_or("", String::as_str);
     let mut figures: Vec<_> = [Kind::Time, Kind::Latency]
         .into_iter()
@@ -77,7 +73,7 @@ pub fn live_data(of: &LiveView) -> Value {
         RunState::Failed => "failed".into(),
     };
     let hottest = of.temperature_c.map_or(String::new(), |c| format!(", {c:.0} °C"));
-    let first = of.done.len().saturating_sub(MOST_DONE);
+    let last = &done.measurements[done.measurements.len().saturating_sub(MOST_DONE)..];
     json!({
         "title": clean(&[&run.plan_name, &run.name].map(String::as_str).join(" ")),
         "state": state + &hottest,
@@ -85,7 +81,7 @@ pub fn live_data(of: &LiveView) -> Value {
         "now": clean(&names.join(", ")),
         "figures": figures,
         "columns": ["measurement", "", "IOPS", "bandwidth", "mean latency", "p99"],
-        "done": of.done[first..].iter().flat_map(rows).collect::<Vec<_>>(),
+        "done": last.iter().flat_map(rows).collect::<Vec<_>>(),
     })
 }
 

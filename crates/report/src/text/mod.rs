@@ -25,6 +25,7 @@ pub(crate) mod layouts;
 pub(crate) mod measurements;
 pub(crate) mod outlook;
 mod page;
+mod point_grids;
 pub(crate) mod pts;
 mod results;
 pub(crate) mod rounds;
@@ -56,14 +57,14 @@ pub use harmless::{harmless, json_text};
 pub use history::history_text;
 pub use host::host_text;
 pub use jobs::jobs_text;
-pub use layouts::{OF_ONE_RUN, ON_FILES, layouts_text};
+pub use layouts::layouts_text;
 pub use measurements::measurements_text;
 pub use outlook::{knees, predictions_text, sentence};
 pub use page::page_text;
+pub use point_grids::PlannedPoint;
 pub use pts::pts_text;
 pub use results::results_table;
 pub use rounds::rounds_text;
-pub use rows::PlannedPoint;
 pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
 pub use scaling::scaling_words;
@@ -78,13 +79,15 @@ pub(crate) use figure::measured;
 pub(crate) use findings::severity_label;
 pub(crate) use verdict::verdict_words;
 
-/// What `list` prints: the host and its drives.
+/// What `list` prints: how many drives there are and what is conspicuous of them, their table, and
+/// the host.
 ///
 /// # Errors
 ///
 /// A name in `style.columns` that is no column.
 pub fn list_text(host: &Host, style: &Style) -> Result<String, ColumnError> {
-    Ok(format!("{}\n{}", host_text(host, style), drives_table(host, None, style)?))
+    let first = words::first_line(("", Ink::Plain), &[drives::clause(host)], style);
+    Ok(format!("{first}\n{}\n{}", drives_table(host, None, style)?, host_text(host, style)))
 }
 
 /// What `check` prints of a run: the host and its drives, what was measured,
