@@ -270,7 +270,7 @@
   }
 
   function columnsIn(option, width) {
-    return Math.max(1, Math.min(option.iodyno.columns, option.grid.length, Math.floor(width / 340)));
+    return Math.max(1, Math.min(option.iodyno.columns, option.grid.length, Math.floor(width / option.iodyno.narrowest)));
   }
 
   // The height that a picture of `width` should have, where it may have any:
@@ -340,14 +340,14 @@
       // Names of categories get as much room as they need, up to half of the panel.
       const lying = option.yAxis[n].data && option.yAxis[n].inverse;
       const rows = lying ? option.yAxis[n].data.map((name) => textWidth(name, 12)) : [];
-      const labels = lying ? Math.min(wide / 2, Math.max(...rows) + 22) : LABELS;
+      const labels = lying ? Math.min(wide / 2, Math.max(...rows) + 22) : option.yAxis[n].name ? LABELS : LABELS - 30;
       // Panels below each other end at one place.
       const names = ends ? (columns > 1 ? ends[n] : ends.flat()) : [];
       const named = names.length ? 20 + Math.max(...names.map((one) => textWidth(one.text, 12))) : 0;
       const right = lying ? (bar ? 26 : 84) : Math.max(26, named);
       Object.assign(option.grid[n], {
         left: left + labels, top: above + head + 8,
-        width: Math.max(40, wide - labels - right), height: Math.max(40, high - head - 30 - (option.xAxis[n].nameGap || 24)),
+        width: Math.max(40, wide - labels - right), height: Math.max(40, high - head - 30 - (option.xAxis[n].name ? option.xAxis[n].nameGap || 24 : 8)),
         outerBoundsMode: "none",
       });
       if (lying) {
@@ -451,6 +451,16 @@
       }
     }
     return elements;
+  }
+
+  // Gives an option its dark colours: values by JSON pointers (RFC 6901).
+  function darken({ option, dark }) {
+    const plain = (key) => key.replaceAll("~1", "/").replaceAll("~0", "~");
+    for (const [pointer, color] of Object.entries(dark)) {
+      const keys = pointer.split("/").slice(1).map(plain);
+      const last = keys.pop();
+      keys.reduce((value, key) => value[key], option)[last] = color;
+    }
   }
 
   const copy = (option) => JSON.parse(JSON.stringify(option));
@@ -566,5 +576,5 @@
     });
   }
 
-  root.iodyno = { draw, height, svg, tables };
+  root.iodyno = { darken, draw, height, svg, tables };
 })(globalThis);
