@@ -273,6 +273,12 @@
     return Math.max(1, Math.min(option.iodyno.columns, option.grid.length, Math.floor(width / option.iodyno.narrowest)));
   }
 
+  // What a title takes of `room`.
+  function titleHeight(title, room) {
+    const size = title.textStyle.fontSize;
+    return title.text ? wrap(title.text, size, room).length * Math.round(size * 1.35) + 5 : 0;
+  }
+
   // The height that a picture of `width` should have, where it may have any:
   // lying bars and the rows of a table need room each, towers are looked down on.
   function height(option, width) {
@@ -285,7 +291,11 @@
       const bars = option.series.filter((one) => one.type === "bar" && one.yAxisIndex === n).length;
       return 70 + axis.data.length * (bars > 0 ? 8 + 17 * bars : 30);
     };
-    return Math.min(2400, 130 + rows * Math.max(rows > 1 ? 190 : 290, ...option.yAxis.map(panel)));
+    const inside = width - 2 * MARGIN;
+    const titles = option.title.filter((title) => title.iodyno !== "panel").map((title) => titleHeight(title, inside));
+    const legend = option.legend.show && !lineEnds(option, width) ? 6 + 24 * legendRows(option.legend, inside) : 0;
+    const around = titles.reduce((sum, one) => sum + one, 32 + legend);
+    return Math.min(4800, around + rows * Math.max(rows > 1 ? 190 : 290, ...option.yAxis.map(panel)));
   }
 
   // Gives everything its place in a picture of `width` by `height`; `ends` are the names at
@@ -294,9 +304,13 @@
     const inside = width - 2 * MARGIN;
     const panels = option.title.filter((title) => title.iodyno === "panel");
     let top = 14;
-    const put = (title, room) => {
+    const put = (title, room, most = Infinity) => {
       const size = title.textStyle.fontSize;
       const lines = title.text ? wrap(title.text, size, room) : [];
+      if (lines.length > most) {
+        lines.length = most;
+        lines[most - 1] = lines[most - 1].slice(0, -1) + "\u2026";
+      }
       title.text = lines.join("\n");
       title.textStyle.lineHeight = Math.round(size * 1.35);
       title.show = lines.length > 0;
@@ -335,7 +349,7 @@
       title.top = above;
       const bar = option.visualMap.find((one) => one.iodyno === n);
       const barWide = bar ? bar.itemHeight + textWidth(bar.text.join("0"), 12) + 24 : 0;
-      const head = put(title, bar ? Math.max(60, wide - barWide) : wide);
+      const head = put(title, bar ? Math.max(60, wide - barWide) : wide, 2);
       if (bar) Object.assign(bar, { left: left + wide - barWide, top: above, show: wide > 2 * barWide });
       // Names of categories get as much room as they need, up to half of the panel.
       const lying = option.yAxis[n].data && option.yAxis[n].inverse;

@@ -61,14 +61,14 @@ fn names(figure: &Figure) -> Vec<String> {
     names
 }
 
-/// All, or [`MOST_PANELS`] of them: evenly from the least to the greatest, by their means in the
-/// first panel that has them.
+/// All, or [`MOST_PANELS`] of them in their order: evenly from the least to the greatest, by their
+/// means in the panel that says most.
 fn chosen(figure: &Figure, names: &[String]) -> Vec<String> {
     if names.len() <= MOST_PANELS {
         return names.to_vec();
     }
     let mean = |name: &String| {
-        let of = figure.panels.iter().flat_map(Panel::series).find(|one| one.name == *name);
+        let of = says_most(figure).series().iter().find(|one| one.name == *name);
         of.map_or(0.0, |of| {
             of.points.iter().map(|point| point.y).sum::<f64>() / of.points.len() as f64
         })
@@ -76,17 +76,25 @@ fn chosen(figure: &Figure, names: &[String]) -> Vec<String> {
     let mut ranked: Vec<(f64, &String)> = names.iter().map(|name| (mean(name), name)).collect();
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
     let place = |n: usize| n * (ranked.len() - 1) / (MOST_PANELS - 1);
-    (0..MOST_PANELS).map(|n| ranked[place(n)].1.clone()).collect()
+    let chosen: Vec<&String> = (0..MOST_PANELS).map(|n| ranked[place(n)].1).collect();
+    names.iter().filter(|name| chosen.contains(name)).cloned().collect()
 }
 
-/// Gives each name a panel of what says most of all panels: the percentile curve, else the first.
+/// The percentile curve, else the first panel.
+fn says_most(figure: &Figure) -> &Panel {
+    let at = if figure.kind == Kind::Latency { figure.panels.len() - 1 } else { 0 };
+    &figure.panels[at]
+}
+
+/// Gives each name a panel of what says most.
 fn part(figure: &mut Figure, names: &[String]) {
-    let all = std::mem::take(&mut figure.panels);
-    let says_most = if figure.kind == Kind::Latency { all.last() } else { all.first() };
-    let Some(Panel { x, y, content: Content::Series(series), .. }) = says_most else { return };
+    let Panel { x, y, content: Content::Series(series), .. } = says_most(figure) else { return };
     // Of panels above each other the lowest alone names the axis.
-    let across =
-        if x.name.is_empty() { all.last().map_or("", |panel| &panel.x.name) } else { &x.name };
+    let across = if x.name.is_empty() {
+        figure.panels.last().map_or("", |panel| &panel.x.name)
+    } else {
+        &x.name
+    };
     let x = Axis { name: across.to_owned(), ..x.clone() };
     let is_guide = |one: &Series| one.form == Form::Guide;
     // A guide is of the series behind it; one without is of all.

@@ -2,7 +2,7 @@
 
 use crate::figure::{Axis, Cell, Cells, Content, Figure, Panel, Scale};
 use crate::naming::{by_name, common, names, values};
-use crate::observation::{Observation, interval, observations, table_notes, value_of};
+use crate::observation::{Observation, interval, observations, sort, table_notes, value_of};
 use crate::predicted::predictions;
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
@@ -24,6 +24,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         ));
     }
     shown.retain(|one| one.measured(metric).or_else(|| one.prediction(metric)).is_some());
+    sort(&mut shown);
     let groups = by_name(&shown, &names(&shown, request, &ACROSS));
     if groups.is_empty() {
         return Err(super::unknown_metric(request));
