@@ -26,7 +26,7 @@ pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Fig
         let y = axis(&metric.name(), metric.quantity(), Scale::Linear);
         panels.extend(panel(ticked("Block size", Quantity::Size, &series), y, series));
     }
-    let mut notes = notes_of(named.len())(&shown, &["bs"], &["bs"]);
+    let mut notes = notes_of(named.len(), &shown, "bs");
     notes.extend(note.filter(|_| request.metric.is_none_or(|one| one == Metric::Iops)));
     finished(request, &shown, panels, notes)
 }
@@ -51,7 +51,7 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     };
     let named = by_name(&shown, &names(&shown, request, &[option]));
     let (mut rates, mut latencies, mut tradeoffs) = (Vec::new(), Vec::new(), Vec::new());
-    let mut notes = notes_of(named.len())(&shown, &[option], &[option]);
+    let mut notes = notes_of(named.len(), &shown, option);
     for (series_name, group) in &named {
         let against = |metric| points(metric, group, |one| one.number(option));
         let mut of_rate = against(rate);
@@ -83,9 +83,10 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     finished(request, &shown, panels, notes)
 }
 
-/// What explains the points of as many series.
-fn notes_of(series: usize) -> fn(&[Observation<'_>], &[&str], &[&str]) -> Vec<String> {
-    if series > MOST_SERIES { table_notes } else { whisker_notes }
+/// What explains the points of as many series over an option.
+fn notes_of(series: usize, shown: &[Observation<'_>], option: &str) -> Vec<String> {
+    let notes = if series > MOST_SERIES { table_notes } else { whisker_notes };
+    notes(shown, &[option], &[option])
 }
 
 /// Leaves what has the option, which is a number.
