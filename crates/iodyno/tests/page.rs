@@ -372,8 +372,8 @@ fn a_figure_is_read_by_keyboard_and_as_a_table() {
     browser.wait_for(&format!("!({tip})"));
     browser.run("document.querySelector('.data > summary').click()");
     browser.wait_for("document.querySelectorAll('.data[open] tbody tr').length > 3");
-    let cell =
-        "/IOPS$/.test(document.querySelector('.data[open] tbody tr td:nth-child(2)').textContent)";
-    browser.wait_for(cell);
+    // A second in which the machine was busy elsewhere may have no value.
+    let cells = "document.querySelectorAll('.data[open] tbody tr td:nth-child(2)')";
+    browser.wait_for(&format!("[...{cells}].some(one => /IOPS$/.test(one.textContent))"));
     assert_eq!(browser.messages(), [""; 0], "the console is silent");
 }
