@@ -127,10 +127,11 @@ fio-suites:
 fuzz:
 	fuzz/run $(or $(FUZZ_SECONDS),60)
 
-# The pages of docs/examples, with what the presets print and draw here.
+# The pages of docs/examples, with what the presets print and draw here: a quarter of an hour, on a quiet machine.
+# REDRAW=1 makes them of the runs that are kept, without measuring.
 examples:
 	$(CARGO) build --release
-	docs/examples/make --binary $(TARGET)/release/iodyno
+	docs/examples/make $(if $(REDRAW),--redraw) --binary $(TARGET)/release/iodyno
 
 # Those of layouts, measured on drives of the laboratory, and their tables in docs/howto/layouts.md. Ten minutes.
 examples-lab:

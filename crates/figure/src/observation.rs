@@ -195,6 +195,12 @@ pub(crate) fn is_repeated(all: &[Observation<'_>], across: &[&str], at: &[&str])
     })
 }
 
+/// What the values of a table are, which has no whiskers; see [`is_repeated`].
+pub(crate) fn table_notes(all: &[Observation<'_>], across: &[&str], at: &[&str]) -> Vec<String> {
+    let median = "What was measured several times is written as its median.";
+    is_repeated(all, across, at).then(|| median.to_owned()).into_iter().collect()
+}
+
 /// What the whiskers of points are; see [`is_repeated`].
 pub(crate) fn whisker_notes(all: &[Observation<'_>], across: &[&str], at: &[&str]) -> Vec<String> {
     let mut notes = Vec::new();

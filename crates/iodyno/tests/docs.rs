@@ -255,6 +255,17 @@ fn every_page_is_in_the_book() {
             "docs/SUMMARY.md lacks {name}"
         );
     }
+    for line in pages::read("docs/SUMMARY.md").lines() {
+        let Some((title, file)) = line
+            .trim_start()
+            .strip_prefix("- [")
+            .and_then(|line| line.strip_suffix(')')?.split_once("]("))
+        else {
+            continue;
+        };
+        let page = pages::read(&format!("docs/{file}"));
+        assert_eq!(page.lines().next(), Some(format!("# {title}").as_str()), "docs/{file}");
+    }
 }
 
 /// Help and errors name pages by their path.

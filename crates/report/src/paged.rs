@@ -7,6 +7,7 @@ use iodyno_model::Prediction;
 use iodyno_model::{DriveState, Measurement, Predictions, RunRecord};
 
 use crate::Judged;
+use crate::text::PlannedPoint;
 
 /// A run as the page shows it.
 #[derive(Debug, Clone, Copy)]
@@ -19,12 +20,26 @@ pub struct PageRun<'a> {
     pub prepared: &'a [DriveState],
     /// What its measurements say beyond themselves.
     pub outlook: Option<&'a Predictions>,
+    /// The points of its plan in the order of their axes; empty: as they were measured.
+    pub planned: &'a [PlannedPoint],
 }
 
 impl<'a> PageRun<'a> {
     /// The run, with nothing known beside it.
     pub const fn new(judged: Judged<'a>) -> Self {
-        Self { judged, unread: &[], prepared: &[], outlook: None }
+        Self { judged, unread: &[], prepared: &[], outlook: None, planned: &[] }
+    }
+
+    /// Its first `count` measurements, those of one point together.
+    #[cfg(feature = "page")]
+    pub(crate) fn in_order(&self, count: usize) -> Vec<usize> {
+        let place = |n: &usize| {
+            let name = &self.judged.record.measurements[*n].name;
+            self.planned.iter().position(|point| point.title == *name)
+        };
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by_key(place);
+        order
     }
 
     /// Points that were not measured.

@@ -8,19 +8,10 @@
   let seen = "";
   let isOver = false;
 
-  // Puts `value` where a JSON pointer (RFC 6901) says.
-  const put = (target, pointer, value) => {
-    const keys = pointer.split("/").slice(1);
-    const last = keys.pop();
-    const plain = (key) => key.replaceAll("~1", "/").replaceAll("~0", "~");
-    for (const key of keys) target = target[plain(key)];
-    target[plain(last)] = value;
-  };
-
   const optionOf = (data) => {
-    const { option, dark } = JSON.parse(data);
-    if (systemDark.matches) for (const pointer in dark) put(option, pointer, dark[pointer]);
-    return option;
+    const of = JSON.parse(data);
+    if (systemDark.matches) iodyno.darken(of);
+    return of.option;
   };
 
   const drawn = (one) => {

@@ -222,7 +222,7 @@ fn is_check(record: &RunRecord) -> bool {
 }
 
 /// The points of a study, in the order of its axes.
-fn in_order(study: &Study) -> Vec<PlannedPoint> {
+pub(crate) fn in_order(study: &Study) -> Vec<PlannedPoint> {
     let mut study = study.clone();
     study.order = Order::Written;
     let mut planned: Vec<PlannedPoint> = Vec::new();
