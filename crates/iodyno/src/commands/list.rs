@@ -22,7 +22,8 @@ pub(crate) fn run(context: &Context, arguments: &List) -> Result<u8> {
         (true, false) => json_text(&list_document(&host))?,
         (false, true) => tree_text(&topology(&host), !terminal::is_utf8(), &style),
         (false, false) => {
-            format!("{}\n{}", host_text(&host, &style), drives_table(&host, None, &style)?)
+            let drives = drives_table(&host, None, &style)?;
+            terminal::in_locale(format!("{}\n{drives}", host_text(&host, &style)))
         }
     };
     terminal::print(&text)?;
