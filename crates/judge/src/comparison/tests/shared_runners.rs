@@ -62,7 +62,8 @@ fn broken(ratio: f64) -> usize {
     let is_broken = |seed: &u64| {
         let rates = SHARED.rates(*seed, 2 * most);
         // Pairs in turn begin with the baseline and with the candidate.
-        let place = |nth: usize, side: usize| 2 * nth + usize::from((nth % 2 == 0) == (side == 1));
+        let place =
+            |nth: usize, side: usize| 2 * nth + usize::from(nth.is_multiple_of(2) == (side == 1));
         let side = |side: usize, count: usize| -> Vec<f64> {
             let of_side = [1.0, ratio][side];
             (0..count).map(|nth| 1000.0 * of_side * rates[place(nth, side)]).collect()
