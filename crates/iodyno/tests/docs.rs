@@ -86,8 +86,10 @@ impl Reader {
     fn bash(&self, folder: &str, command: &str, how: How) -> (i32, String) {
         let home = self.world.path(folder);
         let mut command = command.to_owned();
+        // The workspace may lie in a folder with blanks in its name; no page has these in quotes.
+        let prefix = home.to_str().unwrap().replace(' ', "\\ ");
         for place in FOLDERS {
-            command = command.replace(place, &format!("{}{place}", home.display()));
+            command = command.replace(place, &format!("{prefix}{place}"));
         }
         let path = std::env::var("PATH").unwrap();
         let own = self.world.path("programs");

@@ -5,6 +5,7 @@ mod columns;
 mod csv;
 mod json;
 mod junit;
+mod markdown;
 mod ocp;
 mod openmetrics;
 #[cfg(feature = "parquet")]
@@ -67,6 +68,7 @@ pub const FORMATS: &[(Format, &[Command])] = &[
     #[cfg(feature = "parquet")]
     (Format(&parquet::Parquet), &[Command::Export]),
     (Format(&junit::Junit), &[Command::Show, Command::Compare]),
+    (Format(&markdown::Markdown), &[Command::Compare]),
     (Format(&ocp::Ocp), &[Command::Show, Command::Compare]),
     (Format(&openmetrics::OpenMetrics), &[Command::Show, Command::Compare]),
 ];
