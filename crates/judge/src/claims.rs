@@ -273,11 +273,10 @@ mod tests {
         }
         assert_eq!(count, 124);
         assert_eq!(ClaimBook::builtin().len(), count);
-        let on_disk = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/datasheets"))
-            .unwrap()
-            .filter(|entry| {
-                entry.as_ref().unwrap().path().extension().is_some_and(|e| e == "toml")
-            });
+        let on_disk =
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/datasheets")).unwrap().filter(
+                |entry| entry.as_ref().unwrap().path().extension().is_some_and(|e| e == "toml"),
+            );
         assert_eq!(on_disk.count(), BUILTIN.len(), "every file is compiled in");
     }
 

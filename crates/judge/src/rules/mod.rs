@@ -210,10 +210,7 @@ pub fn page(id: &str) -> Option<&'static str> {
 /// A rule with its page, docs/rules/`id`.md.
 macro_rules! listed {
     ($rule:expr, $id:literal) => {
-        (
-            &$rule,
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/rules/", $id, ".md")),
-        )
+        (&$rule, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/rules/", $id, ".md")))
     };
 }
 
