@@ -66,7 +66,7 @@ pub use rounds::rounds_text;
 pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
 pub use scaling::scaling_words;
-pub use screen::{Body, screen};
+pub use screen::{Body, run_screen};
 pub use tree::tree_text;
 
 pub use words::{ascii, clean};
