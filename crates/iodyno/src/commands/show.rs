@@ -10,7 +10,7 @@ use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::export::{Format, Results};
 use iodyno_report::text::{
     Body, PlannedPoint, blocks_effect_words, details_text, jobs_text, json_text, knees,
-    predictions_text, pts_text, rounds_text, run_heading, run_text, scaling_words, screen,
+    predictions_text, pts_text, rounds_text, run_heading, run_screen, run_text, scaling_words,
     sentence,
 };
 use iodyno_store::Store;
@@ -182,7 +182,7 @@ fn assessed(
                 }
             };
             of_question.unwrap_or_else(|| {
-                screen(record, &assessment, status as u8, body, judging.run, &style)
+                run_screen(record, &assessment, status as u8, body, judging.run, &style)
             })
         }
         // Of fio's jobs there is nothing but what they did.

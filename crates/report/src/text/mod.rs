@@ -68,7 +68,7 @@ pub use rounds::rounds_text;
 pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
 pub use scaling::scaling_words;
-pub use screen::{Body, screen};
+pub use screen::{Body, run_screen};
 pub use style::Style;
 pub use tree::tree_text;
 pub use verdict::verdict_text;
@@ -86,7 +86,7 @@ pub(crate) use verdict::verdict_words;
 ///
 /// A name in `style.columns` that is no column.
 pub fn list_text(host: &Host, style: &Style) -> Result<String, ColumnError> {
-    let first = words::first_line(("", Ink::Plain), &[drives::clause(host)], style);
+    let first = words::first_line(("", ink::Ink::Plain), &[drives::clause(host)], style);
     Ok(format!("{first}\n{}\n{}", drives_table(host, None, style)?, host_text(host, style)))
 }
 

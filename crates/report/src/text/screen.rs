@@ -36,7 +36,7 @@ pub enum Body<'a> {
 /// What a command prints of a run unless all of it is asked for: the verdict, failures and
 /// warnings in two lines each, `body`, and where to read on. `run` names the run to the commands
 /// that go on. The exit status stands there if it is not 0. Lines are at most `style.width` long.
-pub fn screen(
+pub fn run_screen(
     record: &RunRecord,
     assessment: &Assessment,
     exit_status: u8,
