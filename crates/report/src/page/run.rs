@@ -9,7 +9,6 @@ use iodyno_model::{
     BlockDevice, Bytes, Fact, Finding, Host, Origin, Predictions, RunRecord, shell_word,
 };
 
-use crate::paged::PageRun;
 use super::data::FigureView;
 use super::explained::ExplainedView;
 use super::lead::{self, AttentionView};
@@ -18,6 +17,7 @@ use super::room::Room;
 use super::rounds::RoundsView;
 use super::summary;
 use super::table::{Cell, Table};
+use crate::paged::PageRun;
 use crate::text::drives::{NO_SYSFS, drives};
 use crate::text::findings::{headline, missing, outcomes, severity_label};
 use crate::text::host::{counted, machine, storage};
