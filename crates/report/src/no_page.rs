@@ -34,6 +34,6 @@ pub fn live_page() -> Result<String, PageError> {
 }
 
 /// Nothing.
-pub fn live_data(_: &LiveView) -> Value {
+pub fn live_data(_: LiveView) -> Value {
     json!({"figures": []})
 }
