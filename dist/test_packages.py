@@ -23,7 +23,6 @@ ARCHIVES = Path(os.environ.get("ARCHIVES", HERE)).resolve()
 OWN = platform.machine()
 KINDS = ["iodyno-*-{arch}-linux-musl.tar.gz", "iodyno_*_{debian}.deb", "iodyno-*.{arch}.rpm", "iodyno-*_{arch}.whl"]
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
-MOST_BYTES = 12_000_000
 
 
 def package(kind: int, arch: str = OWN) -> Path:
@@ -93,7 +92,6 @@ class Packages(unittest.TestCase):
         """As in a container from nothing: no shell, no C library, no /proc, no /sys."""
         self.needs()
         folder = self.unpacked()
-        self.assertLessEqual((folder / "iodyno").stat().st_size, MOST_BYTES)
         self.assertRegex(run("chroot", folder, "/iodyno", "--version"), r"^iodyno ")
         run("chroot", folder, "/iodyno", "help")
         listed = subprocess.run(["chroot", folder, "/iodyno", "list"], capture_output=True, text=True)
@@ -122,7 +120,6 @@ class Packages(unittest.TestCase):
         arch = ({"x86_64", "aarch64"} - {OWN}).pop()
         emulator = shutil.which(f"qemu-{arch}-static") or self.skipTest(f"no qemu-{arch}-static")
         folder = self.unpacked(arch)
-        self.assertLessEqual((folder / "iodyno").stat().st_size, MOST_BYTES)
         self.assertRegex(run(emulator, folder / "iodyno", "--version"), r"^iodyno ")
 
     def test_deb(self) -> None:
