@@ -8,10 +8,8 @@ use std::sync::atomic::{
 
 use iodyno_model::{Direction, Histogram, PerDirection};
 
-/// How often a reader tries to find bins and sums that belong together.
-const LOOKS: u32 = 8;
-/// How often it lets a worker go on that was stopped in the midst of counting.
-const WAITS: u32 = 1000;
+/// How often a reader looks for sums that belong together.
+const LOOKS: u32 = 1000;
 
 /// Counts of one worker, all of them only ever growing but for the extremes.
 ///
@@ -31,6 +29,8 @@ pub(crate) struct Tally {
     max_ns: AtomicU64,
     /// As `sum_ns`.
     bytes: AtomicU64,
+    /// As many as all bins hold, to be read with the sums.
+    ios: AtomicU64,
     errors: AtomicU64,
     short: AtomicU64,
     /// How often counting was begun, and how often it was ended: the same while nothing is counted.
@@ -48,6 +48,7 @@ impl Default for Tally {
             min_ns: AtomicU64::new(u64::MAX),
             max_ns: zero(),
             bytes: zero(),
+            ios: zero(),
             errors: zero(),
             short: zero(),
             begun: zero(),
@@ -62,6 +63,7 @@ impl Tally {
     pub(crate) fn record(&self, ns: u64, bytes: u64, times: u64) {
         let number = self.begin();
         add(&self.bytes, bytes * times);
+        add(&self.ios, times);
         add(&self.bins[Histogram::index(ns)], times);
         add(&self.sum_ns, ns.wrapping_mul(times));
         // One instruction by way of i64, eight from u64.
@@ -87,11 +89,26 @@ impl Tally {
         number
     }
 
+    /// What belongs together. A worker that the kernel stopped in the midst of counting is let go
+    /// on first.
     fn sums(&self) -> Sums {
-        Sums {
-            bytes: self.bytes.load(Relaxed),
-            ns: self.sum_ns.load(Relaxed),
-            squares: f64::from_bits(self.sum_squares.load(Relaxed)),
+        let mut looks = 0;
+        loop {
+            let ended = self.ended.load(Acquire);
+            let sums = Sums {
+                bytes: self.bytes.load(Relaxed),
+                ios: self.ios.load(Relaxed),
+                ns: self.sum_ns.load(Relaxed),
+                squares: f64::from_bits(self.sum_squares.load(Relaxed)),
+            };
+            fence(Acquire);
+            looks += 1;
+            if self.begun.load(Relaxed) == ended || looks > LOOKS {
+                return sums;
+            }
+            if self.ended.load(Relaxed) == ended {
+                std::thread::yield_now();
+            }
         }
     }
 
@@ -112,6 +129,7 @@ impl Tally {
     pub(crate) fn count(&self, bytes: u64, times: u64) {
         let number = self.begin();
         add(&self.bins[0], times);
+        add(&self.ios, times);
         add(&self.bytes, bytes * times);
         self.ended.store(number, Release);
     }
@@ -190,6 +208,7 @@ pub(crate) struct Reading {
 #[derive(Debug, Default, Clone, Copy)]
 struct Sums {
     bytes: u64,
+    ios: u64,
     ns: u64,
     squares: f64,
 }
@@ -234,35 +253,29 @@ impl Reading {
 
     /// The bins that grew, by how much, and the sums that go with them.
     ///
-    /// They belong together where no I/O was counted in between, so a reader
-    /// that was interrupted looks again, and one that met a worker which the
-    /// kernel stopped in the midst of counting lets it go on first; where there
-    /// is never a gap (a million I/Os a second leave none) they are apart by
-    /// one or two, until the worker is done.
+    /// What was counted after the sums were read is left to the next call: so many fewer in the
+    /// fullest bins, since nobody knows in which of them it is.
     fn new_counts(&self, tally: &Tally) -> (Vec<(usize, u64)>, Sums) {
-        let (mut counts, mut waits) = (Vec::new(), 0);
-        let mut looks = 0;
-        loop {
-            counts.clear();
-            let ended = tally.ended.load(Acquire);
-            for (bin, (seen, now)) in self.bins.iter().zip(&tally.bins).enumerate() {
-                let now = now.load(Relaxed);
-                if now != *seen {
-                    counts.push((bin, now - *seen));
-                }
-            }
-            let sums = tally.sums();
-            fence(Acquire);
-            if tally.begun.load(Relaxed) == ended || looks >= LOOKS || waits >= WAITS {
-                return (counts, sums);
-            }
-            if tally.ended.load(Relaxed) == ended {
-                waits += 1;
-                std::thread::yield_now();
-            } else {
-                looks += 1;
+        let sums = tally.sums();
+        let mut counts = Vec::new();
+        for (bin, (seen, now)) in self.bins.iter().zip(&tally.bins).enumerate() {
+            let now = now.load(Relaxed);
+            if now != *seen {
+                counts.push((bin, now - *seen));
             }
         }
+        let all: u64 = counts.iter().map(|(_, count)| count).sum();
+        let mut later = all.saturating_sub(sums.ios.wrapping_sub(self.sums.ios));
+        while later > 0 {
+            let Some((_, fullest)) = counts.iter_mut().max_by_key(|(_, count)| *count) else {
+                break;
+            };
+            let taken = later.min(*fullest);
+            *fullest -= taken;
+            later -= taken;
+        }
+        counts.retain(|(_, count)| *count > 0);
+        (counts, sums)
     }
 }
 
@@ -277,7 +290,7 @@ mod tests {
             scope.spawn(|| {
                 while done.load(Relaxed) == 0 {
                     tally.record(100, 512, 3);
-                    (0..20_000).for_each(|_| std::hint::spin_loop());
+                    (0..200).for_each(|_| std::hint::spin_loop());
                 }
             });
             let (mut reading, mut all) = (Reading::default(), Counts::default());
