@@ -29,11 +29,10 @@ pub(crate) struct Tally {
     max_ns: AtomicU64,
     /// As `sum_ns`.
     bytes: AtomicU64,
-    /// As many as all bins hold, to be read with the sums.
-    ios: AtomicU64,
     errors: AtomicU64,
     short: AtomicU64,
-    /// How often counting was begun, and how often it was ended: the same while nothing is counted.
+    /// I/Os whose counting was begun, and those for which it was ended: the same while nothing is
+    /// counted, and then as many as all bins hold. They wrap around, too.
     begun: AtomicU64,
     ended: AtomicU64,
 }
@@ -48,7 +47,6 @@ impl Default for Tally {
             min_ns: AtomicU64::new(u64::MAX),
             max_ns: zero(),
             bytes: zero(),
-            ios: zero(),
             errors: zero(),
             short: zero(),
             begun: zero(),
@@ -61,16 +59,15 @@ impl Tally {
     /// Counts `times` I/Os, each of which moved `bytes` and took `ns`. For the worker alone.
     #[inline]
     pub(crate) fn record(&self, ns: u64, bytes: u64, times: u64) {
-        let number = self.begin();
+        let ios = self.begin(times);
         add(&self.bytes, bytes * times);
-        add(&self.ios, times);
         add(&self.bins[Histogram::index(ns)], times);
         add(&self.sum_ns, ns.wrapping_mul(times));
         // One instruction by way of i64, eight from u64.
         let (float, times) = (ns as i64 as f64, times as i64 as f64);
         let squares = f64::from_bits(self.sum_squares.load(Relaxed)) + float * float * times;
         self.sum_squares.store(squares.to_bits(), Relaxed);
-        self.ended.store(number, Release);
+        self.ended.store(ios, Release);
         if ns < self.min_ns.load(Relaxed) {
             self.min_ns.store(ns, Relaxed);
         }
@@ -79,14 +76,14 @@ impl Tally {
         }
     }
 
-    /// Before anything is counted that belongs together; the number is [`Self::ended`] behind it.
+    /// Before `times` I/Os are counted; what it gives is [`Self::ended`] behind them.
     #[inline]
-    fn begin(&self) -> u64 {
-        let number = self.begun.load(Relaxed).wrapping_add(1);
-        self.begun.store(number, Relaxed);
+    fn begin(&self, times: u64) -> u64 {
+        let ios = self.begun.load(Relaxed).wrapping_add(times);
+        self.begun.store(ios, Relaxed);
         // Nobody sees what follows before he sees that it began.
         fence(Release);
-        number
+        ios
     }
 
     /// What belongs together. A worker that the kernel stopped in the midst of counting is let go
@@ -97,7 +94,7 @@ impl Tally {
             let ended = self.ended.load(Acquire);
             let sums = Sums {
                 bytes: self.bytes.load(Relaxed),
-                ios: self.ios.load(Relaxed),
+                ios: ended,
                 ns: self.sum_ns.load(Relaxed),
                 squares: f64::from_bits(self.sum_squares.load(Relaxed)),
             };
@@ -127,11 +124,10 @@ impl Tally {
     /// Counts `times` I/Os whose latency nobody asked for. For the worker alone.
     #[inline]
     pub(crate) fn count(&self, bytes: u64, times: u64) {
-        let number = self.begin();
+        let ios = self.begin(times);
         add(&self.bins[0], times);
-        add(&self.ios, times);
         add(&self.bytes, bytes * times);
-        self.ended.store(number, Release);
+        self.ended.store(ios, Release);
     }
 }
 
