@@ -360,9 +360,9 @@ fn a_long_name_costs_no_column_and_no_room() {
 fn what_was_interrupted_says_so_in_its_line() {
     let mut record = common::record();
     record.measurements.truncate(1);
-    assert!(!results_table(&record, None, &style(160)).contains("interrupted"));
+    assert!(!results_table(&record, usize::MAX, &style(160)).contains("interrupted"));
     record.measurements[0].end = EndReason::Interrupted;
-    assert!(results_table(&record, None, &style(160)).contains("interrupted"));
+    assert!(results_table(&record, usize::MAX, &style(160)).contains("interrupted"));
 }
 
 #[test]
@@ -460,7 +460,7 @@ fn the_verdict_on_a_file_stands_at_the_one_drive_under_it() {
 #[test]
 fn results_are_a_line_each_and_leave_out_what_nobody_knows() {
     let mut record = common::record();
-    let table = results_table(&record, None, &style(160));
+    let table = results_table(&record, usize::MAX, &style(160));
     assert_eq!(table.lines().count(), 1 + record.measurements.len());
     assert!(table.lines().next().is_some_and(|heading| heading.contains("JOBS")), "{table}");
     for measurement in &mut record.measurements {
@@ -470,11 +470,11 @@ fn results_are_a_line_each_and_leave_out_what_nobody_knows() {
     record.measurements[1].end = EndReason::Failed("EIO at \u{1b}[31m4096".into());
     record.measurements[1].total.clear();
     for width in [40, 80, 100, 160] {
-        let table = results_table(&record, None, &style(width));
+        let table = results_table(&record, usize::MAX, &style(width));
         assert!(!table.contains("JOBS") && !table.contains('\u{1b}'), "{table}");
         assert!(table.lines().all(|line| columns(line) <= width), "{width}:\n{table}");
     }
-    let table = results_table(&record, None, &style(160));
+    let table = results_table(&record, usize::MAX, &style(160));
     let lines: Vec<&str> = table.lines().collect();
     assert!(lines[1].contains(" - "), "one of several is unknown: {table}");
     assert!(lines[2].contains("FAILED") && lines[2].contains("EIO at"), "{table}");

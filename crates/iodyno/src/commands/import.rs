@@ -17,7 +17,7 @@ use crate::context::{Context, Usage};
 use crate::inputs::{Loaded, read_all};
 use crate::terminal;
 
-/// Results that are printed of a run; `show` prints all.
+/// Measurements that are printed of a run; `show` prints all.
 const SHOWN: usize = 24;
 
 pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
@@ -196,17 +196,11 @@ fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     let mut out = run_heading(&record.run, style);
     out.push_str(&counted(record));
     out.push('\n');
-    let table = results_table(record, None, style);
-    let lines: Vec<&str> = table.lines().collect();
     if !record.measurements.is_empty() {
-        for line in lines.iter().take(1 + SHOWN) {
-            out.push_str(&format!("{line}\n"));
-        }
-        if let Some(more) = lines.len().checked_sub(1 + SHOWN).filter(|more| *more > 0) {
-            out.push_str(&format!(
-                "and {more} more: iodyno show {}\n",
-                shell_word(selector(record))
-            ));
+        out.push_str(&results_table(record, SHOWN, style));
+        if let Some(more) = record.measurements.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            let run = shell_word(selector(record));
+            out.push_str(&format!("and {more} more: iodyno show {run}\n"));
         }
     }
     // Nobody asked whether what fio printed is as it should be.

@@ -1,6 +1,6 @@
 //! What a rule gathers while it looks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use iodyno_model::{
     Evidence, Fact, Finding, Measurement, RuleOutcome, RuleReport, Severity, Verdict,
@@ -10,9 +10,29 @@ use super::Rule;
 use crate::each_once::each_once;
 use crate::rule_context::RuleContext;
 
-/// So many measurements that lack the same are counted and not named: a report of ten thousand
+/// So many that share a figure or lack the same are counted and not named: a report of ten thousand
 /// jobs lacks a host in each of them, for each of twenty rules.
 const MOST_NAMED: usize = 256;
+
+/// Whose and what; of many with the same `what` the first alone, as `job0 and 9999 more`.
+fn named(pairs: Vec<(String, String)>) -> Vec<(String, String)> {
+    let mut times = HashMap::<String, usize>::new();
+    for (_, what) in &pairs {
+        match times.get_mut(what) {
+            Some(times) => *times += 1,
+            None => _ = times.insert(what.clone(), 1),
+        }
+    }
+    let mut told = HashSet::new();
+    let short = |(whose, what): (String, String)| match times[&what] {
+        several @ MOST_NAMED.. => {
+            let is_first = told.insert(what.clone());
+            is_first.then(|| (format!("{whose} and {} more", several - 1), what))
+        }
+        _ => Some((whose, what)),
+    };
+    pairs.into_iter().filter_map(short).collect()
+}
 
 /// A rule's findings so far, what it looked at, and what it could not see.
 pub(crate) struct Tally {
@@ -57,7 +77,7 @@ impl Tally {
     }
 
     pub(crate) fn report(mut self) -> RuleReport {
-        self.unknown = each_once(self.unknown);
+        self.unknown = named(each_once(self.unknown));
         let outcome = if !self.findings.is_empty() {
             RuleOutcome::Findings(self.findings)
         } else if self.looked {
@@ -82,25 +102,15 @@ pub(crate) fn qualify(
     [what, why, next]: [&str; 3],
 ) {
     let mut affected = Affected::default();
-    let (mut unknown, mut times) = (Vec::new(), HashMap::<String, usize>::new());
     for (_, of) in facts.finished() {
         match look(of) {
-            Err(missing) => {
-                *times.entry(missing.clone()).or_default() += 1;
-                unknown.push((of.title(), missing));
-            }
+            Err(missing) => tally.unknown(of.title(), missing),
             Ok(figure) => {
                 tally.looked();
                 if let Some(figure) = figure {
                     affected.add(of.title(), figure, facts.subjects(of));
                 }
             }
-        }
-    }
-    for (title, missing) in unknown {
-        match times[&missing] {
-            several @ MOST_NAMED.. => tally.unknown(format!("{several} measurements"), missing),
-            _ => tally.unknown(title, missing),
         }
     }
     affected.tell(tally, what, why, next);
@@ -111,26 +121,28 @@ pub(crate) fn qualify(
 #[derive(Default)]
 pub(crate) struct Affected {
     /// Title and figure.
-    evidence: Vec<Evidence>,
+    figures: Vec<(String, String)>,
     subjects: Vec<String>,
 }
 
 impl Affected {
     /// A measurement, by its title and the figure that it is affected by.
     pub(crate) fn add(&mut self, title: String, figure: impl Into<String>, subjects: Vec<String>) {
-        self.evidence.push(Evidence::new(title, figure));
+        self.figures.push((title, figure.into()));
         self.subjects.extend(subjects);
     }
 
     /// Makes an INFO of them, if there are any: `seq-read nvme0n1: {what}.`
     pub(crate) fn tell(self, tally: &mut Tally, what: &str, why: &str, next: &str) {
-        let whose = match self.evidence.as_slice() {
+        let whose = match self.figures.as_slice() {
             [] => return,
-            [only] => only.what.clone(),
+            [(only, _)] => only.clone(),
             several => format!("{} measurements", several.len()),
         };
         let what = format!("{whose}: {what}.");
-        let (subjects, evidence) = (each_once(self.subjects), self.evidence);
+        let figures = named(self.figures).into_iter();
+        let evidence = figures.map(|(whose, figure)| Evidence::new(whose, figure)).collect();
+        let subjects = each_once(self.subjects);
         tally.found(finding(Severity::Info, subjects, what, evidence, why, next));
     }
 }

@@ -27,16 +27,17 @@ const LONGEST_NAME: usize = 48;
 /// Columns that the reason of a failure takes at most, in the place of the IOPS.
 const LONGEST_FAILURE: usize = 24;
 
-/// A line for each direction of each measurement, in the run's order: what was
-/// done, what came of it, and its validity where it was judged. A column of
-/// which nothing is known is left out, and one that every name says (as those
-/// of a sweep's points do); the others go by priority until it fits `style.width`.
-pub fn results_table(record: &RunRecord, assessment: Option<&Assessment>, style: &Style) -> String {
-    let order: Vec<usize> = (0..record.measurements.len()).collect();
-    table_of(record, assessment, &order, style)
+/// A line for each direction of the `most` first measurements, in the run's order: what was
+/// done, and what came of it. A column of which nothing is known is left out, and one that every
+/// name says (as those of a sweep's points do); the others go by priority until it fits
+/// `style.width`.
+pub fn results_table(record: &RunRecord, most: usize, style: &Style) -> String {
+    let order: Vec<usize> = (0..record.measurements.len().min(most)).collect();
+    table_of(record, None, &order, style)
 }
 
-/// The same in an order of its own; behind the last of jobs that ran together stand their totals.
+/// The same in an order of its own, with its validity where it was judged; behind the last of jobs
+/// that ran together stand their totals.
 pub(super) fn table_of(
     record: &RunRecord,
     assessment: Option<&Assessment>,
