@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from wild import ADVICE, LIMIT_S, LOCAL, SIZE, Copy, call, engines
+from wild import ADVICE, FILE_BYTES, LIMIT_S, LOCAL, SIZE, Copy, call, engines
 
 # What fio has on any Linux machine, besides what works on files and devices.
 ALSO = {"null", "cpuio", "exec", "page_fault", "net", "e4defrag", "falloc", "ftruncate", "filecreate", "filestat", "filedelete",
@@ -28,6 +28,8 @@ OF_DEVICES = {"sg", "io_uring_cmd"}
 # Clones of it write to each other's blocks and verify them. The original's are 124 GiB apart, the
 # copy's 128 writes: which of them comes first is chance, and fio itself fails every other time.
 ALONE = {"cross-stripe-verify"}
+# Options with which the example's own comment says to call it, on a file in the place of the drive.
+CALLED_WITH = {"xnvme-compare": ["--section=default", "--ioengine=io_uring", "--sqthread_poll=1", "--filename=drive"]}
 # For jobs that do not say: some of them go at a few KiB/s.
 RUNTIME_S = 3
 
@@ -52,8 +54,12 @@ def attempt(path, fio, root):
     text = re.sub(r"numjobs=\d+", "numjobs=1", copy.text) if path.stem in ALONE else copy.text
     job.write_text(shortened(text))
     allowed = []
+    behind = CALLED_WITH.get(path.stem, [])
+    if behind:
+        with open(root / "work/drive", "wb") as drive:
+            drive.truncate(FILE_BYTES)
     while True:
-        status, said = call([fio, *allowed, path.name], root, copy.environment, LIMIT_S + 10 * copy.text.count("["))
+        status, said = call([fio, *allowed, path.name, *behind], root, copy.environment, LIMIT_S + 10 * copy.text.count("["))
         if status and "`size` is missing" in said and SIZE not in allowed:
             allowed.append(SIZE)
             continue
