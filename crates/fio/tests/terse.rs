@@ -122,7 +122,7 @@ fn reports_of_a_run_that_goes_on_count_once() {
     let lines = output.lines().filter(|line| line.starts_with("3;")).count();
     assert!(lines > 6, "{output}");
     let names: Vec<String> = read(&output).into_iter().map(|one| one.name).collect();
-    assert_eq!(names, ["a", "b", "c"]);
+    assert_eq!(names, ["a", "b", "c"], "{output}");
     // Clones, and runs one after the other, are not reports of one.
     let run = || fio(&["--name=a", "--numjobs=3", "--rw=read", "--output-format=terse"]);
     assert_eq!(read(&format!("{}{}", run(), run())).len(), 6);

@@ -108,6 +108,8 @@ fn narrower(one: Option<Estimate>, other: Option<Estimate>) -> Option<Estimate> 
 /// more or less in as much time).
 pub(super) fn continues(earlier: &Measurement, later: &Measurement) -> bool {
     const BURST: f64 = 8.0;
+    // Of so little time the rate says nothing yet.
+    const BEGINNING_NS: u64 = 100_000_000;
     let (Some(time), Some(next_time)) = (earlier.duration_ns, later.duration_ns) else {
         // It had not begun.
         return earlier.failure().is_none();
@@ -125,8 +127,9 @@ pub(super) fn continues(earlier: &Measurement, later: &Measurement) -> bool {
             stated.map(|stated| (value(stated.min_ns), value(stated.max_ns))).unwrap_or_default()
         };
         let ((min, max), (next_min, next_max)) = (extremes(side), extremes(next));
-        let in_proportion =
-            bytes == 0 || share(next_bytes, bytes) <= BURST * share(next_time, time);
+        let in_proportion = bytes == 0
+            || (time < BEGINNING_NS && next_time > 2 * time)
+            || share(next_bytes, bytes) <= BURST * share(next_time, time);
         next_bytes > bytes && max <= next_max && (min.is_none() || next_min <= min) && in_proportion
     };
     next_time >= time && earlier.total.iter().all(goes_on)
