@@ -6,6 +6,7 @@ use std::process::Command;
 
 use iodyno_fio::read::text;
 use iodyno_model::{Direction, Measurement};
+use serde_json::Value;
 
 fn fio(arguments: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
@@ -32,14 +33,25 @@ fn cpu_time_is_that_of_all_threads_in_every_format() {
     let job = ["--name=a", "--rw=randread", "--numjobs=4", "--time_based", "--runtime=1"];
     let together = fio(&[&job[..], &["--group_reporting", "--output-format=normal,json"]].concat());
     let (json, normal) = together.split_once("\n}\n").unwrap();
-    let json = text("", &format!("{json}\n}}\n")).measurements.remove(0);
+    let document = format!("{json}\n}}\n");
+    let printed: Value = serde_json::from_str(&document[document.find('{').unwrap()..]).unwrap();
+    let number = |name: &str| printed["jobs"][0].pointer(name).unwrap().as_f64().unwrap();
+    // Normal output has the longest run time alone.
+    let longest = number("/read/runtime") * 4.0 / number("/job_runtime");
+    let json = text("", &document).measurements.remove(0);
     let normal = text("", normal).measurements.remove(0);
-    let apart = text("", &fio(&[&job[..], &["--output-format=json"]].concat())).measurements;
+    let printed = fio(&[&job[..], &["--output-format=json"]].concat());
+    let apart = text("", &printed).measurements;
     let [apart] = &apart[..] else { panic!("{apart:?}") };
-    // Each thread is at work all of the time; a busy machine gives it less of a CPU.
-    let (of_json, of_normal, of_apart) = (cpu_ns(&json), cpu_ns(&normal), cpu_ns(apart));
-    assert!((of_normal / of_json - 1.0).abs() < 0.03, "{of_normal} {of_json}");
-    assert!((0.3..3.0).contains(&(of_apart / of_json)), "{of_apart} {of_json}");
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    let of_thread = |of: &Value| of["usr_cpu"].as_f64().unwrap() + of["sys_cpu"].as_f64().unwrap();
+    let of_threads: f64 = printed["jobs"].as_array().unwrap().iter().map(of_thread).sum();
+    let of_apart = apart.cpu.unwrap();
+    let percent = (of_apart.user + of_apart.system) * 100.0;
+    assert!((percent / of_threads - 1.0).abs() < 0.03, "{percent} {of_threads}");
+    let (of_json, of_normal) = (cpu_ns(&json), cpu_ns(&normal));
+    let longer = of_normal / of_json;
+    assert!((0.97..longest * 1.03).contains(&longer), "{of_normal} {of_json} {longest}");
     let (json, normal) = (json.cpu.unwrap(), normal.cpu.unwrap());
     assert!((json.user / normal.user - 1.0).abs() < 0.05, "{json:?} {normal:?}");
     assert!((json.system / normal.system - 1.0).abs() < 0.05, "{json:?} {normal:?}");
