@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -207,8 +208,21 @@ def call(argv, root, environment, limit_s=LIMIT_S):
         return None, f"did not end within {limit_s} s"
     finally:
         if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
+            # fio's jobs are in sessions of their own, and hold the pipe.
+            while left := list(working_in(root)):
+                for pid in left:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                child.poll()
             child.communicate()
+
+
+def working_in(root):
+    """Processes that work in a folder below `root`, but for zombies."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str((folder / "cwd").readlink()).startswith(f"{root}/"):
+                yield int(folder.name)
 
 
 def included(path, text, root):
