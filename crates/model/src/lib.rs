@@ -24,6 +24,7 @@ mod fact;
 pub mod figures;
 mod file_system;
 mod finding;
+mod headroom;
 mod histogram;
 mod host;
 mod interrupt;
@@ -77,6 +78,7 @@ pub use estimate::{Estimate, Spread};
 pub use fact::Fact;
 pub use file_system::FileSystem;
 pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};
+pub use headroom::{Headroom, HeadroomPlan, Load, LoadCell};
 pub use histogram::{Bin, Histogram};
 pub use host::{
     Cpus, DiskStats, Driver, Host, Kernel, Limits, NumaNode, PciFunction, Slot, StorageCard, System,
