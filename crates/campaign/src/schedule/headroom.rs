@@ -63,7 +63,7 @@ fn surface(study: &Study, point: &Point, measurements: &[Measurement]) -> LoadSu
 
 impl Study {
     /// What `measurements` of it say of each target under load; empty where that was not asked.
-    pub fn headrooms(&self, measurements: &[Measurement]) -> Vec<Headroom> {
+    pub(super) fn headrooms(&self, measurements: &[Measurement]) -> Vec<Headroom> {
         if self.headroom.is_none() {
             return Vec::new();
         }
