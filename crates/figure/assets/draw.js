@@ -152,10 +152,13 @@
       const [left, bottom] = api.coord([0, 0]);
       const [wide, high] = api.size([1, 1]);
       const points = series.data[params.dataIndex].line.map(([x, y]) => [left + x * wide, bottom - y * high]);
-      return {
+      const stroke = (color, lineWidth) => ({
         type: "polyline", shape: { points },
-        style: { stroke: series.itemStyle.color, fill: null, lineWidth: 3, lineCap: "round" },
-      };
+        style: { stroke: color, fill: null, lineWidth, lineCap: "round" },
+      });
+      // Seen on dark cells and on light ones.
+      const { borderColor, color } = series.itemStyle;
+      return group([stroke(borderColor, 5), stroke(color, 2.5)]);
     },
 
     // Floor, walls and words of bars in space.

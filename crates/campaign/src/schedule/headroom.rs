@@ -110,8 +110,12 @@ impl OnTarget {
     /// Reads and writes at these rates, per second, at the same time.
     fn at(&self, write_bytes_per_s: f64, read_iops: f64) -> Phase {
         let (writes, reads) = (format_mb_per_s(write_bytes_per_s), format_count(read_iops));
+        let beside = match write_bytes_per_s > 0.0 {
+            true => format!("beside {writes}"),
+            false => "alone".into(),
+        };
         let mut jobs = paced(&self.reads, 0, read_iops, |job, share| {
-            job.name = format!("{reads} reads/s beside {writes}");
+            job.name = format!("{reads} reads/s {beside}");
             // As independent users come.
             job.pace.rate_process = RateProcess::Poisson;
             job.pace.rate_iops = in_all_directions(read_iops * share);

@@ -96,7 +96,9 @@ fn crossings(cells: &[SurfaceCell], bound: f64) -> Vec<[(f64, f64); 2]> {
                 .then(|| (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share))
         });
         let places: Vec<(f64, f64)> = crossed.collect();
-        pieces.extend(places.chunks_exact(2).map(|pair| [pair[0], pair[1]]));
+        let pieces_here = places.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
+        // A corner that is touched is no line.
+        pieces.extend(pieces_here.filter(|[from, to]| from != to));
     }
     pieces
 }

@@ -59,7 +59,7 @@ pub(super) fn surface(
             "xAxisIndex": index,
             "yAxisIndex": index,
             "data": line.collect::<Vec<_>>(),
-            "itemStyle": {"color": theme.text},
+            "itemStyle": {"color": theme.text, "borderColor": theme.background},
             "z": 4,
         }),
     ]
