@@ -51,6 +51,7 @@ mod subsystem;
 mod together;
 mod topology;
 mod units;
+mod volume;
 mod workload;
 
 pub use assessment::{
@@ -115,4 +116,5 @@ pub use units::{
     Bytes, WIDTH_NOT_KNOWN, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
     format_percent, format_width, parse_duration_ns, parse_rfc3339, rfc3339, with_micro,
 };
+pub use volume::{VolumeLimit, VolumeLimits};
 pub use workload::{Direction, Workload};
