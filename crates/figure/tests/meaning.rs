@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{figure, in_rounds, measurement, over_time, result, run, under_load};
+use common::{figure, in_rounds, measurement, over_time, result, run};
 use iodyno_figure::{
     Content, FigureError, Form, Judged, Kind, Metric, Panel, Point, Quantity, Request, Scale,
     Source, Track, suggested,
@@ -484,24 +484,4 @@ proptest! {
             prop_assert_eq!(shown, known);
         }
     }
-}
-
-#[test]
-fn load_is_a_surface_with_the_line_of_its_bound_and_curves() {
-    let asked = Request { headroom: vec![under_load()], ..request(Kind::Headroom) };
-    let drawn = iodyno_figure::figure(&asked, &[]).unwrap();
-    let Content::Surface(surface) = &drawn.panels[0].content else { panic!("{drawn:?}") };
-    assert_eq!(surface.cells.len(), 441 - 25, "loads that are not reached are no latency");
-    assert!(surface.cells.iter().all(|cell| cell.is_measured == (cell.column % 2 == 0)));
-    // 100 us times (1 + both) is 1 ms where both are 9 parts.
-    assert_eq!(surface.line.len(), 9);
-    for (x, y) in surface.line.iter().flatten() {
-        assert!((x + y - 9.0).abs() < 0.05, "{x} {y}");
-    }
-    let curves = lines(&drawn.panels[1], is_line);
-    let names: Vec<&str> = curves.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names[..2], ["no writes", "250 MB/s of writes"]);
-    assert_eq!(curves[0].1[..2], [(0.0, 1e5), (20_000.0, 2e5)]);
-    let none = iodyno_figure::figure(&request(Kind::Headroom), &[]).unwrap_err();
-    assert!(none.to_string().contains("sweep headroom"), "{none}");
 }

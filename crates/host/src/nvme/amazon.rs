@@ -93,8 +93,9 @@ mod tests {
             let since = found.map(|limits| limits.exceeded_since(&limits));
             assert!(since.unwrap_or_default().is_empty());
             // From any page to any other there is an answer, and none is 0.
-            bytes.rotate_left(bytes.len() / 2);
-            bytes.splice(..bytes.len().min(4), EBS.to_le_bytes());
+            bytes.reverse();
+            let start = bytes.len().min(4);
+            bytes.splice(..start, EBS.to_le_bytes());
             let other = parse_volume_limits(&bytes);
             let grown = found.zip(other).map(|(a, b)| [a.exceeded_since(&b), b.exceeded_since(&a)]);
             assert!(grown.iter().flatten().flatten().all(|(_, us)| *us > 0));
