@@ -13,7 +13,7 @@ fn load_is_a_surface_with_the_line_of_its_bound_and_curves() {
     let drawn = figure(&asked, &[]).unwrap();
     let Content::Surface(surface) = &drawn.panels[0].content else { panic!("{drawn:?}") };
     assert_eq!(surface.cells.len(), 441 - 25, "loads that are not reached are no latency");
-    assert!(surface.cells.iter().all(|cell| cell.is_measured == (cell.column % 2 == 0)));
+    assert!(surface.cells.iter().all(|cell| cell.is_measured == cell.column.is_multiple_of(2)));
     // 100 us times (1 + both) is 1 ms where both are 9 parts.
     assert_eq!(surface.line.len(), 9);
     for (x, y) in surface.line.iter().flatten() {

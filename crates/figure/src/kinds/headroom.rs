@@ -93,7 +93,7 @@ fn crossings(cells: &[SurfaceCell], bound: f64) -> Vec<[(f64, f64); 2]> {
         let crossed = [(a, b), (b, c), (c, d), (d, a)].into_iter().filter_map(|(from, to)| {
             let share = from.2 / (from.2 - to.2);
             ((from.2 <= 0.0) != (to.2 <= 0.0))
-                .then(|| (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share))
+                .then_some((from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share))
         });
         let places: Vec<(f64, f64)> = crossed.collect();
         let pieces_here = places.chunks_exact(2).map(|pair| [pair[0], pair[1]]);

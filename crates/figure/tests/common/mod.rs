@@ -121,7 +121,7 @@ pub(crate) fn under_load() -> Headroom {
         write_bytes_per_s: column as f64 * 50e6,
         read_iops: row as f64 * 20_000.0,
         p99_ns: (column.min(row) <= 15).then(|| Estimate::bare(1e5 * (1 + column + row) as f64)),
-        measurement: (column % 2 == 0).then_some(0),
+        measurement: column.is_multiple_of(2).then_some(0),
     };
     Headroom {
         target: "nvme0n1".into(),

@@ -33,7 +33,11 @@ pub fn headroom_text(all: &[Headroom], style: &Style) -> String {
 }
 
 fn table(of: &Headroom, style: &Style) -> String {
-    let shown = || of.cells.iter().filter(|cell| cell.column % EVERY == 0 && cell.row % EVERY == 0);
+    let shown = || {
+        of.cells
+            .iter()
+            .filter(|cell| cell.column.is_multiple_of(EVERY) && cell.row.is_multiple_of(EVERY))
+    };
     let heading = |cell: &LoadCell| format_count(cell.write_bytes_per_s / 1e6);
     let headings: Vec<String> = shown().filter(|cell| cell.row == 0).map(heading).collect();
     let columns = [GridColumn::new("reads/s \\ MB/s of writes", 0, true)].into_iter();
@@ -97,7 +101,7 @@ mod tests {
                 write_bytes_per_s: column as f64 * 60e6,
                 read_iops: (row as f64 * 20_000.0).max(4000.0),
                 p99_ns: is_reached.then(|| Estimate::bare(ns)),
-                measurement: (column % 5 == 0).then_some(7),
+                measurement: column.is_multiple_of(5).then_some(7),
             }
         };
         let load = |writes, reads, is_most| {
