@@ -191,6 +191,7 @@ fn a_sweep_that_was_stopped_goes_on_where_it_was() {
 /// not reached; with `>`: more than the figure shows, which is measured and no error.
 #[test]
 #[ignore = "needs IODYNO_SURFACES, a folder of surfaces"]
+#[allow(clippy::print_stdout, reason = "whoever asks for it wants the table")]
 fn published_surfaces_are_met() {
     let folder = std::env::var_os("IODYNO_SURFACES").unwrap();
     let stage = Stage::new();
