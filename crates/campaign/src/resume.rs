@@ -41,6 +41,9 @@ impl Resumed {
                     return false;
                 }
             }
+            if study.headroom.is_some() {
+                return !study.is_headroom_known(point, &record.measurements);
+            }
             !is_done(&mut done, point)
         });
         let left = left.collect();

@@ -147,6 +147,20 @@
       return group(bars[+index] && bars[+index].width < 10 ? interval : [...interval, words]);
     },
 
+    // From place to place over a table, in columns and rows.
+    crossing: (series) => (params, api) => {
+      const [left, bottom] = api.coord([0, 0]);
+      const [wide, high] = api.size([1, 1]);
+      const points = series.data[params.dataIndex].line.map(([x, y]) => [left + x * wide, bottom - y * high]);
+      const stroke = (color, lineWidth) => ({
+        type: "polyline", shape: { points },
+        style: { stroke: color, fill: null, lineWidth, lineCap: "round" },
+      });
+      // Seen on dark cells and on light ones.
+      const { borderColor, color } = series.itemStyle;
+      return group([stroke(borderColor, 5), stroke(color, 2.5)]);
+    },
+
     // Floor, walls and words of bars in space.
     scene: (series) => (params, api) => {
       const item = series.data[params.dataIndex];

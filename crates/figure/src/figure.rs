@@ -53,6 +53,7 @@ impl Figure {
             (Kind::Compare | Kind::Ratio, panels) => {
                 140 + panels.div_ceil(2) * self.rows().clamp(220, 1200)
             }
+            (Kind::Headroom, panels) => 130 + 560 * panels,
             (Kind::Topology, _) => return self.tree_size(),
             _ => 560.max(150 + 26 * self.most_rows()),
         };
@@ -131,7 +132,7 @@ impl Panel {
     pub fn series(&self) -> &[Series] {
         match &self.content {
             Content::Series(series) => series,
-            Content::Cells(_) | Content::Towers(_) | Content::Tree(_) => &[],
+            Content::Cells(_) | Content::Surface(_) | Content::Towers(_) | Content::Tree(_) => &[],
         }
     }
 
@@ -191,6 +192,8 @@ pub enum Content {
     Series(Vec<Series>),
     /// A heat map.
     Cells(Cells),
+    /// A heat map of latencies by their logarithm, with the line of a bound.
+    Surface(Surface),
     /// Bars in space.
     Towers(Cells),
     /// What hangs on what; its axes mean nothing.
@@ -304,6 +307,31 @@ pub struct Cells {
     pub quantity: Quantity,
     /// Values by column and row, indices into the axes' categories.
     pub cells: Vec<Cell>,
+}
+
+/// Latencies over a table, ns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Surface {
+    /// What is shown.
+    pub name: String,
+    /// Values by column and row, indices into the axes' categories.
+    pub cells: Vec<SurfaceCell>,
+    /// Where a bound is crossed: from place to place, in columns and rows from the middle of the
+    /// first cell on.
+    pub line: Vec<[(f64, f64); 2]>,
+}
+
+/// A latency in a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SurfaceCell {
+    /// Index into the categories across.
+    pub column: usize,
+    /// Index into the categories upwards.
+    pub row: usize,
+    /// The latency, ns.
+    pub ns: f64,
+    /// It was measured, and is written.
+    pub is_measured: bool,
 }
 
 /// A value in a table.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use iodyno_model::{Measurement, ParseError, Prediction, RunRecord, Workload};
+use iodyno_model::{Headroom, Measurement, ParseError, Prediction, RunRecord, Workload};
 use thiserror::Error;
 
 use crate::Metric;
@@ -35,13 +35,15 @@ pub enum Kind {
     Convergence,
     /// The same over the measurement window, with the line through it.
     Window,
+    /// Heat map of p99 against writes and reads at rates, and the same as curves.
+    Headroom,
     /// How the machine's storage hangs together.
     Topology,
 }
 
 impl Kind {
     /// All of them, with their names.
-    pub const ALL: [(Self, &str); 13] = [
+    pub const ALL: [(Self, &str); 14] = [
         (Self::Time, "time"),
         (Self::Latency, "latency"),
         (Self::Blocksize, "blocksize"),
@@ -54,6 +56,7 @@ impl Kind {
         (Self::Course, "course"),
         (Self::Convergence, "convergence"),
         (Self::Window, "window"),
+        (Self::Headroom, "headroom"),
         (Self::Topology, "topology"),
     ];
 }
@@ -97,6 +100,8 @@ pub struct Request {
     pub judged: Vec<Judged>,
     /// What was tracked in rounds, where that is to be seen.
     pub rounds: Vec<Track>,
+    /// Reads under load, where that is to be seen.
+    pub headroom: Vec<Headroom>,
 }
 
 /// A figure that has to be steady, over the rounds of a run, in base units.
@@ -163,6 +168,7 @@ impl Request {
             xmax_ns: None,
             judged: Vec::new(),
             rounds: Vec::new(),
+            headroom: Vec::new(),
         }
     }
 }

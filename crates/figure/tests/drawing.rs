@@ -6,12 +6,12 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::{figure, in_rounds, measurement, over_time, result, run};
+use common::{figure, in_rounds, measurement, over_time, result, run, under_load};
 use iodyno_figure::{
     Figure, FigureError, Kind, Metric, Request, Source, Track, TrackWindow, option, png, svg,
 };
 use iodyno_model::{
-    BlockDevice, BlockKind, Bytes, Direction, Fact, Host, MdArray, Measurement, RunRecord,
+    BlockDevice, BlockKind, Bytes, Direction, Fact, Headroom, Host, MdArray, Measurement, RunRecord,
 };
 use proptest::prelude::*;
 use resvg::tiny_skia::Pixmap;
@@ -75,7 +75,8 @@ fn drawn(kind: Kind, record: &RunRecord) -> Figure {
     let rounds = vec![rounds().1];
     // Of a single run something has to be the first.
     let series = (kind == Kind::Ratio).then(|| "direction".into());
-    figure(&Request { filters, rounds, series, ..Request::new(kind) }, record).unwrap()
+    let headroom = vec![under_load()];
+    figure(&Request { filters, rounds, series, headroom, ..Request::new(kind) }, record).unwrap()
 }
 
 /// All text in the picture, in order.
@@ -213,7 +214,8 @@ fn names_of_devices_and_files_are_text_and_nothing_else() {
     let record = RunRecord { snapshots: vec![machine(hostile)], ..run(vec![one, other]) };
     for (kind, _) in Kind::ALL {
         let sources = [hostile, "tooltip"].map(|label| Source::new(label, &record));
-        let asked = Request { title: Some(hostile.into()), ..Request::new(kind) };
+        let headroom = vec![Headroom { target: hostile.into(), ..under_load() }];
+        let asked = Request { title: Some(hostile.into()), headroom, ..Request::new(kind) };
         let Ok(figure) = iodyno_figure::figure(&asked, &sources) else { continue };
         let picture = svg(&figure, (1200, 600), 1.0, false).unwrap();
         let document = Document::parse(&picture).unwrap();

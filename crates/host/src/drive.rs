@@ -82,6 +82,10 @@ fn drive(
     let health = understood(asked(AdminRead::Health), nvme::parse_health_log);
     let namespaces = namespaces(source, &real, &entries, blocks, &asked);
     let model = field("model");
+    let volume = model.get().and_then(|model| nvme::volume_limits_bytes(model));
+    let volume_limits = volume.map_or(Fact::Absent, |bytes| {
+        understood(asked(AdminRead::VolumeLimits(bytes)), nvme::parse_volume_limits)
+    });
     Some(Drive {
         name: name.into(),
         virtual_disk: model.get().and_then(|model| virtual_disk(model)).map(String::from),
@@ -116,6 +120,7 @@ fn drive(
         write_cache_on: extras.write_cache_on,
         ocp_health: extras.ocp_health,
         latency_monitor: extras.latency_monitor,
+        volume_limits,
     })
 }
 

@@ -47,6 +47,8 @@ pub enum AdminRead {
     OcpHealth(u8),
     /// Latency Monitor of OCP (log page C3h), 512 bytes, likewise.
     LatencyMonitor(u8),
+    /// What a volume of Amazon's counts of its limits (log page D0h), of this many bytes.
+    VolumeLimits(u16),
 }
 
 impl AdminRead {
@@ -62,6 +64,7 @@ impl AdminRead {
             Self::Health | Self::SanitizeStatus | Self::OcpHealth(_) | Self::LatencyMonitor(_) => {
                 512
             }
+            Self::VolumeLimits(bytes) => bytes.into(),
             Self::PowerState | Self::AutonomousPowerStates | Self::VolatileWriteCache => 4,
         }
     }
@@ -85,6 +88,7 @@ impl AdminRead {
             Self::UuidList => format!("/ioctl/{controller}.uuids"),
             Self::OcpHealth(_) => format!("/ioctl/{controller}.ocpsmart"),
             Self::LatencyMonitor(_) => format!("/ioctl/{controller}.latmon"),
+            Self::VolumeLimits(_) => format!("/ioctl/{controller}.volume"),
         }
     }
 }

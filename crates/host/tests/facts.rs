@@ -6,6 +6,7 @@ mod support;
 use iodyno_host::{Captured, Depth, capture, snapshot, temperature_c};
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Fact, Host, LatencyMonitor, MappedDevice, MdArray, PowerState,
+    VolumeLimits,
 };
 use serde_json::json;
 use support::{DRIVE, Machine, Watched, one_drive};
@@ -442,4 +443,38 @@ fn zones_sata_disks_and_write_caches_are_read() {
         !host.no_sysfs
             && full(&Machine::default().file("/proc/sys/kernel/hostname", "x\n")).no_sysfs
     );
+}
+
+#[test]
+fn volumes_of_amazon_are_asked_for_their_limits_and_no_other_drive_is() {
+    let mut page = vec![0_u8; 4096];
+    page[..4].copy_from_slice(&0x3c23_b510_u32.to_le_bytes());
+    for (n, us) in [9_u64, 8, 7, 6, 5].into_iter().enumerate() {
+        page[56 + 8 * n..][..8].copy_from_slice(&us.to_le_bytes());
+    }
+    let with = |model: &str| {
+        let model_of = format!("{DRIVE}/nvme/nvme0/model");
+        one_drive().bytes("/ioctl/nvme0.volume", &page).file(&model_of, model)
+    };
+    let volume = with("Amazon Elastic Block Store              \n");
+    let limits = full(&volume).drives[0].volume_limits.clone();
+    let expected = VolumeLimits {
+        volume_iops_us: Some(9),
+        volume_throughput_us: Some(8),
+        instance_iops_us: 7,
+        instance_throughput_us: 6,
+        queue_length: 5,
+    };
+    assert_eq!(limits, Fact::Read(expected));
+    assert_eq!(full(&with("A DRIVE\n")).drives[0].volume_limits, Fact::Absent);
+    let other = volume.clone().bytes("/ioctl/nvme0.volume", &[1; 4096]);
+    assert!(matches!(full(&other).drives[0].volume_limits, Fact::Unreadable(_)));
+    let quick = snapshot(&volume.open(), Depth::Quick);
+    assert_eq!(quick.drives[0].volume_limits, Fact::NotAsked);
+    // A captured machine holds the page.
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("here");
+    capture(&volume.open(), &to, false).unwrap();
+    let again = snapshot(&Captured::open(&to).unwrap(), Depth::Full);
+    assert_eq!(again.drives[0].volume_limits, Fact::Read(expected));
 }

@@ -58,6 +58,23 @@ fn names(all: &[(String, String)]) -> BTreeSet<&str> {
 }
 
 #[test]
+fn loads_that_would_write_what_is_there_are_refused_as_a_whole() {
+    let world = World::new();
+    std::fs::write(world.path("data"), vec![7; 1 << 20]).unwrap();
+    let output = run(&world, &["sweep", "headroom", "--target", "data", "--max-time", "100ms"]);
+    status(&output, 2);
+    let error = text(&output.stderr);
+    assert!(error.contains("it writes data") && error.contains("--allow-write"), "{error}");
+    assert_eq!(std::fs::read(world.path("data")).unwrap(), vec![7; 1 << 20]);
+    let output =
+        run(&world, &["sweep", "headroom", "--target", "new", "--set", "size=1m", "--dry-run"]);
+    status(&output, 0);
+    let shown = text(&output.stdout);
+    assert!(shown.contains("up to 58 loads of both, at most 30 min"), "{shown}");
+    assert!(!world.path("new").exists());
+}
+
+#[test]
 fn presets_are_listed_and_shown_without_a_byte_read() {
     let world = World::new();
     let output = run(&world, &["sweep", "--list"]);

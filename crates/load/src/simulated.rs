@@ -3,6 +3,7 @@
 //! tested over thousands of seeds.
 
 mod noise;
+mod under_load;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ use crate::{
 
 pub use noise::Noise;
 use noise::{NoiseState, Rng};
+pub use under_load::UnderLoad;
 
 const INTERVAL_NS: u64 = 100_000_000;
 
@@ -49,6 +51,8 @@ pub struct SimulatedDrive {
     pub throttles: Option<(u64, f64)>,
     /// What an I/O takes more, ns, that finds no other one outstanding: the link rested.
     pub wake_ns: u64,
+    /// What it does with reads and writes at rates; `level_noise` is then that of the p99.
+    pub under_load: Option<UnderLoad>,
 }
 
 impl Default for SimulatedDrive {
@@ -67,6 +71,7 @@ impl Default for SimulatedDrive {
             vanishes_at_ns: None,
             throttles: None,
             wake_ns: 0,
+            under_load: None,
         }
     }
 }
@@ -119,6 +124,19 @@ impl SimulatedGenerator {
         self.drives.get(target).cloned().unwrap_or_default()
     }
 
+    /// Streams on drives that are known under load do what these do.
+    fn put_under_load(&self, jobs: &[ClearedJob<'_>], streams: &mut [Stream], rng: &mut Rng) {
+        for (target, drive) in &self.drives {
+            let Some(surface) = &drive.under_load else { continue };
+            let own = jobs.iter().zip(&mut *streams).filter(|(job, _)| job.target() == *target);
+            let (jobs, streams): (Vec<_>, Vec<_>) = own.unzip();
+            let noise = (drive.level_noise * rng.normal()).exp();
+            for (stream, (iops, p99_ns)) in streams.into_iter().zip(surface.answer(&jobs)) {
+                (stream.mean_iops, stream.p99_ns) = (iops, Some(p99_ns * noise));
+            }
+        }
+    }
+
     /// Each phase has noise of its own, which follows from the seed alone.
     fn next_rng(&mut self) -> Rng {
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -148,6 +166,7 @@ impl LoadGenerator for SimulatedGenerator {
                 stream.rests_between_ios();
             }
         }
+        self.put_under_load(jobs, &mut streams, &mut rng);
         // A shared link divides what all would move.
         let mut shares: Vec<&mut Stream> = streams
             .iter_mut()
@@ -236,6 +255,8 @@ struct Stream {
     direction: Direction,
     outstanding: u32,
     mean_iops: f64,
+    /// The p99 of its latencies, where that is no matter of the rate.
+    p99_ns: Option<f64>,
     bad_share: f64,
     /// Of its drive, all phases before included.
     written_bytes: u64,
@@ -274,6 +295,7 @@ impl Stream {
             direction,
             outstanding,
             mean_iops,
+            p99_ns: None,
             bad_share,
             written_bytes: 0,
             worked_ns: 0,
@@ -335,7 +357,8 @@ impl Stream {
             let mean = f64::from(self.outstanding) * 1e9 / rate;
             let slow = ios / 50;
             let low = (mean * (ios as f64 - 2.0 * slow as f64) / (ios - slow) as f64) as u64;
-            let high = (2.0 * mean) as u64;
+            let high = self.p99_ns.unwrap_or(2.0 * mean) as u64;
+            let low = low.min(high / 2);
             let add = |h: &mut Histogram, ns: u64, n: u64| {
                 let (value, n_f) = (ns as f64, n as f64);
                 h.add_counts([(Histogram::index(ns), n)], value * n_f, value * value * n_f, ns, ns);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Fact, Iommu, LatencyMonitor, NamespacePath, OcpHealth};
+use crate::{Bytes, Fact, Iommu, LatencyMonitor, NamespacePath, OcpHealth, VolumeLimits};
 
 /// A drive: one NVMe controller and the namespaces behind it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -70,6 +70,9 @@ pub struct Drive {
     /// The OCP latency monitor, where the drive has it; root only.
     #[serde(default)]
     pub latency_monitor: Fact<LatencyMonitor>,
+    /// What a volume of Amazon's counts of its limits; root only.
+    #[serde(default)]
+    pub volume_limits: Fact<VolumeLimits>,
 }
 
 /// 0 K in °C: what a drive that reports no temperature seems to have.

@@ -24,6 +24,7 @@ mod fact;
 pub mod figures;
 mod file_system;
 mod finding;
+mod headroom;
 mod histogram;
 mod host;
 mod interrupt;
@@ -50,6 +51,7 @@ mod subsystem;
 mod together;
 mod topology;
 mod units;
+mod volume;
 mod workload;
 
 pub use assessment::{
@@ -77,6 +79,7 @@ pub use estimate::{Estimate, Spread};
 pub use fact::Fact;
 pub use file_system::FileSystem;
 pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};
+pub use headroom::{Headroom, HeadroomPlan, Load, LoadCell};
 pub use histogram::{Bin, Histogram};
 pub use host::{
     Cpus, DiskStats, Driver, Host, Kernel, Limits, NumaNode, PciFunction, Slot, StorageCard, System,
@@ -113,4 +116,5 @@ pub use units::{
     Bytes, WIDTH_NOT_KNOWN, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
     format_percent, format_width, parse_duration_ns, parse_rfc3339, rfc3339, with_micro,
 };
+pub use volume::{VolumeLimit, VolumeLimits};
 pub use workload::{Direction, Workload};

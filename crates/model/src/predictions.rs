@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Estimate;
 use crate::json::{estimate, number};
+use crate::{Estimate, Headroom};
 
 /// What follows from the measurements of a sweep. It is derived from them
 /// whenever it is asked for, and never stored beside them.
@@ -19,6 +19,9 @@ pub struct Predictions {
     pub held: u32,
     /// For each curve of rates over outstanding I/Os that has a knee.
     pub knees: Vec<Knee>,
+    /// For each target the p99 of reads under load, where that was looked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headroom: Vec<Headroom>,
 }
 
 /// A point that was not measured.

@@ -112,6 +112,7 @@ fn what_was_predicted_stands_apart_from_what_was_measured() {
         }],
         checked: 1,
         held: 1,
+        headroom: Vec::new(),
         knees: vec![Knee {
             curve: "rw=randread".into(),
             target: "nvme0n1".into(),

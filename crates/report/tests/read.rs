@@ -184,7 +184,7 @@ proptest! {
 fn how_links_and_layers_lie_is_read_back() {
     use iodyno_model::{
         Aspm, BlockKind, Bytes, FileSystem, Iommu, LatencyMonitor, MappedPlace, MappedSegment,
-        MdMember, NamespacePath, OcpHealth, PcieError, PcieSeverity, Subsystem,
+        MdMember, NamespacePath, OcpHealth, PcieError, PcieSeverity, Subsystem, VolumeLimits,
     };
     let mut host = common::host();
     let link = &mut host.links[0];
@@ -203,6 +203,8 @@ fn how_links_and_layers_lie_is_read_back() {
         unaligned_ios: 7,
         ..OcpHealth::default()
     });
+    host.drives[0].volume_limits =
+        Fact::Read(VolumeLimits { volume_iops_us: Some(9), ..VolumeLimits::default() });
     host.drives[0].latency_monitor = Fact::Read(LatencyMonitor {
         enabled: true,
         thresholds_ms: [5, 10, 50, 100],

@@ -7,6 +7,7 @@ mod ar1;
 pub mod autocorrelation;
 pub mod batch_means;
 mod holm;
+mod local_linear;
 pub mod proportion;
 mod pts;
 pub mod quantile_interval;
@@ -22,6 +23,7 @@ pub mod warmup;
 
 pub use batch_means::{MeanInterval, mean_interval, window_interval};
 pub use holm::holm;
+pub use local_linear::local_linear;
 pub use proportion::wilson_interval;
 pub use pts::{PtsLimits, PtsRounds, PtsWindow};
 pub use quantile_interval::{QuantileInterval, design_effect, quantile_interval};

@@ -4,7 +4,7 @@ use iodyno_job::Job;
 
 use super::error::Wrong;
 use super::points::POINTS_MAX;
-use super::study::{FORMAT, Order, Study, StudyStep, apply_value};
+use super::study::{FORMAT, MadeBy, Order, Study, StudyStep, apply_value};
 
 impl Study {
     /// Looks for what is wrong with it.
@@ -25,6 +25,7 @@ impl Study {
         self.check_options()?;
         self.check_rounds()?;
         self.check_scaling()?;
+        self.check_headroom()?;
         self.check_steps()?;
         if let Some(preparation) = &self.preparation {
             preparation.look()?;
@@ -81,6 +82,35 @@ impl Study {
             let what = "adaptive: neither rounds, repetitions nor scaling were expected: each of \
                         them would leave out other points";
             return Err(Wrong::at(&["adaptive"], what));
+        }
+        Ok(())
+    }
+
+    /// What contradicts loads that are shares of the most.
+    fn check_headroom(&self) -> Result<(), Wrong> {
+        let Some(headroom) = &self.headroom else { return Ok(()) };
+        let wrong = |what: &str| Err(Wrong::at(&["headroom"], format!("headroom: {what}")));
+        let others = self.rounds.is_some() || self.scaling.is_some() || self.adaptive;
+        if others || self.repeat > 1 || self.targets_together || self.generator == MadeBy::Fio {
+            return wrong(
+                "neither rounds, scaling, adaptive, repetitions, targets_together nor fio go with it",
+            );
+        }
+        let probe = Self { targets: vec![String::new()], ..self.clone() };
+        match probe.points(0).as_slice() {
+            [one, other] if one.writes() != other.writes() => {}
+            _ => {
+                return wrong("two steps were expected: one that only writes, one that only reads");
+            }
+        }
+        if self.p99_bound.is_none() {
+            return wrong("p99_bound was expected: the time that reads may take");
+        }
+        if headroom.points == 0 {
+            return Err(Wrong::at(
+                &["headroom", "points"],
+                "headroom: points: at least 1 was expected",
+            ));
         }
         Ok(())
     }

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use iodyno_job::{Job, ValueError, apply, parse_seconds};
-use iodyno_model::{PlanPreparation, PtsStatement, Rounds, RoundsPlan, Run, RunKind, Scaling};
+use iodyno_model::{
+    HeadroomPlan, PlanPreparation, PtsStatement, Rounds, RoundsPlan, Run, RunKind, Scaling,
+};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -72,6 +74,10 @@ pub struct Study {
     /// Points are measured on 1, 2, ... of the targets at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scaling: Option<Scaling>,
+    /// How p99 of reads depends on the rates of reads and of background writes is looked for: shares
+    /// of what its two steps, one that writes and one that reads, come to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<HeadroomPlan>,
     /// What is set on the machine before, and restored after it.
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub settings: Settings,

@@ -4,6 +4,7 @@ mod adaptive_sweep;
 mod depth_search;
 mod experiment_job;
 mod explain;
+mod headroom;
 mod outlook;
 mod rounds;
 mod scaling;

@@ -60,6 +60,10 @@ impl Study {
         if self.rounds.is_some() || self.repeat > 1 || self.is_of_steps() {
             return None;
         }
+        if self.headroom.is_some() {
+            let headroom = self.headrooms(measurements);
+            return Some(Predictions { headroom, ..Predictions::default() });
+        }
         let points = self.points(0);
         let surface = surface(self, &points);
         let known = known(&points, measurements.iter());

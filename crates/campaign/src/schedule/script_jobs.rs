@@ -3,6 +3,7 @@
 use iodyno_job::script::Script;
 
 use super::adaptive_sweep::Adapting;
+use super::headroom::InHeadroom;
 use super::rounds::{InRounds, once};
 use super::scaling::InScaling;
 use super::turns::{Turns, phases};
@@ -28,6 +29,8 @@ enum Order {
     Scaling(InScaling),
     /// Those that do not follow from what is measured.
     Adaptive(Adapting),
+    /// Loads that are shares of what they measure.
+    Headroom(Box<InHeadroom>),
 }
 
 impl ScriptJobs {
@@ -54,6 +57,9 @@ impl ScriptJobs {
         let order = match (&study.rounds, study.scaling) {
             (Some(asked), _) => Order::Rounds(InRounds::new(asked.clone(), left, phases)),
             (None, Some(asked)) => Order::Scaling(InScaling::new(asked, left, phases)),
+            (None, None) if study.headroom.is_some() => {
+                Order::Headroom(Box::new(InHeadroom::new(study, &points, phases)))
+            }
             (None, None) if study.adaptive => {
                 Order::Adaptive(Adapting::new(study, all, left).with(phases))
             }
@@ -69,6 +75,7 @@ impl ScriptJobs {
             Order::Rounds(rounds) => Box::new(rounds),
             Order::Scaling(scaling) => Box::new(scaling),
             Order::Adaptive(adapting) => Box::new(adapting),
+            Order::Headroom(headroom) => headroom,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 
+pub mod stage;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iodyno_campaign::{Event, Watcher};

@@ -4,6 +4,7 @@ mod compare;
 mod course;
 mod few;
 mod grid;
+mod headroom;
 mod latency;
 mod rounds;
 mod scaling;
@@ -35,10 +36,11 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
         Kind::Course => course::figure(request, sources),
         Kind::Convergence => rounds::convergence(request, sources),
         Kind::Window => rounds::window(request, sources),
+        Kind::Headroom => headroom::figure(&request.headroom),
         Kind::Topology => topology::figure(request, sources),
     }?;
     // A machine is no measurement, and has none of its reservations.
-    if request.kind != Kind::Topology {
+    if !matches!(request.kind, Kind::Topology | Kind::Headroom) {
         figure.notes.extend(reservations(&observations(request, sources)?, request));
     }
     for panel in &figure.panels {
@@ -75,6 +77,7 @@ fn title(request: &Request, sources: &[Source<'_>]) -> String {
         Kind::Course => "Rates over the whole run".to_owned(),
         Kind::Convergence => "Convergence to steady state".to_owned(),
         Kind::Window => "Measurement window".to_owned(),
+        Kind::Headroom => "Read p99 under load".to_owned(),
         Kind::Topology => "Storage topology".to_owned(),
     };
     match sources {

@@ -8,6 +8,7 @@ mod axes;
 mod cells;
 mod multiples;
 mod series;
+mod surface;
 mod theme;
 mod tree;
 
@@ -72,6 +73,10 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
                 let axes = (&panel.x, &panel.y);
                 all.push(cells::heat_map(cells, most, axes, index, theme));
             }
+            Content::Surface(cells) => {
+                colors.push(surface::color_scale(cells, (index, all.len()), theme));
+                all.extend(surface::surface(cells, (&panel.x, &panel.y), index, theme));
+            }
             Content::Towers(_) | Content::Tree(_) => {}
         }
     }
@@ -133,7 +138,7 @@ fn columns(figure: &Figure) -> usize {
     match figure.kind {
         _ if figure.is_multiples() => MULTIPLES as usize,
         Kind::Compare | Kind::Ratio if figure.is_heat_map() => 1,
-        Kind::Time | Kind::Course | Kind::Topology => 1,
+        Kind::Time | Kind::Course | Kind::Topology | Kind::Headroom => 1,
         Kind::Grid
         | Kind::Grid3d
         | Kind::Latency

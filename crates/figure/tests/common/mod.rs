@@ -4,8 +4,8 @@
 
 use iodyno_figure::{Figure, FigureError, Metric, Request, Source, Track, TrackWindow};
 use iodyno_model::{
-    Direction, DirectionResult, Estimate, Histogram, Measurement, Run, RunRecord, RunState, Window,
-    Workload,
+    Direction, DirectionResult, Estimate, Headroom, Histogram, LoadCell, Measurement, Run,
+    RunRecord, RunState, Window, Workload,
 };
 
 /// A result with rates, and latencies that spread around `1e9 / iops` ns.
@@ -110,4 +110,27 @@ pub(crate) fn run(measurements: Vec<Measurement>) -> RunRecord {
 /// The figure of one run.
 pub(crate) fn figure(request: &Request, record: &RunRecord) -> Result<Figure, FigureError> {
     iodyno_figure::figure(request, &[Source::new("run", record)])
+}
+
+/// Reads under load: 100 us times 1 for each part of either, of which each other was measured; where
+/// both are in their last quarter a rate is not reached.
+pub(crate) fn under_load() -> Headroom {
+    let cell = |column: usize, row: usize| LoadCell {
+        column,
+        row,
+        write_bytes_per_s: column as f64 * 50e6,
+        read_iops: row as f64 * 20_000.0,
+        p99_ns: (column.min(row) <= 15).then(|| Estimate::bare(1e5 * (1 + column + row) as f64)),
+        measurement: column.is_multiple_of(2).then_some(0),
+    };
+    Headroom {
+        target: "nvme0n1".into(),
+        most_write_bytes_per_s: 1e9,
+        most_read_iops: 400_000.0,
+        p99_bound_ns: 1_000_000,
+        writes: None,
+        reads: None,
+        both: None,
+        cells: (0..=20).flat_map(|column| (0..=20).map(move |row| cell(column, row))).collect(),
+    }
 }

@@ -46,6 +46,7 @@ const ATTACHED_CONTROLLERS: u32 = 0x12;
 const UUID_LIST: u32 = 0x17;
 const OCP_HEALTH_LOG: u32 = 0xc0;
 const LATENCY_MONITOR_LOG: u32 = 0xc3;
+const VOLUME_LIMITS_LOG: u32 = 0xd0;
 const POWER_MANAGEMENT: u32 = 0x02;
 const VOLATILE_WRITE_CACHE: u32 = 0x06;
 const AUTONOMOUS_POWER_STATES: u32 = 0x0c;
@@ -82,6 +83,7 @@ pub(crate) fn admin_read(device: &File, command: AdminRead) -> io::Result<Vec<u8
         AdminRead::LatencyMonitor(uuid) => {
             (GET_LOG_PAGE, ALL_NAMESPACES, log(LATENCY_MONITOR_LOG), uuid)
         }
+        AdminRead::VolumeLimits(_) => (GET_LOG_PAGE, 1, log(VOLUME_LIMITS_LOG), 0),
         AdminRead::PowerState => (GET_FEATURES, 0, POWER_MANAGEMENT, 0),
         AdminRead::VolatileWriteCache => (GET_FEATURES, 0, VOLATILE_WRITE_CACHE, 0),
         AdminRead::AutonomousPowerStates => (GET_FEATURES, 0, AUTONOMOUS_POWER_STATES, 0),

@@ -8,7 +8,7 @@ use iodyno_figure::{
     Figure, Filter, Judged, Kind, Metric, Request, Source, figure, png, suggested, svg,
 };
 use iodyno_judge::layouts::{FILL, Layouts};
-use iodyno_model::{MetricJudgement, Prediction, RunRecord, Validity};
+use iodyno_model::{MetricJudgement, Prediction, Predictions, RunRecord, Validity};
 use iodyno_report::{drawn, tracks};
 
 use crate::arguments::Plot;
@@ -50,13 +50,17 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
         .zip(&predicted)
         .map(|((label, record), predictions)| Source { label, record, predictions })
         .collect();
+    let outlooks = whole.iter().filter_map(|source| outlook(source.record));
+    let headroom: Vec<_> = outlooks.flat_map(|of| of.headroom).collect();
     let suggested = || match layouts {
         Some(_) => Kind::Ratio,
+        None if !headroom.is_empty() => Kind::Headroom,
         None => suggested(&arguments.filters, &whole),
     };
     let kind = arguments.figure.unwrap_or_else(suggested);
     let shown: Vec<_> = whole.iter().map(|source| drawn(source.record, kind)).collect();
     let mut request = request(context, arguments, kind, &whole, &shown)?;
+    request.headroom = headroom;
     if layouts.is_some() {
         request.filters.push(Filter::not("name", FILL));
     }
@@ -94,8 +98,12 @@ fn label(word: &str, record: &RunRecord) -> String {
 
 /// Points of a sweep that were not measured.
 fn predictions(record: &RunRecord) -> Vec<Prediction> {
-    let outlook = Study::of(&record.run).and_then(|study| study.outlook(&record.measurements));
-    outlook.map(|outlook| outlook.predictions).unwrap_or_default()
+    outlook(record).map(|outlook| outlook.predictions).unwrap_or_default()
+}
+
+/// What the measurements of a sweep say beyond themselves.
+fn outlook(record: &RunRecord) -> Option<Predictions> {
+    Study::of(&record.run)?.outlook(&record.measurements)
 }
 
 /// What is judged are the runs themselves, whatever is `shown` of them.

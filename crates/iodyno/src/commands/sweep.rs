@@ -31,7 +31,8 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     let study = study(arguments)?;
     let carrying = &arguments.carrying;
     let all = study.points(iodyno_campaign::now_ns().unsigned_abs());
-    let all_or_none = study.preparation.is_some() || study.rounds.is_some();
+    let all_or_none =
+        study.preparation.is_some() || study.rounds.is_some() || study.headroom.is_some();
     let (points, left_out) = match arguments.dry_run && all_or_none {
         // What is prepared, and what a round writes, has to be allowed anyway.
         true => (all, 0),

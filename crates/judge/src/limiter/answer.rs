@@ -372,7 +372,11 @@ fn is_probable(scene: &Scene<'_, '_>, limiter: Limiter) -> bool {
         Limiter::Interrupts => matches!(change, Change::OffInterrupts(_)),
         Limiter::PowerSaving => *change == Change::KeptAwake,
         // A rest is about one moment as against another.
-        Limiter::Heat | Limiter::Burst | Limiter::OtherUsers | Limiter::ControlGroup => false,
+        Limiter::Heat
+        | Limiter::Burst
+        | Limiter::OtherUsers
+        | Limiter::Contract
+        | Limiter::ControlGroup => false,
     };
     let own = match limiter {
         Limiter::Link => Some(Bound::Link),

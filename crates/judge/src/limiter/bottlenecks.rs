@@ -1,7 +1,9 @@
 //! What besides the drive may have held a measurement back. Predicates on one
 //! measurement; `None` or an error text where it cannot be told.
 
-use iodyno_model::{Drive, Host, Measurement, OcpHealth, RunRecord, format_count, format_mb_per_s};
+use iodyno_model::{
+    Drive, Host, Measurement, OcpHealth, RunRecord, VolumeLimit, format_count, format_mb_per_s,
+};
 
 use crate::control_group;
 use crate::figures::percent;
@@ -146,6 +148,17 @@ pub(crate) fn ocp_grown(
 ) -> Option<u64> {
     let (before, after) = around(record, of, drive)?;
     count(after.ocp_health.get()?).checked_sub(count(before.ocp_health.get()?))
+}
+
+/// For how long a cloud's volume asked for more than each of its limits meanwhile, us, the longest
+/// first; `None`: it does not count that, or it was not read.
+pub(crate) fn volume_exceeded(
+    record: &RunRecord,
+    of: &Measurement,
+    drive: &str,
+) -> Option<Vec<(VolumeLimit, u64)>> {
+    let (before, after) = around(record, of, drive)?;
+    Some(after.volume_limits.get()?.exceeded_since(before.volume_limits.get()?))
 }
 
 /// The drive throttled for heat during the measurement; `None`: not known.

@@ -12,6 +12,7 @@
 mod answer;
 mod bottlenecks;
 mod case;
+mod contract;
 mod contrast;
 mod cpu;
 mod drive;

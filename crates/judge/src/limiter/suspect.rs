@@ -20,6 +20,8 @@ pub enum Limiter {
     Burst,
     /// A limit of a control group that the process is in.
     ControlGroup,
+    /// What a cloud's volume, or the instance, was ordered with.
+    Contract,
     /// Somebody else uses the devices.
     OtherUsers,
     /// The drives' own links.
@@ -106,6 +108,10 @@ impl Limiter {
                 Ok(Some(held)) => format!("{} of control group {}", held.setting(), held.group()),
                 _ => "a limit of a control group".into(),
             },
+            Self::Contract => match case.exceeded().and_then(|all| all.first().copied()) {
+                Some((limit, _)) => limit.name().into(),
+                None => "what volume or instance were ordered with".into(),
+            },
             Self::OtherUsers => "somebody else's I/O".into(),
             Self::PowerSaving => "what is done to save power".into(),
             Self::Interrupts => "the one CPU that takes all interrupts".into(),
@@ -177,6 +183,7 @@ impl Limiter {
             Self::PowerSaving => "saving power",
             Self::Interrupts => "interrupts",
             Self::ControlGroup => "a control group",
+            Self::Contract => "a contract",
             Self::OtherUsers => "somebody else's I/O",
             Self::Link => "the link",
             Self::Shared => "something shared",
@@ -202,6 +209,10 @@ impl Limiter {
             Self::Heat => "Cool the drive, then measure again: iodyno list shows its temperature.",
             Self::ControlGroup => {
                 "Remove the limit, or measure outside of the group (iodyno rules cgroup-limit says how)."
+            }
+            Self::Contract => {
+                "Nothing in this machine: order more for the volume, or a larger instance where that \
+                 is the limit (iodyno rules volume-limit)."
             }
             Self::OtherUsers => "Stop what else uses the devices, then measure again.",
             Self::Link => {

@@ -1,4 +1,6 @@
-use iodyno_model::{Estimate, FillOrder, LinkState, Measurement, RunRecord, WrittenState};
+use iodyno_model::{
+    Estimate, FillOrder, LinkState, Measurement, RunRecord, VolumeLimits, WrittenState,
+};
 
 use super::*;
 use crate::ceiling::Bound;
@@ -69,6 +71,34 @@ fn heat_and_others_come_before_all_else() {
     };
     assert_eq!(busy(0.5), Some(Limiter::OtherUsers));
     assert_eq!(busy(0.1), Some(Limiter::Drive), "a tenth disturbs and does not limit");
+}
+
+#[test]
+fn a_volume_that_counts_time_above_its_contract_is_limited_by_it() {
+    let counted = |volume_iops_us, instance_throughput_us| {
+        known(VolumeLimits {
+            volume_iops_us: Some(volume_iops_us),
+            volume_throughput_us: Some(0),
+            instance_throughput_us,
+            ..VolumeLimits::default()
+        })
+    };
+    let bench = Bench::new(1).drive(0, |drive| {
+        drive.virtual_disk = Some("a cloud".into());
+        drive.volume_limits = counted(5, 5);
+    });
+    let after = |iops, throughput| {
+        let bench = bench.clone().measured();
+        bench.after(|host| host.drives[0].volume_limits = counted(iops, throughput)).record()
+    };
+    let (answer, sentence, _) = of_first(&after(9_000_005, 1005));
+    assert!(matches!(answer, Answer::Named { limiter: Limiter::Contract, .. }), "{answer:?}");
+    assert!(sentence.contains("the volume's IOPS contract"), "{sentence}");
+    let (_, sentence, _) = of_first(&after(5, 8_000_005));
+    assert!(sentence.contains("the instance's throughput contract"), "{sentence}");
+    // A moment above a limit is none, nor are counters that stand.
+    assert_ne!(limiter(&after(100_005, 5)), Some(Limiter::Contract));
+    assert_ne!(limiter(&after(5, 5)), Some(Limiter::Contract));
 }
 
 #[test]

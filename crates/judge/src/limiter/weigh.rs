@@ -56,6 +56,7 @@ impl<'a> Scene<'a, '_> {
     pub(crate) fn suspects(&self) -> Vec<Suspect> {
         let weighed = [
             self.control_group(),
+            self.contract(),
             self.heat(),
             self.other_users(),
             self.power_saving(),

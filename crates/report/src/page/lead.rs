@@ -79,6 +79,11 @@ pub(super) fn lead(run: &PageRun<'_>) -> Option<(Kind, FigureView)> {
     let drawn = shares(record, assessment).or_else(|| {
         let sources = [Source { predictions: run.predictions(), ..Source::new("", record) }];
         let of = |kind, metric| figure(&Request { metric, ..Request::new(kind) }, &sources).ok();
+        let headroom = run.outlook.map_or(&[][..], |outlook| &outlook.headroom);
+        if !headroom.is_empty() {
+            let headroom = headroom.to_vec();
+            return figure(&Request { headroom, ..Request::new(Kind::Headroom) }, &sources).ok();
+        }
         match record.measurements.is_empty() {
             true => of(Kind::Topology, None),
             false if is_of_question(record) => of(Kind::Compare, Some(Drawn::Iops)),

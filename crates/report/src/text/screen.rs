@@ -13,7 +13,7 @@ use super::ink::Ink;
 use super::point_grids::PlannedPoint;
 use super::rows::{caveats, clause as clause_of_rows, rows};
 use super::words::{Hanging, clean, dim, display_width, first_line};
-use super::{Style, drives, rounds, verdict_words};
+use super::{Style, drives, headroom, headroom_text, rounds, verdict_words};
 
 /// What a screen shows of a run beside its verdict and its findings.
 #[derive(Debug, Clone, Copy)]
@@ -71,8 +71,15 @@ pub fn run_screen(
             vec![head, attention, table, others]
         }
         Body::Rows { planned, outlook, follows } => {
-            let (label, clause) = clause_of_rows(record, assessment, planned);
-            let table = rows(record, assessment, planned, outlook, style);
+            let (label, mut clause) = clause_of_rows(record, assessment, planned);
+            let under_load = outlook.map_or(&[][..], |outlook| &outlook.headroom);
+            let table = match under_load {
+                [] => rows(record, assessment, planned, outlook, style),
+                found => {
+                    clause = headroom::clause(found);
+                    headroom_text(found, style)
+                }
+            };
             let lines: Vec<String> =
                 follows.iter().map(|line| super::outlook::sentence(&clean(line), style)).collect();
             let head = headline(record, &entries, label, [Some(clause), None], style);

@@ -43,13 +43,14 @@ pub(crate) fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, u
     (points, left_out)
 }
 
-/// Refuses rounds of which points would be left out: they are another test.
+/// Refuses rounds, and loads, of which points would be left out: they are another test.
 pub(crate) fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
-    if study.rounds.is_some() && left_out > 0 {
+    if (study.rounds.is_some() || study.headroom.is_some()) && left_out > 0 {
         let targets = study.targets.join(", ");
+        let what = if study.rounds.is_some() { "its rounds write" } else { "it writes" };
         let why = format!(
-            "its rounds write {targets}, and iodyno did not leave it as it is now: --allow-write \
-             says what may be written"
+            "{what} {targets}, and iodyno did not leave it as it is now: --allow-write says what may \
+             be written"
         );
         return Err(Usage(why).into());
     }
@@ -99,7 +100,7 @@ pub(crate) fn measure(
     };
     let options =
         Options { resumed: start.resumed, ..Options::of_jobs(start.name, start.permission) };
-    let has_grid = study.rounds.is_none() && !study.is_of_steps();
+    let has_grid = study.rounds.is_none() && study.headroom.is_none() && !study.is_of_steps();
     let grid = has_grid.then(|| Grid::new(start.all, start.measured));
     let mut display = Display::new(context, grid);
     let outcome = setup.carry_out(&work, start.targets, &options, generator, &mut display);

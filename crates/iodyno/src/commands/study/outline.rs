@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use iodyno_campaign::{MadeBy, Point, Study};
-use iodyno_model::{Rounds, format_duration_ns};
+use iodyno_model::{HeadroomPlan, Rounds, format_duration_ns};
 
 /// How many points, how long at most, what is left out.
 pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Result<String> {
@@ -18,6 +18,9 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
     };
     if let Some(rounds) = &study.rounds {
         return Ok(rounds_outline(study, rounds, points) + &before);
+    }
+    if let Some(headroom) = study.headroom.filter(|_| !points.is_empty()) {
+        return Ok(headroom_outline(study, headroom)? + &before);
     }
     let stop = study.stop()?;
     let timed = points.iter().filter(|point| point.until_known).count();
@@ -87,6 +90,24 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
 /// That so many points are not measured.
 pub(crate) fn not_allowed(points: usize) -> String {
     format!("{points} that write are left out: --allow-write says what may be written")
+}
+
+/// How many loads, and how long they take.
+fn headroom_outline(study: &Study, headroom: HeadroomPlan) -> Result<String> {
+    let longest_ns = study.stop()?.max_ns as f64;
+    let loads = f64::from(headroom.points) + 2.0;
+    let mut text = format!(
+        "{}: the most writes, the most reads, and up to {} loads of both, at most {}: {} each at the \
+         longest\n",
+        study.name,
+        headroom.points,
+        format_duration_ns(longest_ns * loads * study.targets.len() as f64),
+        format_duration_ns(longest_ns),
+    );
+    if study.targets.len() > 1 {
+        text.push_str("on each target, one after the other\n");
+    }
+    Ok(text)
 }
 
 /// How many rounds, how long each, and what has to be done before.

@@ -1,0 +1,150 @@
+//! Headroom: reads at a rate beside writes at a rate. Which ones follows from what is measured.
+
+use iodyno_job::{Job, RateProcess};
+use iodyno_judge::{LoadStep, LoadSurface};
+use iodyno_model::{Headroom, Measurement, PerDirection, format_count, format_mb_per_s};
+
+use crate::phase::{Phase, PhaseJob, Schedule, Seen};
+use crate::plan::{Point, Study};
+use crate::typed::are_at;
+use crate::watch::Watcher;
+
+/// A job that has less to do per second than this is left to the others.
+const LEAST_RATE: f64 = 100.0;
+
+/// Loads on one target after the other.
+#[derive(Debug, Clone)]
+pub(super) struct InHeadroom {
+    study: Study,
+    targets: Vec<OnTarget>,
+    /// The target that was measured last, and how many of its points were left before.
+    last: Option<(usize, usize)>,
+}
+
+/// The most writes and the most reads of a target, of which all other loads are shares.
+#[derive(Debug, Clone)]
+struct OnTarget {
+    point: Point,
+    writes: Phase,
+    reads: Phase,
+    is_lost: bool,
+}
+
+impl InHeadroom {
+    /// Of `points`, a phase for each: of every target one that writes and one that reads.
+    pub(super) fn new(study: &Study, points: &[Point], phases: Vec<Phase>) -> Self {
+        let mut targets: Vec<OnTarget> = Vec::new();
+        for (point, phase) in points.iter().zip(phases) {
+            let known = targets.iter_mut().find(|one| one.point.targets == point.targets);
+            let of = match known {
+                Some(known) => known,
+                None => {
+                    let (writes, reads) = (Phase::default(), Phase::default());
+                    let point = point.clone();
+                    targets.push(OnTarget { point, writes, reads, is_lost: false });
+                    targets.last_mut().expect("it was just added")
+                }
+            };
+            if point.writes() { of.writes = phase } else { of.reads = phase }
+        }
+        Self { study: study.clone(), targets, last: None }
+    }
+}
+
+/// What `measurements` say of `point`'s targets under load.
+fn surface(study: &Study, point: &Point, measurements: &[Measurement]) -> LoadSurface {
+    let own = measurements.iter().enumerate();
+    let own = own.filter(|(_, of)| are_at(&of.targets, &point.targets, point.own_file));
+    let asked = study.headroom.unwrap_or_default();
+    // What is wrong with the bound was said when the study was read.
+    let bound_ns = study.p99_bound_ns().ok().flatten().unwrap_or(u64::MAX);
+    LoadSurface::of(&asked, bound_ns, own)
+}
+
+impl Study {
+    /// What `measurements` of it say of each target under load; empty where that was not asked.
+    pub(super) fn headrooms(&self, measurements: &[Measurement]) -> Vec<Headroom> {
+        if self.headroom.is_none() {
+            return Vec::new();
+        }
+        let points = self.points(0);
+        let reads = points.iter().filter(|point| !point.writes());
+        let headroom = |point: &Point| surface(self, point, measurements).headroom(&point.place());
+        reads.filter_map(headroom).collect()
+    }
+
+    /// Whether `measurements` leave nothing of its loads to be measured on the target of `point`.
+    pub(crate) fn is_headroom_known(&self, point: &Point, measurements: &[Measurement]) -> bool {
+        surface(self, point, measurements).next().is_none()
+    }
+}
+
+impl Schedule for InHeadroom {
+    fn next(&mut self, seen: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
+        let (mut left_ns, mut next) = (0, None);
+        let last = self.last.take();
+        for (n, one) in self.targets.iter_mut().enumerate() {
+            let surface = surface(&self.study, &one.point, &seen.record.measurements);
+            let left = surface.left();
+            // What says nothing new is not tried for ever.
+            one.is_lost |= last == Some((n, left));
+            let Some(step) = surface.next().filter(|_| !one.is_lost) else { continue };
+            left_ns += one.reads.most_ns * left as u64;
+            next = next.or(Some((n, left, step)));
+        }
+        let (n, left, step) = next?;
+        self.last = Some((n, left));
+        let one = &self.targets[n];
+        let phase = match step {
+            LoadStep::MostWrites => one.writes.clone(),
+            LoadStep::MostReads => one.reads.clone(),
+            LoadStep::Rates { write_bytes_per_s, read_iops } => {
+                one.at(write_bytes_per_s, read_iops)
+            }
+        };
+        Some(Phase { left_ns, ..phase })
+    }
+}
+
+impl OnTarget {
+    /// Reads and writes at these rates, per second, at the same time.
+    fn at(&self, write_bytes_per_s: f64, read_iops: f64) -> Phase {
+        let (writes, reads) = (format_mb_per_s(write_bytes_per_s), format_count(read_iops));
+        let beside = match write_bytes_per_s > 0.0 {
+            true => format!("beside {writes}"),
+            false => "alone".into(),
+        };
+        let mut jobs = paced(&self.reads, 0, read_iops, |job, share| {
+            job.name = format!("{reads} reads/s {beside}");
+            // As independent users come.
+            job.pace.rate_process = RateProcess::Poisson;
+            job.pace.rate_iops = in_all_directions(read_iops * share);
+        });
+        if write_bytes_per_s > 0.0 {
+            jobs.extend(paced(&self.writes, 1, write_bytes_per_s, |job, share| {
+                job.name = format!("{writes} beside {reads} reads/s");
+                job.pace.rate = in_all_directions(write_bytes_per_s * share);
+            }));
+        }
+        Phase { jobs, ..self.reads.clone() }
+    }
+}
+
+/// The jobs of a phase as a section of this number, each with its share of a rate per second.
+fn paced(phase: &Phase, section: usize, rate: f64, set: impl Fn(&mut Job, f64)) -> Vec<PhaseJob> {
+    let most = ((rate / LEAST_RATE) as usize).clamp(1, phase.jobs.len().max(1));
+    let mut jobs: Vec<PhaseJob> = phase.jobs.iter().take(most).cloned().collect();
+    let count = jobs.len() as u32;
+    for one in &mut jobs {
+        one.section = section;
+        one.job.threads.numjobs = count;
+        set(&mut one.job, 1.0 / f64::from(count));
+    }
+    jobs
+}
+
+/// A rate of a job, in whole numbers.
+fn in_all_directions(rate: f64) -> PerDirection<Option<u64>> {
+    let rate = Some((rate.round() as u64).max(1));
+    PerDirection { read: rate, write: rate, trim: rate }
+}

@@ -1,0 +1,89 @@
+//! A machine without anything, and a file as its drive.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use iodyno_campaign::{Options, Point, Resumed, Study, Tools, Work, carry_out};
+use iodyno_host::{Captured, Depth, snapshot};
+use iodyno_judge::ClaimBook;
+use iodyno_load::{SimulatedDrive, SimulatedGenerator};
+use iodyno_model::{Host, Origin, RunRecord};
+use iodyno_store::Store;
+use iodyno_target::Permission;
+
+use super::StopAfter;
+
+/// A machine without anything, and a sparse file as its drive.
+pub struct Stage {
+    _folder: tempfile::TempDir,
+    pub path: PathBuf,
+    pub host: Host,
+    pub source: Captured,
+}
+
+impl Stage {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        std::fs::create_dir(folder.path().join("sys")).unwrap();
+        let path = folder.path().canonicalize().unwrap().join("drive");
+        std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+        let source = Captured::open(folder.path()).unwrap();
+        Self { _folder: folder, path, host: snapshot(&source, Depth::Full), source }
+    }
+
+    pub fn target(&self) -> &str {
+        self.path.to_str().unwrap()
+    }
+
+    /// 4 KiB random reads at the depths of `text`, as a plan.
+    pub fn study(&self, text: &str) -> Study {
+        let text = format!(
+            "format = \"iodyno.plan/1\"\nname = \"test\"\ntargets = [\"{}\"]\n{text}",
+            self.target()
+        );
+        Study::parse(&text, "test").unwrap()
+    }
+
+    /// All of a study on `generator`.
+    pub fn measure(&self, study: &Study, generator: SimulatedGenerator) -> RunRecord {
+        let mut store = Store::in_memory().unwrap();
+        let interrupted = AtomicBool::new(false);
+        let mut watcher = StopAfter(u32::MAX, &interrupted);
+        self.go_on(study, generator, &mut store, &study.points(0), None, &mut watcher)
+    }
+
+    pub fn go_on(
+        &self,
+        study: &Study,
+        mut generator: SimulatedGenerator,
+        store: &mut Store,
+        left: &[Point],
+        resumed: Option<Resumed>,
+        watcher: &mut StopAfter<'_>,
+    ) -> RunRecord {
+        let work = Work::of_study(study, &study.points(0), left).unwrap();
+        let work = Work { written_samples: 0, ..work };
+        let writes = left.iter().any(Point::writes);
+        let allow_write = writes.then(|| self.target().to_owned()).into_iter().collect();
+        let permission = Permission { allow_write, ..Permission::default() };
+        let options =
+            Options { origin: Origin::Simulated, resumed, ..Options::of_jobs("", permission) };
+        let interrupted = watcher.1;
+        let mut tools = Tools {
+            source: &self.source,
+            generator: &mut generator,
+            claims: &ClaimBook::builtin(),
+            store,
+            watcher,
+            interrupted,
+        };
+        let id = carry_out(&mut tools, &work, &self.host, &[], &options).unwrap();
+        store.load(&id).unwrap()
+    }
+
+    pub fn generator(&self, drive: &SimulatedDrive, seed: u64) -> SimulatedGenerator {
+        let mut generator = SimulatedGenerator::new(seed);
+        generator.set_drive(self.target(), drive.clone());
+        generator
+    }
+}

@@ -1,0 +1,232 @@
+//! Headroom: how much load a drive takes before its reads become slow.
+//!
+//! Loads are shares of the most writes and of the most reads that it does alone. A load counts if
+//! both of its rates are reached; between those that were measured the logarithm of the p99 is
+//! interpolated.
+
+mod grid;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use iodyno_model::{
+    Direction, DirectionResult, EndReason, Estimate, Headroom, HeadroomPlan, Load, LoadCell,
+    Measurement,
+};
+
+use self::grid::{At, Grid, STEPS, all};
+use crate::convergence::is_whole;
+use crate::tail::tail_of;
+
+/// A rate of which this share is reached is reached.
+const REACHED: f64 = 0.97;
+/// Reads beside which writes are measured alone, as a share of the most: enough for a p99.
+const FEW_READS: f64 = 0.01;
+/// Level of the intervals of percentiles.
+const LEVEL: f64 = 0.95;
+
+/// What is measured next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LoadStep {
+    /// The most writes alone.
+    MostWrites,
+    /// The most reads alone.
+    MostReads,
+    /// Reads and writes at these rates at the same time.
+    Rates {
+        /// Bytes per second; 0: none.
+        write_bytes_per_s: f64,
+        /// Per second.
+        read_iops: f64,
+    },
+}
+
+/// What measurements of one target say of its reads under load.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LoadSurface {
+    points: usize,
+    bound_ns: u64,
+    most_writes: Most,
+    most_reads: Most,
+    grid: Grid,
+    /// For each load that was measured the index of its reads, and their p99.
+    measured: BTreeMap<At, (usize, Option<Estimate>)>,
+}
+
+/// The most that a drive does of one kind alone, per second.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+enum Most {
+    /// Not measured yet.
+    #[default]
+    Open,
+    Failed,
+    Known(f64),
+}
+
+impl Most {
+    const fn known(self) -> Option<f64> {
+        match self {
+            Self::Known(rate) => Some(rate),
+            Self::Open | Self::Failed => None,
+        }
+    }
+}
+
+impl LoadSurface {
+    /// Of the measurements of one target, with their indices; the p99 is held against `bound_ns`.
+    pub fn of<'m>(
+        asked: &HeadroomPlan,
+        bound_ns: u64,
+        measurements: impl Iterator<Item = (usize, &'m Measurement)>,
+    ) -> Self {
+        let mut surface = Self { points: asked.points as usize, bound_ns, ..Self::default() };
+        let mut phases: BTreeMap<u32, Vec<(usize, &Measurement)>> = BTreeMap::new();
+        for (index, of) in measurements.filter(|(_, of)| of.end != EndReason::Interrupted) {
+            let (writes, reads) = (asked_rate(of, "rate"), asked_rate(of, "rate_iops"));
+            if writes.is_some() || reads.is_some() {
+                phases.entry(of.phase).or_default().push((index, of));
+                continue;
+            }
+            let is_read = of.workload.rw.as_deref().is_some_and(|rw| rw.contains("read"));
+            let rate = match is_read {
+                true => of.result(Direction::Read).and_then(|result| result.iops),
+                false => of.result(Direction::Write).and_then(|result| result.bandwidth),
+            };
+            let most = match rate.filter(|rate| rate.value > 0.0 && is_whole(of)) {
+                Some(rate) => Most::Known(rate.value),
+                None => Most::Failed,
+            };
+            if is_read { surface.most_reads = most } else { surface.most_writes = most }
+        }
+        if let (Most::Known(writes), Most::Known(reads)) = (surface.most_writes, surface.most_reads)
+        {
+            phases.values().for_each(|phase| surface.add(phase, (writes, reads)));
+        }
+        surface
+    }
+
+    /// What ran at the same time: reads, and writes unless there were none.
+    fn add(&mut self, phase: &[(usize, &Measurement)], most: (f64, f64)) {
+        let paced = |option: &str| {
+            phase.iter().find_map(|(index, of)| Some((*index, *of, asked_rate(of, option)?)))
+        };
+        let Some((index, reads, read_iops)) = paced("rate_iops") else { return };
+        let writes = paced("rate");
+        let part = |rate: f64, most: f64| (rate / most * STEPS as f64).round() as usize;
+        let write_part = writes.as_ref().map_or(0, |(.., rate)| part(*rate, most.0));
+        let at = (write_part, part(read_iops, most.1));
+        if !phase.iter().all(|(_, of)| is_whole(of)) {
+            self.grid.failed.insert(at);
+            return;
+        }
+        let result = reads.result(Direction::Read);
+        let seconds = reads.duration_ns.unwrap_or(0) as f64 / 1e9;
+        // Reads come as independent users make them: of few, by chance fewer.
+        let chance = 2.0 * (read_iops / seconds.max(1e-9)).sqrt();
+        let is_reached = |rate: Option<Estimate>, asked: f64, chance: f64| {
+            rate.is_some_and(|rate| rate.value >= REACHED * asked - chance)
+        };
+        let reached = is_reached(result.and_then(|one| one.iops), read_iops, chance)
+            && writes.is_none_or(|(_, of, asked)| {
+                let rate = of.result(Direction::Write).and_then(|one| one.bandwidth);
+                is_reached(rate, asked, 0.0)
+            });
+        let p99 = result.and_then(p99).filter(|_| reached);
+        self.grid.known.insert(at, p99.map(|p99| p99.value.ln()));
+        self.measured.insert(at, (index, p99));
+    }
+
+    /// What is measured next; `None`: nothing more, or the most of one kind is not known.
+    pub fn next(&self) -> Option<LoadStep> {
+        match (self.most_writes, self.most_reads) {
+            (Most::Open, _) => Some(LoadStep::MostWrites),
+            (Most::Known(_), Most::Open) => Some(LoadStep::MostReads),
+            (Most::Known(_), Most::Known(_)) => {
+                let (write_bytes_per_s, read_iops) =
+                    self.rates(self.grid.next(self.points, self.bound())?)?;
+                Some(LoadStep::Rates { write_bytes_per_s, read_iops })
+            }
+            (Most::Failed, _) | (Most::Known(_), Most::Failed) => None,
+        }
+    }
+
+    /// How many points may still be measured, the most of either included.
+    pub fn left(&self) -> usize {
+        let most = [self.most_writes, self.most_reads];
+        let open = most.iter().filter(|most| **most == Most::Open).count();
+        open + self.points.saturating_sub(self.grid.known.len() + self.grid.failed.len())
+    }
+
+    fn bound(&self) -> f64 {
+        (self.bound_ns as f64).ln()
+    }
+
+    /// Bytes written per second and reads per second of a load.
+    fn rates(&self, (writes, reads): At) -> Option<(f64, f64)> {
+        let share = |part: usize| part as f64 / STEPS as f64;
+        let most_reads = self.most_reads.known()?;
+        let few = (FEW_READS * most_reads).max(1.0);
+        let reads = if reads == 0 { few } else { share(reads) * most_reads };
+        Some((share(writes) * self.most_writes.known()?, reads))
+    }
+
+    /// The surface, and what of it keeps the bound; `target` is what it was measured on. `None`:
+    /// no load was reached.
+    pub fn headroom(&self, target: &str) -> Option<Headroom> {
+        let (most_writes, most_reads) = (self.most_writes.known()?, self.most_reads.known()?);
+        self.measured.values().find_map(|(_, p99)| *p99)?;
+        let load = |path: fn(usize) -> At| {
+            let (parts, is_most) = self.grid.limit(self.bound(), path)?;
+            let (share, end) = (parts / STEPS as f64, path(STEPS));
+            let of = |part: usize, most: f64| if part == 0 { 0.0 } else { share * most };
+            let (write_bytes_per_s, read_iops) = (of(end.0, most_writes), of(end.1, most_reads));
+            Some(Load { write_bytes_per_s, read_iops, is_most })
+        };
+        let cell = |at: At| {
+            let (write_bytes_per_s, read_iops) = self.rates(at)?;
+            let measured = self.measured.get(&at);
+            let p99_ns = match measured {
+                Some((_, p99)) => *p99,
+                None => self.grid.p99(at).map(|p99| Estimate::bare(p99.exp())),
+            };
+            let measurement = measured.map(|(index, _)| *index);
+            let (column, row) = at;
+            Some(LoadCell { column, row, write_bytes_per_s, read_iops, p99_ns, measurement })
+        };
+        Some(Headroom {
+            target: target.into(),
+            most_write_bytes_per_s: most_writes,
+            most_read_iops: most_reads,
+            p99_bound_ns: self.bound_ns,
+            writes: load(|part| (part, 0)),
+            reads: load(|part| (0, part)),
+            both: load(|part| (part, part)),
+            cells: all().filter_map(cell).collect(),
+        })
+    }
+}
+
+/// The p99 of reads, ns, with its interval where that is known.
+fn p99(result: &DirectionResult) -> Option<Estimate> {
+    let known = result.known_bins().and_then(|(kind, _)| tail_of(result, kind, 99.0, LEVEL));
+    let known = known.map(|of| Estimate::confident(of.value, of.low, of.high, LEVEL));
+    known.or_else(|| Some(result.percentile(99.0)?.1)).filter(|p99| p99.value > 0.0)
+}
+
+/// The rate that a measurement's jobs were held to together, per second, as fio's `option` of each
+/// job says; `None`: they were not.
+fn asked_rate(of: &Measurement, option: &str) -> Option<f64> {
+    let text = of.workload.options.get(option)?.to_ascii_lowercase();
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let power = match &text[digits.len()..] {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return None,
+    };
+    let rate = digits.parse::<f64>().ok()? * f64::from(power).exp2();
+    Some(rate * f64::from(of.workload.numjobs.unwrap_or(1))).filter(|rate| *rate > 0.0)
+}

@@ -1,0 +1,167 @@
+//! Loads that are chosen, reached and interpolated, of drives whose truth is known.
+
+use iodyno_model::{DirectionResult, Failure, Workload};
+
+use super::*;
+
+const MOST_WRITES: f64 = 1e9;
+const MOST_READS: f64 = 400_000.0;
+const BOUND_NS: u64 = 1_000_000;
+
+/// The p99, ns, at shares of the most; `None`: not reached.
+type Truth<'t> = &'t dyn Fn(f64, f64) -> Option<f64>;
+
+/// A queue whose tail grows as it fills: slow beside writes, and beyond the end none.
+fn queue(writes: f64, reads: f64) -> Option<f64> {
+    let load = 0.6 * writes + 0.8 * reads;
+    (load < 0.97).then(|| 90_000.0 * (1.0 + 2.0 * writes) / (1.0 - load))
+}
+
+fn measurement(
+    phase: u32,
+    direction: Direction,
+    rate: f64,
+    asked: Option<f64>,
+    p99_ns: f64,
+) -> Measurement {
+    let (rw, option) = match direction {
+        Direction::Write => ("write", "rate"),
+        _ => ("randread", "rate_iops"),
+    };
+    let options = asked.map(|asked| (option.to_owned(), format!("{}", (asked / 2.0).round())));
+    let mut result = DirectionResult {
+        iops: Some(Estimate::bare(rate)),
+        bandwidth: Some(Estimate::bare(rate)),
+        ..DirectionResult::unknown(direction)
+    };
+    (0..1000).for_each(|n| result.latency.record((p99_ns * (1.0 - 0.001 * f64::from(n))) as u64));
+    Measurement {
+        phase,
+        duration_ns: Some(10_000_000_000),
+        workload: Workload {
+            rw: Some(rw.into()),
+            numjobs: Some(2),
+            options: options.into_iter().collect(),
+            ..Workload::default()
+        },
+        total: vec![result],
+        ..Measurement::unknown("load")
+    }
+}
+
+/// Measures until nothing more is asked for.
+fn measure(truth: Truth<'_>, points: u32) -> (LoadSurface, Vec<Measurement>) {
+    let mut made = Vec::new();
+    loop {
+        let asked = HeadroomPlan { points };
+        let surface = LoadSurface::of(&asked, BOUND_NS, made.iter().enumerate());
+        let phase = made.len() as u32;
+        let Some(step) = surface.next() else { return (surface, made) };
+        let left = surface.left();
+        match step {
+            LoadStep::MostWrites => {
+                made.push(measurement(phase, Direction::Write, MOST_WRITES, None, 1e6));
+            }
+            LoadStep::MostReads => {
+                made.push(measurement(phase, Direction::Read, MOST_READS, None, 1e6));
+            }
+            LoadStep::Rates { write_bytes_per_s: writes, read_iops: reads } => {
+                let p99 = truth(writes / MOST_WRITES, reads / MOST_READS);
+                let share = if p99.is_some() { 1.0 } else { 0.9 };
+                let p99 = p99.unwrap_or(1e9);
+                made.push(measurement(phase, Direction::Read, reads * share, Some(reads), p99));
+                if writes > 0.0 {
+                    let rate = writes * share;
+                    made.push(measurement(phase, Direction::Write, rate, Some(writes), p99));
+                }
+            }
+        }
+        let surface = LoadSurface::of(&asked, BOUND_NS, made.iter().enumerate());
+        assert_eq!(surface.left(), left - 1, "each point is a new one");
+    }
+}
+
+#[test]
+fn sixty_points_stand_for_all() {
+    let (surface, made) = measure(&queue, 58);
+    let phases = made.iter().map(|of| of.phase).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(phases.len(), 60);
+    let found = surface.headroom("drive").unwrap();
+    assert_eq!(found.cells.len(), 441);
+    let mut errors = Vec::new();
+    for cell in &found.cells {
+        let truth = queue(cell.write_bytes_per_s / MOST_WRITES, cell.read_iops / MOST_READS);
+        let said = cell.p99_ns.map(|p99| p99.value);
+        errors.extend(said.zip(truth).map(|(said, truth)| (said / truth - 1.0).abs()));
+    }
+    errors.sort_by(f64::total_cmp);
+    let at = |share: f64| errors[(share * errors.len() as f64) as usize];
+    assert!(at(0.5) < 0.03 && at(0.9) < 0.2, "{} {}", at(0.5), at(0.9));
+    let reached = found.cells.iter().filter(|cell| cell.p99_ns.is_some()).count();
+    let share = |part: usize| part as f64 / 20.0;
+    let truly = all().filter(|at| queue(share(at.0), share(at.1)).is_some()).count();
+    assert!(reached.abs_diff(truly) < 25, "{reached} of {truly}");
+}
+
+#[test]
+fn the_headline_is_where_the_p99_crosses_the_bound() {
+    let found = measure(&queue, 58).0.headroom("drive").unwrap();
+    let (reads, both) = (found.reads.unwrap(), found.both.unwrap());
+    // 90 us / (1 - 0.8 r) = 1 ms, but from 0.97 on nothing is reached.
+    let truth = (1.0 - 0.09) / 0.8 * MOST_READS;
+    assert!(reads.read_iops.min(MOST_READS) / truth.min(MOST_READS) > 0.93, "{reads:?}");
+    assert_eq!(reads.write_bytes_per_s, 0.0);
+    let share = both.read_iops / MOST_READS;
+    let p99 = |share: f64| queue(share, share).unwrap();
+    assert!(p99(share - 0.04) < BOUND_NS as f64 && p99(share + 0.04) > BOUND_NS as f64, "{share}");
+    assert!((both.write_bytes_per_s / MOST_WRITES - share).abs() < 1e-9 && !both.is_most);
+    let writes = found.writes.unwrap();
+    assert!(writes.is_most && writes.write_bytes_per_s == MOST_WRITES, "{writes:?}");
+}
+
+#[test]
+fn a_bound_that_nothing_keeps_leaves_no_headroom() {
+    let found = measure(&|_, _| Some(5e6), 30).0.headroom("drive").unwrap();
+    assert_eq!((found.writes, found.reads, found.both), (None, None, None));
+}
+
+#[test]
+fn a_rate_counts_from_97_percent_on() {
+    let cell = |share: f64| {
+        let most = [
+            measurement(0, Direction::Write, MOST_WRITES, None, 1e6),
+            measurement(1, Direction::Read, MOST_READS, None, 1e6),
+        ];
+        let (writes, reads) = (MOST_WRITES / 2.0, MOST_READS / 2.0);
+        let read = measurement(2, Direction::Read, reads, Some(reads), 2e5);
+        let write = measurement(2, Direction::Write, share * writes, Some(writes), 1e6);
+        let all = [&most[0], &most[1], &read, &write];
+        let surface =
+            LoadSurface::of(&HeadroomPlan::default(), BOUND_NS, all.into_iter().enumerate());
+        assert_eq!(surface.measured[&(10, 10)].0, 2);
+        surface.grid.known[&(10, 10)].is_some()
+    };
+    assert!(cell(0.98));
+    assert!(!cell(0.96));
+}
+
+#[test]
+fn what_fails_is_not_tried_again_and_without_a_most_nothing_is() {
+    let fail =
+        |of: Measurement| Measurement { end: EndReason::Failed(Failure::of(5, "EIO")), ..of };
+    let (_, mut made) = measure(&queue, 1);
+    let last = made.len() - 1;
+    made[last] = fail(made[last].clone());
+    let all = made.iter().enumerate();
+    let surface = LoadSurface::of(&HeadroomPlan { points: 2 }, BOUND_NS, all);
+    assert_eq!(surface.left(), 1);
+    let tried = made[last].phase;
+    let next = surface.next().unwrap();
+    assert!(
+        matches!(next, LoadStep::Rates { read_iops, .. } if read_iops != 4000.0),
+        "{tried} {next:?}"
+    );
+    made[0] = fail(made[0].clone());
+    let of = LoadSurface::of(&HeadroomPlan::default(), BOUND_NS, made.iter().enumerate());
+    assert_eq!((of.next(), of.headroom("drive")), (None, None));
+}

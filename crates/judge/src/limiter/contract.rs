@@ -1,0 +1,44 @@
+//! What a cloud's volume or the instance was ordered with, as a suspect.
+
+use iodyno_model::{VolumeLimit, format_duration_ns};
+
+use super::bottlenecks::volume_exceeded;
+use super::case::Case;
+use super::suspect::{Limiter, Suspect};
+use super::weigh::Scene;
+
+/// From this share of a measurement on, spent above a limit, that is what limits it.
+const LIMITS: f64 = 0.1;
+
+impl Case<'_> {
+    /// For how long its volumes asked for more than each of their limits, us, the longest first;
+    /// `None`: none of them counts that.
+    pub(super) fn exceeded(&self) -> Option<Vec<(VolumeLimit, u64)>> {
+        let of_one = |name: &str| volume_exceeded(self.record, self.of_run(), name);
+        let mut all: Vec<_> = self.drives.iter().filter_map(|drive| of_one(&drive.name)).collect();
+        all.sort_by_key(|one| std::cmp::Reverse(one.first().map(|(_, us)| *us)));
+        all.into_iter().next()
+    }
+}
+
+impl Scene<'_, '_> {
+    /// The volumes' own counters tell.
+    pub(super) fn contract(&self) -> Option<Suspect> {
+        let exceeded = self.case.exceeded()?;
+        let Some((limit, us)) = exceeded.first() else {
+            let why = "its volume was never above a limit of its own or of the instance";
+            return Some(Suspect::cleared(Limiter::Contract, why));
+        };
+        let (above_ns, whole_ns) = (*us as f64 * 1e3, self.case.of_run().duration_ns? as f64);
+        if above_ns < LIMITS * whole_ns {
+            return None;
+        }
+        let why = format!(
+            "it was above {} for {} of {}, by the volume's own count",
+            limit.name(),
+            format_duration_ns(above_ns),
+            format_duration_ns(whole_ns)
+        );
+        Some(Suspect::confirmed(Limiter::Contract, why))
+    }
+}

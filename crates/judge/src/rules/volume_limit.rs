@@ -1,0 +1,85 @@
+//! Volumes of a cloud that were asked for more than their contract gives.
+
+use iodyno_model::{Evidence, Fact, Host, Severity, VolumeLimit, format_duration_ns};
+
+use super::{Look, Rule, Tally, finding};
+use crate::rule_context::RuleContext;
+
+pub(super) static RULE: Rule = Rule {
+    id: "volume-limit",
+    severity: Severity::Info,
+    summary: "a cloud volume at the limit of its own or the instance's contract, by its own counters",
+    look: Look::Host(check),
+};
+
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+    for drive in host.drives.iter().filter(|drive| drive.volume_limits != Fact::Absent) {
+        let name = &drive.name;
+        let Some(before) = tally.know(name, "log page D0h", &drive.volume_limits) else { continue };
+        let later = facts.record().snapshots.iter().skip(1).rev();
+        let mut later = later.filter_map(|host| host.drive(name)?.volume_limits.get());
+        let Some(after) = later.next() else { continue };
+        tally.looked();
+        let exceeded = after.exceeded_since(before);
+        let Some((most, _)) = exceeded.first() else { continue };
+        let evidence = exceeded.iter().map(|(limit, us)| {
+            let time = format_duration_ns(*us as f64 * 1e3);
+            Evidence::new(format!("time above {}", limit.name()), time)
+        });
+        tally.found(finding(
+            Severity::Info,
+            vec![name.clone()],
+            format!("{name} reached {}.", most.name()),
+            evidence.collect(),
+            "Beyond its contract a volume makes I/O wait: rates measured there are the contract's.",
+            match most {
+                VolumeLimit::VolumeIops | VolumeLimit::VolumeThroughput => {
+                    "If that is too little, give the volume more (gp3 and io2 take IOPS and \
+                     throughput as numbers), or use several."
+                }
+                VolumeLimit::InstanceIops | VolumeLimit::InstanceThroughput => {
+                    "A larger volume changes nothing: the instance type sets this limit for all of \
+                     its volumes."
+                }
+            },
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, Outcome, known, look};
+    use iodyno_model::VolumeLimits;
+
+    #[test]
+    fn time_above_a_limit_names_whose_it_is() {
+        let limits = |volume_iops_us, instance_throughput_us| {
+            known(VolumeLimits {
+                volume_iops_us: Some(volume_iops_us),
+                volume_throughput_us: Some(7),
+                instance_throughput_us,
+                ..VolumeLimits::default()
+            })
+        };
+        let bench =
+            Bench::new(1).drive(0, |drive| drive.volume_limits = limits(1000, 50)).measured();
+        let after = |iops: u64, throughput: u64| {
+            let after = bench.clone();
+            after.after(|host| host.drives[0].volume_limits = limits(iops, throughput)).record()
+        };
+        assert_eq!(look(&RULE, &after(1000, 50)), Outcome::Clear);
+        let outcome = look(&RULE, &after(9_001_000, 1050));
+        let found = outcome.only(Severity::Info);
+        assert_eq!(found.what, "nvme0 reached the volume's IOPS contract.");
+        assert_eq!(found.evidence[0].value, "9 s");
+        assert_eq!(found.evidence[1].what, "time above the instance's throughput contract");
+        // Counters that began anew, as after a stop, say nothing.
+        assert_eq!(look(&RULE, &after(10, 10)), Outcome::Clear);
+        assert_eq!(look(&RULE, &bench.record()), Outcome::NotApplicable);
+        let none = Bench::new(1).measured().after(|_| {}).record();
+        assert_eq!(look(&RULE, &none), Outcome::NotApplicable);
+        let refused = Bench::new(1).drive(0, |drive| drive.volume_limits = Fact::NeedsRoot);
+        assert_eq!(look(&RULE, &refused.measured().after(|_| {}).record()), Outcome::CannotTell);
+    }
+}

@@ -1,0 +1,147 @@
+//! Reads under load: how much a drive takes within a bound of their p99, and the surface as a table.
+
+use iodyno_model::{Headroom, Load, LoadCell, format_count, format_duration_ns, format_mb_per_s};
+
+use super::Style;
+use super::grid::{GridCell, GridColumn, grid};
+use super::ink::Ink;
+use super::outlook::sentence;
+use super::words::{clean, dim};
+
+/// The table has every so many rates of either kind.
+const EVERY: usize = 5;
+
+/// What an operator asks for: the most writes, or the most reads, whose p99 keeps the bound.
+pub(super) fn clause(all: &[Headroom]) -> String {
+    let of_one = |of: &Headroom| {
+        let bound = format_duration_ns(of.p99_bound_ns as f64);
+        let writes =
+            of.writes.map(|load| format!("{} of writes", format_mb_per_s(load.write_bytes_per_s)));
+        let reads = of.reads.map(|load| format!("{} reads/s", format_count(load.read_iops)));
+        let target = clean(&of.target);
+        match [writes, reads].into_iter().flatten().collect::<Vec<_>>().as_slice() {
+            [] => format!("{target}: no load keeps a read p99 of {bound}"),
+            loads => format!("{target}: {}, with read p99 <= {bound}", loads.join(", or ")),
+        }
+    };
+    all.iter().map(of_one).collect::<Vec<_>>().join("; ")
+}
+
+/// A table for each target, and what stands between its ends.
+pub fn headroom_text(all: &[Headroom], style: &Style) -> String {
+    all.iter().map(|of| table(of, style) + &sentences(of, style)).collect::<Vec<_>>().join("\n")
+}
+
+fn table(of: &Headroom, style: &Style) -> String {
+    let shown = || {
+        of.cells
+            .iter()
+            .filter(|cell| cell.column.is_multiple_of(EVERY) && cell.row.is_multiple_of(EVERY))
+    };
+    let heading = |cell: &LoadCell| format_count(cell.write_bytes_per_s / 1e6);
+    let headings: Vec<String> = shown().filter(|cell| cell.row == 0).map(heading).collect();
+    let columns = [GridColumn::new("reads/s \\ MB/s of writes", 0, true)].into_iter();
+    let columns: Vec<GridColumn<'_>> =
+        columns.chain(headings.iter().map(|name| GridColumn::new(name, 0, true))).collect();
+    let rows = shown().filter(|cell| cell.column == 0).map(|first| {
+        let own = shown().filter(|cell| cell.row == first.row).map(|cell| self::cell(of, cell));
+        [GridCell::plain(format_count(first.read_iops))].into_iter().chain(own).collect()
+    });
+    let rows: Vec<Vec<GridCell>> = rows.collect();
+    let legend = "p99 of reads   ~ interpolated   - a rate is not reached (97 %)";
+    grid(&columns, &rows, style, style.wide).text + &dim(&[legend.into()], style)
+}
+
+fn cell(of: &Headroom, cell: &LoadCell) -> GridCell {
+    let Some(p99) = cell.p99_ns else { return GridCell::new("-", Ink::Dim) };
+    let mark = if cell.measurement.is_some() { "" } else { "~" };
+    let is_slow = p99.value > of.p99_bound_ns as f64;
+    let ink = if is_slow { Ink::Doubt } else { Ink::Plain };
+    GridCell::new(format!("{mark}{}", format_duration_ns(p99.value)), ink)
+}
+
+fn sentences(of: &Headroom, style: &Style) -> String {
+    let mut all = Vec::new();
+    if let Some(Load { write_bytes_per_s, read_iops, .. }) = of.both {
+        let (writes, reads) = (format_mb_per_s(write_bytes_per_s), format_count(read_iops));
+        all.push(format!("Both at once: {writes} of writes with {reads} reads/s."));
+    }
+    let most = [
+        (of.writes, format!("{} of writes", format_mb_per_s(of.most_write_bytes_per_s))),
+        (of.reads, format!("{} reads/s", format_count(of.most_read_iops))),
+    ];
+    let unbound = most.into_iter().filter(|(load, _)| load.is_some_and(|load| load.is_most));
+    let unbound: Vec<String> = unbound.map(|(_, most)| most).collect();
+    if !unbound.is_empty() {
+        let bound = "the bound is not what limits it";
+        all.push(format!("Alone it does {}: {bound}.", unbound.join(" or ")));
+    }
+    let measured = of.cells.iter().filter(|cell| cell.measurement.is_some()).count();
+    all.push(format!(
+        "{measured} of {} loads were measured. Each read counts from when it was due.",
+        of.cells.len()
+    ));
+    all.iter().map(|line| sentence(line, style)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use iodyno_model::Estimate;
+
+    use super::*;
+
+    fn found() -> Headroom {
+        let cell = |column: usize, row: usize| {
+            let is_reached = column + row < 30;
+            let ns = 85_000.0 * (1.0 + (column * row) as f64 / 8.0);
+            LoadCell {
+                column,
+                row,
+                write_bytes_per_s: column as f64 * 60e6,
+                read_iops: (row as f64 * 20_000.0).max(4000.0),
+                p99_ns: is_reached.then(|| Estimate::bare(ns)),
+                measurement: column.is_multiple_of(5).then_some(7),
+            }
+        };
+        let load = |writes, reads, is_most| {
+            Some(Load { write_bytes_per_s: writes, read_iops: reads, is_most })
+        };
+        Headroom {
+            target: "/dev/nvme0n1".into(),
+            most_write_bytes_per_s: 1.2e9,
+            most_read_iops: 400_000.0,
+            p99_bound_ns: 1_000_000,
+            writes: load(640e6, 0.0, false),
+            reads: load(0.0, 400_000.0, true),
+            both: load(500e6, 166_000.0, false),
+            cells: (0..=20).flat_map(|c| (0..=20).map(move |r| cell(c, r))).collect(),
+        }
+    }
+
+    #[test]
+    fn the_headline_names_writes_or_reads_and_the_bound() {
+        let none = Headroom { writes: None, reads: None, both: None, ..found() };
+        expect!["/dev/nvme0n1: 640 MB/s of writes, or 400k reads/s, with read p99 <= 1 ms"]
+            .assert_eq(&clause(&[found()]));
+        expect!["/dev/nvme0n1: no load keeps a read p99 of 1 ms"].assert_eq(&clause(&[none]));
+    }
+
+    #[test]
+    fn the_surface_is_a_table() {
+        let style = Style { width: 80, color: false, wide: false, columns: None };
+        expect![[r#"
+            reads/s \ MB/s of writes      0      300      600      900     1200
+                                4000  85 us    85 us    85 us    85 us    85 us
+                                100k  85 us   351 us   616 us   882 us  1.15 ms
+                                200k  85 us   616 us  1.15 ms  1.68 ms        -
+                                300k  85 us   882 us  1.68 ms        -        -
+                                400k  85 us  1.15 ms        -        -        -
+            p99 of reads   ~ interpolated   - a rate is not reached (97 %)
+            Both at once: 500 MB/s of writes with 166k reads/s.
+            Alone it does 400k reads/s: the bound is not what limits it.
+            105 of 441 loads were measured. Each read counts from when it was due.
+        "#]]
+        .assert_eq(&headroom_text(&[found()], &style));
+    }
+}
