@@ -87,7 +87,7 @@ class Layers(Scenario):
             made = array["file_system"]
             self.assertEqual((made["kind"], made["block_bytes"]), ("ext4", 4096))
             self.assertIn(options.split(",")[-1], made["mount_options"])
-        shown = self.lab.run(f"iodyno show on-64 --store {STORE}")
+        shown = self.lab.run(f"iodyno show -v on-64 --store {STORE}")
         self.no_panic(shown)
         self.assertIn("chunk 64 KiB", " ".join(shown.stdout.split()))
         _, compared = self.iodyno("compare on-256 on-64")
