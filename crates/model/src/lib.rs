@@ -20,6 +20,7 @@ mod disk_use;
 mod drive;
 mod drive_state;
 mod estimate;
+mod experiment;
 mod fact;
 pub mod figures;
 mod file_system;
@@ -40,6 +41,7 @@ mod parse_error;
 mod per_direction;
 mod predictions;
 mod priority;
+mod purpose;
 mod rounds;
 mod run;
 mod sampled;
@@ -74,6 +76,7 @@ pub use drive::{
 };
 pub use drive_state::{ConditionState, DriveState, FillState, PreparationState, PurgeMethod};
 pub use estimate::{Estimate, Spread};
+pub use experiment::Experiment;
 pub use fact::Fact;
 pub use file_system::FileSystem;
 pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};
@@ -97,6 +100,7 @@ pub use parse_error::ParseError;
 pub use per_direction::{DIRECTIONS, PerDirection};
 pub use predictions::{Knee, Peak, PeakUnder, Prediction, Predictions, Under};
 pub use priority::PriorityLatencies;
+pub use purpose::Purpose;
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{
     Origin, PlanPreparation, RoundsPlan, Run, RunKind, RunRecord, RunState, Scope, SkipReason,
@@ -111,6 +115,7 @@ pub use together::{GroupTotal, group_totals, span_ns, totals};
 pub use topology::{LinkLoad, Node, NodeKind, topology};
 pub use units::{
     Bytes, WIDTH_NOT_KNOWN, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
-    format_percent, format_width, parse_duration_ns, parse_rfc3339, rfc3339, with_micro,
+    format_percent, format_width, parse_duration_ns, parse_rfc3339, rfc3339, significant,
+    with_micro,
 };
 pub use workload::{Direction, Workload};

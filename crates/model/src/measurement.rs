@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::json::number;
 use crate::{
     BlockLife, Conditions, Direction, DiskUse, Estimate, Failure, Histogram, LatencyKind,
-    LatencyRange, LatencySeries, PriorityLatencies, RateSeries, SampledRates, StatedLatencies,
-    Workload,
+    LatencyRange, LatencySeries, PriorityLatencies, Purpose, RateSeries, SampledRates,
+    StatedLatencies, Workload,
 };
 
 /// A title names so many targets at most.
@@ -20,6 +20,9 @@ pub struct Measurement {
     /// Name of the step that asked for it: `seq-read`, `rand-read`, `latency`.
     /// The same step on all drives at once has the same name and several targets.
     pub name: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Purpose::is_measure")]
+    pub purpose: Purpose,
     /// Phase within the run: equal phase means at the same time.
     pub phase: u32,
     /// fio's reporting group: with `group_reporting` what is reported as one.
@@ -400,6 +403,7 @@ impl Measurement {
     pub fn unknown(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
+            purpose: Purpose::Measure,
             phase: 0,
             group: 0,
             round: None,

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use iodyno_job::{Job, ValueError, apply, parse_seconds};
-use iodyno_model::{PlanPreparation, PtsStatement, Rounds, RoundsPlan, Run, RunKind, Scaling};
+use iodyno_model::{
+    PlanPreparation, PtsStatement, Purpose, Rounds, RoundsPlan, Run, RunKind, Scaling,
+};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -100,6 +102,9 @@ pub struct Study {
 pub struct StudyStep {
     /// Its name, with which the names of its points begin.
     pub name: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Purpose::is_measure")]
+    pub purpose: Purpose,
     /// When a point of it ends.
     #[serde(default)]
     pub until: Until,

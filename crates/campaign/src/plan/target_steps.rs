@@ -1,6 +1,7 @@
 //! The steps of a plan that are measured on whole targets.
 
 use iodyno_job::Job;
+use iodyno_model::Purpose;
 
 use super::error::{PlanError, Wrong};
 use super::steps::{On, Search, SearchForm, Step};
@@ -36,7 +37,10 @@ impl Study {
             ..Self::named(&self.name)
         };
         let is_plain = |step: &StudyStep| {
-            step.grid.is_empty() && !step.own_file && !step.after && step.until == Until::Known
+            step.grid.is_empty()
+                && !step.own_file
+                && !step.after
+                && (step.until, step.purpose) == (Until::Known, Purpose::Measure)
         };
         if plain != *self || !self.steps.iter().all(is_plain) {
             let what = "step: `on` and `outstanding` go with nothing but stop, written and jobs";

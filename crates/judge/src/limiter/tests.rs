@@ -1,4 +1,6 @@
-use iodyno_model::{Estimate, FillOrder, LinkState, Measurement, RunRecord, WrittenState};
+use iodyno_model::{
+    Estimate, Experiment, FillOrder, LinkState, Measurement, RunRecord, WrittenState,
+};
 
 use super::*;
 use crate::ceiling::Bound;

@@ -1,14 +1,12 @@
 //! Experiments: one thing is changed, and it is seen what the rate does.
 
-use iodyno_model::{RunKind, RunRecord};
 use schemars::JsonSchema;
-use serde::Serialize;
-
-/// Name of the measurement that a run was made to explain.
-pub const ASKED: &str = "asked";
+use serde::{Deserialize, Serialize};
 
 /// Something that can be changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Experiment {
     /// Each job twice as deep.
@@ -142,9 +140,4 @@ impl Experiment {
             Self::WithoutTheCard => "measure a drive on a slot of its own, without the card",
         }
     }
-}
-
-/// Whether a run was made to explain something.
-pub fn is_of_question(record: &RunRecord) -> bool {
-    record.run.kind == RunKind::Explain
 }
