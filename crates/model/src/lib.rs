@@ -22,6 +22,7 @@ mod drive_state;
 mod estimate;
 mod experiment;
 mod fact;
+mod failure;
 pub mod figures;
 mod file_system;
 mod finding;
@@ -29,6 +30,7 @@ mod histogram;
 mod host;
 mod interrupt;
 mod iommu;
+mod job_stats;
 mod json;
 mod latency;
 mod layer;
@@ -60,9 +62,7 @@ pub use assessment::{
 };
 pub use block_life::{BlockLife, BlockState};
 pub use built::{Built, Mark};
-pub use caveat::{
-    Cause, Caveat, DepthLimit, Failure, FileSystemEffect, NotPolled, ToldCaveat, told,
-};
+pub use caveat::{Caveat, DepthLimit, FileSystemEffect, NotPolled, ToldCaveat, told};
 pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use conditions::{
     Beside, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,
@@ -78,6 +78,7 @@ pub use drive_state::{ConditionState, DriveState, FillState, PreparationState, P
 pub use estimate::{Estimate, Spread};
 pub use experiment::Experiment;
 pub use fact::Fact;
+pub use failure::{Cause, Failure};
 pub use file_system::FileSystem;
 pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};
 pub use histogram::{Bin, Histogram};
@@ -86,14 +87,12 @@ pub use host::{
 };
 pub use interrupt::Interrupt;
 pub use iommu::Iommu;
+pub use job_stats::{CpuUse, ErrorCount, JobStats};
 pub use latency::{LatencyKind, LatencyRange, LatencySummary, PERCENTILES, StatedLatencies};
 pub use layer::{BackingFile, BlockDevice, BlockKind, Mount, Queue, Use};
 pub use link::{Aspm, Link, LinkEnd, LinkState, PcieError, PcieSeverity};
 pub use md::{MdArray, MdMember};
-pub use measurement::{
-    Clustering, CpuUse, DirectionResult, EndReason, ErrorCount, JobStats, Measurement, Part,
-    SplitLatency,
-};
+pub use measurement::{Clustering, DirectionResult, EndReason, Measurement, Part, SplitLatency};
 pub use neighbour::Neighbour;
 pub use ocp::{LatencyMonitor, OcpHealth};
 pub use parse_error::ParseError;
