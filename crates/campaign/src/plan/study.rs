@@ -15,7 +15,7 @@ use super::error::PlanError;
 use super::preparation::Preparation;
 use super::schema::{OptionGrid, OptionValues};
 use super::settings::Settings;
-use super::steps::{On, SearchForm};
+use super::steps::{On, Search};
 use super::stop::{Stop, StopForm};
 
 /// The version of the format that this iodyno reads.
@@ -116,7 +116,7 @@ pub struct StudyStep {
     pub on: Vec<On>,
     /// How many I/Os are outstanding is searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outstanding: Option<SearchForm>,
+    pub outstanding: Option<Search>,
     /// It is measured once, after the rounds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub after: bool,
