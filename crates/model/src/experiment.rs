@@ -54,90 +54,88 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    /// All of them.
-    pub const ALL: [Self; 21] = [
-        Self::TwiceTheDepth,
-        Self::TwiceTheJobs,
-        Self::HalfTheDrives,
-        Self::LargerBlocks,
-        Self::OtherCpus,
-        Self::UnwrittenBlocks,
-        Self::WrittenBlocks,
-        Self::SequentialFill,
-        Self::StatedLimit,
-        Self::Polling,
-        Self::Passthrough,
-        Self::OffInterrupts,
-        Self::KeptAwake,
-        Self::FullPower,
-        Self::OnceMore,
-        Self::Rest,
-        Self::NeighbourWrites,
-        Self::OneDriveAlone,
-        Self::MembersAtOnce,
-        Self::FasterLink,
-        Self::WithoutTheCard,
+    /// Each in its place, with its name and what to do, as a sentence without its end.
+    const TABLE: [(Self, &str, &str); 21] = [
+        (Self::TwiceTheDepth, "twice-the-depth", "measure with twice the iodepth"),
+        (Self::TwiceTheJobs, "twice-the-jobs", "measure with twice the jobs"),
+        (Self::HalfTheDrives, "half-the-drives", "measure half the drives at once"),
+        (Self::LargerBlocks, "larger-blocks", "measure with blocks four times as large"),
+        (
+            Self::OtherCpus,
+            "other-cpus",
+            "measure from other CPUs (cpus_allowed), of the other NUMA node",
+        ),
+        (Self::UnwrittenBlocks, "unwritten-blocks", "read blocks that were never written"),
+        (Self::WrittenBlocks, "written-blocks", "write all blocks, then read them"),
+        (Self::SequentialFill, "sequential-fill", "fill the drive in sequence, then measure again"),
+        (
+            Self::StatedLimit,
+            "stated-limit",
+            "hold it against what the disk's provider states for its size and kind",
+        ),
+        (
+            Self::Polling,
+            "polling",
+            "poll for completions instead of waiting for interrupts (hipri)",
+        ),
+        (Self::Passthrough, "passthrough", "pass NVMe commands by the block layer (io_uring_cmd)"),
+        (
+            Self::OffInterrupts,
+            "off-interrupts",
+            "submit from CPUs that take none of its interrupts (cpus_allowed)",
+        ),
+        (
+            Self::KeptAwake,
+            "kept-awake",
+            "measure while other reads let neither link nor drive rest",
+        ),
+        (
+            Self::FullPower,
+            "full-power",
+            "set the drive to power state 0 (nvme set-feature --feature-id=2 --value=0), then measure again",
+        ),
+        (Self::OnceMore, "once-more", "measure the same once more, now that it is warm"),
+        (Self::Rest, "rest", "let it rest and cool down, then measure the same once more"),
+        (
+            Self::NeighbourWrites,
+            "neighbour-writes",
+            "measure while a drive beside it is written (--allow-write names that)",
+        ),
+        (Self::OneDriveAlone, "one-drive-alone", "measure one drive alone"),
+        (Self::MembersAtOnce, "members-at-once", "measure all drives at once without the layer"),
+        (Self::FasterLink, "faster-link", "put the same drive on a faster link"),
+        (
+            Self::WithoutTheCard,
+            "without-the-card",
+            "measure a drive on a slot of its own, without the card",
+        ),
     ];
 
-    /// Its name, which its measurement has: `twice-the-depth`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TwiceTheDepth => "twice-the-depth",
-            Self::TwiceTheJobs => "twice-the-jobs",
-            Self::HalfTheDrives => "half-the-drives",
-            Self::LargerBlocks => "larger-blocks",
-            Self::OtherCpus => "other-cpus",
-            Self::UnwrittenBlocks => "unwritten-blocks",
-            Self::WrittenBlocks => "written-blocks",
-            Self::SequentialFill => "sequential-fill",
-            Self::StatedLimit => "stated-limit",
-            Self::Polling => "polling",
-            Self::Passthrough => "passthrough",
-            Self::OffInterrupts => "off-interrupts",
-            Self::KeptAwake => "kept-awake",
-            Self::FullPower => "full-power",
-            Self::OnceMore => "once-more",
-            Self::Rest => "rest",
-            Self::NeighbourWrites => "neighbour-writes",
-            Self::OneDriveAlone => "one-drive-alone",
-            Self::MembersAtOnce => "members-at-once",
-            Self::FasterLink => "faster-link",
-            Self::WithoutTheCard => "without-the-card",
-        }
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::TABLE.into_iter().map(|(one, ..)| one)
     }
 
-    /// What to do, as a sentence without its end: `measure with twice the iodepth`.
+    /// Its name, with which those of its measurements begin: `twice-the-depth`.
+    pub const fn name(self) -> &'static str {
+        Self::TABLE[self as usize].1
+    }
+
+    /// What to do: `measure with twice the iodepth`.
     pub const fn what(self) -> &'static str {
-        match self {
-            Self::TwiceTheDepth => "measure with twice the iodepth",
-            Self::TwiceTheJobs => "measure with twice the jobs",
-            Self::HalfTheDrives => "measure half the drives at once",
-            Self::LargerBlocks => "measure with blocks four times as large",
-            Self::OtherCpus => "measure from other CPUs (cpus_allowed), of the other NUMA node",
-            Self::UnwrittenBlocks => "read blocks that were never written",
-            Self::WrittenBlocks => "write all blocks, then read them",
-            Self::SequentialFill => "fill the drive in sequence, then measure again",
-            Self::StatedLimit => {
-                "hold it against what the disk's provider states for its size and kind"
-            }
-            Self::Polling => "poll for completions instead of waiting for interrupts (hipri)",
-            Self::Passthrough => "pass NVMe commands by the block layer (io_uring_cmd)",
-            Self::OffInterrupts => {
-                "submit from CPUs that take none of its interrupts (cpus_allowed)"
-            }
-            Self::KeptAwake => "measure while other reads let neither link nor drive rest",
-            Self::FullPower => {
-                "set the drive to power state 0 (nvme set-feature --feature-id=2 --value=0), then measure again"
-            }
-            Self::OnceMore => "measure the same once more, now that it is warm",
-            Self::Rest => "let it rest and cool down, then measure the same once more",
-            Self::NeighbourWrites => {
-                "measure while a drive beside it is written (--allow-write names that)"
-            }
-            Self::OneDriveAlone => "measure one drive alone",
-            Self::MembersAtOnce => "measure all drives at once without the layer",
-            Self::FasterLink => "put the same drive on a faster link",
-            Self::WithoutTheCard => "measure a drive on a slot of its own, without the card",
+        Self::TABLE[self as usize].2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_stands_in_its_row_by_its_name_in_json() {
+        for (n, one) in Experiment::all().enumerate() {
+            assert_eq!(one as usize, n);
+            assert_eq!(serde_json::to_value(one).unwrap(), one.name());
         }
     }
 }

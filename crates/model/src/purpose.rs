@@ -58,8 +58,7 @@ impl Purpose {
         };
         match (kind, of.name.as_str()) {
             (RunKind::Explain, _) if first == "asked" => Self::Asked,
-            (RunKind::Explain, _) => Experiment::ALL
-                .into_iter()
+            (RunKind::Explain, _) => Experiment::all()
                 .find(|one| one.name() == first)
                 .map_or(Self::Measure, Self::Experiment),
             (RunKind::Prepare, _) if of.round.is_some() => Self::Condition,

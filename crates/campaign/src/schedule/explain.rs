@@ -71,8 +71,7 @@ impl<'a> Explain<'a> {
             record: seen.record,
             spare_ns: left_ns - self.max_ns,
         };
-        let (possible, mut jobs): (Vec<Experiment>, Vec<ExperimentJob>) = Experiment::ALL
-            .into_iter()
+        let (possible, mut jobs): (Vec<Experiment>, Vec<ExperimentJob>) = Experiment::all()
             .filter(|one| !self.made.contains(one))
             .filter_map(|one| Some((one, laboratory.job(one)?)))
             .unzip();
