@@ -111,6 +111,8 @@ mod tests {
             used.put_into(&mut account, 1);
             account
         };
+        // Memory that nobody had before faults.
+        std::hint::black_box(vec![1_u8; 8 << 20]);
         while account(&running).cpu.user + account(&running).cpu.system == 0.0 {}
         let (ended, running) = (account(&ended), account(&running));
         assert_eq!(
