@@ -306,6 +306,7 @@ impl<'a, 't> Execution<'a, 't> {
         for mut members in groups.into_values() {
             members.sort_by_key(|index| jobs[*index].job.threads.clone);
             let measurement = Measurement {
+                purpose: phase.purpose,
                 round: phase.round,
                 under_load,
                 before: Some(before),

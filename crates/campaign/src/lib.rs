@@ -37,8 +37,8 @@ pub use layouts::{LayoutPlan, OnFiles, missing_tools, new_names};
 pub use measurement::interim;
 pub use other_io::{Issued, OtherIo, other_io};
 pub use plan::{
-    Ends, MadeBy, On, Order, PlanError, Point, Preparation, Refusal, Search, SearchForm, Settings,
-    Step, Stop, StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
+    Ends, MadeBy, On, Order, PlanError, Point, Preparation, Refusal, Search, Settings, Step, Stop,
+    StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
 };
 pub use preparation::{Conditioning, Filled, Preparing, stopped};
 pub use resume::{Left, differences, foreign_writes};

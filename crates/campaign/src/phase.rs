@@ -1,7 +1,7 @@
 //! What runs at the same time and what is made of it: schedules ask for it, the executor does it.
 
 use iodyno_job::Job;
-use iodyno_model::{Host, RunRecord};
+use iodyno_model::{Host, Purpose, RunRecord};
 
 use crate::targets::PreparedTarget;
 use crate::watch::Watcher;
@@ -39,6 +39,7 @@ pub(crate) struct Seen<'a> {
 pub(crate) struct Phase {
     pub(crate) jobs: Vec<PhaseJob>,
     pub(crate) measured: Measured,
+    pub(crate) purpose: Purpose,
     pub(crate) end: End,
     /// It ends then at the latest, ns; 0: when its work is done.
     pub(crate) most_ns: u64,

@@ -2,13 +2,12 @@
 
 use iodyno_job::Job;
 use iodyno_job::script::Script;
-use iodyno_judge::limiter::ASKED;
 use iodyno_model::{RoundsPlan, RunKind};
 
 use crate::layouts::LayoutPlan;
 use crate::plan::{PlanError, Point, Settings, Step, Stop, Study, USUAL_SAMPLES};
 use crate::preparation::Preparing;
-use crate::schedule::ScriptJobs;
+use crate::schedule::{ASKED, ScriptJobs};
 
 /// Measurements that an investigation takes at most, which divide its time.
 const MEASUREMENTS: u64 = 10;
@@ -78,7 +77,7 @@ impl Work {
             name,
             text,
             Stop::NEVER,
-            Jobs::Script(Box::new(ScriptJobs::once(script))),
+            Jobs::Script(Box::new(ScriptJobs::once(script, &[]))),
         )
     }
 
@@ -126,6 +125,6 @@ impl Work {
             Jobs::Script(jobs) => Some(&jobs.script),
             Jobs::Steps(_) | Jobs::Question(_) => None,
         };
-        own.into_iter().chain(self.preparation.iter().map(|one| &one.script))
+        own.into_iter().chain(self.preparation.iter().map(|one| &one.jobs.script))
     }
 }

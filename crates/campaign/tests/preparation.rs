@@ -10,7 +10,7 @@ use iodyno_job::{Operation, Request, Room, Stream};
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
     Bytes, Direction, DirectionResult, DriveState, EndReason, Fact, FillState, Host, Measurement,
-    PreparationState, PurgeMethod, Run, RunRecord, RunState,
+    PreparationState, PurgeMethod, Purpose, Run, RunRecord, RunState,
 };
 use iodyno_store::Store;
 use iodyno_target::{Target, resolve};
@@ -41,7 +41,7 @@ fn how(purge: Option<PurgeMethod>, fill: Option<f64>) -> Preparation {
 fn stretches(plan: &Preparing, name: &str, target: &Target, size_bytes: u64) -> Vec<(u64, u64)> {
     let room = Room { size_bytes, block_bytes: 512 };
     let path = target.path().to_str().unwrap();
-    let jobs = plan.script.phases.iter().flat_map(|phase| &phase.jobs);
+    let jobs = plan.jobs.script.phases.iter().flat_map(|phase| &phase.jobs);
     let own = jobs.filter(|one| one.job.name.starts_with(name) && one.job.files.paths == [path]);
     own.flat_map(|one| {
         let mut stream = Stream::new(&one.job, &[room], 0, 0).unwrap();
@@ -56,7 +56,8 @@ fn stretches(plan: &Preparing, name: &str, target: &Target, size_bytes: u64) -> 
 
 /// A run that has written so much of a fill, and its rest if `with_rest`.
 fn stopped(target: &Target, written_bytes: u64, with_rest: bool) -> RunRecord {
-    let measurement = |name: &str, bytes: u64, end: EndReason| Measurement {
+    let measurement = |name: &str, purpose, bytes: u64, end: EndReason| Measurement {
+        purpose,
         phase: 1,
         targets: vec![target.name().into()],
         duration_ns: Some(1),
@@ -67,8 +68,10 @@ fn stopped(target: &Target, written_bytes: u64, with_rest: bool) -> RunRecord {
         end,
         ..Measurement::unknown(name)
     };
-    let mut measurements = vec![measurement("fill", written_bytes, EndReason::Interrupted)];
-    measurements.extend(with_rest.then(|| measurement("fill-rest", 512, EndReason::Done)));
+    let mut measurements =
+        vec![measurement("filled", Purpose::Fill, written_bytes, EndReason::Interrupted)];
+    measurements
+        .extend(with_rest.then(|| measurement("rest", Purpose::FillRest, 512, EndReason::Done)));
     RunRecord { run: run(), snapshots: Vec::new(), measurements }
 }
 
@@ -106,7 +109,7 @@ proptest! {
             }
         }
         // Each step of one device is at the same time as that of the other.
-        let phases = &plan.script.phases;
+        let phases = &plan.jobs.script.phases;
         prop_assert!(phases.iter().all(|phase| phase.jobs.len() == 2));
     }
 
@@ -148,7 +151,7 @@ fn half_a_fill_is_half() {
     assert_eq!(half.last(), Some(&((1 << 29) - (128 << 10), 128 << 10)));
     assert_eq!(half.len(), 1 << 12);
     let plan = how(Some(PurgeMethod::SanitizeBlock), None).of(&targets).unwrap();
-    assert!(plan.script.phases.is_empty() && plan.condition.is_none());
+    assert!(plan.jobs.script.phases.is_empty() && plan.condition.is_none());
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use iodyno_campaign::{Left, Refusal, Resumed, Study, foreign_writes};
 use iodyno_model::{
     Direction, DirectionResult, Drive, Estimate, Fact, HealthLog, Host, Measurement, Namespace,
-    Run, RunRecord, RunState,
+    Purpose, Run, RunRecord, RunState,
 };
 
 const GIB: u128 = 1 << 30;
@@ -50,6 +50,7 @@ fn record(is_killed: bool) -> RunRecord {
         ..DirectionResult::unknown(Direction::Write)
     };
     let fill = Measurement {
+        purpose: Purpose::Fill,
         targets: vec!["nvme0n1".into()],
         total: vec![fill],
         ..Measurement::unknown("fill")

@@ -81,7 +81,8 @@ pub(crate) fn observations<'a>(
     for (of, source) in sources.iter().enumerate() {
         for (index, measurement) in source.record.measurements.iter().enumerate() {
             let is_asked = request.measurements.as_ref().is_none_or(|of| of.contains(&index));
-            if is_asked && measurement.failure().is_none() {
+            let is_left_out = request.without_fills && measurement.purpose.is_fill();
+            if is_asked && !is_left_out && measurement.failure().is_none() {
                 all.extend(measurement.total.iter().map(|result| Observation {
                     label: source.label,
                     place: (of, index),

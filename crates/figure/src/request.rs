@@ -90,6 +90,8 @@ pub struct Request {
     pub measurements: Option<Vec<usize>>,
     /// Only measurements whose workload has these values.
     pub filters: Vec<Filter>,
+    /// What fills the targets is left out.
+    pub without_fills: bool,
     /// The option whose values make the series.
     pub series: Option<String>,
     /// Its title, in place of one of ours.
@@ -163,6 +165,7 @@ impl Request {
             metric: None,
             measurements: None,
             filters: Vec::new(),
+            without_fills: false,
             series: None,
             title: None,
             xmax_ns: None,
@@ -237,11 +240,6 @@ impl FromStr for Filter {
 }
 
 impl Filter {
-    /// What has another value of the option than this.
-    pub fn not(option: &str, value: &str) -> Self {
-        Self { option: option.into(), value: value.into(), not: true }
-    }
-
     /// The option's name, as fio calls it.
     pub fn option(&self) -> &str {
         &self.option

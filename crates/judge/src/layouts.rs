@@ -119,7 +119,7 @@ impl<'a> Layouts<'a> {
         let mut workloads: Vec<LayoutWorkload> = Vec::new();
         for (layout, record) in &self.built {
             for (index, of) in record.measurements.iter().enumerate() {
-                if of.name == FILL {
+                if of.purpose.is_fill() {
                     continue;
                 }
                 let known = workloads.iter_mut().find(|workload| workload.name == of.name);
@@ -175,9 +175,6 @@ impl<'a> Layouts<'a> {
         }
     }
 }
-
-/// The name of the measurement that lays out what is read.
-pub const FILL: &str = "fill";
 
 /// What all measurements of a run were made on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

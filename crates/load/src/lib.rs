@@ -19,4 +19,4 @@ pub use interval::{DirectionInterval, Flow, Interval, IoRow, JobInterval};
 pub use probe::{BlockContent, ProbeSample};
 pub use recorder::{Counted, Counting, DirectionRecord, JobRecord, Recorder};
 pub use simulated::{Noise, SimulatedDrive, SimulatedGenerator, UnderLoad};
-pub use thread_use::ThreadUse;
+pub use thread_use::{ThreadUse, Usage};

@@ -8,19 +8,26 @@ use iodyno_model::{CpuUse, JobStats};
 /// Clock ticks of /proc: USER_HZ is 100 on all machines that Linux runs on but Alpha.
 const TICK_NS: u64 = 10_000_000;
 
+/// What a thread used, or several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time, ns.
+    pub user_ns: u64,
+    /// CPU time, ns.
+    pub system_ns: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// Page faults that waited for a device.
+    pub major_faults: u64,
+    /// Other page faults.
+    pub minor_faults: u64,
+}
+
 /// What the threads of a job have used since they began.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadUse {
-    /// CPU time, ns, of those that have ended.
-    pub user_ns: u64,
-    /// As `user_ns`.
-    pub system_ns: u64,
-    /// Context switches of those that have ended.
-    pub switches: u64,
-    /// As `switches`.
-    pub major_faults: u64,
-    /// As `switches`.
-    pub minor_faults: u64,
+    /// Those that have ended.
+    pub ended: Usage,
     /// The kernel's ids of those that run: it is asked for theirs when somebody wants to know.
     pub running: Arc<[u32]>,
 }
@@ -29,7 +36,7 @@ impl ThreadUse {
     /// Puts all of it, that of the running threads included, into the account of a job that has
     /// run for `elapsed_ns`.
     pub fn put_into(&self, account: &mut JobStats, elapsed_ns: u64) {
-        let mut sum = self.clone();
+        let mut sum = self.ended;
         for thread in self.running.iter() {
             let _ = sum.add(*thread);
         }
@@ -39,6 +46,35 @@ impl ThreadUse {
         account.switches = sum.switches;
         account.major_faults = sum.major_faults;
         account.minor_faults = sum.minor_faults;
+    }
+}
+
+impl Usage {
+    /// What was used since `earlier`.
+    pub const fn since(self, earlier: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+            switches: self.switches.saturating_sub(earlier.switches),
+            major_faults: self.major_faults.saturating_sub(earlier.major_faults),
+            minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
+        }
+    }
+
+    /// Of two threads together.
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            switches: self.switches + other.switches,
+            major_faults: self.major_faults + other.major_faults,
+            minor_faults: self.minor_faults + other.minor_faults,
+        }
+    }
+
+    /// CPU time in all, ns.
+    pub const fn cpu_ns(self) -> u64 {
+        self.user_ns + self.system_ns
     }
 
     /// Adds what a thread has used, unless it has ended just now.
@@ -67,13 +103,16 @@ mod tests {
     fn a_running_thread_is_asked_for() {
         let own = std::fs::read_link("/proc/thread-self").unwrap();
         let own: u32 = own.file_name().unwrap().to_string_lossy().parse().unwrap();
-        let ended = ThreadUse { switches: 1_000_000, ..ThreadUse::default() };
+        let ended = Usage { switches: 1_000_000, ..Usage::default() };
+        let ended = ThreadUse { ended, ..ThreadUse::default() };
         let running = ThreadUse { running: [own].into(), ..ended.clone() };
         let account = |used: &ThreadUse| {
             let mut account = JobStats::default();
             used.put_into(&mut account, 1);
             account
         };
+        // Memory that nobody had before faults.
+        std::hint::black_box(vec![1_u8; 8 << 20]);
         while account(&running).cpu.user + account(&running).cpu.system == 0.0 {}
         let (ended, running) = (account(&ended), account(&running));
         assert_eq!(

@@ -18,7 +18,7 @@ pub struct Unit {
     pub divisor: f64,
     /// At once behind the digits: `k`.
     pub suffix: &'static str,
-    /// Behind a space: `IOPS`.
+    /// Behind a space: `IOPS`. Empty: neither.
     pub unit: &'static str,
 }
 
@@ -26,6 +26,16 @@ impl Unit {
     /// A unit.
     pub const fn new(divisor: f64, suffix: &'static str, unit: &'static str) -> Self {
         Self { divisor, suffix, unit }
+    }
+
+    /// I/Os per second where a heading says so.
+    pub fn iops_unnamed(value: f64) -> Self {
+        Self { unit: "", ..Self::of(Metric::Iops, value) }
+    }
+
+    /// What stands behind the digits and the suffix.
+    fn behind(self) -> String {
+        if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) }
     }
 
     /// The unit that suits a value.
@@ -59,13 +69,13 @@ pub fn with_interval(estimate: &Estimate, unit: Unit) -> String {
     if high.partial_cmp(&low) != Some(Ordering::Greater) {
         return text;
     }
-    let Unit { divisor, suffix, unit: name } = unit;
+    let Unit { divisor, suffix, .. } = unit;
     let decimals = decimals_of(estimate, divisor);
     let value = rounded(estimate.value / divisor, decimals);
     let (below, above) = (estimate.value - low, high - estimate.value);
     if (above - below).abs() <= 0.25 * (high - low) {
         let half = rounded_up(below.max(above) / divisor, decimals);
-        format!("{value}{suffix} ± {half}{suffix} {name}")
+        format!("{value}{suffix} ± {half}{suffix}{}", unit.behind())
     } else {
         let (low, high) = (rounded(low / divisor, decimals), rounded(high / divisor, decimals));
         format!("{text} ({low}{suffix}–{high}{suffix})")
@@ -75,7 +85,7 @@ pub fn with_interval(estimate: &Estimate, unit: Unit) -> String {
 /// An estimate in as many digits as its interval supports.
 pub fn without_interval(estimate: &Estimate, unit: Unit) -> String {
     let digits = rounded(estimate.value / unit.divisor, decimals_of(estimate, unit.divisor));
-    format!("{digits}{} {}", unit.suffix, unit.unit)
+    format!("{digits}{}{}", unit.suffix, unit.behind())
 }
 
 /// Decimals (negative: zeros before the point) that an estimate supports in

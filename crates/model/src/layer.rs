@@ -99,7 +99,7 @@ pub struct Queue {
 }
 
 /// A mount of a block device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mount {
     /// Mount point.
     pub at: String,
@@ -110,7 +110,7 @@ pub struct Mount {
 }
 
 /// One way in which a block device is in use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Use {
     /// Mounted.

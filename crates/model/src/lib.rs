@@ -20,7 +20,9 @@ mod disk_use;
 mod drive;
 mod drive_state;
 mod estimate;
+mod experiment;
 mod fact;
+mod failure;
 pub mod figures;
 mod file_system;
 mod finding;
@@ -29,6 +31,7 @@ mod histogram;
 mod host;
 mod interrupt;
 mod iommu;
+mod job_stats;
 mod json;
 mod latency;
 mod layer;
@@ -41,6 +44,7 @@ mod parse_error;
 mod per_direction;
 mod predictions;
 mod priority;
+mod purpose;
 mod rounds;
 mod run;
 mod sampled;
@@ -60,9 +64,7 @@ pub use assessment::{
 };
 pub use block_life::{BlockLife, BlockState};
 pub use built::{Built, Mark};
-pub use caveat::{
-    Cause, Caveat, DepthLimit, Failure, FileSystemEffect, NotPolled, ToldCaveat, told,
-};
+pub use caveat::{Caveat, DepthLimit, FileSystemEffect, NotPolled, ToldCaveat, told};
 pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use conditions::{
     Beside, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,
@@ -76,7 +78,9 @@ pub use drive::{
 };
 pub use drive_state::{ConditionState, DriveState, FillState, PreparationState, PurgeMethod};
 pub use estimate::{Estimate, Spread};
+pub use experiment::Experiment;
 pub use fact::Fact;
+pub use failure::{Cause, Failure};
 pub use file_system::FileSystem;
 pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};
 pub use headroom::{Headroom, HeadroomPlan, Load, LoadCell};
@@ -86,20 +90,19 @@ pub use host::{
 };
 pub use interrupt::Interrupt;
 pub use iommu::Iommu;
+pub use job_stats::{CpuUse, ErrorCount, JobStats};
 pub use latency::{LatencyKind, LatencyRange, LatencySummary, PERCENTILES, StatedLatencies};
 pub use layer::{BackingFile, BlockDevice, BlockKind, Mount, Queue, Use};
 pub use link::{Aspm, Link, LinkEnd, LinkState, PcieError, PcieSeverity};
 pub use md::{MdArray, MdMember};
-pub use measurement::{
-    Clustering, CpuUse, DirectionResult, EndReason, ErrorCount, JobStats, Measurement, Part,
-    SplitLatency,
-};
+pub use measurement::{Clustering, DirectionResult, EndReason, Measurement, Part, SplitLatency};
 pub use neighbour::Neighbour;
 pub use ocp::{LatencyMonitor, OcpHealth};
 pub use parse_error::ParseError;
 pub use per_direction::{DIRECTIONS, PerDirection};
 pub use predictions::{Knee, Peak, PeakUnder, Prediction, Predictions, Under};
 pub use priority::PriorityLatencies;
+pub use purpose::Purpose;
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{
     Origin, PlanPreparation, RoundsPlan, Run, RunKind, RunRecord, RunState, Scope, SkipReason,
@@ -114,7 +117,8 @@ pub use together::{GroupTotal, group_totals, span_ns, totals};
 pub use topology::{LinkLoad, Node, NodeKind, topology};
 pub use units::{
     Bytes, WIDTH_NOT_KNOWN, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
-    format_percent, format_width, parse_duration_ns, parse_rfc3339, rfc3339, with_micro,
+    format_percent, format_width, parse_duration_ns, parse_rfc3339, rfc3339, significant,
+    with_micro,
 };
 pub use volume::{VolumeLimit, VolumeLimits};
 pub use workload::{Direction, Workload};

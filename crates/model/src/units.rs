@@ -62,7 +62,7 @@ fn scaled(mut value: f64, base: f64, units: [&str; 6]) -> String {
 
 /// `value` with at least `digits` significant digits and no trailing zeros
 /// behind the point.
-fn significant(value: f64, digits: i32) -> String {
+pub fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }

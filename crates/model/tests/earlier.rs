@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use iodyno_model::{
-    Conditions, CpuUse, DriveState, Estimate, Fact, HealthLog, JobStats, PurgeMethod, Reason,
-    RunKind, SkipReason, Skipped, Validity, Workload,
+    Conditions, CpuUse, DriveState, Estimate, Experiment, Fact, HealthLog, JobStats, Measurement,
+    PurgeMethod, Purpose, Reason, RunKind, SkipReason, Skipped, Validity, Workload,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -142,4 +142,30 @@ fn reasons_of_what_was_skipped_are_read_in_both_forms() {
         json["why"].as_str().unwrap().starts_with("nvme0n1 serves others: 412 IOPS and 38 MB/s")
     );
     assert_eq!(read::<Skipped>(json).why, busy);
+}
+
+/// What a measurement was for was told from its name, and the kind of its run.
+#[test]
+fn measurements_are_for_what_their_names_said() {
+    let of = |kind, name: &str| Purpose::of_earlier(kind, &Measurement::unknown(name));
+    assert_eq!(of(RunKind::Explain, "asked"), Purpose::Asked);
+    assert_eq!(of(RunKind::Explain, "asked-10"), Purpose::Asked);
+    let polled = Purpose::Experiment(Experiment::Polling);
+    assert_eq!(
+        (of(RunKind::Explain, "polling"), of(RunKind::Explain, "polling-2")),
+        (polled, polled)
+    );
+    assert_eq!(of(RunKind::Explain, "once-more"), Purpose::Experiment(Experiment::OnceMore));
+    assert_eq!(of(RunKind::Sweep, "fill"), Purpose::Fill);
+    assert_eq!(of(RunKind::Prepare, "fill-rest"), Purpose::FillRest);
+    assert_eq!(of(RunKind::Prepare, "discard-rest"), Purpose::Discard);
+    for (kind, name) in [(RunKind::Run, "fill"), (RunKind::Sweep, "asked"), (RunKind::Check, "a")] {
+        assert_eq!(of(kind, name), Purpose::Measure, "{name}");
+    }
+    let round = Measurement { round: Some(2), ..Measurement::unknown("fill") };
+    assert_eq!(Purpose::of_earlier(RunKind::Prepare, &round), Purpose::Condition);
+    assert_eq!(Purpose::of_earlier(RunKind::Sweep, &round), Purpose::Measure);
+    let experiment = json!({"experiment": "polling"});
+    assert_eq!(serde_json::to_value(polled).unwrap(), experiment);
+    assert_eq!(serde_json::to_value(Purpose::FillRest).unwrap(), json!("fill-rest"));
 }

@@ -140,7 +140,9 @@ impl Running {
         self.usages.push(outcome.usage);
         self.ids = self.ids.iter().copied().filter(|id| *id != outcome.id).collect();
         let account = &mut self.report.account;
-        outcome.usage.add_to(account);
+        account.switches += outcome.usage.switches;
+        account.major_faults += outcome.usage.major_faults;
+        account.minor_faults += outcome.usage.minor_faults;
         outcome.levels.add_to(account);
         account.verified += outcome.verified;
         account.mismatches += outcome.mismatches;
@@ -313,8 +315,8 @@ impl Running {
 
     /// What its threads use.
     pub(crate) fn thread_use(&self) -> ThreadUse {
-        let ended = ThreadUse { running: Arc::clone(&self.ids), ..ThreadUse::default() };
-        self.usages.iter().fold(ended, |sum, usage| usage.included_in(sum))
+        let ended = self.usages.iter().copied().fold(Usage::default(), Usage::and);
+        ThreadUse { ended, running: Arc::clone(&self.ids) }
     }
 
     /// Looks for I/Os that have no answer; `moved`: some have just come.

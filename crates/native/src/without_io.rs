@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::in_flight::InFlights;
 use crate::io::SetupError;
-use crate::usage::Usage;
+use crate::usage::of_this_thread;
 use crate::worker::{Assignment, Event, Outcome};
 
 /// Numbers that are sorted, as many as fio sorts.
@@ -87,9 +87,9 @@ impl Assignment {
         let (outlook, shortfalls) = (InFlights::new(1).outlook(), Vec::new());
         tell(Event::Ready { depth: 1, registered_buffers: None, shortfalls, outlook, id });
         self.shared.wait_for_start();
-        let before = Usage::of_this_thread();
+        let before = of_this_thread();
         let outcome = work();
-        let usage = Usage::of_this_thread().since(before);
+        let usage = of_this_thread().since(before);
         Ok(Outcome { ended: Some(Instant::now()), id, usage, ..outcome })
     }
 }

@@ -34,7 +34,7 @@ use crate::requests::Requests;
 use crate::shared::Shared;
 use crate::tally::Tallies;
 use crate::trims::Trims;
-use crate::usage::Usage;
+use crate::usage::{Usage, of_this_thread};
 use crate::verify::State;
 use crate::written_log::WrittenLog;
 
@@ -224,11 +224,11 @@ impl Assignment {
         let id = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
         tell(Event::Ready { depth, registered_buffers, shortfalls, outlook, id });
         self.shared.wait_for_start();
-        let before = Usage::of_this_thread();
+        let before = of_this_thread();
         let mut spent = Spent::default();
         let ending = stages(&mut course, job, &fresh, length, &mut spent);
         let ended = Some(Instant::now());
-        let usage = Usage::of_this_thread().since(before).and(course.io.finish());
+        let usage = of_this_thread().since(before).and(course.io.finish());
         let stages_ns = spent.verified.map(|ticks| {
             let clock = Clock::get();
             (clock.ns(spent.worked), clock.ns(ticks))

@@ -75,7 +75,7 @@ pub(crate) fn suspects(explained: &Explanation<'_>) -> Vec<(String, String)> {
             Standing::Confirmed(why) => ("limits", why.clone()),
             Standing::Cleared(why) => ("does not limit", why.clone()),
             Standing::Open(experiment) => {
-                let of_it = |of: &&Contrast<'_>| of.other.of_run().name == experiment.name();
+                let of_it = |of: &&Contrast<'_>| of.other.experiment() == Some(*experiment);
                 match explained.contrasts.iter().find(of_it) {
                     Some(made) => {
                         ("not decided", format!("{}: {}", made.title(), made.ratio_text()))

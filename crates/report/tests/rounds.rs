@@ -8,8 +8,8 @@ use iodyno_figure::Kind;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
     Direction, DirectionResult, DriveState, EndReason, Estimate, Fact, FillState, Measurement,
-    Metric, PlanPreparation, PreparationState, PtsStatement, PurgeMethod, Rounds, RoundsPlan,
-    RunRecord, RunState, Tracked,
+    Metric, PlanPreparation, PreparationState, PtsStatement, PurgeMethod, Purpose, Rounds,
+    RoundsPlan, RunRecord, RunState, Tracked,
 };
 use iodyno_report::document::TargetRounds;
 use iodyno_report::page::{PageRun, page};
@@ -221,7 +221,7 @@ proptest! {
 fn a_run_that_prepared_its_drives_itself_says_so() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
     let mut fill = record.measurements[0].clone();
-    fill.name = "fill".into();
+    (fill.name, fill.purpose) = ("first".into(), Purpose::Fill);
     fill.round = None;
     fill.total = vec![DirectionResult {
         whole_bytes: Some(8_000_000),

@@ -1,6 +1,6 @@
 //! Runs, their snapshots, measurements and assessments.
 
-use iodyno_model::{Assessment, Host, Measurement, Run, RunKind, RunRecord, RunState};
+use iodyno_model::{Assessment, Host, Measurement, Purpose, Run, RunKind, RunRecord, RunState};
 use rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE;
 use rusqlite::{Error, OptionalExtension, Row, params};
 use serde::Serialize;
@@ -12,8 +12,9 @@ use crate::lock::Liveness;
 use crate::open::Store;
 
 /// The form of the bodies that this version writes: the model as documents have it, but facts. In 1
-/// caveats and failures were sentences, up to 2 a run did not say of which kind it is.
-pub(crate) const FORMAT: i64 = 3;
+/// caveats and failures were sentences, up to 2 a run did not say of which kind it is, up to 3 names of
+/// measurements alone said what they are for.
+pub(crate) const FORMAT: i64 = 4;
 
 /// A new key: UUIDv7, so that keys sort by time.
 pub fn new_id() -> String {
@@ -288,7 +289,16 @@ impl Store {
     /// The store cannot be read.
     pub fn measurements(&self, run_id: &str) -> Result<Vec<Measurement>, StoreError> {
         let bodies = self.bodies("measurement", run_id)?;
-        bodies.iter().map(|(_, body)| self.parse("a measurement", body)).collect()
+        let is_earlier = bodies.iter().any(|(format, _)| *format < 4);
+        let kind = is_earlier.then(|| self.find(run_id)).transpose()?.map(|run| run.kind);
+        let read = |(format, body): (i64, String)| {
+            let mut of: Measurement = self.parse("a measurement", &body)?;
+            if let Some(kind) = kind.filter(|_| format < 4) {
+                of.purpose = Purpose::of_earlier(kind, &of);
+            }
+            Ok(of)
+        };
+        bodies.into_iter().map(read).collect()
     }
 
     /// Removes a run with all that was recorded of it.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use common::{host, measurement, run};
 use iodyno_model::{
     Assessment, Direction, DirectionResult, DriveState, Estimate, FillState, Measurement,
-    PreparationState, PurgeMethod, Run, RunRecord, RunState, Verdict,
+    PreparationState, PurgeMethod, Purpose, Run, RunKind, RunRecord, RunState, Verdict,
 };
 use iodyno_store::{JournalEntry, Store, StoreError, boot_id, new_id};
 use rusqlite::Connection;
@@ -468,4 +468,20 @@ fn nothing_of_an_earlier_host_is_lost() {
     assert_eq!(read.drives[0].serial.get().map(String::as_str), Some("S64HNE0R500123"));
     store.add_snapshot(&run.id, &read).unwrap();
     assert_eq!(store.load(&run.id).unwrap().snapshots[1], read);
+}
+
+/// Up to format 3 the name of a measurement said what it was for; since then the user's names say
+/// nothing.
+#[test]
+fn names_say_what_a_measurement_is_for_in_earlier_stores_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.sqlite");
+    let mut store = Store::open(&path).unwrap();
+    let run = Run { kind: RunKind::Sweep, ..finished("", 1) };
+    store.create_run(&run).unwrap();
+    store.add_measurement(&run.id, &Measurement::unknown("fill")).unwrap();
+    let purpose = |store: &Store| store.load(&run.id).unwrap().measurements[0].purpose;
+    assert_eq!(purpose(&store), Purpose::Measure);
+    Connection::open(&path).unwrap().execute("UPDATE measurement SET format = 3", []).unwrap();
+    assert_eq!(purpose(&store), Purpose::Fill);
 }

@@ -1,7 +1,7 @@
 //! The workload that conditions drives, as rounds of a plan of their own.
 
 use iodyno_job::parse_seconds;
-use iodyno_model::{Metric, Rounds, Tracked};
+use iodyno_model::{Metric, Purpose, Rounds, Tracked};
 
 use super::error::{PlanError, Refusal, Wrong};
 use super::preparation::Preparation;
@@ -92,6 +92,7 @@ impl Preparation {
             .zip(lasts)
             .map(|(name, ns)| StudyStep {
                 name: (*name).into(),
+                purpose: Purpose::Condition,
                 until: Until::Done,
                 job: [("runtime".into(), format!("{}us", ns / 1000).into())].into(),
                 ..StudyStep::default()

@@ -22,7 +22,7 @@ pub use error::{PlanError, Refusal};
 pub use points::Point;
 pub use preparation::{Preparation, When};
 pub use settings::{Settings, WriteCacheState};
-pub use steps::{On, Search, SearchForm, Step};
+pub use steps::{On, Search, Step};
 pub use stop::{Ends, Stop, StopForm};
 pub(crate) use study::USUAL_SAMPLES;
 pub use study::{MadeBy, Order, Study, StudyStep, Until, plan_schema};

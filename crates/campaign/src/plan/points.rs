@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use iodyno_job::parse_seconds;
+use iodyno_model::Purpose;
 
 use super::error::Refusal;
 use super::order::{Axis, cells, refinement};
@@ -36,6 +37,8 @@ pub struct Point {
     pub until_known: bool,
     /// It has a new file of its own in each target, a directory.
     pub own_file: bool,
+    /// What it is for.
+    pub purpose: Purpose,
 }
 
 impl Point {
@@ -213,6 +216,7 @@ impl Study {
             // In a round each lasts its time.
             until_known: step.until == Until::Known && self.rounds.is_none(),
             own_file: step.own_file,
+            purpose: step.purpose,
         }
     }
 }

@@ -19,15 +19,17 @@ pub struct Step {
     pub outstanding: Option<Search>,
 }
 
-/// A search for the number of outstanding I/Os that suffices.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A search for the number of outstanding I/Os that suffices: `outstanding` of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Search {
     /// Starts with this many.
     pub from: u32,
     /// Never tries more.
     pub to: u32,
-    /// Doubled until the rate grows by less than this; 0.02 = 2 %.
-    pub growth: f64,
+    /// Doubled until the rate grows by less than this.
+    #[serde(rename = "until_growth_below_percent")]
+    pub growth_percent: f64,
 }
 
 /// On which targets a step is measured.
@@ -38,16 +40,4 @@ pub enum On {
     Each,
     /// On all targets at once.
     Together,
-}
-
-/// `outstanding` of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SearchForm {
-    /// Starts with this many.
-    pub(super) from: u32,
-    /// Never tries more.
-    pub(super) to: u32,
-    /// Doubled until the rate grows by less than this.
-    pub(super) until_growth_below_percent: f64,
 }

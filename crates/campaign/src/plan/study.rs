@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use iodyno_job::{Job, ValueError, apply, parse_seconds};
 use iodyno_model::{
-    HeadroomPlan, PlanPreparation, PtsStatement, Rounds, RoundsPlan, Run, RunKind, Scaling,
+    HeadroomPlan, PlanPreparation, PtsStatement, Purpose, Rounds, RoundsPlan, Run, RunKind, Scaling,
 };
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use super::error::PlanError;
 use super::preparation::Preparation;
 use super::schema::{OptionGrid, OptionValues};
 use super::settings::Settings;
-use super::steps::{On, SearchForm};
+use super::steps::{On, Search};
 use super::stop::{Stop, StopForm};
 
 /// The version of the format that this iodyno reads.
@@ -106,6 +106,9 @@ pub struct Study {
 pub struct StudyStep {
     /// Its name, with which the names of its points begin.
     pub name: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Purpose::is_measure")]
+    pub purpose: Purpose,
     /// When a point of it ends.
     #[serde(default)]
     pub until: Until,
@@ -117,7 +120,7 @@ pub struct StudyStep {
     pub on: Vec<On>,
     /// How many I/Os are outstanding is searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outstanding: Option<SearchForm>,
+    pub outstanding: Option<Search>,
     /// It is measured once, after the rounds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub after: bool,

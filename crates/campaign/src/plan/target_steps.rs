@@ -1,9 +1,10 @@
 //! The steps of a plan that are measured on whole targets.
 
 use iodyno_job::Job;
+use iodyno_model::Purpose;
 
 use super::error::{PlanError, Wrong};
-use super::steps::{On, Search, SearchForm, Step};
+use super::steps::{On, Step};
 use super::study::{Study, StudyStep, Until, apply_value};
 
 impl Study {
@@ -36,7 +37,10 @@ impl Study {
             ..Self::named(&self.name)
         };
         let is_plain = |step: &StudyStep| {
-            step.grid.is_empty() && !step.own_file && !step.after && step.until == Until::Known
+            step.grid.is_empty()
+                && !step.own_file
+                && !step.after
+                && (step.until, step.purpose) == (Until::Known, Purpose::Measure)
         };
         if plain != *self || !self.steps.iter().all(is_plain) {
             let what = "step: `on` and `outstanding` go with nothing but stop, written and jobs";
@@ -63,20 +67,15 @@ impl Study {
         for (option, value) in self.job.iter().chain(&step.job) {
             apply_value(&mut job, option, value).map_err(|what| wrong(&["job", option], &what))?;
         }
-        let search = |form: SearchForm| match form.from >= 1 && form.from <= form.to {
-            true => Ok(Search {
-                from: form.from,
-                to: form.to,
-                growth: form.until_growth_below_percent / 100.0,
-            }),
-            false => Err(wrong(&["outstanding"], "outstanding: 1 <= from <= to was expected")),
-        };
+        if step.outstanding.is_some_and(|search| !(1..=search.to).contains(&search.from)) {
+            return Err(wrong(&["outstanding"], "outstanding: 1 <= from <= to was expected"));
+        }
         Ok(Step {
             each: step.on.is_empty() || step.on.contains(&On::Each),
             together: step.on.contains(&On::Together),
             name: step.name.clone(),
             job,
-            outstanding: step.outstanding.map(search).transpose()?,
+            outstanding: step.outstanding,
         })
     }
 }

@@ -11,7 +11,6 @@ use super::purging::purge;
 use super::{Conditioning, Filled, Preparing, zoned};
 use crate::error::CampaignError;
 use crate::execute::Execution;
-use crate::schedule::ScriptJobs;
 use crate::scripts::{clear_script, run_on};
 use crate::targets::key_of;
 use crate::tools::now_ns;
@@ -101,7 +100,7 @@ impl Begun<'_, '_, '_, '_> {
             None => self.execution.options.permission.clone(),
         };
         drop(purges);
-        let script = &preparing.script;
+        let script = &preparing.jobs.script;
         if script.phases.is_empty() || self.is_over() {
             return Ok(());
         }
@@ -111,7 +110,7 @@ impl Begun<'_, '_, '_, '_> {
             self.begin()?;
         }
         zoned::reset(&targets)?;
-        run_on(self.execution, &ScriptJobs::once(script.clone()), &mut targets)
+        run_on(self.execution, &preparing.jobs, &mut targets)
     }
 
     /// Runs the workload that conditions the drives, in rounds.

@@ -10,10 +10,8 @@ use crate::error::CampaignError;
 pub(super) const FILL_BYTES: u64 = 128 << 10;
 /// A discard is asked for in pieces of this size, bytes: so often it can be stopped.
 pub(super) const DISCARD_BYTES: u64 = 256 << 20;
-/// Its measurements have these names; the second is of what is left of a
-/// device behind the last whole block.
-pub(super) const FILL: [&str; 2] = ["fill", "fill-rest"];
-pub(super) const DISCARD: [&str; 2] = ["discard", "discard-rest"];
+/// The name of its measurements.
+pub(super) const FILL: &str = "fill";
 
 /// A target that cannot be prepared.
 pub(super) fn refused(name: &str, what: &str) -> CampaignError {

@@ -9,19 +9,18 @@ mod purging;
 mod remaining;
 mod zoned;
 
-use iodyno_job::script::{Compile, Script, compile};
+use iodyno_job::script::{Compile, compile};
 use iodyno_job::syntax::{Entry, Section};
-use iodyno_model::PurgeMethod;
+use iodyno_model::{PurgeMethod, Purpose};
 use iodyno_target::Target;
 
 use crate::error::CampaignError;
 use crate::plan::Preparation;
 
+use crate::schedule::ScriptJobs;
 pub use conditioning::Conditioning;
 pub(crate) use execute::prepare;
-use fill::{
-    DISCARD, DISCARD_BYTES, FILL, FILL_BYTES, filled_bytes, place, refused, section, whole_bytes,
-};
+use fill::{DISCARD_BYTES, FILL, FILL_BYTES, filled_bytes, place, refused, section, whole_bytes};
 pub use remaining::{Filled, stopped};
 
 /// A preparation of these drives, ready to be carried out.
@@ -30,7 +29,7 @@ pub struct Preparing {
     /// How.
     pub how: Preparation,
     /// What of it is jobs.
-    pub script: Script,
+    pub jobs: ScriptJobs,
     /// What was filled already.
     pub filled: Filled,
     /// What conditions them then.
@@ -45,15 +44,17 @@ impl Preparation {
     /// wrong with the workload that conditions them.
     pub fn of(&self, targets: &[Target]) -> Result<Preparing, CampaignError> {
         let filled = Filled::default();
-        let script = self.script(targets, &filled)?;
+        let jobs = self.jobs(targets, &filled)?;
         let condition = self.conditioning(targets, None)?;
-        Ok(Preparing { how: self.clone(), script, filled, condition })
+        Ok(Preparing { how: self.clone(), jobs, filled, condition })
     }
 
-    fn script(&self, targets: &[Target], filled: &Filled) -> Result<Script, CampaignError> {
-        let mut discards = Steps::new(DISCARD);
-        let mut begun = Steps::new(FILL);
-        let mut fills = Steps::new(FILL);
+    fn jobs(&self, targets: &[Target], filled: &Filled) -> Result<ScriptJobs, CampaignError> {
+        let fill = [(FILL, Purpose::Fill), ("fill-rest", Purpose::FillRest)];
+        let mut discards =
+            Steps::new([("discard", Purpose::Discard), ("discard-rest", Purpose::Discard)]);
+        let mut begun = Steps::new(fill);
+        let mut fills = Steps::new(fill);
         for target in targets {
             let said = |what: &str| refused(target.name(), what);
             if !matches!(target, Target::Block(_)) {
@@ -99,22 +100,27 @@ impl Preparation {
                 fills.add(target, &how, FILL_BYTES, 0, size_bytes, left_bytes);
             }
         }
-        let sections: Vec<Section> =
-            [discards, begun, fills].into_iter().flat_map(Steps::sections).collect();
-        compile(&sections, &Compile::default()).map_err(|error| refused("this", &error.to_string()))
+        let phases: Vec<(Purpose, Vec<Section>)> =
+            [discards, begun, fills].into_iter().flat_map(Steps::phases).collect();
+        let (purposes, sections): (Vec<_>, Vec<_>) = phases.into_iter().unzip();
+        let script = compile(&sections.concat(), &Compile::default())
+            .map_err(|error| refused("this", &error.to_string()))?;
+        debug_assert_eq!(script.phases.len(), purposes.len());
+        Ok(ScriptJobs::once(script, &purposes))
     }
 }
 
 /// The jobs of one step, of all targets at once, and then of their rests.
 struct Steps {
-    names: [&'static str; 2],
+    /// What they are called and for.
+    kinds: [(&'static str, Purpose); 2],
     whole: Vec<Section>,
     rests: Vec<Section>,
 }
 
 impl Steps {
-    const fn new(names: [&'static str; 2]) -> Self {
-        Self { names, whole: Vec::new(), rests: Vec::new() }
+    const fn new(kinds: [(&'static str, Purpose); 2]) -> Self {
+        Self { kinds, whole: Vec::new(), rests: Vec::new() }
     }
 
     /// A job in blocks of `block_bytes` from `from_bytes` to the end of a
@@ -134,7 +140,7 @@ impl Steps {
         };
         let end = size_bytes / block_bytes * block_bytes;
         let bytes = bytes / block_bytes * block_bytes;
-        let [name, rest_name] = self.names;
+        let [(name, _), (rest_name, _)] = self.kinds;
         let whole = end.saturating_sub(from_bytes);
         if whole.min(bytes) > 0 {
             self.whole.push(section(name, block_bytes, from_bytes, whole, bytes));
@@ -146,14 +152,13 @@ impl Steps {
         }
     }
 
-    /// The sections, in two phases that wait for what is before them.
-    fn sections(self) -> Vec<Section> {
-        let phase = |mut sections: Vec<Section>| {
-            if let Some(first) = sections.first_mut() {
-                first.entries.push(Entry { name: "stonewall".into(), value: None, place: place() });
-            }
-            sections
+    /// The sections, in at most two phases that wait for what is before them.
+    fn phases(self) -> impl Iterator<Item = (Purpose, Vec<Section>)> {
+        let phase = |((_, purpose), mut sections): ((_, Purpose), Vec<Section>)| {
+            let stonewall = Entry { name: "stonewall".into(), value: None, place: place() };
+            sections.first_mut()?.entries.push(stonewall);
+            Some((purpose, sections))
         };
-        [self.whole, self.rests].into_iter().flat_map(phase).collect()
+        self.kinds.into_iter().zip([self.whole, self.rests]).filter_map(phase)
     }
 }

@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iodyno_judge::is_whole;
-use iodyno_model::{Direction, FillState, Measurement, Run, RunKind, RunRecord, RunState};
-
 use iodyno_job::script::Script;
+use iodyno_judge::is_whole;
+use iodyno_model::{Direction, FillState, Purpose, Run, RunKind, RunRecord, RunState};
+
 use iodyno_store::Store;
 use iodyno_target::Target;
 
 use super::Preparing;
-use super::fill::{DISCARD, FILL, FILL_BYTES, filled_bytes, whole_bytes};
+use super::fill::{FILL_BYTES, filled_bytes, whole_bytes};
 use crate::error::CampaignError;
 use crate::plan::{Preparation, Study};
+use crate::schedule::ScriptJobs;
 
 /// How far a fill came, by block device name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,12 +27,9 @@ impl Filled {
     /// By the measurements of a run.
     pub fn of(record: &RunRecord) -> Self {
         let mut filled = Self::default();
-        for of in record.measurements.iter().filter(|of| FILL.contains(&of.name.as_str())) {
+        for of in record.measurements.iter().filter(|of| of.purpose.is_fill()) {
             let [target] = of.targets.as_slice() else { continue };
-            if of.round.is_some() {
-                continue;
-            }
-            if of.name == FILL[1] && is_whole(of) {
+            if of.purpose == Purpose::FillRest && is_whole(of) {
                 filled.rests.insert(target.clone());
             }
             let written = of.result(Direction::Write).and_then(|one| one.whole_bytes.or(one.bytes));
@@ -100,11 +98,8 @@ impl Preparation {
         record: &RunRecord,
         targets: &[Target],
     ) -> Result<Option<Preparing>, CampaignError> {
-        let is_of_it = |of: &Measurement| match of.round {
-            Some(_) => self.condition.is_some(),
-            None => [FILL, DISCARD].iter().flatten().any(|name| *name == of.name),
-        };
-        if !record.measurements.iter().all(is_of_it) {
+        // It has gone on to what is measured then.
+        if record.measurements.iter().any(|of| of.purpose.is_measure()) {
             return Ok(None);
         }
         let filled = Filled::of(record);
@@ -114,15 +109,15 @@ impl Preparation {
                 filled.done_bytes(target.name(), size_bytes, bytes) == bytes && bytes > 0
             })
         };
-        let is_conditioned = record.measurements.iter().any(|of| of.round.is_some());
-        let script = match is_conditioned || targets.iter().all(is_full) {
-            true => Script::default(),
-            false => self.script(targets, &filled)?,
+        let is_conditioned = record.measurements.iter().any(|of| of.purpose == Purpose::Condition);
+        let jobs = match is_conditioned || targets.iter().all(is_full) {
+            true => ScriptJobs::once(Script::default(), &[]),
+            false => self.jobs(targets, &filled)?,
         };
         let condition = self.conditioning(targets, Some(record))?;
-        if script.phases.is_empty() && condition.is_none() && !record.measurements.is_empty() {
+        if jobs.script.phases.is_empty() && condition.is_none() && !record.measurements.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Preparing { how: self.clone(), script, filled, condition }))
+        Ok(Some(Preparing { how: self.clone(), jobs, filled, condition }))
     }
 }

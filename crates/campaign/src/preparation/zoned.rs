@@ -46,7 +46,7 @@ pub(super) fn fill(target: &Target, size_bytes: u64, times: f64) -> Result<Secti
         ("zonesize", capacity_bytes),
         ("zonerange", zone_bytes),
     ];
-    Ok(section(FILL[0], target, &how, &numbers))
+    Ok(section(FILL, target, &how, &numbers))
 }
 
 /// Resets all zones of what is zoned and about to be filled.

@@ -21,12 +21,16 @@ impl DepthSearch {
     pub(crate) fn next(&self) -> Option<u32> {
         match self.tried.as_slice() {
             [] => Some(self.search.from),
-            [.., (_, before), (_, last)] if *last < before * (1.0 + self.search.growth) => None,
+            [.., (_, before), (_, last)] if *last < before * self.growth() => None,
             [.., (depth, _)] => {
                 let next = depth.saturating_mul(2);
                 (next <= self.search.to).then_some(next)
             }
         }
+    }
+
+    fn growth(&self) -> f64 {
+        1.0 + self.search.growth_percent / 100.0
     }
 
     /// Says what `depth` gave, I/Os per second.
@@ -37,9 +41,7 @@ impl DepthSearch {
     /// The smallest depth beyond which the rate grew little, or the first one.
     pub(crate) fn found(&self) -> u32 {
         match self.tried.as_slice() {
-            [.., (depth, before), (_, last)] if *last < before * (1.0 + self.search.growth) => {
-                *depth
-            }
+            [.., (depth, before), (_, last)] if *last < before * self.growth() => *depth,
             [.., (depth, _)] => *depth,
             [] => self.search.from,
         }
@@ -62,7 +64,7 @@ pub(crate) fn spread(outstanding: u32, cpus: u32) -> (u32, u32) {
 mod tests {
     use super::*;
 
-    const SEARCH: Search = Search { from: 64, to: 8192, growth: 0.02 };
+    const SEARCH: Search = Search { from: 64, to: 8192, growth_percent: 2.0 };
 
     fn run(limit: u32, rate: impl Fn(u32) -> f64) -> DepthSearch {
         let mut search = DepthSearch::new(SEARCH, limit);

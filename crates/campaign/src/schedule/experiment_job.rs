@@ -2,8 +2,10 @@
 //! thing changed, and what else it takes.
 
 use iodyno_job::{BlockSize, Extent, IoEngine, Job, Pattern};
-use iodyno_judge::limiter::{Experiment, interrupts_on_one_cpu};
-use iodyno_model::{Direction, Estimate, Host, Measurement, RunRecord, WrittenShare, WrittenState};
+use iodyno_judge::limiter::interrupts_on_one_cpu;
+use iodyno_model::{
+    Direction, Estimate, Experiment, Host, Measurement, RunRecord, WrittenShare, WrittenState,
+};
 
 use crate::targets::{PreparedTarget, Written, bare_blocks};
 

@@ -5,13 +5,16 @@ use std::collections::VecDeque;
 
 use iodyno_job::Job;
 use iodyno_judge::ClaimBook;
-use iodyno_judge::limiter::{ASKED, Answer, Evidence, Experiment, explain, repetition_name};
+use iodyno_judge::limiter::{Answer, Evidence, explain};
+use iodyno_model::{Experiment, Purpose};
 
 use super::experiment_job::{ExperimentJob, Laboratory};
 use crate::phase::{Measured, Phase, PhaseJob, Schedule, Seen};
 use crate::targets::PreparedTarget;
 use crate::watch::{Event, Watcher};
 
+/// Name of what is asked about.
+pub(crate) const ASKED: &str = "asked";
 /// Drives rest no longer than this, ns.
 const LONGEST_REST_NS: u64 = 20_000_000_000;
 
@@ -26,8 +29,8 @@ pub(crate) struct Explain<'a> {
     budget_ns: u64,
     begun: bool,
     made: Vec<Experiment>,
-    /// What was decided on, and is not carried out yet, with names.
-    ahead: VecDeque<(String, ExperimentJob)>,
+    /// What was decided on, and is not carried out yet, with names and what each is for.
+    ahead: VecDeque<(String, Purpose, ExperimentJob)>,
     round: u32,
     /// When it was decided last what is next, ns.
     spent_ns: u64,
@@ -68,8 +71,7 @@ impl<'a> Explain<'a> {
             record: seen.record,
             spare_ns: left_ns - self.max_ns,
         };
-        let (possible, mut jobs): (Vec<Experiment>, Vec<ExperimentJob>) = Experiment::ALL
-            .into_iter()
+        let (possible, mut jobs): (Vec<Experiment>, Vec<ExperimentJob>) = Experiment::all()
             .filter(|one| !self.made.contains(one))
             .filter_map(|one| Some((one, laboratory.job(one)?)))
             .unzip();
@@ -88,9 +90,10 @@ impl<'a> Explain<'a> {
                 };
                 let sentence = format!("{}; next, {}", answer.case.figure(), experiment.what());
                 watcher.event(&Event::Warning(&sentence));
+                let purpose = Purpose::Experiment(experiment);
                 let mut job = jobs.swap_remove(chosen);
                 job.rest_ns = job.rest_ns.min(LONGEST_REST_NS);
-                self.ahead.push_back((experiment.name().into(), job));
+                self.ahead.push_back((name(purpose, 1), purpose, job));
             }
             Answer::Repetition(experiments) => {
                 self.round += 1;
@@ -104,15 +107,18 @@ impl<'a> Explain<'a> {
     /// Measures what was asked about and `experiments` again. Every other round
     /// goes backwards, so that what drifts does not favour one of them.
     fn repeat(&mut self, laboratory: &Laboratory<'_>, experiments: &[Experiment]) {
-        let varied = experiments.iter().filter_map(|one| Some((one.name(), laboratory.job(*one)?)));
-        let mut all: Vec<(&str, ExperimentJob)> =
-            std::iter::once((ASKED, laboratory.unchanged())).chain(varied).collect();
+        let varied = experiments
+            .iter()
+            .filter_map(|one| Some((Purpose::Experiment(*one), laboratory.job(*one)?)));
+        let mut all: Vec<(Purpose, ExperimentJob)> =
+            std::iter::once((Purpose::Asked, laboratory.unchanged())).chain(varied).collect();
         if self.round.is_multiple_of(2) {
             all.reverse();
         }
         // Drives have rested once.
-        let again =
-            |(name, job)| (repetition_name(name, self.round), ExperimentJob { rest_ns: 0, ..job });
+        let again = |(purpose, job)| {
+            (name(purpose, self.round), purpose, ExperimentJob { rest_ns: 0, ..job })
+        };
         self.ahead.extend(all.into_iter().map(again));
     }
 }
@@ -120,10 +126,11 @@ impl<'a> Explain<'a> {
 impl Schedule for Explain<'_> {
     fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
         let is_first = !std::mem::replace(&mut self.begun, true);
-        let (name, one) = if is_first {
+        let (name, purpose, one) = if is_first {
             let measured = seen.targets.iter().filter(|target| !target.is_neighbour);
             let (job, on) = (self.asked.clone(), measured.cloned().collect());
-            (ASKED.into(), ExperimentJob { job, on, beside: Vec::new(), rest_ns: 0 })
+            let one = ExperimentJob { job, on, beside: Vec::new(), rest_ns: 0 };
+            (name(Purpose::Asked, 1), Purpose::Asked, one)
         } else {
             if self.ahead.is_empty() {
                 self.decide(seen, watcher);
@@ -139,6 +146,7 @@ impl Schedule for Explain<'_> {
         let count = jobs.len();
         jobs.extend(beside.into_iter().map(|(on, job)| fitted(&job, on)));
         Some(Phase {
+            purpose,
             left_ns: self.budget_ns.saturating_sub(seen.spent_ns),
             rest_ns,
             reads_links: is_first,
@@ -152,4 +160,13 @@ impl Schedule for Explain<'_> {
     fn reads_hosts(&self) -> bool {
         true
     }
+}
+
+/// The name of the `nth` measurement for this, from 1: `asked-2`.
+fn name(purpose: Purpose, nth: u32) -> String {
+    let first = match purpose {
+        Purpose::Experiment(experiment) => experiment.name(),
+        _ => ASKED,
+    };
+    if nth > 1 { format!("{first}-{nth}") } else { first.into() }
 }

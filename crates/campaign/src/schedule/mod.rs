@@ -14,7 +14,7 @@ mod surface;
 mod turns;
 
 pub use adaptive_sweep::Adapting;
-pub(crate) use explain::Explain;
+pub(crate) use explain::{ASKED, Explain};
 pub(crate) use rounds::{convergences, over_in};
 pub(crate) use scaling::growth;
 pub use script_jobs::ScriptJobs;

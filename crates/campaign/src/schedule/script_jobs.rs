@@ -1,6 +1,7 @@
 //! Phases of a script, and the strategy that says which of them is next.
 
 use iodyno_job::script::Script;
+use iodyno_model::Purpose;
 
 use super::adaptive_sweep::Adapting;
 use super::headroom::InHeadroom;
@@ -34,9 +35,9 @@ enum Order {
 }
 
 impl ScriptJobs {
-    /// Each phase of a script once; they end by themselves.
-    pub(crate) fn once(script: Script) -> Self {
-        let order = Order::Once(Turns::once(phases(&script, &Stop::NEVER, &[])));
+    /// Each phase of a script once; they end by themselves, and are for `purposes`.
+    pub(crate) fn once(script: Script, purposes: &[Purpose]) -> Self {
+        let order = Order::Once(Turns::once(phases(&script, &Stop::NEVER, &[], purposes)));
         Self { script, order }
     }
 
@@ -51,7 +52,8 @@ impl ScriptJobs {
     ) -> Result<Self, PlanError> {
         let points = if study.rounds.is_some() { once(left) } else { left.to_vec() };
         let script = study.script(&points, study.generator == MadeBy::Fio)?;
-        let phases = phases(&script, &study.stop()?, &study.ends(&points));
+        let purposes: Vec<Purpose> = points.iter().map(|point| point.purpose).collect();
+        let phases = phases(&script, &study.stop()?, &study.ends(&points), &purposes);
         // A point is a phase.
         debug_assert_eq!(phases.len(), points.len(), "{points:?}");
         let order = match (&study.rounds, study.scaling) {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use iodyno_job::Job;
 use iodyno_job::script::{self, Script, ScriptJob};
+use iodyno_model::Purpose;
 use iodyno_stats::SHORT;
 
 use crate::measurement::p99;
@@ -85,15 +86,21 @@ impl Schedule for Turns {
     }
 }
 
-/// The phases of a script as they are carried out; `ends` says when the jobs of each section end.
-pub(super) fn phases(script: &Script, stop: &Stop, ends: &[Ends]) -> Vec<Phase> {
+/// The phases of a script as they are carried out; `ends` says when the jobs of each section end,
+/// `purposes` what each phase is for, where that is not to be measured.
+pub(super) fn phases(
+    script: &Script,
+    stop: &Stop,
+    ends: &[Ends],
+    purposes: &[Purpose],
+) -> Vec<Phase> {
     let job = |ScriptJob { job, section, .. }: &ScriptJob| PhaseJob {
         job: job.clone(),
         section: *section,
         on: None,
     };
     let time = |job: &ScriptJob| job.job.time.time_based && job.job.time.steadystate.is_none();
-    let phase = |phase: &script::Phase| {
+    let phase = |(n, phase): (usize, &script::Phase)| {
         // All of its jobs are of one point.
         let asked = phase.jobs.first().and_then(|first| ends.get(first.section)).copied();
         let end = match asked.filter(|_| phase.jobs.iter().all(time)).unwrap_or_default() {
@@ -105,9 +112,10 @@ pub(super) fn phases(script: &Script, stop: &Stop, ends: &[Ends]) -> Vec<Phase> 
             },
         };
         let jobs = phase.jobs.iter().map(job).collect();
-        Phase { jobs, end, most_ns: lasts_ns(phase), ..Phase::default() }
+        let purpose = purposes.get(n).copied().unwrap_or_default();
+        Phase { jobs, purpose, end, most_ns: lasts_ns(phase), ..Phase::default() }
     };
-    script.phases.iter().map(phase).collect()
+    script.phases.iter().enumerate().map(phase).collect()
 }
 
 /// How long a phase takes at most, ns; 0: as long as its work takes.

@@ -196,22 +196,22 @@ fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
 
 /// Which stroke is which: `Latency: p50 solid, p99 dashed`.
 fn strokes(series: &[Series]) -> String {
-    let mut words: Vec<String> = Vec::new();
+    let mut known: Vec<(&str, &str)> = Vec::new();
     for one in series {
         let stroke = match one.form {
-            Form::Line(Stroke::Dashed) => " dashed",
-            Form::Line(Stroke::Dotted) => " dotted",
-            _ => " solid",
+            Form::Line(Stroke::Dashed) => "dashed",
+            Form::Line(Stroke::Dotted) => "dotted",
+            _ => "solid",
         };
-        let word = format!("{}{stroke}", one.detail);
-        if !words.contains(&word) {
-            words.push(word);
+        if !known.contains(&(&one.detail, stroke)) {
+            known.push((&one.detail, stroke));
         }
     }
-    match words.as_slice() {
-        [only] => format!("Latency: {}", only.trim_end_matches(" solid")),
-        _ => format!("Latency: {}", words.join(", ")),
-    }
+    let words: Vec<String> = match known.as_slice() {
+        [(only, "solid")] => vec![(*only).to_owned()],
+        _ => known.iter().map(|(detail, stroke)| format!("{detail} {stroke}")).collect(),
+    };
+    format!("Latency: {}", words.join(", "))
 }
 
 /// Whether enough I/Os lie beyond the percentile in most windows.

@@ -4,10 +4,8 @@ use std::borrow::Cow;
 
 use anyhow::Result;
 use iodyno_campaign::Study;
-use iodyno_figure::{
-    Figure, Filter, Judged, Kind, Metric, Request, Source, figure, png, suggested, svg,
-};
-use iodyno_judge::layouts::{FILL, Layouts};
+use iodyno_figure::{Figure, Judged, Kind, Metric, Request, Source, figure, png, suggested, svg};
+use iodyno_judge::layouts::Layouts;
 use iodyno_model::{MetricJudgement, Prediction, Predictions, RunRecord, Validity};
 use iodyno_report::{drawn, tracks};
 
@@ -61,9 +59,7 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
     let shown: Vec<_> = whole.iter().map(|source| drawn(source.record, kind)).collect();
     let mut request = request(context, arguments, kind, &whole, &shown)?;
     request.headroom = headroom;
-    if layouts.is_some() {
-        request.filters.push(Filter::not("name", FILL));
-    }
+    request.without_fills = layouts.is_some();
     let sources: Vec<Source<'_>> = whole
         .iter()
         .zip(&shown)

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use iodyno_campaign::Point;
-use iodyno_model::{format_count, format_mb_per_s};
+use iodyno_model::{format_count, significant};
 use iodyno_report::text::clean;
 
 use super::{Cell, Entry, Grid, last_word};
@@ -127,7 +127,7 @@ impl Grid {
 
     fn cell(&self, n: usize, cell: Cell) -> String {
         let figure = |value: f64| match self.by_bandwidth {
-            true => format_mb_per_s(value).replace(" MB/s", ""),
+            true => significant(value / 1e6, 3),
             false => format_count(value),
         };
         let is_open = matches!(cell, Cell::Open | Cell::Predicted(_));

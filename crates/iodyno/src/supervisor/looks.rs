@@ -135,7 +135,7 @@ impl Looks {
             let is_watched = measuring && WATCHED.contains(&thread.name.as_str());
             let hangs =
                 thread.uninterruptible || wait.as_ref().is_some_and(|wait| wait.interruptible);
-            if !hangs || is_watched && wait.as_ref().is_none_or(Wait::is_io) {
+            if !hangs || is_watched && wait.as_ref().is_none_or(|wait| wait.is_io) {
                 return None;
             }
             let program = thread.program.map(|pid| (thread.name.clone(), pid));
@@ -196,7 +196,8 @@ mod tests {
 
     #[test]
     fn it_is_told_in_a_sentence() {
-        let wait = Wait { asked: "an fsync", name: Some("/dev/md0".into()), interruptible: true };
+        let name = Some("/dev/md0".into());
+        let wait = Wait { asked: "an fsync", name, interruptible: true, is_io: false };
         let program = Some(("mkfs.ext4".to_owned(), Pid::from_raw(7).unwrap()));
         let age = Duration::from_millis(5900);
         let mut hang = Hang { wait: Some(wait), program, age };

@@ -30,32 +30,37 @@ struct Call {
     named: Named,
     /// It waits for nothing else, so a wait that signals interrupt (FUSE, an io_uring) counts.
     interruptible: bool,
+    /// It may be what a job measures.
+    is_io: bool,
 }
 
 const fn call(number: i64, asked: &'static str, named: Named) -> Call {
-    Call { number, asked, named, interruptible: true }
+    Call { number, asked, named, interruptible: true, is_io: false }
+}
+
+const fn io(number: i64, asked: &'static str, named: Named) -> Call {
+    Call { is_io: true, ..call(number, asked, named) }
 }
 
 const fn read_or_write(number: i64, asked: &'static str) -> Call {
-    Call { number, asked, named: By(0), interruptible: false }
+    Call { interruptible: false, ..io(number, asked, By(0)) }
 }
 
 const IO: &str = "I/O";
-const PAGE: &str = "a read of a mapped page";
 
 const CALLS: &[Call] = &[
     // None: the thread waits for memory.
-    Call { number: -1, asked: PAGE, named: Not, interruptible: false },
+    Call { interruptible: false, ..io(-1, "a read of a mapped page", Not) },
     read_or_write(libc::SYS_read, "a read"),
     read_or_write(libc::SYS_readv, "a read"),
     read_or_write(libc::SYS_write, "a write"),
     read_or_write(libc::SYS_writev, "a write"),
-    call(libc::SYS_pread64, "a read", By(0)),
-    call(libc::SYS_preadv, "a read", By(0)),
-    call(libc::SYS_preadv2, "a read", By(0)),
-    call(libc::SYS_pwrite64, "a write", By(0)),
-    call(libc::SYS_pwritev, "a write", By(0)),
-    call(libc::SYS_pwritev2, "a write", By(0)),
+    io(libc::SYS_pread64, "a read", By(0)),
+    io(libc::SYS_preadv, "a read", By(0)),
+    io(libc::SYS_preadv2, "a read", By(0)),
+    io(libc::SYS_pwrite64, "a write", By(0)),
+    io(libc::SYS_pwritev, "a write", By(0)),
+    io(libc::SYS_pwritev2, "a write", By(0)),
     call(libc::SYS_fsync, "an fsync", By(0)),
     call(libc::SYS_fdatasync, "an fdatasync", By(0)),
     call(libc::SYS_sync_file_range, "a sync_file_range", By(0)),
@@ -80,14 +85,14 @@ const CALLS: &[Call] = &[
     call(libc::SYS_umount2, "an unmount", In(0)),
     call(libc::SYS_msync, "an msync", Not),
     call(libc::SYS_sync, "a sync", Not),
-    call(libc::SYS_io_submit, IO, Not),
-    call(libc::SYS_io_getevents, IO, Not),
-    call(libc::SYS_io_destroy, IO, Not),
-    call(libc::SYS_io_uring_enter, IO, Not),
-    call(libc::SYS_io_uring_register, IO, Not),
+    io(libc::SYS_io_submit, IO, Not),
+    io(libc::SYS_io_getevents, IO, Not),
+    io(libc::SYS_io_destroy, IO, Not),
+    io(libc::SYS_io_uring_enter, IO, Not),
+    io(libc::SYS_io_uring_register, IO, Not),
     // The end of a process waits for its I/O.
-    call(libc::SYS_exit, IO, Not),
-    call(libc::SYS_exit_group, IO, Not),
+    io(libc::SYS_exit, IO, Not),
+    io(libc::SYS_exit_group, IO, Not),
     #[cfg(target_arch = "x86_64")]
     call(libc::SYS_open, "an open", In(0)),
     #[cfg(target_arch = "x86_64")]
@@ -113,6 +118,8 @@ pub(super) struct Wait {
     pub(super) name: Option<PathBuf>,
     /// It waits for a device even where signals interrupt it.
     pub(super) interruptible: bool,
+    /// It waits for what a job measures, of which the job's own watch tells.
+    pub(super) is_io: bool,
 }
 
 impl Wait {
@@ -128,12 +135,8 @@ impl Wait {
         let call = CALLS.iter().find(|call| call.number == number)?;
         // `/mnt/.` is `/mnt`.
         let name = name(thread, call.named, &arguments).map(|name| name.components().collect());
-        Some(Self { asked: call.asked, name, interruptible: call.interruptible })
-    }
-
-    /// A wait for what a job measures: its own watch reports it.
-    pub(super) fn is_io(&self) -> bool {
-        matches!(self.asked, IO | PAGE | "a read" | "a write")
+        let Call { asked, interruptible, is_io, .. } = *call;
+        Some(Self { asked, name, interruptible, is_io })
     }
 }
 

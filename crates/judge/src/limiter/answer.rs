@@ -1,13 +1,12 @@
 //! The question and the answer.
 
-use iodyno_model::{Estimate, Reason, RunRecord, Validity, WrittenState};
+use iodyno_model::{Estimate, Experiment, Purpose, Reason, RunRecord, Validity, WrittenState};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::case::{Case, FEW};
+use super::case::{Case, FEW, is_of_question};
 use super::contrast::{Change, Contrast, Effect, ROUNDS};
 use super::cpu::is_passthrough;
-use super::experiment::{ASKED, Experiment, is_of_question};
 use super::notes;
 use super::repetition::{once_more, pooled, worth_repeating};
 use super::suspect::{Limiter, Standing, Suspect};
@@ -116,12 +115,10 @@ pub struct Explanation<'a> {
 pub fn subjects(records: &[&RunRecord]) -> Vec<(usize, usize)> {
     let mut best: Vec<(String, Case<'_>, (usize, usize))> = Vec::new();
     for (n, record) in records.iter().enumerate() {
-        let asked = is_of_question(record).then_some(ASKED);
+        let asked = record.measurements.iter().position(|of| of.purpose == Purpose::Asked);
         for m in 0..record.measurements.len() {
-            let Some(case) = Case::of(record, m) else { continue };
-            if asked.is_some_and(|name| case.of_run().name != name) {
-                continue;
-            }
+            let is_asked = asked.is_none_or(|asked| asked == m);
+            let Some(case) = Case::of(record, m).filter(|_| is_asked) else { continue };
             let key = kind(n, &case);
             let Some(known) = best.iter_mut().find(|(other, ..)| *other == key) else {
                 best.push((key, case, (n, m)));

@@ -2,7 +2,7 @@
 
 use iodyno_model::{
     BlockDevice, BlockKind, Drive, Estimate, FillOrder, Host, LinkState, Measurement, Metric,
-    RunRecord, Spread, StorageCard, WrittenState, format_count, format_duration_ns,
+    RunKind, RunRecord, Spread, StorageCard, WrittenState, format_count, format_duration_ns,
     format_mb_per_s,
 };
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -23,6 +23,11 @@ const ABSURD_LATENCY_NS: f64 = 1e9;
 const ABSURD_BYTES: f64 = 1024.0 * 1024.0 * 1024.0;
 /// More layers than this no machine has: a circle.
 const MOST_LAYERS: usize = 32;
+
+/// Whether a run was made to explain something.
+pub fn is_of_question(record: &RunRecord) -> bool {
+    record.run.kind == RunKind::Explain
+}
 
 /// What measurements of the same differ by within a run: the standard deviation of
 /// their logarithms, pooled over all that was repeated.

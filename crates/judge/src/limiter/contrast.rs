@@ -1,11 +1,11 @@
 //! Two measurements that differ in a single respect: an experiment, whoever made it.
 
 use iodyno_model::{
-    Beside, Bytes, Estimate, FillOrder, LinkState, Metric, Spread, WrittenState, format_mb_per_s,
+    Beside, Bytes, Estimate, Experiment, FillOrder, LinkState, Metric, Spread, WrittenState,
+    format_mb_per_s,
 };
 
 use super::case::Case;
-use super::experiment::Experiment;
 use super::interrupts::{OneCpu, interrupts_on_one_cpu};
 use super::power::{PowerSaving, power_saving};
 

@@ -1,11 +1,10 @@
 //! CPU time of the submitting threads, and where they run, as suspects.
 
-use iodyno_model::Metric;
+use iodyno_model::{Experiment, Metric};
 
 use super::bottlenecks::{cpu_share, saturated};
 use super::case::{Case, figure};
 use super::contrast::{Change, Effect, PASSTHROUGH};
-use super::experiment::Experiment;
 use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
 

@@ -1,10 +1,9 @@
 //! The drive itself, and the card before it, as suspects.
 
-use iodyno_model::{FillOrder, Metric, WrittenState};
+use iodyno_model::{Experiment, FillOrder, Metric, WrittenState};
 
 use super::case::figure;
 use super::contrast::{Change, Effect};
-use super::experiment::Experiment;
 use super::suspect::{Limiter, Suspect};
 use super::weigh::{Reach, Scene};
 use crate::ceiling::{Bound, sheet_rates};

@@ -1,7 +1,8 @@
 //! What each experiment is asked for, and what it shows.
 
 use iodyno_model::{
-    Beside, Estimate, Fact, IdentifyController, Measurement, PowerState, RunKind, RunRecord,
+    Beside, Estimate, Experiment, Fact, IdentifyController, Measurement, PowerState, Purpose,
+    RunKind, RunRecord,
 };
 
 use super::*;
@@ -48,7 +49,7 @@ fn more_jobs(of: &mut Measurement) {
 
 /// An experiment, as `explain` makes it.
 fn made(record: RunRecord, n: usize, factor: f64, experiment: Experiment) -> RunRecord {
-    let mut record = and(record, n, factor, |of| of.name = experiment.name().into());
+    let mut record = and(record, n, factor, |of| of.purpose = Purpose::Experiment(experiment));
     record.run.kind = RunKind::Explain;
     record
 }

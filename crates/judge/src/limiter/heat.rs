@@ -1,11 +1,10 @@
 //! Heat and bursts, as suspects: what drives count, and what a rest brings back.
 
-use iodyno_model::{Drive, Host};
+use iodyno_model::{Drive, Experiment, Host};
 
 use super::bottlenecks::throttled;
 use super::case::Case;
 use super::contrast::{Change, Effect};
-use super::experiment::Experiment;
 use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
 

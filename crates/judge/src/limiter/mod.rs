@@ -16,7 +16,6 @@ mod contract;
 mod contrast;
 mod cpu;
 mod drive;
-mod experiment;
 mod heat;
 mod interrupts;
 mod neighbour;
@@ -36,11 +35,9 @@ mod repetition_tests;
 mod tests;
 
 pub use answer::{Answer, Evidence, Explanation, Next, explain, explain_stored, subjects};
-pub use case::{Case, figure, range};
+pub use case::{Case, figure, is_of_question, range};
 pub use contrast::{Change, Contrast, Effect};
-pub use experiment::{ASKED, Experiment, is_of_question};
 pub use interrupts::{Missing, OneCpu, interrupts_on_one_cpu};
-pub use repetition::repetition_name;
 pub use suspect::{Limiter, Standing, Suspect};
 
 pub(crate) use bottlenecks::{

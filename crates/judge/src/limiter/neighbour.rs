@@ -1,11 +1,10 @@
 //! Drives beside those that are measured, as suspects.
 
-use iodyno_model::{Metric, Neighbour, Origin};
+use iodyno_model::{Experiment, Metric, Neighbour, Origin};
 
 use super::answer::Answer;
 use super::case::{Case, figure};
 use super::contrast::{Change, Effect};
-use super::experiment::Experiment;
 use super::suspect::{Limiter, Standing, Suspect};
 use super::weigh::Scene;
 use crate::ceiling::Bound;

@@ -3,30 +3,13 @@
 
 use std::cmp::Ordering;
 
-use iodyno_model::{Estimate, RunRecord};
+use iodyno_model::{Estimate, Experiment, Purpose};
 
 use super::case::{Between, Case, NAMING_LEVEL};
 use super::contrast::{Contrast, Effect, ROUNDS};
-use super::experiment::{Experiment, is_of_question};
 use super::suspect::Limiter;
 use super::weigh::Scene;
 use crate::comparison::{LEVEL, REPETITIONS, Repetitions};
-
-/// Name of the `nth` measurement of what is called `name`: `asked-2`.
-pub fn repetition_name(name: &str, nth: u32) -> String {
-    match nth {
-        0 | 1 => name.to_owned(),
-        nth => format!("{name}-{nth}"),
-    }
-}
-
-/// The name of the first of them.
-fn first_name(name: &str) -> &str {
-    match name.rsplit_once('-') {
-        Some((first, nth)) if nth.parse::<u32>().is_ok() => first,
-        _ => name,
-    }
-}
 
 /// The same cases, those that repeat an earlier one as one with it.
 pub(super) fn pooled(cases: Vec<Case<'_>>) -> Vec<Case<'_>> {
@@ -44,21 +27,20 @@ pub(super) fn pooled(cases: Vec<Case<'_>>) -> Vec<Case<'_>> {
 }
 
 fn repeats(case: &Case<'_>, first: &Case<'_>) -> bool {
-    let record: &RunRecord = case.record;
     let (ours, theirs) = (case.of_run(), first.of_run());
-    is_of_question(record)
-        && std::ptr::eq(record, first.record)
-        && first_name(&ours.name) == first_name(&theirs.name)
+    matches!(ours.purpose, Purpose::Asked | Purpose::Experiment(_))
+        && std::ptr::eq(case.record, first.record)
+        && ours.purpose == theirs.purpose
         && ours.targets == theirs.targets
 }
 
 impl Case<'_> {
-    /// The experiment that it is. Names say so in runs that were made to explain something alone:
-    /// in others they are the user's.
-    pub(super) fn experiment(&self) -> Option<Experiment> {
-        let name = first_name(&self.of_run().name);
-        let of_name = || Experiment::ALL.into_iter().find(|one| one.name() == name);
-        is_of_question(self.record).then(of_name)?
+    /// The experiment that it was made as.
+    pub fn experiment(&self) -> Option<Experiment> {
+        match self.of_run().purpose {
+            Purpose::Experiment(experiment) => Some(experiment),
+            _ => None,
+        }
     }
 
     /// Of means the geometric ones, for which Little's law holds as for each.

@@ -1,6 +1,6 @@
 //! What is asked for where intervals are too wide, and what repetitions tell.
 
-use iodyno_model::{Estimate, Measurement, RunKind, RunRecord};
+use iodyno_model::{Estimate, Experiment, Measurement, Purpose, RunKind, RunRecord};
 use proptest::prelude::*;
 
 use super::*;
@@ -14,9 +14,9 @@ fn run(asked: &[f64], deeper: &[f64], width: f64) -> RunRecord {
     let mut record = bench.record();
     record.run.kind = RunKind::Explain;
     let first = record.measurements[0].clone();
-    let taken = |name: &str, n: usize, depth: u32, factor: f64| {
+    let taken = |purpose: Purpose, depth: u32, factor: f64| {
         let mut of: Measurement = first.clone();
-        of.name = repetition_name(name, n as u32 + 1);
+        of.purpose = purpose;
         (of.workload.iodepth, of.conditions.depth_asked) = (Some(depth), Some(depth));
         scale(&mut of, factor);
         let value = of.total[0].bandwidth.unwrap().value;
@@ -26,9 +26,9 @@ fn run(asked: &[f64], deeper: &[f64], width: f64) -> RunRecord {
         of.total[0].latency_mean = Some(Estimate::bare(f64::from(depth) * 1e9 / iops));
         of
     };
-    let asked = asked.iter().enumerate().map(|(n, factor)| taken(ASKED, n, 1, *factor));
-    let name = Experiment::TwiceTheDepth.name();
-    let deeper = deeper.iter().enumerate().map(|(n, factor)| taken(name, n, 2, *factor));
+    let asked = asked.iter().map(|factor| taken(Purpose::Asked, 1, *factor));
+    let twice = Purpose::Experiment(Experiment::TwiceTheDepth);
+    let deeper = deeper.iter().map(|factor| taken(twice, 2, *factor));
     record.measurements = asked.chain(deeper).collect();
     record
 }
@@ -136,10 +136,11 @@ fn what_differs_between_measurements_of_the_same_widens_every_ratio() {
 }
 
 #[test]
-fn names_tell_repetitions_only_in_runs_of_a_question() {
-    let names = [1, 2, 10].map(|n| repetition_name(ASKED, n));
-    assert_eq!(names, ["asked", "asked-2", "asked-10"]);
+fn names_tell_no_repetitions() {
     let mut other = run(&[1.0, 1.5], &[1.0], 0.01);
+    for of in &mut other.measurements {
+        (of.name, of.purpose) = ("asked".into(), Purpose::Measure);
+    }
     other.run.kind = RunKind::Sweep;
     let claims = claims();
     let evidence = Evidence { records: &[&other], claims: &claims, possible: &[], repeats: 0 };

@@ -1,8 +1,9 @@
 //! A limit that several of the measured drives share, as a suspect.
 
+use iodyno_model::Experiment;
+
 use super::case::Case;
 use super::contrast::{Change, Contrast, Effect};
-use super::experiment::Experiment;
 use super::suspect::{Limiter, Standing, Suspect};
 use super::weigh::{Reach, Scene};
 use crate::ceiling::Bound;

@@ -1,11 +1,10 @@
 //! What may limit a rate, and how it stands after what was measured.
 
-use iodyno_model::FillOrder;
+use iodyno_model::{Experiment, FillOrder};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::case::{Case, figure};
-use super::experiment::Experiment;
 use crate::control_group::held_back;
 use crate::index::Index;
 

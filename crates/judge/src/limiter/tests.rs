@@ -1,5 +1,5 @@
 use iodyno_model::{
-    Estimate, FillOrder, LinkState, Measurement, RunRecord, VolumeLimits, WrittenState,
+    Estimate, Experiment, FillOrder, LinkState, Measurement, RunRecord, VolumeLimits, WrittenState,
 };
 
 use super::*;

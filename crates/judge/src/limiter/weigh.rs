@@ -1,11 +1,10 @@
 //! Each suspect weighed by what was measured.
 
-use iodyno_model::{Metric, format_duration_ns};
+use iodyno_model::{Experiment, Metric, format_duration_ns};
 
 use super::bottlenecks::other_io;
 use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
-use super::experiment::Experiment;
 use super::interrupts::interrupts_on_one_cpu;
 use super::power::{PowerSaving, power_saving};
 use super::suspect::{Limiter, Suspect};

@@ -2,14 +2,13 @@
 //! figures for somebody who does.
 
 use iodyno_model::{
-    Direction, Estimate, FillOrder, JudgedMeasurement, LinkState, Metric, Validity, Verdict,
-    WrittenState, format_mb_per_s, format_width,
+    Direction, Estimate, Experiment, FillOrder, JudgedMeasurement, LinkState, Metric, Validity,
+    Verdict, WrittenState, format_mb_per_s, format_width,
 };
 
 use super::answer::{Answer, Next};
-use super::case::{Case, figure, range};
+use super::case::{Case, figure, is_of_question, range};
 use super::contrast::{Change, Contrast, Effect};
-use super::experiment::{Experiment, is_of_question};
 use super::suspect::{Limiter, Standing, Suspect, listed};
 use super::weigh::Scene;
 use crate::ceiling::{Bound, Ceiling};

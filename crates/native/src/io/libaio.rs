@@ -389,17 +389,17 @@ impl Drop for Completed<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::usage::Usage;
+    use crate::usage::of_this_thread;
 
     #[test]
     fn a_wait_has_an_end_and_takes_no_cpu() {
         let (context, _) = Context::with_room_for(4).unwrap();
         let mut events = [Event::default(); 4];
         let most = Duration::from_millis(200);
-        let (begun, before) = (std::time::Instant::now(), Usage::of_this_thread());
+        let (begun, before) = (std::time::Instant::now(), of_this_thread());
         assert_eq!(context.wait(1, &mut events, Some(most)).unwrap(), 0);
         assert!(begun.elapsed() >= most);
-        let used = Usage::of_this_thread().since(before);
+        let used = of_this_thread().since(before);
         assert!(used.cpu_ns() < 50_000_000, "{used:?}");
     }
 }

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use iodyno_model::Caveat;
-use iodyno_target::{FileEntry, Lookup};
+use iodyno_target::FileEntry;
 use thiserror::Error;
 
 use crate::buffers::{Buffers, Part};
@@ -191,8 +191,6 @@ pub(crate) struct EngineOptions {
     pub(crate) uncached: bool,
     /// `force_async`: kernel threads make each I/O, or every Nth (IOSQE_ASYNC); 0: none.
     pub(crate) force_async: u32,
-    /// `stat_type`.
-    pub(crate) lookup: Lookup,
     /// `atomic`: a write is done in whole or not at all (RWF_ATOMIC).
     pub(crate) atomic: bool,
     /// What `page_fault` works on, bytes.
@@ -213,7 +211,6 @@ impl Default for EngineOptions {
             nowait: false,
             uncached: false,
             force_async: 0,
-            lookup: Lookup::default(),
             atomic: false,
             memory_bytes: 0,
             sequential: false,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{Completion, Descriptor, Io, Opened, Rights, Setup, SetupError};
 use crate::buffers::Buffers;
-use crate::usage::Usage;
+use crate::usage::{Usage, of_this_thread};
 
 /// A submitting thread's life: what it gets, whether it could be set up, the I/Os of one slot, and
 /// where they go when they are done.
@@ -51,7 +51,7 @@ pub(crate) fn submit_by<I: Io>(
     let _ = ready.send(refused);
     drop(ready);
     let Some(mut io) = opened else { return Usage::default() };
-    let before = Usage::of_this_thread();
+    let before = of_this_thread();
     for descriptor in from {
         // Whoever waits for it gets an answer, also after a bug.
         let made = catch_unwind(AssertUnwindSafe(|| make(&mut io, descriptor)));
@@ -60,7 +60,7 @@ pub(crate) fn submit_by<I: Io>(
             break;
         }
     }
-    Usage::of_this_thread().since(before)
+    of_this_thread().since(before)
 }
 
 /// Makes one I/O. Returns its result.

@@ -1,8 +1,8 @@
 //! The public document of what limits measurements.
 
 use iodyno_judge::Ceiling;
-use iodyno_judge::limiter::{Answer, Experiment, Explanation, Limiter, Next, Suspect};
-use iodyno_model::{Estimate, Metric};
+use iodyno_judge::limiter::{Answer, Explanation, Limiter, Next, Suspect};
+use iodyno_model::{Estimate, Experiment, Metric};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -20,8 +20,8 @@ pub struct Host {
     pub blocks: Vec<Block>,
 }
 
-/// A block device. Not the model's: what it is and what uses it are words here, and its own number
-/// means something on its own machine only.
+/// A block device. Not the model's: what it is and what uses it are words as well, and its own
+/// number means something on its own machine only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// Kernel name.
@@ -36,6 +36,9 @@ pub struct Block {
     pub stands_on: Vec<String>,
     /// What uses it, in words; empty: nothing that is known.
     pub used_by: Vec<String>,
+    /// The same as values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<Use>,
     /// Settings of its queue.
     #[serde(flatten)]
     pub queue: Queue,
@@ -50,6 +53,12 @@ pub struct Block {
     /// Of an md array how it lies on its members.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub array: Option<MdArray>,
+    /// Of a device-mapper device its name under /dev/mapper.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mapper_name: Option<String>,
+    /// Of a device-mapper device who owns it: `LVM`, `CRYPT`, `mpath`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub owner: Option<String>,
     /// Of a device-mapper device its table.
     #[serde(skip_serializing_if = "Fact::is_absent")]
     pub table: Fact<Vec<MappedSegment>>,
@@ -103,10 +112,10 @@ impl From<&BlockDevice> for Block {
         if block.zones().is_none() {
             queue.zone_bytes = Fact::Absent;
         }
-        let (mut array, mut table) = (None, Fact::Absent);
+        let (mut array, mut mapped) = (None, MappedDevice::default());
         match &block.kind {
             BlockKind::Md(of) => array = Some(of.as_ref().clone()),
-            BlockKind::DeviceMapper(of) => table = of.table.clone(),
+            BlockKind::DeviceMapper(of) => mapped = of.clone(),
             _ => {}
         }
         let options = block.mount().map(|mount| mount.options.clone());
@@ -117,12 +126,15 @@ impl From<&BlockDevice> for Block {
             model: block.model.clone(),
             stands_on: block.stands_on.clone(),
             used_by: block.used_by.iter().map(Use::label).collect(),
+            uses: block.used_by.clone(),
             queue,
             sata: block.sata,
             start_bytes: block.start.clone(),
             pci_function: block.pci_function.clone(),
             array,
-            table,
+            mapper_name: Some(mapped.name).filter(|name| !name.is_empty()),
+            owner: mapped.owner,
+            table: mapped.table,
             file_system: block.file_system.as_ref().map(|of| FileSystem {
                 file_system: of.clone(),
                 mount_options: options.filter(|options| !options.is_empty()),
@@ -133,10 +145,19 @@ impl From<&BlockDevice> for Block {
 
 impl Block {
     fn read(self) -> BlockDevice {
-        let uses = self.used_by.iter().map(|label| usage(label, self.file_system.as_ref()));
+        let free = BlockKind::Loop { backing_file: None, backing: Fact::Absent };
+        let plain =
+            [BlockKind::Nvme, BlockKind::Partition, free, BlockKind::Virtual, BlockKind::Scsi];
+        let mut plain = plain.into_iter().chain([BlockKind::Zram]);
+        let kind = plain.find(|kind| crate::layers::kind(kind) == self.kind);
+        let kind = kind.unwrap_or_else(|| self.layer());
+        let used_by = match self.uses.is_empty() {
+            true => self.used_by.iter().map(|words| self.earlier_use(words)).collect(),
+            false => self.uses,
+        };
         BlockDevice {
-            used_by: uses.collect(),
-            kind: kind(&self.kind, self.array, self.table),
+            used_by,
+            kind,
             name: self.name,
             major: 0,
             minor: 0,
@@ -150,53 +171,38 @@ impl Block {
             file_system: self.file_system.map(|of| of.file_system),
         }
     }
-}
 
-/// The inverse of `layers::kind`, with what else a document holds of it.
-fn kind(words: &str, array: Option<MdArray>, table: Fact<Vec<MappedSegment>>) -> BlockKind {
-    match words {
-        "nvme" => BlockKind::Nvme,
-        "partition" => BlockKind::Partition,
-        "loop" => BlockKind::Loop { backing_file: None, backing: Fact::Absent },
-        "virtual disk" => BlockKind::Virtual,
-        "SCSI disk" => BlockKind::Scsi,
-        "zram" => BlockKind::Zram,
-        words => match words.split_once(' ') {
-            Some(("md", level)) => BlockKind::Md(Box::new(MdArray {
-                level: level.into(),
-                ..array.unwrap_or_default()
-            })),
-            Some((owner, name)) => BlockKind::DeviceMapper(MappedDevice {
-                name: name.into(),
-                owner: (owner != "dm").then(|| owner.into()),
-                table,
+    /// What uses it, by the words that are all that earlier documents have.
+    fn earlier_use(&self, words: &str) -> Use {
+        let file_system = self.file_system.as_ref();
+        match words.strip_prefix("mounted at ") {
+            Some(at) => Use::Mounted(Mount {
+                at: at.into(),
+                file_system: file_system.map_or("", |of| &of.file_system.kind).into(),
+                options: file_system.and_then(|of| of.mount_options.clone()).unwrap_or_default(),
             }),
-            None => BlockKind::Other,
-        },
+            None if words == "swap" => Use::Swap,
+            None => Use::HeldBy(words.into()),
+        }
     }
-}
 
-/// The inverse of `Use::label`, of a device with this file system.
-fn usage(label: &str, file_system: Option<&FileSystem>) -> Use {
-    let mounted = |at: &str| {
-        Use::Mounted(Mount {
-            at: at.into(),
-            file_system: file_system.map(|of| of.file_system.kind.clone()).unwrap_or_default(),
-            options: file_system.and_then(|of| of.mount_options.clone()).unwrap_or_default(),
-        })
-    };
-    let opened = |rest: &str| {
-        let (command, pid) = rest.strip_suffix(')')?.rsplit_once(" (")?;
-        Some(Use::OpenBy { pid: pid.parse().ok()?, command: command.into() })
-    };
-    let with = |lead: &str| label.strip_prefix(lead);
-    with("mounted at ")
-        .map(mounted)
-        .or_else(|| (label == "swap").then_some(Use::Swap))
-        .or_else(|| with("backs ").map(|name| Use::LoopBacking(name.into())))
-        .or_else(|| with("member of ").map(|what| Use::FileSystemMember(what.into())))
-        .or_else(|| with("holds ").map(|what| Use::Signature(what.into())))
-        .or_else(|| with("exported by ").map(|by| Use::Exported(by.into())))
-        .or_else(|| with("open by ").and_then(opened))
-        .unwrap_or_else(|| Use::HeldBy(label.into()))
+    /// What it is. Earlier documents say that of a layer in words alone.
+    fn layer(&self) -> BlockKind {
+        let words = self.kind.split_once(' ').map(|(first, rest)| (first, rest.to_owned()));
+        let mapped = |name: &String, owner: Option<&str>| {
+            let (name, owner) = (name.clone(), owner.map(str::to_owned));
+            BlockKind::DeviceMapper(MappedDevice { name, owner, table: self.table.clone() })
+        };
+        match (&self.array, &self.mapper_name, words) {
+            (Some(array), _, Some((_, level))) if array.level.is_empty() => {
+                BlockKind::Md(Box::new(MdArray { level, ..array.clone() }))
+            }
+            (Some(array), ..) => BlockKind::Md(Box::new(array.clone())),
+            (None, Some(name), _) => mapped(name, self.owner.as_deref()),
+            (None, None, Some((owner, name))) => {
+                mapped(&name, Some(owner).filter(|of| *of != "dm"))
+            }
+            (None, None, None) => BlockKind::Other,
+        }
+    }
 }

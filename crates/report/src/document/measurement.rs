@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use iodyno_model as model;
 use iodyno_model::{
-    Conditions, CpuUse, Direction, EndReason, Estimate, JudgedMeasurement, LatencyKind, Reason,
-    SampledRates, Validity, Workload, rfc3339,
+    Conditions, CpuUse, Direction, EndReason, Estimate, JudgedMeasurement, LatencyKind, Purpose,
+    Reason, SampledRates, Validity, Workload, rfc3339,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,9 @@ use crate::percentiles::{LEVEL, Percentile, percentiles, percentiles_of_kind};
 pub struct Measurement {
     /// Name of the step: `seq-read`, `rand-read`, `latency`.
     pub name: String,
+    /// What it is for; absent: it is measured for its own sake.
+    #[serde(default, skip_serializing_if = "Purpose::is_measure")]
+    pub purpose: Purpose,
     /// Phase within the run: equal phase means at the same time.
     pub phase: u32,
     /// Which round of a plan in rounds, from 1; null: it is not one of a round.
@@ -211,6 +214,7 @@ impl Measurement {
         let metrics = judged.map_or(&[][..], |judged| &judged.metrics);
         Self {
             name: measurement.name.clone(),
+            purpose: measurement.purpose,
             phase: measurement.phase,
             round: measurement.round,
             workload: measurement.workload.clone(),

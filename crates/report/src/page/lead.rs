@@ -193,5 +193,5 @@ fn share(judged: &JudgedMeasurement) -> Option<(Point, &'static str)> {
         interval: ends.map(|(a, b)| (a.min(b), a.max(b))).filter(|(low, _)| *low > 0.0),
         ..Point::new(share(of.estimate.value), 0.0)
     };
-    point.x.is_finite().then_some((point, basis))
+    point.x.is_finite().then_some((point, basis.name()))
 }

@@ -11,7 +11,7 @@ use super::conditions::conditions;
 use super::data::FigureView;
 use super::latency;
 use super::table::{Cell, Table};
-use crate::text::figure::{estimated, measured};
+use crate::text::figure::{self, measured};
 use crate::text::ink::Ink;
 use crate::text::jobs::{self, besides};
 use crate::text::measurements::{default_metric, judgement_items, notes, parts, step_name, title};
@@ -87,9 +87,9 @@ pub(super) fn marks(of: &Measurement, judged: Option<&JudgedMeasurement>) -> Vec
     failed.into_iter().chain(judged.map(|judged| Cell::validity(judged.validity))).collect()
 }
 
-/// I/Os per second in a column of them, which need no unit each.
+/// I/Os per second in a column of them.
 pub(super) fn iops(result: &DirectionResult) -> Cell {
-    Cell::estimate(result.iops, |iops| estimated(Metric::Iops, iops).replace(" IOPS", ""))
+    Cell::estimate(result.iops, figure::iops)
 }
 
 /// The I/O in a few words: `randread · 4 KiB · depth 16 · io_uring`.

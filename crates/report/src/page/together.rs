@@ -1,10 +1,10 @@
 //! What several runs are together: their table, the drives of many hosts, and
 //! what differs between them.
 
-use iodyno_figure::{Filter, Kind, Request, Source, figure};
+use iodyno_figure::{Kind, Request, Source, figure};
 use iodyno_judge::ClaimBook;
 use iodyno_judge::comparison::{Comparison, Side, compare};
-use iodyno_judge::layouts::{FILL, Layouts};
+use iodyno_judge::layouts::Layouts;
 use iodyno_model::RunRecord;
 
 use super::data::FigureView;
@@ -167,7 +167,7 @@ fn in_one_figure<'r>(
         None => (Kind::Compare, titles.iter().zip(runs).map(source).collect()),
     };
     let mut request = Request::new(kind);
-    request.filters.extend(layouts.map(|_| Filter::not("name", FILL)));
+    request.without_fills = layouts.is_some();
     let judged: Vec<_> = runs.iter().flat_map(|run| &run.judged.assessment.measurements).collect();
     let figure = figure(&request, &sources).ok()?;
     Some(FigureView::new(&figure, measurement::not_valid(&judged)))

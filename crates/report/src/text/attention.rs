@@ -109,7 +109,8 @@ fn slowness(record: &RunRecord, assessment: &Assessment, target: &str) -> Option
         let metrics = assessment.of(at).map_or(&[][..], |judged| &judged.metrics);
         for metric in metrics.iter().filter(|metric| metric.verdict >= Verdict::Warn) {
             let (expected, of_what) = expectation(metric)?;
-            let share = format!("{} of the {of_what}", percent(metric.estimate.value / expected));
+            let share =
+                format!("{} of the {}", percent(metric.estimate.value / expected), of_what.name());
             if metric.metric == Metric::LatencyMean {
                 latencies.push(format!("latency {share}"));
                 continue;

@@ -209,7 +209,7 @@ pub(super) fn drive_cell(
             GridCell { ink: if live { cell.ink } else { Ink::Bad }, ..cell }
         }
         Column::Address => fact(&drive.address, Clone::clone),
-        Column::Link => link(host, drive),
+        Column::Link => link(host, drive, false),
         Column::Numa => fact(&drive.numa_node, u32::to_string),
         Column::Temperature => {
             let hot = drive
@@ -359,8 +359,8 @@ fn usage(drive: &Drive) -> GridCell {
 }
 
 /// The drive's own link in use; what it could be where it is more; and whether
-/// a link above it is degraded.
-fn link(host: &Host, drive: &Drive) -> GridCell {
+/// a link above it is degraded. In short only that it could be more.
+pub(super) fn link(host: &Host, drive: &Drive, is_short: bool) -> GridCell {
     if drive.virtual_disk.is_some() {
         return GridCell::plain("virtual disk");
     }
@@ -375,6 +375,9 @@ fn link(host: &Host, drive: &Drive) -> GridCell {
     };
     match own.able() {
         Some(able) if below(current, able) => {
+            if is_short {
+                return GridCell { text: text + " !", ink: Ink::Bad };
+            }
             text.push_str(&format!(" of {} !", able.label()));
             ink = Ink::Bad;
         }

@@ -1,6 +1,8 @@
 //! Figures as people read them: as many digits as the interval supports.
 
-use iodyno_model::figures::{Unit, decimals_for, rounded, rounded_up, without_interval};
+use iodyno_model::figures::{
+    Unit, decimals_for, rounded, rounded_up, with_interval, without_interval,
+};
 use iodyno_model::{
     DirectionResult, Estimate, LatencyKind, Metric, Spread, WIDTH_NOT_KNOWN, format_count,
     format_duration_ns, format_mb_per_s,
@@ -22,6 +24,11 @@ pub(crate) fn measured(metric: Metric, estimate: &Estimate) -> String {
 }
 
 pub(crate) use iodyno_model::figures::format_estimate as estimated;
+
+/// I/Os per second with their interval in a column of them, which need no unit each: `982k ± 3k`.
+pub(crate) fn iops(estimate: &Estimate) -> String {
+    with_interval(estimate, Unit::iops_unnamed(estimate.value))
+}
 
 /// An estimate without its interval, in as many digits as that supports.
 pub(super) fn bare(metric: Metric, estimate: &Estimate) -> String {

@@ -7,7 +7,7 @@ use iodyno_model::{
 };
 
 use super::columns::Column;
-use super::drives::{drive_cell, short_name, worst};
+use super::drives::{drive_cell, link, short_name, worst};
 use super::figure::{percent, stated};
 use super::grid::{GridCell, GridColumn};
 use super::ink::Ink;
@@ -96,7 +96,7 @@ impl Glance {
 /// the other way round: more is better).
 #[derive(Clone, Copy, PartialEq)]
 struct Share {
-    of: &'static str,
+    of: Expected,
     share: f64,
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn glance(record: &RunRecord, assessment: &Assessment) -> Glance {
         rows.push(view.target_row(target, &mut shares));
     }
     let basis = match shares.as_slice() {
-        [first, rest @ ..] if rest.iter().all(|other| other.of == first.of) => first.of,
+        [first, rest @ ..] if rest.iter().all(|other| other.of == first.of) => first.of.heading(),
         _ => "OF EXPECTED",
     };
     let uncompared = match rows.as_slice() {
@@ -171,7 +171,8 @@ impl<'a> View<'a> {
         let own = self.alone(|target| names.contains(&short_name(target)));
         let mut row = self.row(clean(&drive.name), &own, shares);
         let run = Some((self.record, self.assessment));
-        row.cells.push(link(drive_cell(Column::Link, host, drive, run)));
+        // Short: what it could be stands in the finding.
+        row.cells.push(link(host, drive, true));
         row.cells.push(drive_cell(Column::Temperature, host, drive, run));
         row.cells.push(health(drive));
         row.verdict = worst(host, self.record, self.assessment, &names);
@@ -313,31 +314,49 @@ impl Kind {
     }
 }
 
-const CLAIM: &str = "claim";
-const BASELINE: &str = "baseline";
+/// What says what a metric should be.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Expected {
+    Claim,
+    Baseline,
+    Twins,
+}
+
+impl Expected {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Baseline => "baseline",
+            Self::Twins => "twins' median",
+        }
+    }
+
+    const fn heading(self) -> &'static str {
+        match self {
+            Self::Claim => "OF CLAIM",
+            Self::Baseline => "OF BASELINE",
+            Self::Twins => "OF TWINS",
+        }
+    }
+}
 
 /// What a metric should be, in its unit, and what says so.
-pub(crate) fn expectation(of: &MetricJudgement) -> Option<(f64, &'static str)> {
-    let claim = of.claim.as_ref().map(|claim| (claim.value, CLAIM));
-    let baseline = of.baseline.as_ref().map(|baseline| (baseline.value, BASELINE));
-    claim.or(baseline).or_else(|| Some((of.peers?.0, "twins' median")))
+pub(crate) fn expectation(of: &MetricJudgement) -> Option<(f64, Expected)> {
+    let claim = of.claim.as_ref().map(|claim| (claim.value, Expected::Claim));
+    let baseline = of.baseline.as_ref().map(|baseline| (baseline.value, Expected::Baseline));
+    claim.or(baseline).or_else(|| Some((of.peers?.0, Expected::Twins)))
 }
 
 fn share(of: &MetricJudgement) -> Option<Share> {
     if of.below_saturation.is_some() {
         return None;
     }
-    let (expected, basis) = expectation(of)?;
-    let basis = match basis {
-        CLAIM => "OF CLAIM",
-        BASELINE => "OF BASELINE",
-        _ => "OF TWINS",
-    };
+    let (expected, of_what) = expectation(of)?;
     let share = match of.metric {
         Metric::LatencyMean => expected / of.estimate.value,
         _ => of.estimate.value / expected,
     };
-    share.is_finite().then_some(Share { of: basis, share })
+    share.is_finite().then_some(Share { of: of_what, share })
 }
 
 /// `████░  81 %`.
@@ -345,12 +364,6 @@ fn bar(share: f64) -> GridCell {
     let full = ((share * BAR as f64).round() as usize).min(BAR);
     let text = format!("{}{} {:>5}", "█".repeat(full), "░".repeat(BAR - full), percent(share));
     GridCell::new(text, Ink::Bar)
-}
-
-/// Short: what it could be stands in the finding.
-fn link(cell: GridCell) -> GridCell {
-    let short = cell.text.split_once(" of ").map(|(current, _)| format!("{current} !"));
-    GridCell { text: short.unwrap_or_else(|| cell.text.clone()), ..cell }
 }
 
 fn health(drive: &Drive) -> GridCell {

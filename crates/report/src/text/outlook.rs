@@ -2,11 +2,11 @@
 //! such, and knees in a sentence each.
 
 use iodyno_model::{
-    Knee, Metric, Peak, PeakUnder, Prediction, Predictions, format_count, format_duration_ns,
+    Knee, Peak, PeakUnder, Prediction, Predictions, format_count, format_duration_ns,
 };
 
 use super::Style;
-use super::figure::estimated;
+use super::figure::iops;
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
 use super::words::{Hanging, clean};
@@ -30,7 +30,7 @@ pub(crate) fn predictions(outlook: &Predictions) -> (Vec<GridColumn<'static>>, V
     let several = outlook.predictions.iter().any(|one| one.target != outlook.predictions[0].target);
     let cell = |text: String| GridCell { text, ink: Ink::Doubt };
     let row = |one: &Prediction| {
-        let rate = estimated(Metric::Iops, &one.iops).replace(" IOPS", "");
+        let rate = iops(&one.iops);
         let mut row =
             vec![cell(clean(&one.name)), cell(clean(&one.target)), cell(format!("~ {rate}"))];
         if !several {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use iodyno_model::{
     Assessment, DirectionResult, Measurement, Metric, Prediction, RunRecord, Validity,
-    format_count, format_duration_ns, format_mb_per_s,
+    format_count, format_duration_ns, significant,
 };
 
 use super::Style;
@@ -55,7 +55,7 @@ impl Shown {
 
     fn text(self, value: f64) -> String {
         match self {
-            Self::Rate(Metric::Bandwidth) => format_mb_per_s(value).replace(" MB/s", ""),
+            Self::Rate(Metric::Bandwidth) => significant(value / 1e6, 3),
             Self::Rate(_) => format_count(value),
             Self::P99 => format_duration_ns(value),
         }

@@ -214,9 +214,7 @@ impl<'a> Before<'a> {
 
 /// What the run filled a target with before its rounds, bytes.
 fn filled_bytes(record: &RunRecord, target: &str) -> u64 {
-    let is_fill = |of: &&Measurement| {
-        of.round.is_none() && of.name.starts_with("fill") && of.targets == [target]
-    };
+    let is_fill = |of: &&Measurement| of.purpose.is_fill() && of.targets == [target];
     let fills = record.measurements.iter().filter(is_fill);
     let written = |of: &Measurement| {
         of.result(Direction::Write).and_then(|one| one.whole_bytes.or(one.bytes))

@@ -7,7 +7,7 @@ use iodyno_model::{
 };
 
 use super::Style;
-use super::figure::{bare, estimated, stated};
+use super::figure::{bare, iops, stated};
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
 use super::totals::{title, totals_of};
@@ -165,7 +165,7 @@ fn about(of: &Measurement, style: &Style) -> Vec<GridCell> {
 
 /// One interval stands for all rates: bandwidth and mean latency follow from the IOPS.
 fn figures(of: &DirectionResult) -> [String; 7] {
-    let rate = of.iops.map(|iops| estimated(Metric::Iops, &iops).replace(" IOPS", ""));
+    let rate = of.iops.as_ref().map(iops);
     let mean = of.mean_latency();
     let (kind, shown) = percentiles_of(of, &PERCENTS);
     // fio states percentiles of completions, and the mean of the whole.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use iodyno_judge::{Convergence, Track, figure};
-use iodyno_model::{Histogram, Measurement, Metric, Rounds};
+use iodyno_model::{Histogram, Measurement, Metric, Rounds, format_count};
 
 use super::Style;
 use super::figure::stated;
@@ -183,7 +183,11 @@ pub(super) fn slowest(of: &[&Measurement]) -> [String; 2] {
 
 /// A figure in a table whose heading says of what.
 pub(super) fn cell(metric: Metric, value: Option<f64>) -> String {
-    value.map_or("-".into(), |value| stated(metric, value).replace(" IOPS", ""))
+    match (metric, value) {
+        (_, None) => "-".into(),
+        (Metric::Iops, Some(iops)) => format_count(iops),
+        (_, Some(value)) => stated(metric, value),
+    }
 }
 
 pub(crate) const fn name(metric: &Metric) -> &'static str {

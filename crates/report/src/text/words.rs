@@ -27,12 +27,12 @@ pub fn ascii(text: &str) -> String {
             '░' => out.push('.'),
             '…' => out.push('~'),
             '±' => out.push_str("+-"),
-            '°' => out.push(' '),
+            '°' => {}
             c if c.is_ascii() => out.push(c),
             _ => out.push('?'),
         }
     }
-    out.replace("  C", " C")
+    out
 }
 
 /// The label of the whole, if it has one, and what there is to say of it.

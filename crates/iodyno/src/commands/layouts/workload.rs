@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use iodyno_campaign::{Order, Point, Study, StudyStep, Until};
-use iodyno_judge::layouts::FILL;
 use iodyno_layout::{Layout, Top};
+use iodyno_model::Purpose;
 
 use crate::arguments::{Layouts, RunGenerator};
 use crate::commands::sweep;
@@ -96,7 +96,12 @@ fn target(top: &Top, as_directory: bool) -> String {
 
 /// A full sequential write before everything else.
 fn fill_first(study: &mut Study) {
-    let mut fill = StudyStep { name: FILL.into(), until: Until::Done, ..StudyStep::default() };
+    let mut fill = StudyStep {
+        name: "fill".into(),
+        purpose: Purpose::Fill,
+        until: Until::Done,
+        ..StudyStep::default()
+    };
     // What a part fixes, it does not vary.
     for option in study.grid.keys().chain(study.job.keys()) {
         if let Some(value) = study.job.get(option).or_else(|| study.grid[option].first()) {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::*;
-use crate::usage::Usage;
+use crate::usage::of_this_thread;
 
 const COUNT: u64 = 40;
 
@@ -249,11 +249,11 @@ fn a_wait_in_a_ring_has_an_end_and_takes_no_cpu() {
     let mut io = open::<Uring>(vec![reader.into()], 4, false).io;
     io.queue(once(block(Operation::Read, 0, 0)));
     let most = Duration::from_millis(200);
-    let (begun, before) = (std::time::Instant::now(), Usage::of_this_thread());
+    let (begun, before) = (std::time::Instant::now(), of_this_thread());
     io.enter_within(1, most).unwrap();
     assert!(begun.elapsed() >= most, "Linux 5.11 or later");
     assert_eq!(io.completions().next(), None);
-    let used = Usage::of_this_thread().since(before);
+    let used = of_this_thread().since(before);
     assert!(used.cpu_ns() < 50_000_000, "{used:?}");
     writer.write_all(&[7; LENGTH as usize]).unwrap();
     io.enter_within(1, Duration::from_secs(60)).unwrap();

@@ -15,6 +15,7 @@ pub(super) fn measurement(
     before: Option<usize>,
 ) -> Result<model::Measurement, DocumentError> {
     Ok(model::Measurement {
+        purpose: of.purpose,
         phase: of.phase,
         round: of.round,
         targets: of.targets.clone(),

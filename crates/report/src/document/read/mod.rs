@@ -6,7 +6,7 @@
 
 mod measurement;
 
-use iodyno_model::{Host, Origin, Run, RunKind, RunRecord, parse_rfc3339};
+use iodyno_model::{Host, Origin, Purpose, Run, RunKind, RunRecord, parse_rfc3339};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -60,13 +60,20 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
     let host = document.host.map(|host| host.read(document.drives, document.links));
     let snapshots: Vec<Host> = host.into_iter().collect();
     let first = (!snapshots.is_empty()).then_some(0);
-    let measurements = document.measurements.iter().map(|one| measurement::measurement(one, first));
     let (head, plan) = (document.head, document.plan);
     let Plan { kind, name, toml, rounds } = plan;
     let (kind, rounds) = match kind {
         Some(kind) => (kind, rounds),
         None => RunKind::of_earlier(&name, &toml),
     };
+    let read = |one| {
+        let mut of = measurement::measurement(one, first)?;
+        if of.purpose.is_measure() {
+            of.purpose = Purpose::of_earlier(kind, &of);
+        }
+        Ok(of)
+    };
+    let measurements: Result<_, DocumentError> = document.measurements.iter().map(read).collect();
     Ok(RunRecord {
         run: Run {
             id: head.id,
@@ -90,7 +97,7 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
             skipped: document.skipped,
         },
         snapshots,
-        measurements: measurements.collect::<Result<_, _>>()?,
+        measurements: measurements?,
     })
 }
 

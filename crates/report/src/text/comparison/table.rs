@@ -1,6 +1,7 @@
 //! The table: a group of lines for each workload, a column for each side.
 
 use iodyno_judge::comparison::{Cell, Comparison, Difference, Figure, Quantity, Reality, Row};
+use iodyno_model::figures::{Unit, without_interval};
 use iodyno_model::{Estimate, LatencyKind, Metric, Spread, Validity, format_count};
 
 use super::{Style, hanging, row_title};
@@ -187,14 +188,14 @@ fn value(row: &Row, figure: &Figure, side: usize, detail: Detail) -> GridCell {
         };
         return GridCell { text: text.into(), ink };
     };
-    let mut text = match detail {
-        Detail::Values => bare(metric(figure.quantity), estimate),
-        _ => estimated(metric(figure.quantity), estimate),
+    let text = match (detail, metric(figure.quantity)) {
+        // The line says so in front.
+        (Detail::Values, Metric::Iops) => {
+            without_interval(estimate, Unit::iops_unnamed(estimate.value))
+        }
+        (Detail::Values, metric) => bare(metric, estimate),
+        (_, metric) => estimated(metric, estimate),
     };
-    // The line says so in front.
-    if detail == Detail::Values {
-        text = text.replace(" IOPS", "");
-    }
     match is_marked(cell) {
         true => GridCell { text: format!("{text} *"), ink: Ink::Doubt },
         false => GridCell { text, ink: Ink::Plain },
