@@ -214,7 +214,8 @@ fn files_are_made_looked_up_and_removed_an_operation_each() {
     let all = [(0, 0), (20, 20 << 12), (0, 0)];
     assert_eq!(moved(&world, &names("--ioengine=filecreate", &directory)), all);
     assert_eq!(world.files("data").len(), 20);
-    assert_eq!(moved(&world, &names("--ioengine=filestat", &directory)), all);
+    let lookup = [&names("--ioengine=filestat", &directory)[..], &["--stat_type=statx"]].concat();
+    assert_eq!(moved(&world, &lookup), all);
     // Another run, which knows them as iodyno's.
     assert_eq!(moved(&world, &names("--ioengine=filedelete", &directory)), all);
     assert!(world.files("data").is_empty());

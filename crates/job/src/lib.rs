@@ -19,8 +19,9 @@ pub use job::{
     CpuPolicy, DedupeMode, Depth, Distribution, Engine, Errors, ExitWhat, Extent, Fallocate,
     FileService, Files, Flush, IoEngine, Job, LatencyTarget, Log, Logs, MemoryPolicy, Pace,
     Pattern, PatternPart, Percentiles, Priority, Program, RandomGenerator, RateProcess, Replay,
-    Report, SizePriority, Space, Sprandom, SteadyKind, SteadyState, Sync, Threads, Time, Unified,
-    Verify, VerifyMethod, VerifyPolicy, Zone, ZoneMode, ioprio,
+    Report, Sequencer, SizePriority, Space, Sprandom, StatType, SteadyKind, SteadyState, Sync,
+    ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, VerifyPolicy, Zone, ZoneMode,
+    ioprio,
 };
 pub use nearest::nearest_of;
 pub use operation::Operation;

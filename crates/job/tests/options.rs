@@ -81,8 +81,10 @@ fn defaults_are_those_of_fio() {
         "rate_cycle",
         "thinktime_blocks",
         "latency_percentile",
+        "latency_run",
         "steadystate_duration",
         "steadystate_ramp_time",
+        "log_alternate_epoch_clock_id",
     ];
     for spec in options() {
         let by_fio = matches!(spec.support, Support::ByFio(_));

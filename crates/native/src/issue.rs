@@ -305,7 +305,7 @@ impl Issuer {
             self.due = due;
             return None;
         }
-        pacer.submitted(&request);
+        pacer.submitted(&request, now);
         self.count(&request);
         let timed = pacer.has_timetable(&request) || logged.is_some();
         Some((request, if timed { due } else { now }))

@@ -12,6 +12,8 @@ pub(crate) struct TargetSearch {
     target_ns: u64,
     window_ticks: u64,
     share: f64,
+    /// Goes on at what was found.
+    run: bool,
     /// The greatest depth that held, and the least that did not.
     held: usize,
     failed: usize,
@@ -29,6 +31,7 @@ impl TargetSearch {
             target_ns: target.target_ns,
             window_ticks: clock.ticks(target.window_ns).max(1),
             share: target.percentile / 100.0,
+            run: target.run,
             held: 0,
             failed: most + 1,
             depth: 1,
@@ -82,7 +85,7 @@ impl TargetSearch {
         // What was submitted at the old depth belongs to neither.
         self.window_end = now + self.window_ticks;
         (self.in_time, self.all) = (0, 0);
-        self.found
+        self.found && !self.run
     }
 }
 
@@ -94,7 +97,12 @@ mod tests {
     fn the_greatest_depth_that_holds_is_found() {
         let clock = Clock::get();
         for (limit, most) in [(1, 64), (7, 64), (32, 32), (33, 100)] {
-            let target = LatencyTarget { target_ns: 1000, window_ns: 1_000_000, percentile: 100.0 };
+            let target = LatencyTarget {
+                target_ns: 1000,
+                window_ns: 1_000_000,
+                percentile: 100.0,
+                run: false,
+            };
             let mut search = TargetSearch::new(&target, most, clock);
             let mut now = 1;
             let over = (0..1000).any(|_| {
@@ -110,7 +118,8 @@ mod tests {
     #[test]
     fn a_slow_begin_ends_nothing() {
         let clock = Clock::get();
-        let target = LatencyTarget { target_ns: 1000, window_ns: 1_000_000, percentile: 90.0 };
+        let target =
+            LatencyTarget { target_ns: 1000, window_ns: 1_000_000, percentile: 90.0, run: false };
         let mut search = TargetSearch::new(&target, 8, clock);
         let mut now = 1;
         let mut ended = |latency_ns, times| {

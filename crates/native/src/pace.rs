@@ -1,6 +1,6 @@
 //! When I/Os are due: rates and pauses.
 
-use iodyno_job::{Pace, RateProcess, Request};
+use iodyno_job::{Pace, RateProcess, Request, ThinkBlocks};
 use iodyno_model::{Direction, PerDirection};
 
 use crate::clock::Clock;
@@ -41,6 +41,8 @@ struct Pause {
     /// After this many I/Os, or this many ticks.
     every_ios: u64,
     every_ticks: u64,
+    /// I/Os count when they are done, not when they are submitted.
+    at_completion: bool,
     ios: u64,
     /// Submitted since the last pause: no more than there are to be before the
     /// next, so that nothing is in flight in it (fio waits for what is).
@@ -75,6 +77,7 @@ impl Pacer {
                 0 => u64::MAX,
                 ns => clock.ticks(ns),
             },
+            at_completion: pace.thinktime_blocks_type == ThinkBlocks::Complete,
             ios: 0,
             issued: 0,
             working_since: 0,
@@ -138,7 +141,7 @@ impl Pacer {
     }
 
     /// `request` is being submitted.
-    pub(crate) fn submitted(&mut self, request: &Request) {
+    pub(crate) fn submitted(&mut self, request: &Request, now: u64) {
         let factor = if self.poisson { self.exponential() } else { 1.0 };
         let direction = request.operation.direction();
         if let Some(gait) = direction.and_then(|direction| self.rates.of_mut(direction).as_mut()) {
@@ -146,12 +149,15 @@ impl Pacer {
         }
         if let Some(pause) = &mut self.pause {
             pause.issued += 1;
+            if !pause.at_completion {
+                pause.count(now);
+            }
         }
     }
 
     /// An I/O is done.
     pub(crate) fn completed(&mut self, now: u64) {
-        if let Some(pause) = &mut self.pause {
+        if let Some(pause) = self.pause.as_mut().filter(|pause| pause.at_completion) {
             pause.count(now);
         }
     }
@@ -207,7 +213,7 @@ mod tests {
         for n in 0..100 {
             let due_ns = clock.ns(pacer.due(&READ) - 5_000_000);
             assert!(due_ns.abs_diff(n * 1_000_000) < 1000, "{n}: {due_ns}");
-            pacer.submitted(&READ);
+            pacer.submitted(&READ, u64::MAX / 2);
         }
         let write = Request { operation: Operation::Write, ..READ };
         assert_eq!(pacer.due(&write), 0);
@@ -221,7 +227,7 @@ mod tests {
         let mut pacer = Pacer::new(&pace, clock, 1).unwrap();
         pacer.start(started);
         assert_eq!(pacer.due(&READ), started);
-        (0..1_000_000).for_each(|_| pacer.submitted(&READ));
+        (0..1_000_000).for_each(|_| pacer.submitted(&READ, started));
         let second_ns = clock.ns(pacer.due(&READ) - started);
         assert!(second_ns.abs_diff(1_000_000_000) < 1000, "{second_ns}");
     }
@@ -235,7 +241,7 @@ mod tests {
         pacer.start(0);
         let (n, mut last, mut long) = (100_000, 0, 0);
         for _ in 0..n {
-            pacer.submitted(&READ);
+            pacer.submitted(&READ, 0);
             let due = pacer.due(&READ);
             long += u64::from(clock.ns(due - last) > 1_000_000);
             last = due;

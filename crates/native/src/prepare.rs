@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use iodyno_job::{IoEngine, Job, Room, Space, Stream, Sync};
+use iodyno_job::{IoEngine, Job, Room, Space, StatType, Stream, Sync};
 use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::{Caveat, Direction, NotPolled};
-use iodyno_target::{Access, OpenHow, ReadClearance, SyncMode, TargetKind};
+use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind};
 
 use crate::block_lives::BlockLives;
 use crate::bounds::Bounds;
@@ -377,6 +377,11 @@ fn options(job: &Job) -> EngineOptions {
         uncached: engine.uncached,
         force_async: engine.force_async.unwrap_or(0),
         atomic: engine.atomic,
+        lookup: match engine.stat_type {
+            StatType::Stat => Lookup::Stat,
+            StatType::Lstat => Lookup::Lstat,
+            StatType::Statx => Lookup::Statx,
+        },
         memory_bytes: 0,
         sequential: !job.pattern.rw.is_random(),
     }

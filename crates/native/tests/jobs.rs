@@ -152,6 +152,17 @@ fn each_loop_is_written_and_verified_once() {
 }
 
 #[test]
+fn blocks_whose_size_goes_by_the_order_have_room() {
+    for engine in ENGINES {
+        for rw in ["randread", "randread percentage_random=50", "randwrite"] {
+            let options = "bs=4k,32k bs_is_seq_rand=1 iodepth=4";
+            let (report, _) = run_one(&format!("ioengine={engine} rw={rw} {options}"));
+            assert!(report.whole.read.bytes + report.whole.write.bytes > 0, "{engine} {rw}");
+        }
+    }
+}
+
+#[test]
 fn syncs_come_between_writes_and_at_the_end() {
     for engine in ENGINES {
         for (options, expected) in [

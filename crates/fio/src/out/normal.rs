@@ -309,7 +309,7 @@ impl Paragraph<'_, '_> {
     }
 
     fn latency_target(&mut self) {
-        let unlimited = LatencyTarget { target_ns: 0, window_ns: 0, percentile: 100.0 };
+        let unlimited = LatencyTarget { target_ns: 0, window_ns: 0, percentile: 100.0, run: false };
         let target = self.section.reporting.latency_target.unwrap_or(unlimited);
         let (limit, window) = (scaled(target.target_ns), scaled(target.window_ns));
         let (percentile, depth) = (target.percentile, self.section.iodepth);

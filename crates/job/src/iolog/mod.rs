@@ -131,6 +131,7 @@ impl IologReader {
                     self.pass(time_ns);
                     let file = self.number(name)?;
                     let offset = offset / u64::from(self.how.scale.max(1));
+                    let offset = offset & !self.how.align_bytes.saturating_sub(1);
                     return Ok(Some(LoggedIo {
                         at_ns: self.at_ns,
                         file,

@@ -90,13 +90,14 @@ fn a_log_is_made_again_as_the_options_say() {
     let how = Replay {
         redirect: Some("/dev/c".into()),
         scale: 2,
+        align_bytes: 4096,
         time_scale_percent: 50,
         skip: [false, true, false, true],
         ..Replay::default()
     };
     let ios = all(TEXT_3, &how);
     let places: Vec<_> = ios.iter().map(|one| (one.0, one.3)).collect();
-    assert_eq!(places, [(1000, 2048), (1000, 32768), (3200, 0)]);
+    assert_eq!(places, [(1000, 0), (1000, 32768), (3200, 0)]);
     let mut one = reader(TEXT_3, &how).unwrap();
     while one.next_io().unwrap().is_some() {}
     assert_eq!(one.files(), ["/dev/c"]);

@@ -72,6 +72,18 @@ pub enum CommandType {
     Nvme,
 }
 
+/// fio's `stat_type`: the system call of filestat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StatType {
+    /// `stat`.
+    #[default]
+    Stat,
+    /// `lstat`.
+    Lstat,
+    /// `statx`.
+    Statx,
+}
+
 /// How `ioengine=cpuio` loads a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuLoad {
@@ -137,6 +149,8 @@ pub struct Engine {
     pub nowait: bool,
     /// `uncached`: RWF_DONTCACHE.
     pub uncached: bool,
+    /// `stat_type` of filestat.
+    pub stat_type: StatType,
     /// `atomic`: RWF_ATOMIC, and past the page cache.
     pub atomic: bool,
     /// `cmd_type`.
@@ -166,6 +180,7 @@ impl Default for Engine {
             force_async: None,
             nowait: false,
             uncached: false,
+            stat_type: StatType::default(),
             atomic: false,
             cmd_type: CommandType::default(),
             cpu_load: CpuLoad::default(),

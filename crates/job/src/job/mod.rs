@@ -25,13 +25,14 @@ use iodyno_model::{Direction, Workload};
 pub use command_priority::{CommandPriority, SizePriority, ioprio};
 pub use contents::{Contents, DedupeMode};
 pub use depth::Depth;
-pub use engine::{CommandType, CpuLoad, Engine, IoEngine, Program, Sync};
+pub use engine::{CommandType, CpuLoad, Engine, IoEngine, Program, StatType, Sync};
 pub use errors::{ContinueOn, Errors};
 pub use files::{Fallocate, FileService, Files};
 pub use flush::Flush;
-pub use pace::{LatencyTarget, Pace, RateProcess};
+pub use pace::{LatencyTarget, Pace, RateProcess, ThinkBlocks};
 pub use pattern::{
-    AccessPattern, BlockSize, Distribution, Pattern, RandomGenerator, Sprandom, Zone, ZoneMode,
+    AccessPattern, BlockSize, Distribution, Pattern, RandomGenerator, Sequencer, Sprandom, Zone,
+    ZoneMode,
 };
 pub use replay::Replay;
 pub use report::{Log, Logs, Percentiles, Report, Unified};
@@ -151,8 +152,8 @@ impl Job {
 
     fn largest_of(&self, wanted: impl Fn(Direction) -> bool) -> u64 {
         let rw = self.pattern.rw;
-        // Sizes of other directions count where they are a log's.
-        let all = self.replay.read_iolog.is_some();
+        // Sizes of other directions count where they go by the order, or are a log's.
+        let all = self.pattern.bs_is_seq_rand || self.replay.read_iolog.is_some();
         let sizes = self.pattern.bs.iter();
         let sizes =
             sizes.filter(|(direction, _)| wanted(*direction) && (all || rw.has(*direction)));

@@ -12,6 +12,16 @@ pub enum RateProcess {
     Poisson,
 }
 
+/// fio's `thinktime_blocks_type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ThinkBlocks {
+    /// `complete`.
+    #[default]
+    Complete,
+    /// `issue`.
+    Issue,
+}
+
 /// fio's `latency_target`: the depth is searched for that keeps the latency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencyTarget {
@@ -21,6 +31,8 @@ pub struct LatencyTarget {
     pub window_ns: u64,
     /// `latency_percentile`: of the I/Os that must be within.
     pub percentile: f64,
+    /// `latency_run`: goes on after the depth was found.
+    pub run: bool,
 }
 
 /// How fast a job goes at most.
@@ -44,6 +56,8 @@ pub struct Pace {
     pub thinktime_spin_ns: u64,
     /// `thinktime_blocks`: a pause every so many I/Os; 0 is 1.
     pub thinktime_blocks: u32,
+    /// `thinktime_blocks_type`.
+    pub thinktime_blocks_type: ThinkBlocks,
     /// `thinktime_iotime`, ns: a pause every so long, instead.
     pub thinktime_iotime_ns: u64,
     /// `flow`: its weight among the jobs with the same `flow_id`; 0: it waits for nobody.

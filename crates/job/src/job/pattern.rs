@@ -28,6 +28,16 @@ pub enum Pattern {
     RandTrimWrite,
 }
 
+/// How an offset behind `rw=` (`rw=randread:8`, `rw=write:4k`) is used: fio's `rw_sequencer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sequencer {
+    /// `sequential`: a new offset only every so many I/Os, in sequence in between.
+    #[default]
+    Sequential,
+    /// `identical`: the same offset so many times.
+    Identical,
+}
+
 /// Sizes of the blocks of a direction, bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlockSize {
@@ -122,10 +132,14 @@ pub struct AccessPattern {
     /// Number behind `rw=…:`: I/Os before the next random offset, or bytes
     /// (may be negative: backwards) added to each offset of a sequence.
     pub rw_step: Option<i64>,
+    /// `rw_sequencer`.
+    pub rw_sequencer: Sequencer,
     /// `bs`, `bsrange`, `bssplit`.
     pub bs: PerDirection<BlockSize>,
     /// `blocksize_unaligned`, `bs_unaligned`.
     pub bs_unaligned: bool,
+    /// `bs_is_seq_rand`: sizes of reads are for sequential, of writes for random I/O.
+    pub bs_is_seq_rand: bool,
     /// `blockalign`, `ba`: offsets of random I/O are multiples of it; `None`,
     /// and 0 of a direction: of its block size.
     pub blockalign: Option<PerDirection<u64>>,
@@ -181,8 +195,10 @@ impl Default for AccessPattern {
         Self {
             rw: Pattern::default(),
             rw_step: None,
+            rw_sequencer: Sequencer::default(),
             bs: PerDirection::default(),
             bs_unaligned: false,
+            bs_is_seq_rand: false,
             blockalign: None,
             rwmixread_percent: 50,
             percentage_random: PerDirection::all(100),

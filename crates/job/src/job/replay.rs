@@ -15,6 +15,8 @@ pub struct Replay {
     pub redirect: Option<String>,
     /// `replay_scale`: offsets are divided by it.
     pub scale: u32,
+    /// `replay_align`, bytes: offsets are rounded down to multiples; a power of two, or 0.
+    pub align_bytes: u64,
     /// `replay_time_scale`, percent: 200 is twice as fast.
     pub time_scale_percent: u32,
     /// `replay_skip`: reads, writes, trims, syncs.
@@ -31,6 +33,7 @@ impl Default for Replay {
             no_stall: false,
             redirect: None,
             scale: 1,
+            align_bytes: 0,
             time_scale_percent: 100,
             skip: [false; 4],
             ends: Vec::new(),

@@ -63,6 +63,10 @@ pub struct Logs {
     pub issue_time: bool,
     /// `log_unix_epoch`.
     pub unix_epoch: bool,
+    /// `log_alternate_epoch`, with its clock.
+    pub alternate_epoch: Option<i32>,
+    /// `log_entries`.
+    pub entries: u64,
     /// `log_store_compressed`: files of fio's samples, compressed.
     pub compressed: bool,
 }
@@ -153,6 +157,8 @@ impl Default for Logs {
             priority: false,
             issue_time: false,
             unix_epoch: false,
+            alternate_epoch: None,
+            entries: 1024,
             compressed: false,
         }
     }

@@ -54,6 +54,8 @@ pub struct Verify {
     pub do_verify: bool,
     /// `verify_only`.
     pub verify_only: bool,
+    /// `verifysort`.
+    pub sort: bool,
     /// `verify_offset`: where the header is in its interval, bytes.
     pub offset: u32,
     /// `verify_interval`, bytes; `None`: a block.
@@ -120,6 +122,7 @@ impl Default for Verify {
             method: VerifyMethod::default(),
             do_verify: true,
             verify_only: false,
+            sort: true,
             offset: 0,
             interval: None,
             pattern: Vec::new(),

@@ -77,6 +77,10 @@ pub fn check(job: &Job) -> Vec<JobError> {
         replay.write_iolog.is_some() && job.threads.numjobs > 1,
         "write_iolog is of one job: numjobs would write the same log several times".into(),
     );
+    wrong(
+        replay.align_bytes > 0 && !replay.align_bytes.is_power_of_two(),
+        format!("replay_align={} is not a power of two", replay.align_bytes),
+    );
     let ioengine = job.engine.ioengine;
     let takes_flags = matches!(
         ioengine,

@@ -3,7 +3,7 @@
 use super::codecs::{Bool, Count, Flag, Maybe, OrZero, Words};
 use super::value::{Refusal, one_of};
 use super::{Kind, OptionSpec, Support, ignored, row};
-use crate::{CommandType, IoEngine, Sync};
+use crate::{CommandType, IoEngine, StatType, Sync};
 
 /// fio's other I/O engines, as its manual lists them.
 const OTHERS: &[&str] = &[
@@ -211,6 +211,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "0",
         ["1"],
         "write all or nothing: RWF_ATOMIC (io_uring, libaio, pvsync2); implies direct=1"
+    ),
+    row!(
+        "stat_type",
+        engine.stat_type,
+        Words(&[("stat", StatType::Stat), ("lstat", StatType::Lstat), ("statx", StatType::Statx)]),
+        "stat",
+        ["lstat", "statx"],
+        "system call of ioengine=filestat and dirstat"
     ),
     OptionSpec {
         name: "cmd_type",

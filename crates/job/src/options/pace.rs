@@ -1,17 +1,18 @@
 //! How fast a job goes at most.
 
 use super::codecs::{
-    Codec, Count, Directions, Number, OrZero, PlainMilliseconds, Size, Time, Words,
+    Bool, Codec, Count, Directions, Number, OrZero, PlainMilliseconds, Size, Time, Words,
 };
 use super::{Kind, OptionSpec, Support, row};
 use crate::value::TimeUnit::{Microseconds, Seconds};
-use crate::{Job, LatencyTarget, RateProcess};
+use crate::{Job, LatencyTarget, RateProcess, ThinkBlocks};
 
 fn target(job: &mut Job) -> &mut LatencyTarget {
     job.pace.latency_target.get_or_insert(LatencyTarget {
         target_ns: 0,
         window_ns: 0,
         percentile: 100.0,
+        run: false,
     })
 }
 
@@ -131,6 +132,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "I/Os between pauses"
     ),
     row!(
+        "thinktime_blocks_type",
+        pace.thinktime_blocks_type,
+        Words(&[("complete", ThinkBlocks::Complete), ("issue", ThinkBlocks::Issue)]),
+        "complete",
+        ["issue"],
+        "count completed or issued I/Os"
+    ),
+    row!(
         "thinktime_iotime",
         pace.thinktime_iotime_ns,
         Time(Seconds),
@@ -179,4 +188,5 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["99.9"],
         "percent of the I/Os that must be within it"
     ),
+    target_row!("latency_run", run, Bool, "0", ["1"], "continue with the depth found"),
 ];

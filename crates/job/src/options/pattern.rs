@@ -6,7 +6,7 @@ use super::codecs::{Bool, Codec, Count, Directions, Flag, OrZero, Percent, Share
 use super::value::Refusal;
 use super::{Kind, OptionSpec, Support, ignored, row};
 use crate::value::parse_signed;
-use crate::{Amount, Pattern, RandomGenerator, ZoneMode};
+use crate::{Amount, Pattern, RandomGenerator, Sequencer, ZoneMode};
 
 const GENERATORS: &[(&str, RandomGenerator)] = &[
     ("tausworthe", RandomGenerator::Tausworthe),
@@ -46,6 +46,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
             (word, None) => word.into(),
         },
     },
+    row!(
+        "rw_sequencer",
+        pattern.rw_sequencer,
+        Words(&[("sequential", Sequencer::Sequential), ("identical", Sequencer::Identical)]),
+        "sequential",
+        ["identical"],
+        "between two random offsets of rw=rand…:N, continue sequentially or stay at the offset"
+    ),
     super::blocks::BS,
     super::blocks::BSRANGE,
     super::blocks::BSSPLIT,
@@ -56,6 +64,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "0",
         ["1"],
         "block sizes of a range need not be multiples of the smallest (verified: by fio)"
+    ),
+    row!(
+        "bs_is_seq_rand",
+        pattern.bs_is_seq_rand,
+        Bool,
+        "0",
+        ["1"],
+        "the read block size is for sequential, the write block size for random I/O"
     ),
     OptionSpec {
         name: "ba",

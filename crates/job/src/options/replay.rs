@@ -1,6 +1,6 @@
 //! Logs of I/O: those that a job makes again, and the one that it writes.
 
-use super::codecs::{Bool, Count, Maybe, Text};
+use super::codecs::{Bool, Count, Maybe, Size, Text};
 use super::{Kind, OptionSpec, Support, ignored, row};
 
 const SKIPPED: [&str; 4] = ["read", "write", "trim", "sync"];
@@ -32,6 +32,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "replay onto this file or device"
     ),
     row!("replay_scale", replay.scale, Count(0, u32::MAX), "1", ["2"], "divide offsets by this"),
+    row!(
+        "replay_align",
+        replay.align_bytes,
+        Size(0, 1 << 40),
+        "",
+        ["4096"],
+        "round offsets down to a multiple of this power of two"
+    ),
     row!(
         "replay_time_scale",
         replay.time_scale_percent,

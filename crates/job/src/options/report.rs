@@ -1,6 +1,6 @@
 //! What is reported and logged.
 
-use super::codecs::{Bool, Count, List, Number, Words};
+use super::codecs::{Bool, Codec, Count, List, Number, Words};
 use super::value::{Taken, Value};
 use super::{Kind, OptionSpec, Support, ignored, row};
 use crate::{Job, Log, Unified};
@@ -156,20 +156,48 @@ pub(super) static ROWS: &[OptionSpec] = &[
     row!("log_offset", report.logs.offset, Bool, "0", ["1"], "rows hold the offset"),
     row!("log_prio", report.logs.priority, Bool, "0", ["1"], "rows hold the I/O priority"),
     row!("log_issue_time", report.logs.issue_time, Bool, "0", ["1"], "rows hold the time of issue"),
+    row!("log_unix_epoch", report.logs.unix_epoch, Bool, "0", ["1"], "rows hold Unix time"),
+    OptionSpec {
+        name: "log_alternate_epoch",
+        aliases: &[],
+        default: "0",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["1"],
+        help: "rows hold the time of log_alternate_epoch_clock_id",
+        kind: || Kind::Bool,
+        parse: |job, value| {
+            let mut wanted = false;
+            Bool.set(value, &mut wanted)?;
+            let clock = job.report.logs.alternate_epoch.unwrap_or(0);
+            job.report.logs.alternate_epoch = wanted.then_some(clock);
+            Ok(())
+        },
+        print: |job| u8::from(job.report.logs.alternate_epoch.is_some()).to_string(),
+    },
+    OptionSpec {
+        name: "log_alternate_epoch_clock_id",
+        aliases: &[],
+        default: "0",
+        support: Support::Native,
+        harmless: &[],
+        examples: &["0", "4"],
+        help: "a clock of clock_gettime(2)",
+        kind: || Kind::Number,
+        parse: |job, value| {
+            job.report.logs.alternate_epoch = Some(value.number_within(0, 64)? as i32);
+            Ok(())
+        },
+        print: |job| {
+            job.report.logs.alternate_epoch.map_or(String::new(), |clock| clock.to_string())
+        },
+    },
     row!(
-        "log_unix_epoch" | "log_alternate_epoch",
-        report.logs.unix_epoch,
-        Bool,
-        "0",
-        ["1"],
-        "rows hold Unix time"
-    ),
-    ignored!(
         "log_entries",
+        report.logs.entries,
         Number(1, u32::MAX as u64),
         "1024",
         ["4096"],
-        "logs grow as they have to",
         "room for so many rows at first"
     ),
     row!(

@@ -53,7 +53,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["1"],
         "verify earlier writes without writing"
     ),
-    ignored!("verifysort", Bool, "1", ["0"], "fio itself took it out", "in order of offsets"),
+    row!("verifysort", verify.sort, Bool, "1", ["0"], "in order of offsets; removed in fio"),
     ignored!(
         "verifysort_nr",
         Count(0, u32::MAX),

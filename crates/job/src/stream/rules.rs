@@ -4,7 +4,9 @@
 use iodyno_model::{DIRECTIONS, Direction};
 
 use super::lengths::Lengths;
-use crate::{BlockSize, Distribution, FileService, Job, Pattern, RandomGenerator, ZoneMode};
+use crate::{
+    BlockSize, Distribution, FileService, Job, Pattern, RandomGenerator, Sequencer, ZoneMode,
+};
 
 /// One direction's.
 #[derive(Debug, Clone)]
@@ -43,8 +45,10 @@ pub(super) struct Rules {
     pub(super) ways: [Way; 3],
     /// Each pass of a sequence of random blocks begins behind the last one.
     pub(super) sequence_stride: bool,
+    pub(super) lengths_by_order: bool,
     /// Requests for each random offset; `0`: never a new one.
     pub(super) each_ios: u64,
+    pub(super) sequencer: Sequencer,
     /// Bytes added to each offset of a sequence.
     pub(super) step: i64,
     pub(super) strides: Option<Strides>,
@@ -102,7 +106,9 @@ impl Rules {
                 && pattern.bs.write.fixed().is_none(),
             direction: pattern.rw.direction(),
             sequence_stride: pattern.random_sequence_stride,
+            lengths_by_order: pattern.bs_is_seq_rand,
             each_ios: step.filter(|_| random).map_or(1, |n| n.max(0).unsigned_abs()),
+            sequencer: pattern.rw_sequencer,
             step: if random { 0 } else { step.unwrap_or(0) },
             strides: pattern.zonesize.filter(|size| zoned && *size > 0 && one_open).map(|size| {
                 let range = pattern.zonerange.filter(|range| *range > 0).unwrap_or(size);
@@ -111,7 +117,7 @@ impl Rules {
             time_based: job.time.time_based,
             repeats: job.verify.is_on() && pattern.randrepeat,
             once: random && even && alike && (lfsr || map),
-            marks: random && map && !lfsr && !fixed,
+            marks: random && map && !lfsr && (!fixed || pattern.bs_is_seq_rand),
             service: job.files.file_service_type,
             service_ios: job.files.file_service_ios.max(1),
             open_files,
@@ -136,7 +142,10 @@ impl Rules {
     /// The directions whose block sizes its I/O has.
     pub(super) fn sizing(&self) -> impl Iterator<Item = Direction> {
         let used: Vec<_> = self.directions().collect();
-        DIRECTIONS.into_iter().filter(move |direction| used.contains(direction))
+        let by_order = self.lengths_by_order;
+        DIRECTIONS.into_iter().filter(move |direction| {
+            used.contains(direction) || (by_order && *direction != Direction::Trim)
+        })
     }
 
     /// The size of all requests, if they are all of one size, bytes.
@@ -145,7 +154,7 @@ impl Rules {
             Lengths::Fixed(size) => Some(size),
             _ => None,
         });
-        let first = sizes.next().flatten()?;
+        let first = sizes.next().flatten().filter(|_| !self.lengths_by_order)?;
         sizes.all(|size| size == Some(first)).then_some(first)
     }
 

@@ -6,7 +6,7 @@ use iodyno_model::Direction;
 use super::rng::Rng;
 use super::rules::{Rules, index};
 use super::{Request, Stream};
-use crate::{Distribution, FileService, Operation};
+use crate::{Distribution, FileService, Operation, Sequencer};
 
 /// fio's `get_file`, `fill_io_u` and what they keep.
 #[derive(Debug, Clone)]
@@ -155,9 +155,14 @@ impl Stream {
             // Where a zone began anew nothing was trimmed: as in fio the file ends there.
             file.ends[2].checked_sub(file.starts[2])?
         } else {
+            let by = match (self.rules.lengths_by_order, order) {
+                (false, _) => way,
+                (true, Order::Random) => index(Direction::Write),
+                (true, _) => index(Direction::Read),
+            };
             let fits =
                 |length: u64| offset.checked_add(length).is_some_and(|last| last <= area.end());
-            self.rules.ways[way].lengths.draw(&mut self.draws.lengths, fits)?
+            self.rules.ways[by].lengths.draw(&mut self.draws.lengths, fits)?
         };
         if offset.checked_add(length).is_none_or(|last| last > end) {
             return None;
@@ -186,7 +191,7 @@ impl Stream {
 
     /// The next offset, from the file's base.
     fn offset(&mut self, number: usize, way: usize) -> Option<(u64, Order)> {
-        let Rules { random, each_ios, .. } = self.rules;
+        let Rules { random, sequencer, each_ios, .. } = self.rules;
         let alone = self.files.len() == 1;
         let file = &mut self.files[number];
         let countdown = &mut self.progress.countdown;
@@ -213,6 +218,10 @@ impl Stream {
                 let offset = file.random(&self.rules, way, &mut self.draws.offsets)?;
                 return Some((offset, Order::Random));
             }
+        } else if !due && sequencer == Sequencer::Identical {
+            let start = file.starts[way];
+            let offset = if start == u64::MAX { 0 } else { start - file.base };
+            return Some((offset, Order::Sequential));
         }
         let next = file.sequential(&self.rules, way, alone);
         let next = next.or_else(|| file.random(&self.rules, way, &mut self.draws.offsets));

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use iodyno_model::Caveat;
-use iodyno_target::FileEntry;
+use iodyno_target::{FileEntry, Lookup};
 use thiserror::Error;
 
 use crate::buffers::{Buffers, Part};
@@ -191,6 +191,8 @@ pub(crate) struct EngineOptions {
     pub(crate) uncached: bool,
     /// `force_async`: kernel threads make each I/O, or every Nth (IOSQE_ASYNC); 0: none.
     pub(crate) force_async: u32,
+    /// `stat_type`.
+    pub(crate) lookup: Lookup,
     /// `atomic`: a write is done in whole or not at all (RWF_ATOMIC).
     pub(crate) atomic: bool,
     /// What `page_fault` works on, bytes.
@@ -211,6 +213,7 @@ impl Default for EngineOptions {
             nowait: false,
             uncached: false,
             force_async: 0,
+            lookup: Lookup::default(),
             atomic: false,
             memory_bytes: 0,
             sequential: false,

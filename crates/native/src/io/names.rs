@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use iodyno_target::FileEntry;
+use iodyno_target::{FileEntry, Lookup};
 use rustix::io::Errno;
 
 use super::{Completion, Descriptor, Io, Opened, Operation, Rights, Setup, SetupError};
@@ -30,7 +30,7 @@ pub(crate) trait NameOperation {
     }
 
     /// Does it; what it opened is closed when its time does not count any more.
-    fn make(entry: &FileEntry) -> Result<Option<OwnedFd>, Errno>;
+    fn make(entry: &FileEntry, lookup: Lookup) -> Result<Option<OwnedFd>, Errno>;
 
     /// Takes down what [`Self::make`] came to; its time does not count.
     fn after(entry: &FileEntry, opened: Option<OwnedFd>) {
@@ -72,7 +72,7 @@ impl NameOperation for Creating {
     const NAME: &'static str = "filecreate";
     const CHANGES: bool = true;
 
-    fn make(entry: &FileEntry) -> Result<Option<OwnedFd>, Errno> {
+    fn make(entry: &FileEntry, _: Lookup) -> Result<Option<OwnedFd>, Errno> {
         entry.make().map(Some)
     }
 }
@@ -81,8 +81,8 @@ impl NameOperation for Looking {
     const NAME: &'static str = "filestat";
     const CHANGES: bool = false;
 
-    fn make(entry: &FileEntry) -> Result<Option<OwnedFd>, Errno> {
-        entry.look().map(|()| None)
+    fn make(entry: &FileEntry, lookup: Lookup) -> Result<Option<OwnedFd>, Errno> {
+        entry.look(lookup).map(|()| None)
     }
 }
 
@@ -94,7 +94,7 @@ impl NameOperation for Deleting {
         entry.may_be_removed()
     }
 
-    fn make(entry: &FileEntry) -> Result<Option<OwnedFd>, Errno> {
+    fn make(entry: &FileEntry, _: Lookup) -> Result<Option<OwnedFd>, Errno> {
         entry.remove().map(|()| None)
     }
 }
@@ -103,7 +103,7 @@ impl NameOperation for CreatingDirectory {
     const NAME: &'static str = "dircreate";
     const CHANGES: bool = true;
 
-    fn make(entry: &FileEntry) -> Result<Option<OwnedFd>, Errno> {
+    fn make(entry: &FileEntry, _: Lookup) -> Result<Option<OwnedFd>, Errno> {
         entry.make_directory().map(|()| None)
     }
 
@@ -120,8 +120,8 @@ impl NameOperation for LookingAtDirectory {
         make_missing(entry)
     }
 
-    fn make(entry: &FileEntry) -> Result<Option<OwnedFd>, Errno> {
-        Looking::make(entry)
+    fn make(entry: &FileEntry, lookup: Lookup) -> Result<Option<OwnedFd>, Errno> {
+        Looking::make(entry, lookup)
     }
 }
 
@@ -137,7 +137,7 @@ impl NameOperation for DeletingDirectory {
         entry.may_be_removed()
     }
 
-    fn make(entry: &FileEntry) -> Result<Option<OwnedFd>, Errno> {
+    fn make(entry: &FileEntry, _: Lookup) -> Result<Option<OwnedFd>, Errno> {
         entry.remove().map(|()| None)
     }
 }
@@ -156,6 +156,7 @@ fn make_missing(entry: &FileEntry) -> Result<(), Errno> {
 #[derive(Debug)]
 pub(crate) struct Names<T: NameOperation> {
     entries: Vec<Arc<FileEntry>>,
+    lookup: Lookup,
     queued: Option<(Descriptor, Result<(), Errno>)>,
     done: Option<Completion>,
     /// The file of the last operation that succeeded, and what it opened.
@@ -170,7 +171,7 @@ impl<T: NameOperation> Io for Names<T> {
 
     fn open(mut setup: Setup) -> Result<Opened<Self>, SetupError> {
         let buffers = setup.buffers(1)?;
-        let Setup { entries, writable, .. } = setup;
+        let Setup { entries, options, writable, .. } = setup;
         if T::CHANGES && !writable {
             return Err(SetupError::invalid("an engine that changes, on what is only read"));
         }
@@ -178,6 +179,7 @@ impl<T: NameOperation> Io for Names<T> {
         prepared.map_err(|errno| SetupError::of("mkdir")(errno.into()))?;
         let io = Self {
             entries,
+            lookup: options.lookup,
             queued: None,
             done: None,
             opened: None,
@@ -210,7 +212,7 @@ impl<T: NameOperation> Io for Names<T> {
             Operation::Sync | Operation::DataSync => 0,
             _ => {
                 let entry = &self.entries[usize::from(file)];
-                match ready.and_then(|()| T::make(entry)) {
+                match ready.and_then(|()| T::make(entry, self.lookup)) {
                     Ok(opened) => {
                         self.opened = Some((file, opened));
                         length.into()

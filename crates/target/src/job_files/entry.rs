@@ -6,11 +6,23 @@ use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 
 use iodyno_files::{FileIdentity, Removed, remove_in};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
 use super::mark::MarkedWhenClosed;
 use crate::TargetError;
+
+/// How an entry is looked up (fio's `stat_type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lookup {
+    /// stat(2).
+    #[default]
+    Stat,
+    /// lstat(2).
+    Lstat,
+    /// statx(2).
+    Statx,
+}
 
 /// What an entry is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,12 +100,21 @@ impl FileEntry {
         }
     }
 
-    /// Looks it up by stat(2).
+    /// Looks it up.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn look(&self) -> Result<(), Errno> {
-        rustix::fs::statat(&self.folder, &self.name, AtFlags::empty()).map(drop)
+    pub fn look(&self, how: Lookup) -> Result<(), Errno> {
+        match how {
+            Lookup::Stat => {
+                rustix::fs::statat(&self.folder, &self.name, AtFlags::empty()).map(drop)
+            }
+            Lookup::Lstat => self.stat().map(drop),
+            Lookup::Statx => {
+                let (flags, mask) = (AtFlags::empty(), StatxFlags::ALL);
+                rustix::fs::statx(&self.folder, &self.name, flags, mask).map(drop)
+            }
+        }
     }
 
     /// Whether [`Self::remove`] would remove what it may.

@@ -22,7 +22,7 @@ fn a_directory_is_removed_only_by_who_made_it() {
     assert_eq!(made.make_directory(), Err(Errno::EXIST));
     // Another one, which makes nothing, removes nothing.
     let other = entry(&path, EntryKind::Directory).unwrap();
-    assert!(other.look().is_ok());
+    assert!(other.look(Lookup::Statx).is_ok());
     assert_eq!((other.may_be_removed(), other.remove()), (Err(Errno::PERM), Err(Errno::PERM)));
     assert_eq!(other.remove_made().unwrap(), Removed::NotOurs);
     // What it holds keeps it.

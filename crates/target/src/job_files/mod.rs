@@ -15,7 +15,7 @@ pub(crate) mod mark;
 mod survey;
 
 pub use entries::entry_to_make;
-pub use entry::{EntryKind, FileEntry};
+pub use entry::{EntryKind, FileEntry, Lookup};
 pub use mark::is_laid_out;
 pub use survey::{Surveyed, survey};
 

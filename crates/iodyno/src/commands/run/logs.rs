@@ -360,10 +360,12 @@ impl JobLogs {
 
 /// Now by the clock that the times of a log count from, ms; 0: its own start.
 fn epoch_ms(logs: &Logs) -> u64 {
-    if !logs.unix_epoch {
-        return 0;
-    }
-    let now = clock_gettime(ClockId::Realtime);
+    let clock = match (logs.unix_epoch, logs.alternate_epoch) {
+        (false, None) => return 0,
+        (_, Some(1)) => ClockId::Monotonic,
+        _ => ClockId::Realtime,
+    };
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
 

@@ -45,31 +45,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
     by_fio!("readfua", Kind::Bool, "0", ["0"], "reads with forced unit access are not made"),
     by_fio!("writefua", Kind::Bool, "0", ["0"], "writes with forced unit access are not made"),
     by_fio!("unlink_each_loop", Kind::Bool, "0", ["0"], "files stay until the job is done"),
-    by_fio!(
-        "rw_sequencer",
-        Kind::Words(vec!["sequential", "identical"]),
-        "sequential",
-        ["sequential"],
-        "between two random offsets I/O goes on in sequence"
-    ),
-    by_fio!("bs_is_seq_rand", Kind::Bool, "0", ["0"], "block sizes are of directions"),
-    by_fio!(
-        "stat_type",
-        Kind::Words(vec!["stat", "lstat", "statx"]),
-        "stat",
-        ["stat"],
-        "entries are looked up by stat(2)"
-    ),
-    by_fio!(
-        "thinktime_blocks_type",
-        Kind::Words(vec!["complete", "issue"]),
-        "complete",
-        ["complete"],
-        "completed I/Os are counted"
-    ),
-    by_fio!("replay_align", Kind::Size, "", ["0"], "offsets are replayed as they were"),
-    by_fio!("latency_run", Kind::Bool, "0", ["0"], "the job ends when the depth is found"),
-    by_fio!("log_alternate_epoch_clock_id", Kind::Number, "0", ["0"], "the clock is Unix time"),
     by_fio!("pre_read", Kind::Bool, "0", ["0"], "nothing is read before the job"),
     by_fio!(
         "rate_ignore_thinktime",

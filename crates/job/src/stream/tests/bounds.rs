@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::super::{Room, Stream};
 use super::properties::{all, any_job, job, room, take};
 use crate::{
-    Amount, Distribution, Extent, FileService, IoEngine, Job, Pattern, RandomGenerator, Zone,
-    ZoneMode,
+    Amount, Distribution, Extent, FileService, IoEngine, Job, Pattern, RandomGenerator, Sequencer,
+    Zone, ZoneMode,
 };
 
 prop_compose! {
@@ -24,7 +24,7 @@ prop_compose! {
             &[FileService::Random, FileService::RoundRobin, FileService::Sequential][..]),
         service_ios in 1u32..5, openfiles in prop::option::of(1u32..4),
         each_align in prop::option::of((1u64..20, 1u64..20, 1u64..20)),
-        unaligned: bool, fills in prop::bool::weighted(0.05),
+        unaligned: bool, seq_rand: bool, identical: bool, fills in prop::bool::weighted(0.05),
         synchronous: bool, zoned in prop::option::weighted(0.1, (1u32..100, 1u32..100)),
         extents in prop::option::weighted(0.1, prop::collection::vec((0u64..300, 1u64..100), 1..4)),
     ) -> Job {
@@ -51,6 +51,10 @@ prop_compose! {
                 Some(PerDirection { read: read * 512, write: write * 512, trim: trim * 512 });
         }
         job.pattern.bs_unaligned = unaligned;
+        job.pattern.bs_is_seq_rand = seq_rand;
+        if identical {
+            job.pattern.rw_sequencer = Sequencer::Identical;
+        }
         if synchronous {
             job.engine.ioengine = IoEngine::Psync;
         }

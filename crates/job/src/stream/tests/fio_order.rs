@@ -1,7 +1,7 @@
 //! Jobs whose order is fio's.
 
 use super::fio::{Equal::*, K, compare, rw, size};
-use crate::{Amount, IoEngine, Pattern};
+use crate::{Amount, IoEngine, Pattern, Sequencer};
 
 #[test]
 fn sequences_are_fios() {
@@ -133,6 +133,12 @@ fn steps_and_zones_are_fios() {
             rw(j, Pattern::RandRead, 4);
             size(j, 400);
             j.pattern.rw_step = Some(8);
+        }),
+        ("rw=randread:8 bs=4k size=400k rw_sequencer=identical", &[400], Counts, |j| {
+            rw(j, Pattern::RandRead, 4);
+            size(j, 400);
+            j.pattern.rw_step = Some(8);
+            j.pattern.rw_sequencer = Sequencer::Identical;
         }),
         (
             "rw=read bs=4k size=400k zonemode=strided zonesize=16k zonerange=40k zoneskip=8k",
