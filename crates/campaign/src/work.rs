@@ -3,7 +3,7 @@
 use iodyno_job::Job;
 use iodyno_job::script::Script;
 use iodyno_judge::limiter::ASKED;
-use iodyno_model::{RoundsPlan, RunKind};
+use iodyno_model::{Profile, RoundsPlan, RunKind};
 
 use crate::layouts::LayoutPlan;
 use crate::plan::{PlanError, Point, Settings, Step, Stop, Study, USUAL_SAMPLES};
@@ -80,6 +80,13 @@ impl Work {
             Stop::NEVER,
             Jobs::Script(Box::new(ScriptJobs::once(script))),
         )
+    }
+
+    /// Carries out the jobs of a profile that was read from `text`, in rounds.
+    pub fn of_profile(profile: Profile, script: Script, text: String) -> Self {
+        let name = profile.name.clone();
+        let jobs = Jobs::Script(Box::new(ScriptJobs::of_profile(profile, script)));
+        Self::new(RunKind::Fit, &name, text, Stop::NEVER, jobs)
     }
 
     /// Carries out a study: of all its points those that are `left`, or its steps on targets that

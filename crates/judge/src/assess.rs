@@ -17,7 +17,7 @@ use crate::rules::{Reservation, rules};
 use crate::yardsticks::Compared;
 
 /// Version of the rules: counted up when a stored run may be judged differently.
-pub const RULESET: &str = "6";
+pub const RULESET: &str = "7";
 
 /// Rules without which a drive cannot be called sound: where they cannot tell
 /// of it, it is unjudged at best.
@@ -186,7 +186,7 @@ fn whole(
     subjects: &[(String, Verdict)],
 ) -> Verdict {
     let run = &facts.record().run;
-    let nothing = subjects.is_empty() || !run.skipped.is_empty();
+    let nothing = subjects.is_empty() || !run.skipped.is_empty() || !facts.decides();
     let open = if nothing { Verdict::Unjudged } else { Verdict::Pass };
     findings
         .iter()

@@ -1,13 +1,14 @@
 //! What the rules look at.
 
-use iodyno_model::{Host, Measurement, Part, Rounds, RunRecord};
+use iodyno_model::{Host, Measurement, Part, Profile, Rounds, RunRecord, Validity};
 
 use crate::convergence::Convergence;
 use crate::counters::{BySpan, Counted};
+use crate::fit::{Fitted, Kept, fitted};
 use crate::index::{Index, span};
 use crate::place::{Place, bottoms, place};
 use crate::question::Question;
-use crate::rules::WriteRates;
+use crate::rules::{WriteRates, rules};
 use crate::yardsticks::{Compared, compare};
 
 /// How far rounds came on a target.
@@ -23,6 +24,8 @@ pub struct RuleContext<'a> {
     pub(crate) compared: Vec<Compared>,
     /// Of a run in rounds when they are over, and how far they came on each target.
     pub(crate) rounds: Option<(&'a Rounds, Vec<OnTarget<'a>>)>,
+    /// Of a run that `fit` made.
+    pub(crate) profile: Option<Profile>,
     /// How many writes of each size there were in a second.
     pub(crate) write_rates: WriteRates<'a>,
     /// What the kernel counted meanwhile.
@@ -41,7 +44,8 @@ impl<'a> RuleContext<'a> {
         let index = Index::of(question.record);
         let (compared, counted) = (compare(question, &index), Counted::all(&index));
         let write_rates = WriteRates::default();
-        let facts = Self { question, compared, rounds, write_rates, counted, index };
+        let profile = question.record.run.profile();
+        let facts = Self { question, compared, rounds, profile, write_rates, counted, index };
         Self { write_rates: WriteRates::of(&facts), ..facts }
     }
 
@@ -50,6 +54,23 @@ impl<'a> RuleContext<'a> {
         let from = self.compared.partition_point(|one| one.measurement < measurement);
         let to = self.compared.partition_point(|one| one.measurement <= measurement);
         &self.compared[from..to]
+    }
+
+    /// What a profile asks for, held against the run.
+    pub(crate) fn fitted<'p>(&self, profile: &'p Profile) -> Vec<Fitted<'p>> {
+        let is_valid = |n| {
+            let mut reservations = rules().filter_map(|rule| rule.reservation(self, n));
+            !reservations.any(|one| one.validity == Validity::Invalid)
+        };
+        fitted(profile, self.record(), is_valid)
+    }
+
+    /// There is something to judge: a profile has bounds, and one of them is decided.
+    pub(crate) fn decides(&self) -> bool {
+        self.profile.as_ref().is_none_or(|profile| {
+            let all = self.fitted(profile);
+            all.iter().flat_map(|one| &one.bounds).any(|(_, kept)| *kept != Kept::Unknown)
+        })
     }
 
     pub(crate) fn record(&self) -> &'a RunRecord {

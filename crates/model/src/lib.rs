@@ -39,6 +39,7 @@ mod parse_error;
 mod per_direction;
 mod predictions;
 mod priority;
+mod profile;
 mod rounds;
 mod run;
 mod sampled;
@@ -95,6 +96,10 @@ pub use parse_error::ParseError;
 pub use per_direction::{DIRECTIONS, PerDirection};
 pub use predictions::{Knee, Peak, PeakUnder, Prediction, Predictions, Under};
 pub use priority::PriorityLatencies;
+pub use profile::{
+    Bound, FigureKind, FigureOf, IoOf, Limit, PROFILE_FORMAT, Profile, ProfileError,
+    ProfileQuantity, ProfileSetting, ProfileTarget, Smallest, placeholders,
+};
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{
     Origin, PlanPreparation, RoundsPlan, Run, RunKind, RunRecord, RunState, Scope, SkipReason,

@@ -8,6 +8,7 @@ use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, Student
 
 use crate::batch_means::variance_of_mean;
 use crate::ratio::linear;
+use crate::two_sample::mean_and_its_variance;
 
 /// Fewest observations beyond a percentile that is shown.
 pub const LEAST_BEYOND: u64 = 30;
@@ -91,8 +92,27 @@ pub fn ranks(n: u64, q: f64, level: f64) -> Option<(u64, u64)> {
 #[must_use]
 pub fn design_effect(beyond: &[f64], counts: &[f64], level: f64) -> Option<f64> {
     let windows = linear(beyond, counts)?;
-    let share = windows.iter().sum::<f64>() / windows.len() as f64;
-    let (variance, batches) = variance_of_mean(&windows)?;
+    effect(&windows, variance_of_mean(&windows)?, counts, level)
+}
+
+/// The same of a few groups that are independent of each other, such as measurements with pauses
+/// between them: their own variance is that of the share (Cochran, "Sampling techniques", ch. 9).
+///
+/// `None` as there, and for less than three groups.
+#[must_use]
+pub fn design_effect_of_groups(beyond: &[f64], counts: &[f64], level: f64) -> Option<f64> {
+    let groups = linear(beyond, counts).filter(|groups| groups.len() >= 3)?;
+    let (_, variance) = mean_and_its_variance(&groups);
+    effect(&groups, (variance, groups.len()), counts, level)
+}
+
+fn effect(
+    shares: &[f64],
+    (variance, batches): (f64, usize),
+    counts: &[f64],
+    level: f64,
+) -> Option<f64> {
+    let share = shares.iter().sum::<f64>() / shares.len() as f64;
     let n: f64 = counts.iter().sum();
     let independent = share * (1.0 - share) / n;
     let at = f64::midpoint(1.0, level);

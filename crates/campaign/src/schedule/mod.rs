@@ -5,6 +5,7 @@ mod depth_search;
 mod experiment_job;
 mod explain;
 mod outlook;
+mod profile_rounds;
 mod rounds;
 mod scaling;
 mod script_jobs;

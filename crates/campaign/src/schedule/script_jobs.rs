@@ -1,8 +1,10 @@
 //! Phases of a script, and the strategy that says which of them is next.
 
 use iodyno_job::script::Script;
+use iodyno_model::Profile;
 
 use super::adaptive_sweep::Adapting;
+use super::profile_rounds::ProfileRounds;
 use super::rounds::{InRounds, once};
 use super::scaling::InScaling;
 use super::turns::{Turns, phases};
@@ -28,6 +30,8 @@ enum Order {
     Scaling(InScaling),
     /// Those that do not follow from what is measured.
     Adaptive(Adapting),
+    /// In rounds, until an application's bounds are decided.
+    Profile(ProfileRounds),
 }
 
 impl ScriptJobs {
@@ -35,6 +39,12 @@ impl ScriptJobs {
     pub(crate) fn once(script: Script) -> Self {
         let order = Order::Once(Turns::once(phases(&script, &Stop::NEVER, &[])));
         Self { script, order }
+    }
+
+    /// The phases of a profile's script, in rounds.
+    pub(crate) fn of_profile(profile: Profile, script: Script) -> Self {
+        let phases = phases(&script, &Stop::NEVER, &[]);
+        Self { script, order: Order::Profile(ProfileRounds::new(profile, phases)) }
     }
 
     /// The points of a study that are `left` of `all`.
@@ -69,6 +79,7 @@ impl ScriptJobs {
             Order::Rounds(rounds) => Box::new(rounds),
             Order::Scaling(scaling) => Box::new(scaling),
             Order::Adaptive(adapting) => Box::new(adapting),
+            Order::Profile(rounds) => Box::new(rounds),
         }
     }
 }

@@ -5,6 +5,7 @@ mod completions;
 mod environment;
 mod explain;
 mod export;
+mod fit;
 mod groups;
 mod import;
 mod layouts;
@@ -28,6 +29,7 @@ pub(crate) use completions::{Complete, Completions, ManPages};
 pub(crate) use environment::Environment;
 pub(crate) use explain::Explain;
 pub(crate) use export::{Export, formats};
+pub(crate) use fit::Fit;
 pub(crate) use groups::{brief, grouped};
 pub(crate) use import::Import;
 pub(crate) use layouts::Layouts;
@@ -121,6 +123,8 @@ All options are fio's, --help included; docs/reference/fio.md lists the differen
     Prepare(Prepare),
     /// Run every combination of options until each result is precise enough
     Sweep(Sweep),
+    /// Tell whether an application will run well here, and print its settings
+    Fit(Fit),
     /// Continue a sweep that was stopped or killed
     Resume(Resume),
     /// Build LVM, md RAID and file systems, measure each, and take them down

@@ -171,9 +171,13 @@ fn assessed(
             let of_question = is_of_question(record)
                 .then(|| explain::shown(record, judging.claims, &style))
                 .flatten();
-            let (shown, follows, planned);
+            let (shown, follows, planned, profile);
             let body = match &rounds {
                 _ if is_check(record) => Body::Drives,
+                _ if record.run.profile().is_some() => {
+                    profile = record.run.profile();
+                    profile.as_ref().map_or(Body::Drives, Body::Fit)
+                }
                 Some(rounds) => {
                     shown = in_rounds(record, rounds, &style);
                     Body::Text(&shown)

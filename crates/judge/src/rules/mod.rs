@@ -11,6 +11,7 @@ use qualifies::Qualifies;
 mod above_claim;
 mod advice;
 mod all_at_once;
+mod application_bound;
 mod area_reread;
 mod array_degraded;
 mod behind_raid_card;
@@ -250,6 +251,7 @@ static RULES: &[(&Rule, &str)] = &[
     listed!(virtual_disk::RULE, "virtual-disk"),
     listed!(blocks_not_written::RULE, "blocks-not-written"),
     listed!(cgroup_limit::RULE, "cgroup-limit"),
+    listed!(application_bound::RULE, "application-bound"),
     listed!(below_claim::RULE, "below-claim"),
     listed!(above_claim::RULE, "above-claim"),
     listed!(unlike_peers::RULE, "unlike-peers"),

@@ -1,10 +1,12 @@
 //! A run at a glance: a line for the whole, what needs attention, a table, and where to read on.
 
 use iodyno_model::{
-    Assessment, Host, Predictions, RunRecord, RunState, Severity, Verdict, format_duration_ns,
+    Assessment, Host, Predictions, Profile, RunRecord, RunState, Severity, Verdict,
+    format_duration_ns,
 };
 
 use super::attention::{Entry, attention_text, entries};
+use super::fit;
 use super::glance_table::{Glance, glance};
 use super::grid::grid;
 use super::host::counted;
@@ -27,6 +29,8 @@ pub enum Body<'a> {
         /// What follows: a line each.
         follows: &'a [String],
     },
+    /// A row for each thing that an application needs.
+    Fit(&'a Profile),
     /// A text that was made before.
     Text(&'a str),
 }
@@ -76,6 +80,15 @@ pub fn screen(
             let head = headline(record, &entries, label, [Some(clause), None], style);
             let notes = attention + &caveats(record, assessment, |_| true, style);
             vec![head, table, lines.concat(), notes]
+        }
+        Body::Fit(profile) => {
+            let (verdict, _) = verdict_words(assessment, exit_status);
+            let label = (verdict.label(), Ink::of_verdict(verdict));
+            let clause = fit::clause(record, assessment, profile);
+            let head = headline(record, &entries, label, [Some(clause), None], style);
+            let mut sections = vec![head, attention];
+            sections.extend(fit::body(record, assessment, profile, style));
+            sections
         }
         Body::Text(text) => {
             let (label, clause) = clause_of_rows(record, assessment, &[]);

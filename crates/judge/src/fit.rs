@@ -1,0 +1,156 @@
+//! What an application needs, held against what was measured of it.
+
+use crate::figures;
+use iodyno_model::{
+    Bound, Estimate, FigureKind, FigureOf, Histogram, IoOf, Measurement, Metric, Profile,
+    ProfileQuantity, RunRecord,
+};
+use iodyno_stats::quantile_interval::{design_effect_of_groups, ranks_of_clustered};
+use iodyno_stats::two_sample::student_interval;
+
+/// Level of the intervals by which bounds are kept or missed.
+pub const LEVEL: f64 = 0.95;
+
+/// Fewer rounds than these give no interval.
+const LEAST_ROUNDS: usize = 3;
+
+/// A quantity of a profile as it was measured, and its bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted<'p> {
+    /// What is asked.
+    pub quantity: &'p ProfileQuantity,
+    /// What was measured in all rounds together; `None`: it was not, or not well enough for an
+    /// interval.
+    pub estimate: Option<Estimate>,
+    /// Each of the bounds, and how it stands to that.
+    pub bounds: Vec<(&'p Bound, Kept)>,
+}
+
+/// How a bound stands to what was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kept {
+    /// The whole interval keeps to it.
+    Yes,
+    /// It is not known.
+    Unknown,
+    /// The interval holds it.
+    Borderline,
+    /// The whole interval misses it.
+    No,
+}
+
+/// Every quantity of a profile; of measurements that `is_valid` (an index into the run's) refuses
+/// nothing is concluded.
+pub fn fitted<'p>(
+    profile: &'p Profile,
+    record: &RunRecord,
+    is_valid: impl Fn(usize) -> bool,
+) -> Vec<Fitted<'p>> {
+    let one = |quantity: &'p ProfileQuantity| {
+        let estimate = figure(record, &quantity.of, &is_valid);
+        let bounds = quantity.bounds.iter();
+        let bounds = bounds.map(|bound| (bound, kept(bound, estimate))).collect();
+        Fitted { quantity, estimate, bounds }
+    };
+    profile.quantities.iter().map(one).collect()
+}
+
+fn kept(bound: &Bound, estimate: Option<Estimate>) -> Kept {
+    let Some((low, high)) = estimate.and_then(|one| one.bounds()) else { return Kept::Unknown };
+    let limit = bound.limit.value();
+    let (keeps, misses) = match bound.limit.is_upper() {
+        true => (high <= limit, low > limit),
+        false => (low >= limit, high < limit),
+    };
+    match (keeps, misses) {
+        (true, _) => Kept::Yes,
+        (_, true) => Kept::No,
+        _ => Kept::Borderline,
+    }
+}
+
+/// A figure over all rounds of its job, with the interval that the rounds give; `None`: too few
+/// were measured, or one of them failed.
+pub fn figure(
+    record: &RunRecord,
+    of: &FigureOf,
+    is_valid: impl Fn(usize) -> bool,
+) -> Option<Estimate> {
+    let all = record.measurements.iter().enumerate().filter(|(_, one)| one.name == of.job);
+    let rounds: Vec<&Measurement> = all
+        .map(|(n, one)| (one.failure().is_none() && is_valid(n)).then_some(one))
+        .collect::<Option<_>>()?;
+    match of.figure {
+        FigureKind::Percentile(percent) => percentile(&rounds, of.io, percent),
+        figure => mean(&rounds, of.io, figure),
+    }
+}
+
+/// The mean over rounds of equal length, which are as good as independent.
+fn mean(rounds: &[&Measurement], io: IoOf, figure: FigureKind) -> Option<Estimate> {
+    let values: Vec<f64> = rounds.iter().map(|of| value(of, io, figure)).collect::<Option<_>>()?;
+    let (low, high) = student_interval(&values, LEVEL)?;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Some(Estimate::confident(mean, low.max(0.0), high, LEVEL))
+}
+
+fn value(of: &Measurement, io: IoOf, figure: FigureKind) -> Option<f64> {
+    match (io, figure) {
+        (IoOf::Data(direction), FigureKind::Iops) => Some(of.result(direction)?.iops?.value),
+        (IoOf::Data(direction), FigureKind::Bandwidth) => {
+            Some(of.result(direction)?.bandwidth?.value)
+        }
+        (IoOf::Data(direction), _) => Some(of.result(direction)?.latency_mean?.value),
+        (IoOf::Sync, FigureKind::Iops) => {
+            let seconds = of.account.as_ref()?.counted_ns as f64 / 1e9;
+            (seconds > 0.0).then(|| of.account.as_ref().map(|a| a.sync.count() as f64 / seconds))?
+        }
+        (IoOf::Sync, _) => latencies(of, io)?.mean_ns(),
+    }
+}
+
+fn latencies(of: &Measurement, io: IoOf) -> Option<&Histogram> {
+    let histogram = match io {
+        IoOf::Data(direction) => &of.result(direction)?.latency,
+        IoOf::Sync => &of.account.as_ref()?.sync,
+    };
+    (!histogram.is_empty()).then_some(histogram)
+}
+
+/// A percentile of all rounds together. Slow I/Os come in clusters: how far the rounds differ in
+/// the share beyond it widens its interval.
+fn percentile(rounds: &[&Measurement], io: IoOf, percent: f64) -> Option<Estimate> {
+    let each: Vec<&Histogram> = rounds.iter().map(|of| latencies(of, io)).collect::<Option<_>>()?;
+    if each.len() < LEAST_ROUNDS {
+        return None;
+    }
+    let mut all = Histogram::default();
+    each.iter().for_each(|one| all.merge(one));
+    let q = percent / 100.0;
+    let value = all.quantile_ns(q)?;
+    let bin = Histogram::index(value);
+    let beyond: Vec<f64> = each.iter().map(|one| one.count_from(bin) as f64).collect();
+    let counts: Vec<f64> = each.iter().map(|one| one.count() as f64).collect();
+    // All in one bin: they do not differ.
+    let effect = design_effect_of_groups(&beyond, &counts, LEVEL).unwrap_or(1.0);
+    let (low, high) = ranks_of_clustered(all.count(), effect, q, LEVEL)?;
+    let at = |rank| all.value_at_rank(rank).map(|ns| ns as f64);
+    Some(Estimate::confident(value as f64, at(low)?, at(high)?, LEVEL))
+}
+
+/// The names of the jobs of which a bound is borderline, so that more rounds may decide it.
+pub fn borderline(profile: &Profile, record: &RunRecord) -> Vec<String> {
+    let open = |one: &Fitted<'_>| one.bounds.iter().any(|(_, kept)| *kept == Kept::Borderline);
+    let all = fitted(profile, record, |_| true);
+    all.iter().filter(|one| open(one)).map(|one| one.quantity.of.job.clone()).collect()
+}
+
+/// The figure of a quantity with its interval, as people read it; `None`: it is not known.
+pub fn words(of: &Fitted<'_>) -> Option<String> {
+    let metric = match of.quantity.of.figure {
+        FigureKind::Iops => Metric::Iops,
+        FigureKind::Bandwidth => Metric::Bandwidth,
+        FigureKind::Mean | FigureKind::Percentile(_) => Metric::LatencyMean,
+    };
+    of.estimate.map(|estimate| figures::estimate(metric, &estimate))
+}
