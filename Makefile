@@ -13,7 +13,7 @@ ARM := aarch64-unknown-linux-musl
 NO_C := $(addprefix -p iodyno-,native target host fio)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: deps test unit lab lab-full dist lint bench bench-sweep msrv crosscheck fio-suites examples examples-lab fuzz docs clean
+.PHONY: deps test unit lab lab-full dist packages packages-test crates minimal release lint bench bench-sweep msrv crosscheck fio-suites examples examples-lab fuzz docs clean
 # One stage after the other, also with -j.
 .NOTPARALLEL:
 
@@ -80,6 +80,24 @@ lab-full:
 dist:
 	CARGO="$(CARGO)" dist/build dist
 
+# Of those archives .deb, .rpm and Python wheels, beside them; then each is installed and run in a root of its own.
+packages: dist
+	dist/packages dist
+packages-test:
+	ARCHIVES=dist python3 dist/test_packages.py
+
+# Every crate as it would be published, compiled from what is packed.
+crates:
+	$(CARGO) package --workspace --locked
+
+# dist/release: VERSION, URL from where its archives will be had, DRY_RUN=1 to change nothing.
+release:
+	CARGO="$(CARGO)" dist/release $(if $(DRY_RUN),--dry-run) "$(VERSION)" "$(URL)"
+
+# For initramfs and firmware images: no pages, pictures and Parquet.
+minimal:
+	$(CARGO) build --profile dist --locked -p iodyno --no-default-features --target $(shell uname -m)-unknown-linux-musl
+
 # Side by side with fio; T_IO_URING names a t/io_uring to compare with, too
 # (bench/README.md). Takes a quarter of an hour, and a quiet machine.
 bench:
@@ -109,10 +127,11 @@ fio-suites:
 fuzz:
 	fuzz/run $(or $(FUZZ_SECONDS),60)
 
-# The pages of docs/examples, with what the presets print and draw here.
+# The pages of docs/examples, with what the presets print and draw here: a quarter of an hour, on a quiet machine.
+# REDRAW=1 makes them of the runs that are kept, without measuring.
 examples:
 	$(CARGO) build --release
-	docs/examples/make --binary $(TARGET)/release/iodyno
+	docs/examples/make $(if $(REDRAW),--redraw) --binary $(TARGET)/release/iodyno
 
 # Those of layouts, measured on drives of the laboratory, and their tables in docs/howto/layouts.md. Ten minutes.
 examples-lab:
@@ -129,7 +148,8 @@ docs:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) check --quiet -p iodyno --no-default-features
 
 clean:
 	$(CARGO) clean
-	rm -rf lab/cache lab/out dist/*.tar.gz
+	rm -rf lab/cache lab/out dist/*.tar.gz dist/*.deb dist/*.rpm dist/*.whl

@@ -96,6 +96,7 @@ def contenders():
             rows += [
                 (f"{ours} io_uring 128 no statistics", "iodyno", target, URING + "128 --gtod_reduce=1"),
                 (f"{ours} io_uring 128 full view", "iodyno", target, URING + "128 --live=full"),
+                (f"{ours} io_uring 128 stream", "iodyno", target, URING + "128 --stream=/dev/null"),
                 (f"{ours} io_uring 128 batch 64", "iodyno", target, URING + "128 --iodepth_batch=64"),
                 (f"{fio} io_uring 128 tuned no statistics", "fio", target, f"{URING}128 {TUNED} {BATCH_32} --gtod_reduce=1"),
                 (f"{fio} io_uring 128 tuned batch 64", "fio", target, f"{URING}128 {TUNED} {BATCH_64}"),
@@ -119,6 +120,7 @@ def comparisons():
         ("... t/io_uring without statistics", f"iodyno {s} io_uring 128", f"t/io_uring {s} 128", "cpu", LIMIT),
         ("... statistics: with / without", f"iodyno {s} io_uring 128", f"iodyno {s} io_uring 128 no statistics", "cpu_share", 1.02),
         ("... rate with / without the full view", f"iodyno {s} io_uring 128 full view", f"iodyno {s} io_uring 128", "iops", 0.99, True),
+        ("... rate with / without --stream", f"iodyno {s} io_uring 128 stream", f"iodyno {s} io_uring 128", "iops", 0.99, True),
         ("sparse, io_uring depth 1: fio", f"iodyno {s} io_uring 1", f"fio {s} io_uring 1", "cpu", None),
         ("... the kernel's limit: t/io_uring against fio", f"t/io_uring {s} 1", f"fio {s} io_uring 1", "cpu", None),
         ("... t/io_uring", f"iodyno {s} io_uring 1", f"t/io_uring {s} 1", "cpu", LIMIT),

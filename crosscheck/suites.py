@@ -63,8 +63,11 @@ NOT_RUN = {
 # What iodyno does not mean to pass, by suite.
 WHY = {
     "t64-switch": "It counts how often a generator of 32 bits repeats itself; iodyno's have 64 bits, whatever their name.",
-    "examples": "What moves data over networks (net) or defragments ext4 (e4defrag) stays with `--generator fio`.",
-    "verify": "Test 1 writes for 3 s, and its reading twin wants the whole file written: a busy machine is too slow.",
+    "examples": (
+        "What moves data over networks (net), defragments ext4 (e4defrag) or follows write pointers (zbd) stays with "
+        "`--generator fio`. fio runs the zbd jobs here on files, whose zones it invents."
+    ),
+    "verify": "Test 1 writes for 3 s, and its reading twin wants the whole file written: a busy machine may be too slow.",
     "client_server": "There is no server: iodyno runs on each host, and runs are compared afterwards.",
 }
 NEEDS = {"steadystate_tests": "scipy"}

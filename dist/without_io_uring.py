@@ -1,6 +1,7 @@
-"""Runs a command as if on a kernel without io_uring: `without_io_uring.py COMMAND...`.
+"""Runs a command as if on a kernel without io_uring: `without_io_uring.py [--forbidden|--old] COMMAND...`.
 
-io_uring's three system calls answer ENOSYS, by a filter of seccomp(2) that the command inherits.
+io_uring's three system calls answer ENOSYS, by a filter of seccomp(2) that the command inherits; with --forbidden
+EPERM, as under container runtimes. With --old, so do all system calls since Linux 5.0 (of 4.18, RHEL 8's).
 """
 
 import ctypes
@@ -8,22 +9,29 @@ import os
 import struct
 import sys
 
-# The same numbers on every architecture.
+# The same numbers on every architecture; what came after Linux 5.0 begins with pidfd_send_signal.
 IO_URING_SETUP, IO_URING_REGISTER = 425, 427
-ENOSYS = 38
+FIRST_AFTER_5_0, LAST = 424, 0x3FFFFFFF
+EPERM, ENOSYS = 1, 38
 # prctl(2)
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER, PR_SET_NO_NEW_PRIVS = 22, 2, 38
 # seccomp(2)'s verdicts, and classic BPF's instructions: load a word, compare, return.
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
 LOAD, JUMP_IF_AT_LEAST, JUMP_IF_GREATER, RETURN = 0x20, 0x35, 0x25, 0x06
-# (code, jump if true, jump if false, operand)
-FILTER = [
-    (LOAD, 0, 0, 0),  # seccomp_data.nr
-    (JUMP_IF_AT_LEAST, 0, 2, IO_URING_SETUP),
-    (JUMP_IF_GREATER, 1, 0, IO_URING_REGISTER),
-    (RETURN, 0, 0, ERRNO | ENOSYS),
-    (RETURN, 0, 0, ALLOW),
-]
+
+
+def refuse(first, last, errno):
+    """A filter that answers `errno` to these numbers: (code, jump if true, jump if false, operand)."""
+    return [
+        (LOAD, 0, 0, 0),  # seccomp_data.nr
+        (JUMP_IF_AT_LEAST, 0, 2, first),
+        (JUMP_IF_GREATER, 1, 0, last),
+        (RETURN, 0, 0, ERRNO | errno),
+        (RETURN, 0, 0, ALLOW),
+    ]
+
+
+KINDS = {"--forbidden": (IO_URING_SETUP, IO_URING_REGISTER, EPERM), "--old": (FIRST_AFTER_5_0, LAST, ENOSYS)}
 
 
 class Program(ctypes.Structure):
@@ -33,7 +41,10 @@ class Program(ctypes.Structure):
 
 
 def main(command):
-    program = Program(len(FILTER), b"".join(struct.pack("HBBI", *instruction) for instruction in FILTER))
+    kind = KINDS.get(command[0])
+    instructions = refuse(*kind or (IO_URING_SETUP, IO_URING_REGISTER, ENOSYS))
+    command = command[1:] if kind else command
+    program = Program(len(instructions), b"".join(struct.pack("HBBI", *instruction) for instruction in instructions))
     libc = ctypes.CDLL(None, use_errno=True)
     zero = ctypes.c_ulong(0)
     for arguments in [

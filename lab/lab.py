@@ -34,7 +34,7 @@ LIMIT_S = 1500
 # Too long for `make test`. Those that need another machine name it in MACHINE.
 LONG_CASES = [
     "exports", "in_use", "nfs", "neighbours", "crashes", "cliff", "limits", "layers", "pcie_errors", "explained", "control_groups", "healthy", "rules_fire", "switched",
-    "nodes", "two_paths", "raid_card", "stacks", "replug", "documented",
+    "nodes", "two_paths", "raid_card", "stacks", "replug", "documented", "old_kernel",
 ]
 LONG_LIMIT_S = 5400
 
@@ -182,7 +182,7 @@ def main():
     started = time.monotonic()
     try:
         if verb == "fetch":
-            for tree in (packages.tools(CACHE), *(packages.kernel(CACHE, name) for name in (packages.CLOUD_KERNEL, packages.FULL_KERNEL))):
+            for tree in (packages.tools(CACHE), *(packages.kernel(CACHE, name) for name in (packages.CLOUD_KERNEL, packages.FULL_KERNEL, packages.OLD_KERNEL))):
                 print(tree)
             return 0
         if verb in ("shell", "run"):

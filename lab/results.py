@@ -70,7 +70,7 @@ def write(cases, report, binary, at_commit):
 
 def _head(cases, report, at_commit):
     return [
-        "# What the lab found",
+        "# Which faults it finds",
         "",
         "Written by `make lab-full`; lab/README.md says what it plays.",
         "",

@@ -64,7 +64,7 @@ pub fn profile_script(profile: &Profile, target: &str) -> Result<Script, PlanErr
 
 macro_rules! listed {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../profiles/", $name, ".toml")))),*]
+        &[$(($name, include_str!(concat!("../profiles/", $name, ".toml")))),*]
     };
 }
 

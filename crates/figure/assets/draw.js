@@ -270,7 +270,13 @@
   }
 
   function columnsIn(option, width) {
-    return Math.max(1, Math.min(option.iodyno.columns, option.grid.length, Math.floor(width / 340)));
+    return Math.max(1, Math.min(option.iodyno.columns, option.grid.length, Math.floor(width / option.iodyno.narrowest)));
+  }
+
+  // What a title takes of `room`.
+  function titleHeight(title, room) {
+    const size = title.textStyle.fontSize;
+    return title.text ? wrap(title.text, size, room).length * Math.round(size * 1.35) + 5 : 0;
   }
 
   // The height that a picture of `width` should have, where it may have any:
@@ -285,7 +291,11 @@
       const bars = option.series.filter((one) => one.type === "bar" && one.yAxisIndex === n).length;
       return 70 + axis.data.length * (bars > 0 ? 8 + 17 * bars : 30);
     };
-    return Math.min(2400, 130 + rows * Math.max(rows > 1 ? 190 : 290, ...option.yAxis.map(panel)));
+    const inside = width - 2 * MARGIN;
+    const titles = option.title.filter((title) => title.iodyno !== "panel").map((title) => titleHeight(title, inside));
+    const legend = option.legend.show && !lineEnds(option, width) ? 6 + 24 * legendRows(option.legend, inside) : 0;
+    const around = titles.reduce((sum, one) => sum + one, 32 + legend);
+    return Math.min(4800, around + rows * Math.max(rows > 1 ? 190 : 290, ...option.yAxis.map(panel)));
   }
 
   // Gives everything its place in a picture of `width` by `height`; `ends` are the names at
@@ -294,9 +304,13 @@
     const inside = width - 2 * MARGIN;
     const panels = option.title.filter((title) => title.iodyno === "panel");
     let top = 14;
-    const put = (title, room) => {
+    const put = (title, room, most = Infinity) => {
       const size = title.textStyle.fontSize;
       const lines = title.text ? wrap(title.text, size, room) : [];
+      if (lines.length > most) {
+        lines.length = most;
+        lines[most - 1] = lines[most - 1].slice(0, -1) + "\u2026";
+      }
       title.text = lines.join("\n");
       title.textStyle.lineHeight = Math.round(size * 1.35);
       title.show = lines.length > 0;
@@ -335,19 +349,19 @@
       title.top = above;
       const bar = option.visualMap.find((one) => one.iodyno === n);
       const barWide = bar ? bar.itemHeight + textWidth(bar.text.join("0"), 12) + 24 : 0;
-      const head = put(title, bar ? Math.max(60, wide - barWide) : wide);
+      const head = put(title, bar ? Math.max(60, wide - barWide) : wide, 2);
       if (bar) Object.assign(bar, { left: left + wide - barWide, top: above, show: wide > 2 * barWide });
       // Names of categories get as much room as they need, up to half of the panel.
       const lying = option.yAxis[n].data && option.yAxis[n].inverse;
       const rows = lying ? option.yAxis[n].data.map((name) => textWidth(name, 12)) : [];
-      const labels = lying ? Math.min(wide / 2, Math.max(...rows) + 22) : LABELS;
+      const labels = lying ? Math.min(wide / 2, Math.max(...rows) + 22) : option.yAxis[n].name ? LABELS : LABELS - 30;
       // Panels below each other end at one place.
       const names = ends ? (columns > 1 ? ends[n] : ends.flat()) : [];
       const named = names.length ? 20 + Math.max(...names.map((one) => textWidth(one.text, 12))) : 0;
       const right = lying ? (bar ? 26 : 84) : Math.max(26, named);
       Object.assign(option.grid[n], {
         left: left + labels, top: above + head + 8,
-        width: Math.max(40, wide - labels - right), height: Math.max(40, high - head - 30 - (option.xAxis[n].nameGap || 24)),
+        width: Math.max(40, wide - labels - right), height: Math.max(40, high - head - 30 - (option.xAxis[n].name ? option.xAxis[n].nameGap || 24 : 8)),
         outerBoundsMode: "none",
       });
       if (lying) {
@@ -451,6 +465,16 @@
       }
     }
     return elements;
+  }
+
+  // Gives an option its dark colours: values by JSON pointers (RFC 6901).
+  function darken({ option, dark }) {
+    const plain = (key) => key.replaceAll("~1", "/").replaceAll("~0", "~");
+    for (const [pointer, color] of Object.entries(dark)) {
+      const keys = pointer.split("/").slice(1).map(plain);
+      const last = keys.pop();
+      keys.reduce((value, key) => value[key], option)[last] = color;
+    }
   }
 
   const copy = (option) => JSON.parse(JSON.stringify(option));
@@ -566,5 +590,5 @@
     });
   }
 
-  root.iodyno = { draw, height, svg, tables };
+  root.iodyno = { darken, draw, height, svg, tables };
 })(globalThis);

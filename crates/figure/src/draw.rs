@@ -8,19 +8,8 @@ use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb};
 use rquickjs::{CatchResultExt, Context, Function, Object, Runtime};
 
+use crate::assets::{SCRIPT, echarts, font};
 use crate::{Figure, FigureError, option};
-
-/// The library that draws, to be put into a page: sets `window.echarts`.
-pub const ECHARTS: &str = include_str!("../assets/echarts.min.js");
-
-/// What binds an option's named functions and draws it, in a page behind
-/// [`ECHARTS`]: sets `window.iodyno` with `draw(element, option)`, which gives
-/// the chart and follows the element's size, and `svg(option, width, height)`.
-/// It needs neither `eval` nor a network.
-pub const SCRIPT: &str = include_str!("../assets/draw.js");
-
-/// The font of pictures. In SVG it is only named, as `sans-serif`.
-const FONT: &[u8] = include_bytes!("../assets/DejaVuSans.ttf");
 
 /// What a browser has and the engine lacks. Nothing waits for a timer here:
 /// animations are off.
@@ -40,7 +29,7 @@ fn engine() -> Result<(Runtime, Context), String> {
     let runtime = Runtime::new().map_err(|error| error.to_string())?;
     let context = Context::full(&runtime).map_err(|error| error.to_string())?;
     context.with(|js| {
-        for script in [SURROUNDINGS, ECHARTS, SCRIPT] {
+        for script in [SURROUNDINGS, echarts(), SCRIPT] {
             js.eval::<(), _>(script).catch(&js).map_err(|error| error.to_string())?;
         }
         Ok::<(), String>(())
@@ -89,7 +78,7 @@ pub fn png(
 ) -> Result<Vec<u8>, FigureError> {
     static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
         let mut fonts = fontdb::Database::new();
-        fonts.load_font_data(FONT.to_vec());
+        fonts.load_font_data(font());
         fonts.set_sans_serif_family("DejaVu Sans");
         Arc::new(fonts)
     });

@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 
 use iodyno_model::Node;
 
-use crate::option::unit;
 use crate::projection::Projection;
+use crate::units::unit;
 use crate::{Kind, Quantity};
 
 /// Series of a figure, each with its colour and its shape.
 pub(crate) const MOST_SERIES: usize = 8;
+
+/// Panels of one series each that stand side by side.
+pub(crate) const MULTIPLES: u32 = 4;
 
 /// A whisker that is longer than the second longest by this factor does not set the axis.
 const LONE: f64 = 1.5;
@@ -39,25 +42,39 @@ impl Figure {
     /// The size that it wants, pixels: 1200 wide, and as high as its panels take.
     pub fn size(&self) -> (u32, u32) {
         let height = match (self.kind, self.panels.len() as u32) {
+            (_, panels) if self.is_multiples() => 130 + 170 * panels.div_ceil(MULTIPLES),
             (Kind::Time | Kind::Course, panels) => 130 + 240 * panels,
             (Kind::Convergence | Kind::Window, panels) => 180 + 340 * panels.div_ceil(3),
             (Kind::Grid | Kind::Grid3d, 1) => 760,
             (Kind::Grid | Kind::Grid3d, panels) => 120 + 480 * panels.div_ceil(2),
+            (Kind::Compare | Kind::Ratio, panels) if self.is_heat_map() => {
+                140 + panels * (90 + 26 * self.most_rows())
+            }
             (Kind::Compare | Kind::Ratio, panels) => {
                 140 + panels.div_ceil(2) * self.rows().clamp(220, 1200)
             }
             (Kind::Topology, _) => return self.tree_size(),
-            _ => 560.max(
-                150 + 26
-                    * self
-                        .panels
-                        .iter()
-                        .map(|one| one.y.categories().len() as u32)
-                        .max()
-                        .unwrap_or(0),
-            ),
+            _ => 560.max(150 + 26 * self.most_rows()),
         };
         (Self::WIDTH, height + 24 * self.legend_rows().saturating_sub(1))
+    }
+
+    /// Whether each series has a panel of its own, all with the same axes.
+    pub(crate) fn is_multiples(&self) -> bool {
+        let is_split =
+            matches!(self.kind, Kind::Time | Kind::Course | Kind::Latency | Kind::Scaling);
+        is_split && self.panels.len() > MOST_SERIES
+    }
+
+    /// Whether its panels are tables of colours.
+    pub(crate) fn is_heat_map(&self) -> bool {
+        self.panels.iter().all(|panel| matches!(panel.content, Content::Cells(_)))
+    }
+
+    /// The most categories that stand above each other.
+    fn most_rows(&self) -> u32 {
+        let rows = self.panels.iter().map(|panel| panel.y.categories().len() as u32);
+        rows.max().unwrap_or(0)
     }
 
     /// Room for the words at each node of a tree.

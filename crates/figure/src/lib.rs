@@ -6,6 +6,9 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+#[cfg(feature = "library")]
+mod assets;
+#[cfg_attr(not(feature = "pictures"), path = "no_pictures.rs")]
 mod draw;
 mod figure;
 mod kinds;
@@ -18,8 +21,13 @@ mod predicted;
 mod projection;
 mod request;
 mod run;
+mod units;
 
-pub use draw::{ECHARTS, SCRIPT, png, svg};
+#[cfg(feature = "pictures")]
+pub use assets::font;
+#[cfg(feature = "library")]
+pub use assets::{SCRIPT, echarts};
+pub use draw::{png, svg};
 pub use figure::{Axis, Cell, Cells, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
 pub use kinds::{figure, suggested};
 pub use metric::{Metric, Quantity};

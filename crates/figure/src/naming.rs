@@ -18,6 +18,9 @@ pub(crate) fn values(all: &[Observation<'_>], option: &str) -> Vec<String> {
     values
 }
 
+/// More targets at once than these are counted, not named.
+const MOST_TARGETS: usize = 4;
+
 /// Options that name a workload, the most telling first.
 const TELLING: [&str; 6] = ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"];
 
@@ -72,6 +75,9 @@ impl Naming {
         for option in &self.options {
             if let Some(value) = one.option(option) {
                 words.push(match option.as_str() {
+                    "target" if one.measurement.targets.len() > MOST_TARGETS => {
+                        format!("{} targets", one.measurement.targets.len())
+                    }
                     "name" | "target" => value,
                     _ => format!("{option}={value}"),
                 });

@@ -9,7 +9,7 @@ use iodyno_model::{DirectionResult, Estimate, Measurement, Prediction, Spread};
 use crate::figure::Point;
 use crate::naming::{values, workloads};
 use crate::request::{number, option_of};
-use crate::{FigureError, Judged, Metric, Request, Source};
+use crate::{FigureError, Filter, Judged, Metric, Request, Source};
 
 /// One direction of a measurement. Those of predictions come from
 /// [`predictions`](crate::predicted::predictions) alone.
@@ -195,6 +195,12 @@ pub(crate) fn is_repeated(all: &[Observation<'_>], across: &[&str], at: &[&str])
     })
 }
 
+/// What the values of a table are, which has no whiskers; see [`is_repeated`].
+pub(crate) fn table_notes(all: &[Observation<'_>], across: &[&str], at: &[&str]) -> Vec<String> {
+    let median = "What was measured several times is written as its median.";
+    is_repeated(all, across, at).then(|| median.to_owned()).into_iter().collect()
+}
+
 /// What the whiskers of points are; see [`is_repeated`].
 pub(crate) fn whisker_notes(all: &[Observation<'_>], across: &[&str], at: &[&str]) -> Vec<String> {
     let mut notes = Vec::new();
@@ -239,4 +245,22 @@ pub(crate) fn reservations(all: &[Observation<'_>], request: &Request) -> Vec<St
         format!("{validity}: {} of {measured} measurements ({}).", judged.len(), reasons.join(", "))
     };
     by_validity.into_iter().map(note).collect()
+}
+
+impl Request {
+    /// Whether its filters leave the observation.
+    pub(crate) fn admits(&self, one: &Observation<'_>) -> bool {
+        self.filters.iter().all(|filter| filter.admits(one))
+    }
+}
+
+impl Filter {
+    /// Whether the observation has the value; what is not known is not it.
+    pub(crate) fn admits(&self, one: &Observation<'_>) -> bool {
+        let has = one.option(self.option()).is_some_and(|known| {
+            known == self.value
+                || matches!((number(&known), number(&self.value)), (Some(a), Some(b)) if a == b)
+        });
+        has != self.not
+    }
 }

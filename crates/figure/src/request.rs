@@ -7,7 +7,6 @@ use iodyno_model::{Measurement, ParseError, Prediction, RunRecord, Workload};
 use thiserror::Error;
 
 use crate::Metric;
-use crate::observation::Observation;
 
 /// What a figure shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,11 +165,6 @@ impl Request {
             rounds: Vec::new(),
         }
     }
-
-    /// Whether its filters leave the observation.
-    pub(crate) fn admits(&self, one: &Observation<'_>) -> bool {
-        self.filters.iter().all(|filter| filter.admits(one))
-    }
 }
 
 /// Why a figure cannot be made.
@@ -204,15 +198,18 @@ pub enum FigureError {
     /// The library that draws failed, which is an error of ours.
     #[error("the figure could not be drawn: {0}")]
     Drawing(String),
+    /// This build draws none.
+    #[error("this iodyno was built without pictures (Cargo feature \"pictures\")")]
+    NoPictures,
 }
 
 /// An option with the value that measurements have to have, or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     option: String,
-    value: String,
+    pub(crate) value: String,
     /// They have to have another one, or none.
-    not: bool,
+    pub(crate) not: bool,
 }
 
 impl FromStr for Filter {
@@ -242,15 +239,6 @@ impl Filter {
     /// The option's name, as fio calls it.
     pub fn option(&self) -> &str {
         &self.option
-    }
-
-    /// Whether the observation has the value; what is not known is not it.
-    pub(crate) fn admits(&self, one: &Observation<'_>) -> bool {
-        let has = one.option(&self.option).is_some_and(|known| {
-            known == self.value
-                || matches!((number(&known), number(&self.value)), (Some(a), Some(b)) if a == b)
-        });
-        has != self.not
     }
 }
 

@@ -60,7 +60,7 @@ fn texts(document: &str) -> Vec<(String, Rect)> {
         }
     }
     let mut fonts = fontdb::Database::new();
-    fonts.load_font_data(include_bytes!("../assets/DejaVuSans.ttf").to_vec());
+    fonts.load_font_data(iodyno_figure::font());
     fonts.set_sans_serif_family("DejaVu Sans");
     let options = Options { fontdb: Arc::new(fonts), ..Options::default() };
     let mut found = Vec::new();
@@ -126,7 +126,7 @@ fn no_more_series_than_colours_and_the_figure_says_so() {
         let guides = guides.filter(|one| one.form == Form::Guide).count();
         assert!(names.len() <= 8 + guides, "{kind:?}: {names:?}");
         let says = match kind {
-            Kind::Time | Kind::Latency => "8 of 20 series, from the lowest to the highest",
+            Kind::Time | Kind::Latency => "20 series, a panel each",
             Kind::Blocksize | Kind::Depth => "20 series as a heat map",
             // Each run is a row: nothing is left out.
             _ => "",
@@ -140,6 +140,83 @@ fn no_more_series_than_colours_and_the_figure_says_so() {
             assert_eq!(cells.cells.len() % 20, 0, "every value is there");
         }
     }
+}
+
+#[test]
+fn of_many_series_each_has_a_panel_and_all_have_one_scale() {
+    for kind in [Kind::Time, Kind::Latency] {
+        let figure = of_runs(kind, 20);
+        let titles: Vec<&str> = figure.panels.iter().map(|panel| panel.title.as_str()).collect();
+        let expected: Vec<String> = (0..20).map(|n| format!("night {n}")).collect();
+        assert_eq!(titles, expected, "{kind:?}");
+        let drawn = option(&figure, false);
+        for axes in [&drawn["xAxis"], &drawn["yAxis"]] {
+            let all = axes.as_array().unwrap();
+            let scales = all.iter().map(|axis| (&axis["min"], &axis["max"], &axis["axisLabel"]));
+            assert!(scales.clone().all(|scale| Some(scale) == scales.clone().next()), "{all:?}");
+            assert!(all.iter().all(|axis| axis["max"].is_number() && axis["name"].is_null()));
+        }
+        let axes = if kind == Kind::Time {
+            " · kIOPS against Time (s)"
+        } else {
+            " · Latency against Percentile"
+        };
+        let subtitle = drawn["title"][1]["text"].as_str().unwrap();
+        assert!(subtitle.ends_with(axes), "the axes are named once: {subtitle}");
+    }
+    let most = of_runs(Kind::Time, 40);
+    assert_eq!(most.panels.len(), 24);
+    assert!(
+        most.subtitle.ends_with("24 of 40 series, from the lowest to the highest, a panel each")
+    );
+    assert_eq!(
+        (most.panels[0].title.as_str(), most.panels[23].title.as_str()),
+        ("night 0", "night 39")
+    );
+}
+
+#[test]
+fn many_workloads_of_many_runs_are_a_heat_map_with_every_value() {
+    let of = |n: u32| {
+        let one = |depth: u32| measurement("randread", 4096, depth, 1, f64::from(n * depth));
+        run((1..=12).map(one).collect())
+    };
+    let (records, labels): (Vec<_>, Vec<_>) =
+        (1..=10).map(|n| (of(n), format!("night {n}"))).unzip();
+    let sources: Vec<Source<'_>> =
+        labels.iter().zip(&records).map(|(label, record)| Source::new(label, record)).collect();
+    let asked = Request { metric: Some(Metric::Iops), ..Request::new(Kind::Compare) };
+    let figure = iodyno_figure::figure(&asked, &sources).unwrap();
+    assert!(figure.subtitle.ends_with("as a heat map, without intervals"), "{}", figure.subtitle);
+    let [panel] = figure.panels.as_slice() else { panic!("{figure:?}") };
+    let Content::Cells(cells) = &panel.content else { panic!("{panel:?}") };
+    assert_eq!((panel.x.categories(), cells.cells.len()), (labels.as_slice(), 120));
+    let last = cells.cells.iter().find(|cell| (cell.column, cell.row) == (9, 11)).unwrap();
+    assert_eq!(last.value, 120.0);
+    let texts = texts(&svg(&figure, figure.size(), 1.0, false).unwrap());
+    assert!(figure.notes.iter().all(|note| !note.contains("hisker")), "{:?}", figure.notes);
+    for value in ["1.0", "120"] {
+        assert!(texts.iter().any(|(words, _)| words.starts_with(value)), "{value}: {texts:?}");
+    }
+}
+
+#[test]
+fn the_course_of_many_measurements_has_no_holes() {
+    let of = |n: i64| Measurement {
+        name: format!("fill {n}"),
+        started_ns: Some(n * 20_000_000_000),
+        ..over_time(measurement("write", 4096, 1, 1, 1e3), 20)
+    };
+    let course = |count: i64| {
+        figure(&Request::new(Kind::Course), &run((0..count).map(of).collect())).unwrap()
+    };
+    let names = |figure: &Figure| {
+        let names = figure.panels[0].series().iter().map(|one| one.name.clone());
+        names.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(names(&course(8)).len(), 8);
+    let many = course(30);
+    assert_eq!((names(&many).len(), many.panels[0].series().len()), (1, 30), "{}", many.subtitle);
 }
 
 #[test]

@@ -20,5 +20,5 @@ mod removal;
 
 pub use door::{NamedBy, There, append, create, create_new, look, rename, write};
 pub use error::{FileError, Kind};
-pub use reading::{open_to_read, read, read_stream};
+pub use reading::{is_read_only, open_to_read, read, read_stream};
 pub use removal::{FileIdentity, Removed, open_folder, remove, remove_in};

@@ -37,6 +37,12 @@ pub fn open_to_read(path: &Path) -> Result<File, FileError> {
     open(same, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map(File::from).map_err(failed)
 }
 
+/// Whether the file system that holds `path`, or will hold it, is mounted read-only.
+pub fn is_read_only(path: &Path) -> bool {
+    let there = path.ancestors().find_map(|path| rustix::fs::statvfs(path).ok());
+    there.is_some_and(|found| found.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
+}
+
 /// All of a stream that is open and called `path`, at most `most_bytes`.
 ///
 /// # Errors

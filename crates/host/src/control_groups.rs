@@ -9,38 +9,94 @@ use crate::source::Source;
 const MOST_GROUPS: usize = 64;
 
 /// This process's own control group of version 2, and those above it up to the root that it
-/// sees, the innermost first (cgroups(7)). Absent: there is no such hierarchy here. What lies above the root of a
-/// container's own namespace cannot be seen.
+/// sees, the innermost first (cgroups(7)); behind them those of version 1 that limit CPUs. Absent:
+/// there is no hierarchy here. What lies above the root of a container's own namespace cannot be seen.
 pub(crate) fn read(source: &dyn Source, blocks: &[BlockDevice]) -> Fact<Vec<ControlGroup>> {
     let own = match read::whole(source, "/proc/self/cgroup") {
         Ok(text) => text,
         Err(error) => return read::unknown(&error),
     };
     let mounts = read::whole(source, "/proc/self/mountinfo").unwrap_or_default();
-    let own = own.lines().find_map(|line| line.strip_prefix("0::"));
-    let mount = mounts.lines().find_map(hierarchy);
-    let (Some(own), Some((root, at))) = (own, mount) else { return Fact::Absent };
-    // Not below what is mounted: another namespace's.
-    let below = if root == "/" { Some(own) } else { own.strip_prefix(root.as_str()) };
-    let Some(below) = below.filter(|below| !below.starts_with("/..")) else {
-        return Fact::Unreadable(format!("control group {} is not mounted", read::clean(own)));
-    };
-    let mut path = below.trim_end_matches('/');
     let mut groups = Vec::new();
-    while groups.len() < MOST_GROUPS {
-        groups.push(group(source, &format!("{at}{path}"), path, blocks));
-        let Some((above, _)) = path.rsplit_once('/') else { break };
-        path = above;
+    let mut is_any = false;
+    for line in own.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(own)) = (fields.next(), fields.next()) else { continue };
+        let is_version_2 = controllers.is_empty();
+        if !is_version_2 && !controllers.split(',').any(|one| one == "cpu" || one == "cpuset") {
+            continue;
+        }
+        let mount = mounts.lines().find_map(|line| hierarchy(line, controllers));
+        let Some((root, at)) = mount else { continue };
+        // Not below what is mounted: another namespace's.
+        let below = if root == "/" { Some(own) } else { own.strip_prefix(root.as_str()) };
+        let Some(below) = below.filter(|below| !below.starts_with("/..")) else {
+            if !is_version_2 {
+                continue;
+            }
+            return Fact::Unreadable(format!("control group {} is not mounted", read::clean(own)));
+        };
+        is_any = true;
+        let (mut path, mut found) = (below.trim_end_matches('/'), Vec::new());
+        while found.len() < MOST_GROUPS {
+            let directory = format!("{at}{path}");
+            match is_version_2 {
+                true => found.push(group(source, &directory, path, blocks)),
+                false => found.extend(earlier(source, &directory, controllers, path)),
+            }
+            let Some((above, _)) = path.rsplit_once('/') else { break };
+            path = above;
+        }
+        // Version 2, whose line is the last one, goes first.
+        groups.splice(if is_version_2 { 0..0 } else { groups.len()..groups.len() }, found);
     }
-    Fact::Read(groups)
+    if is_any { Fact::Read(groups) } else { Fact::Absent }
 }
 
-/// Of the hierarchy of version 2 which part is mounted, and where.
-fn hierarchy(line: &str) -> Option<(String, String)> {
+/// Of the hierarchy with these controllers (none: version 2) which part is mounted, and where.
+fn hierarchy(line: &str, controllers: &str) -> Option<(String, String)> {
     let (before, after) = line.split_once(" - ")?;
     let mut fields = before.split(' ').skip(3);
     let (root, at) = (fields.next()?, fields.next()?);
-    (after.split(' ').next() == Some("cgroup2")).then(|| (read::unescape(root), read::unescape(at)))
+    let mut of_type = after.split(' ');
+    let is_it = match of_type.next()? {
+        "cgroup2" => controllers.is_empty(),
+        "cgroup" => {
+            let options: Vec<&str> = of_type.nth(1)?.split(',').collect();
+            !controllers.is_empty() && controllers.split(',').all(|one| options.contains(&one))
+        }
+        _ => false,
+    };
+    is_it.then(|| (read::unescape(root), read::unescape(at)))
+}
+
+/// A group of version 1 (Linux, admin-guide/cgroup-v1); `None`: it limits no CPUs.
+fn earlier(
+    source: &dyn Source,
+    directory: &str,
+    controllers: &str,
+    path: &str,
+) -> Option<ControlGroup> {
+    let file = |name: &str| format!("{directory}/{name}");
+    let number = |name: &str| -> Option<f64> {
+        read::whole(source, &file(name)).ok()?.trim().parse().ok().filter(|us| *us > 0.0)
+    };
+    let quota = number("cpu.cfs_quota_us").zip(number("cpu.cfs_period_us"));
+    let cpus = read::parsed(source, &file("cpuset.effective_cpus"), read::cpu_list);
+    if quota.is_none() && cpus.get().is_none() {
+        return None;
+    }
+    let throttled = read::whole(source, &file("cpu.stat")).ok().and_then(|text| throttling(&text));
+    Some(ControlGroup {
+        path: format!(
+            "{controllers}:{}",
+            if path.is_empty() { "/".into() } else { read::clean(path) }
+        ),
+        cpu_max: quota.map_or(Fact::Absent, |(quota, period)| Fact::Read(quota / period)),
+        cpus,
+        cpu_throttling: throttled.map_or(Fact::Absent, Fact::Read),
+        ..ControlGroup::default()
+    })
 }
 
 fn group(source: &dyn Source, directory: &str, path: &str, blocks: &[BlockDevice]) -> ControlGroup {
@@ -111,14 +167,15 @@ fn cpu_max(text: &str) -> Fact<f64> {
 
 /// The counts of cpu.stat, where the group has the CPU controller.
 fn throttling(text: &str) -> Option<CpuThrottling> {
-    let count = |key: &str| {
+    let count = |key: &str| -> Option<u64> {
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
         lines.find(|(name, _)| *name == key)?.1.trim().parse().ok()
     };
     Some(CpuThrottling {
         periods: count("nr_periods")?,
         throttled_periods: count("nr_throttled")?,
-        throttled_us: count("throttled_usec")?,
+        // Version 1 counts nanoseconds.
+        throttled_us: count("throttled_usec").or_else(|| Some(count("throttled_time")? / 1000))?,
     })
 }
 
@@ -177,6 +234,35 @@ mod tests {
         assert_eq!(groups[1].cpus, Fact::Read(vec![0, 1]));
         assert_eq!(groups[1].io_latency, [("nvme0n1".to_owned(), 75_000)]);
         assert_eq!(groups[2].io_cost, ["nvme0n1"]);
+    }
+
+    #[test]
+    fn cpus_are_limited_by_groups_of_version_1_as_well() {
+        let own = "/sys/fs/cgroup/cpu,cpuacct/docker/a";
+        let found = groups(&[
+            (
+                "/proc/self/cgroup",
+                "4:memory:/docker/a\n3:cpuset:/docker/a\n2:cpu,cpuacct:/docker/a\n0::/docker/a",
+            ),
+            (
+                "/proc/self/mountinfo",
+                "31 23 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+                 32 23 0:28 /docker/a /sys/fs/cgroup/cpuset ro - cgroup cgroup rw,cpuset\n\
+                 30 23 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw",
+            ),
+            (&format!("{own}/cpu.cfs_quota_us"), "50000"),
+            (&format!("{own}/cpu.cfs_period_us"), "100000"),
+            (&format!("{own}/cpu.stat"), "nr_periods 7\nnr_throttled 3\nthrottled_time 250999"),
+            ("/sys/fs/cgroup/cpu,cpuacct/docker/cpu.cfs_quota_us", "-1"),
+            ("/sys/fs/cgroup/cpuset/cpuset.effective_cpus", "3"),
+        ]);
+        let groups = found.value().unwrap();
+        let paths: Vec<&str> = groups.iter().map(|group| group.path.as_str()).collect();
+        assert_eq!(paths, ["/docker/a", "/docker", "/", "cpuset:/", "cpu,cpuacct:/docker/a"]);
+        assert_eq!(groups[3].cpus, Fact::Read(vec![3]));
+        assert_eq!(groups[4].cpu_max, Fact::Read(0.5));
+        let throttled = CpuThrottling { periods: 7, throttled_periods: 3, throttled_us: 250 };
+        assert_eq!(groups[4].cpu_throttling, Fact::Read(throttled));
     }
 
     #[test]

@@ -9,9 +9,11 @@ use iodyno_campaign::CampaignError;
 use iodyno_files::NamedBy;
 use iodyno_host::{Captured, Live, Source};
 use iodyno_judge::ClaimBook;
+use iodyno_report::text::clean;
 use iodyno_store::Store;
 
 use crate::arguments::{Global, LiveView, When};
+use crate::terminal;
 
 /// Global options, resolved.
 pub(crate) struct Context {
@@ -25,6 +27,8 @@ pub(crate) struct Context {
     /// Something of what was named could not be read.
     left_out: AtomicBool,
     store: PathBuf,
+    /// Where results are kept instead, since `store` can only be read.
+    until_boot: Option<PathBuf>,
     sysroot: Option<PathBuf>,
 }
 
@@ -53,6 +57,7 @@ impl Context {
             interrupted: Arc::default(),
             left_out: AtomicBool::new(false),
             store: global.store.clone().unwrap_or_else(iodyno_store::default_path),
+            until_boot: if global.store.is_some() { None } else { iodyno_store::until_boot() },
             sysroot: global.sysroot.clone(),
         }
     }
@@ -72,6 +77,10 @@ impl Context {
         if let Some(directory) = &self.sysroot {
             return Ok(Box::new(Captured::open(directory)?));
         }
+        if !Path::new("/proc/self").exists() {
+            let why = "/proc is not mounted here, so what uses a drive cannot be known";
+            return Err(Usage(format!("{why}: mount -t proc proc /proc")).into());
+        }
         Ok(Box::new(Live::new()))
     }
 
@@ -82,12 +91,19 @@ impl Context {
 
     /// The store, for writing.
     pub(crate) fn store(&self) -> Result<Store> {
-        Ok(Store::open(&self.store)?)
+        let Some(other) = &self.until_boot else { return Ok(Store::open(&self.store)?) };
+        terminal::note(&clean(&format!(
+            "the store {} is read-only: results are kept in {} until the next boot",
+            self.store.display(),
+            other.display()
+        )));
+        Ok(Store::open(other)?)
     }
 
     /// The store, for reading alone.
     pub(crate) fn store_to_read(&self) -> Result<Store> {
-        Ok(Store::open_existing_readonly(&self.store)?)
+        let other = self.until_boot.as_ref().filter(|other| other.exists());
+        Ok(Store::open_existing_readonly(other.unwrap_or(&self.store))?)
     }
 
     /// Data sheets: ours, the user's own folder, and those that were named.

@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod arguments;
+mod background;
 mod bench_fio;
 mod commands;
 mod completion;

@@ -71,6 +71,11 @@ impl Display {
         self.show("");
     }
 
+    /// Ends the full view; what goes on has a line from now on, so that what is printed is seen.
+    pub(crate) fn leave_full(&mut self) {
+        self.full = None;
+    }
+
     /// Says what should be known while it goes on.
     fn warn(&self, line: &str) {
         if let Some(full) = &self.full {
@@ -96,8 +101,8 @@ impl Display {
 
 impl Full {
     /// Sends an event on, and shows the view where it is worth it.
-    fn event(&mut self, event: &Event<'_>) {
-        self.live.event(event);
+    fn event(&mut self, event: &Event<'_>, doing: Option<Doing>) {
+        self.live.event(event, doing);
         let is_long = match event {
             Event::Progress(progress) => progress.left_ns >= SHORT_NS,
             _ => false,
@@ -113,11 +118,12 @@ impl Full {
 
 impl Watcher for Display {
     fn event(&mut self, event: &Event<'_>) {
-        if let Some(full) = &mut self.full {
-            full.event(event);
-        }
-        if let Some(doing) = Doing::of(event).filter(|_| self.has_line) {
+        let doing = if self.has_line { Doing::of(event) } else { None };
+        if let Some(doing) = &doing {
             self.show(&doing.line());
+        }
+        if let Some(full) = &mut self.full {
+            full.event(event, doing);
         }
         match event {
             Event::Expect(sentences) => {

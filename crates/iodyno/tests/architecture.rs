@@ -311,17 +311,6 @@ fn every_crate_goes_through_the_one_door_to_files() {
 /// At most so many files of a crate import each other in a circle.
 const MOST_IN_A_CIRCLE: usize = 3;
 
-/// Crates with a larger one, and how large: these may only shrink.
-const LARGER_CIRCLE: &[(&str, usize)] = &[
-    ("figure", 7),
-    ("iodyno", 15),
-    ("job", 7),
-    ("judge", 6),
-    ("native", 6),
-    ("report", 16),
-    ("target", 15),
-];
-
 /// The files of a crate's sources without their tests, by module: `schedule::rounds`.
 fn modules(of: &str) -> BTreeMap<String, String> {
     let folder = format!("crates/{of}/src/");
@@ -453,7 +442,6 @@ fn reached(imports: &BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet
 #[test]
 fn no_crate_has_a_large_circle_of_imports() {
     assert!(imports("campaign").len() > 50, "these are not all files");
-    let larger: BTreeMap<_, _> = LARGER_CIRCLE.iter().copied().collect();
     let mut large = BTreeSet::new();
     for name in KNOWS.iter().map(|(name, _)| *name).chain([BINARY]) {
         let imports = imports(name);
@@ -464,7 +452,7 @@ fn no_crate_has_a_large_circle_of_imports() {
                 reached.get(other.as_str()).is_some_and(|back| back.contains(*file))
             };
             let circle: Vec<&String> = from_it.iter().filter(is_back).collect();
-            if circle.len() > *larger.get(name).unwrap_or(&MOST_IN_A_CIRCLE) {
+            if circle.len() > MOST_IN_A_CIRCLE {
                 large.insert(format!("{name}: {circle:?}"));
             }
         }

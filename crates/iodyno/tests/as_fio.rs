@@ -355,3 +355,29 @@ fn interim_documents_say_what_threads_use() {
         assert!(cpu > 0.0 && cpu < 150.0 && job["ctx"].as_u64().unwrap() > 0, "{job}");
     }
 }
+
+#[test]
+fn trims_are_counted_by_block() {
+    let world = World::new();
+    fine(&world, &format!("{JOB} --rw=write --filename=data"));
+    let line = format!(
+        "{JOB} --filename=data --ioengine=falloc --rw=trim --io_size=96k --block_error_percentiles=1"
+    );
+    let block =
+        &json(fine(&world, &format!("{line} --output-format=json")).as_bytes())["jobs"][0]["block"];
+    let percentiles = &block["percentiles"];
+    let known = [&percentiles["1.000000"], &percentiles["40.000000"], &percentiles["60.000000"]];
+    assert_eq!(known, [1, 1, 2], "{block}");
+    assert_eq!(
+        (&block["states"]["trimmed"], &block["states"]["unwritten"]),
+        (&16.into(), &0.into())
+    );
+    let normal = fine(&world, &line);
+    for lines in
+        ["  block lifetime percentiles :\n   | 1.00th=1, ", " unwritten=0, trimmed=16, written=0,"]
+    {
+        assert!(normal.contains(lines), "{normal}");
+    }
+    let output = fio(&world, &format!("{line} --bs=96k"));
+    status(&output, 1);
+}

@@ -146,6 +146,24 @@ fn without_repetitions_a_limit_needs_the_noise() {
 }
 
 #[test]
+fn repetitions_that_do_not_count_are_not_asked_for_again() {
+    let world = World::new();
+    let before = reports(&world, "before", &[100_000.0, 100_400.0, 99_700.0], 1_700_000_000_000);
+    let after = reports(&world, "after", &[92_000.0, 92_300.0, 91_800.0], 1_700_000_060_000);
+    for n in 1..=3 {
+        let path = world.path(&format!("after{n}.json"));
+        let failed =
+            std::fs::read_to_string(&path).unwrap().replace("\"error\": 0", "\"error\": 5");
+        std::fs::write(&path, failed).unwrap();
+    }
+    let refused = world.run(&["compare", &before, &after, "--fail-if", "iops < -5%"]);
+    status(&refused, 2);
+    let error = text(&refused.stderr);
+    assert!(error.contains("only 0 of 3 repetitions of ") && error.contains("count:"), "{error}");
+    assert!(!error.contains("Give 3"), "{error}");
+}
+
+#[test]
 fn errors_say_what_is_wrong_and_what_there_is() {
     let world = World::new();
     let one = reports(&world, "one", &[1000.0], 1_700_000_000_000);

@@ -27,9 +27,21 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
     ("cargo", "exit 0", "it builds what this test runs"),
     ("scp", "exit 0", "there is no other machine"),
     ("ssh", "exit 0", "there is no other machine"),
+    ("apt-get", INSTALLED, PACKAGES),
+    ("dnf", INSTALLED, PACKAGES),
+    ("pip", INSTALLED, PACKAGES),
+    ("brew", INSTALLED, PACKAGES),
+    ("makepkg", "[ -f PKGBUILD ]", PACKAGES),
+    ("nix-build", "[ -f iodyno.nix ]", PACKAGES),
+    ("podman", "exit 0", "containers are not among the tools of the tests"),
+    ("systemctl", "exit 0", "it would change this machine"),
     ("duckdb", "exit 0", "not a tool of the tests"),
     ("jq", "cat >/dev/null", "not a tool of the tests"),
 ];
+
+/// The last word is a file that is there.
+const INSTALLED: &str = "for word; do :; done; [ -f \"${word%%\\[*}\" ]";
+const PACKAGES: &str = "dist/test_packages.py installs packages";
 
 /// Folders of the reader's machine, which are folders of the test's.
 const FOLDERS: &[&str] = &["/mnt/", "/srv/", "/usr/local/", "/usr/share/", "/var/lib/"];
@@ -74,8 +86,10 @@ impl Reader {
     fn bash(&self, folder: &str, command: &str, how: How) -> (i32, String) {
         let home = self.world.path(folder);
         let mut command = command.to_owned();
+        // The workspace may lie in a folder with blanks in its name; no page has these in quotes.
+        let prefix = home.to_str().unwrap().replace(' ', "\\ ");
         for place in FOLDERS {
-            command = command.replace(place, &format!("{}{place}", home.display()));
+            command = command.replace(place, &format!("{prefix}{place}"));
         }
         let path = std::env::var("PATH").unwrap();
         let own = self.world.path("programs");
@@ -242,6 +256,17 @@ fn every_page_is_in_the_book() {
             name == "SUMMARY.md" || listed.iter().any(|link| link == name),
             "docs/SUMMARY.md lacks {name}"
         );
+    }
+    for line in pages::read("docs/SUMMARY.md").lines() {
+        let Some((title, file)) = line
+            .trim_start()
+            .strip_prefix("- [")
+            .and_then(|line| line.strip_suffix(')')?.split_once("]("))
+        else {
+            continue;
+        };
+        let page = pages::read(&format!("docs/{file}"));
+        assert_eq!(page.lines().next(), Some(format!("# {title}").as_str()), "docs/{file}");
     }
 }
 

@@ -161,7 +161,7 @@ fn what_is_refused_has_changed_nothing() {
             "`/typo` was allowed",
         ),
         (format!("rw=write\nfilename={data}/other\ndirect=1\nbs=1000"), vec![], "multiples of"),
-        (format!("rw=write\nfilename={data}/other\nsize=1000t"), vec![], "are missing"),
+        (format!("rw=write\nfilename={data}/other\nsize=1000t"), vec![], "are free"),
         (
             format!(
                 "rw=write\nfilename={data}/other:{path}:{data}/new\nfile_append=1\nallow_file_create=1"

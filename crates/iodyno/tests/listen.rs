@@ -70,8 +70,15 @@ fn what_is_measured_is_served_and_nothing_else() {
         let answer = ask(at, &format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 403"), "{host}: {}", &answer[..60.min(answer.len())]);
     }
-    // The stream begins with what goes on, and ends with the run.
+    // The stream begins with what goes on, and ends with the run. A page that waits for the end has
+    // the last figures then.
+    let address = at.to_owned();
+    let page = std::thread::spawn(move || get(&address, "/end"));
     let stream = get(at, "/stream");
+    let last = page.join().unwrap();
+    let last = json(last.split_once("\r\n\r\n").unwrap().1.as_bytes());
+    assert!(last["is_over"] == true && last["state"] == "done", "{last}");
+    assert_eq!(last["done"].as_array().unwrap().len(), 2, "reads and writes: {last}");
     let lines: Vec<_> =
         stream.split_once("\r\n\r\n").unwrap().1.lines().map(|one| json(one.as_bytes())).collect();
     let types: Vec<&str> = lines.iter().map(|one| one["type"].as_str().unwrap()).collect();

@@ -249,6 +249,20 @@ fn signals_give_the_terminal_back() {
 }
 
 #[test]
+fn a_report_that_is_asked_for_is_seen_at_once() {
+    let world = World::new();
+    let mut session = Session::reading(&world, (80, 24), &[]);
+    session.shows("busiest thread");
+    tool("kill", &["-USR1", &session.iodyno.id().to_string()]);
+    session.until("the report, on the screen that stays", |screen| {
+        !screen.alternate_screen() && screen.contents().contains("Run status group 0")
+    });
+    session.press("\x03");
+    assert_eq!(session.ends().code(), Some(3), "{}", session.last_screen());
+    assert_eq!(session.written.matches(TAKEN).count(), 1, "it goes on in a line");
+}
+
+#[test]
 fn what_is_short_or_asked_for_so_takes_no_screen() {
     let world = World::new();
     let mut session = Session::reading(&world, (80, 24), &["--live=line"]);
@@ -301,6 +315,7 @@ fn a_sweep_shows_its_grid() {
 
 /// A file system of its own that answers no more is left, and the terminal with it.
 #[test]
+#[ignore = "needs root"]
 fn a_device_that_hangs_does_not_keep_the_screen() {
     let world = World::new();
     let image = world.sparse("image", 64 << 20).to_str().unwrap().to_owned();

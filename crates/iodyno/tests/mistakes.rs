@@ -10,6 +10,8 @@ use common::{World, status, text};
 /// What was typed, and what the answer has to name. `@` stands for a file of 1 MiB.
 const MISTAKES: &[(&str, &[&str])] = &[
     ("chekc", &["'check'"]),
+    ("data check", &["the command comes first: iodyno check data"]),
+    ("data", &["the command comes first: iodyno check data"]),
     ("check --no-laod", &["--no-load"]),
     ("check nvme77", &["no such device", "iodyno list"]),
     ("check dangling", &["symbolic link to /nowhere/at/all, which does not exist"]),
@@ -27,6 +29,10 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("run --name=a --ioengine=iouring --filename=@", &["did you mean `io_uring`"]),
     ("run --name=a --iodeth=4 --filename=@", &["did you mean `--iodepth`"]),
     ("run --name=a --rw=write --filename=@", &["--allow-write"]),
+    (
+        "run --name=a --rw=read --size=900000g --filename=big",
+        &["are free", "next: free some space"],
+    ),
     ("run --name=a --bs=4q --filename=@", &["4q", "4k"]),
     ("run --name=a --size=-1 --filename=@", &["size"]),
     ("run", &["job"]),

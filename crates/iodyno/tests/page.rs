@@ -181,30 +181,27 @@ fn names_do_nothing_but_stand_there() {
 }
 
 #[test]
-fn a_hundred_measurements_open_within_two_seconds() {
+fn a_page_of_a_hundred_measurements_draws_no_more_than_one_of_ten() {
     let world = World::new();
-    let drives: Vec<PathBuf> =
-        (0..34).map(|n| world.sparse(&format!("drive{n}"), 1 << 30)).collect();
-    let drives: Vec<&str> = drives.iter().map(|path| path.to_str().unwrap()).collect();
-    let words = [&["check"], &drives[..], &["--generator", "simulated"]].concat();
-    status(&world.run(&words), 0);
-    let page = report(&world, &["last"]);
     let browser = Browser::new();
-    let opened = || {
-        // At its beginning, where a figure is in view.
-        browser.open(&page, "");
+    // Measurements, figures, and how many of these are drawn as the page opens.
+    let opened = |drives: usize| {
+        let drives: Vec<PathBuf> =
+            (0..drives).map(|n| world.sparse(&format!("drive{n}"), 1 << 30)).collect();
+        let drives: Vec<&str> = drives.iter().map(|path| path.to_str().unwrap()).collect();
+        let words = [&["check"], &drives[..], &["--generator", "simulated"]].concat();
+        status(&world.run(&words), 0);
+        browser.open(&report(&world, &["last"]), "");
         browser.wait_for("performance.getEntriesByName('first figure').length");
-        let said = browser.run(
-            "return [document.querySelectorAll('.measurement').length, \
-             performance.getEntriesByName('first figure')[0].startTime, \
-             performance.getEntriesByType('navigation')[0].domComplete]",
-        );
-        assert!(said[0].as_u64().unwrap() >= 100, "{said}");
-        said[1].as_f64().unwrap().max(said[2].as_f64().unwrap())
+        ["measurement", "chart", "chart svg"].map(|class| {
+            let count = format!("return document.querySelectorAll('.{class}').length");
+            browser.run(&count).as_u64().unwrap()
+        })
     };
-    // What else the machine does may hold up one of two.
-    let (first, second) = (opened(), opened());
-    assert!(first.min(second) < 2000.0, "opened within {first} and {second} ms");
+    let (few, many) = (opened(3), opened(34));
+    assert!(many[0] >= 100 && many[0] > 8 * few[0], "{few:?} {many:?}");
+    assert!(many[1] > few[1] && many[2] >= 1, "{few:?} {many:?}");
+    assert!(many[2] <= few[2], "only what is in view: {few:?} {many:?}");
     assert_eq!(browser.messages(), [""; 0], "the console is silent");
 }
 
@@ -375,8 +372,8 @@ fn a_figure_is_read_by_keyboard_and_as_a_table() {
     browser.wait_for(&format!("!({tip})"));
     browser.run("document.querySelector('.data > summary').click()");
     browser.wait_for("document.querySelectorAll('.data[open] tbody tr').length > 3");
-    let cell =
-        "/IOPS$/.test(document.querySelector('.data[open] tbody tr td:nth-child(2)').textContent)";
-    browser.wait_for(cell);
+    // A second in which the machine was busy elsewhere may have no value.
+    let cells = "document.querySelectorAll('.data[open] tbody tr td:nth-child(2)')";
+    browser.wait_for(&format!("[...{cells}].some(one => /IOPS$/.test(one.textContent))"));
     assert_eq!(browser.messages(), [""; 0], "the console is silent");
 }

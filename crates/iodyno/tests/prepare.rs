@@ -106,12 +106,16 @@ fn nothing_is_written_that_was_not_named_or_is_in_use() {
     let at = world.directory("mounted");
     tool("mount", &["-o", "ro,noload", device, at.to_str().unwrap()]);
     let in_use = hows.map(|how| prepare(&disk, how));
-    let shown = world.run(&["prepare", device, "--purge", "discard", "--dry-run"]);
+    let shown = [&["--purge", "discard"][..], &[]]
+        .map(|how| world.run(&[&["prepare", device, "--dry-run"][..], how].concat()));
     tool("umount", &[at.to_str().unwrap()]);
     for output in in_use {
         refused(output, &["is in use", "mounted at", "cannot be allowed"]);
     }
-    assert!(text(&shown.stdout).contains("is in use and would be left alone"));
+    for output in shown {
+        status(&output, 2);
+        assert!(text(&output.stdout).contains("is in use and would be left alone"));
+    }
     assert!(disk.bytes() == before);
     // A refusal is no run.
     assert!(!text(&world.run(&["runs"]).stdout).contains("prepare"));

@@ -7,12 +7,15 @@ mod common;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use common::{World, as_captured, text, tool};
+use common::{World, as_captured, status, text, tool};
 
 /// The lab's data sheet, as commands in the folder of captures name it.
 const SHEET: &str = "datasheet.toml";
 
-const CASES: [(&str, &[&str]); 7] = [
+/// The same for drives as fast as their links let them be.
+const FAST_SHEET: &str = "fast.toml";
+
+const CASES: [(&str, &[&str]); 14] = [
     ("run", &["show", "run.json.gz"]),
     ("sweep", &["show", "sweep.json.gz"]),
     ("vm", &["show", "vm.json.gz"]),
@@ -20,6 +23,13 @@ const CASES: [(&str, &[&str]); 7] = [
     ("compare", &["compare", "run.json.gz", "again.json.gz"]),
     ("explain", &["explain", "lab.json.gz", "--datasheet", SHEET]),
     ("explain-one", &["explain", "why.json.gz"]),
+    ("link", &["show", "link.json", "--datasheet", FAST_SHEET]),
+    ("rounds", &["show", "rounds.json.gz"]),
+    ("prepare", &["show", "prepare.json.gz"]),
+    ("layouts", &["show", "layouts"]),
+    ("runs", &["runs"]),
+    ("fleet", &["runs", "fleet", "lab.json.gz", "vm.json.gz"]),
+    ("list", &["list", "--sysroot", "links.json"]),
 ];
 
 /// A world with copies of the captures, so that the commands that screens name are short.
@@ -34,7 +44,56 @@ fn captures() -> World {
         std::fs::copy(&path, world.path(path.file_name().unwrap().to_str().unwrap())).unwrap();
     }
     std::fs::copy(tests.join("../../../lab/datasheet.toml"), world.path(SHEET)).unwrap();
+    std::fs::copy(tests.join("../../host/tests/fixtures/links.json"), world.path("links.json"))
+        .unwrap();
+    full_links(&world);
+    for built in ["raw", "all", "ext4"] {
+        let capture = world.path(&format!("layouts-{built}.json.gz"));
+        status(&world.run(&["import", capture.to_str().unwrap()]), 0);
+    }
     world
+}
+
+/// The check of the laboratory as it would be if links were what limits its sequential reads,
+/// which QEMU throttles far below that: one link is degraded.
+fn full_links(world: &World) {
+    let lab = world.path("lab.json.gz");
+    let lab = tool("gzip", &["-dc", lab.to_str().unwrap()]);
+    let mut document = common::json(lab.as_bytes());
+    for of in document["measurements"].as_array_mut().unwrap() {
+        if of["name"] != "seq-read" {
+            continue;
+        }
+        let times = match of["targets"].as_array().unwrap().as_slice() {
+            [only] if only == "nvme2n1" => 60.0,
+            [_] => 240.0,
+            _ => 230.0,
+        };
+        scale(&mut of["read"], times);
+        scale(&mut of["parts"], times);
+    }
+    std::fs::write(world.path("link.json"), document.to_string()).unwrap();
+    let sheet = std::fs::read_to_string(world.path(SHEET)).unwrap();
+    let sheet = sheet.replace("seq_read_mbs = 25", "seq_read_mbs = 6000");
+    std::fs::write(world.path(FAST_SHEET), sheet).unwrap();
+}
+
+/// Multiplies every rate with its bounds.
+fn scale(value: &mut serde_json::Value, times: f64) {
+    if let Some(all) = value.as_array_mut() {
+        all.iter_mut().for_each(|one| scale(one, times));
+    }
+    for (name, inner) in value.as_object_mut().into_iter().flatten() {
+        if !["iops", "bandwidth"].contains(&name.as_str()) {
+            scale(inner, times);
+            continue;
+        }
+        for (_, bound) in inner.as_object_mut().into_iter().flatten() {
+            if let Some(rate) = bound.as_f64().filter(|rate| *rate > 1.0) {
+                *bound = (rate * times).into();
+            }
+        }
+    }
 }
 
 fn shown(world: &World, words: &[&str], width: usize, locale: &str, color: &str) -> (String, i32) {
@@ -110,6 +169,20 @@ fn a_directory_of_a_virtual_machine_takes_ten_lines() {
     let (out, code) = shown(&world, &["show", "vm.json.gz"], 80, "C.UTF-8", "never");
     assert!(out.lines().count() <= 10 && out.contains("nothing to compare with"), "{out}");
     assert_eq!(code, 0);
+}
+
+#[test]
+fn what_a_degraded_link_causes_is_said_under_it() {
+    let world = captures();
+    let words = ["show", "link.json", "--datasheet", FAST_SHEET];
+    let (out, code) = shown(&world, &words, 100, "C.UTF-8", "never");
+    let lines: Vec<&str> = out.lines().collect();
+    let link = lines.iter().position(|line| line.contains("The link of nvme2 runs")).unwrap();
+    assert!(lines[link + 1].contains("therefore: nvme2n1 reaches 25 % of the claim"), "{out}");
+    // The other slow drive is so by itself.
+    let slow: Vec<_> = lines.iter().filter(|line| line.contains("nvme3n1 reaches")).collect();
+    assert!(slow.len() == 1 && slow[0].starts_with("FAIL"), "{out}");
+    assert_eq!(code, 1);
 }
 
 #[test]

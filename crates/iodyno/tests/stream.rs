@@ -266,6 +266,7 @@ fn readers_that_go_away_or_never_come_do_not_matter() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_stream_goes_to_files_as_other_outputs_do() {
     let world = World::new();
     world.sparse("data", 1 << 20);

@@ -27,6 +27,16 @@ const SLOW: [&str; 4] = ["below-claim", "unlike-peers", "unlike-baseline", "bett
 /// Of what its link carries, a drive that the link holds back reaches this share.
 const REACHED: f64 = 0.8;
 
+/// Whether `effect` goes away with `cause`, which is about the same drive or, of what is about no
+/// drive, about any.
+pub fn explains(cause: &Finding, effect: &Finding) -> bool {
+    let drives = |of: &Finding| -> HashSet<String> {
+        of.subjects.iter().map(|name| drive(name).to_owned()).collect()
+    };
+    effect.cause.as_ref() == Some(&cause.rule)
+        && (effect.subjects.is_empty() || !drives(effect).is_disjoint(&drives(cause)))
+}
+
 /// Says of each finding which other one explains it: one about the same drive, and of what is about
 /// no drive one about what drives share.
 pub(crate) fn attribute(findings: &mut [Finding], facts: &RuleContext<'_>) {

@@ -11,15 +11,15 @@ use crate::place::capacities;
 
 /// The data sheets that are compiled in, with the name of their file.
 const BUILTIN: [(&str, &str); 9] = [
-    ("crucial.toml", include_str!("../../../datasheets/crucial.toml")),
-    ("intel.toml", include_str!("../../../datasheets/intel.toml")),
-    ("kioxia.toml", include_str!("../../../datasheets/kioxia.toml")),
-    ("memblaze.toml", include_str!("../../../datasheets/memblaze.toml")),
-    ("micron.toml", include_str!("../../../datasheets/micron.toml")),
-    ("samsung.toml", include_str!("../../../datasheets/samsung.toml")),
-    ("sk-hynix.toml", include_str!("../../../datasheets/sk-hynix.toml")),
-    ("solidigm.toml", include_str!("../../../datasheets/solidigm.toml")),
-    ("wd.toml", include_str!("../../../datasheets/wd.toml")),
+    ("crucial.toml", include_str!("../datasheets/crucial.toml")),
+    ("intel.toml", include_str!("../datasheets/intel.toml")),
+    ("kioxia.toml", include_str!("../datasheets/kioxia.toml")),
+    ("memblaze.toml", include_str!("../datasheets/memblaze.toml")),
+    ("micron.toml", include_str!("../datasheets/micron.toml")),
+    ("samsung.toml", include_str!("../datasheets/samsung.toml")),
+    ("sk-hynix.toml", include_str!("../datasheets/sk-hynix.toml")),
+    ("solidigm.toml", include_str!("../datasheets/solidigm.toml")),
+    ("wd.toml", include_str!("../datasheets/wd.toml")),
 ];
 
 /// A drive's capacity may differ from the data sheet's by this share.
@@ -273,11 +273,10 @@ mod tests {
         }
         assert_eq!(count, 124);
         assert_eq!(ClaimBook::builtin().len(), count);
-        let on_disk = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasheets"))
-            .unwrap()
-            .filter(|entry| {
-                entry.as_ref().unwrap().path().extension().is_some_and(|e| e == "toml")
-            });
+        let on_disk =
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/datasheets")).unwrap().filter(
+                |entry| entry.as_ref().unwrap().path().extension().is_some_and(|e| e == "toml"),
+            );
         assert_eq!(on_disk.count(), BUILTIN.len(), "every file is compiled in");
     }
 

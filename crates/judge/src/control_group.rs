@@ -127,7 +127,10 @@ impl HeldBack {
 
     /// What to do about it.
     pub(crate) fn next(&self) -> String {
-        let (group, setting) = (self.group().trim_end_matches('/'), self.setting());
+        // Version 1 has a hierarchy for its controllers: `cpu,cpuacct:/docker/a`.
+        let group = self.group().trim_end_matches('/').replacen(':', "", 1);
+        let slash = if group.starts_with('/') || group.is_empty() { "" } else { "/" };
+        let setting = self.setting();
         let (of_units, of_containers) = match self {
             Self::Io(_) => (
                 "IOReadBandwidthMax= IOWriteBandwidthMax= IOReadIOPSMax= IOWriteIOPSMax=",
@@ -138,7 +141,7 @@ impl HeldBack {
             Self::SharedOut { .. } => ("IODeviceLatencyTargetSec= IOWeight=", "--blkio-weight"),
         };
         format!(
-            "Remove it and repeat, or measure outside of the group: cat /sys/fs/cgroup{group}/{setting}; of a systemd \
+            "Remove it and repeat, or measure outside of the group: cat /sys/fs/cgroup{slash}{group}/{setting}; of a systemd \
              unit: systemctl set-property UNIT {of_units}; of a container: {of_containers}"
         )
     }
@@ -147,6 +150,7 @@ impl HeldBack {
     pub(crate) fn setting(&self) -> &'static str {
         match self {
             Self::Io(_) => "io.max",
+            Self::Cpu { group, .. } if !group.starts_with('/') => "cpu.cfs_quota_us",
             Self::Cpu { .. } => "cpu.max",
             Self::Confined { .. } => "cpuset.cpus",
             Self::SharedOut { setting, .. } => setting,
@@ -161,9 +165,10 @@ impl fmt::Display for HeldBack {
             Self::Cpu { group, cpus, share } => {
                 let cpus = cpus.map(|cpus| format!(" ({cpus:.2} CPUs)")).unwrap_or_default();
                 let share = percent(*share);
+                let setting = self.setting();
                 write!(
                     f,
-                    "cpu.max{cpus} of control group {group} stopped it in {share} of its periods"
+                    "{setting}{cpus} of control group {group} stopped it in {share} of its periods"
                 )
             }
             Self::Confined { group, cpus, share } => write!(

@@ -47,10 +47,12 @@ mod tail;
 #[cfg(test)]
 mod testing;
 mod window;
+mod write_rates;
 mod yardsticks;
 
 pub use assess::{RULESET, assess};
 pub use blocks_effect::BlocksEffect;
+pub use causes::explains;
 pub use ceiling::{Bound, Ceiling, LAYERS};
 pub use claims::{ClaimBook, claim_of};
 pub use convergence::{Convergence, Track, figure, is_whole, limits};

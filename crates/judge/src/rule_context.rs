@@ -1,14 +1,13 @@
 //! What the rules look at.
 
-use iodyno_model::{Host, Measurement, Part, Profile, Rounds, RunRecord, Validity};
+use iodyno_model::{Host, Measurement, Part, Profile, Rounds, RunRecord};
 
 use crate::convergence::Convergence;
 use crate::counters::{BySpan, Counted};
-use crate::fit::{Fitted, Kept, fitted};
 use crate::index::{Index, span};
 use crate::place::{Place, bottoms, place};
 use crate::question::Question;
-use crate::rules::{WriteRates, rules};
+use crate::write_rates::WriteRates;
 use crate::yardsticks::{Compared, compare};
 
 /// How far rounds came on a target.
@@ -54,23 +53,6 @@ impl<'a> RuleContext<'a> {
         let from = self.compared.partition_point(|one| one.measurement < measurement);
         let to = self.compared.partition_point(|one| one.measurement <= measurement);
         &self.compared[from..to]
-    }
-
-    /// What a profile asks for, held against the run.
-    pub(crate) fn fitted<'p>(&self, profile: &'p Profile) -> Vec<Fitted<'p>> {
-        let is_valid = |n| {
-            let mut reservations = rules().filter_map(|rule| rule.reservation(self, n));
-            !reservations.any(|one| one.validity == Validity::Invalid)
-        };
-        fitted(profile, self.record(), is_valid)
-    }
-
-    /// There is something to judge: a profile has bounds, and one of them is decided.
-    pub(crate) fn decides(&self) -> bool {
-        self.profile.as_ref().is_none_or(|profile| {
-            let all = self.fitted(profile);
-            all.iter().flat_map(|one| &one.bounds).any(|(_, kept)| *kept != Kept::Unknown)
-        })
     }
 
     pub(crate) fn record(&self) -> &'a RunRecord {

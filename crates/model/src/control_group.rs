@@ -1,4 +1,4 @@
-//! Control groups (cgroup v2), whose limits look like a slow drive or CPU.
+//! Control groups, whose limits look like a slow drive or CPU.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,8 @@ named! {
 /// A control group that this process is in: its own, or one above it (Linux, admin-guide/cgroup-v2).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ControlGroup {
-    /// Its path below the root that this process sees: `/system.slice/a.service`.
+    /// Its path below the root that this process sees: `/system.slice/a.service`; of version 1
+    /// behind its controllers: `cpu,cpuacct:/docker/a`.
     pub path: String,
     /// What it lets through to devices (io.max).
     pub io_max: Vec<IoMax>,

@@ -6,7 +6,7 @@
 //! and histogram logs convert without loss. (fio, stat.h and
 //! `plat_val_to_idx` in stat.c: the documented layout; the code is our own.)
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 const SUB_BITS: u32 = 6;
 const SUB: u64 = 1 << SUB_BITS;
@@ -27,8 +27,7 @@ pub struct Bin {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Histogram {
     /// (bin index, count), by index, without empty bins.
-    #[serde(with = "sparse")]
-    counts: Vec<u64>,
+    counts: Counts,
     count: u64,
     sum_ns: f64,
     sum_squares: f64,
@@ -63,9 +62,7 @@ impl Histogram {
 
     /// Counts one value.
     pub fn record(&mut self, ns: u64) {
-        let index = Self::index(ns);
-        self.reserve(index);
-        self.counts[index] += 1;
+        self.counts.add(Self::index(ns), 1);
         self.add_moments(1, ns as f64, (ns as f64) * (ns as f64), ns, ns);
     }
 
@@ -82,9 +79,7 @@ impl Histogram {
     ) {
         let mut added = 0;
         for (index, count) in counts {
-            let index = index.min(Self::BINS - 1);
-            self.reserve(index);
-            self.counts[index] += count;
+            self.counts.add(index.min(Self::BINS - 1), count);
             added += count;
         }
         self.add_moments(added, sum_ns, sum_squares, min_ns, max_ns);
@@ -92,11 +87,8 @@ impl Histogram {
 
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &Self) {
-        if let Some(last) = other.counts.len().checked_sub(1) {
-            self.reserve(last);
-        }
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
+        for (index, count) in other.counts.pairs() {
+            self.counts.add(index, count);
         }
         self.add_moments(other.count, other.sum_ns, other.sum_squares, other.min_ns, other.max_ns);
     }
@@ -112,12 +104,6 @@ impl Histogram {
         self.sum_squares += squares;
     }
 
-    fn reserve(&mut self, index: usize) {
-        if self.counts.len() <= index {
-            self.counts.resize(index + 1, 0);
-        }
-    }
-
     /// How many values were counted.
     pub const fn count(&self) -> u64 {
         self.count
@@ -130,7 +116,7 @@ impl Histogram {
 
     /// How many values lie in the bin `index` or above it.
     pub fn count_from(&self, index: usize) -> u64 {
-        self.counts.get(index..).unwrap_or_default().iter().sum()
+        self.counts.pairs().filter(|(bin, _)| *bin >= index).map(|(_, count)| count).sum()
     }
 
     /// Exact mean, ns.
@@ -184,38 +170,102 @@ impl Histogram {
 
     /// The bins that are not empty, smallest first.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
-        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, &count)| {
+        self.counts.pairs().map(|(index, count)| {
             let (low_ns, high_ns) = Self::bounds(index);
             Bin { low_ns, high_ns, count }
         })
     }
 }
 
-/// Bins as (index, count) pairs: most of them are empty.
-mod sparse {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+/// Counts of neighbouring bins, each in as many bytes as the largest one takes: a report of ten
+/// thousand jobs has twice as many histograms, and they are held at the same time.
+#[derive(Debug, Clone, Default)]
+struct Counts {
+    /// The first bin.
+    first: usize,
+    /// Bytes of a count.
+    width: usize,
+    bytes: Vec<u8>,
+}
 
-    pub(super) fn serialize<S: Serializer>(counts: &[u64], to: S) -> Result<S::Ok, S::Error> {
-        let pairs: Vec<(usize, u64)> = counts
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-            .map(|(index, count)| (index, *count))
-            .collect();
-        pairs.serialize(to)
+impl Counts {
+    /// Bins of a group: space is taken for whole ones, so that it seldom grows.
+    const GROUP: usize = SUB as usize;
+
+    /// (index, count) of the bins that are not empty, by index.
+    fn pairs(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let counts = self.bytes.chunks_exact(self.width.max(1)).map(whole);
+        counts.enumerate().filter(|(_, count)| *count > 0).map(|(n, count)| (self.first + n, count))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
-        let pairs = Vec::<(usize, u64)>::deserialize(from)?;
-        let mut counts = Vec::new();
-        for (index, count) in pairs {
-            if index >= super::Histogram::BINS {
+    #[inline]
+    fn add(&mut self, index: usize, count: u64) {
+        let Some(at) = self.place(index) else { return self.grow(index, count) };
+        let mut rest = count;
+        for byte in &mut self.bytes[at..at + self.width] {
+            rest = rest.saturating_add(u64::from(*byte));
+            *byte = rest as u8;
+            rest >>= u8::BITS;
+            if rest == 0 {
+                return;
+            }
+        }
+        // What is beyond its bytes; what is beyond eight was never counted.
+        self.grow(index, rest.checked_shl(u8::BITS * self.width as u32).unwrap_or(0));
+    }
+
+    /// Where the count of a bin begins, if there is space for it.
+    fn place(&self, index: usize) -> Option<usize> {
+        let at = index.checked_sub(self.first)? * self.width;
+        (at < self.bytes.len()).then_some(at)
+    }
+
+    /// Adds `count` to a bin for which there was no space, or too few bytes.
+    #[cold]
+    fn grow(&mut self, index: usize, count: u64) {
+        let group = index - index % Self::GROUP;
+        let bins = self.bytes.len() / self.width.max(1);
+        let (first, end) = match bins {
+            0 => (group, group + Self::GROUP),
+            _ => (self.first.min(group), (self.first + bins).max(group + Self::GROUP)),
+        };
+        let width = self.width.max(width(count));
+        let grown = Self { first, width, bytes: vec![0; (end - first) * width] };
+        let before = std::mem::replace(self, grown);
+        before.pairs().chain([(index, count)]).for_each(|(index, count)| self.add(index, count));
+    }
+}
+
+/// Bytes that a count takes.
+const fn width(count: u64) -> usize {
+    1 + ((count | 1).ilog2() / u8::BITS) as usize
+}
+
+fn whole(bytes: &[u8]) -> u64 {
+    bytes.iter().rfold(0, |whole, byte| whole << u8::BITS | u64::from(*byte))
+}
+
+/// Two are equal if their bins are, whatever space they take.
+impl PartialEq for Counts {
+    fn eq(&self, other: &Self) -> bool {
+        self.pairs().eq(other.pairs())
+    }
+}
+
+impl Serialize for Counts {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.pairs())
+    }
+}
+
+impl<'de> Deserialize<'de> for Counts {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut counts = Self::default();
+        for (index, count) in Vec::<(usize, u64)>::deserialize(from)? {
+            if index >= Histogram::BINS {
                 return Err(D::Error::custom(format!("histogram bin {index} does not exist")));
             }
-            if counts.len() <= index {
-                counts.resize(index + 1, 0);
-            }
-            counts[index] = count;
+            counts.add(index, count);
         }
         Ok(counts)
     }
@@ -240,6 +290,20 @@ mod tests {
         }
         assert_eq!(next, 0, "the last bin ends at u64::MAX");
         assert_eq!(Histogram::index(u64::MAX), Histogram::BINS - 1);
+    }
+
+    #[test]
+    fn counts_of_all_sizes_stand_beside_each_other() {
+        let mut histogram = Histogram::default();
+        histogram.add_counts([(500, 0)], 0.0, 0.0, 0, 0);
+        assert_eq!(histogram, Histogram::default());
+        let counts = (0..8).map(|n| (400 - 70 * n % 350, 1_u64 << (8 * n as u32)));
+        histogram.add_counts(counts.clone().chain(counts.clone()), 1.0, 1.0, 1, 1);
+        let mut expected = std::collections::BTreeMap::<usize, u64>::new();
+        counts.for_each(|(index, count)| *expected.entry(index).or_default() += 2 * count);
+        assert!(histogram.counts.pairs().eq(expected));
+        let twice = format!("[[3,{}],[3,{}]]", u64::MAX, u64::MAX);
+        assert!(serde_json::from_str::<Counts>(&twice).is_ok(), "no panic on a damaged store");
     }
 
     proptest! {

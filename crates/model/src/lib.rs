@@ -9,6 +9,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod assessment;
+mod block_life;
 mod built;
 mod caveat;
 mod claim;
@@ -56,6 +57,7 @@ pub use assessment::{
     Assessment, Basis, BelowSaturation, JudgedMeasurement, Metric, MetricJudgement, Reason,
     Validity, Verdict, Yardstick,
 };
+pub use block_life::{BlockLife, BlockState};
 pub use built::{Built, Mark};
 pub use caveat::{
     Cause, Caveat, DepthLimit, Failure, FileSystemEffect, NotPolled, ToldCaveat, told,

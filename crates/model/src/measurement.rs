@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::json::number;
 use crate::{
-    Conditions, Direction, DiskUse, Estimate, Failure, Histogram, LatencyKind, LatencyRange,
-    LatencySeries, PriorityLatencies, RateSeries, SampledRates, StatedLatencies, Workload,
+    BlockLife, Conditions, Direction, DiskUse, Estimate, Failure, Histogram, LatencyKind,
+    LatencyRange, LatencySeries, PriorityLatencies, RateSeries, SampledRates, StatedLatencies,
+    Workload,
 };
 
 /// A title names so many targets at most.
@@ -213,6 +214,10 @@ pub struct JobStats {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub latency_ranges: Vec<LatencyRange>,
+    /// Blocks by how often they were trimmed and how they ended, where a job asks for it
+    /// (fio's `block_error_percentiles`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub block_lives: Vec<BlockLife>,
     /// What `latency_target` found: the depth that keeps it.
     pub latency_target_depth: Option<u32>,
     /// What `steadystate` found.
@@ -386,6 +391,7 @@ impl JobStats {
         self.cpu.system += other.cpu.system;
         self.cpu.busiest_thread = self.cpu.busiest_thread.max(other.cpu.busiest_thread);
         self.sync.merge(&other.sync);
+        other.block_lives.iter().for_each(|life| life.add(&mut self.block_lives));
     }
 }
 

@@ -8,46 +8,21 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use crate::io::{Io, Psync, Setup, SetupError, Submit, read_once, submit_by};
 
-/// An engine that there is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Engine {
-    IoUring,
-    IoUringCmd,
-    Libaio,
-    Psync,
-    Pvsync2,
-    Sync,
-    Mmap,
-    Splice,
-    Posixaio,
-    Falloc,
-    Ftruncate,
-    Null,
-    PageFault,
-    /// No I/O at all: see `without_io.rs`.
-    Cpuio,
-    /// The same.
-    Exec,
-    FileCreate,
-    FileStat,
-    FileDelete,
-    DirCreate,
-    DirStat,
-    DirDelete,
-}
-
 /// Does something with the type of an engine, under the name that is given.
 macro_rules! with_engine {
     ($engine:expr, $Io:ident => $body:expr) => {
         $crate::choose::with_engine!(@ $engine, $Io, $body;
             IoUring Uring, IoUringCmd UringCmd, Libaio Libaio, Psync Psync, Pvsync2 Pvsync2,
             Sync Sync, Mmap Mmap, Splice Splice, Posixaio Posixaio, Falloc Falloc,
-            Ftruncate Ftruncate, Null Null, PageFault PageFault, Cpuio Null, Exec Null, FileCreate FileCreate, FileStat FileStat, FileDelete FileDelete,
-            DirCreate DirCreate, DirStat DirStat, DirDelete DirDelete)
+            Ftruncate Ftruncate, Null Null, PageFault PageFault, Cpuio Null, Exec Null,
+            FileCreate FileCreate, FileStat FileStat, FileDelete FileDelete,
+            DirCreate DirCreate, DirStat DirStat, DirDelete DirDelete,
+            // By then it is one of the others: see `choose`.
+            Auto Psync)
     };
     (@ $engine:expr, $Io:ident, $body:expr; $($variant:ident $io:ident),*) => {
         match $engine {
-            $($crate::choose::Engine::$variant => {
+            $(::iodyno_job::IoEngine::$variant => {
                 type $Io = $crate::io::$io;
                 $body
             })*
@@ -56,62 +31,25 @@ macro_rules! with_engine {
 }
 pub(crate) use with_engine;
 
-impl Engine {
-    /// fio's name of it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Cpuio => "cpuio",
-            Self::Exec => "exec",
-            engine => with_engine!(engine, I => <I as Io>::NAME),
-        }
+/// How threads of `io_submit_mode=offload` submit.
+pub(crate) fn submit(engine: IoEngine) -> Submit {
+    match engine {
+        // A file has one position, and the threads share the file.
+        IoEngine::Sync => submit_by::<Psync>,
+        engine => with_engine!(engine, I => submit_by::<I>),
     }
+}
 
-    /// How threads of `io_submit_mode=offload` submit.
-    pub(crate) fn submit(self) -> Submit {
-        match self {
-            // A file has one position, and the threads share the file.
-            Self::Sync => submit_by::<Psync>,
-            engine => with_engine!(engine, I => submit_by::<I>),
-        }
-    }
-
-    /// It makes one I/O at a time, whatever the depth.
-    pub(crate) const fn is_synchronous(self) -> bool {
-        !matches!(
-            self,
-            Self::IoUring | Self::IoUringCmd | Self::Libaio | Self::Posixaio | Self::Null
-        )
-    }
-
-    /// It works on names, and does no I/O.
-    const fn is_of_names(self) -> bool {
-        matches!(
-            self,
-            Self::FileCreate
-                | Self::FileStat
-                | Self::FileDelete
-                | Self::DirCreate
-                | Self::DirStat
-                | Self::DirDelete
-        )
-    }
-
-    /// Sets it up for one block and reads that. That the block is bad says
-    /// nothing against the engine.
-    fn probe(self, target: &ProbedTarget<'_>) -> Result<(), SetupError> {
-        match self {
-            // Its device is another one; it shows when the threads are set up.
-            Self::IoUringCmd => Ok(()),
-            // A try would change the target, or try nothing.
-            Self::Falloc
-            | Self::Ftruncate
-            | Self::Null
-            | Self::PageFault
-            | Self::Cpuio
-            | Self::Exec => Ok(()),
-            engine if engine.is_of_names() => Ok(()),
-            engine => with_engine!(engine, I => probe::<I>(target)),
-        }
+/// Sets an engine up for one block and reads that. That the block is bad says
+/// nothing against the engine.
+fn try_out(engine: IoEngine, target: &ProbedTarget<'_>) -> Result<(), SetupError> {
+    match engine {
+        // Its device is another one; it shows when the threads are set up.
+        IoEngine::IoUringCmd => Ok(()),
+        // A try would change the target, or try nothing.
+        IoEngine::Falloc | IoEngine::Ftruncate => Ok(()),
+        engine if engine.is_diskless() || engine.is_of_names() => Ok(()),
+        engine => with_engine!(engine, I => probe::<I>(target)),
     }
 }
 
@@ -130,7 +68,7 @@ pub(crate) struct ProbedTarget<'a> {
 /// The engine that a job gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
-    pub(crate) engine: Engine,
+    pub(crate) engine: IoEngine,
     /// Why this one.
     pub(crate) reason: String,
     /// Its I/O is made by kernel threads; `None`: not known.
@@ -175,57 +113,36 @@ impl Choices {
 /// # Errors
 /// Where the one that was asked for does not work here, or none does.
 fn choose(asked: IoEngine, iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
-    let named = match asked {
-        IoEngine::Auto => return best(iodepth, target),
-        IoEngine::IoUring => Engine::IoUring,
-        IoEngine::Libaio => Engine::Libaio,
-        IoEngine::IoUringCmd => Engine::IoUringCmd,
-        IoEngine::Psync => Engine::Psync,
-        IoEngine::Pvsync2 => Engine::Pvsync2,
-        IoEngine::Sync => Engine::Sync,
-        IoEngine::Mmap => Engine::Mmap,
-        IoEngine::Splice => Engine::Splice,
-        IoEngine::Posixaio => Engine::Posixaio,
-        IoEngine::Falloc => Engine::Falloc,
-        IoEngine::Ftruncate => Engine::Ftruncate,
-        IoEngine::Null => Engine::Null,
-        IoEngine::PageFault => Engine::PageFault,
-        IoEngine::Cpuio => Engine::Cpuio,
-        IoEngine::Exec => Engine::Exec,
-        IoEngine::FileCreate => Engine::FileCreate,
-        IoEngine::FileStat => Engine::FileStat,
-        IoEngine::FileDelete => Engine::FileDelete,
-        IoEngine::DirCreate => Engine::DirCreate,
-        IoEngine::DirStat => Engine::DirStat,
-        IoEngine::DirDelete => Engine::DirDelete,
-    };
-    named.probe(target)?;
+    if asked == IoEngine::Auto {
+        return best(iodepth, target);
+    }
+    try_out(asked, target)?;
     let reason = format!("ioengine={} was asked for", asked.name());
-    Ok(Choice { engine: named, reason, punted: punted(named, target) })
+    Ok(Choice { engine: asked, reason, punted: punted(asked, target) })
 }
 
 /// io_uring if it works and need not hand every read to a kernel thread, else
 /// libaio, else psync.
 fn best(iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
-    let uring = Engine::IoUring.probe(target);
-    let punted = punted(Engine::IoUring, target);
+    let uring = try_out(IoEngine::IoUring, target);
+    let punted = punted(IoEngine::IoUring, target);
     let choice = |engine, reason: &str, punted| Choice { engine, reason: reason.into(), punted };
     let why_not = match uring {
         Ok(()) if punted != Some(true) => {
             let reason = "io_uring was set up and a probing read succeeded";
-            return Ok(choice(Engine::IoUring, reason, punted));
+            return Ok(choice(IoEngine::IoUring, reason, punted));
         }
         Ok(()) if iodepth == 1 => {
-            Engine::Psync.probe(target)?;
+            try_out(IoEngine::Psync, target)?;
             let reason = "the target has no NOWAIT support: io_uring would hand every read to a \
                           kernel thread, and at depth 1 pread does the same without";
-            return Ok(choice(Engine::Psync, reason, Some(false)));
+            return Ok(choice(IoEngine::Psync, reason, Some(false)));
         }
         // Reads through the page cache make io_submit wait: then threads are the lesser evil.
-        Ok(()) if !target.direct || Engine::Libaio.probe(target).is_err() => {
+        Ok(()) if !target.direct || try_out(IoEngine::Libaio, target).is_err() => {
             let reason = "io_uring was set up and a probing read succeeded; the target has no \
                           NOWAIT support, and libaio does not work on it";
-            return Ok(choice(Engine::IoUring, reason, Some(true)));
+            return Ok(choice(IoEngine::IoUring, reason, Some(true)));
         }
         Ok(()) => "the target has no NOWAIT support: io_uring would hand every read to a kernel \
                    thread"
@@ -235,12 +152,12 @@ fn best(iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
              (kernel.io_uring_disabled) or filtered"
         ),
     };
-    match Engine::Libaio.probe(target) {
-        Ok(()) => Ok(choice(Engine::Libaio, &why_not, Some(false))),
+    match try_out(IoEngine::Libaio, target) {
+        Ok(()) => Ok(choice(IoEngine::Libaio, &why_not, Some(false))),
         Err(refused) => {
-            Engine::Psync.probe(target)?;
+            try_out(IoEngine::Psync, target)?;
             let reason = format!("{why_not}; libaio neither: {refused}");
-            Ok(choice(Engine::Psync, &reason, Some(false)))
+            Ok(choice(IoEngine::Psync, &reason, Some(false)))
         }
     }
 }
@@ -264,8 +181,8 @@ fn probe<I: Io>(target: &ProbedTarget<'_>) -> Result<(), SetupError> {
 /// Whether `engine` hands reads of this target to kernel threads. io_uring
 /// does where the file does not know RWF_NOWAIT (bio-based drivers such as
 /// zram, older device mapper targets, some file systems).
-fn punted(engine: Engine, target: &ProbedTarget<'_>) -> Option<bool> {
-    if engine != Engine::IoUring {
+fn punted(engine: IoEngine, target: &ProbedTarget<'_>) -> Option<bool> {
+    if engine != IoEngine::IoUring {
         return Some(false);
     }
     let length = target.block_bytes as usize;
@@ -298,7 +215,7 @@ mod tests {
         let nothing = OwnedFd::from(std::io::pipe().unwrap().1);
         let closed = ProbedTarget { descriptor: &nothing, ..target };
         assert_eq!(choices.choose(asked(IoEngine::Psync), &closed).unwrap(), first);
-        assert_eq!(choices.choose(asked(IoEngine::Sync), &target).unwrap().engine, Engine::Sync);
+        assert_eq!(choices.choose(asked(IoEngine::Sync), &target).unwrap().engine, IoEngine::Sync);
         assert_eq!(choices.0.len(), 2);
     }
 }

@@ -7,6 +7,7 @@ use iodyno_job::Job;
 use iodyno_load::IoRow;
 use iodyno_model::{Caveat, Direction, PerDirection, SplitLatency};
 
+use crate::block_lives::BlockLives;
 use crate::clock::Clock;
 use crate::in_flight::{Batch, InFlight};
 use crate::io::Completion;
@@ -44,6 +45,8 @@ pub(crate) struct Attendant {
     log: Option<WrittenLog>,
     max_latency_ns: PerDirection<Option<u64>>,
     pub(crate) search: Option<TargetSearch>,
+    /// Set once the regions are known.
+    pub(crate) lives: Option<BlockLives>,
 }
 
 /// Latencies in two parts.
@@ -108,6 +111,7 @@ impl Attendant {
             || log.is_some()
             || limited
             || search.is_some()
+            || report.block_lives
             || job.engine.command_priority.is_on();
         wanted.then(|| Self {
             clock,
@@ -123,6 +127,7 @@ impl Attendant {
             log,
             max_latency_ns,
             search,
+            lives: None,
         })
     }
 

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::io;
 
+use iodyno_job::Operation;
+
 use crate::in_flight::InFlight;
-use crate::io::Operation;
 
 /// What failed, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use iodyno_job::Request;
+use iodyno_job::{Operation, Request};
 
-use crate::io::{Descriptor, Operation, What};
+use crate::descriptor::{Descriptor, What};
 
 /// One I/O from submission to completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

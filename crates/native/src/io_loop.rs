@@ -296,6 +296,9 @@ impl<'a, I: Io> Course<'a, I> {
             if let Some(preparation) = &mut self.preparation {
                 preparation.completed(slot, &flight, succeeded);
             }
+            if let Some(lives) = &mut attendant.lives {
+                lives.completed(&flight, succeeded);
+            }
             if !succeeded {
                 let ending = unexpected(&self.policy, self.shared, tally, &flight, result);
                 self.end(ending);

@@ -12,6 +12,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod block_lives;
 mod bounds;
 mod buffers;
 mod choose;
@@ -20,6 +21,7 @@ mod commands;
 mod completion_hooks;
 mod contents;
 mod depth_histogram;
+mod descriptor;
 mod failure;
 mod flow;
 mod generator;

@@ -10,8 +10,9 @@ use iodyno_load::{ClearedJob, IoRow, JobReport, LoadError};
 use iodyno_model::{Caveat, Direction, NotPolled};
 use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind};
 
+use crate::block_lives::BlockLives;
 use crate::bounds::Bounds;
-use crate::choose::{Asked, Choice, Choices, Engine, ProbedTarget};
+use crate::choose::{self, Asked, Choice, Choices, ProbedTarget};
 use crate::contents::{Filler, mix};
 use crate::flow::Flows;
 use crate::io::{Character, EngineOptions, Setup};
@@ -33,6 +34,8 @@ use crate::written_log::WrittenLog;
 const ROWS_WAITING: usize = 64;
 /// No offset in a file is larger (loff_t), whatever a job is allowed (`fill_device`).
 const LARGEST_FILE_BYTES: u64 = i64::MAX as u64;
+/// File systems have blocks of this size, bytes: writes of less wait for each other.
+const FILE_SYSTEM_BLOCK_BYTES: u64 = 4096;
 /// Books of what was written may take this share of the machine's memory.
 const LEDGER_SHARE: u64 = 8;
 /// Behind the kernel's own time come abort and reset of the controller.
@@ -98,9 +101,8 @@ pub(crate) fn prepare(
         .then(|| sync_channel(ROWS_WAITING))
         .map_or((None, None), |(to, from)| (Some(to), Some(from)));
     let mut job = job.clone();
-    // What goes through the page cache is done within io_submit, one I/O after
-    // the other: of several handed over together each would last as long as all.
-    if choice.engine == Engine::Libaio && !direct {
+    let on_file = files.iter().any(|file| matches!(file.read().kind(), TargetKind::File { .. }));
+    if choice.engine == IoEngine::Libaio && goes_one_by_one(&job, direct, on_file) {
         job.depth.batch.get_or_insert(1);
     }
     let team = Team {
@@ -144,14 +146,21 @@ pub(crate) fn prepare(
     Ok(Prepared { target, assignments, rows, timed, running })
 }
 
+/// What goes through the page cache is done within io_submit, one I/O after the other: of several
+/// handed over together each would last as long as all. So are a file's writes of parts of blocks.
+fn goes_one_by_one(job: &Job, direct: bool, on_file: bool) -> bool {
+    let of_parts = job.writes() && job.pattern.bs.write.smallest() < FILE_SYSTEM_BLOCK_BYTES;
+    !direct || (on_file && of_parts)
+}
+
 /// What the job asks for in vain with this engine.
-fn without_effect(job: &Job, files: &[Access<'_>], engine: Engine) -> Vec<Caveat> {
+fn without_effect(job: &Job, files: &[Access<'_>], engine: IoEngine) -> Vec<Caveat> {
     let mut told = Vec::new();
     if engine.is_synchronous() && !job.depth.offload && job.depth.iodepth > 1 {
         let (asked, engine) = (job.depth.iodepth, engine.name().into());
         told.push(Caveat::DepthIgnored { engine, asked });
     }
-    if job.engine.hipri && engine == Engine::Pvsync2 && linux_major() >= 6 {
+    if job.engine.hipri && engine == IoEngine::Pvsync2 && linux_major() >= 6 {
         told.push(Caveat::NotPolled { why: NotPolled::Kernel });
     }
     if job.engine.hipri && files.iter().any(|file| cannot_poll(file.read())) {
@@ -165,7 +174,7 @@ struct Team<'a> {
     job: Arc<Job>,
     files: &'a [Access<'a>],
     direct: bool,
-    engine: Engine,
+    engine: IoEngine,
     depth: u16,
     cpus_of_nodes: Vec<u32>,
     shared: Arc<Shared>,
@@ -210,7 +219,7 @@ impl Team<'_> {
         let trims = |direction| job.trims_writes() && direction == Direction::Trim;
         let has = |direction| replays || trims(direction) || has(direction);
         let syncs = job.flush != Default::default() || job.files.fsync_on_close || replays;
-        let passthrough = self.engine == Engine::IoUringCmd;
+        let passthrough = self.engine == IoEngine::IoUringCmd;
         let character = files.first().filter(|_| passthrough).map(character).transpose();
         let ends =
             stream.regions().iter().map(|region| region.offset.saturating_add(region.length));
@@ -239,11 +248,12 @@ impl Team<'_> {
                 length: job.largest_buffer() as u32,
                 options: EngineOptions { memory_bytes, ..options(job) },
                 writable: job.writes(),
-                submit: job.depth.offload.then(|| self.engine.submit()),
+                submit: job.depth.offload.then(|| choose::submit(self.engine)),
                 part: None,
                 priorities: None,
             },
             bounds,
+            lives: BlockLives::new(job, stream.regions())?,
             stream,
             filler,
             verifying,
@@ -435,6 +445,17 @@ mod tests {
         let rooms = [Room { size_bytes: u64::MAX, block_bytes: 1 }];
         let stream = Stream::new(&job, &rooms, 0, 0).unwrap();
         verifying(&job, &stream, 1, 1 << 20, 1, 1).unwrap();
+    }
+
+    #[test]
+    fn writes_of_less_than_a_file_systems_block_go_one_by_one() {
+        let mut job = Job::default();
+        job.pattern.rw = Pattern::Write;
+        assert!(goes_one_by_one(&job, false, true) && !goes_one_by_one(&job, true, true));
+        job.pattern.bs.write = iodyno_job::BlockSize::Fixed(512);
+        assert!(goes_one_by_one(&job, true, true) && !goes_one_by_one(&job, true, false));
+        job.pattern.rw = Pattern::Read;
+        assert!(!goes_one_by_one(&job, true, true));
     }
 
     #[test]

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Instant;
 
-use iodyno_job::{Job, Request, Stream};
+use iodyno_job::{IoEngine, Job, Request, Stream};
 use iodyno_load::IoRow;
-use iodyno_model::{Caveat, Direction, PerDirection, PriorityLatencies, SplitLatency};
+use iodyno_model::{BlockLife, Caveat, Direction, PerDirection, PriorityLatencies, SplitLatency};
 
+use crate::block_lives::BlockLives;
 use crate::bounds::Bounds;
-use crate::choose::{Engine, with_engine};
+use crate::choose::with_engine;
 use crate::clock::Clock;
 use crate::completion_hooks::Attendant;
 use crate::contents::Filler;
@@ -42,11 +43,13 @@ use crate::written_log::WrittenLog;
 #[derive(Debug)]
 pub(crate) struct Assignment {
     pub(crate) job: Arc<Job>,
-    pub(crate) engine: Engine,
+    pub(crate) engine: IoEngine,
     pub(crate) setup: Setup,
     pub(crate) stream: Stream,
     /// What it may touch.
     pub(crate) bounds: Bounds,
+    /// Where the job counts its blocks' trims.
+    pub(crate) lives: Option<BlockLives>,
     /// Of buffered jobs that ask for it: what is emptied between passes.
     pub(crate) page_cache: Option<PageCache>,
     /// Contents of what it writes.
@@ -111,6 +114,7 @@ pub(crate) struct Outcome {
     pub(crate) verified: u64,
     pub(crate) mismatches: u64,
     pub(crate) latency_target_depth: Option<u32>,
+    pub(crate) block_lives: Vec<BlockLife>,
     /// Why it could not go on, with its errno.
     pub(crate) failure: Option<(i32, String)>,
     /// What should be told besides.
@@ -122,15 +126,15 @@ impl Assignment {
     pub(crate) fn carry_out(self, tell: impl Fn(Event)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| match self.engine {
             _ if self.setup.submit.is_some() => self.run::<Offload>(&tell),
-            Engine::Cpuio => self.burn(&tell),
-            Engine::Exec => self.execute(&tell),
-            Engine::IoUring
+            IoEngine::Cpuio => self.burn(&tell),
+            IoEngine::Exec => self.execute(&tell),
+            IoEngine::IoUring
                 if self.job.engine.command_priority.is_on()
                     || self.setup.options.force_async > 1 =>
             {
                 self.run::<Marked<Uring>>(&tell)
             }
-            Engine::Libaio if self.job.engine.command_priority.is_on() => {
+            IoEngine::Libaio if self.job.engine.command_priority.is_on() => {
                 self.run::<Marked<Libaio>>(&tell)
             }
             engine => with_engine!(engine, I => self.run::<I>(&tell)),
@@ -165,8 +169,9 @@ impl Assignment {
         let queues = !self.engine.is_synchronous() || job.depth.offload;
         let (tallies, rows, log) = (&self.tallies, self.rows, self.written_log);
         let mut attendant = Attendant::new(job, depth, verifies, queues, tallies, rows, log);
-        if let (Some(attendant), Some(of_slots)) = (&mut attendant, of_slots) {
-            attendant.ranked = Some(RankedLatencies::new(job, of_slots));
+        if let Some(attendant) = &mut attendant {
+            attendant.ranked = of_slots.map(|of_slots| RankedLatencies::new(job, of_slots));
+            attendant.lives = self.lives;
         }
         let fresh = self.stream.clone();
         let timed_log = self.log.is_some() && !job.replay.no_stall;
@@ -260,6 +265,7 @@ fn outcome<I: Io>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
         outcome.verified = attendant.verified;
         outcome.mismatches = attendant.mismatches;
         outcome.shortfalls.append(&mut attendant.told);
+        outcome.block_lives = attendant.lives.as_ref().map_or_else(Vec::new, BlockLives::finish);
         let search = attendant.search.as_ref();
         outcome.latency_target_depth = search.and_then(|search| search.result());
     }

@@ -5,6 +5,8 @@
 //! the binary prints.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+// Some texts are the page's alone.
+#![cfg_attr(not(feature = "page"), allow(dead_code, unused_imports))]
 
 mod compared;
 pub mod document;
@@ -14,7 +16,9 @@ pub mod fleet;
 mod history;
 mod judged;
 mod layers;
+#[cfg_attr(not(feature = "page"), path = "no_page.rs")]
 pub mod page;
+mod paged;
 mod percentiles;
 mod rounds;
 pub mod text;

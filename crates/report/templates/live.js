@@ -1,25 +1,17 @@
-// The live page's own script: asks every second for what there is, and draws it.
+// The live page's own script: asks every second for what there is, and for what there was at the
+// end, and draws it.
 (() => {
   "use strict";
   const systemDark = matchMedia("(prefers-color-scheme: dark)");
   const at = (id) => document.getElementById(id);
   let charts = []; // title, element, chart, data
   let seen = "";
-  let shown = false;
-
-  // Puts `value` where a JSON pointer (RFC 6901) says.
-  const put = (target, pointer, value) => {
-    const keys = pointer.split("/").slice(1);
-    const last = keys.pop();
-    const plain = (key) => key.replaceAll("~1", "/").replaceAll("~0", "~");
-    for (const key of keys) target = target[plain(key)];
-    target[plain(last)] = value;
-  };
+  let isOver = false;
 
   const optionOf = (data) => {
-    const { option, dark } = JSON.parse(data);
-    if (systemDark.matches) for (const pointer in dark) put(option, pointer, dark[pointer]);
-    return option;
+    const of = JSON.parse(data);
+    if (systemDark.matches) iodyno.darken(of);
+    return of.option;
   };
 
   const drawn = (one) => {
@@ -72,18 +64,23 @@
     draw(data.figures);
   };
 
+  const take = async (path) => {
+    const answer = await fetch(path, { cache: "no-store" });
+    const text = await answer.text();
+    if (text !== seen) show(JSON.parse(text));
+    seen = text;
+  };
   const ask = async () => {
     try {
-      const answer = await fetch("figures", { cache: "no-store" });
-      const text = await answer.text();
-      if (text !== seen) show(JSON.parse(text));
-      seen = text;
-      shown = JSON.parse(text).is_over;
+      await take("figures");
     } catch {
-      at("state").textContent = shown ? at("state").textContent : "no answer: iodyno has ended";
+      if (!isOver) at("state").textContent = "no answer: iodyno has ended";
+      seen = "";
       return;
     }
-    setTimeout(ask, document.hidden ? 5000 : 1000);
+    setTimeout(() => isOver || ask(), document.hidden ? 5000 : 1000);
   };
   ask();
+  // Answered when iodyno ends.
+  take("end").then(() => (isOver = true), () => {});
 })();

@@ -12,15 +12,6 @@
     return root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches;
   };
 
-  // Puts `value` where a JSON pointer (RFC 6901) says.
-  const put = (target, pointer, value) => {
-    const keys = pointer.split("/").slice(1);
-    const last = keys.pop();
-    const plain = (key) => key.replaceAll("~1", "/").replaceAll("~0", "~");
-    for (const key of keys) target = target[plain(key)];
-    target[plain(last)] = value;
-  };
-
   const figure = (element) => JSON.parse(element.previousElementSibling.textContent);
 
   // A figure is as high as it will be before anything below it is shown.
@@ -39,7 +30,7 @@
   const draw = (element) => {
     charts.get(element)?.dispose();
     const of = figure(element);
-    if (isDark()) for (const pointer in of.dark) put(of.option, pointer, of.dark[pointer]);
+    if (isDark()) iodyno.darken(of);
     reserve(element, of);
     charts.set(element, iodyno.draw(element, of.option));
     if (charts.size === 1) performance.mark("first figure");

@@ -66,7 +66,7 @@ fn an_outlier_of_its_class_stands_first() {
     assert!(fleet.classes[0].drives[1..].iter().all(|drive| drive.outliers.is_empty()));
     let text = fleet_text(&fleet, &style(120));
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("16 drives on 4 hosts · "), "{text}");
+    assert!(lines[0].starts_with("FAIL  16 drives on 4 hosts, "), "{text}");
     assert!(lines[2].contains("SAMSUNG MZQL23T8HCLS-00A07, GDC5902Q"), "{text}");
     assert!(
         lines[4].contains("rand-read 60 % of the median of 8: 587.3k ± 1.1k IOPS, not 981k"),

@@ -231,6 +231,15 @@ fn a_comparison_holds_to_the_same_forms() {
         sample.metric == "iodyno_compare_limit" && sample.labels.get("outcome") == Some("broken")
     });
     assert!(broken.count() > 0, "{metrics}");
+    let markdown = text("markdown");
+    assert!(markdown.starts_with("**FAIL** "), "{markdown}");
+    for part in [": iops \\< -5% holds\n", "after \"\\<\\&", "-20 %", "| unknown |"] {
+        assert!(markdown.contains(part), "{part} is missing in\n{markdown}");
+    }
+    let lines = markdown.lines().filter(|line| line.starts_with('|'));
+    let columns: Vec<usize> =
+        lines.map(|line| line.replace("\\|", "").matches('|').count()).collect();
+    assert!(columns.len() > 2 && columns.iter().all(|count| *count == columns[0]), "{markdown}");
 }
 
 #[test]

@@ -51,7 +51,12 @@ fn each_preparation_is_told_once_with_what_was_written_since() {
     ];
     let style = Style { width: 200, color: false, wide: true, columns: None };
     let text = history_text(&states, &host, &style);
-    assert_eq!(text.lines().count(), 1 + 3, "{text}");
+    assert!(text.starts_with("0 of 2 drives prepared\n\nDRIVE "), "{text}");
+    assert_eq!(text.lines().count(), 3 + 3, "{text}");
+    for width in [60, 80, 100, 160] {
+        let text = history_text(&states, &host, &Style { width, wide: false, ..style.clone() });
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+    }
     for words in [
         "format, fill 2.0x, rw=randwrite",
         "(steady in round 7)",

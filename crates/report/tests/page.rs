@@ -12,6 +12,7 @@ use iodyno_model::{
     Peak, Prediction, Predictions, RunRecord, Severity, Spread,
 };
 use iodyno_report::page::{PageRun, is_page, page};
+use iodyno_report::text::PlannedPoint;
 use iodyno_report::{Judged, run_document};
 use sha2::{Digest, Sha256};
 
@@ -45,6 +46,27 @@ fn elements<'a>(html: &'a str, name: &str) -> Vec<(&'a str, &'a str)> {
 fn without_scripts(html: &str) -> String {
     let scripts = elements(html, "script").into_iter().filter(|(_, text)| !text.is_empty());
     scripts.fold(html.to_string(), |html, (_, text)| html.replace(text, ""))
+}
+
+#[test]
+fn points_of_a_plan_stand_in_the_order_of_its_axes() {
+    let mut record = common::record();
+    for (n, of) in record.measurements.iter_mut().enumerate() {
+        of.name = format!("point {n}");
+    }
+    let assessment = common::assessment(&record);
+    let titles = record.measurements.iter().rev().map(|of| of.name.clone());
+    let planned: Vec<PlannedPoint> =
+        titles.map(|title| PlannedPoint { title, part: String::new(), at: Vec::new() }).collect();
+    let order = |planned| {
+        let html = html(&[PageRun { planned, ..run(&record, &assessment, &[]) }]);
+        let links =
+            html.split("href=\"#run-1-").skip(1).map(|rest| rest.split('"').next().unwrap());
+        links.filter_map(|id| id.parse::<usize>().ok()).take(record.measurements.len()).collect()
+    };
+    let (measured, by_plan): (Vec<usize>, Vec<usize>) = (order(&[]), order(&planned));
+    assert!(measured.len() > 1 && measured.is_sorted(), "{measured:?}");
+    assert_eq!(by_plan, measured.iter().rev().copied().collect::<Vec<_>>());
 }
 
 #[test]

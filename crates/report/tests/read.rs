@@ -170,7 +170,7 @@ proptest! {
             let question =
                 Question { record: &records[0], claims: &claims, baseline: None, expect: None };
             let written = run_document(&records[0], &assess(&question), 0);
-            prop_assert_eq!(Value::from(written.id), value["id"].clone());
+            prop_assert_eq!(Value::from(written.head.id), value["id"].clone());
         }
     }
 

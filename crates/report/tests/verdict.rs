@@ -8,7 +8,7 @@ use iodyno_model::{
     Assessment, EndReason, Evidence, Fact, Finding, JudgedMeasurement, Measurement, Reason,
     RunRecord, RunState, Scaling, Severity, Validity, Verdict,
 };
-use iodyno_report::text::{Body, Style, ascii, scaling_words, screen as run_screen};
+use iodyno_report::text::{Body, Style, ascii, run_screen, scaling_words};
 
 const WIDTHS: [usize; 4] = [60, 80, 100, 160];
 

@@ -10,14 +10,6 @@ pub fn disjoint(a: (f64, f64), b: (f64, f64)) -> bool {
     known && (a.1 < b.0 || b.1 < a.0)
 }
 
-/// `(value - reference) / |reference|`: -0.1 is 10 % below. `None` where the reference is 0 or
-/// either is not finite.
-#[must_use]
-pub fn relative_difference(value: f64, reference: f64) -> Option<f64> {
-    let known = value.is_finite() && reference.is_finite() && reference != 0.0;
-    known.then(|| (value - reference) / reference.abs())
-}
-
 /// The median: the mean of the middle two for an even count. `None` for no values or where one
 /// is not a number.
 #[must_use]
@@ -180,14 +172,12 @@ mod tests {
         assert_eq!(welch(&[1.0], &[1.0, 2.0], 0.95), None);
         assert_eq!(welch(&[1.0, f64::NAN], &[1.0, 2.0], 0.95), None);
         assert_eq!(welch(&[1.0, 2.0], &[1.0, 2.0], 1.0), None);
-        assert_eq!(relative_difference(1.0, 0.0), None);
         assert_eq!(median(&[]), None);
         assert!(!disjoint((f64::NAN, 1.0), (2.0, f64::NAN)));
     }
 
     #[test]
     fn simple_figures() {
-        assert_eq!(relative_difference(75.0, 100.0), Some(-0.25));
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert!(disjoint((1.0, 2.0), (2.1, 3.0)) && !disjoint((1.0, 2.0), (2.0, 3.0)));

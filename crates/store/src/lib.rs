@@ -19,5 +19,5 @@ mod runs;
 pub use error::StoreError;
 pub use journal::{JournalEntry, Pending, SettingChange, WriteCacheChange};
 pub use lock::{Liveness, boot_id};
-pub use open::{Store, default_path};
+pub use open::{Store, default_path, until_boot};
 pub use runs::new_id;

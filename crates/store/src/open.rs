@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use iodyno_files::is_read_only;
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -37,19 +38,33 @@ pub struct Store {
 /// Where the store is unless the user says otherwise: /var/lib/iodyno for
 /// root, else the XDG data directory (XDG Base Directory Specification 0.8).
 pub fn default_path() -> PathBuf {
-    let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     if let Some(path) = variable("IODYNO_STORE") {
         return path;
     }
     let data = variable("XDG_DATA_HOME").filter(|path| path.is_absolute());
-    let is_root = std::fs::metadata("/proc/self")
-        .is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
     let base = match data {
-        _ if is_root => "/var/lib".into(),
+        _ if is_root() => "/var/lib".into(),
         Some(data) => data,
         None => variable("HOME").unwrap_or_else(|| ".".into()).join(".local/share"),
     };
     base.join("iodyno/store.sqlite")
+}
+
+/// Where results are kept until the next boot if the place of [`default_path`] is on a read-only file
+/// system, as in a rescue system; `None`: it is not, the user named it, or nothing else can be written.
+pub fn until_boot() -> Option<PathBuf> {
+    let base = if is_root() { Some("/run".into()) } else { variable("XDG_RUNTIME_DIR") };
+    let other = base?.join("iodyno/store.sqlite");
+    let is_named = variable("IODYNO_STORE").is_some();
+    (!is_named && is_read_only(&default_path()) && !is_read_only(&other)).then_some(other)
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
 }
 
 impl Store {

@@ -5,50 +5,9 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{FileType, Mode, OFlags};
 
+use crate::identity::generic_of;
+use crate::open_how::OpenHow;
 use crate::{ReadClearance, TargetError, TargetKind, WriteClearance};
-
-/// When the kernel calls a write complete (open(2)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SyncMode {
-    /// When the device has it, perhaps in a volatile cache.
-    #[default]
-    None,
-    /// When data and all metadata are durable: O_SYNC.
-    Sync,
-    /// When data, and the metadata that is needed to read it, are: O_DSYNC.
-    Data,
-}
-
-/// How a descriptor of a cleared target is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenHow {
-    /// Past the page cache: O_DIRECT.
-    pub direct: bool,
-    /// When a write is complete.
-    pub sync: SyncMode,
-    /// O_NONBLOCK.
-    pub nonblocking: bool,
-}
-
-impl Default for OpenHow {
-    fn default() -> Self {
-        Self { direct: true, sync: SyncMode::None, nonblocking: false }
-    }
-}
-
-impl OpenHow {
-    /// The flags of open(2) that it stands for.
-    pub(crate) fn flags(self) -> OFlags {
-        let mut flags = match self.sync {
-            SyncMode::None => OFlags::empty(),
-            SyncMode::Sync => OFlags::SYNC,
-            SyncMode::Data => OFlags::DSYNC,
-        };
-        flags.set(OFlags::DIRECT, self.direct);
-        flags.set(OFlags::NONBLOCK, self.nonblocking);
-        flags
-    }
-}
 
 /// What a job may do with a target.
 #[derive(Debug, Clone, Copy)]
@@ -147,27 +106,6 @@ pub struct CharacterDevice {
     pub nsid: u32,
 }
 
-/// `ng0n1` of `nvme0n1`; `None` of a partition and anything else.
-pub(crate) fn generic_of(block: &str) -> Option<String> {
-    let rest = block.strip_prefix("nvme")?;
-    let (instance, namespace) = rest.split_once('n')?;
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    (number(instance) && number(namespace)).then(|| format!("ng{rest}"))
-}
-
 fn text(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_whole_namespace_has_a_generic_device() {
-        assert_eq!(generic_of("nvme10n2").as_deref(), Some("ng10n2"));
-        for name in ["nvme0n1p1", "nvme0c1n1", "nvme0", "sda", "nvmen", "nvme0n", "ng0n1", ""] {
-            assert_eq!(generic_of(name), None, "{name}");
-        }
-    }
 }

@@ -10,7 +10,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::TargetError;
-use crate::access::OpenHow;
+use crate::open_how::OpenHow;
 use crate::target::{BlockTarget, PathTarget, printable};
 
 /// What is assumed of a block where nothing says how large it is, bytes.

@@ -15,11 +15,11 @@ use iodyno_model::{BlockDevice, BlockKind, Host};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::access::OpenHow;
 use crate::contents::Lost;
 use crate::identity::Identity;
 use crate::in_use::{against_writing, against_writing_file};
 use crate::job_files::mark;
+use crate::open_how::OpenHow;
 use crate::target::{BlockTarget, PathTarget, Target};
 use crate::{BlindSpot, Permission, ReadClearance, TargetError, WriteClearance, contents};
 

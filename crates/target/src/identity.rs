@@ -223,6 +223,14 @@ fn is_size(typed: &str, bytes: u64) -> bool {
     format!("{whole}{decimals}").parse() == Ok(rounded)
 }
 
+/// `ng0n1` of `nvme0n1`; `None` of a partition and anything else.
+pub(crate) fn generic_of(block: &str) -> Option<String> {
+    let rest = block.strip_prefix("nvme")?;
+    let (instance, namespace) = rest.split_once('n')?;
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (number(instance) && number(namespace)).then(|| format!("ng{rest}"))
+}
+
 #[cfg(test)]
 #[path = "identity_tests.rs"]
 mod tests;

@@ -175,3 +175,11 @@ fn sizes_are_exact_or_rounded_to_what_was_typed() {
         assert!(!is_size(typed, bytes), "{typed}");
     }
 }
+
+#[test]
+fn only_a_whole_namespace_has_a_generic_device() {
+    assert_eq!(generic_of("nvme10n2").as_deref(), Some("ng10n2"));
+    for name in ["nvme0n1p1", "nvme0c1n1", "nvme0", "sda", "nvmen", "nvme0n", "ng0n1", ""] {
+        assert_eq!(generic_of(name), None, "{name}");
+    }
+}

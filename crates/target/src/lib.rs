@@ -52,6 +52,7 @@ mod loop_tests;
 #[cfg(test)]
 mod noise_tests;
 mod nvme;
+mod open_how;
 mod openers;
 #[cfg(test)]
 mod openers_tests;
@@ -75,7 +76,7 @@ mod zones;
 #[cfg(test)]
 mod testing;
 
-pub use access::{Access, CharacterDevice, OpenHow, SyncMode};
+pub use access::{Access, CharacterDevice};
 pub use backing::{BackingFile, OwnFolder, remove_backing_file};
 pub use blind_spot::BlindSpot;
 pub use clearance::{ReadClearance, TargetKind, is_sink};
@@ -85,9 +86,11 @@ pub use file_system::FileSystem;
 pub use in_use::uses;
 pub use iodyno_files::{FileIdentity, Removed};
 pub use job_files::{
-    EntryKind, FileEntry, FilePlan, Fill, LaidOut, Lookup, Surveyed, is_laid_out, survey,
+    EntryKind, FileEntry, FilePlan, Fill, LaidOut, Lookup, Surveyed, entry_to_make, is_laid_out,
+    survey,
 };
 pub use lend::lend;
+pub use open_how::{OpenHow, SyncMode};
 pub use permission::{Permission, unused_allowances};
 pub use purge::{Purge, PurgeEnd, PurgeOutlook, clear_for_purge, purge_outlook};
 pub use resolve::{every_drive, resolve, resolve_all, resolve_anywhere};

@@ -6,8 +6,7 @@ use iodyno_host::{FileId, Source};
 use iodyno_model::{BlockDevice, Host};
 
 use crate::BlindSpot;
-use crate::access::generic_of;
-use crate::identity::is_same_drive;
+use crate::identity::{generic_of, is_same_drive};
 use crate::sharing::{FileBelow, devices_to_watch};
 
 /// A process that only looks at a device, as udev does whenever one changes,

@@ -6,12 +6,14 @@ use std::io::Read;
 
 use crate::TargetError;
 
+/// Where unguessable bytes come from.
+pub(crate) const SOURCE: &str = "/dev/urandom";
+
 /// `N` bytes that nobody can guess.
 ///
 /// # Errors
 /// Where /dev/urandom cannot be read.
 pub(crate) fn unguessable<const N: usize>() -> Result<[u8; N], TargetError> {
-    const SOURCE: &str = "/dev/urandom";
     let mut bytes = [0; N];
     File::open(SOURCE)
         .and_then(|mut source| source.read_exact(&mut bytes))

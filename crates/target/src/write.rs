@@ -6,9 +6,9 @@ use std::sync::Arc;
 use rustix::fs::{Dev, OFlags};
 use rustix::io::Errno;
 
-use crate::access::OpenHow;
 use crate::job_files::FileEntry;
 use crate::job_files::mark::MarkedWhenClosed;
+use crate::open_how::OpenHow;
 use crate::{PathTarget, ReadClearance, TargetError};
 
 /// The proof that a target may be written. Until it is dropped it holds the

@@ -23,6 +23,7 @@ pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method:
     let names: Vec<String> = purges.iter().map(name_of).collect();
     let target = names.join(", ");
     let elapsed_ns = || begun.elapsed().as_nanos() as u64;
+    let mut is_told = false;
     std::thread::scope(|scope| {
         let (ended, end) = mpsc::channel();
         for (n, (purge, done)) in purges.iter().zip(&done).enumerate() {
@@ -54,10 +55,28 @@ pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method:
                         done: least.filter(|share| *share > 0).map(|n| f64::from(n) / 1000.0),
                         elapsed_ns: elapsed_ns(),
                     });
+                    if !is_told && interrupted.load(Ordering::Relaxed) {
+                        is_told = true;
+                        execution.tools.watcher.event(&Event::Warning(&waits(&target, method)));
+                    }
                 }
             }
         }
     });
+}
+
+/// What an interruption of a purge comes to.
+fn waits(target: &str, method: PurgeMethod) -> String {
+    match method {
+        PurgeMethod::SanitizeBlock | PurgeMethod::SanitizeCrypto => {
+            format!("{target}: interrupted; the drive goes on with the {} by itself", method.name())
+        }
+        _ => format!(
+            "{target}: a {} cannot be stopped: it is waited for, and nothing else is begun; \
+             Ctrl-C again leaves it to the drive",
+            method.name()
+        ),
+    }
 }
 
 /// Tells and records how a purge ended.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_judge::is_whole;
-use iodyno_model::{Direction, FillState, Measurement, Run, RunRecord, RunState};
+use iodyno_model::{Direction, FillState, Measurement, Run, RunKind, RunRecord, RunState};
 
 use iodyno_job::script::Script;
 use iodyno_store::Store;
@@ -83,7 +83,7 @@ pub fn stopped(
     let plan = study.to_toml()?;
     let names: Vec<&str> = targets.iter().map(Target::name).collect();
     let runs = store.runs()?.into_iter();
-    let own = runs.filter(|run| run.plan_name == study.name && run.targets == names);
+    let own = runs.filter(|run| run.kind == RunKind::Prepare && run.targets == names);
     let last = own.max_by_key(|run| run.started_ns);
     Ok(last.filter(|run| run.state == RunState::Interrupted && run.plan == plan))
 }

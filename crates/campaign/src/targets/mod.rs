@@ -18,8 +18,8 @@ use iodyno_job::{Amount, IoEngine, Job, Region, Room, Stream, Unfit};
 use iodyno_load::ClearedJob;
 use iodyno_model::{Direction, Host};
 use iodyno_target::{
-    EntryKind, FileEntry, Permission, Surveyed, WriteClearance, is_sink, resolve_anywhere, survey,
-    unused_allowances,
+    EntryKind, Permission, Surveyed, WriteClearance, entry_to_make, is_sink, resolve_anywhere,
+    survey, unused_allowances,
 };
 
 use crate::error::CampaignError;
@@ -198,7 +198,7 @@ impl Targets {
                     _ if engine.is_of_directories() => EntryKind::Directory,
                     _ => EntryKind::File,
                 };
-                let entry = FileEntry::to_make(host, Path::new(path), kind)?;
+                let entry = entry_to_make(host, Path::new(path), kind)?;
                 // As fio's: a block, unless the job says how much.
                 let sized = job.space.size.is_some() || job.space.filesize.is_some();
                 let block_bytes = job.pattern.bs.of(job.pattern.rw.direction()).smallest();

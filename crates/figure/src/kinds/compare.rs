@@ -1,8 +1,8 @@
 //! Runs side by side, workload by workload, as they are or over the first.
 
-use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series};
+use crate::figure::{Axis, Content, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
 use crate::naming::{common, names, shared_names, workloads};
-use crate::observation::{Observation, observations, value_of, whisker_notes};
+use crate::observation::{Observation, observations, table_notes, value_of, whisker_notes};
 use crate::predicted::{predicted_points, predictions};
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
@@ -18,13 +18,15 @@ const OVER_FIRST: [Metric; 2] = [Metric::Iops, Metric::Mean];
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
-    let mut notes = whisker_notes(&shown, &[], &[]);
+    let measured = shown.clone();
     let (predicted, note) = predictions(request, sources);
     shown.extend(predicted);
     let table = Table::of(request, &shown);
     if table.rows.len() * table.columns.len() > MOST_BARS {
         return Err(FigureError::TooMany { what: format!("{} workloads", table.rows.len()) });
     }
+    let is_table = table.rows.len() > MOST_SERIES && table.columns.len() > MOST_SERIES;
+    let mut notes = if is_table { table_notes } else { whisker_notes }(&measured, &[], &[]);
     let over = (request.kind == Kind::Ratio).then(|| table.columns[0].as_str());
     if over.is_some() && table.columns.len() < 2 {
         let why = "the others are held against the first: several are needed";
@@ -39,7 +41,8 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     }
     notes.extend(note.filter(|_| metrics.contains(&Metric::Iops)));
     notes.extend(
-        over.map(|first| format!("Whiskers are each one's own: those of {first} are at {first}.")),
+        over.filter(|_| !is_table)
+            .map(|first| format!("Whiskers are each one's own: those of {first} are at {first}.")),
     );
     Ok(Figure { kind: request.kind, title: String::new(), subtitle: common(&shown), panels, notes })
 }

@@ -1,10 +1,14 @@
 //! A whole run, one measurement behind the other: what a drive does while it is
 //! written, over time and over what was written to it.
 
+use std::collections::BTreeSet;
+
 use iodyno_model::{Measurement, Window};
 
 use super::time::whole;
-use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
+use crate::figure::{
+    Axis, Content, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series, Stroke,
+};
 use crate::naming::common;
 use crate::observation::{Observation, observations};
 use crate::{FigureError, Metric, Quantity, Request, Source};
@@ -85,9 +89,22 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
 }
 
-/// What has a series and says when it began, in order of time.
+/// What has a series and says when it began, in order of time: by the measurement, and where these
+/// are more than can be told apart, by what its run and target did as a whole.
 fn stretches<'a>(shown: &[Observation<'a>], sources: &[Source<'a>]) -> Vec<Stretch<'a>> {
+    let by_name = named_stretches(shown, sources, true);
+    let names: BTreeSet<&str> = by_name.iter().map(|one| one.name.as_str()).collect();
+    if names.len() <= MOST_SERIES { by_name } else { named_stretches(shown, sources, false) }
+}
+
+fn named_stretches<'a>(
+    shown: &[Observation<'a>],
+    sources: &[Source<'a>],
+    by_name: bool,
+) -> Vec<Stretch<'a>> {
     let several = sources.len() > 1;
+    let several_targets =
+        shown.iter().any(|one| one.measurement.targets != shown[0].measurement.targets);
     let mut all: Vec<Stretch<'a>> = shown
         .iter()
         .filter_map(|one| {
@@ -98,10 +115,12 @@ fn stretches<'a>(shown: &[Observation<'a>], sources: &[Source<'a>]) -> Vec<Stret
             let began = beside().filter_map(|other| other.started_ns).min()?;
             let before = beside().filter(|other| other.started_ns < of.started_ns);
             let written = before.map(bytes_written).sum::<u64>();
-            let mut words: Vec<&str> = Vec::new();
-            words.extend(several.then_some(one.label));
-            words.push(&of.name);
-            words.extend((of.total.len() > 1).then(|| one.result.direction.name()));
+            let mut words: Vec<String> = Vec::new();
+            words.extend(several.then(|| one.label.to_owned()));
+            words.extend(several_targets.then(|| of.targets.join(" ")));
+            words.extend(by_name.then(|| of.name.clone()));
+            let says = !by_name || of.total.len() > 1;
+            words.extend(says.then(|| one.result.direction.name().to_owned()));
             (!one.result.series.windows().is_empty()).then(|| Stretch {
                 name: words.join(" "),
                 one: *one,

@@ -1,5 +1,5 @@
-//! No more series than can be told apart: of more a figure is turned round, becomes a table of
-//! colours, or shows a choice.
+//! No more series than can be told apart: of more a figure is turned round, becomes a heat map,
+//! or gives each a panel of its own.
 
 use crate::Kind;
 use crate::Quantity;
@@ -8,7 +8,10 @@ use crate::figure::{
 };
 use crate::request::size_text;
 
-/// Brings a figure down to [`MOST_SERIES`] names and says so in its subtitle.
+/// More panels than this are no figure.
+const MOST_PANELS: usize = 24;
+
+/// Brings a figure down to [`MOST_SERIES`] names a panel and says so in its subtitle.
 pub(super) fn limit(figure: &mut Figure) {
     let names = names(figure);
     if names.len() <= MOST_SERIES {
@@ -20,21 +23,27 @@ pub(super) fn limit(figure: &mut Figure) {
             figure.panels.iter_mut().for_each(|panel| turn(panel, &names));
             return;
         }
+        Kind::Compare | Kind::Ratio => {
+            figure.panels.iter_mut().for_each(|panel| tabulate_bars(panel, &names));
+            "as a heat map, without intervals".to_owned()
+        }
         Kind::Blocksize | Kind::Depth => {
             // What is against a rate has no columns.
             figure.panels.retain(|panel| matches!(panel.x.scale, Scale::Doublings(_)));
             figure.panels.iter_mut().for_each(|panel| tabulate(panel, &names));
-            figure.notes.retain(|note| !note.starts_with("Knee:"));
             format!("{} series as a heat map", names.len())
         }
         _ => {
-            let few = chosen(figure, &names);
-            for panel in &mut figure.panels {
-                if let Content::Series(all) = &mut panel.content {
-                    all.retain(|one| one.form == Form::Guide || few.contains(&one.name));
-                }
+            let shown = chosen(figure, &names);
+            part(figure, &shown);
+            match shown.len() == names.len() {
+                true => format!("{} series, a panel each", names.len()),
+                false => format!(
+                    "{} of {} series, from the lowest to the highest, a panel each",
+                    shown.len(),
+                    names.len()
+                ),
             }
-            format!("{} of {} series, from the lowest to the highest", few.len(), names.len())
         }
     };
     let separator = if figure.subtitle.is_empty() { "" } else { " · " };
@@ -52,18 +61,61 @@ fn names(figure: &Figure) -> Vec<String> {
     names
 }
 
-/// Evenly from the least to the greatest, by their means in the first panel that has them.
+/// All, or [`MOST_PANELS`] of them in their order: evenly from the least to the greatest, by their
+/// means in the panel that says most.
 fn chosen(figure: &Figure, names: &[String]) -> Vec<String> {
+    if names.len() <= MOST_PANELS {
+        return names.to_vec();
+    }
     let mean = |name: &String| {
-        let of = figure.panels.iter().flat_map(Panel::series).find(|one| one.name == *name);
+        let of = says_most(figure).series().iter().find(|one| one.name == *name);
         of.map_or(0.0, |of| {
             of.points.iter().map(|point| point.y).sum::<f64>() / of.points.len() as f64
         })
     };
     let mut ranked: Vec<(f64, &String)> = names.iter().map(|name| (mean(name), name)).collect();
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let place = |n: usize| n * (ranked.len() - 1) / (MOST_SERIES - 1);
-    (0..MOST_SERIES).map(|n| ranked[place(n)].1.clone()).collect()
+    let place = |n: usize| n * (ranked.len() - 1) / (MOST_PANELS - 1);
+    let chosen: Vec<&String> = (0..MOST_PANELS).map(|n| ranked[place(n)].1).collect();
+    names.iter().filter(|name| chosen.contains(name)).cloned().collect()
+}
+
+/// The percentile curve, else the first panel.
+fn says_most(figure: &Figure) -> &Panel {
+    let at = if figure.kind == Kind::Latency { figure.panels.len() - 1 } else { 0 };
+    &figure.panels[at]
+}
+
+/// Gives each name a panel of what says most.
+fn part(figure: &mut Figure, names: &[String]) {
+    let Panel { x, y, content: Content::Series(series), .. } = says_most(figure) else { return };
+    // Of panels above each other the lowest alone names the axis.
+    let across = if x.name.is_empty() {
+        figure.panels.last().map_or("", |panel| &panel.x.name)
+    } else {
+        &x.name
+    };
+    let x = Axis { name: across.to_owned(), ..x.clone() };
+    let is_guide = |one: &Series| one.form == Form::Guide;
+    // A guide is of the series behind it; one without is of all.
+    let last = series.iter().rposition(|one| !is_guide(one)).unwrap_or(0);
+    let panel = |name: &String| {
+        let mut of_name: Vec<Series> = Vec::new();
+        for (at, one) in series.iter().enumerate() {
+            let measured = series[at..].iter().find(|one| !is_guide(one));
+            if at > last || measured.is_some_and(|one| one.name == *name) {
+                of_name.push(one.clone());
+            }
+        }
+        // The panel has the name, and all of them one colour.
+        of_name
+            .iter_mut()
+            .filter(|one| !is_guide(one))
+            .for_each(|one| one.name.clone_from(&y.name));
+        let (x, y, content) = (x.clone(), y.clone(), Content::Series(of_name));
+        Panel { title: name.clone(), x, y, content }
+    };
+    figure.panels = names.iter().map(panel).filter(|panel| !panel.series().is_empty()).collect();
 }
 
 /// Makes categories of the series, and series of the categories.
@@ -119,4 +171,33 @@ fn tabulate(panel: &mut Panel, names: &[String]) {
         end: None,
     };
     panel.content = Content::Cells(cells);
+}
+
+/// Makes a heat map of bars: the fewer of names and rows are its columns.
+fn tabulate_bars(panel: &mut Panel, names: &[String]) {
+    let (Scale::Categories(rows), Content::Series(series)) = (&panel.y.scale, &panel.content)
+    else {
+        return;
+    };
+    let names_across = names.len() <= rows.len();
+    let cells = series.iter().filter(|one| one.form == Form::Bars).flat_map(|one| {
+        let column = names.iter().position(|name| *name == one.name).unwrap_or(0);
+        one.points.iter().map(move |point| {
+            let row = point.y as usize;
+            let (column, row) = if names_across { (column, row) } else { (row, column) };
+            let predicted = point.interval.filter(|_| point.is_predicted);
+            Cell { column, row, value: point.x, predicted }
+        })
+    });
+    let content =
+        Cells { name: panel.x.name.clone(), quantity: panel.x.quantity, cells: cells.collect() };
+    let axis = |categories: &[String]| Axis {
+        name: String::new(),
+        quantity: Quantity::Count,
+        scale: Scale::Categories(categories.to_vec()),
+        end: None,
+    };
+    let (across, upwards) = (axis(names), axis(rows));
+    panel.content = Content::Cells(content);
+    (panel.x, panel.y) = if names_across { (across, upwards) } else { (upwards, across) };
 }

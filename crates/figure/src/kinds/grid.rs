@@ -2,7 +2,7 @@
 
 use crate::figure::{Axis, Cell, Cells, Content, Figure, Panel, Scale};
 use crate::naming::{by_name, common, names, values};
-use crate::observation::{Observation, interval, is_repeated, observations, value_of};
+use crate::observation::{Observation, interval, observations, sort, table_notes, value_of};
 use crate::predicted::predictions;
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
@@ -24,6 +24,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         ));
     }
     shown.retain(|one| one.measured(metric).or_else(|| one.prediction(metric)).is_some());
+    sort(&mut shown);
     let groups = by_name(&shown, &names(&shown, request, &ACROSS));
     if groups.is_empty() {
         return Err(super::unknown_metric(request));
@@ -38,10 +39,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         panel(request.kind, metric, title, group)
     });
     let panels: Vec<Panel> = panels.collect();
-    let mut notes = Vec::new();
-    if is_repeated(&shown, &ACROSS, &ACROSS) {
-        notes.push("What was measured several times is written as its median.".to_owned());
-    }
+    let mut notes = table_notes(&shown, &ACROSS, &ACROSS);
     notes.extend(note.filter(|_| metric == Metric::Iops));
     if panels.iter().any(hides_values) {
         notes.push("Behind high bars no values are written: the heat map shows all.".to_owned());

@@ -13,7 +13,7 @@ mod topology;
 
 use std::collections::BTreeSet;
 
-use crate::figure::{Figure, Scale, Series};
+use crate::figure::{Figure, Form, Panel, Scale, Series};
 use crate::naming::{by_name, names, values};
 use crate::observation::{observations, reservations};
 use crate::predicted::predictions;
@@ -48,6 +48,10 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
         }
     }
     few::limit(&mut figure);
+    let has_knee = |panel: &Panel| panel.series().iter().any(|one| one.form == Form::Highlight);
+    if figure.kind == Kind::Depth && figure.panels.iter().any(has_knee) {
+        figure.notes.push("Knee: where throughput is highest above its chord (Kneedle).".into());
+    }
     figure.title = request.title.clone().unwrap_or_else(|| title(request, sources));
     Ok(figure)
 }

@@ -1,9 +1,9 @@
 //! Against block size, and against queue depth.
 
-use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series};
+use crate::figure::{Axis, Content, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
 use crate::knee::knee;
 use crate::naming::{by_name, common, names, values};
-use crate::observation::{Observation, observations, points, sort, whisker_notes};
+use crate::observation::{Observation, observations, points, sort, table_notes, whisker_notes};
 use crate::predicted::{predicted_points, predictions};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
@@ -26,7 +26,7 @@ pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Fig
         let y = axis(&metric.name(), metric.quantity(), Scale::Linear);
         panels.extend(panel(ticked("Block size", Quantity::Size, &series), y, series));
     }
-    let mut notes = whisker_notes(&shown, &["bs"], &["bs"]);
+    let mut notes = notes_of(named.len(), &shown, "bs");
     notes.extend(note.filter(|_| request.metric.is_none_or(|one| one == Metric::Iops)));
     finished(request, &shown, panels, notes)
 }
@@ -51,7 +51,7 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     };
     let named = by_name(&shown, &names(&shown, request, &[option]));
     let (mut rates, mut latencies, mut tradeoffs) = (Vec::new(), Vec::new(), Vec::new());
-    let mut notes = whisker_notes(&shown, &[option], &[option]);
+    let mut notes = notes_of(named.len(), &shown, option);
     for (series_name, group) in &named {
         let against = |metric| points(metric, group, |one| one.number(option));
         let mut of_rate = against(rate);
@@ -71,9 +71,6 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
         }
         rates.extend(hollow(series_name, rate, group, |one| one.number(option)));
     }
-    if rates.iter().any(|one| one.form == Form::Highlight) {
-        notes.push("Knee: where throughput is highest above its chord (Kneedle).".into());
-    }
     let x = |series: &[Series]| ticked(name, Quantity::Count, series);
     let latency_axis =
         |series: &[Series]| axis(&latency.name(), Quantity::Latency, super::latency_scale(series));
@@ -84,6 +81,12 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     panels.extend(panel(rate_axis(), latency_axis(&tradeoffs), tradeoffs));
     notes.extend(note.filter(|_| rate == Metric::Iops));
     finished(request, &shown, panels, notes)
+}
+
+/// What explains the points of as many series over an option.
+fn notes_of(series: usize, shown: &[Observation<'_>], option: &str) -> Vec<String> {
+    let notes = if series > MOST_SERIES { table_notes } else { whisker_notes };
+    notes(shown, &[option], &[option])
 }
 
 /// Leaves what has the option, which is a number.

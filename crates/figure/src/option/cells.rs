@@ -214,7 +214,7 @@ fn scene(seen: &Projection, cells: &Cells, x: &Axis, y: &Axis) -> Vec<Value> {
 }
 
 /// The least of 1, 2, 5, 10, … that reaches `greatest` in few steps.
-fn round_step(greatest: f64) -> f64 {
+pub(super) fn round_step(greatest: f64) -> f64 {
     if !(greatest > 0.0 && greatest.is_finite()) {
         return 0.0;
     }

@@ -6,17 +6,17 @@
 
 mod axes;
 mod cells;
+mod multiples;
 mod series;
 mod theme;
 mod tree;
 
 use serde_json::{Value, json};
 
-use self::axes::Way;
-pub(crate) use self::axes::unit;
+use self::axes::{Way, unit};
 use self::theme::{Theme, theme};
 use crate::Kind;
-use crate::figure::{Content, Figure, Form, Panel, Series};
+use crate::figure::{Content, Figure, Form, MULTIPLES, Panel, Series};
 
 /// The option object that ECharts draws the figure from, for `SCRIPT`'s
 /// `iodyno.draw` and `iodyno.svg`.
@@ -29,6 +29,8 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
         .map(|one| one.name.as_str())
         .collect();
     let count = names.iter().filter(|name| !guides.contains(name)).count();
+    let is_multiples = figure.is_multiples();
+    let common = is_multiples.then(|| multiples::Common::of(figure));
     let (mut x, mut y, mut all, mut colors) = (vec![], vec![], vec![], vec![]);
     for (index, panel) in figure.panels.iter().enumerate() {
         if let Content::Towers(cells) = &panel.content {
@@ -50,8 +52,13 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
             continue;
         }
         let (widest, highest) = extent(panel);
-        x.push(axes::axis(&panel.x, Way::Across, index, widest, theme));
-        y.push(axes::axis(&panel.y, Way::Upwards, index, highest, theme));
+        if let Some(common) = &common {
+            x.push(common.axis(&panel.x, Way::Across, index, theme));
+            y.push(common.axis(&panel.y, Way::Upwards, index, theme));
+        } else {
+            x.push(axes::axis(&panel.x, Way::Across, index, widest, theme));
+            y.push(axes::axis(&panel.y, Way::Upwards, index, highest, theme));
+        }
         match &panel.content {
             Content::Series(lines) => {
                 for one in lines {
@@ -71,13 +78,14 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
     let has_predicted = figure.panels.iter().flat_map(Panel::series).any(Series::has_predicted);
     all.extend(has_predicted.then(|| series::key(theme)));
     let mut titles = vec![title(&figure.title, "title", 18, theme.text)];
-    titles.push(title(&figure.subtitle, "subtitle", 12, theme.faint));
+    let axes = common.map(|_| multiples::Common::name_axes(&mut x, &mut y)).unwrap_or_default();
+    titles.push(title(&format!("{}{axes}", figure.subtitle), "subtitle", 12, theme.faint));
     for panel in &figure.panels {
         titles.push(title(&heading(figure, panel), "panel", 13, theme.text));
     }
     titles.push(title(&figure.notes.join(" "), "notes", 12, theme.faint));
     json!({
-        "iodyno": {"columns": columns(figure)},
+        "iodyno": {"columns": columns(figure), "narrowest": if is_multiples { 150 } else { 340 }},
         "backgroundColor": theme.background,
         "textStyle": {"fontFamily": "sans-serif", "color": theme.text},
         "animation": false,
@@ -121,8 +129,10 @@ fn names(figure: &Figure) -> Vec<&str> {
 }
 
 /// Panels side by side where there is room.
-const fn columns(figure: &Figure) -> usize {
+fn columns(figure: &Figure) -> usize {
     match figure.kind {
+        _ if figure.is_multiples() => MULTIPLES as usize,
+        Kind::Compare | Kind::Ratio if figure.is_heat_map() => 1,
         Kind::Time | Kind::Course | Kind::Topology => 1,
         Kind::Grid
         | Kind::Grid3d

@@ -3,6 +3,7 @@
 use iodyno_job::LatencyTarget;
 use iodyno_model::{DiskUse, Histogram, PerDirection};
 
+use crate::out::block_lives;
 use crate::out::report::{CpuIdleness, Report};
 use crate::out::section::{GroupLane, Lane, Section, groups, sections};
 use crate::out::shares::{RANGES, level_shares, middle_ns, percentiles};
@@ -134,6 +135,14 @@ fn job(section: &Section<'_>, group: &PerDirection<GroupLane>, elapsed_s: u64, b
     }
     if let Some(description) = &reporting.description {
         members.push(("desc", description.as_str().into()));
+    }
+    let lives = &account.block_lives;
+    let found = block_lives::percentiles(lives, &list);
+    if !found.is_empty() {
+        let found = found.into_iter().map(|(percent, trims)| (format!("{percent:.6}"), trims));
+        let states = block_lives::states(lives).map(|(name, blocks)| (name, blocks.into()));
+        let block = [("percentiles", found.collect()), ("states", Tree::object(states))];
+        members.push(("block", Tree::object(block)));
     }
     if let Some(asked) = &reporting.steadystate {
         let attained = section.steadystate_attained;

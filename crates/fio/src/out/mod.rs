@@ -3,6 +3,7 @@
 //! Pure functions from measurements to text. The shapes are those of fio 3.42
 //! (stat.c of fio tells which figure stands where; the code is our own).
 
+mod block_lives;
 mod eta;
 mod head;
 mod json;

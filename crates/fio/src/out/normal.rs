@@ -3,6 +3,7 @@
 use iodyno_job::{LatencyTarget, Unified};
 use iodyno_model::{DIRECTIONS, DiskUse, Histogram, PerDirection};
 
+use crate::out::block_lives;
 use crate::out::number::{Unit, short, unit_of_line};
 use crate::out::rates::Samples;
 use crate::out::report::{Report, Reporting};
@@ -260,6 +261,7 @@ impl Paragraph<'_, '_> {
         if section.iodepth > 0 {
             self.latency_target();
         }
+        self.block_lives();
         if let Some(asked) = &section.reporting.steadystate {
             let found = section.steady.found(asked);
             let attained = if section.steadystate_attained { "yes" } else { "no" };
@@ -281,6 +283,22 @@ impl Paragraph<'_, '_> {
                  {what}={criterion:.3}{percent}"
             ));
         }
+    }
+
+    fn block_lives(&mut self) {
+        let lives = &self.section.account.block_lives;
+        if lives.is_empty() {
+            return;
+        }
+        let list = self.section.reporting.percentile_list();
+        let found = block_lives::percentiles(lives, &list);
+        let found: Vec<_> = found.iter().map(|(of, trims)| format!(" {of:.2}th={trims}")).collect();
+        self.line(format_args!("  block lifetime percentiles :"));
+        for line in found.chunks(6) {
+            self.line(format_args!("   |{}", line.join(",")));
+        }
+        let states = block_lives::states(lives).map(|(name, blocks)| format!(" {name}={blocks}"));
+        self.line(format_args!("        states               :{}", states.join(",")));
     }
 
     fn levels(&mut self, title: &str, names: [&str; 7], counts: &[u64; 7]) {

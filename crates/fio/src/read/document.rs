@@ -17,8 +17,6 @@ pub struct Document {
     pub global_options: Vec<(String, String)>,
     /// One for each job (without `group_reporting`: each clone) of the report.
     pub measurements: Vec<Measurement>,
-    /// Options of each job's section, as written.
-    pub job_options: Vec<Vec<(String, String)>>,
     /// Counters of the disks, their difference over the run.
     pub disks: Vec<DiskUse>,
     /// How long the run had taken, s.

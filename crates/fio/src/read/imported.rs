@@ -35,6 +35,7 @@ fn whole(name: &str, text: String) -> Imported {
     let lines = terse(&rest);
     let rest = without(rest, &lines.taken);
     let mut normal = normal(name, &rest);
+    drop(rest);
     // Its head without results is no damage where those are in another format.
     if normal.measurements.is_empty() && json.measurements.len() + lines.measurements.len() > 0 {
         normal.problems.clear();
@@ -128,6 +129,7 @@ fn without(text: String, taken: &[Range<usize>]) -> String {
         from = range.end;
     }
     bytes.truncate(end);
+    bytes.shrink_to_fit();
     // Whole characters were taken out.
     String::from_utf8(bytes).unwrap_or_default()
 }

@@ -36,11 +36,10 @@ pub(super) fn document<'de>(
     let take = |job: Value| match jobs.len() < most {
         true => jobs.push(Taken {
             measurement: run.measurement(&job, true),
-            options: options(&job, "job options"),
             elapsed_s: integer(&job, "elapsed"),
             // Since 3.4 run times tell how many clones it holds.
             as_clone: match job.get("job_runtime") {
-                None => run.measurement(&job, false).account,
+                None => run.measurement(&job, false).account.map(Box::new),
                 Some(_) => None,
             },
         }),
@@ -53,13 +52,10 @@ pub(super) fn document<'de>(
     let elapsed_s = jobs.iter().filter_map(|job| job.elapsed_s).max();
     let disks = head.kept.get("disk_util").and_then(Value::as_array).into_iter().flatten();
     let disks: Vec<DiskUse> = disks.map(|one| disk(one, elapsed_s)).collect();
-    let measurement =
-        |job: Taken| (Measurement { disks: disks.clone(), ..job.measurement }, job.options);
-    let (measurements, job_options) = jobs.into_iter().map(measurement).unzip();
+    let measurement = |job: Taken| Measurement { disks: disks.clone(), ..job.measurement };
     Ok(Document {
         written_ns: run.written_ns,
-        measurements,
-        job_options,
+        measurements: jobs.into_iter().map(measurement).collect(),
         disks,
         elapsed_s,
         left_out,
@@ -72,10 +68,9 @@ pub(super) fn document<'de>(
 struct Taken {
     /// As if it held all of its clones.
     measurement: Measurement,
-    options: Vec<(String, String)>,
     elapsed_s: Option<u64>,
     /// What it is where it holds one of its clones.
-    as_clone: Option<JobStats>,
+    as_clone: Option<Box<JobStats>>,
 }
 
 /// Clones that are reported each by itself hold one thread each.
@@ -88,7 +83,7 @@ fn reported_each(jobs: &mut [Taken]) {
             && let Some(account) = as_clone.take()
         {
             measurement.cpu = measurement.cpu.and(Some(account.cpu));
-            measurement.account = Some(account);
+            measurement.account = Some(*account);
         }
     }
 }
@@ -139,6 +134,7 @@ impl Run {
         if total.iter().any(|one| one.direction != Direction::Mixed) {
             total.retain(|one| one.direction != Direction::Mixed);
         }
+        total.shrink_to_fit();
         // Errors are counted where fio was asked to continue, and not by direction.
         let none = integer(job, "error") == Some(0);
         let failed = integer(job, "total_err").or(none.then_some(0));

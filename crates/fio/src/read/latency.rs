@@ -120,6 +120,7 @@ pub(super) fn stated(direction: &Value, kind: &str) -> LatencySummary {
         })
         .collect();
     percentiles.sort_by(|one, other| one.0.total_cmp(&other.0));
+    percentiles.shrink_to_fit();
     let positive = |name| float(found, name).filter(|value| *value >= 0.0);
     LatencySummary {
         min_ns: integer(found, "min").map(|min| unit.extreme(min)),

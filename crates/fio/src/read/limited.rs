@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 /// More elements than a job of a JSON+ report has: nine histograms of 1856 bins.
@@ -31,6 +31,11 @@ pub(super) const JOBS: [&str; 2] = ["jobs", "client_stats"];
 pub(super) struct Whole(pub(super) Value);
 
 impl Limited<'_> {
+    /// Nothing will be kept: a list of all jobs is passed over several times as fast.
+    fn is_full(self) -> bool {
+        self.0.get() == 0
+    }
+
     fn takes(self, bytes: usize) -> bool {
         let left = self.0.get().checked_sub(1 + bytes / BYTES_OF_ELEMENT);
         self.0.set(left.unwrap_or(0));
@@ -79,6 +84,9 @@ impl<'de> Visitor<'de> for Limited<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
         let mut kept = Vec::new();
+        if self.is_full() {
+            while elements.next_element::<IgnoredAny>()?.is_some() {}
+        }
         while let Some(element) = elements.next_element_seed(self)? {
             if self.takes(0) {
                 kept.push(element);
@@ -89,6 +97,9 @@ impl<'de> Visitor<'de> for Limited<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut kept = Map::new();
+        if self.is_full() {
+            while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        }
         while let Some(name) = members.next_key_seed(Name(self))? {
             let value = members.next_value_seed(self)?;
             if let (Value::String(name), true) = (name, self.takes(0)) {
@@ -165,11 +176,10 @@ impl<'de, F: FnMut(Value)> Visitor<'de> for Elements<'_, F> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
-        let room = Cell::new(0);
         while let Some(name) = members.next_key_seed(Is(self.0))? {
             match name {
                 true => members.next_value_seed(Each(&mut self.1))?,
-                false => drop(members.next_value_seed(Limited(&room))?),
+                false => drop(members.next_value::<IgnoredAny>()?),
             }
         }
         Ok(())

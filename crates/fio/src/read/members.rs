@@ -93,5 +93,6 @@ pub(super) fn ranges(shares: Vec<(Option<u64>, Option<f64>)>) -> Vec<LatencyRang
         }
         low_ns = high_ns.unwrap_or(low_ns);
     }
+    ranges.shrink_to_fit();
     ranges
 }

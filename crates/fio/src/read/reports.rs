@@ -143,11 +143,16 @@ fn last_of_each_run(documents: Vec<Document>) -> Vec<Measurement> {
 /// The measurements of reports, which ran one after the other.
 fn in_phases(documents: Vec<Document>) -> Vec<Measurement> {
     let mut next_phase = 0;
-    let of = |mut document: Document| {
+    let mut all = Vec::new();
+    for mut document in documents {
         behind(&mut next_phase, &mut document.measurements);
-        document.measurements
-    };
-    documents.into_iter().flat_map(of).collect()
+        // Of one document they stay where they are.
+        match all.is_empty() {
+            true => all = document.measurements,
+            false => all.append(&mut document.measurements),
+        }
+    }
+    all
 }
 
 /// Whole jobs in a part of `output` that no document claims, at most so many.

@@ -132,10 +132,17 @@ impl Parts {
             }
             self.lines.0.push((*kept, line));
         }
-        for chunk in block.utf8_chunks() {
-            self.text.push_str(chunk.valid());
-            if !chunk.invalid().is_empty() && !self.text.ends_with(char::REPLACEMENT_CHARACTER) {
-                self.text.push(char::REPLACEMENT_CHARACTER);
+        for (n, line) in block.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            // Nearly half of a JSON+ report are blanks in front of members. The first line may
+            // have begun in the block before.
+            let member =
+                Some(line.trim_ascii_start()).filter(|line| n > 0 && line.starts_with(b"\""));
+            for chunk in member.unwrap_or(line).utf8_chunks() {
+                self.text.push_str(chunk.valid());
+                let is_told = self.text.ends_with(char::REPLACEMENT_CHARACTER);
+                if !chunk.invalid().is_empty() && !is_told {
+                    self.text.push(char::REPLACEMENT_CHARACTER);
+                }
             }
         }
         *kept += block.iter().filter(|byte| **byte == b'\n').count();

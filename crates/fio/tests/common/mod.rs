@@ -9,6 +9,7 @@ use std::process::Command;
 use iodyno_fio::out::{Report, ReportJob, Reporting};
 use iodyno_fio::read::Document;
 use iodyno_model::Host;
+use serde_json::Value;
 
 /// Clones, groups and syncs.
 pub const JOBS: &str = "\
@@ -71,19 +72,24 @@ pub fn alone(output: &str) -> String {
     front.chain(text.lines()).map(|line| format!("{line}\n")).collect()
 }
 
-/// A report that should say what `document` says. Its sections are what fio
-/// made of groups, so they are not gathered again.
-pub fn report<'a>(document: &'a Document, reporting: &Reporting) -> Report<'a> {
-    let jobs = document.measurements.iter().zip(&document.job_options);
+/// A report that should say what `document`, read out of `output`, says. Its sections are what
+/// fio made of groups, so they are not gathered again.
+pub fn report<'a>(output: &str, document: &'a Document, reporting: &Reporting) -> Report<'a> {
+    let json: Value = serde_json::from_str(parts(output).1).unwrap();
+    let options = |job: &Value| {
+        let options = job["job options"].as_object().unwrap().iter();
+        options.map(|(name, value)| (name.clone(), value.as_str().unwrap().into())).collect()
+    };
+    let jobs = document.measurements.iter().zip(json["jobs"].as_array().unwrap());
     Report {
         version: "0.0.0",
         written_ns: document.written_ns.unwrap(),
         pid: 1,
         global_options: document.global_options.clone(),
         jobs: jobs
-            .map(|(measurement, options)| ReportJob {
+            .map(|(measurement, job)| ReportJob {
                 measurement,
-                options: options.clone(),
+                options: options(job),
                 reporting: reporting.clone(),
             })
             .collect(),

@@ -4,6 +4,7 @@ mod identify;
 #[allow(unsafe_code)] // one ioctl, which the standard library does not offer
 pub(crate) mod ioctl;
 mod ocp;
+mod page;
 mod purge;
 mod smart;
 

@@ -1,60 +1,7 @@
 //! What a drive says of how it can be emptied, and of emptying itself.
 
-use zerocopy::byteorder::little_endian::{U16, U32};
-use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
-
-/// Identify Controller (Base Specification 2.0, figure 275), what Format NVM
-/// and Sanitize need.
-#[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-struct ControllerPage {
-    _vid_to_ieee: [u8; 76],
-    cmic: u8,
-    _mdts_to_crdt: [u8; 179],
-    oacs: U16,
-    _acl_to_mxtmt: [u8; 70],
-    sanicap: U32,
-    _hmminds_to_fuses: [u8; 192],
-    fna: u8,
-}
-
-/// Identify Namespace (NVM Command Set Specification 1.0, figure 97), how the
-/// namespace is formatted.
-#[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-struct NamespacePage {
-    _nsze_to_nsfeat: [u8; 25],
-    nlbaf: u8,
-    flbas: u8,
-    _mc_dpc: [u8; 2],
-    dps: u8,
-    nmic: u8,
-}
-
-/// Sanitize Status (Base Specification 2.0, figure 267).
-#[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-struct SanitizePage {
-    progress: U16,
-    status: U16,
-    _command: U32,
-    _overwrite_s: U32,
-    block_erase_s: U32,
-    crypto_erase_s: U32,
-}
-
-const _: () = {
-    use core::mem::offset_of;
-    assert!(offset_of!(ControllerPage, cmic) == 76);
-    assert!(offset_of!(ControllerPage, oacs) == 256);
-    assert!(offset_of!(ControllerPage, sanicap) == 328);
-    assert!(offset_of!(ControllerPage, fna) == 524);
-    assert!(offset_of!(NamespacePage, flbas) == 26);
-    assert!(offset_of!(NamespacePage, dps) == 29);
-    assert!(offset_of!(NamespacePage, nmic) == 30);
-    assert!(offset_of!(SanitizePage, block_erase_s) == 12);
-    assert!(offset_of!(SanitizePage, crypto_erase_s) == 16);
-};
+use super::identify::format_index;
+use super::page::Page;
 
 /// Which ways of emptying a drive offers, and how far they reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,17 +25,18 @@ pub struct PurgeSupport {
     pub sanitize_block: bool,
 }
 
-/// Reads an Identify Controller page; `None` where it is too short.
+/// Reads an Identify Controller page (Base Specification 2.0, figure 275); `None` where it is too
+/// short.
 pub fn parse_purge_support(page: &[u8]) -> Option<PurgeSupport> {
-    let (page, _) = ControllerPage::ref_from_prefix(page).ok()?;
-    let (oacs, sanicap) = (page.oacs.get(), page.sanicap.get());
+    let page = Page::of(page, 525)?;
+    let (cmic, oacs, sanicap, fna) = (page.u8(76), page.u16(256), page.u32(328), page.u8(524));
     Some(PurgeSupport {
         format: oacs & 1 << 1 != 0,
         namespace_management: oacs & 1 << 3 != 0,
-        several_controllers: page.cmic & 1 << 1 != 0,
-        format_is_of_all: page.fna & 1 != 0,
-        erase_is_of_all: page.fna & 1 << 1 != 0,
-        format_crypto: page.fna & 1 << 2 != 0,
+        several_controllers: cmic & 1 << 1 != 0,
+        format_is_of_all: fna & 1 != 0,
+        erase_is_of_all: fna & 1 << 1 != 0,
+        format_crypto: fna & 1 << 2 != 0,
         sanitize_crypto: sanicap & 1 != 0,
         sanitize_block: sanicap & 1 << 1 != 0,
     })
@@ -107,15 +55,16 @@ pub struct FormatInUse {
     pub protection_first: bool,
 }
 
-/// Reads an Identify Namespace page; `None` where it is too short.
+/// Reads an Identify Namespace page (NVM Command Set Specification 1.0, figure 97); `None` where it
+/// is too short.
 pub fn parse_format_in_use(page: &[u8]) -> Option<FormatInUse> {
-    let (page, _) = NamespacePage::ref_from_prefix(page).ok()?;
-    let upper = if page.nlbaf > 15 { (page.flbas & 0x60) >> 1 } else { 0 };
+    let page = Page::of(page, 31)?;
+    let (flbas, dps) = (page.u8(26), page.u8(29));
     Some(FormatInUse {
-        index: page.flbas & 0xf | upper,
-        metadata_inline: page.flbas & 1 << 4 != 0,
-        protection: page.dps & 7,
-        protection_first: page.dps & 1 << 3 != 0,
+        index: format_index(page),
+        metadata_inline: flbas & 1 << 4 != 0,
+        protection: dps & 7,
+        protection_first: dps & 1 << 3 != 0,
     })
 }
 
@@ -145,11 +94,11 @@ pub struct SanitizeStatus {
     pub crypto_erase_s: Option<u32>,
 }
 
-/// Reads a Sanitize Status log (log page 81h); `None` where it is too short or
+/// Reads a Sanitize Status log (log page 81h; Base Specification 2.0, figure 267); `None` where it is too short or
 /// its status is none that the specification names.
 pub fn parse_sanitize_status(page: &[u8]) -> Option<SanitizeStatus> {
-    let (page, _) = SanitizePage::ref_from_prefix(page).ok()?;
-    let state = match page.status.get() & 7 {
+    let page = Page::of(page, 20)?;
+    let state = match page.u16(2) & 7 {
         0 => SanitizeState::Never,
         // 4: although its blocks were asked to be kept, they are deallocated.
         1 | 4 => SanitizeState::Done,
@@ -157,21 +106,20 @@ pub fn parse_sanitize_status(page: &[u8]) -> Option<SanitizeStatus> {
         3 => SanitizeState::Failed,
         _ => return None,
     };
-    let seconds = |field: U32| Some(field.get()).filter(|seconds| *seconds != u32::MAX);
+    let seconds = |at| Some(page.u32(at)).filter(|seconds| !matches!(seconds, 0 | &u32::MAX));
     Some(SanitizeStatus {
         state,
         // 65535 stands for idle as well.
-        done: f64::from(page.progress.get()) / 65536.0,
-        block_erase_s: seconds(page.block_erase_s).filter(|seconds| *seconds > 0),
-        crypto_erase_s: seconds(page.crypto_erase_s).filter(|seconds| *seconds > 0),
+        done: f64::from(page.u16(0)) / 65536.0,
+        block_erase_s: seconds(12),
+        crypto_erase_s: seconds(16),
     })
 }
 
 /// Whether an Identify Namespace page says that the namespace may be attached
 /// to several controllers at once (NMIC bit 0); `None` where it is too short.
 pub fn namespace_is_shared(page: &[u8]) -> Option<bool> {
-    let (page, _) = NamespacePage::ref_from_prefix(page).ok()?;
-    Some(page.nmic & 1 != 0)
+    Some(Page::of(page, 31)?.u8(30) & 1 != 0)
 }
 
 /// The ids of a controller list (Base Specification 2.0, figure 273): how

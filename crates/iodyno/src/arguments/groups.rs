@@ -1,9 +1,12 @@
 //! Groups the commands in iodyno's own help, which clap lists in one column.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue};
+use iodyno_model::shell_word;
+use iodyno_target::typed_words;
 
 /// Every visible command, by what people come for.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -42,8 +45,15 @@ pub(crate) fn grouped(command: Command) -> Command {
 /// A list of values that an error shows beside a suggestion, characters.
 const LISTED: usize = 40;
 
-/// `error` without a long list of values, where one is suggested.
+/// `error` without a long list of values, where one is suggested, and with the right order of words.
 pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+        && error.get(ContextKind::SuggestedSubcommand).is_none()
+        && let Some(meant) = ordered(word)
+    {
+        let tip = format!("the command comes first: {meant}").into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
     let suggests = error.get(ContextKind::SuggestedValue).is_some();
     let all = error.get(ContextKind::ValidValue);
     if suggests && matches!(all, Some(ContextValue::Strings(all)) if all.join(", ").len() > LISTED)
@@ -51,6 +61,16 @@ pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
         error.remove(ContextKind::ValidValue);
     }
     error
+}
+
+/// `iodyno check nvme0n1`, of `iodyno nvme0n1 check` or without a command.
+fn ordered(word: &str) -> Option<String> {
+    let is_command =
+        |typed: &String| GROUPS.iter().any(|(_, names)| names.contains(&typed.as_str()));
+    let is_there = Path::new(word).exists() || Path::new("/dev").join(word).exists();
+    let usual = || is_there.then(|| "check".to_owned());
+    let command = typed_words().skip(1).find(is_command).or_else(usual)?;
+    Some(format!("iodyno {command} {}", shell_word(word)))
 }
 
 #[cfg(test)]

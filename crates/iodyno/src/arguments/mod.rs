@@ -6,6 +6,7 @@ mod environment;
 mod explain;
 mod export;
 mod fit;
+mod global;
 mod groups;
 mod import;
 mod layouts;
@@ -20,7 +21,7 @@ mod sweep;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use iodyno_judge::rules;
 use iodyno_report::export::{Command as Exporting, Format};
 
@@ -30,6 +31,7 @@ pub(crate) use environment::Environment;
 pub(crate) use explain::Explain;
 pub(crate) use export::{Export, formats};
 pub(crate) use fit::Fit;
+pub(crate) use global::{Generator, Global, LiveView, Table, When, time};
 pub(crate) use groups::{brief, grouped};
 pub(crate) use import::Import;
 pub(crate) use layouts::Layouts;
@@ -60,44 +62,6 @@ pub(crate) struct Arguments {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Options of every command")]
-pub(crate) struct Global {
-    /// Store of runs [default: $IODYNO_STORE, else $XDG_DATA_HOME/iodyno/store.sqlite; as root
-    /// /var/lib/iodyno/store.sqlite]
-    #[arg(long, global = true, value_name = "PATH")]
-    pub(crate) store: Option<PathBuf>,
-    /// Print one JSON document (schemas: docs/schema)
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// No progress and no notes on standard error
-    #[arg(long, short, global = true)]
-    pub(crate) quiet: bool,
-    /// Colour the text
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub(crate) color: When,
-    /// Show what is measured on a full screen or in one line [default: full where it takes a while]
-    #[arg(long, global = true, value_name = "VIEW")]
-    pub(crate) live: Option<LiveView>,
-    /// Read a machine captured by `iodyno capture` instead of this one
-    #[arg(long, global = true, value_name = "CAPTURE")]
-    pub(crate) sysroot: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
-    Auto,
-    Always,
-    Never,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LiveView {
-    Line,
-    Full,
-    Off,
 }
 
 #[derive(Debug, Subcommand)]
@@ -245,13 +209,6 @@ pub(crate) struct Check {
     pub(crate) generator: Generator,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Generator {
-    Native,
-    /// Simulated drives without any I/O, for tests and demonstrations
-    Simulated,
-}
-
 #[derive(Debug, Args)]
 #[command(
     override_usage = "iodyno run [OPTIONS] FILE...\n       \
@@ -288,23 +245,6 @@ pub(crate) struct Run {
     pub(crate) naming: Naming,
     #[command(flatten)]
     pub(crate) carrying: Carrying,
-}
-
-#[derive(Debug, Default, Args)]
-pub(crate) struct Table {
-    /// Print all columns, however wide
-    #[arg(long)]
-    pub(crate) wide: bool,
-    /// Print these columns, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) columns: Option<Vec<String>>,
-}
-
-impl Table {
-    /// The user said which columns the table of drives has, which `--wide` does of a check alone.
-    pub(crate) fn is_of_drives(&self, is_check: bool) -> bool {
-        (self.wide && is_check) || self.columns.is_some()
-    }
 }
 
 #[derive(Debug, Args)]
@@ -469,15 +409,6 @@ pub(crate) struct CleanUp {
     /// Vouch that the run has ended, where iodyno cannot tell (started by an earlier version)
     #[arg(long, requires = "run")]
     pub(crate) ended: bool,
-}
-
-/// A time such as `30`, `30s`, `500ms` or `5m`, as ns.
-fn time(text: &str) -> Result<u64, String> {
-    let ns = iodyno_campaign::parse_time(text)?;
-    if ns < 100_000_000 {
-        return Err("at least 100ms was expected".into());
-    }
-    Ok(ns)
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use iodyno_figure::{Filter, Kind, Metric};
 use iodyno_model::ParseError;
 
+use super::time;
+
 /// What can be asked for beside fio's options.
 const OF_MEASUREMENTS: [&str; 4] = ["name", "target", "drives", "direction"];
 
@@ -38,7 +40,7 @@ pub(crate) struct Plot {
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
     /// End of the time axis: 40s
-    #[arg(long, value_name = "TIME", value_parser = super::time)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) xmax: Option<u64>,
     /// Width and height in pixels; text grows with widths beyond 1200 [default: 1200 wide, as high as needed]
     #[arg(long, value_name = "WxH", value_parser = size)]

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use iodyno_campaign::{MadeBy, Study};
 
 use super::Table;
+use super::global::address;
 use crate::context::Usage;
 
 /// How jobs are carried out.
@@ -91,7 +92,7 @@ pub(crate) struct Streaming {
     #[arg(long, value_name = "FILE")]
     pub(crate) stream: Option<PathBuf>,
     /// Serve a live page, /metrics and /stream, read-only; a port alone is on loopback, 0 is any
-    #[arg(long, value_name = "[ADDR:]PORT", value_parser = crate::listen::address)]
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
 }
 

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::prepare::Purge;
-use super::{Carrying, Naming, Stopping, percent};
+use super::{Carrying, Naming, Stopping, percent, time};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -51,7 +51,7 @@ pub(crate) struct Sweep {
     #[arg(long, value_name = "N")]
     pub(crate) repeat: Option<u32>,
     /// Repeat all points for about this long
-    #[arg(long = "for", value_name = "TIME", value_parser = super::time, conflicts_with = "repeat")]
+    #[arg(long = "for", value_name = "TIME", value_parser = time, conflicts_with = "repeat")]
     pub(crate) duration: Option<u64>,
     #[command(flatten)]
     pub(crate) stopping: Stopping,

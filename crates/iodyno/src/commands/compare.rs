@@ -35,12 +35,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         return Err(Usage(nothing_in_common(&comparison)).into());
     }
     if !arguments.fail_if.is_empty() && arguments.noise.is_none() && !comparison.has_repetitions() {
-        return Err(Usage(format!(
-            "--fail-if: how much these runs differ by chance is not known. Give {REPETITIONS} \
-             repetitions or more of each side (iodyno compare A1,A2,A3 B1,B2,B3), or say how \
-             much it is (--noise 3%)"
-        ))
-        .into());
+        return Err(Usage(format!("--fail-if: {}", chance_unknown(&comparison))).into());
     }
     let rulings = rulings(&comparison, &arguments.fail_if, arguments.noise);
     let compared = Compared {
@@ -60,16 +55,42 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         let mut text = match comparison.rows.is_empty() {
             true => format!("{}\n", nothing_in_common(&comparison)),
             false if arguments.verbose => comparison_text(&comparison, &rulings, status, &style),
-            false => terminal::in_locale(comparison_screen(&comparison, &rulings, status, &style)),
+            false => comparison_screen(&comparison, &rulings, status, &style),
         };
         if of_fleet {
             text.push('\n');
             text.push_str(&fleet::text(&records, &claims, &style));
         }
-        text
+        if arguments.verbose { text } else { terminal::in_locale(text) }
     };
     terminal::print(&text)?;
     Ok(status)
+}
+
+/// Why it is not known how much the runs differ by chance, and what to do.
+fn chance_unknown(comparison: &Comparison) -> String {
+    let cells = comparison.rows.iter().flat_map(|row| comparison.sides.iter().zip(&row.cells));
+    let mut cells = cells.filter_map(|(side, cell)| Some((side, cell.as_ref()?)));
+    let left_out = cells.find(|(_, cell)| {
+        (cell.repetitions + 1..=cell.repetitions + cell.left_out).contains(&REPETITIONS)
+    });
+    match left_out {
+        Some((side, cell)) => {
+            let why = cell.failure.as_deref().or(cell.reasons.first().map(|it| it.why.as_str()));
+            format!(
+                "only {} of {} repetitions of {} count: {}. Mend that and measure them again",
+                cell.repetitions,
+                cell.repetitions + cell.left_out,
+                side.label,
+                why.unwrap_or("the others are not valid").trim_end_matches('.'),
+            )
+        }
+        None => format!(
+            "how much these runs differ by chance is not known. Give {REPETITIONS} repetitions or \
+             more of each side (iodyno compare A1,A2,A3 B1,B2,B3), or say how much it is (--noise \
+             3%)"
+        ),
+    }
 }
 
 /// The runs of a side: what exists as a path is one, else commas part repetitions.

@@ -9,7 +9,7 @@ use iodyno_job::Job;
 use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Answer, Explanation, explain_stored};
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
-use iodyno_model::{Host, Origin, RunRecord, RunState, Validity};
+use iodyno_model::{Host, Origin, RunRecord, RunState, Validity, shell_word};
 use iodyno_native::{Commands, NativeGenerator};
 use iodyno_report::document::explain_document;
 use iodyno_report::text::{Style, explain_screen, explain_text, json_text};
@@ -18,6 +18,7 @@ use iodyno_target::Target;
 use crate::arguments::{Explain, Generator, Table};
 use crate::commands::judged_anew;
 use crate::commands::setup::Setup;
+use crate::commands::show::Judging;
 use crate::context::{Context, Usage};
 use crate::progress::Display;
 use crate::{inputs, stated, terminal};
@@ -75,7 +76,12 @@ fn read(context: &Context, arguments: &Explain, names: &[String]) -> Result<u8> 
             records.push(loaded.record);
         }
     }
-    print(context, &records, &claims, arguments.verbose)
+    let sheets = arguments.sheets.datasheet.iter();
+    let sheets = sheets.flat_map(|path| ["--datasheet".into(), path.display().to_string()]);
+    let words: Vec<String> =
+        names.iter().cloned().chain(sheets).map(|it| shell_word(&it)).collect();
+    let more = format!("iodyno explain -v {}", words.join(" "));
+    print(context, &records, &claims, (!arguments.verbose).then_some(more.as_str()))
 }
 
 /// By experiments.
@@ -125,9 +131,9 @@ fn measure(
     display.finish();
     let record = outcome?;
     setup.store.put_assessment(&record.run.id, &judged_anew(&record, &setup.claims))?;
-    let status = print(context, std::slice::from_ref(&record), &setup.claims, arguments.verbose)?;
+    let more = (!arguments.verbose).then_some("iodyno explain -v last");
+    let status = print(context, std::slice::from_ref(&record), &setup.claims, more)?;
     if !context.quiet && !context.json {
-        terminal::note(&format!("Kept as {}: iodyno explain last", record.run.id));
         for skipped in &record.run.skipped {
             terminal::note(&format!("{}: {}", skipped.target, skipped.next));
         }
@@ -177,12 +183,13 @@ fn job(words: &[String]) -> Result<Job> {
     Ok(job)
 }
 
-/// Explains what is worth it, prints that, and says how it came out.
+/// Explains what is worth it, prints that, all of it unless a command tells `more`, and says how it
+/// came out.
 fn print(
     context: &Context,
     records: &[RunRecord],
     claims: &ClaimBook,
-    verbose: bool,
+    more: Option<&str>,
 ) -> Result<u8> {
     let records: Vec<&RunRecord> = records.iter().collect();
     let explained = explain_stored(&records, claims);
@@ -196,23 +203,24 @@ fn print(
         return Ok(status);
     }
     let style = terminal::style(context, &Table { wide: false, columns: None });
-    let text = match verbose {
-        true => {
+    let text = match more {
+        None => {
             let texts: Vec<String> =
                 explained.iter().map(|one| explain_text(one, &style)).collect();
             texts.join("\n")
         }
-        false => terminal::in_locale(explain_screen(&explained, &style)),
+        Some(more) => terminal::in_locale(explain_screen(&explained, more, &style)),
     };
     terminal::print(&text)?;
     Ok(status)
 }
 
 /// What limits the workload that a run was made to explain, as its screen; `None`: it has no rate.
-pub(crate) fn shown(record: &RunRecord, claims: &ClaimBook, style: &Style) -> Option<String> {
+pub(crate) fn shown(record: &RunRecord, judging: &Judging<'_>, style: &Style) -> Option<String> {
     let records = [record];
-    let explained = explain_stored(&records, claims);
-    (!explained.is_empty()).then(|| explain_screen(&explained, style))
+    let explained = explain_stored(&records, judging.claims);
+    let more = format!("iodyno explain -v {}", judging.run);
+    (!explained.is_empty()).then(|| explain_screen(&explained, &more, style))
 }
 
 fn status(records: &[&RunRecord], explained: &[Explanation<'_>]) -> u8 {

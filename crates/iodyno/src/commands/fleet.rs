@@ -25,7 +25,7 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     }
     let records: Vec<&RunRecord> = records.iter().collect();
     let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
-    terminal::print(&text(&records, &context.claims(&[])?, &style))
+    terminal::print(&terminal::in_locale(text(&records, &context.claims(&[])?, &style)))
 }
 
 /// The table of all hosts' drives.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use iodyno_host::Depth;
 use iodyno_model::{Host, topology};
 use iodyno_report::document::{history_document, list_document, tree_document};
-use iodyno_report::text::{drives_table, history_text, host_text, json_text, tree_text};
+use iodyno_report::text::{history_text, json_text, list_text, tree_text};
 use iodyno_store::StoreError;
 
 use crate::arguments::{List, Table};
@@ -21,9 +21,7 @@ pub(crate) fn run(context: &Context, arguments: &List) -> Result<u8> {
         (true, true) => json_text(&tree_document(&host))?,
         (true, false) => json_text(&list_document(&host))?,
         (false, true) => tree_text(&topology(&host), !terminal::is_utf8(), &style),
-        (false, false) => {
-            format!("{}\n{}", host_text(&host, &style), drives_table(&host, None, &style)?)
-        }
+        (false, false) => terminal::in_locale(list_text(&host, &style)?),
     };
     terminal::print(&text)?;
     terminal::advise_root(context, &host);
@@ -45,7 +43,7 @@ fn history(context: &Context, host: &Host, table: &Table) -> Result<u8> {
             let document = history_document(&states, host);
             json_text(&document)?
         }
-        false => history_text(&states, host, &terminal::style(context, table)),
+        false => terminal::in_locale(history_text(&states, host, &terminal::style(context, table))),
     };
     terminal::print(&text)?;
     Ok(0)

@@ -2,8 +2,6 @@
 
 use anyhow::Result;
 use iodyno_campaign::{Preparation, Preparing, Refusal, Study, When, stopped};
-use iodyno_judge::Convergence;
-use iodyno_model::RunState;
 use iodyno_native::NativeGenerator;
 use iodyno_target::{Target, resolve_all, uses};
 
@@ -25,15 +23,19 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         round: arguments.round.clone(),
         when: When::Always,
     };
-    if how.is_empty() {
-        let what = "how? --purge METHOD empties the drives, --fill 2x writes them, --condition \
-                    WORKLOAD runs it until they are steady";
-        return Err(Usage(what.into()).into());
+    // Of a drive in use nothing would be done, however it is asked for.
+    if !arguments.dry_run {
+        check(&how)?;
     }
-    how.check().map_err(|Refusal(what)| Usage(what))?;
     let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
         .streaming(context, &arguments.streaming)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
+    let refused = refusals(&setup, &targets);
+    if arguments.dry_run && !refused.is_empty() {
+        terminal::print(&format!("{}\n", refused.join("\n")))?;
+        return Ok(2);
+    }
+    check(&how)?;
     let preparing = how.of(&targets)?;
     let mut study = Study::named("prepare");
     study.targets = targets.iter().map(|target| target.path().display().to_string()).collect();
@@ -51,12 +53,10 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         )
     });
     if arguments.dry_run {
-        let mut lines = refusals(&setup, &targets);
-        let status = if lines.is_empty() { 0 } else { 2 };
-        lines.extend(outlook(&setup, &preparing, &targets)?);
+        let mut lines = outlook(&setup, &preparing, &targets)?;
         lines.extend(goes_on);
         terminal::print(&format!("{}\n", lines.join("\n")))?;
-        return Ok(status);
+        return Ok(0);
     }
     if let Some(what) = goes_on {
         return Err(Usage(what).into());
@@ -83,22 +83,17 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         table: &arguments.table,
         shape: Shape::Glance,
     };
-    let status = show::judge_and_print(context, &mut setup.store, &record, &judging)?;
-    if !context.json {
-        let rounds = study.preparation.as_ref().and_then(Preparation::rounds);
-        let unsteady = rounds.is_some_and(|rounds| {
-            let each = Convergence::by_target(&rounds, &record);
-            each.iter().any(|(_, found)| found.steady_in.is_none())
-        });
-        let how = match record.run.state {
-            RunState::Done if unsteady => "prepared, but STEADY STATE NOT REACHED",
-            RunState::Done => "prepared",
-            RunState::Interrupted => "interrupted, and not prepared; iodyno resume goes on",
-            RunState::Running | RunState::Failed => "failed, and not prepared",
-        };
-        terminal::print(&format!("{}: {how}\n", record.run.targets.join(", ")))?;
+    show::judge_and_print(context, &mut setup.store, &record, &judging)
+}
+
+/// Whether it can be meant.
+fn check(how: &Preparation) -> Result<()> {
+    if how.is_empty() {
+        let what = "how? --purge METHOD empties the drives, --fill 2x writes them, --condition \
+                    WORKLOAD runs it until they are steady";
+        return Err(Usage(what.into()).into());
     }
-    Ok(status)
+    Ok(how.check().map_err(|Refusal(what)| Usage(what))?)
 }
 
 /// Why nothing would be done: uses of the targets.

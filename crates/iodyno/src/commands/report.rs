@@ -5,12 +5,13 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use iodyno_campaign::Study;
 use iodyno_fio::read::Problem;
 use iodyno_report::Judged;
 use iodyno_report::page::{PageRun, is_page, page};
 
 use crate::arguments::Report;
-use crate::commands::show::prepared;
+use crate::commands::show::{in_order, prepared};
 use crate::commands::{judged_anew, outlook_of};
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{inputs, terminal};
@@ -30,18 +31,29 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
         let unread = one.problems.iter().map(Problem::to_string).collect();
         let prepared = prepared(context, &one.record)?;
         let outlook = outlook_of(&one.record);
-        loaded.push((one.record, assessment, unread, prepared, outlook));
+        let planned = Study::of(&one.record.run).as_ref().map_or(Vec::new(), in_order);
+        loaded.push((one.record, assessment, unread, prepared, outlook, planned));
     }
     let runs: Vec<PageRun<'_>> = loaded
         .iter()
-        .map(|(record, assessment, unread, prepared, outlook): &(_, _, Vec<String>, _, _)| {
-            PageRun {
-                judged: Judged { record, assessment },
-                unread,
-                prepared,
-                outlook: outlook.as_ref(),
-            }
-        })
+        .map(
+            |(record, assessment, unread, prepared, outlook, planned): &(
+                _,
+                _,
+                Vec<String>,
+                _,
+                _,
+                _,
+            )| {
+                PageRun {
+                    judged: Judged { record, assessment },
+                    unread,
+                    prepared,
+                    outlook: outlook.as_ref(),
+                    planned,
+                }
+            },
+        )
         .collect();
     let text = page(&runs, &claims)?;
     write(output, text.as_bytes())?;

@@ -44,7 +44,8 @@ fn list(context: &Context) -> Result<()> {
         return terminal::print(&iodyno_report::text::json_text(&document)?);
     }
     let table = Table { wide: false, columns: None };
-    terminal::print(&iodyno_report::text::runs_table(&runs, &terminal::style(context, &table)))
+    let text = iodyno_report::text::runs_table(&runs, &terminal::style(context, &table));
+    terminal::print(&terminal::in_locale(text))
 }
 
 fn say(context: &Context, line: &str) -> Result<()> {

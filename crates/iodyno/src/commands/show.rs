@@ -4,19 +4,20 @@ use anyhow::Result;
 use iodyno_campaign::{Order, Point, Study};
 use iodyno_judge::limiter::is_of_question;
 use iodyno_judge::{BlocksEffect, ClaimBook, Expectation, Question, assess, exit_status};
-use iodyno_model::{Assessment, DriveState, Rounds, RunKind, RunRecord, shell_word};
+use iodyno_model::{Assessment, DriveState, RunKind, RunRecord, shell_word};
 use iodyno_report::Judged;
 use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::export::{Format, Results};
 use iodyno_report::text::{
-    Body, PlannedPoint, Style, blocks_effect_words, details_text, jobs_text, json_text, knees,
-    predictions_text, pts_text, results_table, rounds_text, run_heading, run_text, scaling_words,
-    screen, sentence,
+    Body, PlannedPoint, blocks_effect_words, details_text, jobs_text, json_text, knees,
+    predictions_text, pts_text, rounds_text, run_heading, run_screen, run_text, scaling_words,
+    sentence,
 };
 use iodyno_store::Store;
 
 use crate::arguments::{Show, Table};
-use crate::commands::{explain, layouts};
+use crate::commands::explain;
+use crate::commands::layouts::held;
 use crate::context::Context;
 use crate::{inputs, terminal};
 
@@ -59,7 +60,7 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
         (last, _) => {
             loaded.extend(last);
             let records: Vec<RunRecord> = loaded.into_iter().map(|one| one.record).collect();
-            return layouts::show(context, arguments, &records);
+            return held::show(context, arguments, &records);
         }
     };
     let baseline = arguments.baseline.as_deref().map(load).transpose()?;
@@ -168,20 +169,16 @@ fn assessed(
         }
         Shape::Format(format) => String::from_utf8(format.export(Results::Runs(&[judged]))?)?,
         Shape::Glance if !judging.table.is_of_drives(is_check(record)) => {
-            let of_question = is_of_question(record)
-                .then(|| explain::shown(record, judging.claims, &style))
-                .flatten();
-            let (shown, follows, planned, profile);
+            let of_question =
+                is_of_question(record).then(|| explain::shown(record, judging, &style)).flatten();
+            let (follows, planned, profile);
             let body = match &rounds {
                 _ if is_check(record) => Body::Drives,
                 _ if record.run.profile().is_some() => {
                     profile = record.run.profile();
                     profile.as_ref().map_or(Body::Drives, Body::Fit)
                 }
-                Some(rounds) => {
-                    shown = in_rounds(record, rounds, &style);
-                    Body::Text(&shown)
-                }
+                Some(rounds) => Body::Rounds(rounds),
                 None => {
                     follows = few(lines());
                     planned = study.as_ref().map_or(Vec::new(), in_order);
@@ -189,7 +186,7 @@ fn assessed(
                 }
             };
             of_question.unwrap_or_else(|| {
-                screen(record, &assessment, status as u8, body, judging.run, &style)
+                run_screen(record, &assessment, status as u8, body, judging.run, &style)
             })
         }
         // Of fio's jobs there is nothing but what they did.
@@ -229,7 +226,7 @@ fn is_check(record: &RunRecord) -> bool {
 }
 
 /// The points of a study, in the order of its axes.
-fn in_order(study: &Study) -> Vec<PlannedPoint> {
+pub(crate) fn in_order(study: &Study) -> Vec<PlannedPoint> {
     let mut study = study.clone();
     study.order = Order::Written;
     let mut planned: Vec<PlannedPoint> = Vec::new();
@@ -263,27 +260,4 @@ pub(crate) fn prepared(context: &Context, record: &RunRecord) -> Result<Vec<Driv
         }
     }
     Ok(states)
-}
-
-/// Rounds in short, and a line for each point that came before or after them.
-fn in_rounds(record: &RunRecord, rounds: &Rounds, style: &Style) -> String {
-    let first = record.measurements.iter().find(|of| of.round.is_some()).map(|of| of.phase);
-    let once = |is_wanted: &dyn Fn(u32) -> bool, heading: &str| {
-        let all = record.measurements.iter();
-        let own = all.filter(|of| of.round.is_none() && is_wanted(of.phase));
-        let part = RunRecord {
-            run: record.run.clone(),
-            snapshots: Vec::new(),
-            measurements: own.cloned().collect(),
-        };
-        match part.measurements.is_empty() {
-            true => String::new(),
-            false => format!("{heading}\n{}", results_table(&part, None, style)),
-        }
-    };
-    let is_before = |phase: u32| first.is_none_or(|first| phase < first);
-    let before = once(&is_before, "Before the rounds");
-    let after = once(&|phase| !is_before(phase), "After the rounds");
-    let parts = [before, rounds_text(record, rounds, style), after];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }

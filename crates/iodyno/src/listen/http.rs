@@ -63,6 +63,8 @@ enum At {
     Writing(Vec<Arc<[u8]>>, usize, Option<Queue>),
     /// The line that is being written, and how much of it is.
     Streaming(Queue, Option<(Line, usize)>),
+    /// For the end, at which it is answered.
+    Waiting,
     Lingering,
     Closed,
 }
@@ -101,6 +103,15 @@ impl Client {
         matches!(self.at, At::Streaming(..) | At::Writing(.., Some(_)))
     }
 
+    /// Is answered at the end.
+    pub(super) fn wait(&mut self) {
+        self.at = At::Waiting;
+    }
+
+    pub(super) const fn is_waiting(&self) -> bool {
+        matches!(self.at, At::Waiting)
+    }
+
     /// Lines, or a part of an answer, are still to be written.
     pub(super) fn has_left(&self) -> bool {
         match &self.at {
@@ -125,7 +136,7 @@ impl Client {
             self.at = At::Closed;
         }
         let limit = match self.at {
-            At::Streaming(..) => Duration::MAX,
+            At::Streaming(..) | At::Waiting => Duration::MAX,
             At::Lingering => LINGER,
             _ => WITHIN,
         };
@@ -194,7 +205,7 @@ impl Client {
                 // Whoever goes away says so here.
                 discard(socket)
             }
-            At::Lingering => discard(socket),
+            At::Waiting | At::Lingering => discard(socket),
             At::Closed => Ok(None),
         }
     }

@@ -3,7 +3,7 @@
 mod http;
 mod view;
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -14,8 +14,9 @@ use iodyno_report::document::stream::StreamRecord;
 use iodyno_report::page::{LIVE_POLICY, live_data, live_page};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
+use crate::background;
 use crate::context::Usage;
-use crate::stream::in_background;
+use crate::stream::THREADS;
 use crate::stream::queue::{Line, Queue};
 use crate::terminal;
 use http::{Answer, Client};
@@ -27,10 +28,8 @@ const MOST_CLIENTS: usize = 32;
 const MOST_STREAMS: usize = 8;
 /// Time limits are looked at so often.
 const LOOK: Duration = Duration::from_millis(250);
-/// At the end, readers of the stream get so long for what is left …
+/// At the end, readers of the stream and open pages get so long for what is left.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// … and a page that is open to ask once more: it does so every second.
-const PAGE_PATIENCE: Duration = Duration::from_millis(2500);
 
 /// The server, seen from the thread that measures, which never waits for it.
 pub(crate) struct Server {
@@ -54,16 +53,6 @@ struct State {
     is_over: bool,
 }
 
-/// `8080`, `:8080`, `0.0.0.0:8080`, `[::1]:8080`, `localhost:8080`: of a port alone, on loopback.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = ["localhost:", ":"].iter().find_map(|start| text.strip_prefix(start));
-    let port = port.unwrap_or(text).parse::<u16>();
-    let loopback = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    port.map(loopback)
-        .or_else(|_| text.parse())
-        .map_err(|_| "a port or an address with a port was expected: 8080, 192.0.2.7:8080".into())
-}
-
 impl Server {
     /// Listens at `address` and says where.
     ///
@@ -78,9 +67,8 @@ impl Server {
         let shared = Arc::new(Shared { state: Mutex::default(), wake });
         let (tell, over) = channel();
         let serves = Arc::clone(&shared);
-        in_background(move || {
-            Serving { listener, shared: serves, clients: Vec::new(), cached: None, page_at: None }
-                .run();
+        background::spawn(THREADS, move || {
+            Serving { listener, shared: serves, clients: Vec::new(), cached: None }.run();
             drop(tell);
         })?;
         if !quiet || address.port() == 0 {
@@ -113,7 +101,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.wake();
-        let _ = self.over.recv_timeout(PAGE_PATIENCE + LOOK);
+        let _ = self.over.recv_timeout(PATIENCE + LOOK);
     }
 }
 
@@ -134,8 +122,6 @@ struct Serving {
     clients: Vec<Client>,
     /// The last answer for the page's figures, and the version that it shows.
     cached: Option<(u64, Arc<[u8]>)>,
-    /// When a page last asked.
-    page_at: Option<Instant>,
 }
 
 impl Serving {
@@ -160,8 +146,11 @@ impl Serving {
                 }
             }
             self.clients.retain(|client| !client.is_closed());
-            if over_since.is_some_and(|since| self.is_done(since)) {
-                return;
+            if let Some(since) = over_since {
+                let waits = self.tell_the_end();
+                if !waits || since.elapsed() >= PATIENCE {
+                    return;
+                }
             }
         }
     }
@@ -212,10 +201,8 @@ impl Serving {
                 let policy = format!("Content-Security-Policy: {}\r\n", *LIVE_POLICY);
                 found("text/html; charset=utf-8", policy, Some(page()))
             }
-            "/figures" => {
-                self.page_at = Some(Instant::now());
-                found("application/json", String::new(), Some(self.figures()))
-            }
+            "/figures" => found("application/json", String::new(), Some(self.figures())),
+            "/end" => return self.clients[n].wait(),
             "/metrics" => {
                 let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
                 let text = self.shared.lock().view.metrics();
@@ -255,17 +242,23 @@ impl Serving {
         }
         let live = state.view.live();
         drop(state);
-        let bytes: Arc<[u8]> = live_data(&live).to_string().into_bytes().into();
+        let bytes: Arc<[u8]> = live_data(live).to_string().into_bytes().into();
         self.cached = Some((version, Arc::clone(&bytes)));
         bytes
     }
 
-    /// Whether all have what they wait for: streams their last line, a page the last figures.
-    fn is_done(&self, over_since: Instant) -> bool {
-        let asked = self.page_at.filter(|at| *at < over_since);
-        let page_waits = asked.is_some_and(|at| at.elapsed() < PAGE_PATIENCE);
-        let stream_waits = self.clients.iter().any(Client::has_left);
-        !page_waits && (!stream_waits || over_since.elapsed() >= PATIENCE)
+    /// Gives the last figures to pages that wait for the end; whether anybody still gets something.
+    fn tell_the_end(&mut self) -> bool {
+        for n in 0..self.clients.len() {
+            if self.clients[n].is_waiting() {
+                let kind = "application/json";
+                let (headers, body) = (String::new(), Some(self.figures()));
+                let last = Answer { status: "200 OK", kind, headers, body };
+                self.clients[n].answer(&last, false, None);
+                self.clients[n].advance();
+            }
+        }
+        self.clients.iter().any(Client::has_left)
     }
 }
 
@@ -273,21 +266,4 @@ fn page() -> Arc<[u8]> {
     static PAGE: LazyLock<Arc<[u8]>> =
         LazyLock::new(|| live_page().unwrap_or_default().into_bytes().into());
     Arc::clone(&PAGE)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::address;
-
-    #[test]
-    fn a_port_alone_is_on_loopback() {
-        for text in ["8080", ":8080", "localhost:8080", "127.0.0.1:8080"] {
-            assert_eq!(address(text).unwrap().to_string(), "127.0.0.1:8080", "{text}");
-        }
-        assert_eq!(address("0.0.0.0:1").unwrap().to_string(), "0.0.0.0:1");
-        assert_eq!(address("[::1]:1").unwrap().to_string(), "[::1]:1");
-        for wrong in ["", ":", "70000", "example.org:80", "1.2.3.4", "-1", "localhost"] {
-            assert!(address(wrong).is_err(), "{wrong}");
-        }
-    }
 }

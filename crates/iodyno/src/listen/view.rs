@@ -1,11 +1,13 @@
 //! What is going on, as the live page and /metrics show it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use iodyno_campaign::Progress;
 use iodyno_load::DirectionInterval;
 use iodyno_model::{
-    Direction, DirectionResult, LatencySeries, Measurement, RateSeries, Run, RunState, Window,
+    Direction, DirectionResult, LatencySeries, Measurement, RateSeries, Run, RunRecord, RunState,
+    Window,
 };
 use iodyno_report::document::stream::State;
 use iodyno_report::export::{LiveCounts, LiveMetrics};
@@ -16,11 +18,10 @@ use crate::stream::seconds::{Gathered, Moved, Phase, add};
 /// What is going on.
 #[derive(Default)]
 pub(crate) struct View {
-    run: Option<Run>,
+    /// With its measurements that are over, without their course; shared with who draws it.
+    run: Option<Arc<RunRecord>>,
     /// Measurements under way, by number; between two phases those of the last one.
     now: BTreeMap<u32, Measurement>,
-    /// Measurements that are over, without their course.
-    done: Vec<Measurement>,
     /// All I/O of all runs, by target.
     totals: BTreeMap<String, Moved>,
     celsius: Option<f32>,
@@ -31,14 +32,14 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn start(&mut self, run: Run) {
-        self.run = Some(run);
+        self.run =
+            Some(Arc::new(RunRecord { run, snapshots: Vec::new(), measurements: Vec::new() }));
         self.now.clear();
-        self.done.clear();
         self.version += 1;
     }
 
     pub(crate) fn end(&mut self, state: RunState) {
-        self.run.iter_mut().for_each(|run| run.state = state);
+        self.run.iter_mut().for_each(|run| Arc::make_mut(run).run.state = state);
         self.left_ns = 0;
         self.version += 1;
     }
@@ -78,7 +79,9 @@ impl View {
         {
             (one.series, one.latency_series) = (RateSeries::default(), LatencySeries::default());
         }
-        self.done.push(done);
+        if let Some(run) = &mut self.run {
+            Arc::make_mut(run).measurements.push(done);
+        }
         self.version += 1;
     }
 
@@ -87,7 +90,6 @@ impl View {
         LiveView {
             run: self.run.clone(),
             now: self.now.values().cloned().collect(),
-            done: self.done.clone(),
             left_ns: self.left_ns,
             temperature_c: self.celsius,
         }
@@ -104,9 +106,9 @@ impl View {
             }
         }
         let metrics = LiveMetrics {
-            run: self.run.as_ref(),
+            run: self.run.as_ref().map(|run| &run.run),
             now: self.now.values().next().map(|one| one.name.as_str()),
-            done: self.done.len(),
+            done: self.run.as_ref().map_or(0, |run| run.measurements.len()),
             left_ns: self.left_ns,
             temperature_c: self.celsius,
             counts,

@@ -7,9 +7,9 @@ use std::time::Instant;
 use iodyno_campaign::{OtherIo, other_io};
 use iodyno_host::{Live, disk_stats};
 use iodyno_model::DiskStats;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::scene::Scene;
+use crate::background;
 
 /// Clock ticks of /proc, USER_HZ, per second.
 const TICKS: f64 = 100.0;
@@ -31,16 +31,13 @@ pub(super) struct Look {
     at: Instant,
     ticks: HashMap<u32, u64>,
     stats: Vec<DiskStats>,
-    /// The CPUs that this thread may use.
-    cpus: Option<CpuSet>,
 }
 
 impl Look {
     pub(super) fn new() -> Self {
         let source = Live::new();
         let stats = disk_stats(&source);
-        let (at, cpus) = (Instant::now(), sched_getaffinity(None).ok());
-        Self { source, at, ticks: HashMap::new(), stats, cpus }
+        Self { source, at: Instant::now(), ticks: HashMap::new(), stats }
     }
 
     /// What changed since the last one.
@@ -55,7 +52,8 @@ impl Look {
         });
         let busiest = used.reduce(f64::max).map(|share| share.min(1.0));
         self.ticks = seen.iter().map(|(id, ticks, _)| (*id, *ticks)).collect();
-        self.keep_off(seen.iter().map(|(.., cpu)| *cpu));
+        // Where load threads ran last.
+        background::keep_off(seen.iter().map(|(.., cpu)| *cpu));
         let stats = std::mem::replace(&mut self.stats, disk_stats(&self.source));
         let others = scene.issued().filter_map(|(device, largest_bytes, issued)| {
             let before = DiskStats::of(&stats, &device)?;
@@ -64,15 +62,6 @@ impl Look {
             other.is_busy().then_some((device, other))
         });
         Found { busiest, others: others.collect() }
-    }
-
-    /// Leaves the CPUs on which load threads ran last to them, as long as there are others.
-    fn keep_off(&self, used: impl Iterator<Item = usize>) {
-        let Some(mut cpus) = self.cpus else { return };
-        used.for_each(|cpu| cpus.unset(cpu));
-        if cpus.count() > 0 {
-            let _ = sched_setaffinity(None, &cpus);
-        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The full-screen view of a run: events become news, a thread of its own draws them.
 //!
-//! That thread is nice and keeps off the CPUs on which load threads run, and nothing waits for it:
-//! who measures only sends.
+//! Nothing waits for that thread: who measures only sends.
 
 mod doing;
 mod look;
@@ -13,14 +12,14 @@ mod view;
 
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use iodyno_campaign::Event;
 use iodyno_load::{ClearedJob, Interval};
 use iodyno_target::{TargetKind, typed_words};
 use ratatui_core::terminal::Terminal;
-use rustix::process::{Signal, getppid, kill_process, setpriority_process};
+use rustix::process::{Signal, getppid, kill_process};
 
 pub(crate) use doing::{Doing, done_line};
 use look::Look;
@@ -29,6 +28,7 @@ use scene::{News, Scene, Took};
 pub(crate) use table::{Cell, Column, Face, table};
 pub(crate) use view::{between, paint};
 
+use crate::background;
 use crate::grid::Grid;
 use crate::screen::{self, Painter, Woken};
 
@@ -36,8 +36,6 @@ use crate::screen::{self, Painter, Woken};
 pub(crate) const FRAME: Duration = Duration::from_millis(250);
 /// Between two looks at the machine: what a look finds are rates over this time.
 const LOOK: Duration = Duration::from_secs(1);
-/// The least of all priorities (setpriority(2)).
-const NICEST: i32 = 19;
 
 /// The view's end where a run is measured.
 pub(crate) struct Live {
@@ -66,8 +64,7 @@ impl Live {
         if screen::take(terminal).is_err() {
             return;
         }
-        let draws = thread::Builder::new().name("iodyno-screen".into());
-        match draws.spawn(move || draw(scene, &told, &ended, face)) {
+        match background::spawn("iodyno-screen", move || draw(scene, &told, &ended, face)) {
             Ok(thread) => self.shown = Some((thread, end)),
             Err(_) => screen::give_back(),
         }
@@ -82,11 +79,11 @@ impl Live {
         }
     }
 
-    /// Sends on what happened.
-    pub(crate) fn event(&mut self, event: &Event<'_>) {
+    /// Sends on what happened, and what it says is done.
+    pub(crate) fn event(&mut self, event: &Event<'_>, doing: Option<Doing>) {
         // Nobody listens any more where the screen was given back.
         let tell = |news| drop(self.tell.send(news));
-        if let Some(doing) = Doing::of(event) {
+        if let Some(doing) = doing {
             tell(News::Doing(doing));
         }
         match event {
@@ -154,7 +151,6 @@ fn took(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<Took> {
 
 /// Draws until it is ended. `q` is Ctrl-C, which the first process counts.
 fn draw(mut scene: Scene, told: &Receiver<News>, end: &UnixStream, face: Face) {
-    let _ = setpriority_process(Some(rustix::thread::gettid()), NICEST);
     let Ok(mut terminal) = Terminal::new(Painter::default()) else { return };
     let (mut look, begun) = (Look::new(), Instant::now());
     let mut looked = begun;

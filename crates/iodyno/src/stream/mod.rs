@@ -11,17 +11,16 @@ use anyhow::Result;
 use iodyno_campaign::{Begin, Event, Watcher, now_ns};
 use iodyno_model::{Host, Measurement, Run, RunState, rfc3339};
 use iodyno_report::document::stream::{MeasurementStart, RunEnd, RunStart, StreamRecord};
-use rustix::process::{Pid, setpriority_process};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::arguments::Streaming;
+use crate::background;
 use crate::listen::{Server, View};
 use outlet::Outlet;
 use queue::Line;
 use seconds::{Gathered, Phase};
 
 /// Threads of this name write streams and answer browsers.
-const THREADS: &str = "iodyno-stream";
+pub(crate) const THREADS: &str = "iodyno-stream";
 
 /// Makes records of events, and hands them to all who want them.
 pub(crate) struct Stream {
@@ -130,7 +129,7 @@ impl Stream {
         self.show(|view| view.begin(shown));
         self.phase = Some(Phase::new(begin, &numbers));
         let cpus = begin.jobs.iter().flat_map(|job| job.job.threads.cpus_allowed.iter().copied());
-        keep_off(cpus.collect());
+        background::keep_off(cpus.map(|cpu| cpu as usize));
     }
 
     /// Emits what a phase left of its last second.
@@ -174,36 +173,6 @@ impl Watcher for Stream {
                 }
             }
             _ => {}
-        }
-    }
-}
-
-/// Starts a thread that gives way to all others.
-///
-/// # Errors
-/// The system has none left.
-pub(crate) fn in_background(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    let begin = move || {
-        // Of the calling thread alone; refused, it works all the same.
-        let _ = setpriority_process(None, 19);
-        work();
-    };
-    std::thread::Builder::new().name(THREADS.into()).spawn(begin).map(drop)
-}
-
-/// Keeps those threads off the CPUs that jobs are kept on, where others are left.
-fn keep_off(cpus: Vec<u32>) {
-    let Ok(mut left) = sched_getaffinity(None) else { return };
-    let cpus = cpus.into_iter().map(|cpu| cpu as usize).filter(|cpu| *cpu < CpuSet::MAX_CPU);
-    cpus.for_each(|cpu| left.unset(cpu));
-    if left.count() == 0 {
-        return;
-    }
-    for entry in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
-        let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-        let id = entry.file_name().to_str().and_then(|id| Pid::from_raw(id.parse().ok()?));
-        if name.trim_end() == THREADS && id.is_some() {
-            let _ = sched_setaffinity(id, &left);
         }
     }
 }

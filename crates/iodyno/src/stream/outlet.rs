@@ -12,6 +12,7 @@ use anyhow::Result;
 use iodyno_files::{NamedBy, There};
 
 use super::queue::{Line, Queue};
+use crate::background;
 use crate::context::Usage;
 use crate::terminal;
 
@@ -76,7 +77,7 @@ impl Outlet {
         };
         let shared = Arc::<Shared>::default();
         let writes = Arc::clone(&shared);
-        super::in_background(move || {
+        background::spawn(super::THREADS, move || {
             if let Err(error) = destination.ready().and_then(|to| write_all(&writes, to)) {
                 writes.lock().failed = Some(error.to_string());
             }

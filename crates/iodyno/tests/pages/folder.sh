@@ -24,6 +24,9 @@ iodyno completions zsh >$archive/completions/_iodyno
 iodyno completions fish >$archive/completions/iodyno.fish
 cp "$(command -v iodyno)" $archive
 tar cf $archive.tar.gz $archive
+# Packages of it, which `make packages-test` installs: here they need only be named.
+touch iodyno_0.1.0-1_amd64.deb iodyno-0.1.0-1.x86_64.rpm iodyno-0.1.0-py3-none-manylinux_2_17_x86_64.musllinux_1_1_x86_64.whl
+cp "$ROOT"/dist/Containerfile "$ROOT"/dist/recipes/* .
 
 # Others' results.
 iodyno run -q job.fio --output-format=json --output=fio.json

@@ -99,6 +99,8 @@ pub struct Report {
     pub unit_base: u32,
     /// `significant_figures` of fio's normal output, 1 to 10.
     pub significant_figures: u32,
+    /// `block_error_percentiles`: how often each block was trimmed before it failed.
+    pub block_lives: bool,
     /// `disk_util`: fio's output says what the disks did.
     pub disk_util: bool,
 }
@@ -126,6 +128,7 @@ impl Default for Report {
             kb_base: 1024,
             unit_base: 0,
             significant_figures: 4,
+            block_lives: false,
             disk_util: true,
         }
     }

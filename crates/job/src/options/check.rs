@@ -60,6 +60,10 @@ pub fn check(job: &Job) -> Vec<JobError> {
             .into(),
     );
     wrong(
+        job.report.block_lives && files.nrfiles != 1,
+        "block_error_percentiles needs one file".into(),
+    );
+    wrong(
         pattern.rw.has(Direction::Trim)
             && !job.engine.ioengine.is_diskless()
             // Its trims punch holes.

@@ -67,6 +67,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["1"],
         "single I/Os have no rows in the bandwidth log"
     ),
+    row!(
+        "block_error_percentiles",
+        report.block_lives,
+        Bool,
+        "0",
+        ["1"],
+        "how often each block was trimmed before a write or trim of it failed"
+    ),
     row!("gtod_reduce", report.gtod_reduce, Bool, "0", ["1"], "no latencies"),
     row!(
         "unified_rw_reporting",

@@ -3,6 +3,8 @@
 use iodyno_model::{
     Claim, Direction, Link, LinkState, Metric, format_count, format_duration_ns, format_mb_per_s,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::lowest::{COMMAND_BYTES, flow};
 use crate::claims::ClaimBook;
@@ -18,7 +20,8 @@ const PAYLOADS_BYTES: [u32; 3] = [128, 256, 512];
 const BOUNDARIES_BYTES: [u32; 3] = [64, 128, u32::MAX];
 
 /// What sets a ceiling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Bound {
     /// What the data sheet states of the drives.
     Claim,
@@ -39,36 +42,23 @@ pub enum Bound {
 }
 
 /// An upper bound of a rate, in the unit of the case's metric.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Ceiling {
     /// What sets it.
     pub bound: Bound,
     /// Its value.
+    #[schemars(with = "Option<f64>")]
     pub value: f64,
-    /// The least and the most that it may be, where something of it is not known.
+    /// The least that it may be, where something of it is not known.
+    #[schemars(with = "Option<f64>")]
     pub low: f64,
-    /// The most.
+    /// The most that it may be.
+    #[schemars(with = "Option<f64>")]
     pub high: f64,
-    /// What it is, in a few words with the figures.
+    /// In words.
     pub what: String,
     /// How it is computed, and from what source.
     pub formula: String,
-}
-
-impl Bound {
-    /// As documents name it: `shared_link`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Claim => "claim",
-            Self::Link => "link",
-            Self::SharedLink => "shared_link",
-            Self::Depth => "depth",
-            Self::Queue => "queue",
-            Self::Cpu => "cpu",
-            Self::Layer => "layer",
-            Self::ControlGroup => "control_group",
-        }
-    }
 }
 
 impl Ceiling {

@@ -1,6 +1,8 @@
 //! The question and the answer.
 
 use iodyno_model::{Estimate, Reason, RunRecord, Validity, WrittenState};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::case::{Case, FEW};
 use super::contrast::{Change, Contrast, Effect, ROUNDS};
@@ -69,12 +71,12 @@ pub enum Answer {
 }
 
 /// The limiter behind the one that was named.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Next {
     /// What it is, in a few words.
     pub what: String,
-    /// What may be gained until it limits, as a share of the rate; `measured`
-    /// where an experiment had it.
+    /// What may be gained until it limits, as a share of the rate.
+    #[schemars(with = "Option<f64>")]
     pub gain: f64,
     /// An experiment had that gain; else it is what the ceiling leaves at most.
     pub measured: bool,

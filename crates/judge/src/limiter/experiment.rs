@@ -1,12 +1,15 @@
 //! Experiments: one thing is changed, and it is seen what the rate does.
 
 use iodyno_model::{RunKind, RunRecord};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Name of the measurement that a run was made to explain.
 pub const ASKED: &str = "asked";
 
 /// Something that can be changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Experiment {
     /// Each job twice as deep.
     TwiceTheDepth,

@@ -1,6 +1,8 @@
 //! What may limit a rate, and how it stands after what was measured.
 
 use iodyno_model::FillOrder;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 use super::case::{Case, figure};
 use super::experiment::Experiment;
@@ -8,7 +10,8 @@ use crate::control_group::held_back;
 use crate::index::Index;
 
 /// Something that may limit a rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Limiter {
     /// The drive throttles for heat.
     Heat,
@@ -42,23 +45,30 @@ pub enum Limiter {
 }
 
 /// How a suspect stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "standing", content = "why", rename_all = "snake_case")]
 pub enum Standing {
     /// It limits; says by what evidence.
     Confirmed(String),
     /// It does not; says by what evidence.
     Cleared(String),
     /// It may, and this would tell.
-    Open(Experiment),
+    #[serde(serialize_with = "in_words")]
+    Open(#[schemars(with = "String")] Experiment),
 }
 
 /// A suspect, and how it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Suspect {
     /// What.
     pub limiter: Limiter,
     /// How it stands.
+    #[serde(flatten)]
     pub standing: Standing,
+}
+
+fn in_words<S: Serializer>(experiment: &Experiment, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(experiment.what())
 }
 
 impl Suspect {
@@ -76,26 +86,6 @@ impl Suspect {
 }
 
 impl Limiter {
-    /// As documents name it: `shared`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Heat => "heat",
-            Self::Burst => "burst",
-            Self::ControlGroup => "control-group",
-            Self::OtherUsers => "other-users",
-            Self::Link => "link",
-            Self::Shared => "shared",
-            Self::Card => "card",
-            Self::Layer => "layer",
-            Self::PowerSaving => "power-saving",
-            Self::Interrupts => "interrupts",
-            Self::Cpu => "cpu",
-            Self::Placement => "placement",
-            Self::Depth => "depth",
-            Self::Drive => "drive",
-        }
-    }
-
     /// What it is in the case of `case`: `the link (PCIe Gen2 x4)`.
     pub fn title(self, case: &Case<'_>) -> String {
         let card = || {

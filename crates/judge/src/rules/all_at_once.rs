@@ -89,7 +89,6 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             gave.join(" and ")
         );
         tally.found(finding(
-            &RULE,
             Severity::Warn,
             // It is about what they share; none of them is to blame.
             Vec::new(),

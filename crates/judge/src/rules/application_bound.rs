@@ -1,9 +1,9 @@
 //! What an application needs and does not get.
 
-use iodyno_model::{Evidence, Finding, Severity};
+use iodyno_model::{Evidence, Profile, Severity, Validity};
 
-use super::{Look, Rule, Tally};
-use crate::fit::{Fitted, Kept, words};
+use super::{Look, Rule, Tally, finding, rules};
+use crate::fit::{self, Fitted, Kept, words};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
@@ -13,9 +13,26 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Run(check),
 };
 
+/// What a profile asks for, held against the valid measurements of a run.
+fn fitted<'p>(facts: &RuleContext<'_>, profile: &'p Profile) -> Vec<Fitted<'p>> {
+    let is_valid = |n| {
+        let mut reservations = rules().filter_map(|rule| rule.reservation(facts, n));
+        !reservations.any(|one| one.validity == Validity::Invalid)
+    };
+    fit::fitted(profile, facts.record(), is_valid)
+}
+
+/// Whether there is a verdict: the run is of no profile, or one of its bounds is decided.
+pub(crate) fn is_decided(facts: &RuleContext<'_>) -> bool {
+    facts.profile.as_ref().is_none_or(|profile| {
+        let all = fitted(facts, profile);
+        all.iter().flat_map(|one| &one.bounds).any(|(_, kept)| *kept != Kept::Unknown)
+    })
+}
+
 fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let Some(profile) = &facts.profile else { return };
-    for one in facts.fitted(profile) {
+    for one in fitted(facts, profile) {
         let Fitted { quantity, bounds, .. } = &one;
         for (bound, kept) in bounds {
             let severity = match kept {
@@ -36,28 +53,22 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
                 level => format!(" for {level}"),
             };
             let doubt = if *kept == Kept::Borderline { ": borderline" } else { "" };
-            tally.found(Finding {
-                rule: RULE.id.into(),
-                severity,
-                subjects: facts.record().run.targets.clone(),
-                what: format!(
-                    "{}: {} {found}, {} is needed{level}{doubt}",
-                    profile.name, quantity.name, bound.limit
-                ),
-                evidence: vec![
-                    Evidence::new(quantity.of.to_string(), found),
-                    Evidence::new("needed", bound.limit.to_string()),
-                    Evidence::new("source", format!("{} ({})", bound.source, bound.date)),
-                ],
-                why: profile.about.clone(),
-                next: format!(
-                    "iodyno explain {} tells what limits it; iodyno fit {} --explain where the \
-                     bound comes from",
-                    facts.record().run.targets.join(" "),
-                    profile.name
-                ),
-                cause: None,
-            });
+            let what = format!(
+                "{}: {} {found}, {} is needed{level}{doubt}",
+                profile.name, quantity.name, bound.limit
+            );
+            let evidence = vec![
+                Evidence::new(quantity.of.to_string(), found),
+                Evidence::new("needed", bound.limit.to_string()),
+                Evidence::new("source", format!("{} ({})", bound.source, bound.date)),
+            ];
+            let subjects = facts.record().run.targets.clone();
+            let next = format!(
+                "iodyno fit {} --explain tells where the bound comes from, iodyno explain what \
+                 limits the target",
+                profile.name
+            );
+            tally.found(finding(severity, subjects, what, evidence, &profile.about, next));
         }
     }
 }

@@ -60,7 +60,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             ),
         };
         let what = format!("The array {name} {}.", what.join(" and "));
-        tally.found(finding(&RULE, severity, vec![name.clone()], what, evidence, why, next));
+        tally.found(finding(severity, vec![name.clone()], what, evidence, why, next));
     }
 }
 

@@ -61,7 +61,6 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             "Remove what held it back, named above, and repeat.".into()
         };
         tally.found(finding(
-            &RULE,
             severity,
             facts.subjects(of),
             format!("{}: {}.", of.title(), held.reason),

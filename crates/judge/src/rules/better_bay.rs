@@ -48,7 +48,6 @@ fn swap(fast: &Bay<'_>, slow: &Bay<'_>, gain: f64) -> iodyno_model::Finding {
         format!("able to {}, its bay to {}", format_mb_per_s(bay.able), format_mb_per_s(bay.bay))
     };
     finding(
-        &RULE,
         Severity::Info,
         vec![a.clone(), b.clone()],
         format!("{a} is faster than its bay, and {b} slower than its own: swapped, both fit."),

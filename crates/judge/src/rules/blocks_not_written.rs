@@ -55,7 +55,6 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
                 samples => format!(" of {samples} samples"),
             };
             tally.found(finding(
-                &RULE,
                 severity,
                 subjects,
                 what,

@@ -52,7 +52,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         };
         let what = format!("{whose}: {how} {setting} of control group {group}.");
         let why = "The figures are those of the limit, and neither the drive's nor the CPU's.";
-        tally.found(finding(&RULE, severity, subjects, what, evidence, why, held.next()));
+        tally.found(finding(severity, subjects, what, evidence, why, held.next()));
     }
 }
 

@@ -32,9 +32,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         let address = &function.address;
         let subjects = vec![address.clone()];
         tally.found(if given_away {
-            finding(
-                &RULE,
-                Severity::Info,
+            finding(Severity::Info,
                 subjects,
                 format!("The NVMe function {address} is given to another program or a virtual machine."),
                 evidence,
@@ -42,9 +40,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 "If that is not meant: look at driver_override of the function and at the driver's boot options.",
             )
         } else {
-            finding(
-                &RULE,
-                Severity::Fail,
+            finding(Severity::Fail,
                 subjects,
                 format!("The NVMe function {address} has no controller."),
                 evidence,
@@ -64,9 +60,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             vec![Evidence::new(what, value), Evidence::new("serial", serial)]
         };
         if let Some(state) = state.filter(|state| *state != "live") {
-            tally.found(finding(
-                &RULE,
-                Severity::Fail,
+            tally.found(finding(Severity::Fail,
                 vec![name.clone()],
                 format!("The controller {name} is {state}, not live."),
                 evidence("state", state.clone()),
@@ -74,9 +68,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 format!("See why: sudo dmesg | grep {name}; a reset may bring it back: sudo nvme reset /dev/{name}"),
             ));
         } else if drive.namespaces.is_empty() && !is_discovery(drive) {
-            tally.found(finding(
-                &RULE,
-                Severity::Fail,
+            tally.found(finding(Severity::Fail,
                 vec![name.clone()],
                 format!("The controller {name} has no namespace that is a block device."),
                 evidence("namespaces", "0".into()),
@@ -88,9 +80,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for block in empty_namespaces(host) {
         let known = host.namespace(&block.name).map(|(drive, _)| drive.name.as_str());
         let drive = known.unwrap_or(&block.name);
-        tally.found(finding(
-            &RULE,
-            Severity::Fail,
+        tally.found(finding(Severity::Fail,
             vec![block.name.clone()],
             format!("The namespace {} holds 0 bytes.", block.name),
             vec![Evidence::new("size", "0")],
@@ -113,7 +103,6 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             continue;
         };
         tally.found(finding(
-            &RULE,
             Severity::Fail,
             vec![slot.address.clone()],
             format!("Slot {} is occupied, but there is no link to what is in it.", slot.name),

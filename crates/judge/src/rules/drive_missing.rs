@@ -33,7 +33,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             let names = host.drives.iter().map(|drive| drive.name.clone());
             // Which are too many is not known; which are missing have no name.
             let subjects = if found > count { names.collect() } else { Vec::new() };
-            tally.found(finding(&RULE, Severity::Fail, subjects, what, evidence, WHY, NEXT));
+            tally.found(finding(Severity::Fail, subjects, what, evidence, WHY, NEXT));
         }
         if let Some(serials) = &expect.serials {
             compare(host, serials.iter().map(String::as_str), "as expected", tally);
@@ -63,7 +63,6 @@ fn vanished(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         let mut subjects = vec![drive.name.clone()];
         subjects.extend(drive.namespaces.iter().map(|namespace| namespace.name.clone()));
         tally.found(finding(
-            &RULE,
             Severity::Fail,
             subjects,
             format!("{} vanished during the run.", drive.name),
@@ -89,7 +88,6 @@ fn compare<'s>(host: &Host, wanted: impl Iterator<Item = &'s str>, whose: &str, 
     if all_known {
         for serial in wanted.difference(&there) {
             tally.found(finding(
-                &RULE,
                 Severity::Fail,
                 vec![(*serial).to_owned()],
                 format!("The drive with serial number {serial} is not there, unlike {whose}."),
@@ -102,9 +100,7 @@ fn compare<'s>(host: &Host, wanted: impl Iterator<Item = &'s str>, whose: &str, 
     for drive in &host.drives {
         let Some(serial) = drive.serial.get() else { continue };
         if !wanted.contains(serial.as_str()) {
-            tally.found(finding(
-                &RULE,
-                Severity::Fail,
+            tally.found(finding(Severity::Fail,
                 vec![drive.name.clone()],
                 format!("{} with serial number {serial} is not {whose}.", drive.name),
                 vec![

@@ -27,7 +27,6 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         }
         let name = &drive.name;
         tally.found(finding(
-            &RULE,
             Severity::Info,
             vec![name.clone()],
             format!("{name} has one I/O queue for {cpus} CPUs."),

@@ -68,7 +68,6 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 evidence.push(Evidence::new("threshold", percent(log.spare_threshold_percent)));
             }
             tally.found(finding(
-                &RULE,
                 severity,
                 vec![name.clone()],
                 format!("{name} says: {what}."),

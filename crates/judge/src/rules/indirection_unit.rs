@@ -1,21 +1,16 @@
 //! Random writes smaller than the unit in which a drive maps its flash.
 
-use std::collections::{BTreeMap, HashMap};
-
-use iodyno_model::{BlockKind, Bytes, Direction, Measurement, format_count};
+use iodyno_model::{BlockKind, Bytes, Measurement, format_count};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
-use crate::limiter;
 use crate::measured::writes;
-use crate::outstanding::outstanding;
 use crate::place::bottoms;
 use crate::rule_context::RuleContext;
+use crate::write_rates::rate;
 
 /// Rates of two block sizes are the same within this.
 const SAME: f64 = 0.1;
-/// With fewer outstanding the time of a single I/O sets the rate, which hardly depends on its size.
-const BUSY: f64 = 16.0;
 /// Larger units than these no drive has, bytes.
 const LARGEST: u64 = 64 << 10;
 
@@ -64,7 +59,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 fn costs_as_much(facts: &RuleContext<'_>, of: &Measurement, bs: u64) -> Option<(u64, f64)> {
     let own = rate(facts, of)?;
     let off = |theirs: f64| theirs / own - 1.0;
-    let by_size = facts.write_rates.0.get(&key(of))?;
+    let by_size = facts.write_rates.beside(of)?;
     let mut larger = by_size.range(..=LARGEST).rev().take_while(|(larger, _)| **larger > bs);
     let (larger, _) = larger.find(|(_, rates)| {
         let nearest = rates.partition_point(|theirs| off(*theirs) < -SAME);
@@ -73,46 +68,11 @@ fn costs_as_much(facts: &RuleContext<'_>, of: &Measurement, bs: u64) -> Option<(
     Some((*larger, own))
 }
 
-/// Writes a second, where nothing but the drive limits them.
-fn rate(facts: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
-    // What a hypervisor limits by the count costs as much by that.
-    let throttled = of.targets.iter().any(|target| facts.place(of, target).virtual_disk.is_some());
-    let busy = outstanding(of).is_some_and(|count| count >= BUSY);
-    let cpu = limiter::saturated(facts.host(), of) == Some(true);
-    let known = busy && !cpu && !throttled && of.conditions.punted != Some(true);
-    known.then(|| of.result(Direction::Write)?.iops).flatten().map(|iops| iops.value)
-}
-
-/// What has to be equal but the block size: targets, and fio's `rw`.
-type Key<'a> = (&'a [String], Option<&'a str>);
-
-fn key(of: &Measurement) -> Key<'_> {
-    (&of.targets, of.workload.rw.as_deref())
-}
-
-/// Writes a second by block size, in ascending order.
-#[derive(Debug, Default)]
-pub(crate) struct WriteRates<'a>(HashMap<Key<'a>, BTreeMap<u64, Vec<f64>>>);
-
-impl<'a> WriteRates<'a> {
-    pub(crate) fn of(facts: &RuleContext<'a>) -> Self {
-        let mut all: HashMap<_, BTreeMap<_, Vec<_>>> = HashMap::new();
-        for (_, of) in facts.finished() {
-            if let Some((bs, rate)) = of.workload.bs.zip(rate(facts, of)) {
-                all.entry(key(of)).or_default().entry(bs).or_default().push(rate);
-            }
-        }
-        let each = all.values_mut().flat_map(BTreeMap::values_mut);
-        each.for_each(|rates| rates.sort_by(f64::total_cmp));
-        Self(all)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, known, look, reserves};
-    use iodyno_model::{Estimate, RunRecord, Severity};
+    use iodyno_model::{Direction, Estimate, RunRecord, Severity};
 
     /// Random writes of 4 and of 16 KiB.
     fn writes_of(rates: [f64; 2], depth: u32) -> RunRecord {

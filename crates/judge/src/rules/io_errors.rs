@@ -61,7 +61,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         let title = format!("{errors} I/Os of {} failed.", of.title());
         let subjects =
             facts.to_blame(of, |part| part.results.iter().any(|result| result.errors > Some(0)));
-        tally.found(finding(&RULE, Severity::Fail, subjects, title, evidence, why, next));
+        tally.found(finding(Severity::Fail, subjects, title, evidence, why, next));
     }
 }
 

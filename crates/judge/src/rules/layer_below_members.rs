@@ -167,7 +167,6 @@ fn short(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyn
         false => "Remove what stands beside it, and repeat.".into(),
     };
     finding(
-        &RULE,
         severity,
         facts.subjects(of),
         format!("{}: {share} of what a {layer} should make of its members.", of.title()),

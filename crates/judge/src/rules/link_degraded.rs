@@ -117,7 +117,6 @@ fn one_broken(
         evidence.push(Evidence::new("PCIe errors", errors.to_string()));
     }
     finding(
-        &RULE,
         Severity::Fail,
         links::subjects(host, link),
         format!(
@@ -138,7 +137,6 @@ fn one_broken(
 
 fn narrow_bays(bays: &[String], state: LinkState, able: LinkState) -> Finding {
     finding(
-        &RULE,
         Severity::Warn,
         bays.to_vec(),
         format!(

@@ -60,7 +60,6 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         ];
         evidence.extend(link.slot.as_ref().map(|slot| Evidence::new("slot", slot.clone())));
         tally.found(finding(
-            &RULE,
             Severity::Warn,
             vec![name.clone(), link.name().to_owned()],
             what,

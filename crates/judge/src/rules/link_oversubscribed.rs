@@ -48,7 +48,6 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         }
         evidence.extend(measured(facts, &names));
         tally.found(finding(
-            &RULE,
             Severity::Warn,
             links::subjects(host, link),
             format!(

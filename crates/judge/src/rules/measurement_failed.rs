@@ -32,7 +32,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         let evidence = vec![Evidence::new("failure", how.text.clone())];
         let title = format!("{} failed.", of.title());
         let subjects = facts.to_blame(of, |part| part.failure.is_some());
-        tally.found(finding(&RULE, Severity::Fail, subjects, title, evidence, why, next));
+        tally.found(finding(Severity::Fail, subjects, title, evidence, why, next));
     }
 }
 

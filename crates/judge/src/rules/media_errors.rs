@@ -21,7 +21,6 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             continue;
         }
         tally.found(finding(
-            &RULE,
             Severity::Warn,
             vec![name.clone()],
             format!("{name} has counted media errors in its life."),

@@ -30,7 +30,6 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         }
         let grown = last.media_errors - first.media_errors;
         tally.found(finding(
-            &RULE,
             Severity::Fail,
             vec![name.clone()],
             format!("{name} counted {grown} media errors during the run."),

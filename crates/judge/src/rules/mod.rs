@@ -86,7 +86,6 @@ mod write_cache_differs;
 mod writeback_throttled;
 mod zoned;
 
-pub(crate) use indirection_unit::WriteRates;
 pub(crate) use tally::{Affected, Tally, finding, qualify, severity_of};
 
 /// Why, and what to do, where I/O failed for want of room: no fault of the drive.
@@ -212,12 +211,11 @@ pub fn page(id: &str) -> Option<&'static str> {
 /// A rule with its page, docs/rules/`id`.md.
 macro_rules! listed {
     ($rule:expr, $id:literal) => {
-        (
-            &$rule,
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules/", $id, ".md")),
-        )
+        (&$rule, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/rules/", $id, ".md")))
     };
 }
+
+pub(crate) use application_bound::is_decided;
 
 static RULES: &[(&Rule, &str)] = &[
     listed!(drive_missing::RULE, "drive-missing"),
@@ -317,7 +315,7 @@ mod tests {
 
     #[test]
     fn every_rule_has_its_page_and_every_page_its_rule() {
-        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/rules");
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/rules");
         let mut pages: Vec<String> = std::fs::read_dir(directory)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())

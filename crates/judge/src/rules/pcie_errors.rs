@@ -63,7 +63,6 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 
 fn retrained(name: &str, times: u64) -> Finding {
     finding(
-        &RULE,
         Severity::Info,
         vec![name.to_owned()],
         format!("{name} trained its link anew {times} times during the run."),
@@ -109,7 +108,7 @@ fn errors(
             link.name()
         ),
     };
-    finding(&RULE, severity, links::subjects(host, link), what, evidence, why, next)
+    finding(severity, links::subjects(host, link), what, evidence, why, next)
 }
 
 /// The kinds of errors that grew, at either end.

@@ -86,7 +86,6 @@ fn limited(group: &Group<'_>) -> iodyno_model::Finding {
     let (count, others) = (group.count, group.count - names.len());
     evidence.push(Evidence::new("unaffected", format!("{others} of {count} targets")));
     finding(
-        &RULE,
         Severity::Warn,
         names.iter().map(|name| (*name).to_owned()).collect(),
         format!(

@@ -1,5 +1,7 @@
 //! What a rule gathers while it looks.
 
+use std::collections::HashMap;
+
 use iodyno_model::{
     Evidence, Fact, Finding, Measurement, RuleOutcome, RuleReport, Severity, Verdict,
 };
@@ -7,6 +9,10 @@ use iodyno_model::{
 use super::Rule;
 use crate::each_once::each_once;
 use crate::rule_context::RuleContext;
+
+/// So many measurements that lack the same are counted and not named: a report of ten thousand
+/// jobs lacks a host in each of them, for each of twenty rules.
+const MOST_NAMED: usize = 256;
 
 /// A rule's findings so far, what it looked at, and what it could not see.
 pub(crate) struct Tally {
@@ -26,9 +32,10 @@ impl Tally {
         self.looked = true;
     }
 
+    /// It found something, which bears the rule's name.
     pub(crate) fn found(&mut self, finding: Finding) {
         self.looked = true;
-        self.findings.push(finding);
+        self.findings.push(Finding { rule: self.rule.id.to_owned(), ..finding });
     }
 
     /// It could not tell of `subject`, since `missing`.
@@ -75,15 +82,25 @@ pub(crate) fn qualify(
     [what, why, next]: [&str; 3],
 ) {
     let mut affected = Affected::default();
+    let (mut unknown, mut times) = (Vec::new(), HashMap::<String, usize>::new());
     for (_, of) in facts.finished() {
         match look(of) {
-            Err(missing) => tally.unknown(of.title(), missing),
+            Err(missing) => {
+                *times.entry(missing.clone()).or_default() += 1;
+                unknown.push((of.title(), missing));
+            }
             Ok(figure) => {
                 tally.looked();
                 if let Some(figure) = figure {
                     affected.add(of.title(), figure, facts.subjects(of));
                 }
             }
+        }
+    }
+    for (title, missing) in unknown {
+        match times[&missing] {
+            several @ MOST_NAMED.. => tally.unknown(format!("{several} measurements"), missing),
+            _ => tally.unknown(title, missing),
         }
     }
     affected.tell(tally, what, why, next);
@@ -114,7 +131,7 @@ impl Affected {
         };
         let what = format!("{whose}: {what}.");
         let (subjects, evidence) = (each_once(self.subjects), self.evidence);
-        tally.found(finding(tally.rule, Severity::Info, subjects, what, evidence, why, next));
+        tally.found(finding(Severity::Info, subjects, what, evidence, why, next));
     }
 }
 
@@ -127,9 +144,8 @@ pub(crate) const fn severity_of(verdict: Verdict) -> Option<Severity> {
     }
 }
 
-/// A finding of `rule`.
+/// A finding, as [`Tally::found`] takes it.
 pub(crate) fn finding(
-    rule: &Rule,
     severity: Severity,
     subjects: Vec<String>,
     what: impl Into<String>,
@@ -138,7 +154,7 @@ pub(crate) fn finding(
     next: impl Into<String>,
 ) -> Finding {
     Finding {
-        rule: rule.id.to_owned(),
+        rule: String::new(),
         severity,
         subjects,
         what: what.into(),

@@ -71,7 +71,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         let is_hot = warned || at_level || grew;
         let (severity, what, why, next) = if is_hot { HOT } else { WAS_CRITICAL };
         let what = format!("{name} {what}.");
-        tally.found(finding(&RULE, severity, vec![name.clone()], what, evidence, why, next));
+        tally.found(finding(severity, vec![name.clone()], what, evidence, why, next));
     }
 }
 

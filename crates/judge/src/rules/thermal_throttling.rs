@@ -32,7 +32,6 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         }
         let evidence = evidence(drive, last);
         tally.found(finding(
-            &RULE,
             Severity::Warn,
             vec![name.clone()],
             format!("{name} throttled for heat during the run."),

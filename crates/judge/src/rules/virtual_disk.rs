@@ -19,7 +19,6 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         if let Some(whose) = &drive.virtual_disk {
             tally.found(finding(
-                &RULE,
                 Severity::Info,
                 vec![drive.name.clone()],
                 format!("{} is a virtual disk: {whose}.", drive.name),
@@ -41,7 +40,6 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 continue;
             }
             tally.found(finding(
-                &RULE,
                 Severity::Info,
                 vec![bottom.clone()],
                 format!("{bottom} is a virtual disk."),

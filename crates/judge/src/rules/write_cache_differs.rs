@@ -46,7 +46,6 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         );
         let subjects = if off.len() <= on.len() { off } else { on };
         tally.found(finding(
-            &RULE,
             Severity::Warn,
             subjects,
             format!(

@@ -1,12 +1,13 @@
 //! The public document of what limits measurements.
 
-use iodyno_judge::limiter::{Answer, Explanation, Standing};
+use iodyno_judge::Ceiling;
+use iodyno_judge::limiter::{Answer, Experiment, Explanation, Limiter, Next, Suspect};
 use iodyno_model::{Estimate, Metric};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// What limits measurements.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainDocument {
     /// `iodyno.explain/1`.
     pub schema: String,
@@ -17,7 +18,7 @@ pub struct ExplainDocument {
 }
 
 /// A measurement explained.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Explained {
     /// Id of its run.
     pub run: String,
@@ -32,7 +33,7 @@ pub struct Explained {
     /// Its rate over all directions; the mean where it was repeated.
     pub rate: Option<Estimate>,
     /// How often it was measured.
-    #[serde(default = "once")]
+    #[schemars(default = "once")]
     pub repetitions: usize,
     /// `VALID`, `QUALIFIED` or `INVALID`.
     pub validity: String,
@@ -40,18 +41,17 @@ pub struct Explained {
     pub reasons: Vec<Reason>,
     /// Whether the limiter is named, or what would decide.
     pub outcome: Outcome,
-    /// The limiter: heat, burst, other-users, power-saving, interrupts, cpu, depth, placement, link,
-    /// shared, layer, drive, card; null where it is not named.
-    pub limiter: Option<String>,
+    /// The limiter; null where it is not named.
+    pub limiter: Option<Limiter>,
     /// The limiter is only probable: everything was measured once, which noise may have made.
-    #[serde(default)]
+    #[schemars(default)]
     pub is_probable: bool,
     /// Those between which the evidence does not decide.
-    pub between: Vec<String>,
+    pub between: Vec<Limiter>,
     /// The experiments that would decide.
-    pub experiments: Vec<String>,
+    pub experiments: Vec<Experiment>,
     /// What limits once the limiter is out of the way.
-    pub behind: Option<Behind>,
+    pub behind: Option<Next>,
     /// The answer in sentences.
     pub sentence: String,
     /// What to do.
@@ -67,7 +67,7 @@ pub struct Explained {
 }
 
 /// What rates are counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Bytes per second.
@@ -77,7 +77,7 @@ pub enum Unit {
 }
 
 /// How it came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The limiter is named.
@@ -87,7 +87,7 @@ pub enum Outcome {
 }
 
 /// A reservation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reason {
     /// Id of the rule.
     pub rule: String,
@@ -95,36 +95,8 @@ pub struct Reason {
     pub why: String,
 }
 
-/// The limiter behind the one that is named.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Behind {
-    /// What it is.
-    pub what: String,
-    /// Gain as a share of the rate.
-    pub gain: Option<f64>,
-    /// An experiment had that gain; else it is what the ceiling leaves at most.
-    pub measured: bool,
-}
-
-/// An upper bound.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Ceiling {
-    /// What sets it: claim, link, shared_link, depth, queue, cpu, layer, control_group.
-    pub bound: String,
-    /// Its value.
-    pub value: Option<f64>,
-    /// The least that it may be, where something of it is not known.
-    pub low: Option<f64>,
-    /// The most that it may be.
-    pub high: Option<f64>,
-    /// In words.
-    pub what: String,
-    /// How it is computed, and from what source.
-    pub formula: String,
-}
-
 /// A measurement that differs in a single respect.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Contrast {
     /// The respect, in words.
     pub change: String,
@@ -135,33 +107,10 @@ pub struct Contrast {
     /// Its rate; the mean where it was repeated.
     pub rate: Option<Estimate>,
     /// How often it was measured.
-    #[serde(default = "once")]
+    #[schemars(default = "once")]
     pub repetitions: usize,
     /// Its rate over that of the measurement that is explained.
     pub ratio: Option<Estimate>,
-}
-
-/// Something that may have limited.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Suspect {
-    /// What, as in `limiter`.
-    pub limiter: String,
-    /// How it stands.
-    pub standing: SuspectStanding,
-    /// The evidence; of an open one what would tell.
-    pub why: String,
-}
-
-/// How a suspect stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SuspectStanding {
-    /// It limits.
-    Confirmed,
-    /// It does not.
-    Cleared,
-    /// It may.
-    Open,
 }
 
 /// What earlier documents do not say.
@@ -183,7 +132,7 @@ fn one(of: &Explanation<'_>) -> Explained {
     let measurement = case.of_run();
     let (limiter, between, experiments, behind) = match &of.answer {
         Answer::Named { limiter, next, .. } => {
-            (Some(*limiter), Vec::new(), Vec::new(), next.as_ref())
+            (Some(*limiter), Vec::new(), Vec::new(), next.clone())
         }
         Answer::Unlike { .. } => (None, Vec::new(), Vec::new(), None),
         Answer::Experiment(experiment) => (None, Vec::new(), vec![*experiment], None),
@@ -210,30 +159,15 @@ fn one(of: &Explanation<'_>) -> Explained {
             .map(|reason| Reason { rule: reason.rule.clone(), why: reason.why.clone() })
             .collect(),
         outcome: if limiter.is_some() { Outcome::Named } else { Outcome::Undecided },
-        limiter: limiter.map(|limiter| limiter.name().into()),
+        limiter,
         is_probable: matches!(of.answer, Answer::Named { is_probable: true, .. }),
-        between: between.iter().map(|limiter| limiter.name().into()).collect(),
-        experiments: experiments.iter().map(|experiment| experiment.name().into()).collect(),
-        behind: behind.map(|next| Behind {
-            what: next.what.clone(),
-            gain: Some(next.gain),
-            measured: next.measured,
-        }),
+        between,
+        experiments,
+        behind,
         sentence: of.sentence.clone(),
         advice: of.advice.clone(),
         notes: of.notes.clone(),
-        ceilings: of
-            .ceilings
-            .iter()
-            .map(|ceiling| Ceiling {
-                bound: ceiling.bound.name().into(),
-                value: Some(ceiling.value),
-                low: Some(ceiling.low),
-                high: Some(ceiling.high),
-                what: ceiling.what.clone(),
-                formula: ceiling.formula.clone(),
-            })
-            .collect(),
+        ceilings: of.ceilings.clone(),
         contrasts: of
             .contrasts
             .iter()
@@ -246,17 +180,6 @@ fn one(of: &Explanation<'_>) -> Explained {
                 ratio: contrast.ratio.finite(),
             })
             .collect(),
-        suspects: of
-            .suspects
-            .iter()
-            .map(|suspect| {
-                let (standing, why) = match &suspect.standing {
-                    Standing::Confirmed(why) => (SuspectStanding::Confirmed, why.clone()),
-                    Standing::Cleared(why) => (SuspectStanding::Cleared, why.clone()),
-                    Standing::Open(experiment) => (SuspectStanding::Open, experiment.what().into()),
-                };
-                Suspect { limiter: suspect.limiter.name().into(), standing, why }
-            })
-            .collect(),
+        suspects: of.suspects.clone(),
     }
 }

@@ -51,18 +51,9 @@ pub struct Measurement {
     pub validity: Option<Validity>,
     /// The reservations.
     pub reasons: Vec<Reason>,
-    /// Reads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read: Option<DirectionResult>,
-    /// Writes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub write: Option<DirectionResult>,
-    /// Trims.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trim: Option<DirectionResult>,
-    /// Directions reported together (fio's unified_rw_reporting).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mixed: Option<DirectionResult>,
+    /// Results by direction.
+    #[serde(flatten)]
+    pub results: Results,
     /// The same for each target, where there are several and they are known apart.
     pub parts: Vec<Part>,
     /// What it was taken under.
@@ -107,6 +98,17 @@ pub struct Part {
     pub target: String,
     /// Which clone of the job (fio's numjobs), from 0; null where parts are targets.
     pub clone: Option<u32>,
+    /// Results by direction.
+    #[serde(flatten)]
+    pub results: Results,
+    /// Why it could not go on, where it is it that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// Results by direction; absent are those that did not occur.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Results {
     /// Reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<DirectionResult>,
@@ -116,12 +118,9 @@ pub struct Part {
     /// Trims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trim: Option<DirectionResult>,
-    /// Directions reported together.
+    /// Directions reported together (fio's unified_rw_reporting).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixed: Option<DirectionResult>,
-    /// Why it could not go on, where it is it that failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<String>,
 }
 
 /// Results of one direction in the measured window. Null is what is not known.
@@ -209,7 +208,6 @@ impl Measurement {
         measurement: &model::Measurement,
         judged: Option<&JudgedMeasurement>,
     ) -> Self {
-        let result = |direction| measurement.result(direction).map(DirectionResult::from);
         let metrics = judged.map_or(&[][..], |judged| &judged.metrics);
         Self {
             name: measurement.name.clone(),
@@ -230,10 +228,7 @@ impl Measurement {
             },
             validity: judged.map(|judged| judged.validity),
             reasons: judged.map_or(Vec::new(), |judged| judged.reasons.clone()),
-            read: result(Direction::Read),
-            write: result(Direction::Write),
-            trim: result(Direction::Trim),
-            mixed: result(Direction::Mixed),
+            results: Results::of(&measurement.total),
             parts: measurement.parts.iter().map(Part::from).collect(),
             conditions: measurement.conditions.clone(),
             cpu: measurement.cpu,
@@ -261,18 +256,26 @@ impl From<&EndReason> for End {
 
 impl From<&model::Part> for Part {
     fn from(part: &model::Part) -> Self {
-        let result = |direction| {
-            let result = part.results.iter().find(|result| result.direction == direction);
-            result.map(DirectionResult::from)
-        };
         Self {
             target: part.target.clone(),
             clone: part.clone,
+            results: Results::of(&part.results),
+            failure: part.failure.clone(),
+        }
+    }
+}
+
+impl Results {
+    pub(super) fn of(all: &[model::DirectionResult]) -> Self {
+        let result = |direction| {
+            let result = all.iter().find(|result| result.direction == direction);
+            result.map(DirectionResult::from)
+        };
+        Self {
             read: result(Direction::Read),
             write: result(Direction::Write),
             trim: result(Direction::Trim),
             mixed: result(Direction::Mixed),
-            failure: part.failure.clone(),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! What fio's reports state beside rates and latencies, and what groups of jobs came to.
 
 use iodyno_model as model;
-use iodyno_model::{Direction, DiskUse};
+use iodyno_model::DiskUse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::measurement::DirectionResult;
+use super::measurement::Results;
 
 /// What a block device did while all jobs of a report ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,18 +24,9 @@ pub struct GroupTotal {
     pub members: Vec<usize>,
     /// From the first one's start to the last one's end, ns; null: not known.
     pub duration_ns: Option<u64>,
-    /// Reads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read: Option<DirectionResult>,
-    /// Writes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub write: Option<DirectionResult>,
-    /// Trims.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trim: Option<DirectionResult>,
-    /// Directions reported together.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mixed: Option<DirectionResult>,
+    /// Results by direction.
+    #[serde(flatten)]
+    pub results: Results,
 }
 
 impl From<&DiskUse> for Disk {
@@ -59,17 +50,10 @@ impl Disk {
 
 impl From<&model::GroupTotal> for GroupTotal {
     fn from(of: &model::GroupTotal) -> Self {
-        let result = |direction| {
-            let result = of.total.iter().find(|result| result.direction == direction);
-            result.map(DirectionResult::from)
-        };
         Self {
             members: of.members.clone(),
             duration_ns: of.duration_ns,
-            read: result(Direction::Read),
-            write: result(Direction::Write),
-            trim: result(Direction::Trim),
-            mixed: result(Direction::Mixed),
+            results: Results::of(&of.total),
         }
     }
 }

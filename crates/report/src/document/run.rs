@@ -25,22 +25,9 @@ use crate::text::totals::totals_of;
 pub struct RunDocument {
     /// `iodyno.run/2`.
     pub schema: String,
-    /// UUIDv7.
-    pub id: String,
-    /// Name.
-    pub name: String,
-    /// The command as it was typed.
-    pub command: String,
-    /// How far it got.
-    pub state: RunState,
-    /// Start, RFC 3339.
-    pub started: String,
-    /// End, RFC 3339; null: not ended.
-    pub ended: Option<String>,
-    /// Version of iodyno that wrote it.
-    pub writer: String,
-    /// Where it came from.
-    pub origin: Origin,
+    /// What it was.
+    #[serde(flatten)]
+    pub head: RunHead,
     /// The machine at the start; null where nothing of it is known.
     #[serde(with = "facts")]
     #[schemars(with = "Option<Host>")]
@@ -86,6 +73,27 @@ pub struct RunDocument {
     /// 0 passed, 1 a FAIL, 2 bad usage or unusable target, 3 interrupted or a measurement
     /// failed, 4 something asked could not be judged.
     pub exit_status: u8,
+}
+
+/// What a run was, when, and how it came to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunHead {
+    /// UUIDv7.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// The command as it was typed.
+    pub command: String,
+    /// How far it got.
+    pub state: RunState,
+    /// Start, RFC 3339.
+    pub started: String,
+    /// End, RFC 3339; null: not ended.
+    pub ended: Option<String>,
+    /// Version of iodyno that wrote it.
+    pub writer: String,
+    /// Where it came from.
+    pub origin: Origin,
 }
 
 /// Where a run came from.
@@ -155,24 +163,11 @@ pub struct RunsDocument {
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
-    /// UUIDv7.
-    pub id: String,
-    /// Name.
-    pub name: String,
-    /// The command as it was typed.
-    pub command: String,
-    /// How far it got.
-    pub state: RunState,
-    /// Start, RFC 3339.
-    pub started: String,
-    /// End, RFC 3339; null: not ended.
-    pub ended: Option<String>,
-    /// Version of iodyno that wrote it.
-    pub writer: String,
+    /// What it was.
+    #[serde(flatten)]
+    pub head: RunHead,
     /// The plan's name.
     pub plan: String,
-    /// Where it came from.
-    pub origin: Origin,
     /// Targets that were asked for.
     pub targets: Vec<String>,
 }
@@ -204,14 +199,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
     let host = record.host();
     RunDocument {
         schema: RUN_SCHEMA.into(),
-        id: run.id.clone(),
-        name: run.name.clone(),
-        command: run.command.clone(),
-        state: run.state,
-        started: rfc3339(run.started_ns),
-        ended: run.ended_ns.map(rfc3339),
-        writer: run.writer.clone(),
-        origin: Origin::from(&run.origin),
+        head: RunHead::of(run),
         host: host.map(Host::from),
         drives: host.map_or(Vec::new(), drives),
         links: host.map_or(Vec::new(), links),
@@ -262,15 +250,8 @@ pub fn runs_document(runs: &[model::Run]) -> RunsDocument {
         runs: runs
             .iter()
             .map(|run| RunSummary {
-                id: run.id.clone(),
-                name: run.name.clone(),
-                command: run.command.clone(),
-                state: run.state,
-                started: rfc3339(run.started_ns),
-                ended: run.ended_ns.map(rfc3339),
-                writer: run.writer.clone(),
+                head: RunHead::of(run),
                 plan: run.plan_name.clone(),
-                origin: Origin::from(&run.origin),
                 targets: run.targets.clone(),
             })
             .collect(),
@@ -291,6 +272,21 @@ pub fn rules_document<'a>(
                 summary: summary.into(),
             })
             .collect(),
+    }
+}
+
+impl RunHead {
+    fn of(run: &model::Run) -> Self {
+        Self {
+            id: run.id.clone(),
+            name: run.name.clone(),
+            command: run.command.clone(),
+            state: run.state,
+            started: rfc3339(run.started_ns),
+            ended: run.ended_ns.map(rfc3339),
+            writer: run.writer.clone(),
+            origin: Origin::from(&run.origin),
+        }
     }
 }
 

@@ -5,8 +5,10 @@ mod columns;
 mod csv;
 mod json;
 mod junit;
+mod markdown;
 mod ocp;
 mod openmetrics;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod rows;
 
@@ -63,8 +65,10 @@ pub enum Command {
 pub const FORMATS: &[(Format, &[Command])] = &[
     (JSON, &[Command::Export]),
     (Format(&csv::Csv), &[Command::Export]),
+    #[cfg(feature = "parquet")]
     (Format(&parquet::Parquet), &[Command::Export]),
     (Format(&junit::Junit), &[Command::Show, Command::Compare]),
+    (Format(&markdown::Markdown), &[Command::Compare]),
     (Format(&ocp::Ocp), &[Command::Show, Command::Compare]),
     (Format(&openmetrics::OpenMetrics), &[Command::Show, Command::Compare]),
 ];
@@ -94,6 +98,7 @@ pub enum ExportError {
     #[error(transparent)]
     Csv(#[from] ::csv::Error),
     /// Columns could not be written.
+    #[cfg(feature = "parquet")]
     #[error(transparent)]
     Parquet(#[from] ::parquet::errors::ParquetError),
     /// XML could not be written.

@@ -8,10 +8,10 @@ use iodyno_figure::{
 use iodyno_judge::limiter::is_of_question;
 use iodyno_model::{Assessment, JudgedMeasurement, Metric, RunKind, RunRecord, Validity, Verdict};
 
-use super::PageRun;
 use super::data::FigureView;
 use super::measurement::not_valid;
 use super::table::{Cell, Table};
+use crate::paged::PageRun;
 use crate::text::attention::entries;
 use crate::text::drives::short_name;
 use crate::text::findings::severity_label;

@@ -3,15 +3,16 @@
 use std::sync::LazyLock;
 
 use askama::Template;
-use iodyno_figure::{ECHARTS, Kind, Request, SCRIPT, Source, figure, figures_of_run};
+use iodyno_figure::{Kind, Request, SCRIPT, Source, echarts, figure, figures_of_run};
 use iodyno_model::{
-    DirectionResult, LatencyKind, Measurement, Run, RunRecord, RunState, format_count,
+    DirectionResult, LatencyKind, Measurement, RunRecord, RunState, format_count,
     format_duration_ns, format_mb_per_s,
 };
 use serde_json::{Value, json};
 
 use super::data::FigureView;
 use super::{PageError, STYLE, policy};
+use crate::paged::LiveView;
 use crate::text::words::clean;
 
 const LIVE_SCRIPT: &str = include_str!("../../templates/live.js");
@@ -21,7 +22,7 @@ const MOST_DONE: usize = 50;
 
 /// The Content-Security-Policy of [`live_page`].
 pub static LIVE_POLICY: LazyLock<String> = LazyLock::new(|| {
-    let own = policy::policy(&[ECHARTS, SCRIPT, LIVE_SCRIPT], &[STYLE]);
+    let own = policy::policy(&[echarts(), SCRIPT, LIVE_SCRIPT], &[STYLE]);
     format!("{own}; connect-src 'self'; img-src data:; frame-ancestors 'none'")
 });
 
@@ -33,41 +34,22 @@ struct Page {
     scripts: [&'static str; 3],
 }
 
-/// What is going on.
-#[derive(Debug, Clone)]
-pub struct LiveView {
-    /// The run; `None`: it has not begun.
-    pub run: Option<Run>,
-    /// What is being measured, as far as it is known.
-    pub now: Vec<Measurement>,
-    /// What was measured.
-    pub done: Vec<Measurement>,
-    /// Time that is left at most, ns.
-    pub left_ns: u64,
-    /// Of the hottest drive, °C.
-    pub temperature_c: Option<f32>,
-}
-
 /// A page that asks `figures`, beside it, for [`live_data`], and draws it.
 ///
 /// # Errors
 /// The template cannot be filled, which would be a mistake in it.
 pub fn live_page() -> Result<String, PageError> {
-    let scripts = [ECHARTS, SCRIPT, LIVE_SCRIPT];
+    let scripts = [echarts(), SCRIPT, LIVE_SCRIPT];
     Page { version: env!("CARGO_PKG_VERSION"), style: STYLE, scripts }.render()
 }
 
 /// What the page shows: `title`, `state`, `is_over`, `now`, `figures` as in reports, `columns` and
 /// `done`.
-pub fn live_data(of: &LiveView) -> Value {
-    let Some(run) = &of.run else { return json!({"state": "not begun", "figures": []}) };
-    let record = |measurements: &[Measurement]| RunRecord {
-        run: run.clone(),
-        snapshots: Vec::new(),
-        measurements: measurements.to_vec(),
-    };
-    let (now, done) = (record(&of.now), record(&of.done));
-    let names: Vec<String> = of.now.iter().map(Measurement::title).collect();
+pub fn live_data(of: LiveView) -> Value {
+    let Some(done) = of.run else { return json!({"state": "not begun", "figures": []}) };
+    let run = &done.run;
+    let now = RunRecord { run: run.clone(), snapshots: Vec::new(), measurements: of.now };
+    let names: Vec<String> = now.measurements.iter().map(Measurement::title).collect();
     let label = names.first().map_or("", String::as_str);
     let mut figures: Vec<_> = [Kind::Time, Kind::Latency]
         .into_iter()
@@ -91,7 +73,7 @@ pub fn live_data(of: &LiveView) -> Value {
         RunState::Failed => "failed".into(),
     };
     let hottest = of.temperature_c.map_or(String::new(), |c| format!(", {c:.0} °C"));
-    let first = of.done.len().saturating_sub(MOST_DONE);
+    let last = &done.measurements[done.measurements.len().saturating_sub(MOST_DONE)..];
     json!({
         "title": clean(&[&run.plan_name, &run.name].map(String::as_str).join(" ")),
         "state": state + &hottest,
@@ -99,7 +81,7 @@ pub fn live_data(of: &LiveView) -> Value {
         "now": clean(&names.join(", ")),
         "figures": figures,
         "columns": ["measurement", "", "IOPS", "bandwidth", "mean latency", "p99"],
-        "done": of.done[first..].iter().flat_map(rows).collect::<Vec<_>>(),
+        "done": last.iter().flat_map(rows).collect::<Vec<_>>(),
     })
 }
 

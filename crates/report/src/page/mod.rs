@@ -22,9 +22,9 @@ mod together;
 use std::collections::BTreeMap;
 
 use askama::Template;
-use iodyno_figure::{ECHARTS, SCRIPT};
+use iodyno_figure::{SCRIPT, echarts};
 use iodyno_judge::ClaimBook;
-use iodyno_model::{DriveState, Origin, Prediction, Predictions, with_micro};
+use iodyno_model::{Origin, with_micro};
 
 use data::Data;
 use room::Room;
@@ -34,45 +34,9 @@ use together::Together;
 use crate::Judged;
 use crate::text::words::clean;
 
+pub use crate::paged::{LiveView, PageRun, is_page};
 pub use askama::Error as PageError;
-pub use live::{LIVE_POLICY, LiveView, live_data, live_page};
-
-/// A run as the page shows it.
-#[derive(Debug, Clone, Copy)]
-pub struct PageRun<'a> {
-    /// The run with what it is judged to mean.
-    pub judged: Judged<'a>,
-    /// What of its files could not be read, a sentence each.
-    pub unread: &'a [String],
-    /// The states that its drives were in when it began.
-    pub prepared: &'a [DriveState],
-    /// What its measurements say beyond themselves.
-    pub outlook: Option<&'a Predictions>,
-}
-
-impl<'a> PageRun<'a> {
-    /// The run, with nothing known beside it.
-    pub const fn new(judged: Judged<'a>) -> Self {
-        Self { judged, unread: &[], prepared: &[], outlook: None }
-    }
-
-    /// Points that were not measured.
-    fn predictions(&self) -> &'a [Prediction] {
-        self.outlook.map_or(&[], |outlook| &outlook.predictions)
-    }
-}
-
-/// In the head of every page, by which it is known as ours.
-const MARK: &str = "<meta name=\"generator\" content=\"iodyno";
-
-/// Bytes from the start within which the mark stands.
-const MARK_WITHIN: usize = 512;
-
-/// Whether a file that begins with `head` is a page of ours; 512 bytes suffice.
-pub fn is_page(head: &[u8]) -> bool {
-    let head = &head[..head.len().min(MARK_WITHIN)];
-    head.windows(MARK.len()).any(|window| window == MARK.as_bytes())
-}
+pub use live::{LIVE_POLICY, live_data, live_page};
 
 /// The page of `runs`, in their order. What several are together stands first;
 /// they are compared by `claims`.
@@ -117,7 +81,7 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
     let (early, style) = ([SCRIPT, PAGE_SCRIPT].map(lean), lean(STYLE));
     Page {
         version: env!("CARGO_PKG_VERSION"),
-        policy: policy::policy(&[&early[0], &early[1], ECHARTS], &[&style]),
+        policy: policy::policy(&[&early[0], &early[1], echarts()], &[&style]),
         title: match titles.as_slice() {
             [one] => one.clone(),
             titles => format!("{} runs", titles.len()),
@@ -128,7 +92,7 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
         document,
         style,
         early,
-        library: ECHARTS,
+        library: echarts(),
     }
     .render()
     .map(|html| with_micro_outside_scripts(&html))

@@ -5,10 +5,10 @@ use iodyno_figure::{Kind, figures_of_rounds};
 use iodyno_judge::{Convergence, is_whole};
 use iodyno_model::{JudgedMeasurement, Measurement, RoundsPlan, RunState};
 
-use super::PageRun;
 use super::data::FigureView;
 use super::measurement::not_valid;
 use super::table::{Cell, Table};
+use crate::paged::PageRun;
 use crate::rounds::{drawn, tracks};
 use crate::text::pts::pts_lines;
 use crate::text::rounds::{verdict_words, window_words};

@@ -9,7 +9,6 @@ use iodyno_model::{
     BlockDevice, Bytes, Fact, Finding, Host, Origin, Predictions, RunRecord, shell_word,
 };
 
-use super::PageRun;
 use super::data::FigureView;
 use super::explained::ExplainedView;
 use super::lead::{self, AttentionView};
@@ -18,6 +17,7 @@ use super::room::Room;
 use super::rounds::RoundsView;
 use super::summary;
 use super::table::{Cell, Table};
+use crate::paged::PageRun;
 use crate::text::drives::{NO_SYSFS, drives};
 use crate::text::findings::{headline, missing, outcomes, severity_label};
 use crate::text::host::{counted, machine, storage};
@@ -167,7 +167,7 @@ impl RunView {
         // Sweeps of more than one figure shows are shown one by one.
         let lead = lead.or_else(|| (!several.is_empty()).then(|| several.remove(0)));
         let by_key = Index::of(record);
-        let views = (0..details).map(|n| {
+        let views = run.in_order(details).into_iter().map(|n| {
             let figures = alone.remove(&n).unwrap_or_default();
             let of = &record.measurements[n];
             MeasurementView::new(&by_key, of, assessment.of(n), element(n), figures)
@@ -201,8 +201,9 @@ impl RunView {
             host: host.map_or_else(Vec::new, of_host),
             blocks: host.and_then(blocks),
             topology: topology(record),
-            summary: (!record.measurements.is_empty())
-                .then(|| summary::measurements(record, assessment, lines, details, element)),
+            summary: (!record.measurements.is_empty()).then(|| {
+                summary::measurements(record, assessment, &run.in_order(lines), details, element)
+            }),
             left_out: left_out(record, details, lines, made - shown),
             measurements: views.collect(),
             figures: several,

@@ -12,12 +12,12 @@ use crate::text::figure::estimated;
 use crate::text::measurements::step_name;
 use crate::text::totals;
 
-/// A row for each direction of each of the first `lines` measurements, and of what groups of jobs
-/// came to; `id` gives the element of a measurement, which the first `details` have.
+/// A row for each direction of each of these measurements, and of what groups of jobs came to; `id`
+/// gives the element of a measurement, which the first `details` have.
 pub(super) fn measurements(
     record: &RunRecord,
     assessment: &Assessment,
-    lines: usize,
+    lines: &[usize],
     details: usize,
     id: impl Fn(usize) -> String,
 ) -> Table {
@@ -25,7 +25,8 @@ pub(super) fn measurements(
     let one_place = record.measurements.windows(2).all(|two| two[0].targets == two[1].targets);
     let mut rows = Vec::new();
     let totals = totals::totals_of(record);
-    for (n, of) in record.measurements.iter().take(lines).enumerate() {
+    for &n in lines {
+        let of = &record.measurements[n];
         let judged = assessment.of(n);
         let mut lead = vec![
             match n < details {

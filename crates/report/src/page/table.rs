@@ -135,6 +135,8 @@ impl From<GridCell> for Cell {
             return Self::verdict(verdict);
         }
         let class = match cell.ink {
+            // A bar and its number stand on one line.
+            Ink::Plain if cell.text.contains(['█', '░']) => "whole",
             Ink::Plain | Ink::Bold => "",
             Ink::Dim => "dim",
             Ink::Good => "good",

@@ -9,9 +9,10 @@ use iodyno_model::RunRecord;
 
 use super::data::FigureView;
 use super::table::{Cell, Table};
-use super::{PageRun, measurement, room, run};
+use super::{measurement, room, run};
 use crate::Judged;
 use crate::fleet::{are_of_several_hosts, fleet};
+use crate::paged::PageRun;
 use crate::text::comparison::{Cells, cells, notes_of};
 use crate::text::fleet::{cells as drives_of, counts, heading};
 use crate::text::host::counted;

@@ -1,5 +1,6 @@
 //! What needs attention, in two lines each: what is wrong, and what to do.
 
+use iodyno_judge::explains;
 use iodyno_model::{Assessment, Finding, Metric, RunRecord, Severity, Skipped, Verdict};
 
 use super::Style;
@@ -9,7 +10,7 @@ use super::findings::{headline, severity_label};
 use super::glance_table::expectation;
 use super::ink::Ink;
 use super::measurements::step_name;
-use super::words::{Hanging, clean, cut, display_width};
+use super::words::{Hanging, clean, cut, display_width, listed};
 
 /// Warnings and targets that were not measured, before the rest is counted.
 const SHOWN: usize = 5;
@@ -37,30 +38,16 @@ const SPEED: [&str; 3] = ["below-claim", "unlike-peers", "unlike-baseline"];
 /// Failures and warnings, each cause's once, worst first: what makes a drive slow by several
 /// measures is one, and what follows from another finding is said under that.
 pub(crate) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec<Entry<'a>> {
-    let mut groups: Vec<Vec<&Finding>> = Vec::new();
-    let grave = || assessment.findings.iter().filter(|one| one.severity >= Severity::Warn);
-    let is_cause = |rule: &String| grave().any(|one| one.rule == *rule && one.cause.is_none());
-    let (effects, causes): (Vec<&Finding>, Vec<&Finding>) =
-        grave().partition(|one| one.cause.as_ref().is_some_and(is_cause));
-    for finding in causes {
-        let is_speed = |one: &Finding| SPEED.contains(&one.rule.as_str());
-        let alike = |group: &&mut Vec<&Finding>| match is_speed(finding) {
-            true => is_speed(group[0]) && group[0].subjects.first() == finding.subjects.first(),
-            false => group[0].rule == finding.rule && group[0].severity == finding.severity,
-        };
-        match groups.iter_mut().find(alike) {
-            Some(group) => group.push(finding),
-            None => groups.push(vec![finding]),
-        }
-    }
-    let entry = |group: Vec<&'a Finding>| {
+    let entry = |(group, own): Group<'a>| {
         let first = group[0];
-        let target = first.subjects.first().filter(|_| SPEED.contains(&first.rule.as_str()));
-        let slow = target.and_then(|target| slowness(record, assessment, target));
-        let own = effects.iter().filter(|one| one.cause.as_ref() == Some(&first.rule));
-        let own: Vec<&&Finding> = own.collect();
+        let slow = |of: &Finding| {
+            let target = of.subjects.first().filter(|_| SPEED.contains(&of.rule.as_str()));
+            target.and_then(|target| slowness(record, assessment, target))
+        };
         let mut follows: Vec<String> = Vec::new();
-        for text in own.iter().map(|one| headline(one).trim_end_matches('.').to_owned()) {
+        for one in &own {
+            let text = slow(one).unwrap_or_else(|| headline(one));
+            let text = text.trim_end_matches('.').to_owned();
             if !follows.contains(&text) {
                 follows.push(text);
             }
@@ -68,14 +55,47 @@ pub(crate) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec
         Entry {
             severity: own.iter().map(|one| one.severity).fold(first.severity, Severity::max),
             rule: &first.rule,
-            what: slow.unwrap_or_else(|| what(&group)),
+            what: slow(first).unwrap_or_else(|| what(&group)),
             next: &first.next,
             follows,
         }
     };
-    let mut entries: Vec<Entry<'_>> = groups.into_iter().map(entry).collect();
+    let mut entries: Vec<Entry<'_>> =
+        grouped(&assessment.findings).into_iter().map(entry).collect();
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.severity));
     entries
+}
+
+/// Findings with one cause, and what follows from it.
+type Group<'a> = (Vec<&'a Finding>, Vec<&'a Finding>);
+
+/// Failures and warnings by their causes, in the order of the first of each.
+fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
+    let grave: Vec<&Finding> =
+        findings.iter().filter(|one| one.severity >= Severity::Warn).collect();
+    let is_effect =
+        |of: &&&Finding| grave.iter().any(|one| one.cause.is_none() && explains(one, of));
+    let (effects, causes): (Vec<&Finding>, Vec<&Finding>) = grave.iter().partition(is_effect);
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for finding in causes {
+        let is_speed = |one: &Finding| SPEED.contains(&one.rule.as_str());
+        let alike = |(group, _): &&mut Group<'_>| match is_speed(finding) {
+            true => is_speed(group[0]) && group[0].subjects.first() == finding.subjects.first(),
+            false => group[0].rule == finding.rule && group[0].severity == finding.severity,
+        };
+        match groups.iter_mut().find(alike) {
+            Some((group, _)) => group.push(finding),
+            None => groups.push((vec![finding], Vec::new())),
+        }
+    }
+    // Each is said under one cause.
+    for effect in effects {
+        let is_of = |(group, _): &&mut Group<'_>| group.iter().any(|one| explains(one, effect));
+        if let Some((_, own)) = groups.iter_mut().find(is_of) {
+            own.push(effect);
+        }
+    }
+    groups
 }
 
 /// `nvme3n1 reaches 25 % of the claim (sequential read, random read); latency 364 % of the
@@ -132,20 +152,6 @@ fn what(group: &[&Finding]) -> String {
     match of_first.filter(|known| rest.iter().all(|one| pattern(one).as_ref() == Some(known))) {
         Some(same) => same.replace('\0', &listed(&[names, others].concat())),
         None => format!("{} (likewise {})", first.trim_end_matches('.'), listed(&others)),
-    }
-}
-
-/// Up to four names; of more the first three, and how many others.
-pub(super) fn listed(names: &[String]) -> String {
-    let mut once: Vec<&str> = Vec::new();
-    for name in names {
-        if !once.contains(&name.as_str()) {
-            once.push(name);
-        }
-    }
-    match once.len() {
-        0..=4 => once.join(", "),
-        more => format!("{} and {} more", once[..3].join(", "), more - 3),
     }
 }
 
@@ -258,7 +264,7 @@ pub(super) fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
 }
 
 /// All of `text` behind its label, in as many lines as it takes.
-fn whole(label: &str, ink: Ink, text: &str, style: &Style) -> String {
+pub(super) fn whole(label: &str, ink: Ink, text: &str, style: &Style) -> String {
     let hanging = Hanging {
         lead: ink.paint(label, style.color),
         lead_width: label.len(),
@@ -319,6 +325,40 @@ mod tests {
         assert_eq!(what(&all), "a, b, c and 2 more is hot.");
         let other = finding("hot", "f", "f is at 99 °C.");
         assert_eq!(what(&[all[0], &other]), "a is hot (likewise f)");
+    }
+
+    #[test]
+    fn an_effect_is_said_under_the_cause_of_its_own_drive() {
+        let link = |subject: &str, severity| Finding {
+            severity,
+            ..finding("link-degraded", subject, &format!("The link of {subject} is degraded."))
+        };
+        let slow = |subject: &str| Finding {
+            cause: Some("link-degraded".into()),
+            ..finding("below-claim", subject, &format!("{subject} is slow."))
+        };
+        let shared = Finding { subjects: Vec::new(), what: "All are slow.".into(), ..slow("") };
+        let findings = vec![
+            link("nvme0", Severity::Warn),
+            slow("nvme1n1"),
+            link("nvme1", Severity::Fail),
+            slow("nvme0n1"),
+            slow("nvme2n1"),
+            shared,
+        ];
+        let found: Vec<String> = grouped(&findings)
+            .into_iter()
+            .map(|(group, own)| {
+                let follows: Vec<String> = own.into_iter().map(headline).collect();
+                format!("{} -> {}", what(&group), follows.join(" "))
+            })
+            .collect();
+        let expected = [
+            "The link of nvme0 is degraded. -> nvme0n1 is slow. All are slow.",
+            "The link of nvme1 is degraded. -> nvme1n1 is slow.",
+            "nvme2n1 is slow. -> ",
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -9,13 +9,17 @@ use iodyno_model::{
 use super::Style;
 use super::columns::{self, Column, ColumnError};
 use super::grid::{GridCell, GridColumn, grid};
+use super::host::counted;
 use super::ink::Ink;
-use super::words::{Hanging, clean};
+use super::words::{Hanging, clean, listed};
 use crate::layers;
 
 /// Said in place of drives where nothing could be looked at.
 pub(crate) const NO_SYSFS: &str =
     "/sys is not mounted here, so which drives this machine has is not known.";
+
+/// Columns in which something may be wrong.
+const ALARMS: [Column; 4] = [Column::State, Column::Link, Column::Temperature, Column::Wear];
 
 /// Mount points, arrays and volumes that the table names before it counts the rest.
 const USES_SHOWN: usize = 2;
@@ -41,11 +45,11 @@ pub fn drives_table(
     };
     let Drives { headings, rows } = drives(host, run, chosen.as_deref());
     let mut out = String::new();
-    if host.no_sysfs {
-        out.push_str(&paragraph(NO_SYSFS, style));
-    } else if host.drives.is_empty() {
+    // A list says so in its first line.
+    if run.is_some() && (host.no_sysfs || host.drives.is_empty()) {
         let what = if rows.is_empty() { "." } else { "; the storage that stands in for one:" };
-        out.push_str(&paragraph(&format!("No NVMe drive on this machine{what}"), style));
+        let none = format!("No NVMe drive on this machine{what}");
+        out.push_str(&paragraph(if host.no_sysfs { NO_SYSFS } else { &none }, style));
     }
     if rows.is_empty() {
         return Ok(out);
@@ -64,6 +68,35 @@ pub fn drives_table(
         out.push_str(&paragraph("root only: run it with sudo to see it.", style));
     }
     Ok(out)
+}
+
+/// `4 NVMe drives: nvme2 link Gen3 x2 of Gen4 x4, nvme3 at 71 °C`: what stands out in the table.
+pub(super) fn clause(host: &Host) -> String {
+    if host.no_sysfs {
+        return NO_SYSFS.into();
+    }
+    let told = |column: Column, text: &str| match column {
+        Column::Link => format!("link {}", text.trim_end_matches(" !")),
+        Column::Temperature => format!("at {text}"),
+        Column::Wear => format!("{text} worn"),
+        _ => text.to_owned(),
+    };
+    let of_drive = |drive: &Drive| {
+        let alarms: Vec<String> = ALARMS
+            .into_iter()
+            .map(|column| (column, drive_cell(column, host, drive, None)))
+            .filter(|(_, cell)| matches!(cell.ink, Ink::Bad | Ink::Doubt))
+            .map(|(column, cell)| told(column, &cell.text))
+            .collect();
+        (!alarms.is_empty()).then(|| format!("{} {}", clean(&drive.name), alarms.join(", ")))
+    };
+    let alarms: Vec<String> = host.drives.iter().filter_map(of_drive).collect();
+    match host.drives.len() {
+        0 if other_blocks(host, None).is_empty() => "No NVMe drive on this machine".into(),
+        0 => "No NVMe drive on this machine; the storage that stands in for one:".into(),
+        drives if alarms.is_empty() => counted(drives, "NVMe drive"),
+        drives => format!("{}: {}", counted(drives, "NVMe drive"), listed(&alarms)),
+    }
 }
 
 /// The table of drives before it is fitted to a width.
@@ -147,16 +180,12 @@ pub(crate) fn short_name(target: &str) -> &str {
     target.strip_prefix("/dev/").unwrap_or(target)
 }
 
-fn plain(text: impl Into<String>) -> GridCell {
-    GridCell { text: text.into(), ink: Ink::Plain }
-}
-
 /// A fact as a cell: its text, `root only`, or `-`.
 fn fact<T>(fact: &Fact<T>, text: impl Fn(&T) -> String) -> GridCell {
     match fact {
-        Fact::Read(value) | Fact::Stated(value) => plain(clean(&text(value))),
+        Fact::Read(value) | Fact::Stated(value) => GridCell::plain(clean(&text(value))),
         Fact::NeedsRoot => GridCell { text: "root only".into(), ink: Ink::Dim },
-        Fact::Absent | Fact::NotAsked | Fact::Unreadable(_) => plain("-"),
+        Fact::Absent | Fact::NotAsked | Fact::Unreadable(_) => GridCell::plain("-"),
     }
 }
 
@@ -167,7 +196,7 @@ pub(super) fn drive_cell(
     run: Option<(&RunRecord, &Assessment)>,
 ) -> GridCell {
     match column {
-        Column::Name => plain(clean(&drive.name)),
+        Column::Name => GridCell::plain(clean(&drive.name)),
         Column::Model => fact(&drive.model, Clone::clone),
         Column::Serial => fact(&drive.serial, Clone::clone),
         Column::Capacity => fact(&drive.capacity, |bytes| bytes.decimal()),
@@ -213,10 +242,10 @@ fn block_cell(
     run: Option<(&RunRecord, &Assessment)>,
 ) -> GridCell {
     match column {
-        Column::Name => plain(clean(&block.name)),
+        Column::Name => GridCell::plain(clean(&block.name)),
         Column::Model => match block.model.get().filter(|model| !model.is_empty()) {
-            Some(model) => plain(clean(model)),
-            None => plain(clean(&layers::kind(&block.kind))),
+            Some(model) => GridCell::plain(clean(model)),
+            None => GridCell::plain(clean(&layers::kind(&block.kind))),
         },
         Column::Capacity => fact(&block.size, |bytes| bytes.decimal()),
         Column::Lba => fact(&block.queue.logical_block_bytes, u32::to_string),
@@ -230,14 +259,14 @@ fn block_cell(
         | Column::Link
         | Column::Numa
         | Column::Temperature
-        | Column::Wear => plain("-"),
+        | Column::Wear => GridCell::plain("-"),
     }
 }
 
 fn verdict(host: &Host, run: Option<(&RunRecord, &Assessment)>, names: &[&str]) -> GridCell {
     let worst = run.and_then(|(record, assessment)| worst(host, record, assessment, names));
     worst.map_or_else(
-        || plain("-"),
+        || GridCell::plain("-"),
         |verdict| GridCell { text: verdict.label().into(), ink: Ink::of_verdict(verdict) },
     )
 }
@@ -278,15 +307,15 @@ fn named<'h>(blocks: impl Iterator<Item = &'h BlockDevice> + Clone, cell: GridCe
 }
 
 fn uses(uses: Option<Vec<String>>) -> GridCell {
-    let Some(uses) = uses else { return plain("-") };
+    let Some(uses) = uses else { return GridCell::plain("-") };
     if uses.is_empty() {
-        return plain("free");
+        return GridCell::plain("free");
     }
     let mut text = uses.iter().take(USES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
     if uses.len() > USES_SHOWN {
         text.push_str(&format!(" +{}", uses.len() - USES_SHOWN));
     }
-    plain(clean(&text))
+    GridCell::plain(clean(&text))
 }
 
 /// The LBA format in use, and the best offered where it is another: `512 (best 4096)`.
@@ -312,7 +341,7 @@ fn lba(drive: &Drive) -> GridCell {
             texts.push(text);
         }
     }
-    plain(if texts.is_empty() { "-".into() } else { texts.join(", ") })
+    GridCell::plain(if texts.is_empty() { "-".into() } else { texts.join(", ") })
 }
 
 /// Utilisation of all namespaces as they report it (NUSE over NSZE).
@@ -326,17 +355,17 @@ fn usage(drive: &Drive) -> GridCell {
         used += identify.used_blocks as f64 * block;
         size += identify.size_blocks as f64 * block;
     }
-    plain(if size > 0.0 { super::figure::percent(used / size) } else { "-".into() })
+    GridCell::plain(if size > 0.0 { super::figure::percent(used / size) } else { "-".into() })
 }
 
 /// The drive's own link in use; what it could be where it is more; and whether
 /// a link above it is degraded.
 fn link(host: &Host, drive: &Drive) -> GridCell {
     if drive.virtual_disk.is_some() {
-        return plain("virtual disk");
+        return GridCell::plain("virtual disk");
     }
     let links: Vec<_> = drive.links.iter().filter_map(|name| host.link(name)).collect();
-    let Some((own, uplinks)) = links.split_last() else { return plain("-") };
+    let Some((own, uplinks)) = links.split_last() else { return GridCell::plain("-") };
     let cell = fact(&own.current, |state| state.label());
     let Some(current) = own.current.get() else { return cell };
     let mut text = cell.text;

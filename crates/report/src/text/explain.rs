@@ -8,7 +8,7 @@ use super::findings::labelled;
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
 use super::jobs::io;
-use super::words::{Hanging, clean, display_width};
+use super::words::{Hanging, clean, dim, display_width};
 use crate::explained::{ceilings, changes, formulas, heading, limited, rate, suspects};
 
 /// Column at which everything below the heading starts.
@@ -22,15 +22,14 @@ const MANY: usize = 3;
 const SHOWN: usize = 2;
 
 /// What `explain` prints unless all of it is asked for: what limits in a sentence, the evidence
-/// in few lines, and what to do; many explanations are a row each. Lines are at most
-/// `style.width` long.
-pub fn explain_screen(all: &[Explanation<'_>], style: &Style) -> String {
-    let mut out = match all.len() {
+/// in few lines, and what to do; many explanations are a row each. At the end stands the command
+/// that tells `more`. Lines are at most `style.width` long.
+pub fn explain_screen(all: &[Explanation<'_>], more: &str, style: &Style) -> String {
+    let out = match all.len() {
         MANY.. => rows(all, style),
         _ => all.iter().map(|one| few_lines(one, style)).collect::<Vec<_>>().join("\n"),
     };
-    out.push_str(&Hanging { ink: Ink::Dim, ..Hanging::of(style) }.lines(&["Details: -v".into()]));
-    out
+    out + &dim(&[format!("Details: {more}")], style)
 }
 
 /// What limits, in one clause.
@@ -99,7 +98,7 @@ fn because(explained: &Explanation<'_>) -> Vec<String> {
 }
 
 fn rows(all: &[Explanation<'_>], style: &Style) -> String {
-    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let column = GridColumn::new;
     let columns = [
         column("TARGET", 0, false),
         column("I/O", 1, false),

@@ -7,7 +7,7 @@ use super::figure::{estimated, percent, stated};
 use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
-use super::words::{Hanging, clean, cut, display_width};
+use super::words::{clean, cut, display_width, first_line};
 use crate::fleet::{DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
 
 /// Heading of the reasons.
@@ -16,17 +16,20 @@ const WHY: &str = "WHY";
 /// Columns that a reason gets at least.
 const LEAST_WHY: usize = 24;
 
-/// Drives of many hosts: how many of each verdict, then a table for each class
+/// Drives of many hosts: the worst verdict and how many of each, then a table for each class
 /// (model, firmware, capacity), outliers first. Lines are at most
 /// `style.width` long.
 pub fn fleet_text(fleet: &Fleet, style: &Style) -> String {
     if fleet.is_empty() {
         return "No drives and no targets in these runs.\n".into();
     }
-    let mut out = line(style, Ink::Bold, &counts(fleet));
+    let verdicts = [Verdict::Fail, Verdict::Warn, Verdict::Unjudged, Verdict::Pass];
+    let worst = verdicts.into_iter().find(|verdict| fleet.count(*verdict) > 0);
+    let label = worst.map_or(("", Ink::Plain), |it| (it.label(), Ink::of_verdict(it)));
+    let mut out = first_line(label, &[counts(fleet).join(", ")], style);
     for class in &fleet.classes {
         out.push('\n');
-        out.push_str(&line(style, Ink::Bold, &[heading(class)]));
+        out.push_str(&first_line(("", Ink::Plain), &[heading(class)], style));
         out.push_str(&table(class, style));
     }
     out
@@ -54,11 +57,6 @@ pub(crate) fn counts(fleet: &Fleet) -> Vec<String> {
     };
     items.insert(0, format!("{what} on {}", counted(fleet.hosts(), "host")));
     items
-}
-
-fn line(style: &Style, ink: Ink, items: &[String]) -> String {
-    let hanging = Hanging { ink, ..Hanging::of(style) };
-    hanging.lines(items)
 }
 
 /// `SAMSUNG MZQL23T8HCLS-00A07, GDC5602Q, 3.84 TB: 8 drives`.

@@ -80,20 +80,16 @@ impl Glance {
         let last = GridColumn { heading: "VERDICT", priority: 0, right: false };
         let columns = [name].into_iter().chain(shown.iter().map(heading)).chain([last]).collect();
         let line = |row: &&Row| {
-            let mut line = vec![plain(row.name.clone())];
+            let mut line = vec![GridCell::plain(row.name.clone())];
             line.extend(shown.iter().map(|at| row.cells[*at].clone()));
             line.push(match row.verdict {
                 Some(of) => GridCell { text: of.label().into(), ink: Ink::of_verdict(of) },
-                None => plain(""),
+                None => GridCell::plain(""),
             });
             line
         };
         (columns, all.iter().map(line).collect())
     }
-}
-
-fn plain(text: impl Into<String>) -> GridCell {
-    GridCell { text: text.into(), ink: Ink::Plain }
 }
 
 /// What a judgement holds a figure against, and the share that was reached (of a latency
@@ -190,7 +186,7 @@ impl<'a> View<'a> {
             None => clean(short_name(target)),
         };
         let mut row = self.row(name, &own, shares);
-        row.cells.extend([plain("-"), plain("-"), plain("-")]);
+        row.cells.extend([GridCell::plain("-"), GridCell::plain("-"), GridCell::plain("-")]);
         let short = short_name(target);
         let subjects = self.assessment.subjects.iter();
         let own = subjects.filter(|(name, _)| name == target || short_name(name) == short);
@@ -209,13 +205,13 @@ impl<'a> View<'a> {
         let mut cell = |kind: Kind| {
             let mut found = own.iter().filter(|(of, _)| Kind::of(of) == Some(kind));
             let value = found.find_map(|(of, judged)| Some((kind.value(of)?, *judged)));
-            let Some((text, judged)) = value else { return plain("-") };
+            let Some((text, judged)) = value else { return GridCell::plain("-") };
             match judged.is_some_and(|judged| judged.validity == Validity::Invalid) {
                 true => {
                     has_invalid = true;
                     GridCell { text: format!("({text})"), ink: Ink::Doubt }
                 }
-                false => plain(text),
+                false => GridCell::plain(text),
             }
         };
         let mut cells = Kind::ALL.map(&mut cell).to_vec();
@@ -224,7 +220,7 @@ impl<'a> View<'a> {
         let judged = valid.flat_map(|judged| &judged.metrics).filter_map(share);
         let least = judged.min_by(|a, b| a.share.total_cmp(&b.share));
         shares.extend(least);
-        cells.push(least.map_or_else(|| plain("-"), |of| plain(bar(of.share))));
+        cells.push(least.map_or_else(|| GridCell::plain("-"), |of| GridCell::plain(bar(of.share))));
         Row { name, cells, verdict: None, has_invalid }
     }
 
@@ -237,7 +233,7 @@ impl<'a> View<'a> {
         let own: Vec<_> = own.map(|(at, of)| (of, self.assessment.of(at))).collect();
         let mut row = self.row(format!("{most} at once"), &own, &mut Vec::new());
         row.cells.truncate(2);
-        row.cells.resize(COLUMNS.len(), plain(""));
+        row.cells.resize(COLUMNS.len(), GridCell::plain(""));
         row.has_invalid = false;
         Some(row)
     }
@@ -361,13 +357,13 @@ fn health(drive: &Drive) -> GridCell {
     if let Some(state) = drive.state.get().filter(|state| *state != "live") {
         return bad(clean(state));
     }
-    let Some(log) = drive.health.get() else { return plain("-") };
+    let Some(log) = drive.health.get() else { return GridCell::plain("-") };
     match log {
         _ if log.critical_warning != 0 => bad("critical".into()),
         _ if log.media_errors > 0 => bad(format!("{} media errors", log.media_errors)),
         _ if log.used_percent >= 90 => {
             GridCell { text: format!("worn {} %", log.used_percent), ink: Ink::Doubt }
         }
-        _ => plain("ok"),
+        _ => GridCell::plain("ok"),
     }
 }

@@ -29,6 +29,22 @@ pub(crate) struct GridCell {
     pub(crate) ink: Ink,
 }
 
+impl<'a> GridColumn<'a> {
+    pub(crate) const fn new(heading: &'a str, priority: u8, right: bool) -> Self {
+        Self { heading, priority, right }
+    }
+}
+
+impl GridCell {
+    pub(crate) fn new(text: impl Into<String>, ink: Ink) -> Self {
+        Self { text: text.into(), ink }
+    }
+
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Self::new(text, Ink::Plain)
+    }
+}
+
 /// A table that was fitted.
 pub(super) struct Grid<'a> {
     /// The text, each line with a line break.

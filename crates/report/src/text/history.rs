@@ -4,18 +4,19 @@ use iodyno_model::{Bytes, DriveState, Host, PreparationState};
 
 use super::Style;
 use super::grid::{GridCell, GridColumn, grid};
+use super::host::counted;
 use super::ink::Ink;
 use super::runs::{shortened, utc};
-use super::words::clean;
+use super::words::{clean, first_line};
 use crate::history::{Past, history};
 
-/// Each state of each drive on a line: when it was left in it, by which
+/// How many are prepared, then each state of each drive on a line: when it was left in it, by which
 /// preparation and run, and what was written to the drive since.
 pub fn history_text(states: &[DriveState], host: &Host, style: &Style) -> String {
     if states.is_empty() {
         return "Nothing is recorded of any drive: iodyno prepare does it.\n".into();
     }
-    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let column = GridColumn::new;
     let columns = [
         column("DRIVE", 0, false),
         column("SERIAL", 1, false),
@@ -45,8 +46,20 @@ pub fn history_text(states: &[DriveState], host: &Host, style: &Style) -> String
             cell(state.run_id.as_deref().map_or("removed".into(), shortened)),
         ]
     };
-    let rows: Vec<_> = history(states, host).iter().map(row).collect();
-    grid(&columns, &rows, style, style.wide).text
+    let all = history(states, host);
+    let rows: Vec<_> = all.iter().map(row).collect();
+    // Of each drive the newest, which is its last.
+    let is_last = |(n, past): &(usize, &Past<'_>)| {
+        all.get(n + 1).is_none_or(|next| {
+            next.state.serial != past.state.serial || next.state.nsid != past.state.nsid
+        })
+    };
+    let last: Vec<&DriveState> =
+        all.iter().enumerate().filter(is_last).map(|(_, past)| past.state).collect();
+    let prepared = last.iter().filter(|of| of.state == PreparationState::Done).count();
+    let clause = format!("{prepared} of {} prepared", counted(last.len(), "drive"));
+    let first = first_line(("", Ink::Plain), &[clause], style);
+    format!("{first}\n{}", grid(&columns, &rows, style, style.wide).text)
 }
 
 /// `format, fill 2.0x, rw=randwrite bs=4k (steady in round 7)`.

@@ -1,26 +1,92 @@
 //! Layouts by workload, the fastest first.
 
-use iodyno_judge::layouts::{LayoutResult, LayoutWorkload};
+use std::collections::BTreeSet;
+
+use iodyno_judge::layouts::{LayoutResult, LayoutWorkload, Layouts};
 use iodyno_model::{Estimate, Metric};
 
 use super::Style;
-use super::figure::bare;
+use super::attention::line;
+use super::figure::{bare, stated};
 use super::grid::{GridCell, GridColumn, grid};
+use super::host::counted;
 use super::ink::Ink;
-use super::words::clean;
+use super::words::{clean, dim, first_line};
 
 /// What has to be known of the table.
-pub const OF_ONE_RUN: &str =
+pub(crate) const OF_ONE_RUN: &str =
     "Ratios are of one run each: what differs from run to run is not known.";
 
 /// Where no drive was measured.
-pub const ON_FILES: &str = "INVALID for drives: this was measured on loop devices over files.";
+pub(crate) const ON_FILES: &str =
+    "INVALID for drives: this was measured on loop devices over files.";
 
-/// A line for each layout of each workload; `drives` is how many there are.
-pub fn layouts_text(workloads: &[LayoutWorkload], drives: usize, style: &Style) -> String {
+/// Which layout is the fastest by which workload, a line for each layout of each workload, and
+/// what has to be known of them; `further` are the commands that say more.
+pub fn layouts_text(
+    held: &Layouts<'_>,
+    are_on_files: bool,
+    further: &[String],
+    style: &Style,
+) -> String {
+    let workloads = held.workloads();
+    let raw: Vec<&str> =
+        held.one.into_iter().chain(held.all).map(|record| record.run.id.as_str()).collect();
+    let label = match are_on_files {
+        true => ("INVALID", Ink::Doubt),
+        false => ("DONE", Ink::Good),
+    };
+    let (label, clause) = clause(&workloads, &raw, held.drives(), label);
+    let mut notes = line("NOTE", Ink::Dim, OF_ONE_RUN, style);
+    if are_on_files {
+        notes += &line("WARN", Ink::Doubt, ON_FILES, style);
+    }
+    let table = table(&workloads, held.drives(), style);
+    let sections = [first_line(label, &[clause], style), table, notes, dim(further, style)];
+    sections.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn table(workloads: &[LayoutWorkload], drives: usize, style: &Style) -> String {
     let of_all = of_all(drives);
     let (columns, rows) = cells(workloads, &of_all);
     grid(&columns, &rows, style, style.wide).text
+}
+
+/// `3 layouts of 2 drives: md0 is the fastest by rand-read (784k IOPS)`; the runs `raw` are of
+/// drives on which nothing was built.
+fn clause(
+    workloads: &[LayoutWorkload],
+    raw: &[&str],
+    drives: usize,
+    label: (&'static str, Ink),
+) -> ((&'static str, Ink), String) {
+    let is_built = |of: &&LayoutResult| !raw.contains(&of.run_id.as_str());
+    let results = || workloads.iter().flat_map(|workload| &workload.results);
+    let layouts: BTreeSet<&str> = results().filter(is_built).map(|of| of.layout.as_str()).collect();
+    let mut text = format!("{} of {}", counted(layouts.len(), "layout"), counted(drives, "drive"));
+    let failed = results().filter(|result| result.rate.is_none()).count();
+    if failed > 0 {
+        text = format!("{text}, {} failed", counted(failed, "measurement"));
+    }
+    let mut fastest: Vec<(&str, Vec<String>)> = Vec::new();
+    for workload in workloads {
+        let first = workload.results.iter().find(is_built);
+        let Some((first, rate)) = first.and_then(|of| Some((of, of.rate?))) else { continue };
+        let what = format!("{} ({})", clean(&workload.name), stated(workload.metric, rate));
+        match fastest.iter_mut().find(|(layout, _)| *layout == first.layout) {
+            Some((_, all)) => all.push(what),
+            None => fastest.push((&first.layout, vec![what])),
+        }
+    }
+    let fastest = fastest.iter().enumerate().map(|(n, (layout, all))| {
+        let all = if all.len() > 2 { counted(all.len(), "workload") } else { all.join(", ") };
+        format!("{}{} by {all}", clean(layout), if n == 0 { " is the fastest" } else { "" })
+    });
+    let fastest: Vec<String> = fastest.collect();
+    if layouts.len() > 1 && !fastest.is_empty() {
+        text = format!("{text}: {}", fastest.join(", "));
+    }
+    (if failed > 0 { ("FAILED", Ink::Bad) } else { label }, text)
 }
 
 /// The heading over the share of all drives; empty where there is but one.
@@ -34,7 +100,7 @@ pub(crate) fn cells<'a>(
     workloads: &[LayoutWorkload],
     of_all: &'a str,
 ) -> (Vec<GridColumn<'a>>, Vec<Vec<GridCell>>) {
-    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let column = GridColumn::new;
     let mut columns = vec![
         column("WORKLOAD", 0, false),
         column("LAYOUT", 0, false),
@@ -51,7 +117,7 @@ pub(crate) fn cells<'a>(
     for workload in workloads {
         for (n, result) in workload.results.iter().enumerate() {
             let name = if n == 0 { clean(&workload.name) } else { String::new() };
-            let mut row = vec![plain(name), plain(clean(&result.layout))];
+            let mut row = vec![GridCell::plain(name), GridCell::plain(clean(&result.layout))];
             row.extend(figures(workload.metric, result));
             rows.push(row);
         }
@@ -63,21 +129,17 @@ pub(crate) fn cells<'a>(
     (columns, rows)
 }
 
-fn plain(text: String) -> GridCell {
-    GridCell { text, ink: Ink::Plain }
-}
-
 fn figures(metric: Metric, of: &LayoutResult) -> [GridCell; 8] {
-    let unknown = || plain("-".into());
+    let unknown = || GridCell::plain("-");
     let shown = |value: Option<f64>, show: &dyn Fn(f64) -> String| {
-        value.map_or_else(unknown, |value| plain(show(value)))
+        value.map_or_else(unknown, |value| GridCell::plain(show(value)))
     };
     let figure = |metric: Metric, value: f64| bare(metric, &Estimate::bare(value));
     let time = |ns: f64| figure(Metric::LatencyMean, ns);
     let added = |ns: f64| format!("{}{}", if ns < 0.0 { "-" } else { "+" }, time(ns.abs()));
     [
         match of.rate {
-            Some(rate) => plain(figure(metric, rate)),
+            Some(rate) => GridCell::plain(figure(metric, rate)),
             None => GridCell { text: "FAILED".into(), ink: Ink::Bad },
         },
         shown(of.of_one, &|ratio| format!("{ratio:.2} x")),
@@ -114,7 +176,15 @@ mod tests {
             results: vec![result("md0:512k", Some(784e3)), result("ext4", None)],
         };
         let style = Style { width: 120, color: false, wide: false, columns: None };
-        let text = layouts_text(&[workload], 2, &style);
+        let workloads = [workload];
+        let (label, words) = clause(&workloads, &["raw"], 2, ("DONE", Ink::Good));
+        assert_eq!(label.0, "FAILED");
+        assert_eq!(
+            words,
+            "2 layouts of 2 drives, 1 measurement failed: md0:512k is the fastest by rand-read \
+             (784k IOPS)"
+        );
+        let text = table(&workloads, 2, &style);
         let lines: Vec<&str> = text.lines().collect();
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(
@@ -131,8 +201,8 @@ mod tests {
     #[test]
     fn a_single_drive_is_no_share_of_all() {
         let style = Style { width: 120, color: false, wide: false, columns: None };
-        assert!(layouts_text(&[], 2, &style).contains("OF 2"));
-        let heading = layouts_text(&[], 1, &style);
+        assert!(table(&[], 2, &style).contains("OF 2"));
+        let heading = table(&[], 1, &style);
         assert!(heading.contains("OF ONE") && !heading.contains("OF 1"), "{heading}");
     }
 }

@@ -24,7 +24,7 @@ pub fn predictions_text(outlook: &Predictions, style: &Style) -> String {
 
 /// The points that were not measured, a row each.
 pub(crate) fn predictions(outlook: &Predictions) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
-    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let column = GridColumn::new;
     let columns =
         [column("PREDICTED", 0, false), column("TARGET", 2, false), column("IOPS", 1, true)];
     let several = outlook.predictions.iter().any(|one| one.target != outlook.predictions[0].target);

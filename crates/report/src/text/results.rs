@@ -43,7 +43,7 @@ pub(super) fn table_of(
     order: &[usize],
     style: &Style,
 ) -> String {
-    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let column = GridColumn::new;
     // The same on other targets.
     let mut firsts: HashMap<&str, &[String]> = HashMap::new();
     let tells_apart = record

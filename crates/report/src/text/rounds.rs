@@ -1,12 +1,14 @@
 //! Rounds: how what was tracked converged, the window, and the averages over it.
 
 use iodyno_judge::{Convergence, Track, is_whole, limits};
-use iodyno_model::{Measurement, Metric, Rounds, RunRecord, RunState};
+use iodyno_model::{Measurement, Metric, Rounds, RunKind, RunRecord, RunState};
 
 use super::Style;
+use super::attention::whole;
 use super::figure::stated;
 use super::host::counted;
 use super::ink::Ink;
+use super::results::table_of;
 use super::rounds_tables::{convergence, name, over_window};
 use super::words::{Hanging, clean, display_width};
 
@@ -32,6 +34,77 @@ pub fn rounds_text(record: &RunRecord, asked: &Rounds, style: &Style) -> String 
     sections.collect::<Vec<_>>().join("\n")
 }
 
+/// The label and the clause of the first line, from those of any run: whether steady state was
+/// reached.
+pub(super) fn clause(
+    record: &RunRecord,
+    asked: &Rounds,
+    (label, ink): (&'static str, Ink),
+    clause: String,
+) -> ((&'static str, Ink), String) {
+    let all = Convergence::by_target(asked, record);
+    let unsteady = all.iter().filter(|(_, found)| found.steady_in.is_none()).count();
+    let is_over = record.run.state == RunState::Done;
+    let (on, words) = match all.as_slice() {
+        [] => return ((label, ink), clause),
+        [(targets, found)] => (clean(&targets.join(" ")), reached(asked, found, is_over).1),
+        more if unsteady == 0 => (counted(more.len(), "target"), "reached".into()),
+        more => (format!("{unsteady} of {} targets", more.len()), "NOT REACHED".into()),
+    };
+    let words = match record.run.kind {
+        RunKind::Prepare => format!("{clause}, steady state {words}"),
+        _ => format!("Steady state on {on}: {words}"),
+    };
+    match (label, unsteady) {
+        ("DONE", 1..) => (("WARN", Ink::Doubt), words),
+        _ => ((label, ink), words),
+    }
+}
+
+/// What rounds came to in short: what was measured before them, each point's averages over the
+/// window, what is not steady, and what was measured after them.
+pub(super) fn tables(record: &RunRecord, asked: &Rounds, style: &Style) -> String {
+    let all = Convergence::by_target(asked, record);
+    let mut sections = vec![beside(record, true, style)];
+    for (targets, found) in &all {
+        let is_of = |of: &&Measurement| of.targets == *targets && is_whole(of);
+        let own: Vec<&Measurement> = record.measurements.iter().filter(is_of).collect();
+        if all.len() > 1 {
+            let is_over = record.run.state == RunState::Done;
+            sections.push(verdict(&targets.join(" "), asked, found, is_over, style));
+        }
+        sections.extend(over_window(asked, found, &own).iter().map(|table| table.text(style)));
+        let is_unsteady =
+            |track: &&Track| !track.window.as_ref().is_some_and(|it| it.is_steady(limits(asked)));
+        let unsteady = found.tracks.iter().filter(is_unsteady).map(|track| {
+            // Without the fit.
+            let words: Vec<String> =
+                window_words(asked, found, track).into_iter().take(4).collect();
+            let what = format!("{} {}", track.tracked.point, name(&track.tracked.metric));
+            whole("WARN", Ink::Doubt, &format!("{what}: {}", words.join(", ")), style)
+        });
+        sections.push(unsteady.collect());
+    }
+    sections.push(beside(record, false, style));
+    sections.retain(|section| !section.is_empty());
+    sections.join("\n")
+}
+
+/// The points that came before the rounds, or after them.
+fn beside(record: &RunRecord, before: bool, style: &Style) -> String {
+    let first = record.measurements.iter().find(|of| of.round.is_some()).map(|of| of.phase);
+    let is_wanted = |n: &usize| {
+        let of = &record.measurements[*n];
+        of.round.is_none() && first.is_none_or(|first| of.phase < first) == before
+    };
+    let order: Vec<usize> = (0..record.measurements.len()).filter(is_wanted).collect();
+    let heading = if before { "Before the rounds" } else { "After the rounds" };
+    match order.is_empty() {
+        true => String::new(),
+        false => format!("{heading}\n{}", table_of(record, None, &order, style)),
+    }
+}
+
 fn verdict(target: &str, asked: &Rounds, found: &Convergence, over: bool, style: &Style) -> String {
     let (ink, words) = verdict_words(target, asked, found, over);
     let hanging = Hanging {
@@ -46,6 +119,18 @@ fn verdict(target: &str, asked: &Rounds, found: &Convergence, over: bool, style:
     hanging.lines(&words)
 }
 
+/// Whether steady state was reached.
+fn reached(asked: &Rounds, found: &Convergence, over: bool) -> (Ink, String) {
+    let rounds = found.rounds();
+    match found.steady_in {
+        Some(round) => (Ink::Good, format!("reached in round {round} of at most {}", asked.most)),
+        None if over || rounds >= asked.most || found.full_in.is_some() => {
+            (Ink::Bad, format!("NOT REACHED in {}", counted(rounds as usize, "round")))
+        }
+        None => (Ink::Open, format!("not reached yet, after {rounds} of at most {}", asked.most)),
+    }
+}
+
 /// Whether steady state was reached, how often the range was written by then, and
 /// which rounds are the window.
 pub(crate) fn verdict_words(
@@ -54,14 +139,7 @@ pub(crate) fn verdict_words(
     found: &Convergence,
     over: bool,
 ) -> (Ink, Vec<String>) {
-    let rounds = found.rounds();
-    let (ink, words) = match found.steady_in {
-        Some(round) => (Ink::Good, format!("reached in round {round} of at most {}", asked.most)),
-        None if over || rounds >= asked.most || found.full_in.is_some() => {
-            (Ink::Bad, format!("NOT REACHED in {}", counted(rounds as usize, "round")))
-        }
-        None => (Ink::Open, format!("not reached yet, after {rounds} of at most {}", asked.most)),
-    };
+    let (ink, words) = reached(asked, found, over);
     let mut items = vec![format!("Steady state on {}: {words}", clean(target))];
     if let Some((times, most)) = found.written_times.last().zip(asked.written_times) {
         items.push(format!(

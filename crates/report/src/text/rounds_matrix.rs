@@ -5,7 +5,7 @@ use iodyno_judge::Convergence;
 use iodyno_model::{Measurement, Metric, Rounds};
 
 use super::grid::GridCell;
-use super::rounds_tables::{Column, RoundsTable, cell, mean, name, of_window, plain};
+use super::rounds_tables::{Column, RoundsTable, cell, mean, name, of_window};
 use super::words::clean;
 
 /// For each kind of figure that is tracked, a table of the averages over the
@@ -39,7 +39,11 @@ pub(super) fn matrices(
                 let whole = of.len() == window.clone().count();
                 cell(metric, mean(metric, &of).filter(|_| whole))
             };
-            [clean(value)].into_iter().chain(parts.iter().map(figure)).map(plain).collect()
+            [clean(value)]
+                .into_iter()
+                .chain(parts.iter().map(figure))
+                .map(GridCell::plain)
+                .collect()
         };
         let (what, of) = (name(&metric), of_window(found, &window));
         RoundsTable {

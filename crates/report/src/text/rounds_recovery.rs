@@ -5,7 +5,7 @@ use iodyno_judge::{Convergence, figure};
 use iodyno_model::{Measurement, Metric, Rounds, parse_duration_ns};
 
 use super::grid::GridCell;
-use super::rounds_tables::{Column, RoundsTable, cell, mean, of_window, plain, slowest};
+use super::rounds_tables::{Column, RoundsTable, cell, mean, of_window, slowest};
 use super::words::clean;
 
 /// A line for the steady state, and for each point after the rounds, where some
@@ -37,7 +37,7 @@ pub(super) fn recovery(
             five_nines,
             longest,
         ];
-        cells.map(plain).into()
+        cells.map(GridCell::plain).into()
     };
     let mut rows = vec![row(clean(&tracked.point), &steady, baseline)];
     rows.extend(after.iter().map(|of| {

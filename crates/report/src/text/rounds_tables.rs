@@ -8,7 +8,6 @@ use iodyno_model::{Histogram, Measurement, Metric, Rounds};
 use super::Style;
 use super::figure::stated;
 use super::grid::{GridCell, GridColumn, grid};
-use super::ink::Ink;
 use super::rounds_matrix::matrices;
 use super::rounds_recovery::recovery;
 use super::words::clean;
@@ -100,9 +99,9 @@ pub(crate) fn convergence(asked: &Rounds, found: &Convergence) -> RoundsTable {
             value.map_or("-".into(), |value| stated(track.tracked.metric, value))
         };
         let in_window = window.as_ref().is_some_and(|window| window.contains(&round));
-        let mut cells = vec![plain(round.to_string())];
-        cells.extend(found.tracks.iter().map(|track| plain(value(track))));
-        cells.push(plain(if in_window { "window".into() } else { String::new() }));
+        let mut cells = vec![GridCell::plain(round.to_string())];
+        cells.extend(found.tracks.iter().map(|track| GridCell::plain(value(track))));
+        cells.push(GridCell::plain(if in_window { "window".into() } else { String::new() }));
         cells
     };
     RoundsTable {
@@ -139,7 +138,7 @@ fn averages(asked: &Rounds, found: &Convergence, all: &[&Measurement]) -> Option
                 five_nines,
                 longest,
             ]
-            .map(plain)
+            .map(GridCell::plain)
             .into()
         })
         .collect();
@@ -185,10 +184,6 @@ pub(super) fn slowest(of: &[&Measurement]) -> [String; 2] {
 /// A figure in a table whose heading says of what.
 pub(super) fn cell(metric: Metric, value: Option<f64>) -> String {
     value.map_or("-".into(), |value| stated(metric, value).replace(" IOPS", ""))
-}
-
-pub(super) fn plain(text: String) -> GridCell {
-    GridCell { text, ink: Ink::Plain }
 }
 
 pub(crate) const fn name(metric: &Metric) -> &'static str {

@@ -1,38 +1,23 @@
-//! Jobs and points at a glance: a line for the whole, a row or a cell for each, and what has to
-//! be known of them.
-
-use std::collections::HashMap;
+//! Jobs and points at a glance: a line for the whole, a row for each where there is no grid of them,
+//! and what has to be known of them.
 
 use iodyno_model::{
-    Assessment, DirectionResult, Measurement, Metric, Prediction, Predictions, RunRecord, RunState,
-    Severity, Validity, Verdict, format_count, format_duration_ns, format_mb_per_s,
+    Assessment, Metric, Predictions, RunKind, RunRecord, RunState, Severity, Validity, Verdict,
 };
 
 use super::Style;
-use super::attention::{line, listed};
+use super::attention::line;
 use super::figure::stated;
-use super::grid::{GridCell, GridColumn, grid, least_width};
 use super::host::counted;
 use super::ink::Ink;
 use super::jobs::target_words;
 use super::outlook::predictions_text;
+use super::point_grids::{PlannedPoint, matrices, rate};
 use super::results::table_of;
-use super::words::{Hanging, clean};
-use crate::percentiles;
+use super::words::{clean, listed};
 
 /// Caveats before the rest is counted.
 const SHOWN: usize = 4;
-
-/// A point of a plan: what its measurements are called, and where it is in the grid.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedPoint {
-    /// Name of its measurements.
-    pub title: String,
-    /// Name of its part; empty where the plan has none.
-    pub part: String,
-    /// Its coordinates: option and value.
-    pub at: Vec<(String, String)>,
-}
 
 /// The label of the first line and its ink, and what the whole is in one clause.
 pub(super) fn clause(
@@ -60,6 +45,15 @@ pub(super) fn clause(
         (0, false) => format!("{count} on {}", target_words(&targets)),
         _ => format!("{failed} of {count} failed"),
     };
+    if record.run.kind == RunKind::Prepare {
+        let targets = target_words(&record.run.targets);
+        text = match record.run.state {
+            RunState::Done => format!("{targets} prepared"),
+            RunState::Interrupted => format!("{targets} not prepared: iodyno resume goes on"),
+            _ if failed > 0 => format!("{targets} not prepared: {text}"),
+            RunState::Running | RunState::Failed => format!("{targets} not prepared"),
+        };
+    }
     if !planned.is_empty() && failed == 0 {
         let bests = [Metric::Iops, Metric::Bandwidth];
         let bests = bests.into_iter().filter_map(|metric| best(record, assessment, metric));
@@ -97,19 +91,6 @@ fn is_invalid(assessment: &Assessment, measurement: usize) -> bool {
     assessment.of(measurement).is_some_and(|judged| judged.validity == Validity::Invalid)
 }
 
-/// All directions together.
-fn rate(metric: Metric, of: &Measurement) -> Option<f64> {
-    let own = |of: &DirectionResult| match metric {
-        Metric::Bandwidth => of.bandwidth,
-        _ => of.iops,
-    };
-    of.total
-        .iter()
-        .map(|of| Some(own(of)?.value))
-        .sum::<Option<f64>>()
-        .filter(|_| !of.total.is_empty())
-}
-
 /// The grid of a sweep in two dimensions where it has them and they fit, else a row for each
 /// point or job, in the order of the plan's axes.
 pub(super) fn rows(
@@ -134,271 +115,6 @@ pub(super) fn rows(
             _ => table,
         }
     })
-}
-
-/// What a cell of a grid shows.
-#[derive(Clone, Copy, PartialEq)]
-enum Shown {
-    Rate(Metric),
-    P99,
-}
-
-impl Shown {
-    fn unit(self) -> &'static str {
-        match self {
-            Self::Rate(Metric::Bandwidth) => "MB/s",
-            Self::Rate(_) => "IOPS",
-            Self::P99 => "p99",
-        }
-    }
-
-    fn text(self, value: f64) -> String {
-        match self {
-            Self::Rate(Metric::Bandwidth) => format_mb_per_s(value).replace(" MB/s", ""),
-            Self::Rate(_) => format_count(value),
-            Self::P99 => format_duration_ns(value),
-        }
-    }
-
-    fn of(self, of: &Measurement) -> Option<f64> {
-        match self {
-            Self::Rate(metric) => rate(metric, of),
-            Self::P99 => {
-                let all = of.total.iter().map(|of| Some(percentiles::known(of, 99.0)?.1));
-                all.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
-            }
-        }
-    }
-}
-
-/// A grid of rates and one of p99 for each part, target and value of further axes; `None`: the
-/// points have fewer than two axes, were repeated, or the grid is too wide.
-fn matrices(
-    record: &RunRecord,
-    assessment: &Assessment,
-    planned: &[PlannedPoint],
-    predictions: &[Prediction],
-    style: &Style,
-) -> Option<String> {
-    let mut cells: HashMap<(String, String), usize> = HashMap::new();
-    let mut targets: Vec<String> = Vec::new();
-    for (n, of) in record.measurements.iter().enumerate() {
-        let target = of.targets.join(" ");
-        if !targets.contains(&target) {
-            targets.push(target.clone());
-        }
-        if cells.insert((of.name.clone(), target), n).is_some() {
-            return None;
-        }
-    }
-    let mut groups: Vec<(Group<'_>, Vec<&PlannedPoint>)> = Vec::new();
-    for point in planned {
-        let group = Group::of(point, planned)?;
-        match groups.iter_mut().find(|(known, _)| *known == group) {
-            Some((_, points)) => points.push(point),
-            None => groups.push((group, vec![point])),
-        }
-    }
-    let (mut out, mut marks) = (Vec::new(), Vec::new());
-    for (group, points) in &groups {
-        for target in &targets {
-            let find =
-                |point: &PlannedPoint| cells.get(&(point.title.clone(), target.clone())).copied();
-            if !points.iter().any(|point| find(point).is_some()) {
-                continue;
-            }
-            let has_sizes = [&group.rows, &group.columns].iter().any(|axis| is_size(axis.0));
-            let metric = if has_sizes { Metric::Bandwidth } else { Metric::Iops };
-            for shown in [Shown::Rate(metric), Shown::P99] {
-                let cell = |point: &PlannedPoint| match find(point) {
-                    Some(n) => measured(record, assessment, n, shown),
-                    None => {
-                        let its = predictions.iter().find(|one| one.name == point.title);
-                        predicted(record, its, shown)
-                    }
-                };
-                let title = if targets.len() > 1 { Some(target.as_str()) } else { None };
-                // Of what nothing is known, nothing is drawn.
-                let places = || points.iter().map(|point| cell(point));
-                if places().any(|place| !matches!(place, Place::Open | Place::Unknown)) {
-                    out.push(group.text(points, title, shown, &cell, style)?);
-                    marks.extend(places().filter_map(|place| place.mark()));
-                }
-            }
-        }
-    }
-    (!out.is_empty()).then(|| out.join("\n") + &legend(&marks, style))
-}
-
-/// What a point's place in a grid holds.
-enum Place {
-    /// Neither measured nor predicted.
-    Open,
-    /// Measured, and this was not.
-    Unknown,
-    Failed,
-    Value(String, Option<Mark>),
-}
-
-/// What a reader has to know of a value.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Mark {
-    LessPrecise,
-    Predicted,
-    Invalid,
-}
-
-impl Place {
-    fn mark(&self) -> Option<Mark> {
-        match self {
-            Self::Value(_, mark) => *mark,
-            _ => None,
-        }
-    }
-
-    fn cell(self) -> GridCell {
-        let (text, ink) = match self {
-            Self::Open => (".".into(), Ink::Dim),
-            Self::Unknown => ("-".into(), Ink::Plain),
-            Self::Failed => ("x".into(), Ink::Bad),
-            Self::Value(text, None) => (text, Ink::Plain),
-            Self::Value(text, Some(Mark::LessPrecise)) => (format!("{text}?"), Ink::Plain),
-            Self::Value(text, Some(Mark::Predicted)) => (format!("~{text}"), Ink::Dim),
-            Self::Value(text, Some(Mark::Invalid)) => (format!("({text})"), Ink::Doubt),
-        };
-        GridCell { text, ink }
-    }
-}
-
-fn is_size(option: &str) -> bool {
-    matches!(option, "bs" | "blocksize")
-}
-
-/// An option with its values in the plan's order.
-type Axis<'p> = (&'p str, Vec<&'p str>);
-
-/// What the points of one grid have in common.
-#[derive(PartialEq)]
-struct Group<'p> {
-    part: &'p str,
-    fixed: Vec<&'p (String, String)>,
-    rows: Axis<'p>,
-    columns: Axis<'p>,
-}
-
-impl<'p> Group<'p> {
-    /// The two longest axes of the point's part are those of its grid.
-    fn of(point: &'p PlannedPoint, planned: &'p [PlannedPoint]) -> Option<Self> {
-        let part = || planned.iter().filter(|other| other.part == point.part);
-        let axis = |(option, _): &'p (String, String)| -> Axis<'p> {
-            let mut values: Vec<&str> = Vec::new();
-            for value in part().filter_map(|other| value(other, option)) {
-                if !values.contains(&value) {
-                    values.push(value);
-                }
-            }
-            (option, values)
-        };
-        let mut axes: Vec<Axis<'p>> = point.at.iter().map(axis).collect();
-        axes.sort_by_key(|(_, values)| std::cmp::Reverse(values.len()));
-        let mut axes = axes.into_iter().filter(|(_, values)| values.len() > 1);
-        let (rows, columns) = (axes.next()?, axes.next()?);
-        let is_fixed = |at: &&(String, String)| at.0 != rows.0 && at.0 != columns.0;
-        Some(Self {
-            part: &point.part,
-            fixed: point.at.iter().filter(is_fixed).collect(),
-            rows,
-            columns,
-        })
-    }
-
-    /// The grid with its heading; `None`: it is wider than the terminal.
-    fn text(
-        &self,
-        points: &[&PlannedPoint],
-        target: Option<&str>,
-        shown: Shown,
-        place: &dyn Fn(&PlannedPoint) -> Place,
-        style: &Style,
-    ) -> Option<String> {
-        let corner = clean(&format!("{} \\ {}", self.rows.0, self.columns.0));
-        let headings: Vec<String> = self.columns.1.iter().map(|value| clean(value)).collect();
-        let column = |heading, right| GridColumn { heading, priority: 0, right };
-        let mut columns = vec![column(corner.as_str(), true)];
-        columns.extend(headings.iter().map(|heading| column(heading.as_str(), true)));
-        let row = |at: &&str| {
-            let is_at = |point: &PlannedPoint, column: &str| {
-                value(point, self.rows.0) == Some(at)
-                    && value(point, self.columns.0) == Some(column)
-            };
-            let one = |column: &&str| {
-                let found = points.iter().find(|point| is_at(point, column));
-                found.map_or(plain(String::new()), |point| place(point).cell())
-            };
-            let first = plain(clean(at));
-            [first].into_iter().chain(self.columns.1.iter().map(one)).collect::<Vec<_>>()
-        };
-        let rows: Vec<Vec<GridCell>> = self.rows.1.iter().map(row).collect();
-        if least_width(&columns, &rows) > style.width {
-            return None;
-        }
-        let mut words: Vec<String> = vec![self.part.to_owned()];
-        words.extend(self.fixed.iter().map(|(option, value)| format!("{option}={value}")));
-        words.extend(target.map(|target| format!("on {target}")));
-        words.push(shown.unit().into());
-        words.retain(|word| !word.is_empty());
-        let heading = Hanging { ink: Ink::Bold, ..Hanging::of(style) };
-        Some(heading.lines(&[clean(&words.join(" "))]) + &grid(&columns, &rows, style, true).text)
-    }
-}
-
-fn value<'p>(point: &'p PlannedPoint, option: &str) -> Option<&'p str> {
-    point.at.iter().find(|(own, _)| own == option).map(|(_, value)| value.as_str())
-}
-
-fn plain(text: String) -> GridCell {
-    GridCell { text, ink: Ink::Plain }
-}
-
-fn measured(record: &RunRecord, assessment: &Assessment, n: usize, shown: Shown) -> Place {
-    let of = &record.measurements[n];
-    if of.failure().is_some() {
-        return Place::Failed;
-    }
-    let Some(value) = shown.of(of) else { return Place::Unknown };
-    let mark = match assessment.of(n) {
-        Some(judged) if judged.validity == Validity::Invalid => Some(Mark::Invalid),
-        Some(judged) if judged.reasons.iter().any(|of| of.rule == "interval-too-wide") => {
-            Some(Mark::LessPrecise)
-        }
-        _ => None,
-    };
-    Place::Value(shown.text(value), mark)
-}
-
-fn predicted(record: &RunRecord, its: Option<&Prediction>, shown: Shown) -> Place {
-    let bytes_per_io = |one: &Prediction| {
-        let beside = record.measurements.get(one.beside)?;
-        Some(rate(Metric::Bandwidth, beside)? / rate(Metric::Iops, beside)?)
-    };
-    let value = its.and_then(|one| match shown {
-        Shown::Rate(Metric::Bandwidth) => Some(one.iops.value * bytes_per_io(one)?),
-        Shown::Rate(_) => Some(one.iops.value),
-        Shown::P99 => None,
-    });
-    value.map_or(Place::Open, |value| Place::Value(shown.text(value), Some(Mark::Predicted)))
-}
-
-/// What the marks mean that are there.
-fn legend(marks: &[Mark], style: &Style) -> String {
-    let meanings = [
-        (Mark::LessPrecise, "? less precise than asked"),
-        (Mark::Predicted, "~ predicted"),
-        (Mark::Invalid, "( ) not valid as a measurement"),
-    ];
-    let used = meanings.iter().filter(|(mark, _)| marks.contains(mark));
-    let used: Vec<String> = used.map(|(_, says)| (*says).to_owned()).collect();
-    Hanging { ink: Ink::Dim, separator: "   ", ..Hanging::of(style) }.lines(&used)
 }
 
 /// What has to be known of the rows, each once with the names of all: the caveats of rules that

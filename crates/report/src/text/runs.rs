@@ -4,8 +4,9 @@ use iodyno_model::{Origin, Run, RunState, format_duration_ns};
 
 use super::Style;
 use super::grid::{GridCell, GridColumn, grid};
+use super::host::counted;
 use super::ink::Ink;
-use super::words::{Hanging, clean, cut};
+use super::words::{Hanging, clean, cut, first_line};
 
 /// Characters of a run's id that are shown at least: of a UUIDv7, the time in ms.
 const SHORTEST_ID: usize = 13;
@@ -14,14 +15,14 @@ const SHORTEST_ID: usize = 13;
 /// long name must not cost all runs a column.
 const WIDEST_CELL: usize = 40;
 
-/// The runs in the order given, a line each: the shortest beginning of the id
+/// How many there are, then the runs in the order given, a line each: the shortest beginning of the id
 /// that is unique among them, name, start (UTC), how long it took, state,
 /// targets, command. Columns go by priority until it fits `style.width`.
 pub fn runs_table(runs: &[Run], style: &Style) -> String {
     if runs.is_empty() {
-        return "No runs in the store yet.\n".into();
+        return "No runs in the store yet: iodyno check makes one.\n".into();
     }
-    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let column = GridColumn::new;
     let columns = [
         column("ID", 0, false),
         column("NAME", 3, false),
@@ -57,7 +58,17 @@ pub fn runs_table(runs: &[Run], style: &Style) -> String {
             ]
         })
         .collect();
-    grid(&columns, &rows, style, style.wide).text
+    let of = |state| runs.iter().filter(|run| run.state == state).count();
+    let states = [
+        (RunState::Running, "running"),
+        (RunState::Failed, "failed"),
+        (RunState::Interrupted, "interrupted"),
+    ];
+    let mut parts = vec![counted(runs.len(), "run")];
+    let states = states.into_iter().filter(|(state, _)| of(*state) > 0);
+    parts.extend(states.map(|(state, word)| format!("{} {word}", of(state))));
+    let first = first_line(("", Ink::Plain), &[parts.join(", ")], style);
+    format!("{first}\n{}", grid(&columns, &rows, style, style.wide).text)
 }
 
 /// The run on a line: name, id, start, how long it took, who wrote it, command.

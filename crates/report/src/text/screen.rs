@@ -1,7 +1,7 @@
 //! A run at a glance: a line for the whole, what needs attention, a table, and where to read on.
 
 use iodyno_model::{
-    Assessment, Host, Predictions, Profile, RunRecord, RunState, Severity, Verdict,
+    Assessment, Host, Predictions, Profile, Rounds, RunRecord, RunState, Severity, Verdict,
     format_duration_ns,
 };
 
@@ -11,9 +11,10 @@ use super::glance_table::{Glance, glance};
 use super::grid::grid;
 use super::host::counted;
 use super::ink::Ink;
-use super::rows::{PlannedPoint, caveats, clause as clause_of_rows, rows};
-use super::words::{Hanging, clean, display_width};
-use super::{Style, drives, verdict_words};
+use super::point_grids::PlannedPoint;
+use super::rows::{caveats, clause as clause_of_rows, rows};
+use super::words::{Hanging, clean, dim, display_width, first_line};
+use super::{Style, drives, rounds, verdict_words};
 
 /// What a screen shows of a run beside its verdict and its findings.
 #[derive(Debug, Clone, Copy)]
@@ -31,14 +32,14 @@ pub enum Body<'a> {
     },
     /// A row for each thing that an application needs.
     Fit(&'a Profile),
-    /// A text that was made before.
-    Text(&'a str),
+    /// What the rounds of a plan, or of a preparation, came to.
+    Rounds(&'a Rounds),
 }
 
 /// What a command prints of a run unless all of it is asked for: the verdict, failures and
 /// warnings in two lines each, `body`, and where to read on. `run` names the run to the commands
 /// that go on. The exit status stands there if it is not 0. Lines are at most `style.width` long.
-pub fn screen(
+pub fn run_screen(
     record: &RunRecord,
     assessment: &Assessment,
     exit_status: u8,
@@ -90,10 +91,11 @@ pub fn screen(
             sections.extend(fit::body(record, assessment, profile, style));
             sections
         }
-        Body::Text(text) => {
+        Body::Rounds(asked) => {
             let (label, clause) = clause_of_rows(record, assessment, &[]);
+            let (label, clause) = rounds::clause(record, asked, label, clause);
             let head = headline(record, &entries, label, [Some(clause), None], style);
-            vec![head, text.to_owned(), attention]
+            vec![head, rounds::tables(record, asked, style), attention]
         }
     };
     let mut end = further(&entries, run, style);
@@ -130,15 +132,7 @@ fn headline(
         // The machine's name is the least of it.
         items.remove(1);
     }
-    Hanging {
-        lead: ink.paint(label, style.color),
-        lead_width: label.len(),
-        indent: label.len() + 2,
-        separator: "   ",
-        ink: Ink::Bold,
-        ..Hanging::of(style)
-    }
-    .lines(&items)
+    first_line((label, ink), &items, style)
 }
 
 /// How many of the entries warn, where any does.
@@ -207,9 +201,7 @@ fn duration(ns: u64) -> String {
 }
 
 fn table(host: Option<&Host>, glance: &Glance, style: &Style) -> String {
-    let dim = |text: &str| {
-        Hanging { ink: Ink::Dim, separator: " ", ..Hanging::of(style) }.lines(&[text.to_owned()])
-    };
+    let dim = |text: &str| dim(&[text.to_owned()], style);
     if !glance.says_something() {
         return match host {
             Some(host) if host.no_sysfs => dim(drives::NO_SYSFS),
@@ -230,5 +222,5 @@ fn further(entries: &[Entry<'_>], run: &str, style: &Style) -> String {
     let mut items = vec![format!("Details: iodyno show -v {run}")];
     items.extend(entries.first().map(|of| format!("Why: iodyno rules {}", clean(of.rule))));
     items.push(format!("Page: iodyno report {run}"));
-    Hanging { ink: Ink::Dim, separator: "   ", ..Hanging::of(style) }.lines(&items)
+    dim(&items, style)
 }

@@ -35,6 +35,38 @@ pub fn ascii(text: &str) -> String {
     out.replace("  C", " C")
 }
 
+/// The label of the whole, if it has one, and what there is to say of it.
+pub(super) fn first_line((label, ink): (&str, Ink), items: &[String], style: &Style) -> String {
+    Hanging {
+        lead: ink.paint(label, style.color),
+        lead_width: label.len(),
+        indent: if label.is_empty() { 0 } else { label.len() + 2 },
+        separator: "   ",
+        ink: Ink::Bold,
+        ..Hanging::of(style)
+    }
+    .lines(items)
+}
+
+/// What is said at the end, dimmed.
+pub(super) fn dim(items: &[String], style: &Style) -> String {
+    Hanging { ink: Ink::Dim, separator: "   ", ..Hanging::of(style) }.lines(items)
+}
+
+/// Up to four names; of more the first three, and how many others.
+pub(super) fn listed(names: &[String]) -> String {
+    let mut once: Vec<&str> = Vec::new();
+    for name in names {
+        if !once.contains(&name.as_str()) {
+            once.push(name);
+        }
+    }
+    match once.len() {
+        0..=4 => once.join(", "),
+        more => format!("{} and {} more", once[..3].join(", "), more - 3),
+    }
+}
+
 /// Columns that a text takes at most: East Asian and other far characters
 /// count two, so that a line is never longer than was thought.
 pub(super) fn display_width(text: &str) -> usize {

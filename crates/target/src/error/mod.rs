@@ -231,10 +231,9 @@ pub enum TargetError {
     },
     /// Too little room for a file.
     #[error(
-        "{name} needs {}, and {} are free: {} are missing",
+        "{name} needs {}, and {} are free",
         Bytes(*.needed_bytes).binary(),
-        Bytes(*.free_bytes).binary(),
-        Bytes(.needed_bytes.saturating_sub(*.free_bytes)).binary()
+        Bytes(*.free_bytes).binary()
     )]
     NoRoom {
         /// The path.

@@ -101,7 +101,10 @@ impl TargetError {
             Self::Reshaped { .. } => {
                 "iodyno list shows what it is now; name it again to fill it as it is".into()
             }
-            Self::Io { error, .. } => match Errno::from_io_error(error) {
+            Self::Io { name, error, .. } => match Errno::from_io_error(error) {
+                Some(Errno::NOENT) if name == crate::random::SOURCE => {
+                    "make the host's devices visible where iodyno runs: mount --bind /dev in a chroot".into()
+                }
                 Some(Errno::NXIO | Errno::NODEV | Errno::IO) => {
                     "the device may be gone or failing: see dmesg".into()
                 }

@@ -3,17 +3,13 @@
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use iodyno_files::{FileIdentity, Removed, open_folder, remove_in};
-use iodyno_model::Host;
+use iodyno_files::{FileIdentity, Removed, remove_in};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
 use super::mark::MarkedWhenClosed;
-use super::survey::folder_for;
-use super::{LaidOut, shown};
 use crate::TargetError;
 
 /// How an entry is looked up (fio's `stat_type`).
@@ -53,38 +49,13 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    /// The entry at `path`, where there is nothing yet, or something of that kind, which stays as
-    /// it is.
-    ///
-    /// # Errors
-    /// No directory for it, one that may not be written or holds no data, something else there.
-    pub fn to_make(host: &Host, path: &Path, kind: EntryKind) -> Result<Self, TargetError> {
-        let (folder, place) = folder_for(path, host)?;
-        let name = place.path.file_name().unwrap_or_default().to_owned();
-        let there = rustix::fs::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW);
-        let there = there.map(|stat| FileType::from_raw_mode(stat.st_mode));
-        let why = match (there, kind) {
-            (Ok(there), EntryKind::File) if !there.is_file() => {
-                "not a regular file, and the job makes one"
-            }
-            (Ok(_), EntryKind::NewDirectory) => {
-                "there already, and the job removes only directories that it made"
-            }
-            (Ok(there), EntryKind::Directory) if !there.is_dir() => {
-                "not a directory, and the job makes one"
-            }
-            _ => {
-                let is_directory = kind != EntryKind::File;
-                return Ok(Self {
-                    folder,
-                    name,
-                    removable: None,
-                    made: Mutex::default(),
-                    is_directory,
-                });
-            }
-        };
-        Err(TargetError::Refused { name: shown(path), why: why.into() })
+    /// The entry `name` of `folder`; `removable`: the file that it may remove.
+    pub(super) fn new(
+        (folder, name): (OwnedFd, OsString),
+        removable: Option<FileIdentity>,
+        is_directory: bool,
+    ) -> Self {
+        Self { folder, name, removable, made: Mutex::default(), is_directory }
     }
 
     /// Makes the directory. The caller says so by [`Self::note_directory`].
@@ -195,25 +166,6 @@ impl FileEntry {
 
 fn is_file(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode).is_file()
-}
-
-impl LaidOut {
-    /// Its entry: to be removed, if the file was cleared for writing.
-    ///
-    /// # Errors
-    /// Its directory cannot be opened.
-    pub fn entry(&self) -> Result<FileEntry, TargetError> {
-        let path: &PathBuf = &self.path;
-        let (parent, name) = path
-            .parent()
-            .zip(path.file_name())
-            .ok_or_else(|| TargetError::NotToBeMade { name: shown(path) })?;
-        let folder = open_folder(parent)
-            .map_err(|errno| TargetError::of(&shown(parent), "open it", errno))?;
-        let removable = self.write().map(|_| self.identity);
-        let (name, made) = (name.to_owned(), Mutex::default());
-        Ok(FileEntry { folder, name, removable, made, is_directory: false })
-    }
 }
 
 impl Drop for FileEntry {

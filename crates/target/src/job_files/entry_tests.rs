@@ -1,9 +1,13 @@
 use std::fs;
+use std::path::Path;
+
+use iodyno_model::Host;
 
 use super::*;
+use crate::entry_to_make;
 
 fn entry(path: &Path, kind: EntryKind) -> Result<FileEntry, TargetError> {
-    FileEntry::to_make(&Host::default(), path, kind)
+    entry_to_make(&Host::default(), path, kind)
 }
 
 #[test]

@@ -8,11 +8,13 @@
 //! that is only written gets its space, or not even that. Unlike fio this
 //! never replaces a file that somebody else made.
 
+mod entries;
 mod entry;
 mod fill;
 pub(crate) mod mark;
 mod survey;
 
+pub use entries::entry_to_make;
 pub use entry::{EntryKind, FileEntry, Lookup};
 pub use mark::is_laid_out;
 pub use survey::{Surveyed, survey};

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use iodyno_judge::layouts::Layouts as Held;
-use iodyno_model::RunRecord;
-use iodyno_report::text::{OF_ONE_RUN, ON_FILES, json_text, layouts_text};
+use iodyno_model::{RunRecord, shell_word};
+use iodyno_report::text::{json_text, layouts_text};
 
 use crate::arguments::{Show, Table};
 use crate::context::{Context, Usage};
@@ -17,27 +17,26 @@ pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -
     }
     let named: Vec<_> = records.iter().map(|one| (one.run.name.as_str(), one)).collect();
     if let Some(held) = Held::among(&named) {
-        terminal::print(&shown(context, &held, &arguments.table, held.are_on_files())?)?;
+        let further = [format!("Page: iodyno report {}", shell_word(&arguments.run))];
+        let on_files = held.are_on_files();
+        terminal::print(&shown(context, &held, &arguments.table, on_files, &further)?)?;
     }
     Ok(0)
 }
 
-/// The table with what has to be known of it, or the document of it.
+/// The screen of all together, or the document of it; `further` are the commands that say more.
 pub(super) fn shown(
     context: &Context,
     held: &Held<'_>,
     table: &Table,
     are_on_files: bool,
+    further: &[String],
 ) -> Result<String> {
-    let workloads = held.workloads();
     if context.json {
-        let document = iodyno_report::layouts_document(&workloads);
+        let document = iodyno_report::layouts_document(&held.workloads());
         return Ok(json_text(&document)?);
     }
-    let text = layouts_text(&workloads, held.drives(), &terminal::style(context, table));
-    let mut text = format!("{text}\n{OF_ONE_RUN}\n");
-    if are_on_files {
-        text = text + ON_FILES + "\n";
-    }
-    Ok(text)
+    let style = terminal::style(context, table);
+    let text = layouts_text(held, are_on_files, further, &style);
+    Ok(terminal::in_locale(text))
 }

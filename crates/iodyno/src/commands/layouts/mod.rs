@@ -2,18 +2,17 @@
 //! and held against the others.
 
 mod files;
-mod held;
+pub(crate) mod held;
 mod trial;
 mod workload;
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use anyhow::Result;
 use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools};
 use iodyno_judge::layouts::Layouts as Held;
 use iodyno_layout::{Layout, expand, parse};
-use iodyno_model::{Bytes, Host, RunRecord, RunState};
+use iodyno_model::{Bytes, Host, RunRecord, RunState, shell_word};
 use iodyno_store::StoreError;
 use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unused_allowances};
 
@@ -24,7 +23,6 @@ use crate::commands::study::{Start, generator, measure};
 use crate::context::{Context, Usage};
 use crate::terminal;
 use files::Files;
-pub(crate) use held::show;
 use trial::{Ground, ONE, Trial};
 use workload::Workload;
 
@@ -293,15 +291,16 @@ fn print(
         all: all.and_then(|trial| of(&trial.label)),
         built: measured.iter().map(|(n, record)| (trials[*n].label.as_str(), record)).collect(),
     };
-    let mut text =
-        held::shown(context, &held, &arguments.carrying.table, arguments.on_files.is_some())?;
-    if let Some((n, _)) = measured.last().filter(|_| !context.json) {
-        let own = trials[*n].run_name(name);
-        let _ = writeln!(
-            text,
-            "Kept as runs of their own: iodyno show '{own}'; together: iodyno show '{name}', \
-             iodyno report '{name}'"
-        );
-    }
-    terminal::print(&text)
+    let own = measured.last().map(|(n, _)| trials[*n].run_name(name));
+    let further = own.map_or(Vec::new(), |own| {
+        let (own, all) = (shell_word(&own), shell_word(name));
+        vec![
+            format!("Details: iodyno show {own}"),
+            format!("Together: iodyno show {all}"),
+            format!("Page: iodyno report {all}"),
+        ]
+    });
+    let table = &arguments.carrying.table;
+    let on_files = arguments.on_files.is_some();
+    terminal::print(&held::shown(context, &held, table, on_files, &further)?)
 }

@@ -290,7 +290,7 @@ impl Watcher for RunWatcher<'_> {
         {
             self.failure.get_or_insert(error.into());
         }
-        let status = self.status.event(event, &mut self.output);
+        let status = self.status.event(event, &mut self.output, &mut self.display);
         let eta = self.eta.as_mut().map_or(Ok(()), |eta| eta.event(event));
         if let (Event::Interval { .. }, Some(trigger)) = (event, &mut self.trigger) {
             trigger.look();

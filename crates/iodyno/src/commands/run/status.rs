@@ -11,6 +11,7 @@ use iodyno_model::Measurement;
 use signal_hook::consts::SIGUSR1;
 
 use super::output::Output;
+use crate::progress::Display;
 
 /// Gathers what was done so far, and prints it whenever it is asked for.
 pub(super) struct Status {
@@ -43,7 +44,15 @@ impl Status {
     }
 
     /// Takes down what happened, and prints a report where it is time.
-    pub(super) fn event(&mut self, event: &Event<'_>, output: &mut Output<'_>) -> Result<()> {
+    ///
+    /// # Errors
+    /// It cannot be printed.
+    pub(super) fn event(
+        &mut self,
+        event: &Event<'_>,
+        output: &mut Output<'_>,
+        display: &mut Display,
+    ) -> Result<()> {
         match event {
             Event::Interval { jobs, interval, .. } => {
                 self.recorder.record(interval, None);
@@ -58,6 +67,8 @@ impl Status {
                 }
                 let mut measurements = self.done.clone();
                 measurements.extend(interim(jobs, &self.recorder, &self.source, interval));
+                // A full screen would keep it to itself.
+                display.leave_full();
                 output.interim(&measurements)
             }
             Event::Done(measurement) => {

@@ -33,13 +33,6 @@ pub(in crate::options) static ROWS: &[OptionSpec] = &[
     by_fio!("ioscheduler", Kind::Text, "", [], "the machine is measured as it is set up"),
     by_fio!("thinkcycles", Kind::Number, "0", ["0"], "pauses are times, not cycles"),
     by_fio!("end_syncfs", Kind::Bool, "0", ["0"], "files are synced one by one"),
-    by_fio!(
-        "block_error_percentiles",
-        Kind::Bool,
-        "0",
-        ["0"],
-        "errors are counted by errno, not by block"
-    ),
     by_fio!("stats", Kind::Bool, "1", ["1"], "what runs is measured"),
     by_fio!("job_start_clock_id", Kind::Number, "", ["0"], "the start is Unix time"),
     by_fio!("profile", Kind::Text, "", [], "it is a test of fio's own"),

@@ -3,6 +3,7 @@
 mod limits;
 mod rounds;
 mod rows;
+mod shared_runners;
 mod statistics;
 mod unlike;
 

@@ -6,7 +6,7 @@ use iodyno_model::{
 };
 
 use super::{DocumentError, time_ns};
-use crate::document::measurement::{DirectionResult, End, Latency, Measurement, Part};
+use crate::document::measurement::{DirectionResult, End, Latency, Measurement, Part, Results};
 use crate::document::reported::Disk;
 
 /// The measurement; `before` is the index of the one snapshot that a document has.
@@ -24,7 +24,7 @@ pub(super) fn measurement(
         printed: of.printed.clone(),
         duration_ns: of.duration_ns,
         warmup_ns: of.warmup_ns,
-        total: directions([&of.read, &of.write, &of.trim, &of.mixed]),
+        total: directions(&of.results),
         parts: of.parts.iter().map(part).collect(),
         conditions: of.conditions.clone(),
         cpu: of.cpu,
@@ -54,16 +54,16 @@ fn part(of: &Part) -> model::Part {
     model::Part {
         target: of.target.clone(),
         clone: of.clone,
-        results: directions([&of.read, &of.write, &of.trim, &of.mixed]),
+        results: directions(&of.results),
         account: None,
         failure: of.failure.clone(),
     }
 }
 
 /// Results in the order read, write, trim, mixed.
-fn directions(of: [&Option<DirectionResult>; 4]) -> Vec<model::DirectionResult> {
+fn directions(of: &Results) -> Vec<model::DirectionResult> {
     let names = [Direction::Read, Direction::Write, Direction::Trim, Direction::Mixed];
-    let known = names.into_iter().zip(of);
+    let known = names.into_iter().zip([&of.read, &of.write, &of.trim, &of.mixed]);
     known.filter_map(|(direction, of)| Some(result(direction, of.as_ref()?))).collect()
 }
 

@@ -61,28 +61,29 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
     let snapshots: Vec<Host> = host.into_iter().collect();
     let first = (!snapshots.is_empty()).then_some(0);
     let measurements = document.measurements.iter().map(|one| measurement::measurement(one, first));
-    let Plan { kind, name, toml, rounds } = document.plan;
+    let (head, plan) = (document.head, document.plan);
+    let Plan { kind, name, toml, rounds } = plan;
     let (kind, rounds) = match kind {
         Some(kind) => (kind, rounds),
         None => RunKind::of_earlier(&name, &toml),
     };
     Ok(RunRecord {
         run: Run {
-            id: document.id,
-            name: document.name,
-            command: document.command,
-            state: document.state,
-            started_ns: time_ns(&document.started)?,
-            ended_ns: document.ended.as_deref().map(time_ns).transpose()?,
-            writer: document.writer,
+            id: head.id,
+            name: head.name,
+            command: head.command,
+            state: head.state,
+            started_ns: time_ns(&head.started)?,
+            ended_ns: head.ended.as_deref().map(time_ns).transpose()?,
+            writer: head.writer,
             kind,
             plan_name: name,
             plan: toml,
             rounds,
-            origin: match document.origin.kind {
+            origin: match head.origin.kind {
                 OriginKind::Measured => Origin::Measured,
                 OriginKind::Simulated => Origin::Simulated,
-                OriginKind::Imported => Origin::Imported(document.origin.from.unwrap_or_default()),
+                OriginKind::Imported => Origin::Imported(head.origin.from.unwrap_or_default()),
             },
             scope: document.scope,
             targets: document.targets,

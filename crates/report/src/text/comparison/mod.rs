@@ -177,7 +177,7 @@ pub fn row_title(row: &Row) -> String {
 }
 
 /// What came of the limits, in words behind a label.
-fn outcome(rulings: &[Ruling], exit_status: u8) -> (&'static str, Ink, String) {
+pub(crate) fn outcome(rulings: &[Ruling], exit_status: u8) -> (&'static str, Ink, String) {
     let broken = rulings.iter().filter(|one| one.outcome == Outcome::Broken).count();
     match exit_status {
         0 => ("PASS", Ink::Good, "no limit is broken".into()),

@@ -1,0 +1,35 @@
+//! The library, the script and the font that draw. The binary holds others' files compressed.
+
+use std::io::Read as _;
+use std::sync::LazyLock;
+
+use flate2::read::GzDecoder;
+
+/// The library that draws, to be put into a page: sets `window.echarts`.
+pub fn echarts() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        String::from_utf8(inflated(include_bytes!("../assets/echarts.min.js.gz")))
+            .unwrap_or_default()
+    });
+    &TEXT
+}
+
+/// Binds an option's named functions and draws it, in a page behind
+/// [`echarts`]: sets `window.iodyno` with `draw(element, option)`, which gives
+/// the chart and follows the element's size, and `svg(option, width, height)`.
+/// It needs neither `eval` nor a network.
+pub const SCRIPT: &str = include_str!("../assets/draw.js");
+
+/// The font of pictures (TrueType). In SVG it is only named, as `sans-serif`.
+#[cfg(feature = "pictures")]
+pub fn font() -> Vec<u8> {
+    inflated(include_bytes!("../assets/DejaVuSans.ttf.gz"))
+}
+
+/// A test holds the result against the makers' checksums.
+fn inflated(compressed: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Reading from memory cannot fail, and the bytes are the compiler's.
+    let _ = GzDecoder::new(compressed).read_to_end(&mut bytes);
+    bytes
+}

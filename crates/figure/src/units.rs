@@ -1,0 +1,29 @@
+//! The units in which axes are labelled.
+
+use crate::Quantity;
+
+/// The unit that suits values up to `greatest`: its name, and how many base
+/// units it is.
+pub(crate) fn unit(quantity: Quantity, greatest: f64) -> (&'static str, f64) {
+    let units: &[(&str, f64)] = match quantity {
+        Quantity::Iops => &[("IOPS", 1.0), ("kIOPS", 1e3), ("MIOPS", 1e6)],
+        Quantity::Bandwidth => &[("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)],
+        Quantity::Latency => &[("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)],
+        Quantity::Time if greatest > 2e13 => &[("h", 3.6e12)],
+        Quantity::Time => &[("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)],
+        Quantity::Share => &[("%", 0.01)],
+        Quantity::Data => &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)],
+        Quantity::Size | Quantity::Nines | Quantity::Ratio | Quantity::Count => &[("", 1.0)],
+    };
+    // The largest unit in which the greatest value still has four digits to
+    // show, seconds as soon as there is one, MB/s up to what one machine does.
+    let least = match quantity {
+        Quantity::Time => 1.0,
+        Quantity::Bandwidth => 10.0,
+        _ => 5.0,
+    };
+    let suits = |(name, size): &&(&str, f64)| {
+        greatest >= size * if *name == "GB/s" { 100.0 } else { least }
+    };
+    units.iter().rev().find(suits).or(units.first()).copied().unwrap_or(("", 1.0))
+}

@@ -1,0 +1,104 @@
+//! Options of every command, and values that many take.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Global {
+    /// Store of runs [default: $IODYNO_STORE, else $XDG_DATA_HOME/iodyno/store.sqlite; as root
+    /// /var/lib/iodyno/store.sqlite]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) store: Option<PathBuf>,
+    /// Print one JSON document (schemas: docs/schema)
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// No progress and no notes on standard error
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// Colour the text
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: When,
+    /// Show what is measured on a full screen or in one line [default: full where it takes a while]
+    #[arg(long, global = true, value_name = "VIEW")]
+    pub(crate) live: Option<LiveView>,
+    /// Read a machine captured by `iodyno capture` instead of this one
+    #[arg(long, global = true, value_name = "CAPTURE")]
+    pub(crate) sysroot: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LiveView {
+    Line,
+    Full,
+    Off,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Table {
+    /// Print all columns, however wide
+    #[arg(long)]
+    pub(crate) wide: bool,
+    /// Print these columns, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
+}
+
+impl Table {
+    /// The user said which columns the table of drives has, which `--wide` does of a check alone.
+    pub(crate) fn is_of_drives(&self, is_check: bool) -> bool {
+        (self.wide && is_check) || self.columns.is_some()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Generator {
+    Native,
+    /// Simulated drives without any I/O, for tests and demonstrations
+    Simulated,
+}
+
+/// A time such as `30`, `30s`, `500ms` or `5m`, as ns.
+pub(crate) fn time(text: &str) -> Result<u64, String> {
+    let ns = iodyno_campaign::parse_time(text)?;
+    if ns < 100_000_000 {
+        return Err("at least 100ms was expected".into());
+    }
+    Ok(ns)
+}
+
+/// `8080`, `:8080`, `0.0.0.0:8080`, `[::1]:8080`, `localhost:8080`: of a port alone, on loopback.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = ["localhost:", ":"].iter().find_map(|start| text.strip_prefix(start));
+    let port = port.unwrap_or(text).parse::<u16>();
+    let loopback = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    port.map(loopback)
+        .or_else(|_| text.parse())
+        .map_err(|_| "a port or an address with a port was expected: 8080, 192.0.2.7:8080".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address;
+
+    #[test]
+    fn a_port_alone_is_on_loopback() {
+        for text in ["8080", ":8080", "localhost:8080", "127.0.0.1:8080"] {
+            assert_eq!(address(text).unwrap().to_string(), "127.0.0.1:8080", "{text}");
+        }
+        assert_eq!(address("0.0.0.0:1").unwrap().to_string(), "0.0.0.0:1");
+        assert_eq!(address("[::1]:1").unwrap().to_string(), "[::1]:1");
+        for wrong in ["", ":", "70000", "example.org:80", "1.2.3.4", "-1", "localhost"] {
+            assert!(address(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Markdown of a comparison, for the job summaries of CI systems and for pull requests.
+
+use std::fmt::Write as _;
+
+use iodyno_judge::comparison::{Outcome, SideFacts};
+
+use super::{ExportError, Exporter, Result, Results};
+use crate::compared::{Compared, ruled};
+use crate::text::clean;
+use crate::text::comparison::{Cells, cells, outcome};
+
+/// As GitHub, GitLab and Forgejo show it.
+pub(super) struct Markdown;
+
+impl Exporter for Markdown {
+    fn name(&self) -> &'static str {
+        "markdown"
+    }
+
+    fn help(&self) -> &'static str {
+        "Markdown, for CI job summaries and pull requests"
+    }
+
+    fn export(&self, results: Results<'_>) -> Result {
+        match results {
+            Results::Runs(_) => Err(ExportError::NoForm),
+            Results::Comparison(of) => Ok(markdown(of).into_bytes()),
+        }
+    }
+}
+
+/// The verdict, the limits that are not kept, the sides and the table.
+fn markdown(of: Compared<'_>) -> String {
+    let mut out = String::new();
+    if !of.rulings.is_empty() {
+        let (label, _, words) = outcome(of.rulings, of.status as u8);
+        let _ = writeln!(out, "**{label}** {}\n", escaped(&words));
+    }
+    for ruling in of.rulings.iter().filter(|one| one.outcome != Outcome::Kept) {
+        let (_, sentence) = ruled(ruling);
+        let _ = writeln!(out, "- {}: {}", escaped(&of.workload(ruling)), escaped(&sentence));
+    }
+    let Cells { columns, rows } = cells(of.comparison);
+    // The first column names the quantities; each side's own column has its name.
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let _ = write!(out, "\n{}", line(columns.iter().map(|(name, _)| escaped(name)).collect()));
+    let rule = columns.iter().map(|(_, right)| if *right { "--:" } else { "---" }.to_owned());
+    out.push_str(&line(rule.collect()));
+    for (title, lines) in &rows {
+        let mut cells = vec![String::new(); columns.len()];
+        cells[0] = format!("**{}**", escaped(title));
+        out.push_str(&line(cells));
+        for cells in lines {
+            out.push_str(&line(cells.iter().map(|cell| escaped(&cell.text)).collect()));
+        }
+    }
+    let lettered = |side: &SideFacts| !columns.iter().any(|(name, _)| *name == clean(&side.label));
+    for (side, letter) in of.comparison.sides.iter().zip('A'..='Z') {
+        if lettered(side) {
+            let _ = writeln!(out, "\n{letter}: {}", escaped(&sources(side)));
+        }
+    }
+    out
+}
+
+/// `base-1.json to base-9.json, 9 runs`.
+fn sources(side: &SideFacts) -> String {
+    match (side.label.split_once(','), side.label.rsplit_once(',')) {
+        (Some((first, _)), Some((_, last))) if side.runs.len() > 1 => {
+            format!("{first} to {last}, {} runs", side.runs.len())
+        }
+        _ => side.label.clone(),
+    }
+}
+
+/// On one line, without what Markdown or HTML would take for its own.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for character in clean(text).chars() {
+        if "\\`*_[]<>#|~&!$".contains(character) {
+            out.push('\\');
+        }
+        out.push(character);
+    }
+    out
+}

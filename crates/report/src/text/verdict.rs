@@ -1,0 +1,53 @@
+//! The verdict on the whole, and the exit status in words.
+
+use iodyno_model::{Assessment, Severity, Verdict};
+
+use super::host::counted;
+use super::ink::Ink;
+use super::style::Style;
+use super::words::Hanging;
+
+/// The verdict on the whole, and the exit status in words: the last line that
+/// a command prints (more than one on a narrow terminal).
+pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> String {
+    let (verdict, words) = verdict_words(assessment, exit_status);
+    let label = verdict.label();
+    let hanging = Hanging {
+        lead: Ink::of_verdict(verdict).paint(label, style.color),
+        lead_width: label.len(),
+        indent: label.len() + 2,
+        separator: " ",
+        ..Hanging::of(style)
+    };
+    hanging.lines(&[words, format!("(exit status {exit_status})")])
+}
+
+/// The verdict on the whole, and what `exit_status` says, in words.
+pub(crate) fn verdict_words(assessment: &Assessment, exit_status: u8) -> (Verdict, String) {
+    let of = |severity| assessment.findings.iter().filter(|f| f.severity == severity).count();
+    let words = match exit_status {
+        0 => match (assessment.verdict, of(Severity::Warn)) {
+            (Verdict::Warn, 0) => "nothing failed, something is doubtful".into(),
+            (Verdict::Warn, warnings) => {
+                format!("nothing failed, {}", counted(warnings, "warning"))
+            }
+            (Verdict::Unjudged, _) => "nothing failed; there is nothing to compare with".into(),
+            _ => "all that was asked is as it should be".into(),
+        },
+        1 => match of(Severity::Fail) {
+            0 => "something is not as it should be".into(),
+            1 => "1 finding needs attention".to_string(),
+            findings => format!("{findings} findings need attention"),
+        },
+        2 => "the command or a target cannot be used".into(),
+        3 => "interrupted, or a measurement failed".into(),
+        4 => "nothing failed; something asked could not be judged".into(),
+        _ => "ended in an unknown way".to_string(),
+    };
+    // What was interrupted passed nothing.
+    let verdict = match (exit_status, assessment.verdict) {
+        (3, Verdict::Pass) => Verdict::Unjudged,
+        (_, verdict) => verdict,
+    };
+    (verdict, words)
+}
