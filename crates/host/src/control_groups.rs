@@ -17,38 +17,39 @@ pub(crate) fn read(source: &dyn Source, blocks: &[BlockDevice]) -> Fact<Vec<Cont
         Err(error) => return read::unknown(&error),
     };
     let mounts = read::whole(source, "/proc/self/mountinfo").unwrap_or_default();
+    // Version 2, whose line is the last one, goes first.
+    let is_version_2 = |line: &&str| line.starts_with("0::");
+    let earlier_lines = own.lines().filter(|line| !is_version_2(line));
     let mut groups = Vec::new();
     let mut is_any = false;
-    for line in own.lines() {
+    for line in own.lines().filter(is_version_2).chain(earlier_lines) {
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(own)) = (fields.next(), fields.next()) else { continue };
-        let is_version_2 = controllers.is_empty();
-        if !is_version_2 && !controllers.split(',').any(|one| one == "cpu" || one == "cpuset") {
+        let limits_cpus = controllers.split(',').any(|one| one == "cpu" || one == "cpuset");
+        if !limits_cpus && !is_version_2(&line) {
             continue;
         }
         let mount = mounts.lines().find_map(|line| hierarchy(line, controllers));
         let Some((root, at)) = mount else { continue };
         // Not below what is mounted: another namespace's.
         let below = if root == "/" { Some(own) } else { own.strip_prefix(root.as_str()) };
-        let Some(below) = below.filter(|below| !below.starts_with("/..")) else {
-            if !is_version_2 {
-                continue;
+        let below = match below.filter(|below| !below.starts_with("/..")) {
+            Some(below) => below.trim_end_matches('/'),
+            None if is_version_2(&line) => {
+                let own = read::clean(own);
+                return Fact::Unreadable(format!("control group {own} is not mounted"));
             }
-            return Fact::Unreadable(format!("control group {} is not mounted", read::clean(own)));
+            None => continue,
         };
         is_any = true;
-        let (mut path, mut found) = (below.trim_end_matches('/'), Vec::new());
-        while found.len() < MOST_GROUPS {
+        let paths = std::iter::successors(Some(below), |path| Some(path.rsplit_once('/')?.0));
+        for path in paths.take(MOST_GROUPS) {
             let directory = format!("{at}{path}");
-            match is_version_2 {
-                true => found.push(group(source, &directory, path, blocks)),
-                false => found.extend(earlier(source, &directory, controllers, path)),
+            match is_version_2(&line) {
+                true => groups.push(group(source, &directory, path, blocks)),
+                false => groups.extend(earlier(source, &directory, controllers, path)),
             }
-            let Some((above, _)) = path.rsplit_once('/') else { break };
-            path = above;
         }
-        // Version 2, whose line is the last one, goes first.
-        groups.splice(if is_version_2 { 0..0 } else { groups.len()..groups.len() }, found);
     }
     if is_any { Fact::Read(groups) } else { Fact::Absent }
 }

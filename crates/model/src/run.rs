@@ -62,6 +62,12 @@ pub struct PlanPreparation {
 }
 
 impl RunKind {
+    /// Of a check, or of a capture, which is judged as one without load: each drive is what it is
+    /// about, and not each job.
+    pub const fn is_of_drives(self) -> bool {
+        matches!(self, Self::Check | Self::Capture)
+    }
+
     /// Of a run of an earlier version, which stored the name and the text of its plan alone; and
     /// its rounds.
     pub fn of_earlier(plan_name: &str, plan: &str) -> (Self, Option<RoundsPlan>) {

@@ -8,10 +8,8 @@ use std::sync::atomic::{
 
 use iodyno_model::{Direction, Histogram, PerDirection};
 
-/// How often a reader tries to find bins and sums that belong together.
-const LOOKS: u32 = 8;
-/// How often it lets a worker go on that was stopped in the midst of counting.
-const WAITS: u32 = 1000;
+/// How often a reader looks for sums that belong together.
+const LOOKS: u32 = 1000;
 
 /// Counts of one worker, all of them only ever growing but for the extremes.
 ///
@@ -33,7 +31,8 @@ pub(crate) struct Tally {
     bytes: AtomicU64,
     errors: AtomicU64,
     short: AtomicU64,
-    /// How often counting was begun, and how often it was ended: the same while nothing is counted.
+    /// I/Os whose counting was begun, and those for which it was ended: the same while nothing is
+    /// counted, and then as many as all bins hold. They wrap around, too.
     begun: AtomicU64,
     ended: AtomicU64,
 }
@@ -60,7 +59,7 @@ impl Tally {
     /// Counts `times` I/Os, each of which moved `bytes` and took `ns`. For the worker alone.
     #[inline]
     pub(crate) fn record(&self, ns: u64, bytes: u64, times: u64) {
-        let number = self.begin();
+        let ios = self.begin(times);
         add(&self.bytes, bytes * times);
         add(&self.bins[Histogram::index(ns)], times);
         add(&self.sum_ns, ns.wrapping_mul(times));
@@ -68,7 +67,7 @@ impl Tally {
         let (float, times) = (ns as i64 as f64, times as i64 as f64);
         let squares = f64::from_bits(self.sum_squares.load(Relaxed)) + float * float * times;
         self.sum_squares.store(squares.to_bits(), Relaxed);
-        self.ended.store(number, Release);
+        self.ended.store(ios, Release);
         if ns < self.min_ns.load(Relaxed) {
             self.min_ns.store(ns, Relaxed);
         }
@@ -77,21 +76,36 @@ impl Tally {
         }
     }
 
-    /// Before anything is counted that belongs together; the number is [`Self::ended`] behind it.
+    /// Before `times` I/Os are counted; what it gives is [`Self::ended`] behind them.
     #[inline]
-    fn begin(&self) -> u64 {
-        let number = self.begun.load(Relaxed).wrapping_add(1);
-        self.begun.store(number, Relaxed);
+    fn begin(&self, times: u64) -> u64 {
+        let ios = self.begun.load(Relaxed).wrapping_add(times);
+        self.begun.store(ios, Relaxed);
         // Nobody sees what follows before he sees that it began.
         fence(Release);
-        number
+        ios
     }
 
+    /// What belongs together. A worker that the kernel stopped in the midst of counting is let go
+    /// on first.
     fn sums(&self) -> Sums {
-        Sums {
-            bytes: self.bytes.load(Relaxed),
-            ns: self.sum_ns.load(Relaxed),
-            squares: f64::from_bits(self.sum_squares.load(Relaxed)),
+        let mut looks = 0;
+        loop {
+            let ended = self.ended.load(Acquire);
+            let sums = Sums {
+                bytes: self.bytes.load(Relaxed),
+                ios: ended,
+                ns: self.sum_ns.load(Relaxed),
+                squares: f64::from_bits(self.sum_squares.load(Relaxed)),
+            };
+            fence(Acquire);
+            looks += 1;
+            if self.begun.load(Relaxed) == ended || looks > LOOKS {
+                return sums;
+            }
+            if self.ended.load(Relaxed) == ended {
+                std::thread::yield_now();
+            }
         }
     }
 
@@ -110,10 +124,10 @@ impl Tally {
     /// Counts `times` I/Os whose latency nobody asked for. For the worker alone.
     #[inline]
     pub(crate) fn count(&self, bytes: u64, times: u64) {
-        let number = self.begin();
+        let ios = self.begin(times);
         add(&self.bins[0], times);
         add(&self.bytes, bytes * times);
-        self.ended.store(number, Release);
+        self.ended.store(ios, Release);
     }
 }
 
@@ -190,6 +204,7 @@ pub(crate) struct Reading {
 #[derive(Debug, Default, Clone, Copy)]
 struct Sums {
     bytes: u64,
+    ios: u64,
     ns: u64,
     squares: f64,
 }
@@ -234,35 +249,29 @@ impl Reading {
 
     /// The bins that grew, by how much, and the sums that go with them.
     ///
-    /// They belong together where no I/O was counted in between, so a reader
-    /// that was interrupted looks again, and one that met a worker which the
-    /// kernel stopped in the midst of counting lets it go on first; where there
-    /// is never a gap (a million I/Os a second leave none) they are apart by
-    /// one or two, until the worker is done.
+    /// What was counted after the sums were read is left to the next call: so many fewer in the
+    /// fullest bins, since nobody knows in which of them it is.
     fn new_counts(&self, tally: &Tally) -> (Vec<(usize, u64)>, Sums) {
-        let (mut counts, mut waits) = (Vec::new(), 0);
-        let mut looks = 0;
-        loop {
-            counts.clear();
-            let ended = tally.ended.load(Acquire);
-            for (bin, (seen, now)) in self.bins.iter().zip(&tally.bins).enumerate() {
-                let now = now.load(Relaxed);
-                if now != *seen {
-                    counts.push((bin, now - *seen));
-                }
-            }
-            let sums = tally.sums();
-            fence(Acquire);
-            if tally.begun.load(Relaxed) == ended || looks >= LOOKS || waits >= WAITS {
-                return (counts, sums);
-            }
-            if tally.ended.load(Relaxed) == ended {
-                waits += 1;
-                std::thread::yield_now();
-            } else {
-                looks += 1;
+        let sums = tally.sums();
+        let mut counts = Vec::new();
+        for (bin, (seen, now)) in self.bins.iter().zip(&tally.bins).enumerate() {
+            let now = now.load(Relaxed);
+            if now != *seen {
+                counts.push((bin, now - *seen));
             }
         }
+        let all: u64 = counts.iter().map(|(_, count)| count).sum();
+        let mut later = all.saturating_sub(sums.ios.wrapping_sub(self.sums.ios));
+        while later > 0 {
+            let Some((_, fullest)) = counts.iter_mut().max_by_key(|(_, count)| *count) else {
+                break;
+            };
+            let taken = later.min(*fullest);
+            *fullest -= taken;
+            later -= taken;
+        }
+        counts.retain(|(_, count)| *count > 0);
+        (counts, sums)
     }
 }
 
@@ -277,7 +286,7 @@ mod tests {
             scope.spawn(|| {
                 while done.load(Relaxed) == 0 {
                     tally.record(100, 512, 3);
-                    (0..20_000).for_each(|_| std::hint::spin_loop());
+                    (0..200).for_each(|_| std::hint::spin_loop());
                 }
             });
             let (mut reading, mut all) = (Reading::default(), Counts::default());

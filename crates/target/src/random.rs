@@ -5,9 +5,7 @@ use std::fs::File;
 use std::io::Read;
 
 use crate::TargetError;
-
-/// Where unguessable bytes come from.
-pub(crate) const SOURCE: &str = "/dev/urandom";
+use crate::error::RANDOM_SOURCE;
 
 /// `N` bytes that nobody can guess.
 ///
@@ -15,9 +13,9 @@ pub(crate) const SOURCE: &str = "/dev/urandom";
 /// Where /dev/urandom cannot be read.
 pub(crate) fn unguessable<const N: usize>() -> Result<[u8; N], TargetError> {
     let mut bytes = [0; N];
-    File::open(SOURCE)
-        .and_then(|mut source| source.read_exact(&mut bytes))
-        .map_err(|error| TargetError::Io { name: SOURCE.into(), action: "read it", error })?;
+    File::open(RANDOM_SOURCE).and_then(|mut source| source.read_exact(&mut bytes)).map_err(
+        |error| TargetError::Io { name: RANDOM_SOURCE.into(), action: "read it", error },
+    )?;
     Ok(bytes)
 }
 

@@ -92,19 +92,19 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
 /// What has a series and says when it began, in order of time: by the measurement, and where these
 /// are more than can be told apart, by what its run and target did as a whole.
 fn stretches<'a>(shown: &[Observation<'a>], sources: &[Source<'a>]) -> Vec<Stretch<'a>> {
-    let by_name = named_stretches(shown, sources, true);
-    let names: BTreeSet<&str> = by_name.iter().map(|one| one.name.as_str()).collect();
-    if names.len() <= MOST_SERIES { by_name } else { named_stretches(shown, sources, false) }
-}
-
-fn named_stretches<'a>(
-    shown: &[Observation<'a>],
-    sources: &[Source<'a>],
-    by_name: bool,
-) -> Vec<Stretch<'a>> {
     let several = sources.len() > 1;
     let several_targets =
         shown.iter().any(|one| one.measurement.targets != shown[0].measurement.targets);
+    let name = |one: &Observation<'a>, by_name: bool| {
+        let of = one.measurement;
+        let mut words: Vec<String> = Vec::new();
+        words.extend(several.then(|| one.label.to_owned()));
+        words.extend(several_targets.then(|| of.targets.join(" ")));
+        words.extend(by_name.then(|| of.name.clone()));
+        let says = !by_name || of.total.len() > 1;
+        words.extend(says.then(|| one.result.direction.name().to_owned()));
+        words.join(" ")
+    };
     let mut all: Vec<Stretch<'a>> = shown
         .iter()
         .filter_map(|one| {
@@ -115,20 +115,18 @@ fn named_stretches<'a>(
             let began = beside().filter_map(|other| other.started_ns).min()?;
             let before = beside().filter(|other| other.started_ns < of.started_ns);
             let written = before.map(bytes_written).sum::<u64>();
-            let mut words: Vec<String> = Vec::new();
-            words.extend(several.then(|| one.label.to_owned()));
-            words.extend(several_targets.then(|| of.targets.join(" ")));
-            words.extend(by_name.then(|| of.name.clone()));
-            let says = !by_name || of.total.len() > 1;
-            words.extend(says.then(|| one.result.direction.name().to_owned()));
             (!one.result.series.windows().is_empty()).then(|| Stretch {
-                name: words.join(" "),
+                name: name(one, true),
                 one: *one,
                 start_ns: (of.started_ns.unwrap_or(began) - began) as f64,
                 written_bytes: written as f64,
             })
         })
         .collect();
+    let names: BTreeSet<&str> = all.iter().map(|one| one.name.as_str()).collect();
+    if names.len() > MOST_SERIES {
+        all.iter_mut().for_each(|stretch| stretch.name = name(&stretch.one, false));
+    }
     all.sort_by(|a, b| a.start_ns.total_cmp(&b.start_ns));
     all
 }

@@ -94,8 +94,8 @@ pub struct SanitizeStatus {
     pub crypto_erase_s: Option<u32>,
 }
 
-/// Reads a Sanitize Status log (log page 81h; Base Specification 2.0, figure 267); `None` where it is too short or
-/// its status is none that the specification names.
+/// Reads a Sanitize Status log (log page 81h; Base Specification 2.0, figure 267); `None` where it
+/// is too short or its status is none that the specification names.
 pub fn parse_sanitize_status(page: &[u8]) -> Option<SanitizeStatus> {
     let page = Page::of(page, 20)?;
     let state = match page.u16(2) & 7 {

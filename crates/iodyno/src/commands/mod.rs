@@ -26,18 +26,12 @@ pub(crate) mod study;
 pub(crate) mod sweep;
 pub(crate) mod top;
 
-use iodyno_campaign::Study;
 use iodyno_judge::{ClaimBook, Question, assess};
-use iodyno_model::{Assessment, Predictions, RunRecord};
+use iodyno_model::{Assessment, RunRecord};
 
 /// What a run means by today's rules and these claims.
 pub(crate) fn judged_anew(record: &RunRecord, claims: &ClaimBook) -> Assessment {
     assess(&Question { record, claims, baseline: None, expect: None })
-}
-
-/// What the measurements of a sweep say beyond themselves; `None`: it is none.
-pub(crate) fn outlook_of(record: &RunRecord) -> Option<Predictions> {
-    Study::of(&record.run)?.outlook(&record.measurements)
 }
 
 /// A name that nobody chose, with a number behind it where it is taken: that is

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use anyhow::Result;
+use iodyno_campaign::Study;
 use iodyno_figure::{
     Figure, Filter, Judged, Kind, Metric, Request, Source, figure, png, suggested, svg,
 };
@@ -11,7 +12,7 @@ use iodyno_model::{MetricJudgement, Prediction, RunRecord, Validity};
 use iodyno_report::{drawn, tracks};
 
 use crate::arguments::Plot;
-use crate::commands::{judged_anew, outlook_of};
+use crate::commands::judged_anew;
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{inputs, terminal};
 
@@ -93,7 +94,8 @@ fn label(word: &str, record: &RunRecord) -> String {
 
 /// Points of a sweep that were not measured.
 fn predictions(record: &RunRecord) -> Vec<Prediction> {
-    outlook_of(record).map(|outlook| outlook.predictions).unwrap_or_default()
+    let outlook = Study::of(&record.run).and_then(|study| study.outlook(&record.measurements));
+    outlook.map(|outlook| outlook.predictions).unwrap_or_default()
 }
 
 /// What is judged are the runs themselves, whatever is `shown` of them.

@@ -30,12 +30,14 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
         .streaming(context, &arguments.streaming)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
-    let refused = refusals(&setup, &targets);
-    if arguments.dry_run && !refused.is_empty() {
-        terminal::print(&format!("{}\n", refused.join("\n")))?;
-        return Ok(2);
+    if arguments.dry_run {
+        let refused = refusals(&setup, &targets);
+        if !refused.is_empty() {
+            terminal::print(&format!("{}\n", refused.join("\n")))?;
+            return Ok(2);
+        }
+        check(&how)?;
     }
-    check(&how)?;
     let preparing = how.of(&targets)?;
     let mut study = Study::named("prepare");
     study.targets = targets.iter().map(|target| target.path().display().to_string()).collect();

@@ -7,14 +7,39 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use iodyno_campaign::Study;
 use iodyno_fio::read::Problem;
+use iodyno_model::{Assessment, DriveState, Predictions, RunRecord};
 use iodyno_report::Judged;
 use iodyno_report::page::{PageRun, is_page, page};
+use iodyno_report::text::PlannedPoint;
 
 use crate::arguments::Report;
+use crate::commands::judged_anew;
 use crate::commands::show::{in_order, prepared};
-use crate::commands::{judged_anew, outlook_of};
 use crate::context::{Context, Usage, refuse_unwritable, write};
-use crate::{inputs, terminal};
+use crate::inputs::{Loaded, load_each};
+use crate::terminal;
+
+/// A run with what its page shows beside it.
+struct Shown {
+    record: RunRecord,
+    assessment: Assessment,
+    unread: Vec<String>,
+    prepared: Vec<DriveState>,
+    outlook: Option<Predictions>,
+    planned: Vec<PlannedPoint>,
+}
+
+impl Shown {
+    fn page_run(&self) -> PageRun<'_> {
+        PageRun {
+            judged: Judged { record: &self.record, assessment: &self.assessment },
+            unread: &self.unread,
+            prepared: &self.prepared,
+            outlook: self.outlook.as_ref(),
+            planned: &self.planned,
+        }
+    }
+}
 
 /// The exit status is 0 where the page was written: it tells the verdicts itself.
 pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
@@ -25,36 +50,20 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     }
     let claims = context.claims(&arguments.sheets.datasheet)?;
     let mut loaded = Vec::new();
-    let words = arguments.runs.iter().map(|word| inputs::load_each(context, word));
-    for one in words.collect::<Result<Vec<_>>>()?.into_iter().flatten() {
-        let assessment = judged_anew(&one.record, &claims);
-        let unread = one.problems.iter().map(Problem::to_string).collect();
-        let prepared = prepared(context, &one.record)?;
-        let outlook = outlook_of(&one.record);
-        let planned = Study::of(&one.record.run).as_ref().map_or(Vec::new(), in_order);
-        loaded.push((one.record, assessment, unread, prepared, outlook, planned));
+    let words = arguments.runs.iter().map(|word| load_each(context, word));
+    for Loaded { record, problems, .. } in words.collect::<Result<Vec<_>>>()?.into_iter().flatten()
+    {
+        let study = Study::of(&record.run);
+        loaded.push(Shown {
+            assessment: judged_anew(&record, &claims),
+            unread: problems.iter().map(Problem::to_string).collect(),
+            prepared: prepared(context, &record)?,
+            outlook: study.as_ref().and_then(|study| study.outlook(&record.measurements)),
+            planned: study.as_ref().map_or(Vec::new(), in_order),
+            record,
+        });
     }
-    let runs: Vec<PageRun<'_>> = loaded
-        .iter()
-        .map(
-            |(record, assessment, unread, prepared, outlook, planned): &(
-                _,
-                _,
-                Vec<String>,
-                _,
-                _,
-                _,
-            )| {
-                PageRun {
-                    judged: Judged { record, assessment },
-                    unread,
-                    prepared,
-                    outlook: outlook.as_ref(),
-                    planned,
-                }
-            },
-        )
-        .collect();
+    let runs: Vec<PageRun<'_>> = loaded.iter().map(Shown::page_run).collect();
     let text = page(&runs, &claims)?;
     write(output, text.as_bytes())?;
     terminal::written(

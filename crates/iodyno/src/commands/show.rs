@@ -4,7 +4,7 @@ use anyhow::Result;
 use iodyno_campaign::{Order, Point, Study};
 use iodyno_judge::limiter::is_of_question;
 use iodyno_judge::{BlocksEffect, ClaimBook, Expectation, Question, assess, exit_status};
-use iodyno_model::{Assessment, DriveState, RunKind, RunRecord, shell_word};
+use iodyno_model::{Assessment, DriveState, RunRecord, shell_word};
 use iodyno_report::Judged;
 use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::export::{Format, Results};
@@ -168,12 +168,12 @@ fn assessed(
             json_text(&document)?
         }
         Shape::Format(format) => String::from_utf8(format.export(Results::Runs(&[judged]))?)?,
-        Shape::Glance if !judging.table.is_of_drives(is_check(record)) => {
+        Shape::Glance if !judging.table.is_of_drives(record.run.kind.is_of_drives()) => {
             let of_question =
                 is_of_question(record).then(|| explain::shown(record, judging, &style)).flatten();
             let (follows, planned, profile);
             let body = match &rounds {
-                _ if is_check(record) => Body::Drives,
+                _ if record.run.kind.is_of_drives() => Body::Drives,
                 _ if record.run.profile().is_some() => {
                     profile = record.run.profile();
                     profile.as_ref().map_or(Body::Drives, Body::Fit)
@@ -218,11 +218,6 @@ fn assessed(
         _ => text,
     };
     Ok((assessment, text, status as u8))
-}
-
-/// Whether it is what `check` makes, or a capture, which is judged as one without load.
-fn is_check(record: &RunRecord) -> bool {
-    matches!(record.run.kind, RunKind::Check | RunKind::Capture)
 }
 
 /// The points of a study, in the order of its axes.

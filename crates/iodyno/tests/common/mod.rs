@@ -48,7 +48,9 @@ impl World {
             .env("IODYNO_STORE", self.path("store.sqlite"))
             .env("XDG_CONFIG_HOME", self.path("configuration"))
             .env_remove("NO_COLOR")
-            .env("COLUMNS", "100");
+            .env("COLUMNS", "100")
+            // What it writes beside itself is not left in the tree.
+            .current_dir(self.folder.path());
         command
     }
 

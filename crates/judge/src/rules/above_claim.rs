@@ -24,7 +24,8 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         if doubt(facts, compared).is_none() {
             continue;
         }
-        tally.found(finding(Severity::Info,
+        tally.found(finding(
+            Severity::Info,
             facts.subjects(of),
             format!("{} gives {} of the claim.", of.title(), percent(held.ratio)),
             vec![

@@ -153,7 +153,8 @@ fn foreign(tally: &mut Tally, drive: &Drive, [before, after]: [&Host; 2], passed
             continue;
         }
         let bytes = |bytes: u128| Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).decimal();
-        tally.found(finding(Severity::Info,
+        tally.found(finding(
+            Severity::Info,
             vec![name.clone()],
             format!(
                 "{name} counted {} {verb} during the run, of which this host's kernel sent {}.",

@@ -32,7 +32,8 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         let address = &function.address;
         let subjects = vec![address.clone()];
         tally.found(if given_away {
-            finding(Severity::Info,
+            finding(
+                Severity::Info,
                 subjects,
                 format!("The NVMe function {address} is given to another program or a virtual machine."),
                 evidence,
@@ -40,7 +41,8 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 "If that is not meant: look at driver_override of the function and at the driver's boot options.",
             )
         } else {
-            finding(Severity::Fail,
+            finding(
+                Severity::Fail,
                 subjects,
                 format!("The NVMe function {address} has no controller."),
                 evidence,
@@ -60,7 +62,8 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             vec![Evidence::new(what, value), Evidence::new("serial", serial)]
         };
         if let Some(state) = state.filter(|state| *state != "live") {
-            tally.found(finding(Severity::Fail,
+            tally.found(finding(
+                Severity::Fail,
                 vec![name.clone()],
                 format!("The controller {name} is {state}, not live."),
                 evidence("state", state.clone()),
@@ -68,7 +71,8 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 format!("See why: sudo dmesg | grep {name}; a reset may bring it back: sudo nvme reset /dev/{name}"),
             ));
         } else if drive.namespaces.is_empty() && !is_discovery(drive) {
-            tally.found(finding(Severity::Fail,
+            tally.found(finding(
+                Severity::Fail,
                 vec![name.clone()],
                 format!("The controller {name} has no namespace that is a block device."),
                 evidence("namespaces", "0".into()),
@@ -80,7 +84,8 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for block in empty_namespaces(host) {
         let known = host.namespace(&block.name).map(|(drive, _)| drive.name.as_str());
         let drive = known.unwrap_or(&block.name);
-        tally.found(finding(Severity::Fail,
+        tally.found(finding(
+            Severity::Fail,
             vec![block.name.clone()],
             format!("The namespace {} holds 0 bytes.", block.name),
             vec![Evidence::new("size", "0")],

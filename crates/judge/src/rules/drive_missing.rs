@@ -100,7 +100,8 @@ fn compare<'s>(host: &Host, wanted: impl Iterator<Item = &'s str>, whose: &str, 
     for drive in &host.drives {
         let Some(serial) = drive.serial.get() else { continue };
         if !wanted.contains(serial.as_str()) {
-            tally.found(finding(Severity::Fail,
+            tally.found(finding(
+                Severity::Fail,
                 vec![drive.name.clone()],
                 format!("{} with serial number {serial} is not {whose}.", drive.name),
                 vec![

@@ -49,7 +49,8 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
              sudo nvme fw-log /dev/{}",
             subjects.first().map_or("nvme0", String::as_str)
         );
-        tally.found(finding(Severity::Warn,
+        tally.found(finding(
+            Severity::Warn,
             subjects,
             format!("Drives of the model {model} have {} versions of firmware.", versions.len()),
             evidence,

@@ -29,7 +29,8 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             continue;
         }
         let index = identified.formats.iter().position(|format| format == best).unwrap_or(0);
-        tally.found(finding(Severity::Info,
+        tally.found(finding(
+            Severity::Info,
             vec![name.clone()],
             format!(
                 "{name} is formatted with blocks of {} bytes; the drive states that {} are faster.",

@@ -34,7 +34,8 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         ];
         evidence.extend(link.current.get().map(|now| Evidence::new("in use", now.label())));
         evidence.push(Evidence::new("port", link.port.address.clone()));
-        tally.found(finding(Severity::Warn,
+        tally.found(finding(
+            Severity::Warn,
             links::subjects(host, link),
             format!(
                 "{} has its target speed set to Gen{target} by firmware, though both ends can do Gen{}.",

@@ -42,7 +42,8 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             if links::raw(*state) >= links::raw(usual) || degraded {
                 continue;
             }
-            tally.found(finding(Severity::Fail,
+            tally.found(finding(
+                Severity::Fail,
                 vec![drive.name.clone(), link.name().to_owned()],
                 format!(
                     "The link of {} runs at {}, those of most drives of its model at {}.",

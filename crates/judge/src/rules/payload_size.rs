@@ -53,7 +53,8 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             Evidence::new("able", format!("{able} bytes")),
         ];
         evidence.extend(carries(all[0], in_force, able));
-        tally.found(finding(Severity::Info,
+        tally.found(finding(
+            Severity::Info,
             subjects,
             format!("{what} {verb} {in_force} bytes of data in a packet, though both ends can do {able}."),
             evidence,

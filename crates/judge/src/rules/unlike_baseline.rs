@@ -34,7 +34,8 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             Evidence::new("run", baseline.run.name.clone()),
         ];
         evidence.extend(compared.limiters.iter().map(|why| Evidence::new("beside", why.clone())));
-        tally.found(finding(severity,
+        tally.found(finding(
+            severity,
             facts.subjects(of),
             format!("{}: {}.", of.title(), held.reason),
             evidence,

@@ -30,7 +30,8 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             Evidence::new("peers", count.to_string()),
         ];
         evidence.extend(compared.limiters.iter().map(|why| Evidence::new("beside", why.clone())));
-        tally.found(finding(severity,
+        tally.found(finding(
+            severity,
             facts.subjects(of),
             format!("{}: {}.", of.title(), held.reason),
             evidence,

@@ -29,7 +29,8 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         let found = of.conditions.shortfalls.iter();
         let found = found.filter(|one| matches!(one, Caveat::Mismatch { .. }));
         evidence.extend(found.map(|one| Evidence::new("said", one.to_string())));
-        tally.found(finding(Severity::Fail,
+        tally.found(finding(
+            Severity::Fail,
             facts.subjects(of),
             format!("{mismatches} blocks of {} do not hold what was written.", of.title()),
             evidence,

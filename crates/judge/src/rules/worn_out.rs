@@ -24,7 +24,8 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             continue;
         }
         let written = Bytes(u64::try_from(log.host_written_bytes).unwrap_or(u64::MAX));
-        tally.found(finding(Severity::Warn,
+        tally.found(finding(
+            Severity::Warn,
             vec![name.clone()],
             format!("{name} has used {} % of its rated endurance.", log.used_percent),
             vec![

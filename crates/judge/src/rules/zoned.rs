@@ -26,7 +26,8 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         let size = zone_bytes.map(|bytes| Bytes(bytes).binary());
         evidence.extend(size.map(|size| Evidence::new("zone size", size)));
         let name = &block.name;
-        tally.found(finding(Severity::Info,
+        tally.found(finding(
+            Severity::Info,
             vec![name.clone()],
             format!("{name} is zoned: each zone is written in sequence, from its start on."),
             evidence,

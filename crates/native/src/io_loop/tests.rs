@@ -131,6 +131,13 @@ impl<I: Io> Io for Watched<'_, I> {
 }
 
 fn reads_what_is_there<I: Io>(depth: u16, rw: Pattern) {
+    // A disk may be so fast that a batch is done before the next one is handed over.
+    let is_reached = (0..5).any(|_| reaches_its_depth::<I>(depth, rw));
+    assert!(is_reached, "{}: {depth} outstanding", I::NAME);
+}
+
+/// Reads a file three times; whether as many reads were outstanding as the engine allows of `depth`.
+fn reaches_its_depth<I: Io>(depth: u16, rw: Pattern) -> bool {
     let file = NumberedFile::new(BLOCKS);
     let Opened { io, depth, .. } = I::open(Setup::reading(file.open(), depth, LENGTH)).unwrap();
     let both = <(Shared, Tally)>::default();
@@ -140,7 +147,7 @@ fn reads_what_is_there<I: Io>(depth: u16, rw: Pattern) {
     assert_eq!(course.flights.count(), 0);
     let watched = course.io;
     assert!(watched.in_flight.is_empty());
-    assert_eq!(watched.deepest, usize::from(depth), "the depth was reached and never exceeded");
+    assert!(watched.deepest <= usize::from(depth), "{} of {depth}", watched.deepest);
     assert!(watched.right.iter().all(|times| *times >= 2), "three rounds see every block");
     assert_eq!(watched.right.iter().sum::<u64>(), watched.done);
     let counts = counted(&both.1);
@@ -152,6 +159,7 @@ fn reads_what_is_there<I: Io>(depth: u16, rw: Pattern) {
         let more = watched.enters - watched.done;
         assert!(more <= watched.done / 100, "one system call for each read, and {more} more");
     }
+    watched.deepest == usize::from(depth)
 }
 
 #[test]

@@ -6,7 +6,7 @@ use iodyno_figure::{
     Series, Source, figure, suggested,
 };
 use iodyno_judge::limiter::is_of_question;
-use iodyno_model::{Assessment, JudgedMeasurement, Metric, RunKind, RunRecord, Validity, Verdict};
+use iodyno_model::{Assessment, JudgedMeasurement, Metric, RunRecord, Validity, Verdict};
 
 use super::data::FigureView;
 use super::measurement::not_valid;
@@ -34,11 +34,6 @@ pub(super) struct AttentionView {
     pub(super) next: String,
 }
 
-/// Whether drives were checked, or captured, rather than jobs run.
-fn is_check(record: &RunRecord) -> bool {
-    matches!(record.run.kind, RunKind::Check | RunKind::Capture)
-}
-
 /// The verdict on the whole, and in words; none of what others printed, whose machine is unknown,
 /// and of a question, which has an answer.
 pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
@@ -47,7 +42,7 @@ pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     let status = run.judged.exit_status(false);
     let (verdict, words) = verdict_words(assessment, status as u8);
     let mut clauses = vec![words];
-    if is_check(record) && status as u8 <= 1 {
+    if record.run.kind.is_of_drives() && status as u8 <= 1 {
         let glance = glance(record, assessment);
         let entries = entries(record, assessment);
         clauses = vec![clause(record, &entries, verdict, &glance)];
@@ -69,7 +64,7 @@ pub(super) fn attention(record: &RunRecord, assessment: &Assessment) -> Vec<Atte
 
 /// A row for each drive of a check.
 pub(super) fn glance_table(record: &RunRecord, assessment: &Assessment) -> Option<Table> {
-    let of = is_check(record).then(|| glance(record, assessment))?;
+    let of = record.run.kind.is_of_drives().then(|| glance(record, assessment))?;
     let (mut columns, mut rows) = of.cells();
     // The verdict stands where a phone shows it.
     columns[1..].rotate_right(1);

@@ -122,7 +122,7 @@ impl Cell {
             Ink::Good => "mark good",
             Ink::Doubt => "mark doubt",
             Ink::Bad => "mark bad",
-            Ink::Open | Ink::Plain | Ink::Bold | Ink::Dim => "mark open",
+            Ink::Open | Ink::Plain | Ink::Bar | Ink::Bold | Ink::Dim => "mark open",
         };
         Self { class, ..Self::text(word) }
     }
@@ -135,8 +135,7 @@ impl From<GridCell> for Cell {
             return Self::verdict(verdict);
         }
         let class = match cell.ink {
-            // A bar and its number stand on one line.
-            Ink::Plain if cell.text.contains(['█', '░']) => "whole",
+            Ink::Bar => "whole",
             Ink::Plain | Ink::Bold => "",
             Ink::Dim => "dim",
             Ink::Good => "good",

@@ -220,7 +220,7 @@ impl<'a> View<'a> {
         let judged = valid.flat_map(|judged| &judged.metrics).filter_map(share);
         let least = judged.min_by(|a, b| a.share.total_cmp(&b.share));
         shares.extend(least);
-        cells.push(least.map_or_else(|| GridCell::plain("-"), |of| GridCell::plain(bar(of.share))));
+        cells.push(least.map_or_else(|| GridCell::plain("-"), |of| bar(of.share)));
         Row { name, cells, verdict: None, has_invalid }
     }
 
@@ -341,9 +341,10 @@ fn share(of: &MetricJudgement) -> Option<Share> {
 }
 
 /// `████░  81 %`.
-fn bar(share: f64) -> String {
+fn bar(share: f64) -> GridCell {
     let full = ((share * BAR as f64).round() as usize).min(BAR);
-    format!("{}{} {:>5}", "█".repeat(full), "░".repeat(BAR - full), percent(share))
+    let text = format!("{}{} {:>5}", "█".repeat(full), "░".repeat(BAR - full), percent(share));
+    GridCell::new(text, Ink::Bar)
 }
 
 /// Short: what it could be stands in the finding.

@@ -7,6 +7,8 @@ use iodyno_model::{Severity, Verdict};
 pub(crate) enum Ink {
     /// As it is.
     Plain,
+    /// A bar and its number, which stand on one line.
+    Bar,
     /// A heading.
     Bold,
     /// Detail that may be overlooked.
@@ -42,7 +44,7 @@ impl Ink {
     /// The colour of a table's cell.
     pub(super) fn color(self) -> Option<comfy_table::Color> {
         match self {
-            Self::Plain | Self::Bold => None,
+            Self::Plain | Self::Bar | Self::Bold => None,
             Self::Dim => Some(comfy_table::Color::DarkGrey),
             Self::Good => Some(comfy_table::Color::DarkGreen),
             Self::Doubt => Some(comfy_table::Color::DarkYellow),
@@ -54,7 +56,7 @@ impl Ink {
     /// `text` in this ink, where colour is wanted (ECMA-48, Select Graphic Rendition).
     pub(super) fn paint(self, text: &str, color: bool) -> String {
         let code = match self {
-            Self::Plain => return text.into(),
+            Self::Plain | Self::Bar => return text.into(),
             Self::Bold => "1",
             Self::Dim => "2",
             Self::Good => "32",

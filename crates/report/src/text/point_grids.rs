@@ -111,19 +111,19 @@ pub(super) fn matrices(
             let has_sizes = [&group.rows, &group.columns].iter().any(|axis| is_size(axis.0));
             let metric = if has_sizes { Metric::Bandwidth } else { Metric::Iops };
             for shown in [Shown::Rate(metric), Shown::P99] {
-                let cell = |point: &PlannedPoint| match find(point) {
+                let place = |point: &&PlannedPoint| match find(point) {
                     Some(n) => measured(record, assessment, n, shown),
                     None => {
                         let its = predictions.iter().find(|one| one.name == point.title);
                         predicted(record, its, shown)
                     }
                 };
+                let places: Vec<Place> = points.iter().map(place).collect();
                 let title = if targets.len() > 1 { Some(target.as_str()) } else { None };
                 // Of what nothing is known, nothing is drawn.
-                let places = || points.iter().map(|point| cell(point));
-                if places().any(|place| !matches!(place, Place::Open | Place::Unknown)) {
-                    out.push(group.text(points, title, shown, &cell, style)?);
-                    marks.extend(places().filter_map(|place| place.mark()));
+                if places.iter().any(|place| !matches!(place, Place::Open | Place::Unknown)) {
+                    marks.extend(places.iter().filter_map(Place::mark));
+                    out.push(group.text(points, &places, title, shown, style)?);
                 }
             }
         }
@@ -157,12 +157,12 @@ impl Place {
         }
     }
 
-    fn cell(self) -> GridCell {
+    fn cell(&self) -> GridCell {
         let (text, ink) = match self {
             Self::Open => (".".into(), Ink::Dim),
             Self::Unknown => ("-".into(), Ink::Plain),
             Self::Failed => ("x".into(), Ink::Bad),
-            Self::Value(text, None) => (text, Ink::Plain),
+            Self::Value(text, None) => (text.clone(), Ink::Plain),
             Self::Value(text, Some(Mark::LessPrecise)) => (format!("{text}?"), Ink::Plain),
             Self::Value(text, Some(Mark::Predicted)) => (format!("~{text}"), Ink::Dim),
             Self::Value(text, Some(Mark::Invalid)) => (format!("({text})"), Ink::Doubt),
@@ -213,28 +213,27 @@ impl<'p> Group<'p> {
         })
     }
 
-    /// The grid with its heading; `None`: it is wider than the terminal.
+    /// The grid of `points`, whose places stand in their order, with its heading; `None`: it is wider than the terminal.
     fn text(
         &self,
         points: &[&PlannedPoint],
+        places: &[Place],
         target: Option<&str>,
         shown: Shown,
-        place: &dyn Fn(&PlannedPoint) -> Place,
         style: &Style,
     ) -> Option<String> {
         let corner = clean(&format!("{} \\ {}", self.rows.0, self.columns.0));
         let headings: Vec<String> = self.columns.1.iter().map(|value| clean(value)).collect();
-        let column = |heading, right| GridColumn { heading, priority: 0, right };
-        let mut columns = vec![column(corner.as_str(), true)];
-        columns.extend(headings.iter().map(|heading| column(heading.as_str(), true)));
+        let all = [&corner].into_iter().chain(&headings);
+        let columns: Vec<_> = all.map(|heading| GridColumn::new(heading, 0, true)).collect();
         let row = |at: &&str| {
             let is_at = |point: &PlannedPoint, column: &str| {
                 value(point, self.rows.0) == Some(at)
                     && value(point, self.columns.0) == Some(column)
             };
             let one = |column: &&str| {
-                let found = points.iter().find(|point| is_at(point, column));
-                found.map_or(GridCell::plain(String::new()), |point| place(point).cell())
+                let found = points.iter().position(|point| is_at(point, column));
+                found.map_or(GridCell::plain(""), |at| places[at].cell())
             };
             let first = GridCell::plain(clean(at));
             [first].into_iter().chain(self.columns.1.iter().map(one)).collect::<Vec<_>>()

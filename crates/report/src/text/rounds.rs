@@ -77,9 +77,7 @@ pub(super) fn tables(record: &RunRecord, asked: &Rounds, style: &Style) -> Strin
         let is_unsteady =
             |track: &&Track| !track.window.as_ref().is_some_and(|it| it.is_steady(limits(asked)));
         let unsteady = found.tracks.iter().filter(is_unsteady).map(|track| {
-            // Without the fit.
-            let words: Vec<String> =
-                window_words(asked, found, track).into_iter().take(4).collect();
+            let words = steadiness_words(asked, found, track);
             let what = format!("{} {}", track.tracked.point, name(&track.tracked.metric));
             whole("WARN", Ink::Doubt, &format!("{what}: {}", words.join(", ")), style)
         });
@@ -170,19 +168,31 @@ fn window(asked: &Rounds, found: &Convergence, track: &Track, style: &Style) -> 
 
 /// The same without what it is about.
 pub(crate) fn window_words(asked: &Rounds, found: &Convergence, track: &Track) -> Vec<String> {
-    let metric = track.tracked.metric;
+    let mut words = steadiness_words(asked, found, track);
+    if let (Some(window), Some(rounds)) = (&track.window, found.window(asked)) {
+        let (divisor, unit) = unit(track.tracked.metric);
+        let (start, slope) = (window.first_fitted() / divisor, window.slope / divisor);
+        let sign = if slope < 0.0 { '-' } else { '+' };
+        words.push(format!(
+            "fit {start:.1} {sign} {:.2} x (round - {}) {unit}",
+            slope.abs(),
+            rounds.start()
+        ));
+    }
+    words
+}
+
+/// The same without the line that was fitted.
+fn steadiness_words(asked: &Rounds, found: &Convergence, track: &Track) -> Vec<String> {
     match (&track.window, found.window(asked)) {
-        (Some(window), Some(rounds)) => {
+        (Some(window), Some(_)) => {
             let verdict = match window.is_steady(limits(asked)) {
                 true => "steady",
                 false => "NOT STEADY",
             };
-            let (divisor, unit) = unit(metric);
-            let (start, slope) = (window.first_fitted() / divisor, window.slope / divisor);
-            let sign = if slope < 0.0 { '-' } else { '+' };
             vec![
                 verdict.into(),
-                format!("average {}", stated(metric, window.average)),
+                format!("average {}", stated(track.tracked.metric, window.average)),
                 format!(
                     "range {:.1} % of it (at most {} %)",
                     window.excursion() * 100.0,
@@ -192,11 +202,6 @@ pub(crate) fn window_words(asked: &Rounds, found: &Convergence, track: &Track) -
                     "slope {:.1} % (at most {} %)",
                     window.slope_excursion() * 100.0,
                     asked.slope_percent
-                ),
-                format!(
-                    "fit {start:.1} {sign} {:.2} x (round - {}) {unit}",
-                    slope.abs(),
-                    rounds.start()
                 ),
             ]
         }

@@ -10,6 +10,7 @@ use iodyno_model::{Bytes, PurgeMethod};
 use rustix::io::Errno;
 use thiserror::Error;
 
+pub(crate) use self::next_step::RANDOM_SOURCE;
 pub use self::next_step::{as_root, typed_words};
 use crate::BlindSpot;
 use crate::contents::Lost;

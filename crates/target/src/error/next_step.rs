@@ -6,6 +6,9 @@ use rustix::io::Errno;
 use super::TargetError;
 use crate::BlindSpot;
 
+/// Where unguessable bytes come from.
+pub(crate) const RANDOM_SOURCE: &str = "/dev/urandom";
+
 impl TargetError {
     /// What the user can do about it, as a sentence or a command.
     pub fn next_step(&self) -> String {
@@ -102,7 +105,7 @@ impl TargetError {
                 "iodyno list shows what it is now; name it again to fill it as it is".into()
             }
             Self::Io { name, error, .. } => match Errno::from_io_error(error) {
-                Some(Errno::NOENT) if name == crate::random::SOURCE => {
+                Some(Errno::NOENT) if name == RANDOM_SOURCE => {
                     "make the host's devices visible where iodyno runs: mount --bind /dev in a chroot".into()
                 }
                 Some(Errno::NXIO | Errno::NODEV | Errno::IO) => {

@@ -123,6 +123,9 @@ prop_compose! {
     }
 }
 
+/// More requests than any job makes: 3 files of 500 blocks 3 times, with a trim before each write.
+const MOST: usize = 10_000;
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -135,7 +138,7 @@ proptest! {
             return Ok(());
         };
         let regions = stream.regions().to_vec();
-        let requests = take(&mut stream, 5000);
+        let requests = take(&mut stream, MOST);
         for request in &requests {
             let Region { offset, length, .. } = regions[usize::from(request.file)];
             prop_assert!(request.length > 0);
@@ -154,7 +157,7 @@ proptest! {
             let whole = 512 * (file_blocks + 1) * files as u64;
             let size = job.space.size.map_or(whole, |size| size.of(0));
             let most = job.space.io_size.map_or(size, |size| size.of(0)) * job.space.loops + largest;
-            prop_assert!(requests.len() < 5000, "it does not end");
+            prop_assert!(requests.len() < MOST, "it does not end");
             // Trims that go with writes are extra.
             let pairs = matches!(job.pattern.rw, Pattern::TrimWrite | Pattern::RandTrimWrite);
             let counted: Vec<_> = requests
