@@ -2,7 +2,8 @@
 
 use iodyno_job::script::{Compile, Script, compile};
 use iodyno_job::syntax::{Entry, Environment, Place, parse_file};
-use iodyno_model::{Profile, ProfileTarget};
+use iodyno_judge::fit::in_jobs;
+use iodyno_model::{Profile, ProfileTarget, RunRecord};
 
 use crate::plan::PlanError;
 
@@ -29,6 +30,15 @@ const FILES: &str = ".iodyno-fit.$jobname.$jobnum.$filenum";
 /// # Errors
 /// What is wrong with its jobs, with the line in its job file; figures of jobs that it has not.
 pub fn profile_script(profile: &Profile, target: &str) -> Result<Script, PlanError> {
+    script(profile, target, None)
+}
+
+/// The same with what was `measured` by now in the jobs that are made of it.
+pub(crate) fn script(
+    profile: &Profile,
+    target: &str,
+    measured: Option<&RunRecord>,
+) -> Result<Script, PlanError> {
     let wrong = |text: String| PlanError { name: profile.name.clone(), text };
     let environment = Environment {
         variable: &|_| None,
@@ -38,7 +48,8 @@ pub fn profile_script(profile: &Profile, target: &str) -> Result<Script, PlanErr
         memory_mib: 0,
     };
     let source = format!("profile {}", profile.name);
-    let file = parse_file(profile.jobs.as_bytes(), &source, &environment)
+    let jobs = in_jobs(profile, measured);
+    let file = parse_file(jobs.as_bytes(), &source, &environment)
         .map_err(|error| wrong(error.to_string()))?;
     let set = |name: &str, value: &str| Entry {
         name: name.into(),
@@ -68,25 +79,51 @@ macro_rules! listed {
     };
 }
 
-const PROFILES: &[(&str, &str)] = listed!["etcd", "ceph-osd", "postgresql", "ethereum"];
+const PROFILES: &[(&str, &str)] = listed![
+    "etcd",
+    "kubernetes-node",
+    "postgresql",
+    "scylla",
+    "redpanda",
+    "kafka",
+    "ceph-osd",
+    "io-cost",
+    "mlperf-training",
+    "mlperf-checkpoint",
+    "ethereum",
+    "polkadot",
+];
 
 #[cfg(test)]
 mod tests {
+    use iodyno_model::{FigureOf, IoOf};
+
     use super::*;
 
     #[test]
-    fn every_profile_compiles_and_has_the_jobs_that_it_speaks_of() {
+    fn every_profile_is_whole() {
         for name in profile_names() {
             let (profile, _) = profile(name).unwrap();
             assert_eq!(profile.name, name);
             let script = profile_script(&profile, "/nowhere").unwrap();
-            assert!(
-                script
-                    .phases
-                    .iter()
-                    .flat_map(|phase| &phase.jobs)
-                    .all(|one| one.job.time.time_based)
-            );
+            let jobs: Vec<_> = script.phases.iter().flat_map(|one| &one.jobs).collect();
+            assert!(jobs.iter().all(|one| one.job.time.time_based), "{name}");
+            let makes = |of: &FigureOf| {
+                let of_name = jobs.iter().filter(|one| one.job.name == of.job);
+                of_name.map(|one| &one.job).any(|job| match of.io {
+                    IoOf::Data(direction) => job.pattern.rw.has(direction),
+                    IoOf::Sync => job.flush.fsync > 0 || job.flush.fdatasync > 0,
+                })
+            };
+            for of in profile.figures() {
+                assert!(makes(&of), "{name}: its jobs do not make {of}");
+            }
+            for bound in profile.quantities.iter().flat_map(|one| &one.bounds) {
+                assert!(bound.source.len() > 5, "{name}");
+                let (year, month) = bound.date.split_once('-').unwrap();
+                assert!((2020..2100).contains(&year.parse::<u32>().unwrap()), "{name}");
+                assert!((1..=12).contains(&month.parse::<u32>().unwrap()), "{name}");
+            }
         }
     }
 }

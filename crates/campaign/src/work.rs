@@ -8,6 +8,7 @@ use iodyno_model::{Profile, RoundsPlan, RunKind};
 use crate::layouts::LayoutPlan;
 use crate::plan::{PlanError, Point, Settings, Step, Stop, Study, USUAL_SAMPLES};
 use crate::preparation::Preparing;
+use crate::profiles::profile_script;
 use crate::schedule::ScriptJobs;
 
 /// Measurements that an investigation takes at most, which divide its time.
@@ -82,11 +83,15 @@ impl Work {
         )
     }
 
-    /// Carries out the jobs of a profile that was read from `text`, in rounds.
-    pub fn of_profile(profile: Profile, script: Script, text: String) -> Self {
+    /// Carries out the jobs of a profile that was read from `text` on `target`, in rounds.
+    ///
+    /// # Errors
+    /// What is wrong with its jobs.
+    pub fn of_profile(profile: Profile, target: &str, text: String) -> Result<Self, PlanError> {
         let name = profile.name.clone();
-        let jobs = Jobs::Script(Box::new(ScriptJobs::of_profile(profile, script)));
-        Self::new(RunKind::Fit, &name, text, Stop::NEVER, jobs)
+        let script = profile_script(&profile, target)?;
+        let jobs = ScriptJobs::of_profile(profile, target.to_owned(), script);
+        Ok(Self::new(RunKind::Fit, &name, text, Stop::NEVER, Jobs::Script(Box::new(jobs))))
     }
 
     /// Carries out a study: of all its points those that are `left`, or its steps on targets that

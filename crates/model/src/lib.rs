@@ -21,6 +21,7 @@ mod drive;
 mod drive_state;
 mod estimate;
 mod fact;
+mod figure_of;
 pub mod figures;
 mod file_system;
 mod finding;
@@ -76,6 +77,7 @@ pub use drive::{
 pub use drive_state::{ConditionState, DriveState, FillState, PreparationState, PurgeMethod};
 pub use estimate::{Estimate, Spread};
 pub use fact::Fact;
+pub use figure_of::{FigureKind, FigureOf, IoOf, NotKnown, Scaled, filled, placeholders};
 pub use file_system::FileSystem;
 pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};
 pub use histogram::{Bin, Histogram};
@@ -99,8 +101,8 @@ pub use per_direction::{DIRECTIONS, PerDirection};
 pub use predictions::{Knee, Peak, PeakUnder, Prediction, Predictions, Under};
 pub use priority::PriorityLatencies;
 pub use profile::{
-    Bound, FigureKind, FigureOf, IoOf, Limit, PROFILE_FORMAT, Profile, ProfileError,
-    ProfileQuantity, ProfileSetting, ProfileTarget, Smallest, placeholders,
+    Bound, Kept, Limit, PROFILE_FORMAT, Profile, ProfileError, ProfileQuantity, ProfileSetting,
+    ProfileTarget, Smallest,
 };
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{

@@ -2,12 +2,12 @@
 //! whether it runs well, with the bounds that somebody published, and the settings that follow.
 
 use std::fmt;
-use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Direction, ParseError, Severity};
+use crate::figure_of::placeholders;
+use crate::{FigureKind, FigureOf, Scaled, Severity};
 
 /// The version of the format that this iodyno reads.
 pub const PROFILE_FORMAT: &str = "iodyno.profile/1";
@@ -29,7 +29,8 @@ pub struct Profile {
     /// interval.
     #[serde(default = "usual_rounds")]
     pub rounds: u32,
-    /// Its I/O: a job file of fio without `filename` and `directory`.
+    /// Its I/O: a job file of fio without `filename` and `directory`. What stands in braces, as in
+    /// `rate_iops={peak read iops * 0.9}`, is what earlier jobs came to.
     pub jobs: String,
     /// Quantities that are shown, the deciding ones first.
     #[serde(rename = "quantity")]
@@ -96,48 +97,15 @@ pub enum Limit {
     AtLeastMibPerS(f64),
 }
 
-/// Which figure of a job: `wal sync p99`, `read-4k read iops`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
-pub struct FigureOf {
-    /// Name of the job.
-    pub job: String,
-    /// Which of its I/O.
-    pub io: IoOf,
-    /// What of that.
-    pub figure: FigureKind,
-}
-
-/// Which I/O of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IoOf {
-    /// One direction.
-    Data(Direction),
-    /// Flushes: fsync, fdatasync.
-    Sync,
-}
-
-/// A figure.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum FigureKind {
-    /// I/Os per second.
-    Iops,
-    /// Bytes per second.
-    Bandwidth,
-    /// Mean latency, ns.
-    Mean,
-    /// A percentile of the latency, ns: 99 is p99.
-    Percentile(f64),
-}
-
 /// A line that sets something in the application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileSetting {
     /// The lines, in which `{wal sync p99}` stands for a figure (bytes per second, I/Os per second
-    /// or us, whole numbers), `{target}`, `{device}` (259:0), `{model}` and `{firmware}` for what
-    /// was measured, `{smallest}` for what `smallest` comes to.
+    /// or us, whole numbers, rounded down), `{read read iops * 0.9}`, `{wal sync p99 / 2}` and
+    /// `{105e9 / write write bandwidth}` for what follows from it, `{target}`, `{device}` (259:0),
+    /// `{model}` and `{firmware}` for what was measured, `{smallest}`, `{sums}` and `{exceed}` for
+    /// what these fields come to.
     pub text: String,
     /// Which file they belong into, or how they are applied.
     pub apply: String,
@@ -146,6 +114,26 @@ pub struct ProfileSetting {
     /// The first of several that is nearly as good as the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest: Option<Smallest>,
+    /// Sums of quotients of figures, such as the shares of its limits that a drive reaches at once:
+    /// `{sums}` are their values, `{exceed}` is `true` where each is more than 1 by its interval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sums: Vec<Vec<(FigureOf, FigureOf)>>,
+}
+
+/// How a bound stands to what was measured.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Kept {
+    /// The whole interval keeps to it.
+    Yes,
+    /// It is not known.
+    Unknown,
+    /// The interval holds it.
+    Borderline,
+    /// The whole interval misses it.
+    No,
 }
 
 /// The first of several jobs whose figure reaches a share of the largest.
@@ -201,67 +189,6 @@ impl fmt::Display for Limit {
     }
 }
 
-impl FromStr for FigureOf {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let wrong =
-            || ParseError::new(text, "JOB (read|write|trim|sync) (iops|bandwidth|mean|p99)");
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let [job, io, figure] = words.as_slice() else { return Err(wrong()) };
-        let io = match *io {
-            "read" => IoOf::Data(Direction::Read),
-            "write" => IoOf::Data(Direction::Write),
-            "trim" => IoOf::Data(Direction::Trim),
-            "sync" => IoOf::Sync,
-            _ => return Err(wrong()),
-        };
-        let percent = |text: &str| {
-            let percent = text.strip_prefix('p')?.parse::<f64>().ok()?;
-            (percent > 0.0 && percent < 100.0).then_some(percent)
-        };
-        let figure = match *figure {
-            "iops" => FigureKind::Iops,
-            "bandwidth" if io != IoOf::Sync => FigureKind::Bandwidth,
-            "mean" => FigureKind::Mean,
-            other => FigureKind::Percentile(percent(other).ok_or_else(wrong)?),
-        };
-        Ok(Self { job: (*job).to_owned(), io, figure })
-    }
-}
-
-impl TryFrom<String> for FigureOf {
-    type Error = ParseError;
-
-    fn try_from(text: String) -> Result<Self, ParseError> {
-        text.parse()
-    }
-}
-
-impl From<FigureOf> for String {
-    fn from(of: FigureOf) -> Self {
-        of.to_string()
-    }
-}
-
-impl fmt::Display for FigureOf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let io = match self.io {
-            IoOf::Data(Direction::Write) => "write",
-            IoOf::Data(Direction::Trim) => "trim",
-            IoOf::Data(_) => "read",
-            IoOf::Sync => "sync",
-        };
-        write!(f, "{} {io} ", self.job)?;
-        match self.figure {
-            FigureKind::Iops => f.write_str("iops"),
-            FigureKind::Bandwidth => f.write_str("bandwidth"),
-            FigureKind::Mean => f.write_str("mean"),
-            FigureKind::Percentile(percent) => write!(f, "p{percent}"),
-        }
-    }
-}
-
 /// What is wrong with a profile.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProfileError {
@@ -273,6 +200,8 @@ pub enum ProfileError {
     Rounds(u32),
     /// A figure has a bound of another unit.
     Unit(FigureOf, Limit),
+    /// What stands in braces is no figure and no name.
+    Placeholder(String),
 }
 
 impl fmt::Display for ProfileError {
@@ -287,6 +216,12 @@ impl fmt::Display for ProfileError {
                 write!(f, "rounds = {rounds}: {fewest} to {most} were expected")
             }
             Self::Unit(of, limit) => write!(f, "`{of}` cannot be {limit}"),
+            Self::Placeholder(name) => write!(
+                f,
+                "{{{name}}}: expected a figure as in `wal sync p99`, with a factor as in \
+                 `wal sync p99 * 1.5`, or one of {}",
+                NAMES.join(", ")
+            ),
         }
     }
 }
@@ -312,46 +247,71 @@ impl Profile {
                 return Err(ProfileError::Unit(quantity.of.clone(), bound.limit));
             }
         }
-        Ok(profile)
+        match profile.unknown_placeholder() {
+            Some(name) => Err(ProfileError::Placeholder(name.to_owned())),
+            None => Ok(profile),
+        }
     }
 
-    /// The figures that it is about, in settings too.
+    /// What stands in braces in its jobs and is no figure, or in its settings and is no name either.
+    fn unknown_placeholder(&self) -> Option<&str> {
+        let is_figure = |name: &str| name.parse::<Scaled>().is_ok();
+        let in_texts = self.settings.iter().flat_map(|one| [&one.text, &one.why]);
+        let mut in_texts = in_texts.flat_map(|text| placeholders(text));
+        let in_jobs = placeholders(&self.jobs).find(|name| !is_figure(name));
+        in_jobs.or_else(|| in_texts.find(|name| !NAMES.contains(name) && !is_figure(name)))
+    }
+
+    /// The figures that it is about, in its jobs and settings too.
     pub fn figures(&self) -> impl Iterator<Item = FigureOf> + '_ {
         let shown = self.quantities.iter().map(|one| one.of.clone());
+        let texts = self.settings.iter().flat_map(|one| [&one.text, &one.why]);
+        let texts = texts.chain([&self.jobs]).flat_map(|text| placeholders(text));
+        let named = texts.filter_map(|word| Some(word.parse::<Scaled>().ok()?.of));
         let set = self.settings.iter().flat_map(|setting| {
-            let named = placeholders(&setting.text).filter_map(|word| word.parse().ok());
-            let tried =
-                setting.smallest.iter().flat_map(|one| one.of.iter().map(|of| of.1.clone()));
-            named.chain(tried)
+            let tried = setting.smallest.iter().flat_map(|one| &one.of).map(|(_, of)| of.clone());
+            let summed = setting.sums.iter().flatten();
+            tried.chain(summed.flat_map(|(of, over)| [of.clone(), over.clone()]))
         });
-        shown.chain(set)
+        shown.chain(named).chain(set)
+    }
+
+    /// Where a run of it measured: the directory or the device, by the run's targets.
+    pub fn place(&self, targets: &[String]) -> String {
+        let first = targets.first().map_or("-", String::as_str);
+        match self.on {
+            ProfileTarget::Device => first.to_owned(),
+            ProfileTarget::Directory => {
+                first.rsplit_once('/').map_or(".", |(directory, _)| directory).to_owned()
+            }
+        }
     }
 }
+
+/// Names that may stand in braces in a setting, beside figures.
+const NAMES: [&str; 7] =
+    ["target", "device", "model", "firmware", "smallest", "sums", "exceed"];
 
 /// Fewer rounds give no interval, more no better one.
 const MOST_ROUNDS: (u32, u32) = (3, 50);
-
-/// What stands in braces in a setting.
-pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
-    text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0))
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_read_as_they_are_written() {
-        for text in
-            ["wal sync p99", "a read iops", "b write bandwidth", "c trim mean", "d read p99.9"]
-        {
-            assert_eq!(text.parse::<FigureOf>().unwrap().to_string(), text);
-        }
-        for text in
-            ["wal sync", "wal sync bandwidth", "wal flush p99", "wal sync p0", "a b c d", ""]
-        {
-            assert!(text.parse::<FigureOf>().is_err(), "{text}");
-        }
+    fn what_stands_in_braces_is_known() {
+        let parse = |jobs: &str, text: &str| {
+            Profile::parse(&format!(
+                "format = \"iodyno.profile/1\"\nname = \"x\"\nabout = \"x\"\non = \"device\"\n\
+                 jobs = \"{jobs}\"\nquantity = []\n[[setting]]\ntext = \"{text}\"\n\
+                 apply = \"x\"\nwhy = \"x\"\n"
+            ))
+        };
+        assert!(parse("[a]", "{target} {a read iops * 0.9}").is_ok());
+        let wrong = |name: &str| Err(ProfileError::Placeholder(name.to_owned()));
+        assert_eq!(parse("[a]", "{nothing}"), wrong("nothing"));
+        assert_eq!(parse("[a]\\nrate_iops={target}", "x"), wrong("target"));
     }
 
     #[test]

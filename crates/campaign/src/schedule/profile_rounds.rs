@@ -1,10 +1,13 @@
 //! An application's profile: its jobs in rounds, and more of those that decide where a bound lies
 //! within the interval.
 
-use iodyno_judge::fit::borderline;
-use iodyno_model::Profile;
+use iodyno_judge::fit::undecided;
+use iodyno_model::{Profile, placeholders};
 
+use super::turns::phases;
 use crate::phase::{Phase, Schedule, Seen};
+use crate::plan::Stop;
+use crate::profiles::script;
 use crate::watch::Watcher;
 
 /// So often the rounds of a profile are measured again at most, where that may decide a bound.
@@ -14,6 +17,8 @@ const LONGER: u32 = 2;
 #[derive(Debug, Clone)]
 pub(super) struct ProfileRounds {
     profile: Profile,
+    /// Its target, as its jobs name it.
+    target: String,
     phases: Vec<Phase>,
     /// Phases of the round that are left, last one first.
     left: Vec<usize>,
@@ -22,8 +27,8 @@ pub(super) struct ProfileRounds {
 }
 
 impl ProfileRounds {
-    pub(super) const fn new(profile: Profile, phases: Vec<Phase>) -> Self {
-        Self { profile, phases, left: Vec::new(), round: 0 }
+    pub(super) const fn new(profile: Profile, target: String, phases: Vec<Phase>) -> Self {
+        Self { profile, target, phases, left: Vec::new(), round: 0 }
     }
 
     /// The phases of the next round: all, then those that are not decided.
@@ -35,11 +40,21 @@ impl ProfileRounds {
         if self.round >= self.profile.rounds * LONGER {
             return Vec::new();
         }
-        let open = borderline(&self.profile, seen.record);
+        let open = undecided(&self.profile, seen.record);
         let is_open = |n: &usize| {
             self.phases[*n].jobs.iter().any(|one| open.iter().any(|name| *name == one.job.name))
         };
         all.filter(is_open).collect()
+    }
+}
+
+impl ProfileRounds {
+    /// The phase of this number, with what was measured by now where its jobs are made of that.
+    fn phase(&self, n: usize, seen: &Seen<'_>) -> Phase {
+        let is_made = placeholders(&self.profile.jobs).next().is_some();
+        let made = is_made.then(|| script(&self.profile, &self.target, Some(seen.record)).ok());
+        let made = made.flatten().and_then(|of| phases(&of, &Stop::NEVER, &[]).into_iter().nth(n));
+        made.unwrap_or_else(|| self.phases[n].clone())
     }
 }
 
@@ -49,7 +64,8 @@ impl Schedule for ProfileRounds {
             self.left = self.next_round(seen);
             self.round += 1;
         }
-        let phase = self.phases[self.left.pop()?].clone();
+        let next = self.left.pop()?;
+        let phase = self.phase(next, seen);
         let all_ns: u64 = self.phases.iter().map(|one| one.most_ns).sum();
         let rounds = self.profile.rounds.saturating_sub(self.round);
         let in_round: u64 = self.left.iter().map(|n| self.phases[*n].most_ns).sum();

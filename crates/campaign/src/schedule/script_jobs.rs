@@ -42,9 +42,9 @@ impl ScriptJobs {
     }
 
     /// The phases of a profile's script, in rounds.
-    pub(crate) fn of_profile(profile: Profile, script: Script) -> Self {
+    pub(crate) fn of_profile(profile: Profile, target: String, script: Script) -> Self {
         let phases = phases(&script, &Stop::NEVER, &[]);
-        Self { script, order: Order::Profile(ProfileRounds::new(profile, phases)) }
+        Self { script, order: Order::Profile(ProfileRounds::new(profile, target, phases)) }
     }
 
     /// The points of a study that are `left` of `all`.

@@ -1,9 +1,9 @@
 //! What an application needs and does not get.
 
-use iodyno_model::{Evidence, Profile, Severity, Validity};
+use iodyno_model::{Evidence, Kept, Profile, Severity, Validity};
 
 use super::{Look, Rule, Tally, finding, rules};
-use crate::fit::{self, Fitted, Kept, words};
+use crate::fit::{self, Fitted, words};
 use crate::rule_context::RuleContext;
 
 pub(super) static RULE: Rule = Rule {
@@ -22,11 +22,16 @@ fn fitted<'p>(facts: &RuleContext<'_>, profile: &'p Profile) -> Vec<Fitted<'p>> 
     fit::fitted(profile, facts.record(), is_valid)
 }
 
-/// Whether there is a verdict: the run is of no profile, or one of its bounds is decided.
+/// Whether there is a verdict: the run is of no profile, or it has bounds of which each is known
+/// to be kept, missed or borderline; those that are worth knowing alone do not count.
 pub(crate) fn is_decided(facts: &RuleContext<'_>) -> bool {
     facts.profile.as_ref().is_none_or(|profile| {
         let all = fitted(facts, profile);
-        all.iter().flat_map(|one| &one.bounds).any(|(_, kept)| *kept != Kept::Unknown)
+        let needed = || {
+            let bounds = all.iter().flat_map(|one| &one.bounds);
+            bounds.filter(|(bound, _)| bound.severity > Severity::Info)
+        };
+        needed().next().is_some() && needed().all(|(_, kept)| *kept != Kept::Unknown)
     })
 }
 
@@ -54,20 +59,16 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             };
             let doubt = if *kept == Kept::Borderline { ": borderline" } else { "" };
             let what = format!(
-                "{}: {} {found}, {} is needed{level}{doubt}",
-                profile.name, quantity.name, bound.limit
+                "{} {found}; {} needs {}{level}{doubt}",
+                quantity.name, profile.name, bound.limit
             );
             let evidence = vec![
                 Evidence::new(quantity.of.to_string(), found),
                 Evidence::new("needed", bound.limit.to_string()),
                 Evidence::new("source", format!("{} ({})", bound.source, bound.date)),
             ];
-            let subjects = facts.record().run.targets.clone();
-            let next = format!(
-                "iodyno fit {} --explain tells where the bound comes from, iodyno explain what \
-                 limits the target",
-                profile.name
-            );
+            let subjects = vec![profile.place(&facts.record().run.targets)];
+            let next = format!("iodyno fit {} --explain says where the bound comes from", profile.name);
             tally.found(finding(severity, subjects, what, evidence, &profile.about, next));
         }
     }

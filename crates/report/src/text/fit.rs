@@ -1,11 +1,8 @@
 //! What an application needs beside what was measured, and the settings that follow.
 
-use std::fmt;
-
-use iodyno_judge::fit::{Fitted, Kept, figure, fitted, words};
+use iodyno_judge::fit::{Fitted, fitted, is_valid, setting_text, words};
 use iodyno_model::{
-    Assessment, FigureKind, FigureOf, Host, Profile, ProfileSetting, ProfileTarget, Run, RunRecord,
-    Severity, Smallest, Validity, Verdict, placeholders,
+    Assessment, Bytes, Direction, IoOf, Kept, Profile, RunRecord, Severity, Verdict,
 };
 
 use super::Style;
@@ -14,16 +11,6 @@ use super::host::counted;
 use super::ink::Ink;
 use super::words::{Hanging, clean};
 
-/// A figure that a setting is made of, and that was not measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotKnown(String);
-
-impl fmt::Display for NotKnown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is not known", self.0)
-    }
-}
-
 /// What is so of the application, in a clause.
 pub(super) fn clause(record: &RunRecord, assessment: &Assessment, profile: &Profile) -> String {
     let all = all(record, assessment, profile);
@@ -31,32 +18,23 @@ pub(super) fn clause(record: &RunRecord, assessment: &Assessment, profile: &Prof
     let needed = || judged().filter(|(bound, _)| bound.severity > Severity::Info);
     let count = |wanted: Kept| needed().filter(|(_, kept)| *kept == wanted).count();
     let words = match (count(Kept::No), count(Kept::Borderline), count(Kept::Unknown)) {
-        _ if judged().next().is_none() => "no bound is published, so nothing is judged".to_owned(),
-        (0, 0, 0) => format!("all it needs ({})", counted(needed().count(), "bound")),
-        (0, 0, open) => format!("{} could not be judged", counted(open, "bound")),
+        _ if judged().next().is_none() => "no bound is published; figures and settings".to_owned(),
+        (0, 0, 0) => match needed().count() {
+            1 => "keeps its bound".to_owned(),
+            all => format!("keeps all {all} bounds"),
+        },
+        (0, 0, open) => format!("{open} of {} not decided", counted(needed().count(), "bound")),
         (0, borderline, _) => {
             format!("{borderline} of {} borderline", counted(needed().count(), "bound"))
         }
-        (missed, ..) => format!("{missed} of {} missed", counted(needed().count(), "bound")),
+        (missed, ..) => format!("misses {missed} of {}", counted(needed().count(), "bound")),
     };
-    format!("{} on {}: {words}", clean(&profile.name), clean(place(profile, &record.run)))
-}
-
-/// The directory, or the device.
-fn place<'r>(profile: &Profile, run: &'r Run) -> &'r str {
-    let first = run.targets.first().map_or("-", String::as_str);
-    match profile.on {
-        ProfileTarget::Device => first,
-        ProfileTarget::Directory => first.rsplit_once('/').map_or(".", |(directory, _)| directory),
-    }
+    let place = profile.place(&record.run.targets);
+    format!("{} on {}: {words}", clean(&profile.name), clean(&place))
 }
 
 fn all<'p>(record: &RunRecord, assessment: &Assessment, profile: &'p Profile) -> Vec<Fitted<'p>> {
     fitted(profile, record, is_valid(assessment))
-}
-
-fn is_valid(assessment: &Assessment) -> impl Fn(usize) -> bool + Copy {
-    |n| assessment.of(n).is_none_or(|judged| judged.validity != Validity::Invalid)
 }
 
 /// A row for each bound, then the settings.
@@ -101,16 +79,18 @@ pub(super) fn body(
     let mut sections = vec![grid(&columns, &rows, style, false).text];
     let hanging = || Hanging { indent: 2, separator: " ", ..Hanging::of(style) };
     for setting in &profile.settings {
-        let mut text = match setting_text(setting, record, is_valid(assessment)) {
-            Ok(text) => {
-                text.lines().fold(String::new(), |out, line| out + "  " + &clean(line) + "\n")
+        let (text, why) = match setting_text(profile, setting, record, is_valid(assessment)) {
+            Ok(found) => {
+                let indented = |out: String, line: &str| out + "    " + &clean(line) + "\n";
+                (found.text.lines().fold(String::new(), indented), found.why)
             }
-            Err(missing) => format!("  not derived: {missing}\n"),
+            Err(missing) => (String::new(), format!("Not derived: {missing}.")),
         };
-        text.insert_str(0, &hanging().lines(&[format!("Set, {}:", clean(&setting.apply))]));
-        text.push_str(&Hanging { ink: Ink::Dim, ..hanging() }.lines(&[clean(&setting.why)]));
-        sections.push(text);
+        let head = hanging().lines(&[format!("Setting for {}:", clean(&setting.apply))]);
+        let why = Hanging { ink: Ink::Dim, ..hanging() }.lines(&[clean(&why)]);
+        sections.push(head + &text + &why);
     }
+    sections.extend(within_cache(record, profile).map(|note| hanging().lines(&[note])));
     sections.extend(profile.notes.iter().map(|note| hanging().lines(&[clean(note)])));
     sections
 }
@@ -125,76 +105,34 @@ fn verdict(kept: Kept, severity: Severity) -> (&'static str, Ink) {
     match (kept, severity) {
         (Kept::Yes, _) => of(Verdict::Pass),
         (Kept::Unknown, _) => of(Verdict::Unjudged),
-        (_, Severity::Info) => ("no", Ink::Dim),
-        (Kept::Borderline, _) | (Kept::No, Severity::Warn) => of(Verdict::Warn),
+        (Kept::Borderline, Severity::Info) => ("borderline", Ink::Dim),
+        (Kept::Borderline, _) => ("borderline", Ink::of_verdict(Verdict::Warn)),
+        (Kept::No, Severity::Info) => ("no", Ink::Dim),
+        (Kept::No, Severity::Warn) => of(Verdict::Warn),
         (Kept::No, Severity::Fail) => of(Verdict::Fail),
     }
 }
 
-/// A setting's lines with figures in them.
-///
-/// # Errors
-/// The first placeholder of which nothing is known.
-fn setting_text(
-    setting: &ProfileSetting,
-    record: &RunRecord,
-    is_valid: impl Fn(usize) -> bool + Copy,
-) -> Result<String, NotKnown> {
-    let mut text = setting.text.clone();
-    for name in placeholders(&setting.text) {
-        let value =
-            value(name, setting, record, is_valid).ok_or_else(|| NotKnown(name.to_owned()))?;
-        text = text.replace(&format!("{{{name}}}"), &value);
-    }
-    Ok(text)
-}
+/// Of a drive's capacity so much at least has to be written to leave what drives take fast: on
+/// QLC drives a third of the free capacity, on others a few per cent.
+const BEYOND_CACHE: f64 = 0.35;
 
-/// All settings of a profile with figures in them, as its application reads them.
-///
-/// # Errors
-/// The first placeholder of which nothing is known.
-pub fn settings_text(profile: &Profile, record: &RunRecord) -> Result<String, NotKnown> {
-    let settings = profile.settings.iter();
-    let texts = settings.map(|setting| Ok(setting_text(setting, record, |_| true)? + "\n"));
-    texts.collect()
-}
-
-fn value(
-    name: &str,
-    setting: &ProfileSetting,
-    record: &RunRecord,
-    is_valid: impl Fn(usize) -> bool + Copy,
-) -> Option<String> {
+/// That writes were too few to leave a drive's fast cache, where writes are what it is about.
+fn within_cache(record: &RunRecord, profile: &Profile) -> Option<String> {
+    let is_write = |of: IoOf| of == IoOf::Data(Direction::Write);
+    profile.quantities.iter().find(|one| is_write(one.of.io))?;
+    let written = record.measurements.iter().filter_map(|one| one.result(Direction::Write)?.bytes);
+    let written: u64 = written.sum();
+    let device = record.measurements.iter().find_map(|one| one.conditions.device.as_deref());
     let target = record.run.targets.first()?;
-    let drive = || record.host().and_then(|host: &Host| Some(host.namespace(target)?.0));
-    match name {
-        "target" => Some(target.clone()),
-        "model" => drive()?.model.value().map(|text| text.to_string()),
-        "firmware" => drive()?.firmware.value().map(|text| text.to_string()),
-        "smallest" => smallest(setting.smallest.as_ref()?, record, is_valid),
-        of => {
-            let of: FigureOf = of.parse().ok()?;
-            let value = figure(record, &of, is_valid)?.value;
-            let whole = match of.figure {
-                FigureKind::Iops | FigureKind::Bandwidth => value,
-                FigureKind::Mean | FigureKind::Percentile(_) => value / 1e3,
-            };
-            Some(format!("{whole:.0}"))
-        }
-    }
-}
-
-fn smallest(
-    asked: &Smallest,
-    record: &RunRecord,
-    is_valid: impl Fn(usize) -> bool + Copy,
-) -> Option<String> {
-    let figures: Vec<(&str, f64)> = asked
-        .of
-        .iter()
-        .map(|(name, of)| Some((name.as_str(), figure(record, of, is_valid)?.value)))
-        .collect::<Option<_>>()?;
-    let most = figures.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    let first = figures.iter().find(|(_, value)| *value >= asked.share * most)?;
-    Some(first.0.to_owned())
+    let device = device.unwrap_or_else(|| target.strip_prefix("/dev/").unwrap_or(target));
+    let capacity = record.host()?.block(device)?.size.value()?;
+    ((written as f64) < BEYOND_CACHE * capacity.0 as f64).then(|| {
+        format!(
+            "Written: {} to {} of {}. That may lie within its fast cache: longer writes may be slower.",
+            Bytes(written).decimal(),
+            clean(device),
+            capacity.decimal()
+        )
+    })
 }

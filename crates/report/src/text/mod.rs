@@ -53,7 +53,6 @@ pub use details::details_text;
 pub use drives::drives_table;
 pub use explain::{explain_screen, explain_text};
 pub use findings::findings_text;
-pub use fit::{NotKnown, settings_text};
 pub use fleet::fleet_text;
 pub use harmless::{harmless, json_text};
 pub use history::history_text;

@@ -1,12 +1,17 @@
 //! What an application needs, held against what was measured of it.
 
-use crate::figures;
+mod settings;
+
 use iodyno_model::{
-    Bound, Estimate, FigureKind, FigureOf, Histogram, IoOf, Measurement, Metric, Profile,
-    ProfileQuantity, RunRecord,
+    Assessment, Bound, Estimate, FigureKind, FigureOf, Histogram, IoOf, Kept, Measurement, Metric, Profile,
+    ProfileQuantity, RunRecord, Validity,
 };
-use iodyno_stats::quantile_interval::{design_effect_of_groups, ranks_of_clustered};
+use iodyno_stats::quantile_interval::{design_effect_of_groups, ranks_of_clustered, sectioned};
 use iodyno_stats::two_sample::student_interval;
+
+use crate::figures;
+use iodyno_model::figures::{Unit, without_interval};
+pub use settings::{SettingText, in_jobs, setting_text, setting_texts};
 
 /// Level of the intervals by which bounds are kept or missed.
 pub const LEVEL: f64 = 0.95;
@@ -26,17 +31,9 @@ pub struct Fitted<'p> {
     pub bounds: Vec<(&'p Bound, Kept)>,
 }
 
-/// How a bound stands to what was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kept {
-    /// The whole interval keeps to it.
-    Yes,
-    /// It is not known.
-    Unknown,
-    /// The interval holds it.
-    Borderline,
-    /// The whole interval misses it.
-    No,
+/// Which of a run's measurements are not invalid.
+pub fn is_valid(assessment: &Assessment) -> impl Fn(usize) -> bool + Copy {
+    |n| assessment.of(n).is_none_or(|judged| judged.validity != Validity::Invalid)
 }
 
 /// Every quantity of a profile; of measurements that `is_valid` (an index into the run's) refuses
@@ -100,6 +97,9 @@ fn value(of: &Measurement, io: IoOf, figure: FigureKind) -> Option<f64> {
         (IoOf::Data(direction), FigureKind::Bandwidth) => {
             Some(of.result(direction)?.bandwidth?.value)
         }
+        (_, FigureKind::Percentile(percent)) => {
+            Some(latencies(of, io)?.quantile_ns(percent / 100.0)? as f64)
+        }
         (IoOf::Data(direction), _) => Some(of.result(direction)?.latency_mean?.value),
         (IoOf::Sync, FigureKind::Iops) => {
             let seconds = of.account.as_ref()?.counted_ns as f64 / 1e9;
@@ -133,24 +133,42 @@ fn percentile(rounds: &[&Measurement], io: IoOf, percent: f64) -> Option<Estimat
     let counts: Vec<f64> = each.iter().map(|one| one.count() as f64).collect();
     // All in one bin: they do not differ.
     let effect = design_effect_of_groups(&beyond, &counts, LEVEL).unwrap_or(1.0);
-    let (low, high) = ranks_of_clustered(all.count(), effect, q, LEVEL)?;
-    let at = |rank| all.value_at_rank(rank).map(|ns| ns as f64);
-    Some(Estimate::confident(value as f64, at(low)?, at(high)?, LEVEL))
+    let (low, high) = match ranks_of_clustered(all.count(), effect, q, LEVEL) {
+        Some((low, high)) => {
+            let at = |rank| all.value_at_rank(rank).map(|ns| ns as f64);
+            (at(low)?, at(high)?)
+        }
+        // So clustered that no rank is high enough: how far the rounds' own percentiles lie apart.
+        None => {
+            let own: Option<Vec<f64>> =
+                each.iter().map(|one| Some(one.quantile_ns(q)? as f64)).collect();
+            sectioned(value as f64, &own?, LEVEL)?
+        }
+    };
+    Some(Estimate::confident(value as f64, low, high, LEVEL))
 }
 
-/// The names of the jobs of which a bound is borderline, so that more rounds may decide it.
-pub fn borderline(profile: &Profile, record: &RunRecord) -> Vec<String> {
-    let open = |one: &Fitted<'_>| one.bounds.iter().any(|(_, kept)| *kept == Kept::Borderline);
+/// The names of the jobs of which a bound is not decided, so that more rounds may decide it.
+pub fn undecided(profile: &Profile, record: &RunRecord) -> Vec<String> {
+    let is_open = |kept: &Kept| matches!(kept, Kept::Borderline | Kept::Unknown);
+    let open = |one: &Fitted<'_>| one.bounds.iter().any(|(_, kept)| is_open(kept));
     let all = fitted(profile, record, |_| true);
     all.iter().filter(|one| open(one)).map(|one| one.quantity.of.job.clone()).collect()
 }
 
-/// The figure of a quantity with its interval, as people read it; `None`: it is not known.
+/// The figure of a quantity with its interval, as people read it, however wide that is: it decides.
+/// `None`: the figure is not known.
 pub fn words(of: &Fitted<'_>) -> Option<String> {
     let metric = match of.quantity.of.figure {
         FigureKind::Iops => Metric::Iops,
         FigureKind::Bandwidth => Metric::Bandwidth,
         FigureKind::Mean | FigureKind::Percentile(_) => Metric::LatencyMean,
     };
-    of.estimate.map(|estimate| figures::estimate(metric, &estimate))
+    let estimate = of.estimate?;
+    let unit = |value| Unit::of(metric, value);
+    let alone = |value| without_interval(&Estimate::bare(value), unit(value));
+    Some(match estimate.bounds().filter(|_| estimate.is_hardly_known()) {
+        Some((low, high)) => format!("{} ({} to {})", alone(estimate.value), alone(low), alone(high)),
+        None => figures::estimate(metric, &estimate),
+    })
 }
