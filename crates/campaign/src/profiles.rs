@@ -49,21 +49,39 @@ pub(crate) fn script(
     };
     let source = format!("profile {}", profile.name);
     let jobs = in_jobs(profile, measured);
-    let file = parse_file(jobs.as_bytes(), &source, &environment)
+    let mut file = parse_file(jobs.as_bytes(), &source, &environment)
         .map_err(|error| wrong(error.to_string()))?;
+    let own_paths = file.sections.iter().flat_map(|section| &section.entries).find(|entry| {
+        let path = entry.value.as_deref().unwrap_or_default();
+        match entry.name.as_str() {
+            "directory" => true,
+            "filename" | "filename_format" => {
+                profile.on == ProfileTarget::Device || path.contains(['/', ':'])
+            }
+            _ => false,
+        }
+    });
+    if let Some(Entry { name, .. }) = own_paths {
+        return Err(wrong(format!("{name}: the target is named on the command line alone")));
+    }
     let set = |name: &str, value: &str| Entry {
         name: name.into(),
         value: Some(value.into()),
         place: Place { source: source.clone(), line: None },
     };
-    let overrides = match profile.on {
+    let target = target.replace(':', "\\:");
+    let places = match profile.on {
         ProfileTarget::Directory => {
-            vec![set("directory", target), set("filename_format", FILES)]
+            vec![set("directory", &target), set("filename_format", FILES)]
         }
-        ProfileTarget::Device => vec![set("filename", target)],
+        ProfileTarget::Device => vec![set("filename", &target)],
     };
-    let how = Compile { overrides: &overrides, ..Compile::default() };
-    let script = compile(&file.sections, &how).map_err(|errors| wrong(errors.to_string()))?;
+    // In front, since a directory holds for the names behind it.
+    for section in &mut file.sections {
+        section.entries.splice(..0, places.iter().cloned());
+    }
+    let script = compile(&file.sections, &Compile::default())
+        .map_err(|errors| wrong(errors.to_string()))?;
     let has = |name: &str| {
         script.phases.iter().flat_map(|phase| &phase.jobs).any(|one| one.job.name == name)
     };
@@ -108,6 +126,8 @@ mod tests {
             let script = profile_script(&profile, "/nowhere").unwrap();
             let jobs: Vec<_> = script.phases.iter().flat_map(|one| &one.jobs).collect();
             assert!(jobs.iter().all(|one| one.job.time.time_based), "{name}");
+            let paths = || jobs.iter().flat_map(|one| &one.job.files.paths);
+            assert!(paths().count() > 0 && paths().all(|one| one.starts_with("/nowhere")), "{name}");
             let makes = |of: &FigureOf| {
                 let of_name = jobs.iter().filter(|one| one.job.name == of.job);
                 of_name.map(|one| &one.job).any(|job| match of.io {
@@ -124,6 +144,27 @@ mod tests {
                 assert!((2020..2100).contains(&year.parse::<u32>().unwrap()), "{name}");
                 assert!((1..=12).contains(&month.parse::<u32>().unwrap()), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn a_profile_names_no_paths() {
+        let (profile, _) = profile("etcd").unwrap();
+        for (jobs, is_right) in [
+            ("[a]\nrw=write\nfilename=own\nsize=1m", true),
+            ("[a]\nrw=write\nfilename=../other\nsize=1m", false),
+            ("[a]\nrw=write\ndirectory=/etc\nsize=1m", false),
+        ] {
+            let of = Profile {
+                jobs: jobs.into(),
+                quantities: Vec::new(),
+                settings: Vec::new(),
+                ..profile.clone()
+            };
+            let script = profile_script(&of, "/a:b");
+            assert_eq!(script.is_ok(), is_right, "{jobs}");
+            let paths = script.map(|of| of.phases[0].jobs[0].job.files.paths.clone());
+            assert_eq!(paths.unwrap_or_else(|_| vec!["/a:b/own".into()]), ["/a:b/own"]);
         }
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::figure_of::placeholders;
-use crate::{FigureKind, FigureOf, Scaled, Severity};
+use crate::{FigureKind, FigureOf, Scaled, Severity, format_mb_per_s};
 
 /// The version of the format that this iodyno reads.
 pub const PROFILE_FORMAT: &str = "iodyno.profile/1";
@@ -184,7 +184,9 @@ impl fmt::Display for Limit {
             Self::AtMostMs(ms) => write!(f, "at most {ms} ms"),
             Self::AtLeastIops(iops) => write!(f, "at least {iops} IOPS"),
             Self::AtLeastMbPerS(mb) => write!(f, "at least {mb} MB/s"),
-            Self::AtLeastMibPerS(mib) => write!(f, "at least {mib} MiB/s"),
+            Self::AtLeastMibPerS(mib) => {
+                write!(f, "at least {} ({mib} MiB/s)", format_mb_per_s(self.value()))
+            }
         }
     }
 }

@@ -162,10 +162,12 @@ fn planned(profile: &Profile, script: &Script, target: &str) -> String {
         ),
         ProfileTarget::Device => format!("Writes to {target}: its data is lost."),
     };
+    let longer = match profile.quantities.iter().any(|one| !one.bounds.is_empty()) {
+        true => format!("; up to {} s where a bound is not decided", 2 * least_s),
+        false => String::new(),
+    };
     format!(
-        "{name} on {target}: {rounds} rounds of {round_s} s, {least_s} s in all; up to {} s where a \
-         bound is not decided.\n{what}\n",
-        2 * least_s
+        "{name} on {target}: {rounds} rounds of {round_s} s, {least_s} s in all{longer}.\n{what}\n"
     )
 }
 

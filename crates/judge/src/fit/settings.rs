@@ -107,8 +107,8 @@ fn sums(
 ) -> Option<Vec<Estimate>> {
     let quotient = |(of, over): &(FigureOf, FigureOf)| {
         let (of, over) = (known(of)?, known(over)?);
-        (over.low() > 0.0).then(|| {
-            let (low, high) = (of.low() / over.high(), of.high() / over.low());
+        (over.value > 0.0).then(|| {
+            let (low, high) = (of.low() / over.high(), of.high() / over.low().max(f64::MIN_POSITIVE));
             Estimate::confident(of.value / over.value, low, high, super::LEVEL)
         })
     };

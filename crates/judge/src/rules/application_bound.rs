@@ -67,7 +67,9 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
                 Evidence::new("needed", bound.limit.to_string()),
                 Evidence::new("source", format!("{} ({})", bound.source, bound.date)),
             ];
-            let subjects = vec![profile.place(&facts.record().run.targets)];
+            let mut measured = facts.record().measurements.iter();
+            let of_job = measured.find(|one| one.name == quantity.of.job);
+            let subjects = of_job.map_or(Vec::new(), |one| one.targets.clone());
             let next = format!("iodyno fit {} --explain says where the bound comes from", profile.name);
             tally.found(finding(severity, subjects, what, evidence, &profile.about, next));
         }

@@ -2,7 +2,7 @@
 
 use iodyno_judge::fit::{Fitted, fitted, is_valid, setting_text, words};
 use iodyno_model::{
-    Assessment, Bytes, Direction, IoOf, Kept, Profile, RunRecord, Severity, Verdict,
+    Assessment, Bytes, Direction, FigureKind, IoOf, Kept, Profile, RunRecord, Severity, Verdict,
 };
 
 use super::Style;
@@ -10,6 +10,9 @@ use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
 use super::words::{Hanging, clean};
+
+/// The rule by which bounds are findings.
+pub(super) const RULE: &str = "application-bound";
 
 /// What is so of the application, in a clause.
 pub(super) fn clause(record: &RunRecord, assessment: &Assessment, profile: &Profile) -> String {
@@ -45,7 +48,7 @@ pub(super) fn body(
     style: &Style,
 ) -> Vec<String> {
     let column = |heading, priority, right| GridColumn { heading, priority, right };
-    let columns = [
+    let mut columns = vec![
         column("WHAT", 0, false),
         column("FIGURE", 3, false),
         column("MEASURED", 0, true),
@@ -74,6 +77,13 @@ pub(super) fn body(
             let needed = bound.limit.to_string();
             let verdict = verdict(*kept, bound.severity);
             rows.push(cells([name, of, found, needed, clean(&bound.level)], verdict));
+        }
+    }
+    // Columns that say nothing of this profile.
+    for n in (3..columns.len()).rev() {
+        if rows.iter().all(|row| matches!(row[n].text.as_str(), "" | "-")) {
+            columns.remove(n);
+            rows.iter_mut().for_each(|row| drop(row.remove(n)));
         }
     }
     let mut sections = vec![grid(&columns, &rows, style, false).text];
@@ -117,10 +127,10 @@ fn verdict(kept: Kept, severity: Severity) -> (&'static str, Ink) {
 /// QLC drives a third of the free capacity, on others a few per cent.
 const BEYOND_CACHE: f64 = 0.35;
 
-/// That writes were too few to leave a drive's fast cache, where writes are what it is about.
+/// That writes were too few to leave a drive's fast cache, where it is about their bandwidth.
 fn within_cache(record: &RunRecord, profile: &Profile) -> Option<String> {
-    let is_write = |of: IoOf| of == IoOf::Data(Direction::Write);
-    profile.quantities.iter().find(|one| is_write(one.of.io))?;
+    let mut quantities = profile.quantities.iter().map(|one| (one.of.io, one.of.figure));
+    quantities.find(|of| *of == (IoOf::Data(Direction::Write), FigureKind::Bandwidth))?;
     let written = record.measurements.iter().filter_map(|one| one.result(Direction::Write)?.bytes);
     let written: u64 = written.sum();
     let device = record.measurements.iter().find_map(|one| one.conditions.device.as_deref());

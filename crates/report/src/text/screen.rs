@@ -47,7 +47,7 @@ pub fn run_screen(
     run: &str,
     style: &Style,
 ) -> String {
-    let entries = entries(record, assessment);
+    let mut entries = entries(record, assessment);
     let attention = attention_text(record, &entries, style);
     let mut sections = match body {
         Body::Drives => {
@@ -86,6 +86,9 @@ pub fn run_screen(
             let (verdict, _) = verdict_words(assessment, exit_status);
             let label = (verdict.label(), Ink::of_verdict(verdict));
             let clause = fit::clause(record, assessment, profile);
+            // The table says which bounds are missed.
+            entries.retain(|one| one.rule != fit::RULE);
+            let attention = attention_text(record, &entries, style);
             let head = headline(record, &entries, label, [Some(clause), None], style);
             let mut sections = vec![head, attention];
             sections.extend(fit::body(record, assessment, profile, style));
