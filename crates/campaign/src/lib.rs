@@ -42,7 +42,7 @@ pub use plan::{
     Step, Stop, StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
 };
 pub use preparation::{Conditioning, Filled, Preparing, stopped};
-pub use profiles::{profile, profile_names, profile_script};
+pub use profiles::{profile, profile_names, profile_schema, profile_script};
 pub use resume::{Left, differences, foreign_writes};
 pub use run::carry_out;
 pub use schedule::{Adapting, ScriptJobs};

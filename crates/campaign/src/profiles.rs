@@ -3,7 +3,9 @@
 use iodyno_job::script::{Compile, Script, compile};
 use iodyno_job::syntax::{Entry, Environment, Place, parse_file};
 use iodyno_judge::fit::in_jobs;
-use iodyno_model::{Profile, ProfileTarget, RunRecord};
+use iodyno_model::{PROFILE_FORMAT, Profile, ProfileTarget, RunRecord};
+use schemars::SchemaGenerator;
+use serde_json::{Value, json};
 
 use crate::plan::PlanError;
 
@@ -19,6 +21,19 @@ pub fn profile(name: &str) -> Option<(Profile, &'static str)> {
 /// Names of the profiles that are compiled in.
 pub fn profile_names() -> impl Iterator<Item = &'static str> {
     PROFILES.iter().map(|(name, _)| *name)
+}
+
+/// The JSON schema of profiles.
+pub fn profile_schema() -> Value {
+    let mut generator = SchemaGenerator::default();
+    let profile = generator.subschema_for::<Profile>();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": PROFILE_FORMAT,
+        "description": "What an application asks of its storage: I/O, bounds, settings.",
+        "anyOf": [profile],
+        "$defs": generator.take_definitions(true),
+    })
 }
 
 /// Prefix of the files that a profile makes in a directory.

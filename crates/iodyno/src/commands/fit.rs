@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
     let work = Work::of_profile(profile.clone(), &target, text)?;
     let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
         .streaming(context, &arguments.streaming)?;
-    let run_name = arguments.naming.run_name.as_deref().unwrap_or(&profile.name);
+    let run_name = arguments.naming.run_name.as_deref().unwrap_or_default();
     let options = Options::of_jobs(run_name, arguments.allowing.permission());
     let mut display = Display::new(context, None);
     let mut generator = NativeGenerator::new();

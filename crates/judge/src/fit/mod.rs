@@ -10,7 +10,7 @@ use iodyno_stats::quantile_interval::{design_effect_of_groups, ranks_of_clustere
 use iodyno_stats::two_sample::student_interval;
 
 use crate::figures;
-use iodyno_model::figures::{Unit, without_interval};
+use iodyno_model::figures::{Unit, decimals_for, rounded, without_interval};
 pub use settings::{SettingText, in_jobs, setting_text, setting_texts};
 
 /// Level of the intervals by which bounds are kept or missed.
@@ -66,17 +66,18 @@ fn kept(bound: &Bound, estimate: Option<Estimate>) -> Kept {
     }
 }
 
-/// A figure over all rounds of its job, with the interval that the rounds give; `None`: too few
-/// were measured, or one of them failed.
+/// A figure over all valid rounds of its job, with the interval that the rounds give; `None`: too
+/// few were measured, or one of them failed.
 pub fn figure(
     record: &RunRecord,
     of: &FigureOf,
     is_valid: impl Fn(usize) -> bool,
 ) -> Option<Estimate> {
     let all = record.measurements.iter().enumerate().filter(|(_, one)| one.name == of.job);
-    let rounds: Vec<&Measurement> = all
-        .map(|(n, one)| (one.failure().is_none() && is_valid(n)).then_some(one))
-        .collect::<Option<_>>()?;
+    let rounds: Vec<&Measurement> = all.filter(|(n, _)| is_valid(*n)).map(|(_, one)| one).collect();
+    if rounds.len() < LEAST_ROUNDS || rounds.iter().any(|one| one.failure().is_some()) {
+        return None;
+    }
     match of.figure {
         FigureKind::Percentile(percent) => percentile(&rounds, of.io, percent),
         figure => mean(&rounds, of.io, figure),
@@ -121,9 +122,6 @@ fn latencies(of: &Measurement, io: IoOf) -> Option<&Histogram> {
 /// the share beyond it widens its interval.
 fn percentile(rounds: &[&Measurement], io: IoOf, percent: f64) -> Option<Estimate> {
     let each: Vec<&Histogram> = rounds.iter().map(|of| latencies(of, io)).collect::<Option<_>>()?;
-    if each.len() < LEAST_ROUNDS {
-        return None;
-    }
     let mut all = Histogram::default();
     each.iter().for_each(|one| all.merge(one));
     let q = percent / 100.0;
@@ -165,10 +163,16 @@ pub fn words(of: &Fitted<'_>) -> Option<String> {
         FigureKind::Mean | FigureKind::Percentile(_) => Metric::LatencyMean,
     };
     let estimate = of.estimate?;
-    let unit = |value| Unit::of(metric, value);
-    let alone = |value| without_interval(&Estimate::bare(value), unit(value));
     Some(match estimate.bounds().filter(|_| estimate.is_hardly_known()) {
-        Some((low, high)) => format!("{} ({} to {})", alone(estimate.value), alone(low), alone(high)),
+        Some((low, high)) => {
+            let unit = Unit::of(metric, estimate.value);
+            let end = |value: f64| {
+                let value = value / unit.divisor;
+                rounded(value, decimals_for(value, 3).min(2)) + unit.suffix
+            };
+            let value = without_interval(&Estimate::bare(estimate.value), unit);
+            format!("{value} ({}–{})", end(low), end(high))
+        }
         None => figures::estimate(metric, &estimate),
     })
 }

@@ -54,7 +54,7 @@ pub(super) fn body(
         column("MEASURED", 0, true),
         column("NEEDED", 0, false),
         column("FOR", 2, false),
-        column("VERDICT", 1, false),
+        column("VERDICT", 0, false),
     ];
     let mut rows = Vec::new();
     for one in all(record, assessment, profile) {
@@ -86,8 +86,9 @@ pub(super) fn body(
             rows.iter_mut().for_each(|row| drop(row.remove(n)));
         }
     }
-    let mut sections = vec![grid(&columns, &rows, style, false).text];
     let hanging = || Hanging { indent: 2, separator: " ", ..Hanging::of(style) };
+    let table = grid(&columns, &rows, style, false).text;
+    let mut sections = vec![table, sources(&all(record, assessment, profile), &hanging())];
     for setting in &profile.settings {
         let (text, why) = match setting_text(profile, setting, record, is_valid(assessment)) {
             Ok(found) => {
@@ -96,13 +97,28 @@ pub(super) fn body(
             }
             Err(missing) => (String::new(), format!("Not derived: {missing}.")),
         };
-        let head = hanging().lines(&[format!("Setting for {}:", clean(&setting.apply))]);
+        let head = hanging().lines(&[format!("Settings ({}):", clean(&setting.apply))]);
         let why = Hanging { ink: Ink::Dim, ..hanging() }.lines(&[clean(&why)]);
         sections.push(head + &text + &why);
     }
     sections.extend(within_cache(record, profile).map(|note| hanging().lines(&[note])));
     sections.extend(profile.notes.iter().map(|note| hanging().lines(&[clean(note)])));
     sections
+}
+
+/// Who says so, of bounds that are needed and not kept.
+fn sources(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
+    let bounds = all.iter().flat_map(|one| &one.bounds);
+    let open = bounds.filter(|(bound, kept)| bound.severity > Severity::Info && *kept > Kept::Unknown);
+    let mut lines: Vec<String> = Vec::new();
+    for (bound, _) in open {
+        let text = format!("{}: {} ({})", bound.limit, clean(&bound.source), bound.date);
+        let line = hanging.lines(&[text]);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.concat()
 }
 
 fn plain(text: String) -> GridCell {
