@@ -145,7 +145,7 @@ fn a_profile_that_is_wrong_is_refused_with_the_place() {
     let world = World::new();
     let directory = world.directory("var");
     for (from, to, said) in [
-        ("at_most_ms = 60000.0", "at_most_ms = x", "line 38"),
+        ("at_most_ms = 60000.0", "at_most_ms = x", "line 37"),
         ("wal sync p99", "log sync p99", "`log sync p99`"),
         ("wal sync p99", "wal sync", "JOB (read|write|trim|sync)"),
         ("rw=write", "rw=wrote", "wrote"),
