@@ -95,8 +95,8 @@ pub(crate) fn script(
     for section in &mut file.sections {
         section.entries.splice(..0, places.iter().cloned());
     }
-    let script = compile(&file.sections, &Compile::default())
-        .map_err(|errors| wrong(errors.to_string()))?;
+    let script =
+        compile(&file.sections, &Compile::default()).map_err(|errors| wrong(errors.to_string()))?;
     let has = |name: &str| {
         script.phases.iter().flat_map(|phase| &phase.jobs).any(|one| one.job.name == name)
     };
@@ -142,7 +142,10 @@ mod tests {
             let jobs: Vec<_> = script.phases.iter().flat_map(|one| &one.jobs).collect();
             assert!(jobs.iter().all(|one| one.job.time.time_based), "{name}");
             let paths = || jobs.iter().flat_map(|one| &one.job.files.paths);
-            assert!(paths().count() > 0 && paths().all(|one| one.starts_with("/nowhere")), "{name}");
+            assert!(
+                paths().count() > 0 && paths().all(|one| one.starts_with("/nowhere")),
+                "{name}"
+            );
             let makes = |of: &FigureOf| {
                 let of_name = jobs.iter().filter(|one| one.job.name == of.job);
                 of_name.map(|one| &one.job).any(|job| match of.io {

@@ -97,10 +97,8 @@ fn etcd(alone_ms: f64, beside_ms: f64, seed: u64) -> RunRecord {
     let work = Work::of_profile(profile, directory.to_str().unwrap(), text).unwrap();
     let source = Captured::open(folder.path()).unwrap();
     let host = snapshot(&source, Depth::Full);
-    let options = Options {
-        origin: Origin::Simulated,
-        ..Options::of_jobs("etcd", Permission::default())
-    };
+    let options =
+        Options { origin: Origin::Simulated, ..Options::of_jobs("etcd", Permission::default()) };
     let mut generator = Flushing {
         inside: SimulatedGenerator::new(seed),
         alone_ns: alone_ms * 1e6,

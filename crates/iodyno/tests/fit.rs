@@ -96,7 +96,7 @@ fn a_directory_is_measured_judged_and_left_as_it_was() {
     assert!((0.1..0.9).contains(&(value("half") / value("commits"))), "{settings}");
 
     let document = json(&world.run(&["show", "last", "--json"]).stdout);
-    validate(&document, "iodyno.run.2.json");
+    validate(&document, "iodyno.run.2");
     let fit = &document["fit"];
     assert_eq!(fit["place"], place);
     assert_eq!(fit["quantities"][0]["bounds"][0]["kept"], "yes");

@@ -291,8 +291,7 @@ impl Profile {
 }
 
 /// Names that may stand in braces in a setting, beside figures.
-const NAMES: [&str; 7] =
-    ["target", "device", "model", "firmware", "smallest", "sums", "exceed"];
+const NAMES: [&str; 7] = ["target", "device", "model", "firmware", "smallest", "sums", "exceed"];
 
 /// Fewer rounds give no interval, more no better one.
 const MOST_ROUNDS: (u32, u32) = (3, 50);

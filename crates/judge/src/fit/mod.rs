@@ -3,8 +3,8 @@
 mod settings;
 
 use iodyno_model::{
-    Assessment, Bound, Estimate, FigureKind, FigureOf, Histogram, IoOf, Kept, Measurement, Metric, Profile,
-    ProfileQuantity, RunRecord, Validity,
+    Assessment, Bound, Estimate, FigureKind, FigureOf, Histogram, IoOf, Kept, Measurement, Metric,
+    Profile, ProfileQuantity, RunRecord, Validity,
 };
 use iodyno_stats::quantile_interval::{design_effect_of_groups, ranks_of_clustered, sectioned};
 use iodyno_stats::two_sample::student_interval;

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use iodyno_model::{
     BlockDevice, Drive, Estimate, FigureKind, FigureOf, NotKnown, Profile, ProfileSetting,
-    RunRecord, Scaled, Smallest, filled,
-    placeholders,
+    RunRecord, Scaled, Smallest, filled, placeholders,
 };
 
 use super::{figure, value};
@@ -65,9 +64,8 @@ pub fn setting_text(
 pub fn in_jobs(profile: &Profile, record: Option<&RunRecord>) -> String {
     let known = |text: &str| whole(text, |of| so_far(record?, of)).unwrap_or_else(|| "1".into());
     let all: BTreeSet<&str> = placeholders(&profile.jobs).collect();
-    all.into_iter().fold(profile.jobs.clone(), |jobs, text| {
-        jobs.replace(&format!("{{{text}}}"), &known(text))
-    })
+    all.into_iter()
+        .fold(profile.jobs.clone(), |jobs, text| jobs.replace(&format!("{{{text}}}"), &known(text)))
 }
 
 /// The mean of a figure over the rounds until now.
@@ -108,7 +106,8 @@ fn sums(
     let quotient = |(of, over): &(FigureOf, FigureOf)| {
         let (of, over) = (known(of)?, known(over)?);
         (over.value > 0.0).then(|| {
-            let (low, high) = (of.low() / over.high(), of.high() / over.low().max(f64::MIN_POSITIVE));
+            let (low, high) =
+                (of.low() / over.high(), of.high() / over.low().max(f64::MIN_POSITIVE));
             Estimate::confident(of.value / over.value, low, high, super::LEVEL)
         })
     };

@@ -70,7 +70,8 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             let mut measured = facts.record().measurements.iter();
             let of_job = measured.find(|one| one.name == quantity.of.job);
             let subjects = of_job.map_or(Vec::new(), |one| one.targets.clone());
-            let next = format!("iodyno fit {} --explain says where the bound comes from", profile.name);
+            let next =
+                format!("iodyno fit {} --explain says where the bound comes from", profile.name);
             tally.found(finding(severity, subjects, what, evidence, &profile.about, next));
         }
     }

@@ -8,9 +8,9 @@ use iodyno_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fit::FitDocument;
 use super::drive::Drive;
 use super::facts;
+use super::fit::FitDocument;
 use super::host::Host;
 use super::link::Link;
 use super::measurement::Measurement;

@@ -2,7 +2,7 @@
 
 use iodyno_judge::fit::{Fitted, fitted, is_valid, setting_text, words};
 use iodyno_model::{
-    Assessment, Bytes, Direction, FigureKind, IoOf, Kept, Profile, RunRecord, Severity, Verdict,
+    Assessment, Bytes, Direction, FigureKind, IoOf, Kept, Profile, RunRecord, RunState, Severity, Verdict,
 };
 
 use super::Style;
@@ -33,7 +33,8 @@ pub(super) fn clause(record: &RunRecord, assessment: &Assessment, profile: &Prof
         (missed, ..) => format!("misses {missed} of {}", counted(needed().count(), "bound")),
     };
     let place = profile.place(&record.run.targets);
-    format!("{} on {}: {words}", clean(&profile.name), clean(&place))
+    let interrupted = if record.run.state == RunState::Interrupted { "interrupted, " } else { "" };
+    format!("{} on {}: {interrupted}{words}", clean(&profile.name), clean(&place))
 }
 
 fn all<'p>(record: &RunRecord, assessment: &Assessment, profile: &'p Profile) -> Vec<Fitted<'p>> {
@@ -109,7 +110,8 @@ pub(super) fn body(
 /// Who says so, of bounds that are needed and not kept.
 fn sources(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
     let bounds = all.iter().flat_map(|one| &one.bounds);
-    let open = bounds.filter(|(bound, kept)| bound.severity > Severity::Info && *kept > Kept::Unknown);
+    let open =
+        bounds.filter(|(bound, kept)| bound.severity > Severity::Info && *kept > Kept::Unknown);
     let mut lines: Vec<String> = Vec::new();
     for (bound, _) in open {
         let text = format!("{}: {} ({})", bound.limit, clean(&bound.source), bound.date);

@@ -11,9 +11,9 @@ use crate::text::severity_label;
 pub(super) fn suite(of: Judged<'_>, profile: &Profile) -> Suite {
     let name = format!("{} on {}", profile.name, profile.place(&of.record.run.targets));
     let all = fitted(profile, of.record, is_valid(of.assessment));
-    let cases = all.iter().flat_map(|one| {
-        one.bounds.iter().map(|(bound, kept)| case(&name, one, bound, *kept))
-    });
+    let cases = all
+        .iter()
+        .flat_map(|one| one.bounds.iter().map(|(bound, kept)| case(&name, one, bound, *kept)));
     Suite { cases: cases.collect(), name: name.clone(), ..Suite::default() }
 }
 
