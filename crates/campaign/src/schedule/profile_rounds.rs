@@ -42,7 +42,7 @@ impl ProfileRounds {
         }
         let open = undecided(&self.profile, seen.record);
         let is_open = |n: &usize| {
-            self.phases[*n].jobs.iter().any(|one| open.iter().any(|name| *name == one.job.name))
+            self.phases[*n].jobs.iter().any(|one| open.contains(&one.job.name))
         };
         all.filter(is_open).collect()
     }
