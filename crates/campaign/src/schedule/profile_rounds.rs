@@ -41,9 +41,8 @@ impl ProfileRounds {
             return Vec::new();
         }
         let open = undecided(&self.profile, seen.record);
-        let is_open = |n: &usize| {
-            self.phases[*n].jobs.iter().any(|one| open.contains(&one.job.name))
-        };
+        let is_open =
+            |n: &usize| self.phases[*n].jobs.iter().any(|one| open.contains(&one.job.name));
         all.filter(is_open).collect()
     }
 }
