@@ -17,6 +17,7 @@ mod phase;
 mod phase_watch;
 mod plan;
 mod preparation;
+mod profiles;
 mod resume;
 mod run;
 mod schedule;
@@ -41,6 +42,7 @@ pub use plan::{
     StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
 };
 pub use preparation::{Conditioning, Filled, Preparing, stopped};
+pub use profiles::{profile, profile_names, profile_schema, profile_script};
 pub use resume::{Left, differences, foreign_writes};
 pub use run::carry_out;
 pub use schedule::{Adapting, ScriptJobs};

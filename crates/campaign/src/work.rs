@@ -2,11 +2,12 @@
 
 use iodyno_job::Job;
 use iodyno_job::script::Script;
-use iodyno_model::{RoundsPlan, RunKind};
+use iodyno_model::{Profile, RoundsPlan, RunKind};
 
 use crate::layouts::LayoutPlan;
 use crate::plan::{PlanError, Point, Settings, Step, Stop, Study, USUAL_SAMPLES};
 use crate::preparation::Preparing;
+use crate::profiles::profile_script;
 use crate::schedule::{ASKED, ScriptJobs};
 
 /// Measurements that an investigation takes at most, which divide its time.
@@ -79,6 +80,17 @@ impl Work {
             Stop::NEVER,
             Jobs::Script(Box::new(ScriptJobs::once(script, &[]))),
         )
+    }
+
+    /// Carries out the jobs of a profile that was read from `text` on `target`, in rounds.
+    ///
+    /// # Errors
+    /// What is wrong with its jobs.
+    pub fn of_profile(profile: Profile, target: &str, text: String) -> Result<Self, PlanError> {
+        let name = profile.name.clone();
+        let script = profile_script(&profile, target)?;
+        let jobs = ScriptJobs::of_profile(profile, target.to_owned(), script);
+        Ok(Self::new(RunKind::Fit, &name, text, Stop::NEVER, Jobs::Script(Box::new(jobs))))
     }
 
     /// Carries out a study: of all its points those that are `left`, or its steps on targets that

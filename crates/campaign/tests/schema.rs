@@ -1,11 +1,12 @@
-//! The JSON schema of plans.
+//! The JSON schemas of plans and of applications' profiles.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use expect_test::expect_file;
 use std::path::PathBuf;
 
-use iodyno_campaign::{Study, plan_schema};
+use iodyno_campaign::{Study, plan_schema, profile_names, profile_schema};
+use iodyno_model::Profile;
 use serde_json::Value;
 
 const FILE: &str = "docs/schema/iodyno.plan.1.json";
@@ -71,5 +72,36 @@ fn what_is_misspelt_is_refused_by_schema_and_reader_alike() {
     for (from, to) in replaced {
         let text = base.replacen(from, to, 1);
         assert!(text != base && !is_valid(&text) && !is_read(&text), "{to}");
+    }
+}
+
+#[test]
+fn the_schema_of_profiles_is_up_to_date_and_every_profile_valid() {
+    let schema = profile_schema();
+    let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    expect_file![root().join("docs/schema/iodyno.profile.1.json")].assert_eq(&text);
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let is_valid = |text: &str| {
+        let of: toml::Value = toml::from_str(text).unwrap();
+        validator.is_valid(&serde_json::to_value(of).unwrap())
+    };
+    let mut count = 0;
+    for entry in std::fs::read_dir(root().join("profiles")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(is_valid(&text), "{}", path.display());
+        count += 1;
+    }
+    assert_eq!(count, profile_names().count(), "a profile that nobody knows");
+    let etcd = include_str!("../../../profiles/etcd.toml");
+    for (from, to) in [
+        ("about =", "abuot ="),
+        ("at_most_ms = 10.0", "at_most = 10.0"),
+        ("on = \"directory\"", "on = \"disk\""),
+        ("source =", "sauce ="),
+    ] {
+        let text = etcd.replace(from, to);
+        assert_ne!(text, etcd);
+        assert!(!is_valid(&text) && Profile::parse(&text).is_err(), "{to}");
     }
 }

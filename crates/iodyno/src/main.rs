@@ -64,6 +64,7 @@ fn carry_out() -> u8 {
         Command::Runs(runs) => commands::runs::run(&context, &runs),
         Command::Show(show) => commands::show::run(&context, &show),
         Command::Import(arguments) => commands::import::run(&context, &arguments),
+        Command::Fit(arguments) => commands::fit::run(&context, &arguments),
         Command::Explain(arguments) => commands::explain::run(&context, &arguments),
         Command::Compare(arguments) => commands::compare::run(&context, &arguments),
         Command::Report(arguments) => commands::report::run(&context, &arguments),

@@ -10,10 +10,11 @@ use std::path::Path;
 
 use common::{World, status, text};
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "",
     "check",
     "explain",
+    "fit",
     "list",
     "rules",
     "run",
@@ -47,8 +48,8 @@ const STAND_IN: &str = r#"#!/bin/sh
 case " $* " in
     *" check "*) set -- "$@" --generator simulated ;;
     *" explain "*) set -- "$@" --generator simulated --budget 1s ;;
-    *" --dry-run "*|*" --list "*) ;;
-    *" sweep "*|*" layouts "*|*" prepare "*) set -- "$@" --dry-run ;;
+    *" --dry-run "*|*" --list "*|*" fit "*" --explain "*) ;;
+    *" sweep "*|*" layouts "*|*" prepare "*|*" fit "*) set -- "$@" --dry-run ;;
 esac
 exec timeout 60 "$IODYNO" "$@"
 "#;
@@ -97,6 +98,8 @@ fn every_example_is_understood() {
     status(&shell(&format!("set -e\n{prepared}")), 0);
     let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/studies");
     std::fs::copy(studies.join("970-evo.toml"), here.join("study.toml")).unwrap();
+    let profiles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles");
+    std::fs::copy(profiles.join("etcd.toml"), here.join("my-application.toml")).unwrap();
     let (mut wrong, mut tried) = (String::new(), 0);
     for command in COMMANDS.iter().filter(|command| **command != "help") {
         let words: Vec<&str> = command.split(' ').filter(|word| !word.is_empty()).collect();

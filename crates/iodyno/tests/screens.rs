@@ -15,11 +15,12 @@ const SHEET: &str = "datasheet.toml";
 /// The same for drives as fast as their links let them be.
 const FAST_SHEET: &str = "fast.toml";
 
-const CASES: [(&str, &[&str]); 14] = [
+const CASES: [(&str, &[&str]); 15] = [
     ("run", &["show", "run.json.gz"]),
     ("sweep", &["show", "sweep.json.gz"]),
     ("vm", &["show", "vm.json.gz"]),
     ("why", &["show", "why.json.gz"]),
+    ("fit", &["show", "fit.json.gz"]),
     ("compare", &["compare", "run.json.gz", "again.json.gz"]),
     ("explain", &["explain", "lab.json.gz", "--datasheet", SHEET]),
     ("explain-one", &["explain", "why.json.gz"]),

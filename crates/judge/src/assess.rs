@@ -13,7 +13,7 @@ use crate::causes::attribute;
 use crate::place::names;
 use crate::question::Question;
 use crate::rule_context::RuleContext;
-use crate::rules::{Reservation, rules};
+use crate::rules::{Reservation, is_decided, rules};
 use crate::yardsticks::Compared;
 
 /// Version of the rules: counted up when a stored run may be judged differently.
@@ -186,7 +186,7 @@ fn whole(
     subjects: &[(String, Verdict)],
 ) -> Verdict {
     let run = &facts.record().run;
-    let nothing = subjects.is_empty() || !run.skipped.is_empty();
+    let nothing = subjects.is_empty() || !run.skipped.is_empty() || !is_decided(facts);
     let open = if nothing { Verdict::Unjudged } else { Verdict::Pass };
     findings
         .iter()

@@ -29,6 +29,7 @@ mod exit_status;
 mod expectation;
 mod figures;
 mod file_error;
+pub mod fit;
 mod headroom;
 mod index;
 pub mod layouts;

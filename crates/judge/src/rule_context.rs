@@ -1,6 +1,6 @@
 //! What the rules look at.
 
-use iodyno_model::{Host, Measurement, Part, Rounds, RunRecord};
+use iodyno_model::{Host, Measurement, Part, Profile, Rounds, RunRecord};
 
 use crate::convergence::Convergence;
 use crate::counters::{BySpan, Counted};
@@ -23,6 +23,8 @@ pub struct RuleContext<'a> {
     pub(crate) compared: Vec<Compared>,
     /// Of a run in rounds when they are over, and how far they came on each target.
     pub(crate) rounds: Option<(&'a Rounds, Vec<OnTarget<'a>>)>,
+    /// Of a run that `fit` made.
+    pub(crate) profile: Option<Profile>,
     /// How many writes of each size there were in a second.
     pub(crate) write_rates: WriteRates<'a>,
     /// What the kernel counted meanwhile.
@@ -41,7 +43,8 @@ impl<'a> RuleContext<'a> {
         let index = Index::of(question.record);
         let (compared, counted) = (compare(question, &index), Counted::all(&index));
         let write_rates = WriteRates::default();
-        let facts = Self { question, compared, rounds, write_rates, counted, index };
+        let profile = question.record.run.profile();
+        let facts = Self { question, compared, rounds, profile, write_rates, counted, index };
         Self { write_rates: WriteRates::of(&facts), ..facts }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use iodyno_model::{
     Basis, BelowSaturation, Bytes, ClaimFigure, Direction, Drive, Estimate, Host, Measurement,
-    Metric, RunRecord, Verdict, WrittenState, Yardstick, format_duration_ns,
+    Metric, RunKind, RunRecord, Verdict, WrittenState, Yardstick, format_duration_ns,
 };
 use iodyno_stats::two_sample::{disjoint, median};
 
@@ -90,6 +90,10 @@ impl Compared {
 /// Every measurement of a run that has a figure, held against its yardsticks.
 pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compared> {
     let record = question.record;
+    // What an application needs is no drive's claim.
+    if record.run.kind == RunKind::Fit {
+        return Vec::new();
+    }
     let peers = Peers::of(record);
     let baseline = question.baseline.map(Baseline::of);
     let all = record.measurements.iter().enumerate();

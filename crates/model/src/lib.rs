@@ -23,6 +23,7 @@ mod estimate;
 mod experiment;
 mod fact;
 mod failure;
+mod figure_of;
 pub mod figures;
 mod file_system;
 mod finding;
@@ -44,6 +45,7 @@ mod parse_error;
 mod per_direction;
 mod predictions;
 mod priority;
+mod profile;
 mod purpose;
 mod rounds;
 mod run;
@@ -81,6 +83,7 @@ pub use estimate::{Estimate, Spread};
 pub use experiment::Experiment;
 pub use fact::Fact;
 pub use failure::{Cause, Failure};
+pub use figure_of::{FigureKind, FigureOf, IoOf, NotKnown, Scaled, filled, placeholders};
 pub use file_system::FileSystem;
 pub use finding::{Evidence, Finding, RuleOutcome, RuleReport, Severity};
 pub use headroom::{Headroom, HeadroomPlan, Load, LoadCell};
@@ -102,6 +105,10 @@ pub use parse_error::ParseError;
 pub use per_direction::{DIRECTIONS, PerDirection};
 pub use predictions::{Knee, Peak, PeakUnder, Prediction, Predictions, Under};
 pub use priority::PriorityLatencies;
+pub use profile::{
+    Bound, Kept, Limit, PROFILE_FORMAT, Profile, ProfileError, ProfileQuantity, ProfileSetting,
+    ProfileTarget, Smallest,
+};
 pub use purpose::Purpose;
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use crate::{Host, Measurement, PtsStatement, PurgeMethod, Rounds};
+use crate::{Host, Measurement, Profile, PtsStatement, PurgeMethod, Rounds};
 
 /// What kind of run it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +25,8 @@ pub enum RunKind {
     Prepare,
     /// Experiments that tell what limits a job.
     Explain,
+    /// What an application does to its storage, held against what it needs.
+    Fit,
     /// Devices over files, which other runs are measured on.
     Files,
     /// What another tool measured.
@@ -177,6 +179,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// The profile that it holds an application's I/O against, where it is of one.
+    pub fn profile(&self) -> Option<Profile> {
+        (self.kind == RunKind::Fit).then(|| Profile::parse(&self.plan).ok())?
+    }
+
     /// One that begins on this machine, of a plan without a name.
     pub fn new(id: impl Into<String>, started_ns: i64) -> Self {
         Self {

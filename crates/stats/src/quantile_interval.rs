@@ -8,6 +8,7 @@ use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, Student
 
 use crate::batch_means::variance_of_mean;
 use crate::ratio::linear;
+use crate::two_sample::mean_and_its_variance;
 
 /// Fewest observations beyond a percentile that is shown.
 pub const LEAST_BEYOND: u64 = 30;
@@ -91,8 +92,27 @@ pub fn ranks(n: u64, q: f64, level: f64) -> Option<(u64, u64)> {
 #[must_use]
 pub fn design_effect(beyond: &[f64], counts: &[f64], level: f64) -> Option<f64> {
     let windows = linear(beyond, counts)?;
-    let share = windows.iter().sum::<f64>() / windows.len() as f64;
-    let (variance, batches) = variance_of_mean(&windows)?;
+    effect(&windows, variance_of_mean(&windows)?, counts, level)
+}
+
+/// The same of a few groups that are independent of each other, such as measurements with pauses
+/// between them: their own variance is that of the share (Cochran, "Sampling techniques", ch. 9).
+///
+/// `None` as there, and for less than three groups.
+#[must_use]
+pub fn design_effect_of_groups(beyond: &[f64], counts: &[f64], level: f64) -> Option<f64> {
+    let groups = linear(beyond, counts).filter(|groups| groups.len() >= 3)?;
+    let (_, variance) = mean_and_its_variance(&groups);
+    effect(&groups, (variance, groups.len()), counts, level)
+}
+
+fn effect(
+    shares: &[f64],
+    (variance, batches): (f64, usize),
+    counts: &[f64],
+    level: f64,
+) -> Option<f64> {
+    let share = shares.iter().sum::<f64>() / shares.len() as f64;
     let n: f64 = counts.iter().sum();
     let independent = share * (1.0 - share) / n;
     let at = f64::midpoint(1.0, level);
@@ -112,6 +132,24 @@ pub fn ranks_of_clustered(n: u64, effect: f64, q: f64, level: f64) -> Option<(u6
     let spread = n as f64 / independent;
     let lower = ((lower - 1) as f64 * spread).floor() as u64 + 1;
     Some((lower, ((upper as f64 * spread).ceil() as u64).min(n)))
+}
+
+/// The interval of a positive quantile, `of_all` observations, from those `of_each` of a few groups
+/// that are independent of each other: how far these lie from it, as ratios (sectioning: Nakayama,
+/// as at [`design_effect`]). Wider than that of [`ranks_of_clustered`], and there where
+/// clusters leave no rank high enough.
+///
+/// `None` for less than three groups, and for quantiles that are not positive.
+#[must_use]
+pub fn sectioned(of_all: f64, of_each: &[f64], level: f64) -> Option<(f64, f64)> {
+    let groups = of_each.len() as f64;
+    if of_each.len() < 3 || of_each.iter().chain([&of_all]).any(|one| *one <= 0.0) {
+        return None;
+    }
+    let squares: f64 = of_each.iter().map(|one| (one / of_all).ln().powi(2)).sum();
+    let t = StudentsT::new(0.0, 1.0, groups - 1.0).ok()?.inverse_cdf(f64::midpoint(1.0, level));
+    let factor = (t * (squares / (groups - 1.0) / groups).sqrt()).exp();
+    Some((of_all / factor, of_all * factor))
 }
 
 /// The least number from `low` to `high` that `is` holds for; `high` where none below does.
@@ -198,6 +236,19 @@ mod tests {
         assert_eq!((lower, upper), (391, 610));
         assert_eq!(ranks_of_clustered(1000, 10.0, 0.99, 0.95), None);
         assert_eq!(ranks_of_clustered(10, 100.0, 0.5, 0.95), None);
+    }
+
+    #[test]
+    fn sections_lie_as_far_apart_as_their_quantiles() {
+        // ln 2 from each: t of 4 degrees of freedom 2.776, over the root of 5, times that root
+        // of 5/4 which is there since the centre is not their mean.
+        let (low, high) = sectioned(10.0, &[20.0, 5.0, 20.0, 5.0, 20.0], 0.95).expect("five");
+        let factor = (2.776_f64 * 2_f64.ln() / 4_f64.sqrt()).exp();
+        assert!((high / 10.0 / factor - 1.0).abs() < 1e-3, "{high}");
+        assert!((low * high - 100.0).abs() < 1e-6);
+        assert_eq!(sectioned(10.0, &[10.0; 3], 0.95), Some((10.0, 10.0)));
+        assert_eq!(sectioned(10.0, &[10.0; 2], 0.95), None);
+        assert_eq!(sectioned(10.0, &[10.0, 0.0, 10.0], 0.95), None);
     }
 
     proptest! {

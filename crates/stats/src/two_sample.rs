@@ -115,7 +115,7 @@ pub fn student_interval(values: &[f64], level: f64) -> Option<(f64, f64)> {
     Some((mean - half, mean + half))
 }
 
-fn mean_and_its_variance(values: &[f64]) -> (f64, f64) {
+pub(crate) fn mean_and_its_variance(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();

@@ -6,6 +6,7 @@ mod experiment_job;
 mod explain;
 mod headroom;
 mod outlook;
+mod profile_rounds;
 mod rounds;
 mod scaling;
 mod script_jobs;

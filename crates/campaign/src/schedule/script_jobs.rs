@@ -1,10 +1,11 @@
 //! Phases of a script, and the strategy that says which of them is next.
 
 use iodyno_job::script::Script;
-use iodyno_model::Purpose;
+use iodyno_model::{Profile, Purpose};
 
 use super::adaptive_sweep::Adapting;
 use super::headroom::InHeadroom;
+use super::profile_rounds::ProfileRounds;
 use super::rounds::{InRounds, once};
 use super::scaling::InScaling;
 use super::turns::{Turns, phases};
@@ -32,6 +33,8 @@ enum Order {
     Adaptive(Adapting),
     /// Loads that are shares of what they measure.
     Headroom(Box<InHeadroom>),
+    /// In rounds, until an application's bounds are decided.
+    Profile(ProfileRounds),
 }
 
 impl ScriptJobs {
@@ -39,6 +42,12 @@ impl ScriptJobs {
     pub(crate) fn once(script: Script, purposes: &[Purpose]) -> Self {
         let order = Order::Once(Turns::once(phases(&script, &Stop::NEVER, &[], purposes)));
         Self { script, order }
+    }
+
+    /// The phases of a profile's script, in rounds.
+    pub(crate) fn of_profile(profile: Profile, target: String, script: Script) -> Self {
+        let phases = phases(&script, &Stop::NEVER, &[], &[]);
+        Self { script, order: Order::Profile(ProfileRounds::new(profile, target, phases)) }
     }
 
     /// The points of a study that are `left` of `all`.
@@ -78,6 +87,7 @@ impl ScriptJobs {
             Order::Scaling(scaling) => Box::new(scaling),
             Order::Adaptive(adapting) => Box::new(adapting),
             Order::Headroom(headroom) => headroom,
+            Order::Profile(rounds) => Box::new(rounds),
         }
     }
 }

@@ -5,6 +5,7 @@ mod completions;
 mod environment;
 mod explain;
 mod export;
+mod fit;
 mod global;
 mod groups;
 mod import;
@@ -29,6 +30,7 @@ pub(crate) use completions::{Complete, Completions, ManPages};
 pub(crate) use environment::Environment;
 pub(crate) use explain::Explain;
 pub(crate) use export::{Export, formats};
+pub(crate) use fit::Fit;
 pub(crate) use global::{Generator, Global, LiveView, Table, When, time};
 pub(crate) use groups::{brief, grouped};
 pub(crate) use import::Import;
@@ -85,6 +87,8 @@ All options are fio's, --help included; docs/reference/fio.md lists the differen
     Prepare(Prepare),
     /// Run every combination of options until each result is precise enough
     Sweep(Sweep),
+    /// Tell whether an application will run well here, and print its settings
+    Fit(Fit),
     /// Continue a sweep that was stopped or killed
     Resume(Resume),
     /// Build LVM, md RAID and file systems, measure each, and take them down
@@ -136,6 +140,9 @@ impl Command {
             Self::Prepare(prepare) if prepare.dry_run => Some("prepare --dry-run"),
             Self::Sweep(sweep) if sweep.list => Some("sweep --list"),
             Self::Sweep(sweep) if sweep.dry_run => Some("sweep --dry-run"),
+            Self::Fit(fit) if fit.list => Some("fit --list"),
+            Self::Fit(fit) if fit.explain => Some("fit --explain"),
+            Self::Fit(fit) if fit.dry_run => Some("fit --dry-run"),
             Self::Layouts(layouts) if layouts.dry_run => Some("layouts --dry-run"),
             Self::Runs(runs) => action(runs),
             Self::Report(_) => Some("report"),

@@ -171,9 +171,13 @@ fn assessed(
         Shape::Glance if !judging.table.is_of_drives(record.run.kind.is_of_drives()) => {
             let of_question =
                 is_of_question(record).then(|| explain::shown(record, judging, &style)).flatten();
-            let (follows, planned);
+            let (follows, planned, profile);
             let body = match &rounds {
                 _ if record.run.kind.is_of_drives() => Body::Drives,
+                _ if record.run.profile().is_some() => {
+                    profile = record.run.profile();
+                    profile.as_ref().map_or(Body::Drives, Body::Fit)
+                }
                 Some(rounds) => Body::Rounds(rounds),
                 None => {
                     follows = few(lines());

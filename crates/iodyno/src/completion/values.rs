@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use clap::{Arg, ArgAction};
 use clap_complete::CompletionCandidate as Candidate;
-use iodyno_campaign::Study;
+use iodyno_campaign::{Study, profile, profile_names};
 use iodyno_job::{Kind, OptionSpec};
 use iodyno_store::Store;
 
@@ -34,6 +34,7 @@ pub(super) fn of(argument: &Arg) -> Option<Values> {
         "TARGET" => |typed| or_files(fitting(drives(typed), typed), typed),
         "DRIVE" => |typed| fitting(drives(typed), typed),
         "PLAN" => |typed| or_files(fitting(presets(), typed), typed),
+        "PROFILE" => |typed| or_files(fitting(profiles(), typed), typed),
         "TARGET|RUN|OPTION=VALUE" => |typed| {
             let mut all = drives(typed);
             all.extend(runs());
@@ -114,6 +115,11 @@ fn drives(typed: &OsStr) -> Vec<Candidate> {
     found.sort();
     let folder = if typed.as_encoded_bytes().starts_with(b"/dev/") { "/dev/" } else { "" };
     found.into_iter().map(|(name, help)| candidate(&format!("{folder}{name}"), help)).collect()
+}
+
+fn profiles() -> Vec<Candidate> {
+    let all = profile_names().filter_map(profile);
+    all.map(|(profile, _)| candidate(&profile.name, profile.about)).collect()
 }
 
 fn presets() -> Vec<Candidate> {

@@ -2,12 +2,13 @@
 # Runs in an empty folder; $ROOT is the repository, iodyno is in PATH.
 set -eu
 
-mkdir -p mnt/data srv/data after results hosts var/lib/node_exporter usr/local/bin .config/iodyno/datasheets
+mkdir -p mnt/data srv/data after results hosts var/lib/node_exporter var/lib/etcd usr/local/bin .config/iodyno/datasheets
 head -c 8388608 /dev/urandom >data
 truncate -s 64m data
 cp -r "$ROOT/examples" .
 cp "$ROOT"/crates/iodyno/tests/studies/970-evo.toml .
 cp "$ROOT"/crates/iodyno/tests/captured/lab.json.gz .
+cp "$ROOT"/profiles/etcd.toml my-application.toml
 cp "$ROOT"/lab/datasheet.toml .config/iodyno/datasheets/
 
 job='--filename=data --size=8m --direct=1 --runtime=100ms --time_based'

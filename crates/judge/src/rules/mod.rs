@@ -11,6 +11,7 @@ use qualifies::Qualifies;
 mod above_claim;
 mod advice;
 mod all_at_once;
+mod application_bound;
 mod area_reread;
 mod array_degraded;
 mod behind_raid_card;
@@ -215,6 +216,8 @@ macro_rules! listed {
     };
 }
 
+pub(crate) use application_bound::is_decided;
+
 static RULES: &[(&Rule, &str)] = &[
     listed!(drive_missing::RULE, "drive-missing"),
     listed!(drive_dead::RULE, "drive-dead"),
@@ -248,6 +251,7 @@ static RULES: &[(&Rule, &str)] = &[
     listed!(volume_limit::RULE, "volume-limit"),
     listed!(blocks_not_written::RULE, "blocks-not-written"),
     listed!(cgroup_limit::RULE, "cgroup-limit"),
+    listed!(application_bound::RULE, "application-bound"),
     listed!(below_claim::RULE, "below-claim"),
     listed!(above_claim::RULE, "above-claim"),
     listed!(unlike_peers::RULE, "unlike-peers"),

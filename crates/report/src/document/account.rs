@@ -1,6 +1,6 @@
 //! What a job did besides moving data.
 
-use iodyno_model::{self as model, Histogram};
+use iodyno_model as model;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::measurement::Latency;
 /// What a job, or all clones of one, did besides moving data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobStats {
-    /// Without the bins of fsync's latencies.
+    /// With the bins of fsync's latencies (`sync_bins`), by which an application's bounds are judged.
     #[serde(flatten)]
     pub account: model::JobStats,
     /// fsync and fdatasync; null: there were none.
@@ -19,6 +19,6 @@ pub struct JobStats {
 impl From<&model::JobStats> for JobStats {
     fn from(account: &model::JobStats) -> Self {
         let sync = Latency::new(&account.sync, None);
-        Self { sync, account: model::JobStats { sync: Histogram::default(), ..account.clone() } }
+        Self { sync, account: account.clone() }
     }
 }

@@ -7,6 +7,7 @@ pub mod comparison;
 pub mod drive;
 mod explain;
 mod facts;
+mod fit;
 mod history;
 pub mod host;
 mod layouts;
@@ -23,6 +24,7 @@ pub mod verdict;
 
 pub use comparison::{CompareDocument, compare_document};
 pub use explain::{ExplainDocument, explain_document};
+pub use fit::{FitBound, FitDocument, FitQuantity, FitSetting};
 pub use history::{HistoryDocument, PastState, history_document};
 pub use layouts::{LayoutsDocument, layouts_document};
 pub use rounds::{TargetRounds, TrackedFigure, TrackedWindow};

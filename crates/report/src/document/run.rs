@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::drive::Drive;
 use super::facts;
+use super::fit::FitDocument;
 use super::host::Host;
 use super::link::Link;
 use super::measurement::Measurement;
@@ -58,6 +59,9 @@ pub struct RunDocument {
     /// What the measurements of a sweep say beyond themselves; absent of what is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outlook: Option<Predictions>,
+    /// What an application needs beside what was measured; absent of all but `iodyno fit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<FitDocument>,
     /// Findings, worst first.
     pub findings: Vec<Finding>,
     /// What came of each rule.
@@ -223,6 +227,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
         group_totals: totals_of(record).iter().map(GroupTotal::from).collect(),
         rounds: run.rounds.as_ref().map(|plan| TargetRounds::of(&plan.rounds, record)),
         outlook: None,
+        fit: FitDocument::of(record, assessment),
         findings: assessment.findings.clone(),
         rules: assessment.rules.iter().map(RuleReport::from).collect(),
         ruleset: assessment.ruleset.clone(),

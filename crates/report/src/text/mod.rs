@@ -13,6 +13,7 @@ pub(crate) mod drives;
 mod explain;
 pub(crate) mod figure;
 pub(crate) mod findings;
+mod fit;
 pub(crate) mod fleet;
 pub(crate) mod glance_table;
 pub(crate) mod grid;

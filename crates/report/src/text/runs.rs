@@ -143,6 +143,9 @@ pub(crate) fn took(run: &Run) -> String {
 }
 
 fn targets(run: &Run) -> String {
+    if let Some(profile) = run.profile() {
+        return format!("{} on {}", clean(&profile.name), clean(&profile.place(&run.targets)));
+    }
     let targets: Vec<String> = run.targets.iter().map(|target| clean(target)).collect();
     match targets.as_slice() {
         [first, second, rest @ ..] if !rest.is_empty() => {

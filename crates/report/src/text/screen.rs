@@ -1,11 +1,12 @@
 //! A run at a glance: a line for the whole, what needs attention, a table, and where to read on.
 
 use iodyno_model::{
-    Assessment, Host, Predictions, Rounds, RunRecord, RunState, Severity, Verdict,
+    Assessment, Host, Predictions, Profile, Rounds, RunRecord, RunState, Severity, Verdict,
     format_duration_ns,
 };
 
 use super::attention::{Entry, attention_text, entries};
+use super::fit;
 use super::glance_table::{Glance, glance};
 use super::grid::grid;
 use super::host::counted;
@@ -29,6 +30,8 @@ pub enum Body<'a> {
         /// What follows: a line each.
         follows: &'a [String],
     },
+    /// A row for each thing that an application needs.
+    Fit(&'a Profile),
     /// What the rounds of a plan, or of a preparation, came to.
     Rounds(&'a Rounds),
 }
@@ -44,7 +47,7 @@ pub fn run_screen(
     run: &str,
     style: &Style,
 ) -> String {
-    let entries = entries(record, assessment);
+    let mut entries = entries(record, assessment);
     let attention = attention_text(record, &entries, style);
     let mut sections = match body {
         Body::Drives => {
@@ -85,6 +88,18 @@ pub fn run_screen(
             let head = headline(record, &entries, label, [Some(clause), None], style);
             let notes = attention + &caveats(record, assessment, |_| true, style);
             vec![head, table, lines.concat(), notes]
+        }
+        Body::Fit(profile) => {
+            let (verdict, _) = verdict_words(assessment, exit_status);
+            let label = (verdict.label(), Ink::of_verdict(verdict));
+            let clause = fit::clause(record, assessment, profile);
+            // The table says which bounds are missed.
+            entries.retain(|one| one.rule != fit::RULE);
+            let attention = attention_text(record, &entries, style);
+            let head = headline(record, &entries, label, [Some(clause), None], style);
+            let mut sections = vec![head, attention];
+            sections.extend(fit::body(record, assessment, profile, style));
+            sections
         }
         Body::Rounds(asked) => {
             let (label, clause) = clause_of_rows(record, assessment, &[]);

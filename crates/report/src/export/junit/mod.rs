@@ -7,6 +7,7 @@
 //! `system-out`: JUnit has nothing between.
 
 mod compared;
+mod fit;
 mod xml;
 
 use std::collections::BTreeMap;
@@ -92,6 +93,7 @@ fn junit(of: Judged<'_>) -> io::Result<Vec<u8>> {
         machine.cases.extend(whole_case(rule, &rest, placed));
     }
     suites.push(machine);
+    suites.extend(run.profile().map(|profile| fit::suite(of, &profile)));
     let name = if run.name.is_empty() { &run.id } else { &run.name };
     xml::document(&format!("iodyno {name}"), &suites)
 }

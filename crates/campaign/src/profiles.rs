@@ -1,0 +1,188 @@
+//! Profiles of applications: those that are compiled in, and how one becomes jobs on a target.
+
+use iodyno_job::script::{Compile, Script, compile};
+use iodyno_job::syntax::{Entry, Environment, Place, parse_file};
+use iodyno_judge::fit::in_jobs;
+use iodyno_model::{PROFILE_FORMAT, Profile, ProfileTarget, RunRecord};
+use schemars::SchemaGenerator;
+use serde_json::{Value, json};
+
+use crate::plan::PlanError;
+
+/// The profile of this name, if there is one, with its text.
+///
+/// # Panics
+/// Where a profile that is compiled in is broken, which a test excludes.
+pub fn profile(name: &str) -> Option<(Profile, &'static str)> {
+    let (_, text) = PROFILES.iter().find(|(known, _)| *known == name)?;
+    Some((Profile::parse(text).expect("profiles are parsed in a test"), text))
+}
+
+/// Names of the profiles that are compiled in.
+pub fn profile_names() -> impl Iterator<Item = &'static str> {
+    PROFILES.iter().map(|(name, _)| *name)
+}
+
+/// The JSON schema of profiles.
+pub fn profile_schema() -> Value {
+    let mut generator = SchemaGenerator::default();
+    let profile = generator.subschema_for::<Profile>();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": PROFILE_FORMAT,
+        "description": "What an application asks of its storage: I/O, bounds, settings.",
+        "anyOf": [profile],
+        "$defs": generator.take_definitions(true),
+    })
+}
+
+/// Prefix of the files that a profile makes in a directory.
+const FILES: &str = ".iodyno-fit.$jobname.$jobnum.$filenum";
+
+/// The jobs of a profile on a target: files in a directory, which are removed at the end, or the
+/// device itself.
+///
+/// # Errors
+/// What is wrong with its jobs, with the line in its job file; figures of jobs that it has not.
+pub fn profile_script(profile: &Profile, target: &str) -> Result<Script, PlanError> {
+    script(profile, target, None)
+}
+
+/// The same with what was `measured` by now in the jobs that are made of it.
+pub(crate) fn script(
+    profile: &Profile,
+    target: &str,
+    measured: Option<&RunRecord>,
+) -> Result<Script, PlanError> {
+    let wrong = |text: String| PlanError { name: profile.name.clone(), text };
+    let environment = Environment {
+        variable: &|_| None,
+        read: &|_| Err(std::io::Error::other("a profile includes no files")),
+        page_size_bytes: rustix::param::page_size() as u64,
+        cpus: std::thread::available_parallelism().map_or(1, usize::from) as u64,
+        memory_mib: 0,
+    };
+    let source = format!("profile {}", profile.name);
+    let jobs = in_jobs(profile, measured);
+    let mut file = parse_file(jobs.as_bytes(), &source, &environment)
+        .map_err(|error| wrong(error.to_string()))?;
+    let own_paths = file.sections.iter().flat_map(|section| &section.entries).find(|entry| {
+        let path = entry.value.as_deref().unwrap_or_default();
+        match entry.name.as_str() {
+            "directory" => true,
+            "filename" | "filename_format" => {
+                profile.on == ProfileTarget::Device || path.contains(['/', ':'])
+            }
+            _ => false,
+        }
+    });
+    if let Some(Entry { name, .. }) = own_paths {
+        return Err(wrong(format!("{name}: the target is named on the command line alone")));
+    }
+    let set = |name: &str, value: &str| Entry {
+        name: name.into(),
+        value: Some(value.into()),
+        place: Place { source: source.clone(), line: None },
+    };
+    let target = target.replace(':', "\\:");
+    let places = match profile.on {
+        ProfileTarget::Directory => {
+            vec![set("directory", &target), set("filename_format", FILES)]
+        }
+        ProfileTarget::Device => vec![set("filename", &target)],
+    };
+    // In front, since a directory holds for the names behind it.
+    for section in &mut file.sections {
+        section.entries.splice(..0, places.iter().cloned());
+    }
+    let script =
+        compile(&file.sections, &Compile::default()).map_err(|errors| wrong(errors.to_string()))?;
+    let has = |name: &str| {
+        script.phases.iter().flat_map(|phase| &phase.jobs).any(|one| one.job.name == name)
+    };
+    match profile.figures().find(|of| !has(&of.job)) {
+        Some(of) => Err(wrong(format!("`{of}`: its jobs have none of that name"))),
+        None => Ok(script),
+    }
+}
+
+macro_rules! listed {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../profiles/", $name, ".toml")))),*]
+    };
+}
+
+const PROFILES: &[(&str, &str)] = listed![
+    "etcd",
+    "kubernetes-node",
+    "postgresql",
+    "scylla",
+    "redpanda",
+    "kafka",
+    "ceph-osd",
+    "io-cost",
+    "mlperf-training",
+    "mlperf-checkpoint",
+    "ethereum",
+    "polkadot",
+];
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::{FigureOf, IoOf};
+
+    use super::*;
+
+    #[test]
+    fn every_profile_is_whole() {
+        for name in profile_names() {
+            let (profile, _) = profile(name).unwrap();
+            assert_eq!(profile.name, name);
+            let script = profile_script(&profile, "/nowhere").unwrap();
+            let jobs: Vec<_> = script.phases.iter().flat_map(|one| &one.jobs).collect();
+            assert!(jobs.iter().all(|one| one.job.time.time_based), "{name}");
+            let paths = || jobs.iter().flat_map(|one| &one.job.files.paths);
+            assert!(
+                paths().count() > 0 && paths().all(|one| one.starts_with("/nowhere")),
+                "{name}"
+            );
+            let makes = |of: &FigureOf| {
+                let of_name = jobs.iter().filter(|one| one.job.name == of.job);
+                of_name.map(|one| &one.job).any(|job| match of.io {
+                    IoOf::Data(direction) => job.pattern.rw.has(direction),
+                    IoOf::Sync => job.flush.fsync > 0 || job.flush.fdatasync > 0,
+                })
+            };
+            for of in profile.figures() {
+                assert!(makes(&of), "{name}: its jobs do not make {of}");
+            }
+            for bound in profile.quantities.iter().flat_map(|one| &one.bounds) {
+                assert!(bound.source.len() > 5, "{name}");
+                let (year, month) = bound.date.split_once('-').unwrap();
+                assert!((2020..2100).contains(&year.parse::<u32>().unwrap()), "{name}");
+                assert!((1..=12).contains(&month.parse::<u32>().unwrap()), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_profile_names_no_paths() {
+        let (profile, _) = profile("etcd").unwrap();
+        for (jobs, is_right) in [
+            ("[a]\nrw=write\nfilename=own\nsize=1m", true),
+            ("[a]\nrw=write\nfilename=../other\nsize=1m", false),
+            ("[a]\nrw=write\ndirectory=/etc\nsize=1m", false),
+        ] {
+            let of = Profile {
+                jobs: jobs.into(),
+                quantities: Vec::new(),
+                settings: Vec::new(),
+                ..profile.clone()
+            };
+            let script = profile_script(&of, "/a:b");
+            assert_eq!(script.is_ok(), is_right, "{jobs}");
+            let paths = script.map(|of| of.phases[0].jobs[0].job.files.paths.clone());
+            assert_eq!(paths.unwrap_or_else(|_| vec!["/a:b/own".into()]), ["/a:b/own"]);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! An application's profile: its jobs in rounds, and more of those that decide where a bound lies
+//! within the interval.
+
+use iodyno_judge::fit::undecided;
+use iodyno_model::{Profile, placeholders};
+
+use super::turns::phases;
+use crate::phase::{Phase, Schedule, Seen};
+use crate::plan::Stop;
+use crate::profiles::script;
+use crate::watch::Watcher;
+
+/// So often the rounds of a profile are measured again at most, where that may decide a bound.
+const LONGER: u32 = 2;
+
+/// The phases of a profile in rounds.
+#[derive(Debug, Clone)]
+pub(super) struct ProfileRounds {
+    profile: Profile,
+    /// Its target, as its jobs name it.
+    target: String,
+    phases: Vec<Phase>,
+    /// Phases of the round that are left, last one first.
+    left: Vec<usize>,
+    /// Which round that is, from 1.
+    round: u32,
+}
+
+impl ProfileRounds {
+    pub(super) const fn new(profile: Profile, target: String, phases: Vec<Phase>) -> Self {
+        Self { profile, target, phases, left: Vec::new(), round: 0 }
+    }
+
+    /// The phases of the next round: all, then those that are not decided.
+    fn next_round(&self, seen: &Seen<'_>) -> Vec<usize> {
+        let all = (0..self.phases.len()).rev();
+        if self.round < self.profile.rounds {
+            return all.collect();
+        }
+        if self.round >= self.profile.rounds * LONGER {
+            return Vec::new();
+        }
+        let open = undecided(&self.profile, seen.record);
+        let is_open =
+            |n: &usize| self.phases[*n].jobs.iter().any(|one| open.contains(&one.job.name));
+        all.filter(is_open).collect()
+    }
+}
+
+impl ProfileRounds {
+    /// The phase of this number, with what was measured by now where its jobs are made of that.
+    fn phase(&self, n: usize, seen: &Seen<'_>) -> Phase {
+        let is_made = placeholders(&self.profile.jobs).next().is_some();
+        let made = is_made.then(|| script(&self.profile, &self.target, Some(seen.record)).ok());
+        let made =
+            made.flatten().and_then(|of| phases(&of, &Stop::NEVER, &[], &[]).into_iter().nth(n));
+        made.unwrap_or_else(|| self.phases[n].clone())
+    }
+}
+
+impl Schedule for ProfileRounds {
+    fn next(&mut self, seen: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
+        if self.left.is_empty() {
+            self.left = self.next_round(seen);
+            self.round += 1;
+        }
+        let next = self.left.pop()?;
+        let phase = self.phase(next, seen);
+        let all_ns: u64 = self.phases.iter().map(|one| one.most_ns).sum();
+        let rounds = self.profile.rounds.saturating_sub(self.round);
+        let in_round: u64 = self.left.iter().map(|n| self.phases[*n].most_ns).sum();
+        let left_ns = phase.most_ns + in_round + u64::from(rounds) * all_ns;
+        Some(Phase { left_ns, round: Some(self.round), ..phase })
+    }
+}

@@ -1,0 +1,162 @@
+//! Applications' profiles on simulated drives of known sync latencies: who passes, who does not,
+//! and who is measured longer.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::sync::atomic::AtomicBool;
+
+use iodyno_campaign::{Event, Options, Tools, Watcher, Work, carry_out, profile};
+use iodyno_host::{Captured, Depth, snapshot};
+use iodyno_judge::fit::fitted;
+use iodyno_judge::{ClaimBook, Question, assess};
+use iodyno_load::{
+    ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample, SimulatedGenerator,
+};
+use iodyno_model::{Histogram, Kept, Origin, RunRecord, Verdict};
+use iodyno_store::Store;
+use iodyno_target::{Permission, ReadClearance};
+
+/// Flushes in each round.
+const FLUSHES: u32 = 2_000;
+
+/// A drive whose flushes take times of an exponential distribution with these p99, ns: alone, and
+/// beside another writer. From round to round its level differs by 3 %.
+struct Flushing {
+    inside: SimulatedGenerator,
+    alone_ns: f64,
+    beside_ns: f64,
+    seed: u64,
+}
+
+impl Flushing {
+    /// 0 < u < 1 (SplitMix64).
+    fn uniform(&mut self) -> f64 {
+        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.seed;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64 + 1e-17
+    }
+
+    fn flushes(&mut self, p99_ns: f64) -> Histogram {
+        let level = 1.0 + 0.03 * (2.0 * self.uniform() - 1.0);
+        let mut sync = Histogram::default();
+        for _ in 0..FLUSHES {
+            let share = self.uniform().ln() / 0.01_f64.ln();
+            sync.record((level * p99_ns * share) as u64 + 1);
+        }
+        sync
+    }
+}
+
+impl LoadGenerator for Flushing {
+    fn source(&self) -> String {
+        self.inside.source()
+    }
+
+    fn run(
+        &mut self,
+        jobs: &[ClearedJob<'_>],
+        observer: &mut dyn Observer,
+    ) -> Result<PhaseReport, LoadError> {
+        let mut report = self.inside.run(jobs, observer)?;
+        let p99_ns = if jobs.len() > 1 { self.beside_ns } else { self.alone_ns };
+        for (job, report) in jobs.iter().zip(&mut report.jobs) {
+            if job.job.flush.fdatasync > 0 {
+                report.account.sync = self.flushes(p99_ns);
+            }
+        }
+        Ok(report)
+    }
+
+    fn probe(
+        &mut self,
+        target: &ReadClearance,
+        offsets: &[u64],
+        bytes: u32,
+        max_ns: u64,
+    ) -> Result<Vec<ProbeSample>, LoadError> {
+        self.inside.probe(target, offsets, bytes, max_ns)
+    }
+}
+
+struct Silent;
+
+impl Watcher for Silent {
+    fn event(&mut self, _: &Event<'_>) {}
+}
+
+/// etcd's profile on a drive of these p99, ms; files that are small, since nobody writes them.
+fn etcd(alone_ms: f64, beside_ms: f64, seed: u64) -> RunRecord {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    std::fs::create_dir(folder.path().join("sys")).unwrap();
+    let directory = folder.path().canonicalize().unwrap();
+    let (_, text) = profile("etcd").unwrap();
+    let text = text.replace("size=64000000", "size=1m").replace("size=256m", "size=1m");
+    let profile = iodyno_model::Profile::parse(&text).unwrap();
+    let work = Work::of_profile(profile, directory.to_str().unwrap(), text).unwrap();
+    let source = Captured::open(folder.path()).unwrap();
+    let host = snapshot(&source, Depth::Full);
+    let options =
+        Options { origin: Origin::Simulated, ..Options::of_jobs("etcd", Permission::default()) };
+    let mut generator = Flushing {
+        inside: SimulatedGenerator::new(seed),
+        alone_ns: alone_ms * 1e6,
+        beside_ns: beside_ms * 1e6,
+        seed: seed ^ 0x5eed,
+    };
+    let mut store = Store::in_memory().unwrap();
+    let mut tools = Tools {
+        source: &source,
+        generator: &mut generator,
+        claims: &ClaimBook::builtin(),
+        store: &mut store,
+        watcher: &mut Silent,
+        interrupted: &AtomicBool::new(false),
+    };
+    let id = carry_out(&mut tools, &work, &host, &[], &options).unwrap();
+    store.load(&id).unwrap()
+}
+
+/// The verdict on the whole, and how the two bounds of 10 ms stand: alone, and beside a writer.
+fn judged(record: &RunRecord) -> (Verdict, Kept, Kept) {
+    let claims = ClaimBook::builtin();
+    let assessment = assess(&Question { record, claims: &claims, baseline: None, expect: None });
+    let profile = record.run.profile().unwrap();
+    let all = fitted(&profile, record, |_| true);
+    (assessment.verdict, all[0].bounds[0].1, all[1].bounds[0].1)
+}
+
+#[test]
+fn a_hundred_good_drives_raise_no_alarm_and_bad_ones_do() {
+    for seed in 0..100 {
+        // The interval of 10,000 flushes is some 5 %: 8 ms is further than 3 sigma from 10 ms.
+        let record = etcd(1.0, 8.0, seed);
+        assert_eq!(judged(&record), (Verdict::Pass, Kept::Yes, Kept::Yes), "seed {seed}");
+        assert_eq!(record.measurements.len(), 15, "five rounds suffice");
+    }
+    for seed in 0..20 {
+        let slow = judged(&etcd(13.0, 30.0, seed));
+        assert_eq!(slow, (Verdict::Fail, Kept::No, Kept::No), "seed {seed}");
+        let disturbed = judged(&etcd(1.0, 13.0, seed));
+        assert_eq!(disturbed, (Verdict::Warn, Kept::Yes, Kept::No), "seed {seed}");
+    }
+}
+
+#[test]
+fn on_the_bound_it_is_measured_longer_and_called_borderline() {
+    let (mut borderline, mut wrong) = (0, 0);
+    for seed in 0..40 {
+        let record = etcd(1.0, 10.0, seed);
+        match judged(&record).2 {
+            Kept::Borderline => {
+                borderline += 1;
+                let rounds = |name| record.measurements.iter().filter(|of| of.name == name).count();
+                assert_eq!((rounds("wal"), rounds("wal-busy")), (5, 10), "seed {seed}");
+            }
+            _ => wrong += 1,
+        }
+    }
+    // Looked at up to six times, each with a level of 95 %.
+    assert!(borderline >= 28 && wrong <= 12, "{borderline} borderline, {wrong} decided");
+}

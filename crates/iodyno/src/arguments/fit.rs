@@ -1,0 +1,57 @@
+//! `iodyno fit`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Allowing, Naming, Sheets, Streaming, Table};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno fit --list
+  iodyno fit etcd --explain
+  iodyno fit etcd /mnt/data
+  iodyno fit scylla /mnt/data --write io_properties.yaml
+  sudo iodyno fit ceph-osd nvme1n1 --allow-write SERIAL --dry-run
+  iodyno fit my-application.toml /mnt/data
+
+A profile measures the I/O that an application waits for, in rounds, and holds it against the
+bounds that its authors published. In a directory it writes files of its own and removes them.
+Settings are printed, never applied.
+
+Exit status: 0 fits, 1 a bound is missed, 2 bad usage, 3 interrupted or a measurement failed,
+4 nothing could be judged (--require-verdict).")]
+pub(crate) struct Fit {
+    /// Profile: a name of --list, or a TOML file
+    #[arg(value_name = "PROFILE", required_unless_present = "list")]
+    pub(crate) profile: Option<String>,
+    /// Directory or device, as the profile says
+    #[arg(value_name = "TARGET")]
+    pub(crate) target: Option<String>,
+    /// List the profiles
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Print the profile: its jobs as a job file of fio, its bounds and where they come from
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Print what would be written and how long it takes; measure nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Write the settings to this file, too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write: Option<PathBuf>,
+    /// Exit with 4 where nothing could be judged
+    #[arg(long)]
+    pub(crate) require_verdict: bool,
+    #[command(flatten)]
+    pub(crate) naming: Naming,
+    #[command(flatten)]
+    pub(crate) allowing: Allowing,
+    #[command(flatten)]
+    pub(crate) sheets: Sheets,
+    #[command(flatten)]
+    pub(crate) streaming: Streaming,
+    #[command(flatten)]
+    pub(crate) table: Table,
+}

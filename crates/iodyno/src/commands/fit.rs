@@ -1,0 +1,212 @@
+//! `iodyno fit`: will this application run well here, and with which settings?
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use iodyno_campaign::{Options, Work, profile, profile_names, profile_script};
+use iodyno_files::NamedBy;
+use iodyno_job::script::Script;
+use iodyno_job::{Amount, Job};
+use iodyno_judge::fit::setting_texts;
+use iodyno_model::{Bytes, Profile, ProfileTarget, RunRecord};
+use iodyno_native::NativeGenerator;
+
+use crate::arguments::Fit;
+use crate::commands::setup::Setup;
+use crate::commands::show::{Judging, Shape, judge_and_print};
+use crate::context::{Context, Usage, read, refuse_unwritable};
+use crate::progress::Display;
+use crate::terminal;
+
+pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
+    if arguments.list {
+        terminal::print(&list())?;
+        return Ok(0);
+    }
+    let name = arguments.profile.as_deref().unwrap_or_default();
+    let (profile, text) = named(name)?;
+    if arguments.explain {
+        terminal::print(&explained(&profile))?;
+        return Ok(0);
+    }
+    let Some(word) = arguments.target.as_deref() else {
+        let what = match profile.on {
+            ProfileTarget::Directory => "the directory that it will use",
+            ProfileTarget::Device => "a whole device, whose data it destroys",
+        };
+        return Err(Usage(format!("iodyno fit {name} TARGET: {what}")).into());
+    };
+    let target = target(&profile, word)?;
+    if arguments.dry_run {
+        let script = profile_script(&profile, &target)?;
+        terminal::print(&planned(&profile, &script, &target))?;
+        return Ok(0);
+    }
+    if context.is_captured() {
+        return Err(Usage("a captured machine cannot be measured".into()).into());
+    }
+    if let Some(path) = &arguments.write {
+        refuse_unwritable(path)?;
+    }
+    let work = Work::of_profile(profile.clone(), &target, text)?;
+    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
+        .streaming(context, &arguments.streaming)?;
+    let run_name = arguments.naming.run_name.as_deref().unwrap_or_default();
+    let options = Options::of_jobs(run_name, arguments.allowing.permission());
+    let mut display = Display::new(context, None);
+    let mut generator = NativeGenerator::new();
+    let outcome = setup.carry_out(&work, &[], &options, &mut generator, &mut display);
+    display.finish();
+    let record = outcome?;
+    let judging = Judging {
+        claims: &setup.claims,
+        baseline: None,
+        expect: None,
+        require_verdict: arguments.require_verdict,
+        run: "last",
+        table: &arguments.table,
+        shape: Shape::Glance,
+    };
+    let status = judge_and_print(context, &mut setup.store, &record, &judging)?;
+    if let Some(path) = &arguments.write {
+        write(path, &profile, &record)?;
+    }
+    Ok(status)
+}
+
+/// The profile of this name or in this file, with its text.
+fn named(name: &str) -> Result<(Profile, String)> {
+    if let Some((profile, text)) = profile(name) {
+        return Ok((profile, text.to_owned()));
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        let next = match iodyno_job::nearest_of(name, profile_names()) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => "iodyno fit --list shows the profiles".into(),
+        };
+        return Err(Usage(format!("{name} is neither a profile nor a file; {next}")).into());
+    }
+    let text = read(path)?;
+    let profile = Profile::parse(&text).map_err(|error| Usage(format!("{name}: {error}")))?;
+    Ok((profile, text))
+}
+
+/// The target as its jobs name it.
+///
+/// # Errors
+/// It is not of the profile's kind.
+fn target(profile: &Profile, word: &str) -> Result<String> {
+    let device = Path::new("/dev").join(word);
+    let path = match (word.contains('/') || Path::new(word).exists(), profile.on) {
+        (false, ProfileTarget::Device) => device.clone(),
+        _ => PathBuf::from(word),
+    };
+    let name = &profile.name;
+    let mount = "name a directory on its file system";
+    let wrong = match profile.on {
+        ProfileTarget::Directory if path.is_dir() => None,
+        ProfileTarget::Directory if path.is_file() => {
+            Some(format!("{word} is a file; {name} is measured in the directory that it will use"))
+        }
+        ProfileTarget::Directory if path.exists() || device.exists() => {
+            Some(format!("{word} is a device; {name} is measured in a directory: {mount}"))
+        }
+        ProfileTarget::Directory => {
+            Some(format!("{word}: no such directory; name the one that {name} will use"))
+        }
+        ProfileTarget::Device if path.is_dir() => Some(format!(
+            "{word} is a directory; {name} is measured on a whole device, whose data it destroys: \
+             iodyno list names them"
+        )),
+        ProfileTarget::Device => None,
+    };
+    match (wrong, path.into_os_string().into_string()) {
+        (Some(what), _) => Err(Usage(what).into()),
+        (None, Ok(path)) => Ok(path),
+        (None, Err(_)) => Err(Usage(format!("{word}: not UTF-8")).into()),
+    }
+}
+
+/// How large the file of a job is.
+fn size_of(job: &Job) -> u64 {
+    match job.space.size {
+        Some(Amount::Bytes(bytes)) => bytes,
+        _ => 0,
+    }
+}
+
+/// What would be measured, written and removed, and how long that takes.
+fn planned(profile: &Profile, script: &Script, target: &str) -> String {
+    let jobs = || script.phases.iter().flat_map(|phase| &phase.jobs).map(|one| &one.job);
+    let round_s: u64 = script
+        .phases
+        .iter()
+        .map(|phase| phase.jobs.iter().filter_map(|one| one.job.time.runtime_ns).max())
+        .map(|ns| ns.unwrap_or_default() / 1_000_000_000)
+        .sum();
+    let (rounds, name) = (profile.rounds, &profile.name);
+    let least_s = round_s * u64::from(rounds);
+    let mut files: Vec<(&str, u64)> = jobs()
+        .flat_map(|job| job.files.paths.iter().map(|path| (path.as_str(), size_of(job))))
+        .collect();
+    files.sort_unstable();
+    files.dedup_by_key(|(path, _)| *path);
+    let bytes = Bytes(files.iter().map(|(_, bytes)| bytes).sum());
+    let what = match profile.on {
+        ProfileTarget::Directory => format!(
+            "Files made in {target} and removed: {}, {} together.",
+            files.len(),
+            bytes.decimal()
+        ),
+        ProfileTarget::Device => format!("Writes to {target}: its data is lost."),
+    };
+    let longer = match profile.quantities.iter().any(|one| !one.bounds.is_empty()) {
+        true => format!("; up to {} s where a bound is not decided", 2 * least_s),
+        false => String::new(),
+    };
+    format!(
+        "{name} on {target}: {rounds} rounds of {round_s} s, {least_s} s in all{longer}.\n{what}\n"
+    )
+}
+
+fn list() -> String {
+    let mut text = String::new();
+    for (profile, _) in profile_names().filter_map(profile) {
+        let _ = writeln!(text, "{:17}  {}", profile.name, profile.about);
+    }
+    text
+}
+
+/// What a profile measures and holds it against.
+fn explained(profile: &Profile) -> String {
+    let Profile { name, about, rounds, .. } = profile;
+    let mut text = format!("{name}: {about}\n\nBounds:\n");
+    for quantity in &profile.quantities {
+        let _ = writeln!(text, "  {} ({})", quantity.name, quantity.of);
+        for bound in &quantity.bounds {
+            let level = match bound.level.as_str() {
+                "" => String::new(),
+                level => format!(" for {level}"),
+            };
+            let _ = writeln!(text, "    {}{level}: {} ({})", bound.limit, bound.source, bound.date);
+        }
+        if quantity.bounds.is_empty() {
+            text.push_str("    no bound is published\n");
+        }
+    }
+    for note in &profile.notes {
+        let _ = writeln!(text, "\n{note}");
+    }
+    let _ = write!(text, "\nJobs, {rounds} times one after the other:\n\n{}", profile.jobs);
+    text
+}
+
+/// Writes the settings.
+fn write(path: &Path, profile: &Profile, record: &RunRecord) -> Result<()> {
+    let text = setting_texts(profile, record, |_| true)
+        .map_err(|missing| Usage(format!("{}: not written, since {missing}", path.display())))?;
+    iodyno_files::write(path, NamedBy::User, text.as_bytes())?;
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! `iodyno fit` for real, in a directory: what it prints, writes, leaves behind and refuses.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::path::Path;
+
+use common::{World, json, status, text, validate};
+
+/// A log as etcd's, with bounds that every disk keeps, none keeps, and that are undecided.
+const LOG: &str = r#"
+format = "iodyno.profile/1"
+name = "log"
+about = "a log of which each entry is flushed"
+on = "directory"
+rounds = 3
+notes = ["Made for a test."]
+jobs = """
+[wal]
+ioengine=psync
+rw=write
+bs=4k
+size=1m
+overwrite=1
+fdatasync=1
+time_based
+runtime=300ms
+unlink=1
+
+[half]
+stonewall
+ioengine=psync
+rw=write
+bs=4k
+size=1m
+time_based
+runtime=300ms
+rate_iops={wal write iops * 0.5}
+unlink=1
+"""
+
+[[quantity]]
+name = "time to commit"
+of = "wal sync p99"
+
+[[quantity.bound]]
+limit = { at_most_ms = 60000.0 }
+severity = "FAIL"
+source = "nobody, https://example.org/log"
+date = "2026-11"
+
+[[quantity]]
+name = "entries"
+of = "wal write iops"
+
+[[quantity.bound]]
+limit = { at_least_iops = 1e12 }
+severity = "SEVERITY"
+source = "nobody"
+date = "2026-11"
+
+[[setting]]
+text = "commits = {wal write iops}\nhalf = {half write iops}"
+apply = "log.conf"
+why = "As fast as the disk."
+"#;
+
+fn profile(world: &World, severity: &str) -> String {
+    let path = world.path("log.toml");
+    std::fs::write(&path, LOG.replace("SEVERITY", severity)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_directory_is_measured_judged_and_left_as_it_was() {
+    let world = World::new();
+    let directory = world.directory("var");
+    let place = directory.to_str().unwrap();
+    let settings = world.path("log.conf");
+    let log = profile(&world, "FAIL");
+    let fit = ["fit", &log, place, "--write", settings.to_str().unwrap()];
+    let output = world.run(&fit);
+    status(&output, 1);
+    let shown = text(&output.stdout);
+    let first = shown.lines().next().unwrap();
+    assert!(first.starts_with("FAIL  log on ") && first.contains("misses 1 of 2"), "{shown}");
+    assert!(shown.contains("Settings (log.conf):") && shown.contains("PASS"), "{shown}");
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "nothing is left");
+    // The second job was held to half of what the first reached by then.
+    let settings = std::fs::read_to_string(settings).unwrap();
+    let value = |key: &str| {
+        let line = settings.lines().find(|line| line.starts_with(key)).unwrap();
+        line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert!((0.1..0.9).contains(&(value("half") / value("commits"))), "{settings}");
+
+    let document = json(&world.run(&["show", "last", "--json"]).stdout);
+    validate(&document, "iodyno.run.2");
+    let fit = &document["fit"];
+    assert_eq!(fit["place"], place);
+    assert_eq!(fit["quantities"][0]["bounds"][0]["kept"], "yes");
+    assert_eq!(fit["quantities"][0]["bounds"][0]["source"], "nobody, https://example.org/log");
+    assert_eq!(fit["quantities"][1]["bounds"][0]["kept"], "no");
+    assert!(fit["quantities"][0]["estimate"]["high"].as_f64().unwrap() > 0.0);
+    assert_eq!(fit["settings"][0]["apply"], "log.conf");
+    let junit = text(&world.run(&["show", "last", "--format", "junit"]).stdout);
+    assert!(junit.contains("time to commit: at most 60000 ms"), "{junit}");
+    assert!(junit.contains("nobody, https://example.org/log (2026-11)"), "{junit}");
+    let runs = text(&world.run(&["runs"]).stdout);
+    assert!(runs.contains("log on /"), "{runs}");
+    // Exported and read again it is the same run.
+    let exported = world.path("fit.json");
+    std::fs::write(&exported, world.run(&["runs", "export", "last"]).stdout).unwrap();
+    let again = world.run(&["show", exported.to_str().unwrap()]);
+    status(&again, 1);
+    assert!(text(&again.stdout).starts_with("FAIL  log on "), "{}", text(&again.stdout));
+
+    let log = profile(&world, "INFO");
+    let output = world.run(&["fit", &log, place]);
+    status(&output, 0);
+    let second = world.run(&["compare", exported.to_str().unwrap(), "last"]);
+    let compared = text(&second.stdout);
+    assert!(compared.contains("A  ") && compared.contains("B  last"), "{compared}");
+}
+
+#[test]
+fn profiles_are_listed_explained_and_planned() {
+    let world = World::new();
+    let directory = world.directory("var");
+    let listed = text(&world.run(&["fit", "--list"]).stdout);
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains(&"etcd") && names.len() >= 12, "{listed}");
+    for name in names {
+        let explained = text(&world.run(&["fit", name, "--explain"]).stdout);
+        assert!(explained.starts_with(name) && explained.contains("[global]"), "{explained}");
+    }
+    let planned = world.run(&["fit", "etcd", directory.to_str().unwrap(), "--dry-run"]);
+    let planned = text(&planned.stdout);
+    assert!(planned.contains("50 s in all; up to 100 s"), "{planned}");
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
+}
+
+#[test]
+fn a_profile_that_is_wrong_is_refused_with_the_place() {
+    let world = World::new();
+    let directory = world.directory("var");
+    for (from, to, said) in [
+        ("at_most_ms = 60000.0", "at_most_ms = x", "line 37"),
+        ("wal sync p99", "log sync p99", "`log sync p99`"),
+        ("wal sync p99", "wal sync", "JOB (read|write|trim|sync)"),
+        ("rw=write", "rw=wrote", "wrote"),
+        ("{half write iops}", "{half}", "{half}"),
+        ("size=1m", "filename=/etc/passwd", "filename"),
+        ("rounds = 3", "rounds = 1", "3 to 50"),
+    ] {
+        let path = world.path("wrong.toml");
+        std::fs::write(&path, LOG.replace("SEVERITY", "FAIL").replacen(from, to, 1)).unwrap();
+        let arguments = ["fit", path.to_str().unwrap(), directory.to_str().unwrap()];
+        let output = world.run(&arguments);
+        status(&output, 2);
+        assert!(text(&output.stderr).contains(said), "{to}: {}", text(&output.stderr));
+    }
+    assert_eq!(std::fs::read_dir(Path::new(&directory)).unwrap().count(), 0);
+}

@@ -1,0 +1,178 @@
+//! What an application needs, held against what was measured of it.
+
+mod settings;
+
+use iodyno_model::{
+    Assessment, Bound, Estimate, FigureKind, FigureOf, Histogram, IoOf, Kept, Measurement, Metric,
+    Profile, ProfileQuantity, RunRecord, Validity,
+};
+use iodyno_stats::quantile_interval::{design_effect_of_groups, ranks_of_clustered, sectioned};
+use iodyno_stats::two_sample::student_interval;
+
+use crate::figures;
+use iodyno_model::figures::{Unit, decimals_for, rounded, without_interval};
+pub use settings::{SettingText, in_jobs, setting_text, setting_texts};
+
+/// Level of the intervals by which bounds are kept or missed.
+pub const LEVEL: f64 = 0.95;
+
+/// Fewer rounds than these give no interval.
+const LEAST_ROUNDS: usize = 3;
+
+/// A quantity of a profile as it was measured, and its bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted<'p> {
+    /// What is asked.
+    pub quantity: &'p ProfileQuantity,
+    /// What was measured in all rounds together; `None`: it was not, or not well enough for an
+    /// interval.
+    pub estimate: Option<Estimate>,
+    /// Each of the bounds, and how it stands to that.
+    pub bounds: Vec<(&'p Bound, Kept)>,
+}
+
+/// Which of a run's measurements are not invalid.
+pub fn is_valid(assessment: &Assessment) -> impl Fn(usize) -> bool + Copy {
+    |n| assessment.of(n).is_none_or(|judged| judged.validity != Validity::Invalid)
+}
+
+/// Every quantity of a profile; of measurements that `is_valid` (an index into the run's) refuses
+/// nothing is concluded.
+pub fn fitted<'p>(
+    profile: &'p Profile,
+    record: &RunRecord,
+    is_valid: impl Fn(usize) -> bool,
+) -> Vec<Fitted<'p>> {
+    let one = |quantity: &'p ProfileQuantity| {
+        let estimate = figure(record, &quantity.of, &is_valid);
+        let bounds = quantity.bounds.iter();
+        let bounds = bounds.map(|bound| (bound, kept(bound, estimate))).collect();
+        Fitted { quantity, estimate, bounds }
+    };
+    profile.quantities.iter().map(one).collect()
+}
+
+fn kept(bound: &Bound, estimate: Option<Estimate>) -> Kept {
+    let Some((low, high)) = estimate.and_then(|one| one.bounds()) else { return Kept::Unknown };
+    let limit = bound.limit.value();
+    let (keeps, misses) = match bound.limit.is_upper() {
+        true => (high <= limit, low > limit),
+        false => (low >= limit, high < limit),
+    };
+    match (keeps, misses) {
+        (true, _) => Kept::Yes,
+        (_, true) => Kept::No,
+        _ => Kept::Borderline,
+    }
+}
+
+/// A figure over all valid rounds of its job, with the interval that the rounds give; `None`: too
+/// few were measured, or one of them failed.
+pub fn figure(
+    record: &RunRecord,
+    of: &FigureOf,
+    is_valid: impl Fn(usize) -> bool,
+) -> Option<Estimate> {
+    let all = record.measurements.iter().enumerate().filter(|(_, one)| one.name == of.job);
+    let rounds: Vec<&Measurement> = all.filter(|(n, _)| is_valid(*n)).map(|(_, one)| one).collect();
+    if rounds.len() < LEAST_ROUNDS || rounds.iter().any(|one| one.failure().is_some()) {
+        return None;
+    }
+    match of.figure {
+        FigureKind::Percentile(percent) => percentile(&rounds, of.io, percent),
+        figure => mean(&rounds, of.io, figure),
+    }
+}
+
+/// The mean over rounds of equal length, which are as good as independent.
+fn mean(rounds: &[&Measurement], io: IoOf, figure: FigureKind) -> Option<Estimate> {
+    let values: Vec<f64> = rounds.iter().map(|of| value(of, io, figure)).collect::<Option<_>>()?;
+    let (low, high) = student_interval(&values, LEVEL)?;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Some(Estimate::confident(mean, low.max(0.0), high, LEVEL))
+}
+
+fn value(of: &Measurement, io: IoOf, figure: FigureKind) -> Option<f64> {
+    match (io, figure) {
+        (IoOf::Data(direction), FigureKind::Iops) => Some(of.result(direction)?.iops?.value),
+        (IoOf::Data(direction), FigureKind::Bandwidth) => {
+            Some(of.result(direction)?.bandwidth?.value)
+        }
+        (_, FigureKind::Percentile(percent)) => {
+            Some(latencies(of, io)?.quantile_ns(percent / 100.0)? as f64)
+        }
+        (IoOf::Data(direction), _) => Some(of.result(direction)?.latency_mean?.value),
+        (IoOf::Sync, FigureKind::Iops) => {
+            let seconds = of.account.as_ref()?.counted_ns as f64 / 1e9;
+            (seconds > 0.0).then(|| of.account.as_ref().map(|a| a.sync.count() as f64 / seconds))?
+        }
+        (IoOf::Sync, _) => latencies(of, io)?.mean_ns(),
+    }
+}
+
+fn latencies(of: &Measurement, io: IoOf) -> Option<&Histogram> {
+    let histogram = match io {
+        IoOf::Data(direction) => &of.result(direction)?.latency,
+        IoOf::Sync => &of.account.as_ref()?.sync,
+    };
+    (!histogram.is_empty()).then_some(histogram)
+}
+
+/// A percentile of all rounds together. Slow I/Os come in clusters: how far the rounds differ in
+/// the share beyond it widens its interval.
+fn percentile(rounds: &[&Measurement], io: IoOf, percent: f64) -> Option<Estimate> {
+    let each: Vec<&Histogram> = rounds.iter().map(|of| latencies(of, io)).collect::<Option<_>>()?;
+    let mut all = Histogram::default();
+    each.iter().for_each(|one| all.merge(one));
+    let q = percent / 100.0;
+    let value = all.quantile_ns(q)?;
+    let bin = Histogram::index(value);
+    let beyond: Vec<f64> = each.iter().map(|one| one.count_from(bin) as f64).collect();
+    let counts: Vec<f64> = each.iter().map(|one| one.count() as f64).collect();
+    // All in one bin: they do not differ.
+    let effect = design_effect_of_groups(&beyond, &counts, LEVEL).unwrap_or(1.0);
+    let (low, high) = match ranks_of_clustered(all.count(), effect, q, LEVEL) {
+        Some((low, high)) => {
+            let at = |rank| all.value_at_rank(rank).map(|ns| ns as f64);
+            (at(low)?, at(high)?)
+        }
+        // So clustered that no rank is high enough: how far the rounds' own percentiles lie apart.
+        None => {
+            let own: Option<Vec<f64>> =
+                each.iter().map(|one| Some(one.quantile_ns(q)? as f64)).collect();
+            sectioned(value as f64, &own?, LEVEL)?
+        }
+    };
+    Some(Estimate::confident(value as f64, low, high, LEVEL))
+}
+
+/// The names of the jobs of which a bound is not decided, so that more rounds may decide it.
+pub fn undecided(profile: &Profile, record: &RunRecord) -> Vec<String> {
+    let is_open = |kept: &Kept| matches!(kept, Kept::Borderline | Kept::Unknown);
+    let open = |one: &Fitted<'_>| one.bounds.iter().any(|(_, kept)| is_open(kept));
+    let all = fitted(profile, record, |_| true);
+    all.iter().filter(|one| open(one)).map(|one| one.quantity.of.job.clone()).collect()
+}
+
+/// The figure of a quantity with its interval, as people read it, however wide that is: it decides.
+/// `None`: the figure is not known.
+pub fn words(of: &Fitted<'_>) -> Option<String> {
+    let metric = match of.quantity.of.figure {
+        FigureKind::Iops => Metric::Iops,
+        FigureKind::Bandwidth => Metric::Bandwidth,
+        FigureKind::Mean | FigureKind::Percentile(_) => Metric::LatencyMean,
+    };
+    let estimate = of.estimate?;
+    Some(match estimate.bounds().filter(|_| estimate.is_hardly_known()) {
+        Some((low, high)) => {
+            let unit = Unit::of(metric, estimate.value);
+            let end = |value: f64| {
+                let value = value / unit.divisor;
+                rounded(value, decimals_for(value, 3).min(2)) + unit.suffix
+            };
+            let value = without_interval(&Estimate::bare(estimate.value), unit);
+            format!("{value} ({}–{})", end(low), end(high))
+        }
+        None => figures::estimate(metric, &estimate),
+    })
+}

@@ -1,0 +1,134 @@
+//! Settings that follow from what was measured of an application's I/O.
+
+use std::collections::BTreeSet;
+
+use iodyno_model::{
+    BlockDevice, Drive, Estimate, FigureKind, FigureOf, NotKnown, Profile, ProfileSetting,
+    RunRecord, Scaled, Smallest, filled, placeholders,
+};
+
+use super::{figure, value};
+
+/// A setting with figures in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingText {
+    /// Its lines, as the application reads them.
+    pub text: String,
+    /// Why these.
+    pub why: String,
+}
+
+/// All settings of a profile, as its application reads them.
+///
+/// # Errors
+/// The first placeholder of which nothing is known.
+pub fn setting_texts(
+    profile: &Profile,
+    record: &RunRecord,
+    is_valid: impl Fn(usize) -> bool + Copy,
+) -> Result<String, NotKnown> {
+    let settings = profile.settings.iter();
+    settings.map(|one| Ok(setting_text(profile, one, record, is_valid)?.text + "\n")).collect()
+}
+
+/// A setting with figures in it.
+///
+/// # Errors
+/// The first placeholder of which nothing is known.
+pub fn setting_text(
+    profile: &Profile,
+    setting: &ProfileSetting,
+    record: &RunRecord,
+    is_valid: impl Fn(usize) -> bool + Copy,
+) -> Result<SettingText, NotKnown> {
+    let known = |of: &FigureOf| figure(record, of, is_valid);
+    let of = |name: &str| match name {
+        "target" => Some(profile.place(&record.run.targets)),
+        "device" => block(record).map(|one| format!("{}:{}", one.major, one.minor)),
+        "model" => drive(record)?.model.value(),
+        "firmware" => drive(record)?.firmware.value(),
+        "smallest" => smallest(setting.smallest.as_ref()?, known),
+        "sums" => {
+            let sums: Vec<Estimate> = sums(setting, known)?;
+            let texts = sums.iter().map(|sum| format!("{:.2}", sum.value));
+            Some(texts.collect::<Vec<_>>().join(", "))
+        }
+        "exceed" => Some(sums(setting, known)?.iter().all(|sum| sum.low() > 1.0).to_string()),
+        text => whole(text, |of| Some(known(of)?.value)),
+    };
+    Ok(SettingText { text: filled(&setting.text, of)?, why: filled(&setting.why, of)? })
+}
+
+/// The jobs of a profile, of which what stands in braces is taken from what was measured by now;
+/// 1 is taken where that is not known, as it is of all before the first round.
+pub fn in_jobs(profile: &Profile, record: Option<&RunRecord>) -> String {
+    let known = |text: &str| whole(text, |of| so_far(record?, of)).unwrap_or_else(|| "1".into());
+    let all: BTreeSet<&str> = placeholders(&profile.jobs).collect();
+    all.into_iter()
+        .fold(profile.jobs.clone(), |jobs, text| jobs.replace(&format!("{{{text}}}"), &known(text)))
+}
+
+/// The mean of a figure over the rounds until now.
+fn so_far(record: &RunRecord, of: &FigureOf) -> Option<f64> {
+    let rounds = record.measurements.iter().filter(|one| one.name == of.job);
+    let values: Vec<f64> = rounds.filter_map(|one| value(one, of.io, of.figure)).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// What a figure and its factor come to, rounded down: bytes per second, I/Os per second or us.
+fn whole(text: &str, value: impl Fn(&FigureOf) -> Option<f64>) -> Option<String> {
+    let scaled: Scaled = text.parse().ok()?;
+    let per_unit = match scaled.of.figure {
+        FigureKind::Iops | FigureKind::Bandwidth => 1.0,
+        FigureKind::Mean | FigureKind::Percentile(_) => 1e3,
+    };
+    let value = scaled.apply(value(&scaled.of)? / per_unit);
+    value.is_finite().then(|| format!("{:.0}", value.floor()))
+}
+
+fn smallest(asked: &Smallest, known: impl Fn(&FigureOf) -> Option<Estimate>) -> Option<String> {
+    let figures: Vec<(&str, f64)> = asked
+        .of
+        .iter()
+        .map(|(name, of)| Some((name.as_str(), known(of)?.value)))
+        .collect::<Option<_>>()?;
+    let most = figures.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let first = figures.iter().find(|(_, value)| *value >= asked.share * most)?;
+    Some(first.0.to_owned())
+}
+
+/// Sums of quotients; the ends of their intervals are those of the quotients together, which is
+/// wide for errors that are each its own.
+fn sums(
+    setting: &ProfileSetting,
+    known: impl Fn(&FigureOf) -> Option<Estimate>,
+) -> Option<Vec<Estimate>> {
+    let quotient = |(of, over): &(FigureOf, FigureOf)| {
+        let (of, over) = (known(of)?, known(over)?);
+        (over.value > 0.0).then(|| {
+            let (low, high) =
+                (of.low() / over.high(), of.high() / over.low().max(f64::MIN_POSITIVE));
+            Estimate::confident(of.value / over.value, low, high, super::LEVEL)
+        })
+    };
+    let sum = |all: &Vec<(FigureOf, FigureOf)>| {
+        let each: Option<Vec<Estimate>> = all.iter().map(quotient).collect();
+        each?.into_iter().reduce(Estimate::plus)
+    };
+    setting.sums.iter().map(sum).collect()
+}
+
+/// The device that was measured, or that the directory is on.
+fn block(record: &RunRecord) -> Option<&BlockDevice> {
+    record.host()?.block(device(record)?)
+}
+
+fn device(record: &RunRecord) -> Option<&str> {
+    let of_files = record.measurements.iter().find_map(|one| one.conditions.device.as_deref());
+    let target = record.run.targets.first()?;
+    Some(of_files.unwrap_or_else(|| target.strip_prefix("/dev/").unwrap_or(target)))
+}
+
+fn drive(record: &RunRecord) -> Option<&Drive> {
+    Some(record.host()?.namespace(device(record)?)?.0)
+}

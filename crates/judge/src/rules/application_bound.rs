@@ -1,0 +1,138 @@
+//! What an application needs and does not get.
+
+use iodyno_model::{Evidence, Kept, Profile, Severity, Validity};
+
+use super::{Look, Rule, Tally, finding, rules};
+use crate::fit::{self, Fitted, words};
+use crate::rule_context::RuleContext;
+
+pub(super) static RULE: Rule = Rule {
+    id: "application-bound",
+    severity: Severity::Fail,
+    summary: "figures that miss what an application needs (iodyno fit)",
+    look: Look::Run(check),
+};
+
+/// What a profile asks for, held against the valid measurements of a run.
+fn fitted<'p>(facts: &RuleContext<'_>, profile: &'p Profile) -> Vec<Fitted<'p>> {
+    let is_valid = |n| {
+        let mut reservations = rules().filter_map(|rule| rule.reservation(facts, n));
+        !reservations.any(|one| one.validity == Validity::Invalid)
+    };
+    fit::fitted(profile, facts.record(), is_valid)
+}
+
+/// Whether there is a verdict: the run is of no profile, or it has bounds of which each is known
+/// to be kept, missed or borderline; those that are worth knowing alone do not count.
+pub(crate) fn is_decided(facts: &RuleContext<'_>) -> bool {
+    facts.profile.as_ref().is_none_or(|profile| {
+        let all = fitted(facts, profile);
+        let needed = || {
+            let bounds = all.iter().flat_map(|one| &one.bounds);
+            bounds.filter(|(bound, _)| bound.severity > Severity::Info)
+        };
+        needed().next().is_some() && needed().all(|(_, kept)| *kept != Kept::Unknown)
+    })
+}
+
+fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
+    let Some(profile) = &facts.profile else { return };
+    for one in fitted(facts, profile) {
+        let Fitted { quantity, bounds, .. } = &one;
+        for (bound, kept) in bounds {
+            let severity = match kept {
+                Kept::Yes => {
+                    tally.looked();
+                    continue;
+                }
+                Kept::Unknown => {
+                    tally.unknown(&quantity.name, "too few valid rounds for an interval");
+                    continue;
+                }
+                Kept::No => bound.severity,
+                Kept::Borderline => bound.severity.min(Severity::Warn),
+            };
+            let found = words(&one).unwrap_or_default();
+            let level = match bound.level.as_str() {
+                "" => String::new(),
+                level => format!(" for {level}"),
+            };
+            let doubt = if *kept == Kept::Borderline { ": borderline" } else { "" };
+            let what = format!(
+                "{} {found}; {} needs {}{level}{doubt}",
+                quantity.name, profile.name, bound.limit
+            );
+            let evidence = vec![
+                Evidence::new(quantity.of.to_string(), found),
+                Evidence::new("needed", bound.limit.to_string()),
+                Evidence::new("source", format!("{} ({})", bound.source, bound.date)),
+            ];
+            let mut measured = facts.record().measurements.iter();
+            let of_job = measured.find(|one| one.name == quantity.of.job);
+            let subjects = of_job.map_or(Vec::new(), |one| one.targets.clone());
+            let next =
+                format!("iodyno fit {} --explain says where the bound comes from", profile.name);
+            tally.found(finding(severity, subjects, what, evidence, &profile.about, next));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::{Assessment, Histogram, JobStats, Measurement, RunKind, RunRecord, Verdict};
+
+    use crate::testing::{Bench, claims};
+    use crate::{Question, assess};
+
+    const PROFILE: &str = r#"
+        format = "iodyno.profile/1"
+        name = "log"
+        about = "each entry waits for a flush"
+        on = "directory"
+        jobs = "[wal]\nrw=write\n"
+
+        [[quantity]]
+        name = "commit"
+        of = "wal sync p99"
+
+        [[quantity.bound]]
+        limit = { at_most_ms = 10.0 }
+        severity = "FAIL"
+        source = "somebody"
+        date = "2026-08"
+    "#;
+
+    /// Rounds in which one of 50 flushes takes so long, ns.
+    fn with(slow_ns: &[u64]) -> RunRecord {
+        let mut record = Bench::new(1).record();
+        record.run.kind = RunKind::Fit;
+        record.run.plan = PROFILE.into();
+        for (n, slow_ns) in slow_ns.iter().enumerate() {
+            let mut sync = Histogram::default();
+            (0..5_000).for_each(|n| sync.record(if n % 50 == 0 { *slow_ns } else { 1_000_000 }));
+            let mut of = Measurement::unknown("wal");
+            of.phase = n as u32;
+            of.targets = vec!["/var/lib/log".into()];
+            of.account = Some(JobStats { sync, ..JobStats::default() });
+            record.measurements.push(of);
+        }
+        record.run.targets = vec!["/var/lib/log".into()];
+        record
+    }
+
+    fn assessed(record: &RunRecord) -> Assessment {
+        let claims = claims();
+        assess(&Question { record, claims: &claims, baseline: None, expect: None })
+    }
+
+    #[test]
+    fn a_bound_is_kept_or_missed_by_the_whole_interval() {
+        assert_eq!(assessed(&with(&[5_000_000; 5])).verdict, Verdict::Pass);
+        assert_eq!(assessed(&with(&[50_000_000; 5])).verdict, Verdict::Fail);
+        let mixed = [5_000_000, 50_000_000, 1_000_000, 50_000_000, 1_000_000];
+        let borderline = assessed(&with(&mixed));
+        assert_eq!(borderline.verdict, Verdict::Warn, "{:?}", borderline.findings);
+        let few = assessed(&with(&[5_000_000; 2]));
+        assert_eq!(few.verdict, Verdict::Unjudged, "two rounds give no interval");
+    }
+}

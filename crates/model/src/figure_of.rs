@@ -1,0 +1,208 @@
+//! Figures of an application's jobs, by name, and texts that they are put into.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Direction, ParseError};
+
+/// Which figure of a job: `wal sync p99`, `read-4k read iops`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct FigureOf {
+    /// Name of the job.
+    pub job: String,
+    /// Which of its I/O.
+    pub io: IoOf,
+    /// What of that.
+    pub figure: FigureKind,
+}
+
+/// Which I/O of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoOf {
+    /// One direction.
+    Data(Direction),
+    /// Flushes: fsync, fdatasync.
+    Sync,
+}
+
+/// A figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FigureKind {
+    /// I/Os per second.
+    Iops,
+    /// Bytes per second.
+    Bandwidth,
+    /// Mean latency, ns.
+    Mean,
+    /// A percentile of the latency, ns: 99 is p99.
+    Percentile(f64),
+}
+
+/// A figure with what it is multiplied by: `wal sync p95 * 1.5`, `read read iops / 2`,
+/// `105e9 / write write bandwidth`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scaled {
+    /// The figure.
+    pub of: FigureOf,
+    /// The factor.
+    pub factor: f64,
+    /// The factor is divided by the figure.
+    pub is_inverse: bool,
+}
+
+impl Scaled {
+    /// What becomes of the figure's value.
+    pub fn apply(&self, value: f64) -> f64 {
+        if self.is_inverse { self.factor / value } else { self.factor * value }
+    }
+}
+
+impl FromStr for Scaled {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let plain = |of, factor| Self { of, factor, is_inverse: false };
+        if let Some((of, factor)) = text.split_once(" * ") {
+            let factor = factor.parse().map_err(|_| ParseError::new(text, "FIGURE * NUMBER"))?;
+            return Ok(plain(of.parse()?, factor));
+        }
+        let Some((left, right)) = text.split_once(" / ") else {
+            return Ok(plain(text.parse()?, 1.0));
+        };
+        match (left.parse::<f64>(), right.parse::<f64>()) {
+            (Ok(factor), _) => Ok(Self { of: right.parse()?, factor, is_inverse: true }),
+            (_, Ok(divisor)) => Ok(plain(left.parse()?, 1.0 / divisor)),
+            _ => Err(ParseError::new(text, "FIGURE / NUMBER or NUMBER / FIGURE")),
+        }
+    }
+}
+
+impl FromStr for FigureOf {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let wrong =
+            || ParseError::new(text, "JOB (read|write|trim|sync) (iops|bandwidth|mean|p99)");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [job, io, figure] = words.as_slice() else { return Err(wrong()) };
+        let io = match *io {
+            "read" => IoOf::Data(Direction::Read),
+            "write" => IoOf::Data(Direction::Write),
+            "trim" => IoOf::Data(Direction::Trim),
+            "sync" => IoOf::Sync,
+            _ => return Err(wrong()),
+        };
+        let percent = |text: &str| {
+            let percent = text.strip_prefix('p')?.parse::<f64>().ok()?;
+            (percent > 0.0 && percent < 100.0).then_some(percent)
+        };
+        let figure = match *figure {
+            "iops" => FigureKind::Iops,
+            "bandwidth" if io != IoOf::Sync => FigureKind::Bandwidth,
+            "mean" => FigureKind::Mean,
+            other => FigureKind::Percentile(percent(other).ok_or_else(wrong)?),
+        };
+        Ok(Self { job: (*job).to_owned(), io, figure })
+    }
+}
+
+impl TryFrom<String> for FigureOf {
+    type Error = ParseError;
+
+    fn try_from(text: String) -> Result<Self, ParseError> {
+        text.parse()
+    }
+}
+
+impl From<FigureOf> for String {
+    fn from(of: FigureOf) -> Self {
+        of.to_string()
+    }
+}
+
+impl fmt::Display for FigureOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let io = match self.io {
+            IoOf::Data(Direction::Write) => "write",
+            IoOf::Data(Direction::Trim) => "trim",
+            IoOf::Data(_) => "read",
+            IoOf::Sync => "sync",
+        };
+        write!(f, "{} {io} ", self.job)?;
+        match self.figure {
+            FigureKind::Iops => f.write_str("iops"),
+            FigureKind::Bandwidth => f.write_str("bandwidth"),
+            FigureKind::Mean => f.write_str("mean"),
+            FigureKind::Percentile(percent) => write!(f, "p{percent}"),
+        }
+    }
+}
+
+/// What stands in braces in a text.
+pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0))
+}
+
+/// A text with what `value` says in place of what stands in braces.
+///
+/// # Errors
+/// The first name in braces of which it says nothing.
+pub fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, NotKnown> {
+    placeholders(text).try_fold(text.to_owned(), |text, name| {
+        let value = value(name).ok_or_else(|| NotKnown(name.to_owned()))?;
+        Ok(text.replace(&format!("{{{name}}}"), &value))
+    })
+}
+
+/// A name in braces that stands for nothing known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotKnown(pub String);
+
+impl fmt::Display for NotKnown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not known", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_as_they_are_written() {
+        for text in
+            ["wal sync p99", "a read iops", "b write bandwidth", "c trim mean", "d read p99.9"]
+        {
+            assert_eq!(text.parse::<FigureOf>().unwrap().to_string(), text);
+        }
+        for text in
+            ["wal sync", "wal sync bandwidth", "wal flush p99", "wal sync p0", "a b c d", ""]
+        {
+            assert!(text.parse::<FigureOf>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn figures_are_scaled_and_put_into_texts() {
+        let of = |text: &str| text.parse::<Scaled>().map(|one| one.apply(200.0));
+        for (text, value) in [
+            ("a read iops", 200.0),
+            ("a read p95 * 1.5", 300.0),
+            ("a read iops / 2", 100.0),
+            ("100 / a read bandwidth", 0.5),
+        ] {
+            assert!((of(text).unwrap() - value).abs() < 1e-9, "{text}");
+        }
+        for text in ["a read iops * x", "2 / 3", "a read iops / b read iops", "2 * a read iops"] {
+            assert!(of(text).is_err(), "{text}");
+        }
+        let known = |name: &str| (name == "a b").then(|| "7".to_owned());
+        assert_eq!(filled("x={a b}, {a b}", known).unwrap(), "x=7, 7");
+        assert_eq!(filled("x={c}", known), Err(NotKnown("c".into())));
+    }
+}

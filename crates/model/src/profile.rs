@@ -1,0 +1,324 @@
+//! What an application asks of its storage: the I/O that it makes, the quantities that decide
+//! whether it runs well, with the bounds that somebody published, and the settings that follow.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::figure_of::placeholders;
+use crate::{FigureKind, FigureOf, Scaled, Severity, format_mb_per_s};
+
+/// The version of the format that this iodyno reads.
+pub const PROFILE_FORMAT: &str = "iodyno.profile/1";
+
+/// An application's profile, as its TOML file has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Version of the format.
+    #[schemars(extend("const" = PROFILE_FORMAT))]
+    pub format: String,
+    /// Its name.
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+    /// What it is measured on.
+    pub on: ProfileTarget,
+    /// How often its jobs are measured, one after the other: what differs between rounds is the
+    /// interval.
+    #[serde(default = "usual_rounds")]
+    pub rounds: u32,
+    /// Its I/O: a job file of fio without `filename` and `directory`. What stands in braces, as in
+    /// `rate_iops={peak read iops * 0.9}`, is what earlier jobs came to.
+    pub jobs: String,
+    /// Quantities that are shown, the deciding ones first.
+    #[serde(rename = "quantity")]
+    pub quantities: Vec<ProfileQuantity>,
+    /// Settings of the application that follow from them.
+    #[serde(default, rename = "setting", skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<ProfileSetting>,
+    /// What a reader has to know of the figures, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What a profile is measured on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileTarget {
+    /// Files in a directory, as the application makes them.
+    Directory,
+    /// A whole device; one of its jobs writes, and what the device holds is lost.
+    Device,
+}
+
+/// A quantity, and what it has to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileQuantity {
+    /// What it is to the application, in a few words.
+    pub name: String,
+    /// Which figure of which job it is.
+    pub of: FigureOf,
+    /// What it is held against.
+    #[serde(default, rename = "bound", skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<Bound>,
+}
+
+/// A bound that somebody published.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bound {
+    /// The bound.
+    pub limit: Limit,
+    /// What missing it means.
+    pub severity: Severity,
+    /// What for: `heavy load`; empty: to run at all.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub level: String,
+    /// Who says so.
+    pub source: String,
+    /// When that was read: `2026-08`.
+    pub date: String,
+}
+
+/// A bound's value, with its direction and unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Milliseconds or less.
+    AtMostMs(f64),
+    /// I/Os per second or more.
+    AtLeastIops(f64),
+    /// 10^6 bytes per second or more.
+    AtLeastMbPerS(f64),
+    /// 2^20 bytes per second or more.
+    AtLeastMibPerS(f64),
+}
+
+/// A line that sets something in the application.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileSetting {
+    /// The lines, in which `{wal sync p99}` stands for a figure (bytes per second, I/Os per second
+    /// or us, whole numbers, rounded down), `{read read iops * 0.9}`, `{wal sync p99 / 2}` and
+    /// `{105e9 / write write bandwidth}` for what follows from it, `{target}`, `{device}` (259:0),
+    /// `{model}` and `{firmware}` for what was measured, `{smallest}`, `{sums}` and `{exceed}` for
+    /// what these fields come to.
+    pub text: String,
+    /// Which file they belong into, or how they are applied.
+    pub apply: String,
+    /// Why these.
+    pub why: String,
+    /// The first of several that is nearly as good as the best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest: Option<Smallest>,
+    /// Sums of quotients of figures, such as the shares of its limits that a drive reaches at once:
+    /// `{sums}` are their values, `{exceed}` is `true` where each is more than 1 by its interval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sums: Vec<Vec<(FigureOf, FigureOf)>>,
+}
+
+/// How a bound stands to what was measured.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Kept {
+    /// The whole interval keeps to it.
+    Yes,
+    /// It is not known.
+    Unknown,
+    /// The interval holds it.
+    Borderline,
+    /// The whole interval misses it.
+    No,
+}
+
+/// The first of several jobs whose figure reaches a share of the largest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Smallest {
+    /// The share, 0..1.
+    pub share: f64,
+    /// What each stands for, with its figure.
+    pub of: Vec<(String, FigureOf)>,
+}
+
+const fn usual_rounds() -> u32 {
+    5
+}
+
+impl Limit {
+    /// What has to be kept, in ns, I/Os per second or bytes per second.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::AtMostMs(ms) => ms * 1e6,
+            Self::AtLeastIops(iops) => iops,
+            Self::AtLeastMbPerS(mb) => mb * 1e6,
+            Self::AtLeastMibPerS(mib) => mib * f64::from(1 << 20),
+        }
+    }
+
+    /// More is worse.
+    pub const fn is_upper(self) -> bool {
+        matches!(self, Self::AtMostMs(_))
+    }
+
+    /// It is a bound of this kind of figure.
+    pub const fn is_of(self, figure: FigureKind) -> bool {
+        match self {
+            Self::AtMostMs(_) => matches!(figure, FigureKind::Mean | FigureKind::Percentile(_)),
+            Self::AtLeastIops(_) => matches!(figure, FigureKind::Iops),
+            Self::AtLeastMbPerS(_) | Self::AtLeastMibPerS(_) => {
+                matches!(figure, FigureKind::Bandwidth)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtMostMs(ms) => write!(f, "at most {ms} ms"),
+            Self::AtLeastIops(iops) => write!(f, "at least {iops} IOPS"),
+            Self::AtLeastMbPerS(mb) => write!(f, "at least {mb} MB/s"),
+            Self::AtLeastMibPerS(mib) => {
+                write!(f, "at least {} ({mib} MiB/s)", format_mb_per_s(self.value()))
+            }
+        }
+    }
+}
+
+/// What is wrong with a profile.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ProfileError {
+    /// It is no such TOML; with line and column.
+    Toml(toml::de::Error),
+    /// Its format is another one.
+    Format(String),
+    /// So many rounds are too few or too many.
+    Rounds(u32),
+    /// A figure has a bound of another unit.
+    Unit(FigureOf, Limit),
+    /// What stands in braces is no figure and no name.
+    Placeholder(String),
+}
+
+impl fmt::Display for ProfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Toml(error) => error.fmt(f),
+            Self::Format(format) => {
+                write!(f, "format `{format}` is not known; this iodyno reads {PROFILE_FORMAT}")
+            }
+            Self::Rounds(rounds) => {
+                let (fewest, most) = MOST_ROUNDS;
+                write!(f, "rounds = {rounds}: {fewest} to {most} were expected")
+            }
+            Self::Unit(of, limit) => write!(f, "`{of}` cannot be {limit}"),
+            Self::Placeholder(name) => write!(
+                f,
+                "{{{name}}}: expected a figure as in `wal sync p99`, with a factor as in \
+                 `wal sync p99 * 1.5`, or one of {}",
+                NAMES.join(", ")
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ProfileError {}
+
+impl Profile {
+    /// Reads a profile.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        let profile: Self = toml::from_str(text).map_err(ProfileError::Toml)?;
+        if profile.format != PROFILE_FORMAT {
+            return Err(ProfileError::Format(profile.format));
+        }
+        if !(MOST_ROUNDS.0..=MOST_ROUNDS.1).contains(&profile.rounds) {
+            return Err(ProfileError::Rounds(profile.rounds));
+        }
+        for quantity in &profile.quantities {
+            let misfit = quantity.bounds.iter().find(|one| !one.limit.is_of(quantity.of.figure));
+            if let Some(bound) = misfit {
+                return Err(ProfileError::Unit(quantity.of.clone(), bound.limit));
+            }
+        }
+        match profile.unknown_placeholder() {
+            Some(name) => Err(ProfileError::Placeholder(name.to_owned())),
+            None => Ok(profile),
+        }
+    }
+
+    /// What stands in braces in its jobs and is no figure, or in its settings and is no name either.
+    fn unknown_placeholder(&self) -> Option<&str> {
+        let is_figure = |name: &str| name.parse::<Scaled>().is_ok();
+        let in_texts = self.settings.iter().flat_map(|one| [&one.text, &one.why]);
+        let mut in_texts = in_texts.flat_map(|text| placeholders(text));
+        let in_jobs = placeholders(&self.jobs).find(|name| !is_figure(name));
+        in_jobs.or_else(|| in_texts.find(|name| !NAMES.contains(name) && !is_figure(name)))
+    }
+
+    /// The figures that it is about, in its jobs and settings too.
+    pub fn figures(&self) -> impl Iterator<Item = FigureOf> + '_ {
+        let shown = self.quantities.iter().map(|one| one.of.clone());
+        let texts = self.settings.iter().flat_map(|one| [&one.text, &one.why]);
+        let texts = texts.chain([&self.jobs]).flat_map(|text| placeholders(text));
+        let named = texts.filter_map(|word| Some(word.parse::<Scaled>().ok()?.of));
+        let set = self.settings.iter().flat_map(|setting| {
+            let tried = setting.smallest.iter().flat_map(|one| &one.of).map(|(_, of)| of.clone());
+            let summed = setting.sums.iter().flatten();
+            tried.chain(summed.flat_map(|(of, over)| [of.clone(), over.clone()]))
+        });
+        shown.chain(named).chain(set)
+    }
+
+    /// Where a run of it measured: the directory or the device, by the run's targets.
+    pub fn place(&self, targets: &[String]) -> String {
+        let first = targets.first().map_or("-", String::as_str);
+        match self.on {
+            ProfileTarget::Device => first.to_owned(),
+            ProfileTarget::Directory => {
+                first.rsplit_once('/').map_or(".", |(directory, _)| directory).to_owned()
+            }
+        }
+    }
+}
+
+/// Names that may stand in braces in a setting, beside figures.
+const NAMES: [&str; 7] = ["target", "device", "model", "firmware", "smallest", "sums", "exceed"];
+
+/// Fewer rounds give no interval, more no better one.
+const MOST_ROUNDS: (u32, u32) = (3, 50);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_in_braces_is_known() {
+        let parse = |jobs: &str, text: &str| {
+            Profile::parse(&format!(
+                "format = \"iodyno.profile/1\"\nname = \"x\"\nabout = \"x\"\non = \"device\"\n\
+                 jobs = \"{jobs}\"\nquantity = []\n[[setting]]\ntext = \"{text}\"\n\
+                 apply = \"x\"\nwhy = \"x\"\n"
+            ))
+        };
+        assert!(parse("[a]", "{target} {a read iops * 0.9}").is_ok());
+        let wrong = |name: &str| Err(ProfileError::Placeholder(name.to_owned()));
+        assert_eq!(parse("[a]", "{nothing}"), wrong("nothing"));
+        assert_eq!(parse("[a]\\nrate_iops={target}", "x"), wrong("target"));
+    }
+
+    #[test]
+    fn bounds_are_of_the_figures_kind() {
+        assert!(Limit::AtMostMs(10.0).is_of(FigureKind::Percentile(99.0)));
+        assert!(!Limit::AtMostMs(10.0).is_of(FigureKind::Iops));
+        assert!((Limit::AtMostMs(10.0).value() - 1e7).abs() < f64::EPSILON);
+    }
+}

@@ -1,0 +1,167 @@
+//! What an application needs beside what was measured, and the settings that follow.
+
+use iodyno_judge::fit::{Fitted, fitted, is_valid, setting_text, words};
+use iodyno_model::{
+    Assessment, Bytes, Direction, FigureKind, IoOf, Kept, Profile, RunRecord, RunState, Severity,
+    Verdict,
+};
+
+use super::Style;
+use super::grid::{GridCell, GridColumn, grid};
+use super::host::counted;
+use super::ink::Ink;
+use super::words::{Hanging, clean};
+
+/// The rule by which bounds are findings.
+pub(super) const RULE: &str = "application-bound";
+
+/// What is so of the application, in a clause.
+pub(super) fn clause(record: &RunRecord, assessment: &Assessment, profile: &Profile) -> String {
+    let all = all(record, assessment, profile);
+    let judged = || all.iter().flat_map(|one| &one.bounds);
+    let needed = || judged().filter(|(bound, _)| bound.severity > Severity::Info);
+    let count = |wanted: Kept| needed().filter(|(_, kept)| *kept == wanted).count();
+    let words = match (count(Kept::No), count(Kept::Borderline), count(Kept::Unknown)) {
+        _ if judged().next().is_none() => "no bound is published; figures and settings".to_owned(),
+        (0, 0, 0) => match needed().count() {
+            1 => "keeps its bound".to_owned(),
+            all => format!("keeps all {all} bounds"),
+        },
+        (0, 0, open) => format!("{open} of {} not decided", counted(needed().count(), "bound")),
+        (0, borderline, _) => {
+            format!("{borderline} of {} borderline", counted(needed().count(), "bound"))
+        }
+        (missed, ..) => format!("misses {missed} of {}", counted(needed().count(), "bound")),
+    };
+    let place = profile.place(&record.run.targets);
+    let interrupted = if record.run.state == RunState::Interrupted { "interrupted, " } else { "" };
+    format!("{} on {}: {interrupted}{words}", clean(&profile.name), clean(&place))
+}
+
+fn all<'p>(record: &RunRecord, assessment: &Assessment, profile: &'p Profile) -> Vec<Fitted<'p>> {
+    fitted(profile, record, is_valid(assessment))
+}
+
+/// A row for each bound, then the settings.
+pub(super) fn body(
+    record: &RunRecord,
+    assessment: &Assessment,
+    profile: &Profile,
+    style: &Style,
+) -> Vec<String> {
+    let column = |heading, priority, right| GridColumn { heading, priority, right };
+    let mut columns = vec![
+        column("WHAT", 0, false),
+        column("FIGURE", 3, false),
+        column("MEASURED", 0, true),
+        column("NEEDED", 0, false),
+        column("FOR", 2, false),
+        column("VERDICT", 0, false),
+    ];
+    let mut rows = Vec::new();
+    for one in all(record, assessment, profile) {
+        let found = words(&one).unwrap_or_else(|| "-".into());
+        let first = [clean(&one.quantity.name), one.quantity.of.to_string(), found];
+        let cells = |texts: [String; 5], (verdict, ink): (&str, Ink)| {
+            let mut row: Vec<GridCell> = texts.into_iter().map(plain).collect();
+            row.push(GridCell { text: verdict.into(), ink });
+            row
+        };
+        if one.bounds.is_empty() {
+            let [name, of, found] = first.clone();
+            rows.push(cells([name, of, found, "-".into(), String::new()], ("", Ink::Plain)));
+        }
+        for (n, (bound, kept)) in one.bounds.iter().enumerate() {
+            let [name, of, found] = match n {
+                0 => first.clone(),
+                _ => Default::default(),
+            };
+            let needed = bound.limit.to_string();
+            let verdict = verdict(*kept, bound.severity);
+            rows.push(cells([name, of, found, needed, clean(&bound.level)], verdict));
+        }
+    }
+    // Columns that say nothing of this profile.
+    for n in (3..columns.len()).rev() {
+        if rows.iter().all(|row| matches!(row[n].text.as_str(), "" | "-")) {
+            columns.remove(n);
+            rows.iter_mut().for_each(|row| drop(row.remove(n)));
+        }
+    }
+    let hanging = || Hanging { indent: 2, separator: " ", ..Hanging::of(style) };
+    let table = grid(&columns, &rows, style, false).text;
+    let mut sections = vec![table, sources(&all(record, assessment, profile), &hanging())];
+    for setting in &profile.settings {
+        let (text, why) = match setting_text(profile, setting, record, is_valid(assessment)) {
+            Ok(found) => {
+                let indented = |out: String, line: &str| out + "    " + &clean(line) + "\n";
+                (found.text.lines().fold(String::new(), indented), found.why)
+            }
+            Err(missing) => (String::new(), format!("Not derived: {missing}.")),
+        };
+        let head = hanging().lines(&[format!("Settings ({}):", clean(&setting.apply))]);
+        let why = Hanging { ink: Ink::Dim, ..hanging() }.lines(&[clean(&why)]);
+        sections.push(head + &text + &why);
+    }
+    sections.extend(within_cache(record, profile).map(|note| hanging().lines(&[note])));
+    sections.extend(profile.notes.iter().map(|note| hanging().lines(&[clean(note)])));
+    sections
+}
+
+/// Who says so, of bounds that are needed and not kept.
+fn sources(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
+    let bounds = all.iter().flat_map(|one| &one.bounds);
+    let open =
+        bounds.filter(|(bound, kept)| bound.severity > Severity::Info && *kept > Kept::Unknown);
+    let mut lines: Vec<String> = Vec::new();
+    for (bound, _) in open {
+        let text = format!("{}: {} ({})", bound.limit, clean(&bound.source), bound.date);
+        let line = hanging.lines(&[text]);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.concat()
+}
+
+fn plain(text: String) -> GridCell {
+    GridCell { text, ink: Ink::Plain }
+}
+
+/// What a bound comes to; those that are worth knowing alone fail nothing.
+fn verdict(kept: Kept, severity: Severity) -> (&'static str, Ink) {
+    let of = |verdict: Verdict| (verdict.label(), Ink::of_verdict(verdict));
+    match (kept, severity) {
+        (Kept::Yes, _) => of(Verdict::Pass),
+        (Kept::Unknown, _) => of(Verdict::Unjudged),
+        (Kept::Borderline, Severity::Info) => ("borderline", Ink::Dim),
+        (Kept::Borderline, _) => ("borderline", Ink::of_verdict(Verdict::Warn)),
+        (Kept::No, Severity::Info) => ("no", Ink::Dim),
+        (Kept::No, Severity::Warn) => of(Verdict::Warn),
+        (Kept::No, Severity::Fail) => of(Verdict::Fail),
+    }
+}
+
+/// Of a drive's capacity so much at least has to be written to leave what drives take fast: on
+/// QLC drives a third of the free capacity, on others a few per cent.
+const BEYOND_CACHE: f64 = 0.35;
+
+/// That writes were too few to leave a drive's fast cache, where it is about their bandwidth.
+fn within_cache(record: &RunRecord, profile: &Profile) -> Option<String> {
+    let mut quantities = profile.quantities.iter().map(|one| (one.of.io, one.of.figure));
+    quantities.find(|of| *of == (IoOf::Data(Direction::Write), FigureKind::Bandwidth))?;
+    let written = record.measurements.iter().filter_map(|one| one.result(Direction::Write)?.bytes);
+    let written: u64 = written.sum();
+    let device = record.measurements.iter().find_map(|one| one.conditions.device.as_deref());
+    let target = record.run.targets.first()?;
+    let device = device.unwrap_or_else(|| target.strip_prefix("/dev/").unwrap_or(target));
+    let capacity = record.host()?.block(device)?.size.value()?;
+    ((written as f64) < BEYOND_CACHE * capacity.0 as f64).then(|| {
+        format!(
+            "Written: {} to {} of {}. That may lie within its fast cache: longer writes may be slower.",
+            Bytes(written).decimal(),
+            clean(device),
+            capacity.decimal()
+        )
+    })
+}
