@@ -308,10 +308,10 @@ fn choose_engine(
     choices.choose(asked, &probed).map_err(|refused| {
         let name = job.engine.ioengine.name();
         let advice = match refused.error.raw_os_error() {
-            // Of its set-up, and of nothing that comes later.
-            Some(libc::ENOSYS | libc::EPERM) if job.engine.ioengine == IoEngine::IoUring => {
-                "; io_uring is absent, switched off (kernel.io_uring_disabled) or filtered: \
-                 ioengine=libaio does without, ioengine=auto takes what there is"
+            // Of its set-up and a first read, and of nothing that comes later.
+            Some(libc::ENOSYS | libc::EPERM | libc::EINVAL) if job.engine.ioengine == IoEngine::IoUring => {
+                "; io_uring is absent, switched off (kernel.io_uring_disabled), filtered or \
+                 older than Linux 5.6: ioengine=libaio does without, ioengine=auto takes what there is"
             }
             _ => "",
         };
