@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import unittest
 import venv
 from pathlib import Path
@@ -113,16 +114,85 @@ class Packages(unittest.TestCase):
         self.assertFalse(names & {"proptest", "expect-test"}, "of tests alone")
         for component in bill["components"]:
             self.assertTrue(component.get("licenses"), component["name"])
+        crates = {(component["name"], component["version"]) for component in bill["components"]}
+        # Panics name the files of their crates: those are linked, whoever else says so.
+        source = rb"/cargo/registry/src/[^/\0]+/([A-Za-z0-9_-]+?)-(\d+\.\d+\.\d+[^/\0]*)/"
+        named = {(name.decode(), version.decode()) for name, version in re.findall(source, (folder / "iodyno").read_bytes())}
+        self.assertGreater(len(named), 30)
+        self.assertEqual(named - crates, set())
+        lock = tomllib.loads((HERE.parent / "Cargo.lock").read_text())["package"]
+        digests = {(one["name"], one["version"]): one.get("checksum") for one in lock}
+        for component in bill["components"]:
+            digest = digests[component["name"], component["version"]]
+            hashes = [{"alg": "SHA-256", "content": digest}] if digest else []
+            self.assertEqual(component.get("hashes", []), hashes, component["name"])
         texts = (folder / "THIRD-PARTY-LICENSES").read_text()
         for component in bill["components"]:
             if not component["name"].startswith("iodyno"):
                 self.assertIn(f"{component['name']} {component['version']} (", texts)
 
+    def test_bill_of_materials_is_valid(self) -> None:
+        python = self.environment("cyclonedx-python-lib[json-validation]")
+        script = """
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+print(JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(sys.argv[1]).read()))
+"""
+        self.assertEqual(run(python, "-c", script, self.unpacked() / "sbom.cdx.json"), "None\n")
+
+    def test_archive_is_the_same_again(self) -> None:
+        """Compiled in another folder, of a clone: a quarter of an hour."""
+        if not os.environ.get("REBUILD"):
+            self.skipTest("REBUILD=1 compiles all of it again")
+        clone = self.root / "elsewhere"
+        run("git", "-c", "safe.directory=*", "clone", "-q", "--no-tags", HERE.parent, clone)
+        environment = {**os.environ, "CARGO_TARGET_DIR": str(self.root / "other-target")}
+        run(clone / "dist/build", self.root / "again", env=environment)
+        for arch in DEBIAN:
+            first, again = package(0, arch), self.root / "again" / package(0, arch).name
+            self.assertEqual(*(hashlib.sha256(path.read_bytes()).hexdigest() for path in (first, again)), arch)
+
+    def test_container(self) -> None:
+        """Built without any registry, the image holds the binary alone."""
+        self.needs("buildah")
+        archive, context = package(0), self.root / "context"
+        context.mkdir()
+        for path in (archive, HERE / "Containerfile"):
+            shutil.copy(path, context)
+        buildah = ["buildah", f"--root={self.root}/storage", f"--runroot={self.root}/running", "--storage-driver=vfs"]
+        build = ["build", "--isolation=chroot", f"--build-arg=ARCHIVE={archive.name}", "--tag=iodyno"]
+        run(*buildah, *build, f"--file={context}/Containerfile", context)
+        container = run(*buildah, "from", "iodyno").strip()
+        self.addCleanup(run, *buildah, "rm", "--all")
+        image = Path(run(*buildah, "mount", container).strip())
+        self.assertEqual(files(image), {"usr/bin/iodyno"})
+        inside = [*buildah, "run", "--isolation=chroot", container, "--", "/usr/bin/iodyno"]
+        self.assertRegex(run(*inside, "--version"), r"^iodyno ")
+        job = ["--quiet", "--json", "--name=t", "--filename=/data", "--size=1m", "--rw=randrw", "--runtime=100ms"]
+        self.assertIn('"iops"', run(*inside, "run", *job))
+        # Its store is where the volume would be.
+        self.assertIn("t", run(*inside, "runs"))
+
     def test_archive_of_the_other_processor(self) -> None:
         arch = ({"x86_64", "aarch64"} - {OWN}).pop()
         emulator = shutil.which(f"qemu-{arch}-static") or self.skipTest(f"no qemu-{arch}-static")
         folder = self.unpacked(arch)
-        self.assertRegex(run(emulator, folder / "iodyno", "--version"), r"^iodyno ")
+        iodyno = [emulator, folder / "iodyno", "--store", self.root / "store.sqlite", "--quiet"]
+        self.assertRegex(run(*iodyno, "--version"), r"^iodyno ")
+        run(*iodyno, "list")
+        job = ["--name=t", f"--filename={self.root}/data", "--size=1m", "--rw=randread", "--runtime=100ms"]
+        for engine in ("auto", "psync", "io_uring", "libaio"):
+            done = subprocess.run(
+                [str(word) for word in (*iodyno, "--json", "run", *job, f"--ioengine={engine}")], capture_output=True, text=True
+            )
+            self.assertNotIn("panicked", done.stderr)
+            # The emulator has no io_uring and no AIO: by name they are refused, and the reason is said.
+            self.assertIn(done.returncode, (0,) if engine in ("auto", "psync") else (0, 3), done.stderr)
+            self.assertTrue('"iops"' in done.stdout or engine in done.stdout + done.stderr, done.stderr)
+        checked = subprocess.run([*map(str, iodyno), "check", "--busy", "--time", "100ms", str(self.root)], capture_output=True, text=True)
+        self.assertIn(checked.returncode, (0, 1, 4), checked.stderr)
+        self.assertIn("IOPS", checked.stdout)
 
     def test_deb(self) -> None:
         self.needs("dpkg")

@@ -88,7 +88,8 @@ class Quick(unittest.TestLoader):
 def by_machine(names):
     """[(machine, modules)] of the cases in their order; the next one stays on the machine if it can."""
     modules = [importlib.import_module(f"cases.{name}") for name in names]
-    return [(drawn, list(group)) for drawn, group in itertools.groupby(modules, lambda m: getattr(m, "MACHINE", topology.FAULTY_MACHINE))]
+    each = [(drawn, module) for module in modules for drawn in getattr(module, "MACHINES", [getattr(module, "MACHINE", topology.FAULTY_MACHINE)])]
+    return [(drawn, [module for _, module in group]) for drawn, group in itertools.groupby(each, lambda one: one[0])]
 
 
 def run_cases(groups, programs, limit_s, pattern=None, quick=False):
@@ -182,7 +183,7 @@ def main():
     started = time.monotonic()
     try:
         if verb == "fetch":
-            for tree in (packages.tools(CACHE), *(packages.kernel(CACHE, name) for name in (packages.CLOUD_KERNEL, packages.FULL_KERNEL, packages.OLD_KERNEL))):
+            for tree in (packages.tools(CACHE), *(packages.kernel(CACHE, name) for name in (packages.CLOUD_KERNEL, packages.FULL_KERNEL, *packages.old_kernels().values()))):
                 print(tree)
             return 0
         if verb in ("shell", "run"):

@@ -1,10 +1,12 @@
 """The guest's software: Debian's packages, fetched with apt-get and unpacked, without installing anything.
 
 A kernel is whatever its metapackage depends on today, so no version is written down here that will vanish from
-the archive. What was unpacked is kept under a name that follows from the packages' versions.
+the archive; Ubuntu's are known by their digests instead. What was unpacked is kept under a name that follows
+from the packages' versions.
 """
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -13,8 +15,23 @@ from pathlib import Path
 
 # The small kernel, and the one that has drivers for what clouds have not: five times as much to unpack.
 CLOUD_KERNEL, FULL_KERNEL = "linux-image-cloud-amd64", "linux-image-amd64"
-# That of an earlier Debian, PACKAGE/SUITE: 5.10.
-OLD_KERNEL = "linux-image-cloud-amd64/bullseye"
+# Kernels of earlier years, as PACKAGE/SUITE: Debian's, and what Ubuntu's archive has kept.
+OLD_KERNELS = {
+    "4.18": "4.18.0-25-generic/bionic-updates",
+    "5.4": "5.4.0-26-generic/focal",
+    "5.10": "linux-image-cloud-amd64/bullseye",
+    "5.15": "5.15.0-25-generic/jammy",
+}
+# The archive of Ubuntu (http://...). Debian's keyring has no key of it, so that each package is known by its SHA-256.
+UBUNTU = os.environ.get("LAB_UBUNTU", "")
+UBUNTUS = {
+    "linux-image-4.18.0-25-generic": "5aa66e12e25b091d0cedb1eeaa66235bdb7d9889a484daec1f9e908d92beddef",
+    "linux-modules-4.18.0-25-generic": "d21662c73ba590cce15b4360a282120d7f12b0c2febb72dd655ffe2ee92d7eee",
+    "linux-image-5.4.0-26-generic": "5f619f3d9123f40603a164c6358fdcb1485b742c9bf497099bcc642076e0e782",
+    "linux-modules-5.4.0-26-generic": "82cf8aa4ab5d8b4bb78f452c7069ffc7429fe1d0e2eef13f4b35ebe0b848b1a4",
+    "linux-image-5.15.0-25-generic": "ad56f8c442a54d4f5ff2dff010d00321d53e32b543f3a92f3ba4e042d20a71da",
+    "linux-modules-5.15.0-25-generic": "d0ba4087d9e1d497925b3481d3531fba6c2a852855f8019d73b0b1385aa4da1f",
+}
 TOOLS = "bcache-tools btrfs-progs busybox-static cryptsetup-bin dmsetup e2fsprogs lvm2 mdadm mount nfs-kernel-server nvme-cli pciutils sg3-utils util-linux xfsprogs".split()
 # Which dependencies come along: libraries and the PCI names. The C library is the host's, because the binary
 # under test is linked against that one.
@@ -40,12 +57,22 @@ def _output(*argv, cwd=None):
     return done.stdout
 
 
-def _suite(cache, name):
-    """apt's options for a suite of this machine's archive that is not its own: lists apart, below `cache`."""
+def old_kernels():
+    """Those of OLD_KERNELS that can be had: Ubuntu's where LAB_UBUNTU says where its archive is."""
+    return {version: name for version, name in OLD_KERNELS.items() if UBUNTU or not _ubuntus(name)}
+
+
+def _ubuntus(kernel):
+    """The packages of one of Ubuntu's kernels."""
+    return [package for package in UBUNTUS if package.endswith(kernel.partition("/")[0])]
+
+
+def _suite(cache, name, ubuntus):
+    """apt's options for a suite of Ubuntu, or of this machine's archive that is not its own: lists apart, below `cache`."""
     home = (cache / f"apt-{name}").resolve()
     for folder in ("lists/partial", "archives/partial"):
         (home / folder).mkdir(parents=True, exist_ok=True)
-    archive = _output("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages").split()
+    archive = [f"[trusted=yes] {UBUNTU}"] if ubuntus else _output("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages").split()
     if not archive:
         raise PackageError("this machine's apt has no archive; run 'apt-get update' first?")
     (home / "sources.list").write_text(f"deb {archive[0]} {name} main\n")
@@ -105,8 +132,9 @@ def kernel(cache, metapackage):
     # An earlier suite changes no more.
     for tree in cache.glob(f"kernel-{suite}-{name}-*"):
         return tree
-    options = _suite(cache, suite)
-    return _unpacked(cache, "kernel", f"{suite}-{name}", lambda: _kernel_of(name, options), options)
+    ubuntus = _ubuntus(name)
+    options = _suite(cache, suite, ubuntus)
+    return _unpacked(cache, "kernel", f"{suite}-{name}", lambda: ubuntus or _kernel_of(name, options), options)
 
 
 def _unpacked(cache, kind, key, names, options=()):
@@ -133,6 +161,9 @@ def _unpacked(cache, kind, key, names, options=()):
         # As root apt downloads as the user _apt, which must be able to write here; it says so at length otherwise.
         _output("apt-get", *options, "-q", "-o", "APT::Sandbox::User=root", "download", *packages, cwd=work)
         for package in work.glob("*.deb"):
+            known = UBUNTUS.get(package.name.split("_")[0])
+            if known and known != hashlib.sha256(package.read_bytes()).hexdigest():
+                raise PackageError(f"{package.name} is not the package that the lab knows")
             _output("dpkg", "-x", str(package), str(work / "tree"))
         (work / "tree").rename(tree)
     tree.touch()

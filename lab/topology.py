@@ -141,7 +141,7 @@ FAULTY_MACHINE = Topology(
 HEALTHY_MACHINE = Topology(drives=tuple(Drive(name, f"root{i}", name) for i, name in enumerate("ABCD", 1)), root_slots=range(1, 5))
 # Arrays on them agree within seconds; no smaller drive takes an XFS.
 SMALL_MACHINE = HEALTHY_MACHINE._replace(size_bytes=320 << 20)
-OLD_MACHINE = HEALTHY_MACHINE._replace(kernel=packages.OLD_KERNEL)
+OLD_MACHINES = tuple(HEALTHY_MACHINE._replace(kernel=kernel) for kernel in packages.old_kernels().values())
 TWO_NODES = Topology(
     drives=(Drive("A", "root1", "A"), Drive("B", "root2", "B"), Drive("C", "root3", "C", second_port="root4")),
     root_slots=range(1, 5),

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, fstatfs, major, minor, open, openat};
 use rustix::io::Errno;
 
 use crate::error::{FileError, Kind};
+use crate::reading::reopen;
 use crate::removal::{FileIdentity, open_folder};
 
 /// File systems whose files are the kernel's (linux/magic.h): a write there
@@ -135,12 +136,10 @@ fn opened(path: &Path, by: NamedBy, mood: Mood) -> Result<File, FileError> {
             Found::There(descriptor, there) => {
                 let end = if mood == Mood::AtEnd { OFlags::APPEND } else { OFlags::empty() };
                 let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | end;
-                // This inode, whatever has the name by now.
-                let same = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
-                let file = File::from(open(same, flags, Mode::empty()).map_err(failed)?);
+                let system = |error| FileError::System { path: path.into(), error };
+                let file = reopen(&descriptor, flags).map_err(system)?;
                 if mood == Mood::Empty && matches!(there, There::File(_)) {
-                    let emptied = file.set_len(0);
-                    emptied.map_err(|error| FileError::System { path: path.into(), error })?;
+                    file.set_len(0).map_err(system)?;
                 }
                 return Ok(file);
             }

@@ -1,5 +1,6 @@
 use std::fs;
 use std::io::Read as _;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Reads a file that a user named, and no more than such a file has.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
@@ -33,8 +33,22 @@ pub fn open_to_read(path: &Path) -> Result<File, FileError> {
         Some(Kind::Stream) if is_pipe => {}
         Some(kind) => return Err(FileError::NotReadable { path: path.into(), kind }),
     }
-    let same = format!("/proc/self/fd/{}", found.as_raw_fd());
-    open(same, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map(File::from).map_err(failed)
+    let reopened = reopen(&found, OFlags::RDONLY | OFlags::CLOEXEC);
+    reopened.map_err(|error| FileError::Unreadable { path: path.into(), error })
+}
+
+/// The inode that a descriptor of `O_PATH` holds, whatever has its name by now.
+///
+/// # Errors
+/// As open(2); without /proc, that it is not mounted, since the file itself is there.
+pub(crate) fn reopen(held: &impl AsRawFd, flags: OFlags) -> io::Result<File> {
+    match open(format!("/proc/self/fd/{}", held.as_raw_fd()), flags, Mode::empty()) {
+        Err(Errno::NOENT) => {
+            let why = "/proc is not mounted here: mount -t proc proc /proc";
+            Err(io::Error::new(io::ErrorKind::Unsupported, why))
+        }
+        opened => Ok(opened?.into()),
+    }
 }
 
 /// Whether the file system that holds `path`, or will hold it, is mounted read-only.

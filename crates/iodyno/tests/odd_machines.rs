@@ -40,11 +40,18 @@ fn without_sys_a_directory_is_measured_and_drives_are_said_to_be_unknown() {
 #[ignore = "needs root"]
 fn without_proc_nothing_is_looked_at() {
     let world = World::new();
-    let output = among_own_mounts(&world, "mount -t tmpfs none /proc; $I list");
-    status(&output, 2);
-    let said = text(&output.stderr);
-    assert!(said.contains("/proc is not mounted here") && said.contains("mount -t proc"), "{said}");
-    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+    std::fs::write(world.directory("data").join("job.fio"), "[t]\nrw=randread\n").unwrap();
+    for words in
+        ["list", "run --name=t --rw=randread --filename=\"$D/file\" --size=1m", "run $D/job.fio"]
+    {
+        let output = among_own_mounts(&world, &format!("mount -t tmpfs none /proc; $I {words}"));
+        status(&output, 2);
+        let said = text(&output.stderr);
+        for part in ["/proc is not mounted here", "mount -t proc"] {
+            assert!(said.contains(part), "{words}: `{part}` is missing in: {said}");
+        }
+        assert!(output.stdout.is_empty(), "{words}: {}", text(&output.stdout));
+    }
 }
 
 #[test]

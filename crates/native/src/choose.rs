@@ -149,7 +149,7 @@ fn best(iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
             .to_owned(),
         Err(refused) => format!(
             "io_uring does not work here: {refused}; it may be absent, switched off \
-             (kernel.io_uring_disabled) or filtered"
+             (kernel.io_uring_disabled), filtered or older than Linux 5.6"
         ),
     };
     match try_out(IoEngine::Libaio, target) {

@@ -1,15 +1,13 @@
 //! The system's own programs, run by argument vector.
 
 use std::io::Read;
-use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::CampaignError;
 
@@ -45,7 +43,8 @@ pub(crate) fn run(
     let mut child = start(&program, &command.arguments)
         .map_err(|error| failed(format!("it cannot be started: {error}")))?;
     let (output, errors) = (reader(child.stdout.take()), reader(child.stderr.take()));
-    let was_interrupted = wait(&child, interrupted).map_err(|error| failed(error.to_string()))?;
+    let was_interrupted =
+        wait(&mut child, interrupted).map_err(|error| failed(error.to_string()))?;
     let status = child.wait().map_err(|error| failed(error.to_string()))?;
     let said = |text: std::thread::JoinHandle<String>| text.join().unwrap_or_default();
     let (output, errors) = (said(output), said(errors));
@@ -91,25 +90,21 @@ fn reader(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<S
     })
 }
 
-/// Waits until the program has ended; whether it was told to, by the user.
-fn wait(child: &Child, interrupted: &AtomicBool) -> std::io::Result<bool> {
-    let Some(pid) = Pid::from_raw(child.id().cast_signed()) else { return Ok(false) };
-    let process = pidfd_open(pid, PidfdFlags::empty())?;
-    let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
-    let mut told = false;
-    loop {
-        let mut ended = [PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN)];
-        match poll(&mut ended, Some(&timeout)) {
-            Ok(0) if !told && interrupted.load(Ordering::Relaxed) => {
-                told = true;
-                // It may have ended just now.
-                let _ = kill_process_group(pid, Signal::TERM);
-            }
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            Ok(_) => return Ok(told),
-            Err(errno) => return Err(errno.into()),
+/// Waits until the program has ended; whether it was told to, by the user. Without pidfd_open(2), which
+/// kernels before 5.3 lack.
+fn wait(child: &mut Child, interrupted: &AtomicBool) -> std::io::Result<bool> {
+    let group = Pid::from_raw(child.id().cast_signed());
+    let (mut told, mut pause) = (false, Duration::from_millis(1));
+    while child.try_wait()?.is_none() {
+        if !told && interrupted.load(Ordering::Relaxed) {
+            told = true;
+            // All of it may have ended just now; its number is not another's before it is waited for.
+            let _ = group.map(|group| kill_process_group(group, Signal::TERM));
         }
+        std::thread::sleep(pause);
+        pause = LOOK.min(2 * pause);
     }
+    Ok(told)
 }
 
 #[cfg(test)]

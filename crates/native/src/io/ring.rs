@@ -120,7 +120,7 @@ impl<E: Entry> Ring<E> {
     /// A ring for `depth` I/Os in flight.
     ///
     /// # Errors
-    /// As io_uring_setup(2) and mmap(2); `Unsupported` before Linux 5.4.
+    /// As io_uring_setup(2) and mmap(2); EINVAL or `Unsupported` before Linux 5.5.
     pub(super) fn new(depth: u16, options: &EngineOptions) -> io::Result<Self> {
         const { assert!(size_of::<E>() == 64 || size_of::<E>() == 128) };
         let (descriptor, parameters) = set_up(depth, options, Self::WIDE)?;

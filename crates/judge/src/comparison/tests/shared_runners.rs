@@ -19,6 +19,7 @@ struct Noise {
 }
 
 const SHARED: Noise = Noise { own: 0.05, level: 0.08, memory: 0.9, spells: 0.05 };
+const TWICE: Noise = Noise { own: 0.10, level: 0.16, memory: 0.9, spells: 0.10 };
 
 impl Noise {
     /// The rates of so many repetitions one after the other, around 1.
@@ -56,11 +57,11 @@ fn default(input: &str) -> String {
 
 /// How many of the simulated jobs end with a broken limit where the candidate has `ratio` of the
 /// baseline's rate.
-fn broken(ratio: f64) -> usize {
+fn broken(noise: &Noise, ratio: f64) -> usize {
     let limit: Limit = default("fail-if").parse().unwrap();
     let [first, most] = ["repetitions", "most-repetitions"].map(|of| default(of).parse().unwrap());
     let is_broken = |seed: &u64| {
-        let rates = SHARED.rates(*seed, 2 * most);
+        let rates = noise.rates(*seed, 2 * most);
         // Pairs in turn begin with the baseline and with the candidate.
         let place =
             |nth: usize, side: usize| 2 * nth + usize::from(nth.is_multiple_of(2) == (side == 1));
@@ -84,12 +85,21 @@ fn broken(ratio: f64) -> usize {
 
 #[test]
 fn noise_alarms_in_one_job_of_a_hundred_at_most() {
-    let alarms = broken(1.0);
-    assert!(alarms <= 2, "1 %: {alarms} of {SIMULATED}");
+    for noise in [SHARED, TWICE] {
+        let alarms = broken(&noise, 1.0);
+        assert!(alarms <= 2, "1 %: {alarms} of {SIMULATED}");
+    }
 }
 
 #[test]
 fn a_regression_of_fifteen_percent_is_found_in_nine_jobs_of_ten() {
-    let found = broken(0.85);
+    let found = broken(&SHARED, 0.85);
     assert!(found >= 180, "90 %: {found} of {SIMULATED}");
+}
+
+/// docs/howto/ci.md says so: the others end with an OPEN limit, which is no failure.
+#[test]
+fn with_twice_the_noise_it_is_found_in_six_jobs_of_ten() {
+    let found = broken(&TWICE, 0.85);
+    assert!(found >= 120, "60 %: {found} of {SIMULATED}");
 }
