@@ -54,7 +54,7 @@ impl Assignment {
         self.without_io(tell, || {
             let mut child = match start(&self.job) {
                 Ok(child) => child,
-                Err(failure) => return Outcome { failure: Some(failure), ..Outcome::default() },
+                Err(why) => return self.remark(why),
             };
             while !over() {
                 match child.try_wait() {
@@ -107,7 +107,10 @@ fn sort(numbers: &mut [u64]) {
 }
 
 /// Starts the program of `job`. As in fio its arguments are divided at blanks, without a shell.
-fn start(job: &Job) -> Result<Child, (i32, String)> {
+///
+/// # Errors
+/// Why it did not start; as in fio the other jobs go on, and it is no failure of the run.
+fn start(job: &Job) -> Result<Child, String> {
     let program = &job.engine.program;
     let name = program.name.as_deref().unwrap_or_default();
     let seconds = job.time.runtime_ns.unwrap_or(0) / 1_000_000_000;
@@ -118,14 +121,11 @@ fn start(job: &Job) -> Result<Child, (i32, String)> {
         let file = |of: &str| {
             let path = format!("{}.{of}", job.name);
             iodyno_files::create(Path::new(&path), NamedBy::Iodyno)
-                .map_err(|error| (libc::EIO, format!("{name}: its output goes to {path}: {error}")))
+                .map_err(|error| format!("its output goes to {path}: {error}"))
         };
         command.stdout(file("stdout")?).stderr(file("stderr")?);
     }
-    let failed = |error: std::io::Error| {
-        (error.raw_os_error().unwrap_or(libc::EIO), format!("cannot start {name}: {error}"))
-    };
-    command.spawn().map_err(failed)
+    command.spawn().map_err(|error| format!("it cannot be started: {error}"))
 }
 
 /// Asks the program to end, and ends it after `grace`.

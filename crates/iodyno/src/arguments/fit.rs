@@ -41,7 +41,7 @@ pub(crate) struct Fit {
     /// Write the settings to this file, too
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<PathBuf>,
-    /// Exit with 4 where nothing could be judged
+    /// Exit 4 if something could not be judged: nothing to compare with, or not valid
     #[arg(long)]
     pub(crate) require_verdict: bool,
     #[command(flatten)]

@@ -28,6 +28,7 @@ const SAID_APART: &[&str] = &[
     "format",
     "generator",
     "help",
+    "list",
     "max-time",
     "output",
     "purge",

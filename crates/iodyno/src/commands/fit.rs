@@ -181,8 +181,8 @@ fn list() -> String {
 
 /// What a profile measures and holds it against.
 fn explained(profile: &Profile) -> String {
-    let Profile { name, about, rounds, .. } = profile;
-    let mut text = format!("{name}: {about}\n\nBounds:\n");
+    let Profile { about, rounds, .. } = profile;
+    let mut text = format!("{about}\n\nBounds:\n");
     for quantity in &profile.quantities {
         let _ = writeln!(text, "  {} ({})", quantity.name, quantity.of);
         for bound in &quantity.bounds {
