@@ -154,8 +154,10 @@ fn a_program_runs_beside_the_io_where_that_is_allowed() {
     status(&run(&world, &[&job[..], &["--allow-exec"]].concat()), 0);
     assert_eq!(fs::read_to_string(world.path("p.stdout")).unwrap(), "p for 7\n");
     let absent = ["--name=p", "--ioengine=exec", "--program=/nonexistent", "--allow-exec"];
-    let failed = run(&world, &absent);
-    status(&failed, 3);
+    let remarked = run(&world, &absent);
+    status(&remarked, 0);
+    let said = text(&remarked.stdout) + &text(&remarked.stderr);
+    assert!(said.contains("cannot be started"), "{said}");
     // What goes on is ended with its job.
     let sleeping = ["--name=s", "--ioengine=exec", "--runtime=100ms", "--program=/bin/sleep"];
     let sleeping = [&sleeping[..], &["--arguments=3600", "--allow-exec"]].concat();
