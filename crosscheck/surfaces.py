@@ -6,7 +6,7 @@ usage: surfaces.py OUT FILE...
 FILE is a result of diskplorer: fio's JSON (its p99), or the figure that it drew of it (.svg, its second
 panel, p95; matplotlib's colours are a logarithmic scale of 1:50). OUT gets a file each. Then:
 
-    IODYNO_SURFACES=OUT cargo test -p iodyno-campaign --test headroom -- --ignored --nocapture
+    IODYNO_SURFACES=OUT cargo test -p iodyno-campaign --test headroom published -- --nocapture
 """
 
 import json

@@ -2,7 +2,8 @@
 //! and what has to be known of them.
 
 use iodyno_model::{
-    Assessment, Metric, Predictions, RunKind, RunRecord, RunState, Severity, Validity, Verdict,
+    Assessment, Caveat, Measurement, Metric, Predictions, RunKind, RunRecord, RunState, Severity,
+    Validity, Verdict,
 };
 
 use super::Style;
@@ -115,6 +116,17 @@ pub(super) fn rows(
             _ => table,
         }
     })
+}
+
+/// Programs and commands beside the jobs that did not do what they were started for.
+pub(super) fn commands(record: &RunRecord, style: &Style) -> String {
+    let of_one = |of: &Measurement| {
+        let failed = of.conditions.shortfalls.iter();
+        let failed = failed.filter(|one| matches!(one, Caveat::CommandFailed { .. }));
+        let text = |one: &Caveat| format!("{}: {}", clean(&of.name), clean(&one.to_string()));
+        failed.map(|one| line("WARN", Ink::Doubt, &text(one), style)).collect::<Vec<_>>()
+    };
+    record.measurements.iter().flat_map(of_one).take(SHOWN).collect()
 }
 
 /// What has to be known of the rows, each once with the names of all: the caveats of rules that

@@ -12,7 +12,7 @@ use super::grid::grid;
 use super::host::counted;
 use super::ink::Ink;
 use super::point_grids::PlannedPoint;
-use super::rows::{caveats, clause as clause_of_rows, rows};
+use super::rows::{caveats, clause as clause_of_rows, commands, rows};
 use super::words::{Hanging, clean, dim, display_width, first_line};
 use super::{Style, drives, headroom, headroom_text, rounds, verdict_words};
 
@@ -86,7 +86,9 @@ pub fn run_screen(
             let lines: Vec<String> =
                 follows.iter().map(|line| super::outlook::sentence(&clean(line), style)).collect();
             let head = headline(record, &entries, label, [Some(clause), None], style);
-            let notes = attention + &caveats(record, assessment, |_| true, style);
+            let notes = attention
+                + &commands(record, style)
+                + &caveats(record, assessment, |_| true, style);
             vec![head, table, lines.concat(), notes]
         }
         Body::Fit(profile) => {
