@@ -103,6 +103,10 @@ pub(super) fn table_of(
             }
         }
     }
+    // Jobs without I/O.
+    if rows.is_empty() {
+        return String::new();
+    }
     let names = || record.measurements.iter().map(|measurement| measurement.name.as_str());
     let is_said = |at: &usize| {
         let option = SAID.iter().find(|(column, _)| column == at);
