@@ -88,7 +88,14 @@ impl Grid {
             return None;
         }
         let points = self.reached().map(|(place, p99)| (float(place), p99));
-        local_linear(&points.collect::<Vec<_>>(), float(at))
+        let between = local_linear(&points.collect::<Vec<_>>(), float(at))?;
+        // More load is no faster: what was measured of less and of more of both bounds it.
+        let less = self.reached().filter(|((writes, reads), _)| *writes <= at.0 && *reads <= at.1);
+        let more = self.reached().filter(|((writes, reads), _)| *writes >= at.0 && *reads >= at.1);
+        let least = less.map(|one| one.1).fold(f64::NEG_INFINITY, f64::max);
+        let most = more.map(|one| one.1).fold(f64::INFINITY, f64::min);
+        // Noise may turn them round.
+        Some(if least <= most { between.clamp(least, most) } else { between })
     }
 
     /// How far one can go along `path`, in parts of the most, while the p99 keeps the bound, and
