@@ -9,6 +9,8 @@ mod file;
 mod io;
 mod matching;
 mod names;
+pub mod read;
+pub mod write;
 
 pub use event::{Event, Step};
 pub use file::{
