@@ -10,6 +10,7 @@ mod io;
 mod matching;
 mod names;
 pub mod read;
+pub mod tracefs;
 pub mod write;
 
 pub use event::{Event, Step};
