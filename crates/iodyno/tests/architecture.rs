@@ -12,7 +12,7 @@ const KNOWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("stats", &[]),
     ("files", &[]),
-    ("trace", &["files", "model"]),
+    ("trace", &["model"]),
     ("job", &["model", "trace"]),
     ("host", &["files", "model"]),
     ("target", &["files", "host", "model"]),

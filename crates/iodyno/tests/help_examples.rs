@@ -10,7 +10,7 @@ use std::path::Path;
 
 use common::{World, status, text};
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "",
     "check",
     "explain",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 25] = [
     "resume",
     "layouts",
     "prepare",
+    "record",
     "show",
     "compare",
     "report",

@@ -10,6 +10,7 @@ mod io;
 mod matching;
 mod names;
 pub mod read;
+mod summary;
 pub mod tracefs;
 pub mod write;
 
@@ -20,3 +21,4 @@ pub use file::{
 pub use io::{Flags, Io, Latency, Operation};
 pub use matching::Matcher;
 pub use names::{Actor, Device, Names};
+pub use summary::Counter;

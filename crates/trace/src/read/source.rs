@@ -17,7 +17,7 @@ const HEAD_BYTES: usize = 4096;
 /// Events between two looks at what is complete.
 const EVENTS: u32 = 1024;
 
-type Input = Box<dyn BufRead + Send>;
+type Input = Box<dyn BufRead>;
 
 /// A trace of another tool.
 pub struct Source {

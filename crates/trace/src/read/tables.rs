@@ -151,9 +151,11 @@ fn alibaba(words: &[&str]) -> Option<Row> {
     Some(Row { io, device: format!("volume{}", number::<u64>(device)?), actor: None })
 }
 
-/// `seconds,offset,size,0/1,volume`, offset and size in sectors.
+/// `seconds,offset,size,0/1,volume`, offset and size in sectors; fio's logs have such columns, too,
+/// but no times since 1970.
 fn tencent(words: &[&str]) -> Option<Row> {
     let [time, offset, size, kind, volume] = *words else { return None };
+    let time = number::<u64>(time).filter(|seconds| *seconds >= 1_000_000_000)?;
     let operation = match kind {
         "0" => Operation::Read,
         "1" => Operation::Write,
@@ -161,7 +163,7 @@ fn tencent(words: &[&str]) -> Option<Row> {
     };
     let offset = number::<u64>(offset)?.checked_mul(SECTOR_BYTES)?;
     let length = number::<u32>(size)?.checked_mul(SECTOR_BYTES as u32)?;
-    let io = plain(number::<u64>(time)?.checked_mul(1_000_000_000)?, operation, offset, length);
+    let io = plain(time.checked_mul(1_000_000_000)?, operation, offset, length);
     Some(Row { io, device: format!("volume{}", number::<u64>(volume)?), actor: None })
 }
 
