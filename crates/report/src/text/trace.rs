@@ -8,7 +8,7 @@ use iodyno_model::{
 use super::Style;
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
-use super::words::{clean, first_line};
+use super::words::{clean, dim, first_line};
 
 /// Sizes that are shown of an operation.
 const SIZES: usize = 4;
@@ -24,18 +24,19 @@ pub fn trace_text(summary: &TraceSummary, style: &Style) -> String {
         let watched = format_duration_ns(summary.duration_ns as f64);
         return format!("No I/Os in {watched}{}.\n", on(summary));
     }
-    let mut out = first_line(("", Ink::Plain), &[headline(summary)], style);
+    let mut out = first_line(("", Ink::Plain), &headline(summary), style);
     out.push_str(&sizes(summary, style));
     let bursts = summary.bursts.iter().filter(|one| one.slot_ns > summary.tick_ns);
-    let bursts: Vec<String> = bursts.map(burst).collect();
+    let mut bursts: Vec<String> = bursts.map(burst).collect();
     if !bursts.is_empty() {
-        out.push_str(&format!("\nBursts (Poisson: 1): {}\n", bursts.join(", ")));
+        bursts.insert(0, "bursts (Poisson: 1)".into());
+        out.push_str(&format!("\n{}", dim(&bursts, style)));
     }
-    if summary.actors.len() > 1 || summary.actors.iter().any(|one| !one.name.is_empty()) {
-        out.push_str(&actors(summary));
+    if !summary.actors.is_empty() {
+        out.push_str(&dim(&actors(summary), style));
     }
     for line in notes(summary) {
-        out.push_str(&format!("{line}\n"));
+        out.push_str(&first_line(("", Ink::Plain), &[line], style));
     }
     out
 }
@@ -65,39 +66,44 @@ fn on(summary: &TraceSummary) -> String {
     }
 }
 
-/// `10 s on nvme0n1: 41.2k IOPS, 169 MB/s, 70 % reads, mostly random 4 KiB, bursty; p99 1.2 ms`.
-fn headline(summary: &TraceSummary) -> String {
+/// `10 s on nvme0n1   41.2k IOPS, 169 MB/s   70 % reads   mostly random 4 KiB reads   p99 1.2 ms`.
+fn headline(summary: &TraceSummary) -> Vec<String> {
     let seconds = (summary.duration_ns as f64 / 1e9).max(1e-9);
-    let find = |name: &str| summary.operations.iter().find(|one| one.operation == name);
-    let reads = find("read").map_or(0, |one| one.ios);
-    let data = reads + find("write").map_or(0, |one| one.ios);
-    let mix = match data {
-        0 => "no data".into(),
-        _ => format!("{} reads", format_percent(reads as f64 / data as f64)),
+    let mut items = vec![
+        format!("{}{}", format_duration_ns(summary.duration_ns as f64), on(summary)),
+        format!(
+            "{} IOPS, {}",
+            format_count(summary.ios() as f64 / seconds),
+            format_mb_per_s(summary.bytes() as f64 / seconds)
+        ),
+    ];
+    let count = |name: &str| {
+        let found = summary.operations.iter().find(|one| one.operation == name);
+        found.map_or(0, |one| one.ios) as f64
     };
-    let busiest = summary.operations.iter().max_by_key(|one| one.ios);
-    let kind = busiest.map_or(String::new(), |one| {
-        let share = one.sequential as f64 / one.ios as f64;
-        let order = if share > 0.5 { "sequential" } else { "random" };
-        let size = one.sizes.first().and_then(|size| size.bytes).filter(|bytes| *bytes > 0);
-        let size = size.map_or(String::new(), |bytes| format!(" {}", Bytes(bytes.into()).binary()));
-        format!(", mostly {order}{size} {}s", one.operation)
-    });
-    let is_bursty = |one: &&TraceBurst| {
+    let (reads, writes) = (count("read"), count("write"));
+    if reads + writes > 0.0 {
+        items.push(format!("{} reads", format_percent(reads / (reads + writes))));
+    }
+    if let Some(one) = summary.operations.iter().max_by_key(|one| one.ios) {
+        let is_sequential = one.sequential * 2 > one.ios;
+        let order = if is_sequential { "sequential" } else { "random" };
+        let size = one.sizes.first().filter(|size| size.ios * 2 > one.ios);
+        let size = size.and_then(|size| size.bytes).filter(|bytes| *bytes > 0);
+        let size = size.map(|bytes| format!(" {}", Bytes(bytes.into()).binary()));
+        items.push(format!("mostly {order}{} {}s", size.unwrap_or_default(), one.operation));
+    }
+    let is_bursty = |one: &TraceBurst| {
         one.slot_ns > summary.tick_ns && one.slot_ns <= 100_000_000 && one.dispersion > BURSTY
     };
-    let bursty = if summary.bursts.iter().any(|one| is_bursty(&one)) { ", bursty" } else { "" };
-    let p99 = match summary.latency().quantile_ns(0.99) {
-        Some(ns) => format!("; p99 {}", format_duration_ns(ns as f64)),
-        None => "; no latencies".into(),
-    };
-    format!(
-        "{}{}: {} IOPS, {}, {mix}{kind}{bursty}{p99}",
-        format_duration_ns(summary.duration_ns as f64),
-        on(summary),
-        format_count(summary.ios() as f64 / seconds),
-        format_mb_per_s(summary.bytes() as f64 / seconds)
-    )
+    if summary.bursts.iter().any(is_bursty) {
+        items.push("bursty".into());
+    }
+    items.push(match summary.latency().quantile_ns(0.99) {
+        Some(ns) => format!("p99 {}", format_duration_ns(ns as f64)),
+        None => "no latencies".into(),
+    });
+    items
 }
 
 fn sizes(summary: &TraceSummary, style: &Style) -> String {
@@ -177,13 +183,13 @@ fn burst(one: &TraceBurst) -> String {
     )
 }
 
-fn actors(summary: &TraceSummary) -> String {
+fn actors(summary: &TraceSummary) -> Vec<String> {
     let all = summary.ios() as f64;
     let shown =
         summary.actors.iter().take(ACTORS).map(|actor| {
             format!("{} {}", clean(&actor.name), format_percent(actor.ios as f64 / all))
         });
-    format!("Asked for by: {}\n", shown.collect::<Vec<_>>().join(", "))
+    std::iter::once("processes".to_owned()).chain(shown).collect()
 }
 
 /// What a reader has to know before believing it.
@@ -271,7 +277,7 @@ mod tests {
         let style = Style { width: 100, color: false, wide: false, columns: None };
         let lost = TraceSummary { lost: 12, unmatched: 3, is_cut: true, ..summary() };
         expect![[r#"
-            2 s on nvme0n1: 500 IOPS, 10.2 MB/s, 70 % reads, mostly random 4 KiB reads, bursty; p99 900 us
+            2 s on nvme0n1   500 IOPS, 10.2 MB/s   70 % reads   mostly random 4 KiB reads   bursty   p99 900 us
             I/O       SIZE  I/OS  SHARE  SEQUENTIAL      p50     p99   p99.9  QUEUE p99  DEVICE p99
             read       all   700   70 %        10 %  80.9 us  900 us  900 us       1 us      900 us
                      4 KiB   600   60 %                80 us   80 us   80 us

@@ -94,8 +94,7 @@ impl Recorder {
         // Names of processes are in the events.
         let _ = instance.write("options/record-cmd", "0");
         let header = instance.root.join("events/header_page");
-        let text =
-            std::fs::read_to_string(&header).map_err(|error| RecordError::of(&header, error))?;
+        let text = whole(&header).map_err(|error| RecordError::of(&header, error))?;
         let pages =
             PageLayout::parse(&text).ok_or(RecordError::Layout { path: header, field: "data" })?;
         // Larger pages are this instance's.
@@ -175,6 +174,13 @@ impl Recorder {
         self.events.end(give);
         Ok(duration_ns)
     }
+}
+
+/// What the kernel gives at the first read of a file, and never again.
+fn whole(path: &std::path::Path) -> std::io::Result<String> {
+    let mut bytes = [0; 4096];
+    let length = File::open(path)?.read(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
 /// Events that a ring dropped, by its `stats`.
