@@ -68,7 +68,7 @@ impl Slots {
     /// Of so many whole slots, those without I/Os included.
     fn dispersion(mut self, slots: u64) -> Option<(f64, u64)> {
         self.close();
-        let slots = slots as f64;
+        let slots = slots.max(self.number + 1) as f64;
         let mean = self.sum / slots;
         let variance = (self.squares - self.sum * mean) / (slots - 1.0);
         (slots >= 2.0 && mean > 0.0).then_some((variance / mean, self.most))
@@ -222,6 +222,9 @@ mod tests {
         let hundredth = at(10_000_000).unwrap();
         assert!((hundredth.dispersion - 9.0).abs() < 0.2 && hundredth.most == 10, "{hundredth:?}");
         assert_eq!(at(1_000_000_000), None);
+        // The last I/O may begin a slot.
+        let cut = counter.summary(&names, 0);
+        assert!(cut.bursts.iter().all(|one| one.dispersion > -1e-9), "{:?}", cut.bursts);
     }
 
     #[test]

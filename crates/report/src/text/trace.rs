@@ -284,8 +284,8 @@ mod tests {
                    128 KiB   100   10 %               900 us  900 us  900 us
             write   16 KiB   300   30 %       100 %    80 us   80 us   80 us          -           -
 
-            Bursts (Poisson: 1): 12.5 at 10 ms (at most 90 I/Os)
-            Asked for by: db 90 %
+            bursts (Poisson: 1)   12.5 at 10 ms (at most 90 I/Os)
+            processes   db 90 %
             12 events lost: I/Os are missing
             3 I/Os seen in part (0.3 %)
             the recording was cut off
