@@ -24,7 +24,7 @@ type Input = Box<dyn BufRead>;
 
 /// A trace that was opened.
 enum Opened {
-    Ours(Reader<Input>),
+    Ours(Box<Reader<Input>>),
     Others(Box<Source>),
 }
 
@@ -69,7 +69,7 @@ fn summary(path: &Path) -> Result<Option<TraceSummary>> {
     }
     match opened(path, &head, input)? {
         None => Ok(None),
-        Some(Opened::Ours(reader)) => Ok(Some(of_ours(reader)?)),
+        Some(Opened::Ours(reader)) => Ok(Some(of_ours(*reader)?)),
         Some(Opened::Others(source)) => Ok(Some(of_others(*source)?)),
     }
 }
@@ -87,7 +87,9 @@ fn head(path: &Path) -> Result<(Vec<u8>, Input)> {
 fn opened(path: &Path, head: &[u8], input: Input) -> Result<Option<Opened>> {
     let named = |error: &dyn std::fmt::Display| Usage(format!("{}: {error}", path.display()));
     if is_trace(head) {
-        return Ok(Some(Opened::Ours(Reader::new(input).map_err(|error| named(&error))?)));
+        return Ok(Some(Opened::Ours(Box::new(
+            Reader::new(input).map_err(|error| named(&error))?,
+        ))));
     }
     let mut inputs = vec![input];
     match Format::of(head) {

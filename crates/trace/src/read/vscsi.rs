@@ -37,7 +37,7 @@ pub(super) fn is_vscsi(head: &[u8]) -> bool {
     let (records, _) = head.as_chunks::<RECORD_BYTES>();
     let records = &records[..records.len().min(LOOKED_AT)];
     let found: Vec<Io> = records.iter().filter_map(record).collect();
-    let is_data = |io: &Io| io.operation == Operation::Flush || io.length % 512 == 0;
+    let is_data = |io: &Io| io.operation == Operation::Flush || io.length.is_multiple_of(512);
     records.len() >= 2 && found.len() == records.len() && found.iter().all(is_data)
 }
 
