@@ -12,7 +12,8 @@ const KNOWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("stats", &[]),
     ("files", &[]),
-    ("job", &["model"]),
+    ("trace", &["model"]),
+    ("job", &["model", "trace"]),
     ("host", &["files", "model"]),
     ("target", &["files", "host", "model"]),
     ("layout", &["model"]),
@@ -57,11 +58,12 @@ const UNSAFE_IN: &[&str] = &[
 ];
 
 /// Where files are opened without the crate `files`, which is the first of these.
-const EXCUSED: [&str; 4] = [
+const EXCUSED: [&str; 5] = [
     "crates/files/src/lib.rs",
     "crates/campaign/src/settings/mod.rs",
     "crates/store/src/lib.rs",
     "crates/target/src/lib.rs",
+    "crates/trace/src/tracefs/mod.rs",
 ];
 
 /// Folders that hold no sources: what was built, fetched or written by tests.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use common::{World, status, text};
 
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 27] = [
     "",
     "check",
     "explain",
@@ -23,6 +23,7 @@ const COMMANDS: [&str; 26] = [
     "resume",
     "layouts",
     "prepare",
+    "record",
     "show",
     "compare",
     "report",

@@ -1,5 +1,7 @@
 //! `iodyno import`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::Environment;
@@ -22,6 +24,9 @@ pub(crate) struct Import {
     /// Import everything into one run of this name [default: one run per path, named after it]
     #[arg(long, alias = "name", value_name = "NAME")]
     pub(crate) run_name: Option<String>,
+    /// Write a trace as another (.iotrace, .iolog, .parquet), and store nothing
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) environment: Environment,
 }

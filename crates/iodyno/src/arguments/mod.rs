@@ -14,6 +14,7 @@ mod layouts;
 mod names_tests;
 mod plot;
 mod prepare;
+mod record;
 mod report;
 mod shared_args;
 mod sweep;
@@ -37,6 +38,7 @@ pub(crate) use import::Import;
 pub(crate) use layouts::Layouts;
 pub(crate) use plot::Plot;
 pub(crate) use prepare::{Prepare, Purge};
+pub(crate) use record::Record;
 pub(crate) use report::Report;
 pub(crate) use shared_args::{
     Allowing, Carrying, Executing, Naming, RunGenerator, Sheets, Stopping, Streaming, percent,
@@ -97,11 +99,13 @@ All options are fio's, --help included; docs/reference/fio.md lists the differen
     List(List),
     /// Show what drives do right now, without a load of its own
     Top(Top),
+    /// Record which I/Os the kernel gives to a drive, as a trace
+    Record(Record),
     /// List stored runs, export or remove some
     Runs(Runs),
-    /// Print a stored run, judged by today's rules
+    /// Print a stored run, judged by today's rules, or what a trace holds
     Show(Show),
-    /// Import fio's output, or iodyno's from another machine
+    /// Import fio's output, iodyno's from another machine, or a trace
     Import(Import),
     /// Find what limits a workload, by experiment or from results
     Explain(Explain),
@@ -365,7 +369,7 @@ Examples:
   iodyno show fio.json
   iodyno show last --format openmetrics > iodyno.prom")]
 pub(crate) struct Show {
-    /// A run (id, name, `last`), a file or a folder
+    /// A run (id, name, `last`), a file or a folder, or a trace
     #[arg(default_value = "last")]
     pub(crate) run: String,
     /// Compare with an earlier run: its id, its name, or `last`

@@ -23,6 +23,7 @@ fn commands() -> Vec<Command> {
 /// Options whose help says what the command makes of the same thing.
 const SAID_APART: &[&str] = &[
     "dry-run",
+    "for",
     "scale",
     "verbose",
     "format",

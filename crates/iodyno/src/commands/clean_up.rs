@@ -21,7 +21,12 @@ pub(crate) fn run(context: &Context, arguments: &CleanUp) -> Result<u8> {
     for Undone { what, outcome } in &undone {
         terminal::print(&format!("{what}: {outcome}\n"))?;
     }
-    if undone.is_empty() {
+    // Not of a run: whatever recordings were killed.
+    let recordings = iodyno_trace::tracefs::remove_stale().unwrap_or(0);
+    if recordings > 0 {
+        terminal::print(&format!("{recordings} killed recordings: removed from tracefs\n"))?;
+    }
+    if undone.is_empty() && recordings == 0 {
         terminal::print("Nothing was left behind.\n")?;
     }
     Ok(if undone.iter().all(|one| one.outcome.is_settled()) { 0 } else { 3 })

@@ -12,6 +12,7 @@ use iodyno_store::{Store, StoreError};
 
 use crate::arguments::{Import, Table};
 use crate::commands::export::documents;
+use crate::commands::traced::convert;
 use crate::commands::{free_name, judged_anew};
 use crate::context::{Context, Usage};
 use crate::inputs::{Loaded, read_all};
@@ -21,6 +22,9 @@ use crate::terminal;
 const SHOWN: usize = 24;
 
 pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
+    if let Some(to) = &arguments.output {
+        return convert(context, &arguments.paths, to);
+    }
     let claims = context.claims(&[])?;
     let mut found: Vec<Loaded> = Vec::new();
     let mut problems: Vec<Problem> = Vec::new();

@@ -16,6 +16,7 @@ pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod plot;
 pub(crate) mod prepare;
+pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod run;
@@ -25,6 +26,7 @@ pub(crate) mod show;
 pub(crate) mod study;
 pub(crate) mod sweep;
 pub(crate) mod top;
+pub(crate) mod traced;
 
 use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_model::{Assessment, RunRecord};

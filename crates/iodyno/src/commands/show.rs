@@ -16,8 +16,8 @@ use iodyno_report::text::{
 use iodyno_store::Store;
 
 use crate::arguments::{Show, Table};
-use crate::commands::explain;
 use crate::commands::layouts::held;
+use crate::commands::{explain, traced};
 use crate::context::Context;
 use crate::{inputs, terminal};
 
@@ -52,6 +52,9 @@ impl Shape {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
+    if let Some(status) = traced::show(context, arguments)? {
+        return Ok(status);
+    }
     let claims = context.claims(&arguments.sheets.datasheet)?;
     let load = |word: &str| Ok::<_, anyhow::Error>(inputs::load(context, word)?.record);
     let mut loaded = inputs::load_each(context, &arguments.run)?;

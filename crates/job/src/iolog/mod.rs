@@ -2,13 +2,15 @@
 //!
 //! A log is read as a stream, however long it is. Times are those at which I/Os were submitted.
 
-mod blktrace;
 mod scan;
-mod text;
 
 use std::fmt;
 use std::io::{self, BufRead};
 
+use iodyno_trace::Step;
+use iodyno_trace::read::ReadError;
+use iodyno_trace::read::blktrace::{Blktrace, Record};
+use iodyno_trace::read::iolog::{Action, Entry, Iolog};
 use thiserror::Error;
 
 use crate::{Operation, Replay};
@@ -32,40 +34,24 @@ pub struct LoggedIo {
 /// Why a log cannot be made again.
 #[derive(Debug, Error)]
 pub enum IologError {
-    /// It cannot be read.
-    #[error("it cannot be read: {0}")]
-    Unreadable(#[from] io::Error),
-    /// It is none of the formats.
-    #[error("neither a blktrace nor an iolog of fio's versions 2 or 3")]
-    Unknown,
-    /// An entry that is not as its format says.
-    #[error("{unit} {number}: {what}")]
-    Entry {
-        /// What is counted: lines or records.
-        unit: &'static str,
-        /// Which of them, from 1.
-        number: u64,
-        /// What is wrong.
-        what: &'static str,
-    },
+    /// It cannot be read, or is not as its format says.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// It holds no I/O.
     #[error("it holds no I/O, or all of it is skipped")]
     Empty,
 }
 
-/// What a format says of the next entry.
-enum Entry {
-    /// An I/O, with its time as in the log, ns.
-    Io { time_ns: u64, name: String, operation: Operation, offset: u64, length: u32 },
-    /// Nothing before this time after the start, ns.
-    Wait { until_ns: u64 },
-    /// A file is named; its time counts.
-    File { time_ns: u64, name: String },
+impl From<io::Error> for IologError {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error.into())
+    }
 }
 
 enum Format {
-    Text(text::Text),
-    Blktrace(blktrace::Blktrace),
+    Text(Iolog),
+    /// With the devices by number, and their names.
+    Blktrace(Blktrace, Vec<(u32, String)>),
 }
 
 /// Reads a log, one I/O after the other.
@@ -91,9 +77,9 @@ impl IologReader {
     /// # Errors
     /// It cannot be read, or is none.
     pub fn new(mut input: Box<dyn BufRead + Send>, how: &Replay) -> Result<Self, IologError> {
-        let format = match blktrace::Blktrace::detect(input.fill_buf()?) {
-            Some(blktrace) => Format::Blktrace(blktrace),
-            None => Format::Text(text::Text::begin(&mut *input)?),
+        let format = match Blktrace::detect(input.fill_buf()?) {
+            Some(blktrace) => Format::Blktrace(blktrace, Vec::new()),
+            None => Format::Text(Iolog::begin(&mut *input)?),
         };
         Ok(Self { input, format, how: how.clone(), files: Vec::new(), last_ns: 0, at_ns: 0 })
     }
@@ -109,11 +95,7 @@ impl IologReader {
     /// It cannot be read on, or holds what its format does not know.
     pub fn next_io(&mut self) -> Result<Option<LoggedIo>, IologError> {
         loop {
-            let entry = match &mut self.format {
-                Format::Text(text) => text.entry(&mut *self.input)?,
-                Format::Blktrace(blktrace) => blktrace.entry(&mut *self.input)?,
-            };
-            match entry {
+            match self.format.entry(&mut *self.input)? {
                 None => return Ok(None),
                 Some(Entry::Wait { until_ns }) => {
                     if !self.how.no_stall {
@@ -124,7 +106,14 @@ impl IologReader {
                     self.pass(time_ns);
                     self.number(name)?;
                 }
-                Some(Entry::Io { time_ns, name, operation, offset, length }) => {
+                Some(Entry::Io { time_ns, name, action, offset, length }) => {
+                    let operation = match action {
+                        Action::Read => Operation::Read,
+                        Action::Write => Operation::Write,
+                        Action::Trim => Operation::Trim,
+                        Action::Sync => Operation::Sync,
+                        Action::DataSync => Operation::DataSync,
+                    };
                     if self.how.skips(operation) {
                         continue;
                     }
@@ -167,12 +156,58 @@ impl IologReader {
 }
 
 impl Format {
-    fn wrong(&self, what: &'static str) -> IologError {
-        match self {
-            Self::Text(text) => text.wrong(what),
-            Self::Blktrace(blktrace) => blktrace.wrong(what),
+    fn entry(&mut self, input: &mut dyn BufRead) -> Result<Option<Entry>, ReadError> {
+        let (blktrace, names) = match self {
+            Self::Text(log) => return log.entry(input),
+            Self::Blktrace(blktrace, names) => (blktrace, names),
+        };
+        while let Some(record) = blktrace.record(input)? {
+            // What was asked for, before it is merged or split: as fio.
+            if record.step() == Some(Step::Queued)
+                && let Some((action, offset, length)) = asked_for(&record)
+            {
+                let (time_ns, name) = (record.time_ns, name(names, record.device));
+                return Ok(Some(Entry::Io { time_ns, name, action, offset, length }));
+            }
         }
+        Ok(None)
     }
+
+    fn wrong(&self, what: &'static str) -> IologError {
+        IologError::Read(match self {
+            Self::Text(log) => log.wrong(what),
+            Self::Blktrace(blktrace, _) => blktrace.wrong(what),
+        })
+    }
+}
+
+/// What a record asks for, with offset and length, bytes; as fio, a flush goes without its data.
+fn asked_for(record: &Record) -> Option<(Action, u64, u32)> {
+    const SECTOR_BYTES: u64 = 512;
+    if record.is_flush() {
+        return Some((Action::Sync, 0, 0));
+    }
+    let action = match record.operation() {
+        iodyno_trace::Operation::Discard => Action::Trim,
+        iodyno_trace::Operation::Write => Action::Write,
+        _ => Action::Read,
+    };
+    let offset = record.sector.saturating_mul(SECTOR_BYTES);
+    (record.length > 0).then_some((action, offset, record.length))
+}
+
+/// The device of a number in a trace, `major << 20 | minor`, as it is called on this machine.
+fn name(names: &mut Vec<(u32, String)>, device: u32) -> String {
+    if let Some((_, name)) = names.iter().find(|(known, _)| *known == device) {
+        return name.clone();
+    }
+    let (major, minor) = (device >> 20, device & 0xf_ffff);
+    let link = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
+    let name = link.as_deref().and_then(|link| link.file_name()?.to_str());
+    // Whatever it is called, replay_redirect takes its place.
+    let name = name.map_or(format!("{major}:{minor}"), |name| format!("/dev/{name}"));
+    names.push((device, name.clone()));
+    name
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ mod scaling;
 pub(crate) mod screen;
 mod style;
 pub(crate) mod totals;
+mod trace;
 mod tree;
 mod verdict;
 pub(crate) mod words;
@@ -73,6 +74,7 @@ pub use runs::{run_heading, runs_table};
 pub use scaling::scaling_words;
 pub use screen::{Body, run_screen};
 pub use style::Style;
+pub use trace::{trace_line, trace_text};
 pub use tree::tree_text;
 pub use verdict::verdict_text;
 

@@ -1,0 +1,202 @@
+//! `iodyno record`: writes down which I/Os the kernel gives to a drive.
+
+use std::io::BufWriter;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use iodyno_campaign::now_ns;
+use iodyno_files::NamedBy;
+use iodyno_host::Source;
+use iodyno_model::TraceSummary;
+use iodyno_report::text::{json_text, trace_line, trace_text};
+use iodyno_trace::tracefs::{Options, Recorder, Watched};
+use iodyno_trace::{Counter, Device, Header, Io, Names, TraceError, Writer};
+
+use crate::arguments::Record;
+use crate::commands::setup::end_on_signals;
+use crate::commands::traced::TraceDocument;
+use crate::context::{Context, Usage, refuse_unwritable, write};
+use crate::terminal;
+
+/// The kernel's rings are read so often: they hold a quarter of a second.
+const EVERY: Duration = Duration::from_millis(25);
+/// The line of progress is drawn so often.
+const SHOWN_EVERY: Duration = Duration::from_secs(1);
+/// Addresses are shifted by multiples of this, so that their alignment stays.
+const SHIFT_BYTES: u64 = 1 << 30;
+
+pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
+    if context.is_captured() {
+        return Err(Usage("a captured machine does nothing any more".into()).into());
+    }
+    if let Some(path) = &arguments.output {
+        refuse_unwritable(path)?;
+    }
+    let source = context.source()?;
+    let mut watched = Vec::new();
+    for name in &arguments.devices {
+        watched.extend(devices(source.as_ref(), name)?);
+    }
+    watched.dedup();
+    let shift = arguments.anonymise.then(random_shift);
+    let interrupted = Arc::clone(&context.interrupted);
+    end_on_signals(&interrupted)?;
+    let wrong = |error: &dyn std::fmt::Display| Usage(error.to_string());
+    let mut recorder = Recorder::start(&watched, Options { shift }).map_err(|one| wrong(&one))?;
+    let header = Header {
+        source: "tracefs".into(),
+        started_ns: u64::try_from(now_ns()).ok(),
+        tick_ns: 1,
+        clock: Some("mono".into()),
+        kernel: kernel(source.as_ref()),
+        devices: recorder.names().devices().to_vec(),
+        anonymous: arguments.anonymise,
+    };
+    let trace = arguments.output.as_ref().filter(|_| !arguments.summary);
+    let trace = trace.map(|path| {
+        let file = iodyno_files::create(path, NamedBy::User)?;
+        Ok::<_, anyhow::Error>(Writer::new(BufWriter::new(file), &header)?)
+    });
+    let mut kept = Kept { writer: trace.transpose()?, counter: Counter::default() };
+    let mut ios: Vec<Io> = Vec::new();
+    let (started, mut shown, mut lost) = (Instant::now(), Instant::now(), 0);
+    let limit = arguments.duration.map(Duration::from_nanos);
+    let is_live = terminal::is_terminal() && !context.quiet && !context.json;
+    while !interrupted.load(Ordering::Relaxed) && limit.is_none_or(|most| started.elapsed() < most)
+    {
+        let has_more = recorder.poll(|io| ios.push(io)).map_err(|one| wrong(&one))?;
+        kept.lost(recorder.lost() - lost);
+        lost = recorder.lost();
+        kept.keep(&mut ios, recorder.names())?;
+        if is_live && shown.elapsed() >= SHOWN_EVERY {
+            shown = Instant::now();
+            let duration_ns = recorder.elapsed_ns();
+            let summary = kept.counter.summary(recorder.names(), duration_ns);
+            terminal::live_line(&trace_line(&TraceSummary { lost, ..summary }));
+        }
+        if !has_more {
+            let left = limit.map_or(EVERY, |most| most.saturating_sub(started.elapsed()));
+            std::thread::sleep(left.min(EVERY));
+        }
+    }
+    let duration_ns = recorder.end(|io| ios.push(io)).map_err(|one| wrong(&one))?;
+    kept.lost(recorder.lost() - lost);
+    kept.keep(&mut ios, recorder.names())?;
+    if is_live {
+        terminal::live_line("");
+    }
+    let summary = TraceSummary {
+        source: header.source,
+        tick_ns: header.tick_ns,
+        lost: recorder.lost(),
+        unmatched: recorder.unmatched(),
+        ..kept.counter.summary(recorder.names(), duration_ns)
+    };
+    if let Some(writer) = kept.writer {
+        writer.end(recorder.names(), duration_ns, recorder.unmatched())?;
+    }
+    drop(recorder);
+    let style = terminal::style(context, &Default::default());
+    let document = TraceDocument::new(summary);
+    match context.json {
+        true => terminal::print(&json_text(&document)?)?,
+        false => terminal::print(&trace_text(&document.summary, &style))?,
+    }
+    if let Some(path) = &arguments.output {
+        if arguments.summary {
+            write(path, json_text(&document)?.as_bytes())?;
+        }
+        let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
+        if !context.json {
+            terminal::written(context, path, bytes as usize, "")?;
+        }
+    }
+    Ok(0)
+}
+
+/// Where I/Os go.
+struct Kept<W> {
+    writer: Option<Writer<W>>,
+    counter: Counter,
+}
+
+impl<W: std::io::Write> Kept<W> {
+    fn keep(&mut self, ios: &mut Vec<Io>, names: &Names) -> Result<(), TraceError> {
+        for io in ios.drain(..) {
+            self.counter.count(&io);
+            if let Some(writer) = &mut self.writer {
+                writer.push(io, names)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lost(&mut self, events: u64) {
+        if let Some(writer) = &mut self.writer {
+            writer.lost(events);
+        }
+    }
+}
+
+/// The devices that a name means: a block device, the disk of a partition, a controller's namespaces.
+fn devices(source: &dyn Source, name: &str) -> Result<Vec<Watched>> {
+    let short = name.strip_prefix("/dev/").unwrap_or(name);
+    let text = |path: String| {
+        let bytes = source.read(&path, 256).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    };
+    if short.is_empty() || short.contains('/') || short.starts_with('.') {
+        return Err(Usage(format!("{name} is no block device")).into());
+    }
+    let namespaces = source.list(&format!("/sys/class/nvme/{short}")).unwrap_or_default();
+    let is_block = |one: &&String| source.list(&format!("/sys/block/{one}")).is_ok();
+    let namespaces: Vec<&String> = namespaces.iter().filter(is_block).collect();
+    if !namespaces.is_empty() {
+        let each = namespaces.into_iter().map(|one| devices(source, one));
+        return Ok(each.collect::<Result<Vec<_>>>()?.concat());
+    }
+    let real = source.real_path(&format!("/sys/class/block/{short}"));
+    let real = real.map_err(|_| Usage(format!("{name} is no block device of this machine")))?;
+    // Requests name the disk, whatever partition they are for.
+    let disk = match text(format!("{real}/partition")) {
+        Some(_) => real.rsplit('/').nth(1).unwrap_or(short),
+        None => short,
+    };
+    let folder = format!("/sys/class/block/{disk}");
+    if source.list(&format!("{folder}/mq")).is_err() {
+        let below = source.list(&format!("{folder}/slaves")).unwrap_or_default();
+        let advice = match &below[..] {
+            [] => String::new(),
+            below => format!("; record what is below it: {}", below.join(" ")),
+        };
+        let text = format!("{name} passes I/Os on without a queue of requests{advice}");
+        return Err(Usage(text).into());
+    }
+    let number = text(format!("{folder}/dev")).and_then(|text| {
+        let (major, minor) = text.split_once(':')?;
+        Some(major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?)
+    });
+    let number = number.ok_or_else(|| Usage(format!("{name} has no device number")))?;
+    let sectors = text(format!("{folder}/size")).and_then(|text| text.parse::<u64>().ok());
+    let lba = text(format!("{folder}/queue/logical_block_size"));
+    let device = Device {
+        name: disk.to_owned(),
+        size_bytes: sectors.map(|sectors| sectors * 512),
+        lba_bytes: lba.and_then(|text| text.parse().ok()),
+    };
+    Ok(vec![Watched { number, device }])
+}
+
+fn kernel(source: &dyn Source) -> Option<String> {
+    let bytes = source.read("/proc/sys/kernel/osrelease", 256).ok()?;
+    Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+}
+
+/// A distance that nobody guesses from the trace alone.
+fn random_shift() -> u64 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    (random % (1 << 12) + 1) * SHIFT_BYTES
+}

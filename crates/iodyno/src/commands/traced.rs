@@ -1,0 +1,216 @@
+//! Traces on the command line: what one holds, and one as another.
+
+use std::io::{BufRead, BufReader, BufWriter, Cursor, Read as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use iodyno_files::NamedBy;
+use iodyno_fio::read::{plain, plain_name};
+use iodyno_model::TraceSummary;
+use iodyno_report::text::{json_text, trace_text};
+use iodyno_trace::read::{Format, ReadError, Source};
+use iodyno_trace::{Counter, Reader, TraceError, is_trace, write};
+use serde_json::json;
+
+use crate::arguments::Show;
+use crate::context::{Context, Usage};
+use crate::terminal;
+
+/// What shows what a file is, bytes.
+const HEAD_BYTES: u64 = 4096;
+const SCHEMA: &str = "iodyno.trace-summary/1";
+
+type Input = Box<dyn BufRead>;
+
+/// A trace that was opened.
+enum Opened {
+    Ours(Box<Reader<Input>>),
+    Others(Box<Source>),
+}
+
+/// A summary for other programs.
+pub(crate) struct TraceDocument {
+    pub(crate) summary: TraceSummary,
+}
+
+impl TraceDocument {
+    pub(crate) const fn new(summary: TraceSummary) -> Self {
+        Self { summary }
+    }
+}
+
+impl serde::Serialize for TraceDocument {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        json!({ "schema": SCHEMA, "trace": self.summary }).serialize(to)
+    }
+}
+
+/// Shows what a trace holds, or the summary of one; none: the word means something else.
+pub(crate) fn show(context: &Context, arguments: &Show) -> Result<Option<u8>> {
+    let path = Path::new(&arguments.run);
+    let Some(summary) = summary(path)? else { return Ok(None) };
+    let style = terminal::style(context, &arguments.table);
+    match context.json {
+        true => terminal::print(&json_text(&TraceDocument::new(summary))?)?,
+        false => terminal::print(&terminal::in_locale(trace_text(&summary, &style)))?,
+    }
+    Ok(Some(0))
+}
+
+/// What a file holds; none: it is no trace.
+fn summary(path: &Path) -> Result<Option<TraceSummary>> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let (head, input) = head(path)?;
+    if head.starts_with(b"{") && String::from_utf8_lossy(&head).contains(SCHEMA) {
+        let document: serde_json::Value = serde_json::from_reader(input)?;
+        return Ok(Some(serde_json::from_value(document["trace"].clone())?));
+    }
+    match opened(path, &head, input)? {
+        None => Ok(None),
+        Some(Opened::Ours(reader)) => Ok(Some(of_ours(*reader)?)),
+        Some(Opened::Others(source)) => Ok(Some(of_others(*source)?)),
+    }
+}
+
+/// A file without its compression, and what it begins with.
+fn head(path: &Path) -> Result<(Vec<u8>, Input)> {
+    let file = iodyno_files::open_to_read(path).map_err(|error| Usage(error.to_string()))?;
+    let mut input = plain(BufReader::with_capacity(1 << 20, file))?;
+    let mut head = Vec::new();
+    input.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+    let input = Cursor::new(head.clone()).chain(input);
+    Ok((head, Box::new(input)))
+}
+
+fn opened(path: &Path, head: &[u8], input: Input) -> Result<Option<Opened>> {
+    let named = |error: &dyn std::fmt::Display| Usage(format!("{}: {error}", path.display()));
+    if is_trace(head) {
+        return Ok(Some(Opened::Ours(Box::new(
+            Reader::new(input).map_err(|error| named(&error))?,
+        ))));
+    }
+    let mut inputs = vec![input];
+    match Format::of(head) {
+        None => return Ok(None),
+        Some(Format::Blktrace) => {
+            for other in per_cpu(path) {
+                inputs.push(self::head(&other)?.1);
+            }
+        }
+        Some(_) => {}
+    }
+    let source = Source::new(inputs).map_err(|error| named(&error))?;
+    Ok(Some(Opened::Others(Box::new(source))))
+}
+
+/// The other files of a `NAME.blktrace.CPU`.
+fn per_cpu(path: &Path) -> Vec<PathBuf> {
+    let stem = |path: &Path| {
+        let name = plain_name(path.file_name()?.to_str()?).to_owned();
+        let (stem, cpu) = name.rsplit_once('.')?;
+        (stem.ends_with(".blktrace") && cpu.parse::<u32>().is_ok()).then(|| stem.to_owned())
+    };
+    let Some(own) = stem(path) else { return Vec::new() };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten();
+    let others = entries.flatten().map(|entry| entry.path());
+    let others = others.filter(|other| {
+        stem(other).as_ref() == Some(&own) && other.file_name() != path.file_name()
+    });
+    others.collect()
+}
+
+fn of_ours(mut reader: Reader<Input>) -> Result<TraceSummary> {
+    let (mut counter, mut damaged, mut lost) = (Counter::default(), 0, 0);
+    loop {
+        match reader.next_chunk() {
+            Ok(None) => break,
+            Ok(Some(chunk)) => {
+                lost += chunk.lost;
+                chunk.ios.iter().for_each(|io| counter.count(io));
+            }
+            Err(TraceError::Damaged { .. }) => damaged += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let ending = reader.ending().cloned();
+    let is_cut = ending.is_none();
+    let ending = ending.unwrap_or_default();
+    Ok(TraceSummary {
+        source: reader.header().source.clone(),
+        tick_ns: reader.header().tick_ns,
+        lost: ending.lost.max(lost),
+        unmatched: ending.unmatched,
+        damaged,
+        is_cut,
+        ..counter.summary(reader.names(), ending.duration_ns)
+    })
+}
+
+fn of_others(mut source: Source) -> Result<TraceSummary> {
+    let (mut counter, mut is_cut) = (Counter::default(), false);
+    loop {
+        match source.next_io() {
+            Ok(None) => break,
+            Ok(Some(io)) => counter.count(&io),
+            // What came before is shown.
+            Err(ReadError::Entry { .. }) => {
+                is_cut = true;
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(TraceSummary {
+        source: source.format().name().into(),
+        tick_ns: source.format().tick_ns(),
+        unmatched: source.unmatched(),
+        damaged: source.skipped().count,
+        is_cut,
+        ..counter.summary(source.names(), 0)
+    })
+}
+
+/// Writes a trace as another: `to` ends in `.iotrace`, `.iolog` or `.parquet`.
+pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<u8> {
+    let [path] = paths else {
+        return Err(Usage("-o takes one trace, and writes it as another".into()).into());
+    };
+    let path = Path::new(path);
+    let (head, input) = head(path)?;
+    let opened = opened(path, &head, input)?;
+    let opened =
+        opened.ok_or_else(|| Usage(format!("{}: {}", path.display(), ReadError::Unknown)))?;
+    let ending = to.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let create = || {
+        let file = iodyno_files::create(to, NamedBy::User);
+        file.map(BufWriter::new).map_err(|error| Usage(error.to_string()))
+    };
+    let mut left_out = 0;
+    match (opened, ending) {
+        (Opened::Others(mut source), "iotrace") => {
+            write::iotrace(&mut source, create()?)??;
+            left_out = source.skipped().count;
+        }
+        (Opened::Ours(mut reader), "iolog") => {
+            left_out = write::iolog(&mut reader, &mut create()?)?
+        }
+        (Opened::Ours(mut reader), "parquet") => write::parquet(&mut reader, create()?)?,
+        (Opened::Others(_), "iolog" | "parquet") => {
+            return Err(Usage("import it first: -o FILE.iotrace".into()).into());
+        }
+        _ => {
+            let text = "-o writes .iotrace of other tools' traces, .iolog and .parquet of .iotrace";
+            return Err(Usage(text.into()).into());
+        }
+    }
+    let bytes = std::fs::metadata(to).map_or(0, |found| found.len());
+    let what = match left_out {
+        0 => String::new(),
+        count => format!(", without {count} lines or commands that are no I/Os"),
+    };
+    terminal::written(context, to, bytes as usize, &what)?;
+    Ok(0)
+}

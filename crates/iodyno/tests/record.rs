@@ -1,0 +1,167 @@
+//! `record`, and traces in `show` and `import`. Recording needs root, tracefs, losetup and dd;
+//! fails by name where one is missing.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::{Child, Output, Stdio};
+
+use common::{Loop, World, eventually, json, status, text, tool, worker_of};
+
+/// A recording that has begun.
+struct Recording {
+    child: Child,
+    instance: PathBuf,
+}
+
+impl Recording {
+    fn new(world: &World, arguments: &[&str]) -> Self {
+        let mut command = world.command();
+        command.arg("record").args(arguments);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut worker = 0;
+        eventually("the worker", || {
+            worker = worker_of(child.id());
+            worker != 0
+        });
+        let instance = PathBuf::from(format!("/sys/kernel/tracing/instances/iodyno-{worker}"));
+        // The last that is enabled.
+        let last = instance.join("events/block/block_bio_queue/enable");
+        eventually("tracing", || std::fs::read_to_string(&last).is_ok_and(|on| on.trim() == "1"));
+        Self { child, instance }
+    }
+
+    fn end(self) -> Output {
+        tool("kill", &["-INT", &self.child.id().to_string()]);
+        let output = self.child.wait_with_output().unwrap();
+        assert!(!self.instance.exists());
+        output
+    }
+}
+
+fn dd(words: &[&str]) {
+    tool("dd", words);
+}
+
+/// I/Os and sectors of reads and writes, and flushes.
+fn counted(drive: &Loop<'_>) -> [u64; 5] {
+    let text = std::fs::read_to_string(format!("/sys/block/{}/stat", drive.name())).unwrap();
+    let all: Vec<u64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    [0, 2, 4, 6, 15].map(|at| all[at])
+}
+
+#[test]
+#[ignore = "needs root"]
+fn what_is_recorded_is_what_the_device_counted() {
+    let world = World::new();
+    let drive = Loop::new(&world, "image", 16 << 20);
+    let trace = world.path("a.iotrace");
+    let trace = trace.to_str().unwrap();
+    let before = counted(&drive);
+    let recording = Recording::new(&world, &[&drive.device, "-o", trace]);
+    let device = &drive.device;
+    dd(&[&format!("if={device}"), "of=/dev/null", "bs=16k", "count=300", "iflag=direct"]);
+    let to = format!("of={device}");
+    dd(&["if=/dev/zero", &to, "bs=4k", "count=200", "oflag=direct", "conv=fsync"]);
+    let output = recording.end();
+    status(&output, 0);
+    let after = counted(&drive);
+    let [reads, read, writes, written, flushes] = [0, 1, 2, 3, 4].map(|n| after[n] - before[n]);
+    assert!(reads >= 300 && writes >= 200 && flushes >= 1, "{after:?}");
+
+    let shown = world.run(&["--json", "show", trace]);
+    status(&shown, 0);
+    let document = json(&shown.stdout);
+    let operations = document["trace"]["operations"].as_array().unwrap();
+    let of = |name: &str| {
+        let found = operations.iter().find(|one| one["operation"] == name).unwrap();
+        (found["ios"].as_u64().unwrap(), found["bytes"].as_u64().unwrap())
+    };
+    // The statistics count an empty write for each flush that was asked for.
+    assert_eq!(of("read"), (reads, read * 512));
+    assert_eq!(of("write"), (writes - flushes, written * 512));
+    assert_eq!(of("flush").0, flushes);
+    assert_eq!(document["trace"]["lost"], 0);
+    assert_eq!(document["trace"]["is_cut"], false);
+    let printed = text(&output.stdout);
+    assert!(printed.contains(drive.name()) && printed.contains("dd "), "{printed}");
+
+    let log = world.path("a.iolog");
+    status(&world.run(&["import", trace, "-o", log.to_str().unwrap()]), 0);
+    let log = std::fs::read_to_string(log).unwrap();
+    assert_eq!(log.lines().filter(|line| line.contains(" read ")).count() as u64, reads);
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_killed_recording_is_readable_and_leaves_nothing() {
+    let world = World::new();
+    let drive = Loop::new(&world, "image", 1 << 20);
+    let summary = world.path("s.json");
+    let summary = summary.to_str().unwrap();
+    let trace = world.path("a.iotrace");
+    let mut recording =
+        Recording::new(&world, &[drive.name(), "-o", trace.to_str().unwrap(), "--for", "10m"]);
+    tool("kill", &["-KILL", &worker_of(recording.child.id()).to_string()]);
+    recording.child.wait().unwrap();
+    assert!(recording.instance.exists());
+    let again = [drive.name(), "--for", "100ms", "--summary", "--anonymise", "-o", summary];
+    let again = world.run(&[&["record"], &again[..]].concat());
+    status(&again, 0);
+    assert!(!recording.instance.exists());
+    let shown = world.run(&["show", summary]);
+    status(&shown, 0);
+    assert!(text(&shown.stdout).contains("disk0"), "{}", text(&shown.stdout));
+    assert!(!std::fs::read_to_string(summary).unwrap().contains(drive.name()));
+}
+
+const ALIBABA: &str = "0,R,126703644672,4096,1577808000000626\n3,W,8192,16384,1577808000100626\n\
+    3,W,24576,16384,1577808000200626\n3,W,40960,16384,1577808000200700\n";
+
+#[test]
+fn published_traces_are_shown_and_imported() {
+    let world = World::new();
+    let csv = world.path("day.csv");
+    std::fs::write(&csv, ALIBABA).unwrap();
+    let (csv, ours) = (csv.to_str().unwrap(), world.path("day.iotrace"));
+    let ours = ours.to_str().unwrap();
+    status(&world.run(&["import", csv, "-o", ours]), 0);
+    let [theirs, own] = [csv, ours].map(|path| {
+        let shown = world.run(&["show", path]);
+        status(&shown, 0);
+        text(&shown.stdout)
+    });
+    assert_eq!(theirs, own);
+    assert!(own.contains("2 devices") && own.contains("mostly sequential 16 KiB writes"), "{own}");
+    assert!(own.contains("no latencies"), "{own}");
+
+    let mut bytes = std::fs::read(ours).unwrap();
+    bytes.truncate(bytes.len() / 2);
+    std::fs::write(ours, &bytes).unwrap();
+    let cut = world.run(&["show", ours]);
+    status(&cut, 0);
+    assert!(text(&cut.stdout).contains("No I/Os"), "{}", text(&cut.stdout));
+}
+
+#[test]
+fn what_cannot_be_recorded_or_converted_is_said() {
+    let world = World::new();
+    let wrong = |arguments: &[&str], words: &str| {
+        let output = world.run(arguments);
+        status(&output, 2);
+        assert!(text(&output.stderr).contains(words), "{}", text(&output.stderr));
+    };
+    wrong(&["record", "nosuchdrive", "--summary"], "no block device");
+    wrong(&["record", "../x", "--summary"], "no block device");
+    wrong(&["record", "nvme0n1"], "--output");
+    wrong(&["record", "nvme0n1", "-o", "/nosuch/folder/a.iotrace"], "no folder");
+    let notes = world.path("notes.txt");
+    std::fs::write(&notes, "hello, world\n").unwrap();
+    let notes = notes.to_str().unwrap();
+    wrong(&["import", notes, "-o", "a.iotrace"], "no trace that iodyno reads");
+    std::fs::write(notes, ALIBABA).unwrap();
+    wrong(&["import", notes, "-o", "a.csv"], ".iotrace");
+    wrong(&["import", notes, "-o", "a.parquet"], "import it first");
+}

@@ -1,0 +1,297 @@
+//! A trace at a glance: what a device was asked for, and how long that took.
+
+use iodyno_model::{
+    Bytes, Histogram, TraceBurst, TraceSummary, TracedOperation, TracedSize, format_count,
+    format_duration_ns, format_mb_per_s, format_percent,
+};
+
+use super::Style;
+use super::grid::{GridCell, GridColumn, grid};
+use super::ink::Ink;
+use super::words::{clean, dim, first_line};
+
+/// Sizes that are shown of an operation.
+const SIZES: usize = 4;
+/// Processes that are shown.
+const ACTORS: usize = 5;
+/// Counts vary like those of independent I/Os below this; rates alone do not tell p99 above it.
+const BURSTY: f64 = 2.0;
+
+/// The line that says it all, tables of sizes, parts of the latency, bursts and processes, and what
+/// is not known.
+pub fn trace_text(summary: &TraceSummary, style: &Style) -> String {
+    if summary.ios() == 0 {
+        let watched = format_duration_ns(summary.duration_ns as f64);
+        return format!("No I/Os in {watched}{}.\n", on(summary));
+    }
+    let mut out = first_line(("", Ink::Plain), &headline(summary), style);
+    out.push_str(&sizes(summary, style));
+    let bursts = summary.bursts.iter().filter(|one| one.slot_ns > summary.tick_ns);
+    let mut bursts: Vec<String> = bursts.map(burst).collect();
+    if !bursts.is_empty() {
+        bursts.insert(0, "bursts (Poisson: 1)".into());
+        out.push_str(&format!("\n{}", dim(&bursts, style)));
+    }
+    if !summary.actors.is_empty() {
+        out.push_str(&dim(&actors(summary), style));
+    }
+    for line in notes(summary) {
+        out.push_str(&first_line(("", Ink::Plain), &[line], style));
+    }
+    out
+}
+
+/// One line while it is recorded.
+pub fn trace_line(summary: &TraceSummary) -> String {
+    let seconds = summary.duration_ns as f64 / 1e9;
+    let p99 = summary.latency().quantile_ns(0.99);
+    let p99 = p99.map_or(String::new(), |ns| format!(", p99 {}", format_duration_ns(ns as f64)));
+    let lost = match summary.lost {
+        0 => String::new(),
+        lost => format!(", {} events lost", format_count(lost as f64)),
+    };
+    format!(
+        "{seconds:.0} s  {} IOPS, {}, {} I/Os{p99}{lost}",
+        format_count(summary.ios() as f64 / seconds),
+        format_mb_per_s(summary.bytes() as f64 / seconds),
+        format_count(summary.ios() as f64)
+    )
+}
+
+fn on(summary: &TraceSummary) -> String {
+    match &summary.devices[..] {
+        [] => String::new(),
+        [one] => format!(" on {}", clean(one)),
+        many => format!(" on {} devices", many.len()),
+    }
+}
+
+/// `10 s on nvme0n1   41.2k IOPS, 169 MB/s   70 % reads   mostly random 4 KiB reads   p99 1.2 ms`.
+fn headline(summary: &TraceSummary) -> Vec<String> {
+    let seconds = (summary.duration_ns as f64 / 1e9).max(1e-9);
+    let mut items = vec![
+        format!("{}{}", format_duration_ns(summary.duration_ns as f64), on(summary)),
+        format!(
+            "{} IOPS, {}",
+            format_count(summary.ios() as f64 / seconds),
+            format_mb_per_s(summary.bytes() as f64 / seconds)
+        ),
+    ];
+    let count = |name: &str| {
+        let found = summary.operations.iter().find(|one| one.operation == name);
+        found.map_or(0, |one| one.ios) as f64
+    };
+    let (reads, writes) = (count("read"), count("write"));
+    if reads + writes > 0.0 {
+        items.push(format!("{} reads", format_percent(reads / (reads + writes))));
+    }
+    if let Some(one) = summary.operations.iter().max_by_key(|one| one.ios) {
+        let is_sequential = one.sequential * 2 > one.ios;
+        let order = if is_sequential { "sequential" } else { "random" };
+        let size = one.sizes.first().filter(|size| size.ios * 2 > one.ios);
+        let size = size.and_then(|size| size.bytes).filter(|bytes| *bytes > 0);
+        let size = size.map(|bytes| format!(" {}", Bytes(bytes.into()).binary()));
+        items.push(format!("mostly {order}{} {}s", size.unwrap_or_default(), one.operation));
+    }
+    let is_bursty = |one: &TraceBurst| {
+        one.slot_ns > summary.tick_ns && one.slot_ns <= 100_000_000 && one.dispersion > BURSTY
+    };
+    if summary.bursts.iter().any(is_bursty) {
+        items.push("bursty".into());
+    }
+    items.push(match summary.latency().quantile_ns(0.99) {
+        Some(ns) => format!("p99 {}", format_duration_ns(ns as f64)),
+        None => "no latencies".into(),
+    });
+    items
+}
+
+fn sizes(summary: &TraceSummary, style: &Style) -> String {
+    let columns = [
+        GridColumn::new("I/O", 0, false),
+        GridColumn::new("SIZE", 0, true),
+        GridColumn::new("I/OS", 0, true),
+        GridColumn::new("SHARE", 1, true),
+        GridColumn::new("SEQUENTIAL", 4, true),
+        GridColumn::new("p50", 2, true),
+        GridColumn::new("p99", 0, true),
+        GridColumn::new("p99.9", 3, true),
+        GridColumn::new("QUEUE p99", 5, true),
+        GridColumn::new("DEVICE p99", 5, true),
+    ];
+    let all = summary.ios() as f64;
+    let quantile = |of: &Histogram, q| {
+        let ns = of.quantile_ns(q);
+        ns.map_or("-".into(), |ns| format_duration_ns(ns as f64))
+    };
+    let row = |name: &str, size: String, ios: u64, latency: &Histogram, rest: [String; 3]| {
+        let [sequential, queue, device] = rest;
+        let cells = [
+            name.to_owned(),
+            size,
+            format_count(ios as f64),
+            format_percent(ios as f64 / all),
+            sequential,
+            quantile(latency, 0.5),
+            quantile(latency, 0.99),
+            quantile(latency, 0.999),
+            queue,
+            device,
+        ];
+        cells.into_iter().map(GridCell::plain).collect::<Vec<_>>()
+    };
+    let mut rows = Vec::new();
+    for one in &summary.operations {
+        let TracedOperation { operation, ios, latency, .. } = one;
+        let sequential = match one.bytes {
+            0 => "-".into(),
+            _ => format_percent(one.sequential as f64 / *ios as f64),
+        };
+        let parts = [sequential, quantile(&one.queue, 0.99), quantile(&one.device, 0.99)];
+        let only = &one.sizes[..];
+        let size = match only {
+            [TracedSize { bytes: Some(bytes), .. }] if *bytes > 0 => {
+                Bytes((*bytes).into()).binary()
+            }
+            [] | [_] => "-".into(),
+            _ => "all".into(),
+        };
+        rows.push(row(operation, size, *ios, latency, parts));
+        if only.len() > 1 {
+            let (shown, rest) = only.split_at(only.len().min(SIZES));
+            for size in shown {
+                let bytes = size.bytes.map_or("other".into(), |bytes| Bytes(bytes.into()).binary());
+                rows.push(row("", bytes, size.ios, &size.latency, Default::default()));
+            }
+            if !rest.is_empty() {
+                let mut latency = Histogram::default();
+                rest.iter().for_each(|size| latency.merge(&size.latency));
+                let ios = rest.iter().map(|size| size.ios).sum();
+                rows.push(row("", "other".into(), ios, &latency, Default::default()));
+            }
+        }
+    }
+    grid(&columns, &rows, style, style.wide).text
+}
+
+fn burst(one: &TraceBurst) -> String {
+    let slot = format_duration_ns(one.slot_ns as f64);
+    format!(
+        "{} at {slot} (at most {} I/Os)",
+        format_count(one.dispersion),
+        format_count(one.most as f64)
+    )
+}
+
+fn actors(summary: &TraceSummary) -> Vec<String> {
+    let all = summary.ios() as f64;
+    let shown =
+        summary.actors.iter().take(ACTORS).map(|actor| {
+            format!("{} {}", clean(&actor.name), format_percent(actor.ios as f64 / all))
+        });
+    std::iter::once("processes".to_owned()).chain(shown).collect()
+}
+
+/// What a reader has to know before believing it.
+fn notes(summary: &TraceSummary) -> Vec<String> {
+    let count = |count: u64| format_count(count as f64);
+    let mut notes = Vec::new();
+    if summary.lost > 0 {
+        notes.push(format!("{} events lost: I/Os are missing", count(summary.lost)));
+    }
+    if summary.unmatched > 0 {
+        let share = format_percent(summary.unmatched as f64 / summary.ios() as f64);
+        notes.push(format!("{} I/Os seen in part ({share})", count(summary.unmatched)));
+    }
+    if summary.damaged > 0 {
+        notes.push(format!(
+            "{} blocks or lines are damaged: I/Os are missing",
+            count(summary.damaged)
+        ));
+    }
+    if summary.is_cut {
+        notes.push("the recording was cut off".into());
+    }
+    if summary.tick_ns > 1_000_000 {
+        let tick = format_duration_ns(summary.tick_ns as f64);
+        notes.push(format!("times are known to {tick} only: no bursts below that"));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn histogram(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        values.iter().for_each(|ns| histogram.record(*ns));
+        histogram
+    }
+
+    fn summary() -> TraceSummary {
+        let (small, large) = (histogram(&[80_000; 600]), histogram(&[900_000; 100]));
+        let mut both = small.clone();
+        both.merge(&large);
+        let size = |bytes, ios, latency: &Histogram| TracedSize {
+            bytes: Some(bytes),
+            ios,
+            latency: latency.clone(),
+        };
+        let read = TracedOperation {
+            operation: "read".into(),
+            ios: 700,
+            bytes: 600 * 4096 + 100 * 131_072,
+            sequential: 70,
+            sizes: vec![size(4096, 600, &small), size(131_072, 100, &large)],
+            queue: histogram(&[1_000; 700]),
+            device: both.clone(),
+            latency: both,
+        };
+        let write = TracedOperation {
+            operation: "write".into(),
+            ios: 300,
+            bytes: 300 * 16384,
+            sequential: 300,
+            sizes: vec![size(16384, 300, &small)],
+            latency: small.clone(),
+            ..TracedOperation::default()
+        };
+        let burst = TraceBurst { slot_ns: 10_000_000, dispersion: 12.5, most: 90 };
+        TraceSummary {
+            source: "tracefs".into(),
+            devices: vec!["nvme0n1".into()],
+            duration_ns: 2_000_000_000,
+            tick_ns: 1,
+            operations: vec![read, write],
+            bursts: vec![burst],
+            actors: vec![iodyno_model::TracedActor { name: "db\x1b".into(), ios: 900, bytes: 1 }],
+            ..TraceSummary::default()
+        }
+    }
+
+    #[test]
+    fn a_trace_is_told_in_a_line_and_a_table() {
+        let style = Style { width: 100, color: false, wide: false, columns: None };
+        let lost = TraceSummary { lost: 12, unmatched: 3, is_cut: true, ..summary() };
+        expect![[r#"
+            2 s on nvme0n1   500 IOPS, 10.2 MB/s   70 % reads   mostly random 4 KiB reads   bursty   p99 900 us
+            I/O       SIZE  I/OS  SHARE  SEQUENTIAL      p50     p99   p99.9  QUEUE p99  DEVICE p99
+            read       all   700   70 %        10 %  80.9 us  900 us  900 us       1 us      900 us
+                     4 KiB   600   60 %                80 us   80 us   80 us
+                   128 KiB   100   10 %               900 us  900 us  900 us
+            write   16 KiB   300   30 %       100 %    80 us   80 us   80 us          -           -
+
+            bursts (Poisson: 1)   12.5 at 10 ms (at most 90 I/Os)
+            processes   db 90 %
+            12 events lost: I/Os are missing
+            3 I/Os seen in part (0.3 %)
+            the recording was cut off
+        "#]].assert_eq(&trace_text(&lost, &style));
+        let empty = TraceSummary { operations: Vec::new(), ..summary() };
+        assert_eq!(trace_text(&empty, &style), "No I/Os in 2 s on nvme0n1.\n");
+        assert_eq!(trace_line(&summary()), "2 s  500 IOPS, 10.2 MB/s, 1000 I/Os, p99 900 us");
+    }
+}

@@ -1,0 +1,80 @@
+//! Columns of numbers: divided by what all have in common, cut into planes of bytes, compressed.
+//!
+//! Planes instead of varints: the low bytes of addresses and times are noise and the high ones
+//! are not, and Huffman codes gain only where the two are apart.
+
+use ruzstd::decoding::FrameDecoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+/// Appends a column.
+pub(super) fn write(to: &mut Vec<u8>, values: &[u64]) {
+    let divisor = values.iter().fold(0, |divisor, value| gcd(divisor, *value)).max(1);
+    let most = values.iter().max().map_or(0, |most| most / divisor);
+    let planes = most.checked_ilog2().map_or(0, |bits| bits / 8 + 1);
+    to.extend(divisor.to_le_bytes());
+    to.push(planes as u8);
+    for plane in 0..planes {
+        let bytes: Vec<u8> =
+            values.iter().map(|value| ((value / divisor) >> (8 * plane)) as u8).collect();
+        let packed = compress_to_vec(&bytes[..], CompressionLevel::Fastest);
+        to.extend((packed.len() as u32).to_le_bytes());
+        to.extend(packed);
+    }
+}
+
+/// Takes a column of `count` values from the front of `bytes`; none: they are no column.
+pub(super) fn read(bytes: &mut &[u8], count: usize) -> Option<Vec<u64>> {
+    let divisor = u64::from_le_bytes(take(bytes, 8)?.try_into().ok()?);
+    let planes = take(bytes, 1)?[0];
+    if planes > 8 {
+        return None;
+    }
+    let mut values = vec![0_u64; count];
+    let mut plane = vec![0; count];
+    for number in 0..planes {
+        let length = u32::from_le_bytes(take(bytes, 4)?.try_into().ok()?);
+        let packed = take(bytes, usize::try_from(length).ok()?)?;
+        let mut decoder = FrameDecoder::new();
+        decoder.set_max_window_size(1 << 20);
+        if decoder.decode_all(packed, &mut plane).ok()? != count {
+            return None;
+        }
+        for (value, byte) in values.iter_mut().zip(&plane) {
+            *value |= u64::from(*byte) << (8 * number);
+        }
+    }
+    values.iter_mut().for_each(|value| *value = value.wrapping_mul(divisor));
+    Some(values)
+}
+
+/// The first `length` of `bytes`, which goes on behind them.
+pub(super) fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+/// Differences become numbers whose high bytes are 0 where they are small: sign in the lowest
+/// bit, in units of `divisor`.
+pub(super) fn unsigned(differences: &[i64]) -> (u64, Vec<u64>) {
+    let divisor = differences.iter().fold(0, |divisor, one| gcd(divisor, one.unsigned_abs()));
+    let divisor = if divisor == 0 || divisor > i64::MAX as u64 { 1 } else { divisor };
+    let zigzag = |one: &i64| {
+        let one = one / divisor as i64;
+        ((one << 1) ^ (one >> 63)) as u64
+    };
+    (divisor, differences.iter().map(zigzag).collect())
+}
+
+/// The reverse of [`unsigned`] for one number.
+pub(super) const fn signed(divisor: u64, value: u64) -> i64 {
+    let one = (value >> 1) as i64 ^ -((value & 1) as i64);
+    one.wrapping_mul(divisor as i64)
+}
+
+const fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

@@ -1,0 +1,87 @@
+//! Reads a trace chunk by chunk, around damage.
+
+use std::io::{BufRead, ErrorKind, Read};
+
+use super::block::{Blocks, Kind};
+use super::{Chunk, Ending, Header, MAGIC, TraceError};
+use crate::Names;
+
+/// Reads a trace as a stream; it holds one chunk in memory.
+#[derive(Debug)]
+pub struct Reader<R> {
+    blocks: Blocks<R>,
+    header: Header,
+    names: Names,
+    ending: Option<Ending>,
+}
+
+/// Whether a file begins as a trace that can be read.
+pub(super) fn check_magic(input: &mut impl Read) -> Result<(), TraceError> {
+    let mut magic = [0; MAGIC.len()];
+    match input.read_exact(&mut magic) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(TraceError::NotATrace),
+        Err(error) => Err(error.into()),
+        Ok(()) if magic == MAGIC => Ok(()),
+        Ok(()) if super::is_trace(&magic) => Err(TraceError::Version(magic[7])),
+        Ok(()) => Err(TraceError::NotATrace),
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Begins to read.
+    ///
+    /// # Errors
+    /// It is no trace, its header is damaged, or the system refuses.
+    pub fn new(mut input: R) -> Result<Self, TraceError> {
+        check_magic(&mut input)?;
+        let at = MAGIC.len() as u64;
+        let mut blocks = Blocks::new(input, at);
+        let damaged = TraceError::Damaged { at, what: "no header" };
+        let Some((head, _, contents)) = blocks.next()? else { return Err(damaged) };
+        let header = head.is(Kind::Header).then(|| serde_json::from_slice(&contents).ok());
+        let header: Header = header.flatten().ok_or(damaged)?;
+        let mut names = Names::default();
+        for device in &header.devices {
+            names.device(device);
+        }
+        Ok(Self { blocks, header, names, ending: None })
+    }
+
+    /// What is known of the whole trace.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The devices and actors of the I/Os so far.
+    pub const fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// What stands at the end, once all is read; none: the trace was not ended.
+    pub const fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// The next chunk; none at the end.
+    ///
+    /// # Errors
+    /// The system refuses, or a block is damaged: then the next call goes on behind it.
+    pub fn next_chunk(&mut self) -> Result<Option<Chunk>, TraceError> {
+        while let Some((head, at, contents)) = self.blocks.next()? {
+            let damaged = |what| TraceError::Damaged { at, what };
+            if head.is(Kind::Chunk) {
+                let chunk = Chunk::decode(&contents, &mut self.names);
+                return chunk.map(Some).ok_or(damaged("the columns make no sense"));
+            }
+            if head.is(Kind::Ending) {
+                let ending = serde_json::from_slice(&contents);
+                self.ending = Some(ending.map_err(|_| damaged("the end makes no sense"))?);
+            }
+            // The index and 16 bytes follow, which are for those who look for a time.
+            if head.is(Kind::Index) {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+}

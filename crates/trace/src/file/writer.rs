@@ -1,0 +1,114 @@
+//! Writes a trace as its I/Os come.
+
+use std::io::Write;
+
+use super::block::{self, Kind};
+use super::index::{ChunkPlace, Index};
+use super::{CHUNK_IOS, Chunk, END_MAGIC, Ending, Header, MAGIC, TraceError};
+use crate::{Io, Names};
+
+/// Writes a trace; it holds one chunk in memory. A trace that is not ended can be read, too.
+#[derive(Debug)]
+pub struct Writer<W> {
+    to: W,
+    at: u64,
+    chunk: Chunk,
+    index: Index,
+    before_ns: u64,
+    lost: u64,
+    tick_ns: u64,
+}
+
+/// Significant bits of a latency: an error of at most 0.2 %, which saves more than a byte an I/O.
+const LATENCY_BITS: u32 = 9;
+
+impl<W: Write> Writer<W> {
+    /// Begins a trace.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn new(mut to: W, header: &Header) -> Result<Self, TraceError> {
+        let tick_ns = header.tick_ns;
+        to.write_all(&MAGIC)?;
+        let header = serde_json::to_vec(header).map_err(std::io::Error::from)?;
+        let at = MAGIC.len() as u64 + block::write(&mut to, Kind::Header, &header)?;
+        let (chunk, index) = (Chunk::default(), Index::default());
+        let tick_ns = tick_ns.max(1);
+        Ok(Self { to, at, chunk, index, before_ns: 0, lost: 0, tick_ns })
+    }
+
+    /// The next I/O, its device and actor being numbers of `names`. Its latency is rounded to
+    /// 9 bits, in ticks.
+    ///
+    /// # Errors
+    /// It is older than the one before, or the system refuses.
+    pub fn push(&mut self, io: Io, names: &Names) -> Result<(), TraceError> {
+        if io.at_ns < self.before_ns {
+            return Err(TraceError::Order { at_ns: io.at_ns, before_ns: self.before_ns });
+        }
+        self.before_ns = io.at_ns;
+        let latency = io.latency.map(|ns| rounded(ns, self.tick_ns));
+        self.chunk.ios.push(Io { latency, ..io });
+        if self.chunk.ios.len() == CHUNK_IOS { self.flush(names) } else { Ok(()) }
+    }
+
+    /// Marks that the kernel dropped `events` here.
+    pub const fn lost(&mut self, events: u64) {
+        self.chunk.lost += events;
+        self.lost += events;
+    }
+
+    /// Writes what there is, as a short chunk.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn flush(&mut self, names: &Names) -> Result<(), TraceError> {
+        let Some((first, last)) = self.chunk.ios.first().zip(self.chunk.ios.last()) else {
+            return Ok(());
+        };
+        self.index.chunks.push(ChunkPlace {
+            at: self.at,
+            ios: self.chunk.ios.len() as u32,
+            first_ns: first.at_ns,
+            last_ns: last.at_ns,
+        });
+        self.at += block::write(&mut self.to, Kind::Chunk, &self.chunk.encode(names))?;
+        self.chunk.ios.clear();
+        self.chunk.lost = 0;
+        Ok(())
+    }
+
+    /// Ends the trace: `duration_ns` of watching, `unmatched` I/Os. What was written to.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn end(
+        mut self,
+        names: &Names,
+        duration_ns: u64,
+        unmatched: u64,
+    ) -> Result<(W, Ending), TraceError> {
+        self.flush(names)?;
+        let ios = self.index.chunks.iter().map(|one| u64::from(one.ios)).sum();
+        let duration_ns = duration_ns.max(self.before_ns);
+        let ending = Ending { duration_ns, ios, lost: self.lost, unmatched };
+        let json = serde_json::to_vec(&ending).map_err(std::io::Error::from)?;
+        self.at += block::write(&mut self.to, Kind::Ending, &json)?;
+        block::write(&mut self.to, Kind::Index, &self.index.encode())?;
+        self.to.write_all(&self.at.to_le_bytes())?;
+        self.to.write_all(&END_MAGIC)?;
+        self.to.flush()?;
+        Ok((self.to, ending))
+    }
+}
+
+/// To the nearest number of ticks with few significant bits.
+pub(super) fn rounded(ns: u64, tick_ns: u64) -> u64 {
+    if !ns.is_multiple_of(tick_ns) {
+        return rounded(ns, 1);
+    }
+    let ticks = ns / tick_ns;
+    let drop = (u64::BITS - ticks.leading_zeros()).saturating_sub(LATENCY_BITS);
+    let half = (1_u64 << drop) >> 1;
+    (ticks.saturating_add(half) >> drop << drop).saturating_mul(tick_ns)
+}

@@ -1,0 +1,24 @@
+//! Traces: which I/Os a device was given, when, and how long each took.
+//!
+//! A trace is a stream of [`Io`]s in the order of their times; none of what is here holds all of it.
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod event;
+mod file;
+mod io;
+mod matching;
+mod names;
+pub mod read;
+mod summary;
+pub mod tracefs;
+pub mod write;
+
+pub use event::{Event, Step};
+pub use file::{
+    CHUNK_IOS, Chunk, ChunkPlace, Ending, Header, Index, Reader, TraceError, Writer, is_trace,
+};
+pub use io::{Flags, Io, Latency, Operation};
+pub use matching::Matcher;
+pub use names::{Actor, Device, Names};
+pub use summary::Counter;

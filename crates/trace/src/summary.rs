@@ -1,0 +1,238 @@
+//! Counts I/Os as they pass: sizes, mixes, rates, bursts, latencies.
+
+use std::collections::{BTreeMap, HashMap};
+
+use iodyno_model::{Histogram, TraceBurst, TraceSummary, TracedActor, TracedOperation, TracedSize};
+
+use crate::{Flags, Io, Names, Operation};
+
+/// Times over which I/Os are counted for bursts, ns.
+const SLOTS_NS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+/// Sizes that are counted apart, of each operation.
+const MOST_SIZES: usize = 64;
+/// Actors that are named.
+const MOST_ACTORS: usize = 16;
+
+/// What has passed so far.
+#[derive(Debug, Clone, Default)]
+pub struct Counter {
+    operations: [Counts; Operation::ALL.len()],
+    /// By operation and device, where the last I/O ended.
+    ends: HashMap<(Operation, u16), u64>,
+    actors: HashMap<u32, (u64, u64)>,
+    metadata: u64,
+    fua: u64,
+    slots: [Slots; SLOTS_NS.len()],
+    last_ns: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Counts {
+    ios: u64,
+    bytes: u64,
+    sequential: u64,
+    sizes: BTreeMap<u32, (u64, Histogram)>,
+    rarer: (u64, Histogram),
+    queue: Histogram,
+    device: Histogram,
+    latency: Histogram,
+}
+
+/// I/Os of equal stretches of time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slots {
+    number: u64,
+    count: u64,
+    sum: f64,
+    squares: f64,
+    most: u64,
+}
+
+impl Slots {
+    fn count(&mut self, number: u64) {
+        if number != self.number {
+            self.close();
+            self.number = number;
+        }
+        self.count += 1;
+    }
+
+    fn close(&mut self) {
+        let count = self.count as f64;
+        self.sum += count;
+        self.squares += count * count;
+        self.most = self.most.max(self.count);
+        self.count = 0;
+    }
+
+    /// Of so many whole slots, those without I/Os included.
+    fn dispersion(mut self, slots: u64) -> Option<(f64, u64)> {
+        self.close();
+        let slots = slots.max(self.number + 1) as f64;
+        let mean = self.sum / slots;
+        let variance = (self.squares - self.sum * mean) / (slots - 1.0);
+        (slots >= 2.0 && mean > 0.0).then_some((variance / mean, self.most))
+    }
+}
+
+impl Counter {
+    /// The next I/O.
+    pub fn count(&mut self, io: &Io) {
+        let counts = &mut self.operations[io.operation as usize];
+        counts.ios += 1;
+        counts.bytes += u64::from(io.length);
+        if io.operation != Operation::Flush {
+            let end = self.ends.insert((io.operation, io.device), io.end());
+            counts.sequential += u64::from(end == Some(io.offset));
+        }
+        let is_counted = counts.sizes.len() < MOST_SIZES || counts.sizes.contains_key(&io.length);
+        let size = match is_counted {
+            true => counts.sizes.entry(io.length).or_default(),
+            false => &mut counts.rarer,
+        };
+        size.0 += 1;
+        if let Some(ns) = io.latency.total() {
+            counts.latency.record(ns);
+            size.1.record(ns);
+        }
+        if let Some(ns) = io.latency.queue() {
+            counts.queue.record(ns);
+        }
+        if let Some(ns) = io.latency.device() {
+            counts.device.record(ns);
+        }
+        if let Some(actor) = io.actor {
+            let actor = self.actors.entry(actor).or_default();
+            actor.0 += 1;
+            actor.1 += u64::from(io.length);
+        }
+        self.metadata += u64::from(io.flags.has(Flags::META));
+        self.fua += u64::from(io.flags.has(Flags::FUA));
+        for (slots, slot_ns) in self.slots.iter_mut().zip(SLOTS_NS) {
+            slots.count(io.at_ns / slot_ns);
+        }
+        self.last_ns = self.last_ns.max(io.at_ns);
+    }
+
+    /// All that has passed; the source, what was lost and the like are the caller's to add.
+    pub fn summary(&self, names: &Names, duration_ns: u64) -> TraceSummary {
+        let duration_ns = duration_ns.max(self.last_ns);
+        let operations = Operation::ALL.into_iter().zip(&self.operations);
+        let bursts = self.slots.iter().zip(SLOTS_NS).filter_map(|(slots, slot_ns)| {
+            let (dispersion, most) = slots.dispersion(duration_ns.div_ceil(slot_ns))?;
+            Some(TraceBurst { slot_ns, dispersion, most })
+        });
+        TraceSummary {
+            devices: names.devices().iter().map(|one| one.name.clone()).collect(),
+            duration_ns,
+            operations: operations
+                .filter(|(_, counts)| counts.ios > 0)
+                .map(|(operation, counts)| counts.summary(operation))
+                .collect(),
+            metadata: self.metadata,
+            fua: self.fua,
+            bursts: bursts.collect(),
+            actors: self.actors(names),
+            ..TraceSummary::default()
+        }
+    }
+
+    /// Processes of one name together.
+    fn actors(&self, names: &Names) -> Vec<TracedActor> {
+        let mut by_name: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for (number, (ios, bytes)) in &self.actors {
+            let Some(actor) = names.actors().get(*number as usize) else { continue };
+            let pid = || actor.pid.map_or("unknown".into(), |pid| format!("pid {pid}"));
+            let of = by_name.entry(actor.process.clone().unwrap_or_else(pid)).or_default();
+            *of = (of.0 + ios, of.1 + bytes);
+        }
+        let actor = |(name, (ios, bytes))| TracedActor { name, ios, bytes };
+        let mut actors: Vec<TracedActor> = by_name.into_iter().map(actor).collect();
+        actors.sort_by_key(|actor| std::cmp::Reverse(actor.ios));
+        actors.truncate(MOST_ACTORS);
+        actors
+    }
+}
+
+impl Counts {
+    fn summary(&self, operation: Operation) -> TracedOperation {
+        let size = |(bytes, (ios, latency)): (&u32, &(u64, Histogram))| TracedSize {
+            bytes: Some(*bytes),
+            ios: *ios,
+            latency: latency.clone(),
+        };
+        let mut sizes: Vec<TracedSize> = self.sizes.iter().map(size).collect();
+        sizes.sort_by_key(|size| std::cmp::Reverse(size.ios));
+        if self.rarer.0 > 0 {
+            let (ios, latency) = self.rarer.clone();
+            sizes.push(TracedSize { bytes: None, ios, latency });
+        }
+        TracedOperation {
+            operation: operation.name().into(),
+            ios: self.ios,
+            bytes: self.bytes,
+            sequential: self.sequential,
+            sizes,
+            queue: self.queue.clone(),
+            device: self.device.clone(),
+            latency: self.latency.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Actor, Device, Latency};
+
+    #[test]
+    fn sizes_runs_bursts_and_actors_are_counted() {
+        let mut names = Names::default();
+        names.device(&Device::named("nvme0n1"));
+        let named = |name: &str, pid| Actor { pid, process: Some(name.into()), cgroup: None };
+        for (name, pid) in [("a", Some(1)), ("a", Some(2)), ("b", Some(3))] {
+            names.actor(&named(name, pid));
+        }
+        let mut counter = Counter::default();
+        // Ten at once in every tenth of a second, each behind the other.
+        for n in 0..100_u64 {
+            counter.count(&Io {
+                at_ns: n / 10 * 100_000_000,
+                operation: if n % 10 == 9 { Operation::Write } else { Operation::Read },
+                flags: if n % 10 == 9 { Flags::FUA } else { Flags::default() },
+                offset: n * 4096,
+                length: 4096,
+                latency: Latency::Split { queue: 10, device: 90 },
+                actor: Some((n % 3) as u32),
+                ..Io::default()
+            });
+        }
+        let summary = counter.summary(&names, 1_000_000_000);
+        assert_eq!((summary.ios(), summary.bytes(), summary.fua), (100, 409_600, 10));
+        let [read, write] = &summary.operations[..] else { panic!("{:?}", summary.operations) };
+        assert_eq!((read.ios, read.sequential, write.sequential), (90, 80, 0));
+        assert_eq!((read.sizes[0].bytes, read.sizes[0].ios), (Some(4096), 90));
+        assert_eq!((read.latency.max_ns(), read.queue.max_ns()), (Some(100), Some(10)));
+        let who: Vec<(&str, u64)> =
+            summary.actors.iter().map(|one| (one.name.as_str(), one.ios)).collect();
+        assert_eq!(who, [("a", 67), ("b", 33)]);
+        let at = |slot_ns| summary.bursts.iter().find(|one| one.slot_ns == slot_ns).copied();
+        let tenth = at(100_000_000).unwrap();
+        assert!(tenth.dispersion.abs() < 1e-9 && tenth.most == 10, "{tenth:?}");
+        let hundredth = at(10_000_000).unwrap();
+        assert!((hundredth.dispersion - 9.0).abs() < 0.2 && hundredth.most == 10, "{hundredth:?}");
+        assert_eq!(at(1_000_000_000), None);
+        // The last I/O may begin a slot.
+        let cut = counter.summary(&names, 0);
+        assert!(cut.bursts.iter().all(|one| one.dispersion > -1e-9), "{:?}", cut.bursts);
+    }
+
+    #[test]
+    fn many_sizes_are_bounded() {
+        let mut counter = Counter::default();
+        (0..1000).for_each(|n| counter.count(&Io { length: n * 512, ..Io::default() }));
+        let summary = counter.summary(&Names::default(), 0);
+        let sizes = &summary.operations[0].sizes;
+        assert_eq!((sizes.len(), sizes[64].bytes, sizes[64].ios), (65, None, 936));
+    }
+}

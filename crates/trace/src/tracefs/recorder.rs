@@ -1,0 +1,323 @@
+//! Reads the rings of all CPUs, merges them by time and makes I/Os of their events.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::PathBuf;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::RecordError;
+use super::instance::{Instance, remove_stale};
+use super::layout::{EVENTS, Layout, Raw};
+use super::page::{self, PageLayout};
+use crate::{Actor, Device, Event, Io, Matcher, Names};
+
+/// Rings take no more memory than this on all CPUs together, KiB.
+const ALL_RINGS_KIB: u64 = 512 << 10;
+/// Nor than this on one, KiB: a quarter of a second of 200,000 I/Os a second on one CPU.
+const RING_KIB: u64 = 8 << 10;
+/// An event is in its ring this long after its time at the latest, ns: between the two no other
+/// process runs, only interrupts.
+const COMMITTED_NS: u64 = 1_000_000;
+/// Pages that are read of one ring before it is the next one's turn.
+const PAGES: usize = 512;
+
+/// How it is recorded.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Names of processes and devices are left out, processes get new numbers, and addresses are
+    /// shifted by so many bytes.
+    pub shift: Option<u64>,
+}
+
+/// A device that is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watched {
+    /// `major << 20 | minor`.
+    pub number: u32,
+    /// What is written of it.
+    pub device: Device,
+}
+
+/// A recording under way. The kernel's instance is removed when it is dropped.
+#[derive(Debug)]
+pub struct Recorder {
+    // Closed before the instance is removed, which the kernel refuses otherwise.
+    rings: Vec<Ring>,
+    instance: Instance,
+    events: Events,
+    page: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Ring {
+    folder: PathBuf,
+    file: File,
+    /// The time of its last event, ns, where it was not read to its end.
+    behind_ns: Option<u64>,
+}
+
+/// What is made of pages; it needs no kernel.
+#[derive(Debug)]
+pub(super) struct Events {
+    pages: PageLayout,
+    layouts: Vec<Layout>,
+    /// Numbers of devices, and ours.
+    devices: Vec<(u32, u16)>,
+    pub(super) names: Names,
+    actors: HashMap<(u32, [u8; 16]), Option<u32>>,
+    held: Vec<Event>,
+    pub(super) matcher: Matcher,
+    started_ns: u64,
+    shift: Option<u64>,
+    pub(super) lost: u64,
+}
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+impl Recorder {
+    /// Begins to record what is done to `devices`.
+    ///
+    /// # Errors
+    /// There is no tracefs, or it must not be used, or has not what is needed.
+    pub fn start(devices: &[Watched], options: Options) -> Result<Self, RecordError> {
+        remove_stale()?;
+        let instance = Instance::new()?;
+        let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
+        let ring_kib = (ALL_RINGS_KIB / cpus).clamp(256, RING_KIB);
+        instance.write("trace_clock", "mono")?;
+        instance.write("buffer_size_kb", &ring_kib.to_string())?;
+        // Names of processes are in the events.
+        let _ = instance.write("options/record-cmd", "0");
+        let header = instance.root.join("events/header_page");
+        let text = whole(&header).map_err(|error| RecordError::of(&header, error))?;
+        let pages =
+            PageLayout::parse(&text).ok_or(RecordError::Layout { path: header, field: "data" })?;
+        // Larger pages are this instance's.
+        let sub_kib = instance.read("buffer_subbuf_size_kb").ok();
+        let sub_kib = sub_kib.and_then(|text| text.trim().parse::<usize>().ok()).unwrap_or(0);
+        let page = vec![0; pages.length.max(sub_kib << 10)];
+        let filter: Vec<String> =
+            devices.iter().map(|one| format!("dev == {}", one.number)).collect();
+        let mut layouts = Vec::new();
+        for (event, step) in EVENTS {
+            let format = format!("events/block/{event}/format");
+            if !instance.path(&format).exists() {
+                return Err(RecordError::NoTracepoint { event });
+            }
+            let text = instance.read(&format)?;
+            layouts.push(Layout::parse(&instance.path(&format), &text, step)?);
+            instance.write(&format!("events/block/{event}/filter"), &filter.join(" || "))?;
+        }
+        let rings = instance.rings()?;
+        let mut events = Events::new(pages, layouts, devices, options);
+        events.started_ns = now_ns();
+        // Completions first: what is issued from now on is seen to its end.
+        for (event, _) in EVENTS.iter().rev() {
+            instance.write(&format!("events/block/{event}/enable"), "1")?;
+        }
+        let ring = |(folder, file)| Ring { folder, file, behind_ns: None };
+        Ok(Self { rings: rings.into_iter().map(ring).collect(), instance, events, page })
+    }
+
+    /// The devices and actors so far.
+    pub const fn names(&self) -> &Names {
+        &self.events.names
+    }
+
+    /// How long it is being recorded, ns.
+    pub fn elapsed_ns(&self) -> u64 {
+        now_ns().saturating_sub(self.events.started_ns)
+    }
+
+    /// Events that the kernel dropped so far, as far as it is known.
+    pub const fn lost(&self) -> u64 {
+        self.events.lost
+    }
+
+    /// I/Os whose completion was not seen, and completions of unknown I/Os.
+    pub const fn unmatched(&self) -> u64 {
+        self.events.matcher.unmatched()
+    }
+
+    /// Reads what the kernel has, and gives the I/Os that are complete. Whether a ring may have
+    /// more, in which case this is called again at once.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn poll(&mut self, give: impl FnMut(Io)) -> Result<bool, RecordError> {
+        let before_ns = now_ns().saturating_sub(COMMITTED_NS);
+        let mut horizon_ns = before_ns;
+        for ring in &mut self.rings {
+            ring.read(&mut self.page, &mut self.events)?;
+            horizon_ns = horizon_ns.min(ring.behind_ns.unwrap_or(u64::MAX));
+        }
+        self.events.take(horizon_ns, give);
+        Ok(self.rings.iter().any(|ring| ring.behind_ns.is_some()))
+    }
+
+    /// Ends the recording and gives the rest: how long it was, ns.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn end(&mut self, mut give: impl FnMut(Io)) -> Result<u64, RecordError> {
+        let duration_ns = self.elapsed_ns();
+        self.instance.write("tracing_on", "0")?;
+        while self.poll(&mut give)? {}
+        // The kernel's own account, which pages tell in part.
+        let lost = self.rings.iter().map(|ring| lost(&ring.folder)).sum();
+        self.events.lost = self.events.lost.max(lost);
+        self.events.end(give);
+        Ok(duration_ns)
+    }
+}
+
+/// What the kernel gives at the first read of a file, and never again.
+fn whole(path: &std::path::Path) -> std::io::Result<String> {
+    let mut bytes = [0; 4096];
+    let length = File::open(path)?.read(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
+}
+
+/// Events that a ring dropped, by its `stats`.
+fn lost(folder: &std::path::Path) -> u64 {
+    let text = std::fs::read_to_string(folder.join("stats")).unwrap_or_default();
+    let of = |line: &str| {
+        let (name, count) = line.split_once(':')?;
+        let is_loss = ["overrun", "commit overrun", "dropped events"].contains(&name);
+        is_loss.then(|| count.trim().parse::<u64>().ok())?
+    };
+    text.lines().filter_map(of).sum()
+}
+
+impl Ring {
+    fn read(&mut self, page: &mut [u8], events: &mut Events) -> Result<(), RecordError> {
+        self.behind_ns = None;
+        let mut last_ns = None;
+        for _ in 0..PAGES {
+            match self.file.read(page) {
+                Ok(0) => return Ok(()),
+                Ok(length) => last_ns = events.page(&page[..length]).or(last_ns),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(RecordError::of(&self.folder, error)),
+            }
+        }
+        self.behind_ns = last_ns;
+        Ok(())
+    }
+}
+
+impl Events {
+    pub(super) fn new(
+        pages: PageLayout,
+        layouts: Vec<Layout>,
+        devices: &[Watched],
+        options: Options,
+    ) -> Self {
+        let mut names = Names::default();
+        let number = |(at, one): (usize, &Watched)| {
+            let device = match options.shift {
+                None => one.device.clone(),
+                Some(_) => Device {
+                    name: format!("disk{at}"),
+                    size_bytes: None,
+                    lba_bytes: one.device.lba_bytes,
+                },
+            };
+            Some((one.number, names.device(&device)?))
+        };
+        let devices = devices.iter().enumerate().filter_map(number).collect();
+        Self {
+            pages,
+            layouts,
+            devices,
+            names,
+            actors: HashMap::new(),
+            held: Vec::new(),
+            matcher: Matcher::default(),
+            started_ns: 0,
+            shift: options.shift,
+            lost: 0,
+        }
+    }
+
+    /// Takes a page: the time of its last event, ns.
+    pub(super) fn page(&mut self, bytes: &[u8]) -> Option<u64> {
+        let mut last_ns = None;
+        let (pages, mut found) = (self.pages, Vec::new());
+        let missed = page::events(pages, bytes, |at_ns, data| {
+            last_ns = Some(at_ns);
+            let raw = page::layout_of(&self.layouts, data).and_then(|one| one.event(at_ns, data));
+            found.extend(raw);
+        });
+        for raw in found {
+            self.keep(raw);
+        }
+        self.lost += missed;
+        last_ns
+    }
+
+    fn keep(&mut self, raw: Raw) {
+        let known = self.devices.iter().find(|(number, _)| *number == raw.dev);
+        let Some((_, device)) = known.copied() else {
+            return;
+        };
+        let actor = match raw.event.step {
+            crate::Step::Queued => self.actor(raw.pid, raw.comm),
+            _ => None,
+        };
+        self.held.push(Event { device, actor, ..raw.event });
+    }
+
+    fn actor(&mut self, pid: u32, comm: [u8; 16]) -> Option<u32> {
+        if let Some(known) = self.actors.get(&(pid, comm)) {
+            return *known;
+        }
+        let name = comm.split(|byte| *byte == 0).next().unwrap_or_default();
+        let number = u32::try_from(self.actors.len()).ok();
+        let actor = match self.shift {
+            None => Actor {
+                pid: Some(pid),
+                process: Some(String::from_utf8_lossy(name).into_owned()),
+                cgroup: None,
+            },
+            Some(_) => Actor { pid: number, ..Actor::default() },
+        };
+        let number = self.names.actor(&actor);
+        // What has no number any more is not kept, either.
+        if number.is_some() {
+            self.actors.insert((pid, comm), number);
+        }
+        number
+    }
+
+    /// Gives what is complete up to a time.
+    pub(super) fn take(&mut self, until_ns: u64, mut give: impl FnMut(Io)) {
+        self.held.sort_by_key(|event| event.at_ns);
+        let ready = self.held.partition_point(|event| event.at_ns <= until_ns);
+        for event in self.held.drain(..ready) {
+            self.matcher.event(&event);
+        }
+        let (started_ns, shift) = (self.started_ns, self.shift);
+        self.matcher.take(|io| give(shown(io, started_ns, shift)));
+    }
+
+    /// Gives the rest.
+    pub(super) fn end(&mut self, mut give: impl FnMut(Io)) {
+        self.take(u64::MAX, &mut give);
+        let (started_ns, shift) = (self.started_ns, self.shift);
+        self.matcher.end(|io| give(shown(io, started_ns, shift)));
+    }
+}
+
+fn shown(io: Io, started_ns: u64, shift: Option<u64>) -> Io {
+    let has_place = !matches!(io.operation, crate::Operation::Flush | crate::Operation::Other);
+    let shift = if has_place { shift.unwrap_or(0) } else { 0 };
+    let offset = io.offset.wrapping_add(shift);
+    Io { at_ns: io.at_ns.saturating_sub(started_ns), offset, ..io }
+}
