@@ -47,7 +47,8 @@ ROOT := $(filter 0,$(shell id -u))
 ALL := $(if $(ROOT),-- --include-ignored)
 ifneq ($(and $(ROOT),$(SUDO_USER)),)
 AS_USER := sudo -u "$(SUDO_USER)" -H
-CARGO := $(AS_USER) sh -c '[ ! -e "$$HOME/.cargo/env" ] || . "$$HOME/.cargo/env"; exec cargo "$$@"' cargo
+AS_BUILDER := $(AS_USER) sh -c '[ ! -e "$$HOME/.cargo/env" ] || . "$$HOME/.cargo/env"; exec "$$@"' sh
+CARGO := $(AS_BUILDER) cargo
 ALL := --config 'target."cfg(unix)".runner = ["sudo", "--preserve-env"]' $(ALL)
 endif
 
@@ -78,7 +79,7 @@ lab-full:
 
 # Static binaries for x86_64 and aarch64, with manual pages and completions: docs/howto/installing.md.
 dist:
-	CARGO="$(CARGO)" dist/build dist
+	$(AS_BUILDER) dist/build dist
 
 # Of those archives .deb, .rpm and Python wheels, beside them; then each is installed and run in a root of its own.
 packages: dist
@@ -92,7 +93,7 @@ crates:
 
 # dist/release: VERSION, URL from where its archives will be had, DRY_RUN=1 to change nothing.
 release:
-	CARGO="$(CARGO)" dist/release $(if $(DRY_RUN),--dry-run) "$(VERSION)" "$(URL)"
+	$(AS_BUILDER) dist/release $(if $(DRY_RUN),--dry-run) "$(VERSION)" "$(URL)"
 
 # For initramfs and firmware images: no pages, pictures and Parquet.
 minimal: export RUSTFLAGS := -Clink-arg=-Wl,-z,pack-relative-relocs

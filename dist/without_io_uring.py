@@ -1,7 +1,8 @@
-"""Runs a command as if on a kernel without io_uring: `without_io_uring.py [--forbidden|--old] COMMAND...`.
+"""Runs a command as if on a kernel without io_uring: `without_io_uring.py [--forbidden|--early|--old] COMMAND...`.
 
 io_uring's three system calls answer ENOSYS, by a filter of seccomp(2) that the command inherits; with --forbidden
-EPERM, as under container runtimes. With --old, so do all system calls since Linux 5.0 (of 4.18, RHEL 8's).
+EPERM, as under container runtimes; with --early EINVAL, as Linux before 5.6 to today's flags. With --old ENOSYS is
+the answer to all system calls since Linux 5.0 (of 4.18, RHEL 8's).
 """
 
 import ctypes
@@ -12,7 +13,7 @@ import sys
 # The same numbers on every architecture; what came after Linux 5.0 begins with pidfd_send_signal.
 IO_URING_SETUP, IO_URING_REGISTER = 425, 427
 FIRST_AFTER_5_0, LAST = 424, 0x3FFFFFFF
-EPERM, ENOSYS = 1, 38
+EPERM, EINVAL, ENOSYS = 1, 22, 38
 # prctl(2)
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER, PR_SET_NO_NEW_PRIVS = 22, 2, 38
 # seccomp(2)'s verdicts, and classic BPF's instructions: load a word, compare, return.
@@ -31,7 +32,11 @@ def refuse(first, last, errno):
     ]
 
 
-KINDS = {"--forbidden": (IO_URING_SETUP, IO_URING_REGISTER, EPERM), "--old": (FIRST_AFTER_5_0, LAST, ENOSYS)}
+KINDS = {
+    "--forbidden": (IO_URING_SETUP, IO_URING_REGISTER, EPERM),
+    "--early": (IO_URING_SETUP, IO_URING_REGISTER, EINVAL),
+    "--old": (FIRST_AFTER_5_0, LAST, ENOSYS),
+}
 
 
 class Program(ctypes.Structure):

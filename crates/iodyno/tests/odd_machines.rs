@@ -88,7 +88,9 @@ fn on_a_read_only_root_results_are_kept_until_the_next_boot() {
 fn where_io_uring_is_forbidden_or_missing_another_engine_measures_and_says_why() {
     let world = World::new();
     let directory = world.directory("data");
-    for (kind, asked) in [("--forbidden", "os error 1"), ("--old", "os error 38")] {
+    let kinds =
+        [("--forbidden", "os error 1"), ("--early", "os error 22"), ("--old", "os error 38")];
+    for (kind, asked) in kinds {
         let run = |arguments: &[&str]| {
             let mut command = world.with_environment(Command::new("python3"));
             command.args([FILTERED, kind, BINARY]).args(arguments).output().unwrap()

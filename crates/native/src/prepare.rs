@@ -305,13 +305,19 @@ fn choose_engine(
         iodepth: job.depth.iodepth,
         direct,
     };
+    let psync = Asked { ioengine: IoEngine::Psync, target: asked.target.clone(), ..asked };
     choices.choose(asked, &probed).map_err(|refused| {
         let name = job.engine.ioengine.name();
-        let advice = match refused.error.raw_os_error() {
-            // Of its set-up, and of nothing that comes later.
-            Some(libc::ENOSYS | libc::EPERM) if job.engine.ioengine == IoEngine::IoUring => {
-                "; io_uring is absent, switched off (kernel.io_uring_disabled) or filtered: \
-                 ioengine=libaio does without, ioengine=auto takes what there is"
+        let refused_itself = match refused.error.raw_os_error() {
+            Some(libc::ENOSYS | libc::EPERM) => true,
+            // What the target refuses, it refuses to all.
+            Some(libc::EINVAL) => choices.choose(psync, &probed).is_ok(),
+            _ => false,
+        };
+        let advice = match job.engine.ioengine {
+            IoEngine::IoUring if refused_itself => {
+                "; io_uring is absent, switched off (kernel.io_uring_disabled), filtered or older \
+                 than Linux 5.6: ioengine=libaio does without, ioengine=auto takes what there is"
             }
             _ => "",
         };
