@@ -149,8 +149,13 @@ impl<'p> Stack<'p> {
         let target = resolve(host, path)?;
         let words = target.iter().filter_map(|target| target.word_for_writing(host));
         let words: Vec<String> = words.collect();
-        // Whoever could use it unseen could use its drives, which are cleared.
-        Ok(Permission { allow_write: words.clone(), assume_unused: words, ..Permission::default() })
+        // Whoever could use it unseen could use its drives, which are cleared. What it shows is what
+        // was on them, which may be lost; decrypted, even zeros are data of an unknown kind.
+        Ok(Permission {
+            allow_write: words.clone(),
+            discard_data: words.clone(),
+            assume_unused: words,
+        })
     }
 
     /// Takes everything down, the top first, and gives the drives back empty.
