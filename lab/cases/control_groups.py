@@ -49,6 +49,9 @@ class ControlGroups(Scenario):
             of = self.explained_inside(STREAM)
         self.limited("a control group's io.max", of, "control-group")
         self.assertIn("io.max of control group /lab ", of["sentence"])
+        # Where its reads wait is measured, too.
+        (held,) = (suspect for suspect in of["suspects"] if suspect["limiter"] == "before-device")
+        self.assertEqual(held["standing"], "confirmed", held)
 
     def test_io_max_that_is_not_reached(self):
         with self.grouped("io cpu", io_max=f"{self.number('A')} rbps={4 * topology.HEALTHY.bandwidth}"):

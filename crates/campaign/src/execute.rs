@@ -2,13 +2,16 @@
 //! stored before the next is asked for. It knows no schedule.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use iodyno_host::Depth;
 use iodyno_load::{ClearedJob, Counting, LoadError, Recorder};
-use iodyno_model::{Host, Measurement, RunRecord, Setting};
+use iodyno_model::{Host, Measurement, Origin, RunRecord, Setting};
 use iodyno_stats::{StopRule, Stopper};
+use iodyno_trace::tracefs::Watched;
 
+use crate::block_times;
 use crate::error::CampaignError;
 use crate::measurement::{Cut, OverPhase, SteadyWatch, rate_behind_start};
 use crate::phase::{End, Measured, Phase, PhaseJob, Schedule, Seen};
@@ -236,6 +239,7 @@ impl<'a, 't> Execution<'a, 't> {
             counting,
             trying,
         }));
+        let queues = self.queues(phase, &on[..measured], &known);
         let clock = Instant::now();
         let mut watch = PhaseWatch {
             recorder: Recorder::counting(counting),
@@ -250,7 +254,13 @@ impl<'a, 't> Execution<'a, 't> {
             measured,
             observed: Observed::default(),
         };
-        let report = self.tools.generator.run(&jobs, &mut watch);
+        let ended = AtomicBool::new(false);
+        let (report, block_times) = std::thread::scope(|scope| {
+            let look = queues.map(|queues| block_times::look(scope, queues, &ended));
+            let report = self.tools.generator.run(&jobs, &mut watch);
+            ended.store(true, Ordering::Relaxed);
+            (report, look.and_then(|look| look.join().ok()?))
+        });
         if let (Err(LoadError::Unfit { what, .. }), Measured::Sections, 1, Some(first)) =
             (&report, phase.measured, self.phase, jobs.first())
         {
@@ -286,6 +296,7 @@ impl<'a, 't> Execution<'a, 't> {
             cut,
             steady_state,
             p99_asked,
+            block_times,
             stop: self.stop,
             settings: &self.settings,
         };
@@ -346,6 +357,19 @@ impl<'a, 't> Execution<'a, 't> {
             }
         }
         known
+    }
+
+    /// The queues that are looked at while a phase begins, where I/Os are seen by this kernel.
+    fn queues(
+        &self,
+        phase: &Phase,
+        on: &[Vec<usize>],
+        known: &[PreparedTarget],
+    ) -> Option<Vec<Watched>> {
+        let is_seen = phase.traces_blocks && self.record.run.origin == Origin::Measured;
+        let is_direct = phase.jobs.iter().all(|one| one.job.engine.direct);
+        let targets: Vec<_> = on.iter().flatten().map(|number| &known[*number]).collect();
+        (is_seen && is_direct).then(|| block_times::queues(self.host, &targets)).flatten()
     }
 
     /// When a measurement ends that has to be known well enough.

@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod announce;
+mod block_times;
 mod budget;
 mod cost;
 mod error;

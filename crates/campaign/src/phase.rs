@@ -54,6 +54,8 @@ pub(crate) struct Phase {
     /// Temperatures are read while it runs. That makes the kernel send an admin command: never
     /// while single latencies are what is measured.
     pub(crate) reads_temperature: bool,
+    /// The kernel's tracepoints tell at its beginning where I/Os are.
+    pub(crate) traces_blocks: bool,
     /// A target on which it fails is given up.
     pub(crate) gives_up: bool,
     /// What depths gave on the way to it, I/Os per second.

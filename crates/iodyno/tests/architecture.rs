@@ -22,7 +22,10 @@ const KNOWS: &[(&str, &[&str])] = &[
     ("fio", &["load", "job", "target", "files", "model"]),
     ("store", &["files", "model"]),
     ("judge", &["stats", "model"]),
-    ("campaign", &["layout", "load", "judge", "stats", "job", "target", "host", "store", "model"]),
+    (
+        "campaign",
+        &["layout", "load", "judge", "stats", "job", "target", "trace", "host", "store", "model"],
+    ),
     ("figure", &["model"]),
     ("report", &["figure", "judge", "stats", "model"]),
 ];

@@ -92,6 +92,29 @@ pub struct Conditions {
     /// Our own I/O beside what was measured, where that was the experiment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Beside>,
+    /// Where I/Os were while they were under way, where that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_times: Option<BlockTimes>,
+}
+
+/// Where I/Os were while they were under way, as the kernel's block tracepoints tell of some of
+/// them at the beginning: `block_bio_queue`, `block_rq_issue`, `block_rq_complete`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockTimes {
+    /// How many were seen from end to end.
+    pub ios: u64,
+    /// From the first to the last of them, ns.
+    pub duration_ns: u64,
+    /// Mean time in the block layer before the driver had them (scheduler, tags, limits), ns.
+    pub queue_mean_ns: f64,
+    /// The 99th percentile of it, ns.
+    pub queue_p99_ns: u64,
+    /// Mean time in driver and device, ns.
+    pub device_mean_ns: f64,
+    /// The 99th percentile of it, ns.
+    pub device_p99_ns: u64,
+    /// Share of that time in which a device had nothing to do, of several the mean.
+    pub idle: f64,
 }
 
 /// A steady state that was asked of a measurement's own rate over the last of its rounds (SNIA

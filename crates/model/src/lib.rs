@@ -70,7 +70,7 @@ pub use built::{Built, Mark};
 pub use caveat::{Caveat, DepthLimit, FileSystemEffect, NotPolled, ToldCaveat, told};
 pub use claim::{Claim, ClaimFigure, ClaimScope};
 pub use conditions::{
-    Beside, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,
+    Beside, BlockTimes, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,
 };
 pub use control_group::{ControlGroup, CpuThrottling, IoMax};
 pub use device_mapper::{MappedDevice, MappedPlace, MappedSegment};

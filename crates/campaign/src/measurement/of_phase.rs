@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use iodyno_job::{Job, options};
 use iodyno_load::{ClearedJob, JobRecord, JobReport, LoadError, PhaseReport, Recorder};
 use iodyno_model::{
-    Beside, Caveat, Conditions, DiskStats, EndReason, Failure, JobStats, Measurement, Part,
-    PerDirection, Setting, SteadyState,
+    Beside, BlockTimes, Caveat, Conditions, DiskStats, EndReason, Failure, JobStats, Measurement,
+    Part, PerDirection, Setting, SteadyState,
 };
 
 use super::fio_steadystate::SteadyWatch;
@@ -43,6 +43,8 @@ pub(crate) struct OverPhase<'a> {
     pub(crate) steady_state: Option<SteadyState>,
     /// How well the p99 has to be known.
     pub(crate) p99_asked: Option<f64>,
+    /// Where I/Os were while it began.
+    pub(crate) block_times: Option<BlockTimes>,
     /// When measurements end.
     pub(crate) stop: Stop,
     pub(crate) settings: &'a [Setting],
@@ -58,6 +60,7 @@ impl OverPhase<'_> {
             steady_state: self.steady_state,
             settings: self.settings.to_vec(),
             p99_precision_asked: self.p99_asked,
+            block_times: self.block_times,
             depths_tried: self.phase.depths_tried.clone(),
             ..self.conditions(if is_fios { &members[..1] } else { members })
         };
@@ -371,6 +374,7 @@ mod tests {
             cut: Cut::Nothing,
             steady_state: None,
             p99_asked: None,
+            block_times: None,
             stop: Stop::NEVER,
             settings: &[],
         };

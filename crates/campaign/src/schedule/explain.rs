@@ -150,6 +150,7 @@ impl Schedule for Explain<'_> {
             left_ns: self.budget_ns.saturating_sub(seen.spent_ns),
             rest_ns,
             reads_links: is_first,
+            traces_blocks: is_first,
             reads_temperature,
             // An experiment that fails says nothing of others.
             gives_up: is_first,

@@ -373,7 +373,8 @@ fn is_probable(scene: &Scene<'_, '_>, limiter: Limiter) -> bool {
         | Limiter::Burst
         | Limiter::OtherUsers
         | Limiter::Contract
-        | Limiter::ControlGroup => false,
+        | Limiter::ControlGroup
+        | Limiter::BeforeDevice => false,
     };
     let own = match limiter {
         Limiter::Link => Some(Bound::Link),

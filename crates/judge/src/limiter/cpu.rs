@@ -9,7 +9,7 @@ use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
 
 /// A submitting thread below this share of a CPU waits for the device, not for the CPU.
-const BUSY: f64 = 0.80;
+pub(super) const BUSY: f64 = 0.80;
 /// Fewer I/Os per second are no work for a CPU: one thread submits three times as many.
 const IDLE_CPU_IOPS: f64 = 40_000.0;
 /// Another case on the same CPUs that was so much faster shows that they had time.

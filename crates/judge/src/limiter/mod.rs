@@ -10,6 +10,7 @@
 //! noise hides what they did, or says between which it cannot decide.
 
 mod answer;
+mod before_device;
 mod bottlenecks;
 mod case;
 mod contract;

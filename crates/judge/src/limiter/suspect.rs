@@ -4,6 +4,7 @@ use iodyno_model::{Experiment, FillOrder};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use super::before_device::Whereabouts;
 use super::case::{Case, figure};
 use crate::control_group::held_back;
 use crate::index::Index;
@@ -19,6 +20,9 @@ pub enum Limiter {
     Burst,
     /// A limit of a control group that the process is in.
     ControlGroup,
+    /// What keeps I/Os in this machine while the device has nothing to do: a scheduler, or a limit
+    /// that is not seen.
+    BeforeDevice,
     /// What a cloud's volume, or the instance, was ordered with.
     Contract,
     /// Somebody else uses the devices.
@@ -107,6 +111,12 @@ impl Limiter {
                 Ok(Some(held)) => format!("{} of control group {}", held.setting(), held.group()),
                 _ => "a limit of a control group".into(),
             },
+            Self::BeforeDevice => match case.whereabouts() {
+                Some(at) if at.in_queue() => {
+                    "what holds I/Os back in the block layer's queue".into()
+                }
+                _ => "what holds I/Os back before the block layer's queue".into(),
+            },
             Self::Contract => match case.exceeded().and_then(|all| all.first().copied()) {
                 Some((limit, _)) => limit.name().into(),
                 None => "what volume or instance were ordered with".into(),
@@ -183,6 +193,7 @@ impl Limiter {
             Self::Interrupts => "interrupts",
             Self::ControlGroup => "a control group",
             Self::Contract => "a contract",
+            Self::BeforeDevice => "something before the device",
             Self::OtherUsers => "somebody else's I/O",
             Self::Link => "the link",
             Self::Shared => "something shared",
@@ -208,6 +219,14 @@ impl Limiter {
             Self::Heat => "Cool the drive, then measure again: iodyno list shows its temperature.",
             Self::ControlGroup => {
                 "Remove the limit, or measure outside of the group (iodyno rules cgroup-limit says how)."
+            }
+            Self::BeforeDevice if case.whereabouts().is_some_and(Whereabouts::in_queue) => {
+                "Look at the scheduler (/sys/block/*/queue/scheduler: none is for NVMe) and at \
+                 io.latency and io.cost of control groups."
+            }
+            Self::BeforeDevice => {
+                "Look for a limit of a control group above this process (io.max), in a container \
+                 by whoever runs it."
             }
             Self::Contract => {
                 "Nothing in this machine: order more for the volume, or a larger instance where that \

@@ -1,5 +1,6 @@
 use iodyno_model::{
-    Estimate, Experiment, FillOrder, LinkState, Measurement, RunRecord, VolumeLimits, WrittenState,
+    BlockTimes, Estimate, Experiment, FillOrder, LinkState, Measurement, RunRecord, VolumeLimits,
+    WrittenState,
 };
 
 use super::*;
@@ -99,6 +100,34 @@ fn a_volume_that_counts_time_above_its_contract_is_limited_by_it() {
     // A moment above a limit is none, nor are counters that stand.
     assert_ne!(limiter(&after(100_005, 5)), Some(Limiter::Contract));
     assert_ne!(limiter(&after(5, 5)), Some(Limiter::Contract));
+}
+
+#[test]
+fn a_device_that_is_idle_while_reads_wait_is_kept_waiting() {
+    let looked = |queue_share: f64, device_share: f64, idle: f64| {
+        let bench = Bench::new(1).measured().measurement(0, |of| {
+            let whole = of.total[0].mean_latency().unwrap().1.value;
+            let (queue_mean_ns, device_mean_ns) = (queue_share * whole, device_share * whole);
+            of.conditions.block_times = Some(BlockTimes {
+                ios: 1000,
+                duration_ns: 1_000_000_000,
+                idle,
+                queue_mean_ns,
+                queue_p99_ns: 0,
+                device_mean_ns,
+                device_p99_ns: 0,
+            });
+        });
+        let (answer, sentence, _) = of_first(&bench.record());
+        (matches!(answer, Answer::Named { limiter: Limiter::BeforeDevice, .. }), sentence)
+    };
+    let (is_named, sentence) = looked(0.7, 0.1, 0.5);
+    assert!(is_named && sentence.contains("in the block layer's queue"), "{sentence}");
+    let (is_named, sentence) = looked(0.1, 0.1, 0.5);
+    assert!(is_named && sentence.contains("before the block layer's queue"), "{sentence}");
+    // A device that is never idle has its own queue before it, and slow ones are slow.
+    assert!(!looked(0.7, 0.1, 0.0).0);
+    assert!(!looked(0.1, 0.8, 0.5).0);
 }
 
 #[test]

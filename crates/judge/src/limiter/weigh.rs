@@ -55,6 +55,7 @@ impl<'a> Scene<'a, '_> {
     pub(crate) fn suspects(&self) -> Vec<Suspect> {
         let weighed = [
             self.control_group(),
+            self.before_device(),
             self.contract(),
             self.heat(),
             self.other_users(),

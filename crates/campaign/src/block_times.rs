@@ -1,0 +1,147 @@
+//! Where I/Os are while a measurement begins: the kernel's block tracepoints, read for a moment.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use iodyno_model::{BlockKind, BlockTimes, Histogram, Host};
+use iodyno_trace::tracefs::{Options, Recorder, Watched};
+use iodyno_trace::{Device, Io, Latency};
+
+use crate::targets::PreparedTarget;
+
+/// So many I/Os tell enough: each costs the machine a microsecond.
+const ENOUGH: u64 = 20_000;
+/// Fewer tell nothing.
+const LEAST: u64 = 30;
+/// It is looked no longer than this.
+const LONGEST: Duration = Duration::from_secs(3);
+/// The first I/Os of all find an idle device, ns.
+const START_NS: u64 = 100_000_000;
+/// The kernel's rings are read so often.
+const EVERY: Duration = Duration::from_millis(10);
+
+/// The devices that the I/Os of `targets` are queued on; `None` where one is not known. What passes
+/// I/Os on without a queue of its own (md, most of dm) is seen to dispatch none.
+pub(crate) fn queues(host: &Host, targets: &[&PreparedTarget]) -> Option<Vec<Watched>> {
+    let queue = |target: &&PreparedTarget| {
+        let mut block = host.block(target.device.as_ref()?)?;
+        // Requests name the disk, whatever partition they are for.
+        if block.kind == BlockKind::Partition {
+            block = host.block(block.stands_on.first()?)?;
+        }
+        let device = Device { name: block.name.clone(), size_bytes: None, lba_bytes: None };
+        Some(Watched { number: block.major << 20 | block.minor, device })
+    };
+    let mut queues = targets.iter().map(queue).collect::<Option<Vec<_>>>()?;
+    queues.dedup();
+    Some(queues)
+}
+
+/// Looks beside a measurement that `ended` ends.
+pub(crate) fn look<'s>(
+    scope: &'s Scope<'s, '_>,
+    queues: Vec<Watched>,
+    ended: &'s AtomicBool,
+) -> ScopedJoinHandle<'s, Option<BlockTimes>> {
+    scope.spawn(move || {
+        // Without root or tracefs nothing is known, which is no failure of the measurement.
+        let mut recorder = Recorder::start(&queues, Options::default()).ok()?;
+        let (begun, mut seen) = (Instant::now(), Seen::default());
+        while seen.device.count() < ENOUGH
+            && begun.elapsed() < LONGEST
+            && !ended.load(Ordering::Relaxed)
+        {
+            if !recorder.poll(|io| seen.add(&io)).ok()? {
+                std::thread::sleep(EVERY);
+            }
+        }
+        recorder.end(|io| seen.add(&io)).ok()?;
+        seen.times()
+    })
+}
+
+/// What was seen so far.
+#[derive(Debug, Default)]
+struct Seen {
+    /// When the first I/O was asked for, ns.
+    first_ns: Option<u64>,
+    /// When the last one ended, ns.
+    last_ns: u64,
+    queue: Histogram,
+    device: Histogram,
+    /// Device, dispatch and completion of each, ns.
+    busy: Vec<(u16, u64, u64)>,
+}
+
+impl Seen {
+    fn add(&mut self, io: &Io) {
+        let Latency::Split { queue, device } = io.latency else { return };
+        if io.at_ns < *self.first_ns.get_or_insert(io.at_ns) + START_NS {
+            return;
+        }
+        let dispatched_ns = io.at_ns + queue;
+        self.busy.push((io.device, dispatched_ns, dispatched_ns + device));
+        self.last_ns = self.last_ns.max(dispatched_ns + device);
+        self.queue.record(queue);
+        self.device.record(device);
+    }
+
+    fn times(mut self) -> Option<BlockTimes> {
+        let ios = self.device.count();
+        (ios >= LEAST).then_some(())?;
+        let begun_ns = self.first_ns? + START_NS;
+        let duration_ns = self.last_ns.saturating_sub(begun_ns).max(1);
+        self.busy.sort_unstable();
+        let (mut busy_ns, mut devices, mut at) = (0, 0_u32, None);
+        for (device, from_ns, to_ns) in self.busy {
+            // From when on it is not counted yet.
+            let known_ns = match at {
+                Some((of, until_ns)) if of == device => until_ns,
+                _ => {
+                    devices += 1;
+                    begun_ns
+                }
+            };
+            busy_ns += to_ns.saturating_sub(from_ns.max(known_ns));
+            at = Some((device, to_ns.max(known_ns)));
+        }
+        Some(BlockTimes {
+            ios,
+            duration_ns,
+            idle: 1.0 - busy_ns as f64 / (duration_ns as f64 * f64::from(devices)),
+            queue_mean_ns: self.queue.mean_ns()?,
+            queue_p99_ns: self.queue.quantile_ns(0.99)?,
+            device_mean_ns: self.device.mean_ns()?,
+            device_p99_ns: self.device.quantile_ns(0.99)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_of_what_was_seen_whole_after_the_start() {
+        let mut seen = Seen::default();
+        let io = |at_ns, queue, device| Io {
+            at_ns,
+            latency: Latency::Split { queue, device },
+            ..Io::default()
+        };
+        seen.add(&io(7, 1_000_000, 1_000_000));
+        assert_eq!(Seen::default().times(), None);
+        for n in 0..LEAST {
+            seen.add(&Io { latency: Latency::Device(1), ..io(0, 0, 0) });
+            seen.add(&io(7 + START_NS + n * 1000, 3000, 500));
+        }
+        let times = seen.times().unwrap();
+        let duration_ns = (LEAST - 1) * 1000 + 3500;
+        assert_eq!((times.ios, times.duration_ns), (LEAST, duration_ns));
+        let idle = 1.0 - (LEAST * 500) as f64 / duration_ns as f64;
+        assert!((times.idle - idle).abs() < 1e-9, "{times:?}");
+        assert!((times.queue_mean_ns - 3000.0).abs() < 1.0, "{times:?}");
+        assert!((times.device_mean_ns - 500.0).abs() < 1.0, "{times:?}");
+    }
+}
