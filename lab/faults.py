@@ -224,7 +224,19 @@ class Faults:
         """Takes a drive out and puts another one, of this serial number and the same content, into its slot for good."""
         self.unplug(drive)
         self.machine.wait_for(lambda: drive not in self._plugged(), f"drive {drive} did not go", 60)
-        self.machine.qmp("device_add", driver="nvme", id=f"{drive}-new", bus=self.topology.named(drive).port, serial=serial, drive=drive)
+        port = self.topology.named(drive).port
+
+        def is_added():
+            try:
+                self.machine.qmp("device_add", driver="nvme", id=f"{drive}-new", bus=port, serial=serial, drive=drive)
+            except machine.MachineError as error:
+                # The namespace stays until its last I/O has ended.
+                if "Permission conflict" not in str(error):
+                    raise
+                return False
+            return True
+
+        self.machine.wait_for(is_added, f"drive {drive} kept its image", 60)
 
     def _plugged(self):
         return [child["name"] for child in self.machine.qmp("qom-list", path="/machine/peripheral")]
