@@ -46,21 +46,21 @@ impl GridCell {
 }
 
 /// A table that was fitted.
-pub(super) struct Grid<'a> {
+pub(super) struct Grid {
     /// The text, each line with a line break.
     pub(super) text: String,
-    /// Headings of the columns that found no room.
-    pub(super) dropped: Vec<&'a str>,
+    /// Numbers of the columns that found no room.
+    pub(super) dropped: Vec<usize>,
 }
 
 /// The table of `rows` in at most `style.width` columns, unless `everything` is
 /// to be shown however wide.
-pub(super) fn grid<'a>(
-    columns: &[GridColumn<'a>],
+pub(super) fn grid(
+    columns: &[GridColumn<'_>],
     rows: &[Vec<GridCell>],
     style: &Style,
     everything: bool,
-) -> Grid<'a> {
+) -> Grid {
     let mut widths = widths(columns, rows);
     let mut shown: Vec<usize> = (0..columns.len()).collect();
     if !everything {
@@ -88,9 +88,8 @@ pub(super) fn grid<'a>(
             }
         }
     }
-    let dropped = (0..columns.len()).filter(|i| !shown.contains(i));
     Grid {
-        dropped: dropped.map(|i| columns[i].heading).collect(),
+        dropped: (0..columns.len()).filter(|i| !shown.contains(i)).collect(),
         text: render(columns, rows, &shown, &widths, style.color),
     }
 }

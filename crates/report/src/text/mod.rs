@@ -9,6 +9,7 @@ mod blocks_effect;
 mod columns;
 pub(crate) mod comparison;
 mod details;
+mod drive_cells;
 pub(crate) mod drives;
 mod explain;
 pub(crate) mod figure;

@@ -168,7 +168,7 @@ pub(crate) fn clause(
     let subject = match glance.rows.as_slice() {
         [] => "this machine".to_owned(),
         [only] => only.name.clone(),
-        _ => counted(all, glance.noun),
+        _ => counted(all, if glance.are_drives { "drive" } else { "target" }),
     };
     match verdict {
         _ if record.run.state == RunState::Interrupted => format!("{subject}: interrupted"),
