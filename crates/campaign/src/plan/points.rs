@@ -62,7 +62,7 @@ impl Point {
 
 impl Study {
     /// Its parts; a study without has one, whose grid is the study's.
-    pub(super) fn parts(&self) -> Vec<StudyStep> {
+    pub(crate) fn parts(&self) -> Vec<StudyStep> {
         if self.prepares_only() {
             return Vec::new();
         }

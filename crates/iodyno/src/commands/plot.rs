@@ -99,7 +99,7 @@ fn predictions(record: &RunRecord) -> Vec<Prediction> {
 
 /// What the measurements of a sweep say beyond themselves.
 fn outlook(record: &RunRecord) -> Option<Predictions> {
-    Study::of(&record.run)?.outlook(&record.measurements)
+    Study::of(&record.run)?.outlook(record)
 }
 
 /// What is judged are the runs themselves, whatever is `shown` of them.

@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
             assessment: judged_anew(&record, &claims),
             unread: problems.iter().map(Problem::to_string).collect(),
             prepared: prepared(context, &record)?,
-            outlook: study.as_ref().and_then(|study| study.outlook(&record.measurements)),
+            outlook: study.as_ref().and_then(|study| study.outlook(&record)),
             planned: study.as_ref().map_or(Vec::new(), in_order),
             record,
         });

@@ -151,7 +151,7 @@ fn assessed(
     let judged = Judged { record, assessment: &assessment };
     let style = terminal::style(context, judging.table);
     let study = Study::of(&record.run);
-    let outlook = study.as_ref().and_then(|study| study.outlook(&record.measurements));
+    let outlook = study.as_ref().and_then(|study| study.outlook(record));
     let plan = record.run.rounds.as_ref();
     // Rounds are the plan's own, or those that conditioned the drives before it.
     let conditioned = study.as_ref().and_then(|study| study.preparation.as_ref()?.rounds());
