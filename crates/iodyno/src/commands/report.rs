@@ -48,7 +48,7 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     if !arguments.force {
         refuse_to_overwrite(output)?;
     }
-    let claims = context.claims(&arguments.sheets.datasheet)?;
+    let claims = context.claims(&arguments.sheets)?;
     let mut loaded = Vec::new();
     let words = arguments.runs.iter().map(|word| load_each(context, word));
     for Loaded { record, problems, .. } in words.collect::<Result<Vec<_>>>()?.into_iter().flatten()
