@@ -381,6 +381,7 @@ mod tests {
             ),
             steady: Vec::new(),
             cut: Cut::Nothing,
+            above_limits: Vec::new(),
             steady_state: None,
             p99_asked: None,
             stop: Stop::NEVER,

@@ -50,7 +50,7 @@ pub fn drives_table(
     let fitted = grid(&headings, &rows, style, style.wide || chosen.is_some());
     out.push_str(&fitted.text);
     if !fitted.dropped.is_empty() {
-        let more: Vec<&str> = fitted.dropped.iter().map(|at| headings[*at].heading).collect();
+        let more: Vec<&str> = fitted.dropped.iter().map(|at| columns[*at].heading()).collect();
         let more = more.join(", ").to_lowercase();
         out.push_str(&paragraph(&format!("--wide also shows {more}."), style));
     }
@@ -127,10 +127,9 @@ pub(crate) fn drives(
     let kept: Vec<usize> = (0..shown.len()).filter(|at| says(*at)).collect();
     let headings = kept
         .iter()
-        .map(|at| GridColumn {
-            heading: shown[*at].heading(),
-            priority: priority(shown[*at], rows.iter().map(|row| &row[*at])),
-            right: shown[*at].is_number(),
+        .map(|at| {
+            let priority = priority(shown[*at], rows.iter().map(|row| &row[*at]));
+            GridColumn::new(shown[*at].heading(), priority, shown[*at].is_number())
         })
         .collect();
     let rows = rows.iter().map(|row| kept.iter().map(|at| row[*at].clone()).collect()).collect();

@@ -82,7 +82,7 @@ fn table(class: &FleetClass, style: &Style) -> String {
 
 /// A row for each drive; where there are reasons, they stand in the last column.
 pub(crate) fn cells(class: &FleetClass) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
-    let column = |heading, priority| GridColumn { heading, priority, right: false };
+    let column = |heading, priority| GridColumn::new(heading, priority, false);
     let name = if class.kind.is_some() { "DRIVE" } else { "TARGET" };
     let mut columns = vec![column("HOST", 0), column(name, 0), column("VERDICT", 0)];
     let serials = class.drives.iter().any(|drive| drive.serial.is_some());

@@ -67,18 +67,11 @@ impl Glance {
             let (heading, priority, right) = COLUMNS[*at];
             let is_alarm = |row: &&Row| matches!(row.cells[*at].ink, Ink::Bad | Ink::Doubt);
             let alarmed = *at > 3 && all.iter().any(is_alarm);
-            GridColumn {
-                heading: if heading.is_empty() { self.basis } else { heading },
-                priority: if alarmed { 1 } else { priority },
-                right,
-            }
+            let heading = if heading.is_empty() { self.basis } else { heading };
+            GridColumn::new(heading, if alarmed { 1 } else { priority }, right)
         };
-        let name = GridColumn {
-            heading: if self.are_drives { "DRIVE" } else { "TARGET" },
-            priority: 0,
-            right: false,
-        };
-        let last = GridColumn { heading: "VERDICT", priority: 0, right: false };
+        let name = GridColumn::new(if self.are_drives { "DRIVE" } else { "TARGET" }, 0, false);
+        let last = GridColumn::new("VERDICT", 0, false);
         let columns = [name].into_iter().chain(shown.iter().map(heading)).chain([last]).collect();
         let line = |row: &&Row| {
             let mut line = vec![GridCell::plain(row.name.clone())];

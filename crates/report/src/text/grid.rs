@@ -1,5 +1,7 @@
 //! Tables that lose columns, by priority, rather than wrap.
 
+use std::borrow::Cow;
+
 use comfy_table::{Cell as TableCell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::Style;
@@ -10,10 +12,10 @@ use super::words::{cut, display_width};
 const GAP: usize = 2;
 
 /// A column.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct GridColumn<'a> {
     /// Heading.
-    pub(crate) heading: &'a str,
+    pub(crate) heading: Cow<'a, str>,
     /// 0 stays however narrow the terminal is; the highest goes first.
     pub(crate) priority: u8,
     /// Numbers stand to the right.
@@ -30,8 +32,8 @@ pub(crate) struct GridCell {
 }
 
 impl<'a> GridColumn<'a> {
-    pub(crate) const fn new(heading: &'a str, priority: u8, right: bool) -> Self {
-        Self { heading, priority, right }
+    pub(crate) fn new(heading: impl Into<Cow<'a, str>>, priority: u8, right: bool) -> Self {
+        Self { heading: heading.into(), priority, right }
     }
 }
 
@@ -103,7 +105,7 @@ pub(super) fn least_width(columns: &[GridColumn<'_>], rows: &[Vec<GridCell>]) ->
 fn widths(columns: &[GridColumn<'_>], rows: &[Vec<GridCell>]) -> Vec<usize> {
     let width = |(i, column): (usize, &GridColumn<'_>)| {
         let cells = rows.iter().map(|row| display_width(&row[i].text));
-        cells.max().unwrap_or(0).max(display_width(column.heading))
+        cells.max().unwrap_or(0).max(display_width(&column.heading))
     };
     columns.iter().enumerate().map(width).collect()
 }
@@ -126,7 +128,7 @@ fn render(
         table.enforce_styling();
         table.style_text_only();
     }
-    let heading = |i: &usize| TableCell::new(cut(columns[*i].heading, widths[*i]));
+    let heading = |i: &usize| TableCell::new(cut(&columns[*i].heading, widths[*i]));
     table.set_header(shown.iter().map(heading).collect::<Vec<_>>());
     for row in rows {
         let cells = shown.iter().map(|i| {

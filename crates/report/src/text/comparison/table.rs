@@ -94,8 +94,8 @@ fn columns<'n>(
     others: &[usize],
     detail: Detail,
 ) -> Vec<(GridColumn<'n>, bool)> {
-    let column = |heading, right| (GridColumn { heading, priority: 0, right }, false);
-    let side = |n: usize| (GridColumn { heading: &names[n], priority: 0, right: true }, true);
+    let column = |heading: &'static str, right| (GridColumn::new(heading, 0, right), false);
+    let side = |n: usize| (GridColumn::new(names[n].as_str(), 0, true), true);
     let mut columns = vec![column("", false), side(0)];
     for other in others {
         columns.push(side(*other));
@@ -135,7 +135,7 @@ pub(crate) fn cells(comparison: &Comparison) -> Cells {
     let others: Vec<usize> = (1..comparison.sides.len()).collect();
     let names = super::names(comparison);
     let columns = columns(&names, &others, Detail::Ratios).into_iter().map(|(of, is_side)| {
-        (if is_side { of.heading.to_owned() } else { of.heading.to_lowercase() }, of.right)
+        (if is_side { of.heading.into_owned() } else { of.heading.to_lowercase() }, of.right)
     });
     let row = |row: &Row| (row_title(row), lines_of(row, &others, Detail::Ratios));
     Cells { columns: columns.collect(), rows: comparison.rows.iter().map(row).collect() }
