@@ -182,7 +182,7 @@ fn failures_and_what_is_not_valid_are_seen() {
     judged.subjects[1].1 = Verdict::Fail;
     record.run.state = RunState::Done;
     let text = screen(&record, &judged, 1, 80);
-    assert!(text.starts_with("FAIL  1 of 2 drives needs attention"), "{text}");
+    assert!(text.starts_with("FAIL  nvme1 of 2 drives needs attention"), "{text}");
     let row = text.lines().find(|line| line.starts_with("nvme1 ")).expect("its row");
     assert!(row.contains("dead") && row.ends_with("FAIL"), "{text}");
 }

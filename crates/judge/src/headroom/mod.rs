@@ -111,6 +111,11 @@ impl LoadSurface {
 
     /// What ran at the same time: reads, and writes unless there were none.
     fn add(&mut self, phase: &[(usize, &Measurement)], most: (f64, f64)) {
+        // Of too few there is no interval.
+        let bare = |of: &Measurement| {
+            let p99 = of.account.as_ref()?.sync.quantile_ns(0.99)?;
+            Some(Estimate::bare(p99 as f64))
+        };
         let is_load = |of: &Measurement| !(self.sync && flushes(of));
         let paced = |option: &str| {
             let mut load = phase.iter().filter(|(_, of)| is_load(of));
@@ -138,7 +143,9 @@ impl LoadSurface {
                 is_reached(rate, asked, 0.0)
             });
         let (index, p99) = match phase.iter().find(|(_, of)| !is_load(of)) {
-            Some((index, of)) => (*index, percentile(&[*of], IoOf::Sync, 99.0)),
+            Some((index, of)) => {
+                (*index, percentile(&[*of], IoOf::Sync, 99.0).or_else(|| bare(of)))
+            }
             None if self.sync => (index, None),
             None => (index, result.and_then(p99)),
         };
