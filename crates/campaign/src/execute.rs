@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use iodyno_host::Depth;
 use iodyno_load::{ClearedJob, Counting, LoadError, Recorder};
-use iodyno_model::{Host, Measurement, Origin, RunRecord, Setting};
+use iodyno_model::{Drive, Host, Measurement, Origin, RunRecord, Setting};
 use iodyno_stats::{StopRule, Stopper};
 use iodyno_trace::tracefs::Watched;
 
 use crate::block_times;
 use crate::error::CampaignError;
-use crate::measurement::{Cut, OverPhase, SteadyWatch, rate_behind_start};
+use crate::measurement::{Cut, LimitWatch, OverPhase, SteadyWatch, rate_behind_start};
 use crate::phase::{End, Measured, Phase, PhaseJob, Schedule, Seen};
 use crate::phase_watch::{Observed, PhaseWatch, ramp_ns};
 use crate::plan::Stop;
@@ -191,7 +191,14 @@ impl<'a, 't> Execution<'a, 't> {
         let measured = phase.measured_jobs().min(jobs.len());
         let source = self.tools.source;
         let mut under_load: Option<Host> = None;
-        let mut each_second = || {
+        // As with temperatures, none is read while single latencies are what is measured.
+        let outstanding: u32 = jobs.iter().map(|one| one.job.depth.iodepth).sum();
+        let drives = on[..measured].iter().flatten().filter(|_| outstanding > 1);
+        let drives = drives.filter_map(|number| self.host.drive(known[*number].drive.as_deref()?));
+        let count = |drive: &Drive| iodyno_host::volume_limits(source, drive);
+        let mut limits = LimitWatch::begin(count, drives);
+        let mut each_second = |elapsed_ns: u64| {
+            limits.look(elapsed_ns);
             if phase.reads_links && under_load.is_none() {
                 under_load = Some(iodyno_host::snapshot(source, Depth::Quick));
             }
@@ -295,6 +302,7 @@ impl<'a, 't> Execution<'a, 't> {
             steady,
             cut,
             steady_state,
+            above_limits: limits.end(),
             p99_asked,
             block_times,
             stop: self.stop,

@@ -30,8 +30,9 @@ pub(crate) struct PhaseWatch<'a> {
     pub(crate) watcher: &'a mut dyn Watcher,
     pub(crate) interrupted: &'a AtomicBool,
     pub(crate) progress: Progress<'a>,
-    /// Called about once a second while it runs; may give the hottest drive's temperature, °C.
-    pub(crate) each_second: &'a mut dyn FnMut() -> Option<f32>,
+    /// Called about once a second while it runs, with the time since its start, ns; may give the
+    /// hottest drive's temperature, °C.
+    pub(crate) each_second: &'a mut dyn FnMut(u64) -> Option<f32>,
     /// What its rate has to be steady over.
     pub(crate) rounds: Option<PtsRounds>,
     /// The jobs, whose intervals are shown.
@@ -93,7 +94,7 @@ impl Observer for PhaseWatch<'_> {
         self.observed.elapsed_ns = elapsed_ns;
         let temperature_c = if elapsed_ns / 1_000_000_000 > self.observed.seconds {
             self.observed.seconds = elapsed_ns / 1_000_000_000;
-            (self.each_second)()
+            (self.each_second)(elapsed_ns)
         } else {
             None
         };

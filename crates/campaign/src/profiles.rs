@@ -116,6 +116,7 @@ const PROFILES: &[(&str, &str)] = listed![
     "etcd",
     "kubernetes-node",
     "postgresql",
+    "mysql",
     "scylla",
     "redpanda",
     "kafka",

@@ -53,7 +53,7 @@ fn preset(stage: &Stage) -> Study {
 fn found(stage: &Stage, study: &Study, drive: &SimulatedDrive, seed: u64) -> (Headroom, RunRecord) {
     let record = stage.measure(study, stage.generator(drive, seed));
     assert_eq!(record.run.state, RunState::Done);
-    (study.outlook(&record.measurements).unwrap().headroom.remove(0), record)
+    (study.outlook(&record).unwrap().headroom.remove(0), record)
 }
 
 /// Relative errors over all cells of which the truth is known, in ascending order.

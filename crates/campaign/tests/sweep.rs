@@ -50,7 +50,7 @@ impl Tally {
         for seed in 0..seeds {
             let record = stage.measure(study, generator(seed));
             assert_eq!(record.run.state, RunState::Done);
-            let outlook = study.outlook(&record.measurements).unwrap();
+            let outlook = study.outlook(&record).unwrap();
             assert_eq!(record.measurements.len() + outlook.predictions.len(), points);
             let measured =
                 record.measurements.iter().map(|of| (&of.name, of.total[0].iops.unwrap()));

@@ -52,7 +52,7 @@ pub use nvme::{
     FormatInUse, PurgeSupport, SanitizeState, SanitizeStatus, controller_ids, namespace_ids,
     namespace_is_shared, ocp_uuid_index, parse_format_in_use, parse_health_log,
     parse_identify_controller, parse_identify_namespace, parse_latency_monitor, parse_ocp_health,
-    parse_purge_support, parse_sanitize_status, parse_volume_limits,
+    parse_purge_support, parse_sanitize_status, parse_volume_limits, volume_limits,
 };
 pub use open_files::{Openers, openers};
 pub use snapshot::snapshot;

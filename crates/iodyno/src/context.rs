@@ -12,7 +12,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_report::text::clean;
 use iodyno_store::Store;
 
-use crate::arguments::{Global, LiveView, When};
+use crate::arguments::{Global, LiveView, Sheets, When};
 use crate::terminal;
 
 /// Global options, resolved.
@@ -106,14 +106,17 @@ impl Context {
         Ok(Store::open_existing_readonly(other.unwrap_or(&self.store))?)
     }
 
-    /// Data sheets: ours, the user's own folder, and those that were named.
-    pub(crate) fn claims(&self, named: &[PathBuf]) -> Result<ClaimBook> {
+    /// Data sheets: ours, the user's own folder, and those that were named; contracts of volumes.
+    pub(crate) fn claims(&self, sheets: &Sheets) -> Result<ClaimBook> {
         let mut book = ClaimBook::builtin();
         let mut files = user_datasheets();
-        files.extend_from_slice(named);
+        files.extend_from_slice(&sheets.datasheet);
         for file in files {
             let text = read(&file).context("data sheet")?;
             book.add_toml(&text, &file.display().to_string())?;
+        }
+        for stated in &sheets.volume {
+            book.add_volume(stated).map_err(|error| Usage(format!("--volume: {error}")))?;
         }
         Ok(book)
     }

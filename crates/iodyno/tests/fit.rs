@@ -107,6 +107,14 @@ fn a_directory_is_measured_judged_and_left_as_it_was() {
     let junit = text(&world.run(&["show", "last", "--format", "junit"]).stdout);
     assert!(junit.contains("time to commit: at most 60000 ms"), "{junit}");
     assert!(junit.contains("nobody, https://example.org/log (2026-11)"), "{junit}");
+    let page = world.path("fit.html");
+    status(&world.run(&["report", "last", "--output", page.to_str().unwrap()]), 0);
+    let page = std::fs::read_to_string(page).unwrap();
+    let has = |what: &str| assert!(page.contains(what), "{what}: {page}");
+    has("misses 1 of 2 bounds");
+    has("at most 60000 ms");
+    has("nobody, https://example.org/log (2026-11)");
+    has("Settings (log.conf): As fast as the disk.");
     let runs = text(&world.run(&["runs"]).stdout);
     assert!(runs.contains("log on /"), "{runs}");
     // Exported and read again it is the same run.

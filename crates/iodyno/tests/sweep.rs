@@ -117,6 +117,19 @@ fn every_point_of_a_grid_is_measured_once() {
 }
 
 #[test]
+fn what_follows_from_a_sweep_is_shown_from_any_directory() {
+    let world = World::new();
+    status(&run(&world, &GRID), 0);
+    let knees = |at: &str| {
+        let output = command(&world, &["show", "last", "--json"]).current_dir(at).output().unwrap();
+        let mut document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        document["outlook"]["knees"].take().as_array().unwrap().len()
+    };
+    let here = knees(world.path("").to_str().unwrap());
+    assert_eq!((here, knees("/")), (2, 2));
+}
+
+#[test]
 fn what_is_there_is_only_read() {
     let world = World::new();
     std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();

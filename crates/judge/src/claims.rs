@@ -6,6 +6,7 @@ use iodyno_model::{Bytes, Claim, ClaimScope, Drive};
 use regex::Regex;
 use toml::Spanned;
 
+use crate::contract::{CONTRACT, ContractError, contract};
 use crate::file_error::{ClaimError, FileError};
 use crate::place::capacities;
 
@@ -83,6 +84,18 @@ impl ClaimBook {
         let mut entries = parse(text, source_name)?;
         entries.append(&mut self.added);
         self.added = entries;
+        Ok(())
+    }
+
+    /// Adds what cloud volumes were ordered with: `gp3,6000iops,500MB/s`.
+    ///
+    /// # Errors
+    /// The type is not known, or gives no such figures.
+    pub fn add_volume(&mut self, stated: &str) -> Result<(), ContractError> {
+        let claim = contract(stated)?;
+        // A test compiles the pattern of each type.
+        let patterns = claim.patterns.iter().filter_map(|one| Regex::new(one).ok()).collect();
+        self.added.insert(0, Entry { claim, patterns });
         Ok(())
     }
 
@@ -233,10 +246,11 @@ fn parse(text: &str, name: &str) -> Result<Vec<Entry>, FileError> {
     file.drive.into_iter().map(entry).collect()
 }
 
-/// The claim for a drive; none for virtual disks.
+/// The claim for a drive; for a virtual disk the contract that the user states.
 pub fn claim_of<'a>(claims: &'a ClaimBook, drive: &Drive) -> Option<&'a Claim> {
-    let model = drive.model.get().filter(|_| drive.virtual_disk.is_none())?;
-    capacities(drive).into_iter().find_map(|capacity| claims.find(model, capacity))
+    let model = drive.model.get()?;
+    let found = capacities(drive).into_iter().find_map(|capacity| claims.find(model, capacity));
+    found.filter(|claim| drive.virtual_disk.is_none() || claim.source_kind == CONTRACT)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::json::{Named, estimate, named, number};
-use crate::{Caveat, Estimate, ToldCaveat, told};
+use crate::{AboveLimit, Caveat, Estimate, ToldCaveat, told};
 
 named! {
     /// One depth of the search for the depth that suffices.
@@ -89,6 +89,9 @@ pub struct Conditions {
     /// What its rate had to be steady over, where that was asked for, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_state: Option<SteadyState>,
+    /// When volumes of a cloud asked for more than their limits give, by their own counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub above_limits: Vec<AboveLimit>,
     /// Our own I/O beside what was measured, where that was the experiment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Beside>,

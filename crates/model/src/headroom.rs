@@ -12,11 +12,14 @@ use crate::json::number;
 pub struct HeadroomPlan {
     /// Points at most, besides the most writes and the most reads, which the others are shares of.
     pub points: u32,
+    /// The p99 is that of flushes, which a third step makes beside each load.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sync: bool,
 }
 
 impl Default for HeadroomPlan {
     fn default() -> Self {
-        Self { points: 58 }
+        Self { points: 58, sync: false }
     }
 }
 
@@ -34,6 +37,9 @@ pub struct Headroom {
     #[serde(deserialize_with = "number")]
     #[schemars(with = "Option<f64>")]
     pub most_read_iops: f64,
+    /// The p99 is that of flushes beside the load, and not of its reads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sync: bool,
     /// The bound of the p99, ns.
     pub p99_bound_ns: u64,
     /// The most writes beside few reads whose p99 keeps the bound; null: none.
@@ -44,6 +50,13 @@ pub struct Headroom {
     pub both: Option<Load>,
     /// All loads, by writes and then by reads: measured, interpolated, or not reached.
     pub cells: Vec<LoadCell>,
+}
+
+impl Headroom {
+    /// What waits: `read` or `sync`.
+    pub const fn what(&self) -> &'static str {
+        if self.sync { "sync" } else { "read" }
+    }
 }
 
 /// A load whose p99 keeps a bound.

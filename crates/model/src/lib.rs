@@ -129,5 +129,5 @@ pub use units::{
     format_percent, format_width, parse_duration_ns, parse_rfc3339, rfc3339, significant,
     with_micro,
 };
-pub use volume::{VolumeLimit, VolumeLimits};
+pub use volume::{AboveLimit, VolumeLimit, VolumeLimits};
 pub use workload::{Direction, Workload};

@@ -103,7 +103,7 @@ pub enum Limit {
 pub struct ProfileSetting {
     /// The lines, in which `{wal sync p99}` stands for a figure (bytes per second, I/Os per second
     /// or us, whole numbers, rounded down), `{read read iops * 0.9}`, `{wal sync p99 / 2}` and
-    /// `{105e9 / write write bandwidth}` for what follows from it, `{target}`, `{device}` (259:0),
+    /// `{105e9 / write write bandwidth}` for what follows from it, `{target}`, `{device}` (259:0), `{disk}`,
     /// `{model}` and `{firmware}` for what was measured, `{smallest}`, `{sums}` and `{exceed}` for
     /// what these fields come to.
     pub text: String,
@@ -291,7 +291,8 @@ impl Profile {
 }
 
 /// Names that may stand in braces in a setting, beside figures.
-const NAMES: [&str; 7] = ["target", "device", "model", "firmware", "smallest", "sums", "exceed"];
+const NAMES: [&str; 8] =
+    ["target", "device", "disk", "model", "firmware", "smallest", "sums", "exceed"];
 
 /// Fewer rounds give no interval, more no better one.
 const MOST_ROUNDS: (u32, u32) = (3, 50);

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::format_duration_ns;
+
 /// Time that an Amazon volume asked for more than its limits give, since it was attached (log page
 /// D0h of EBS volumes and EC2 instance storage).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +22,8 @@ pub struct VolumeLimits {
 }
 
 /// One of the limits of a volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum VolumeLimit {
     /// The volume's IOPS.
     VolumeIops,
@@ -30,6 +33,29 @@ pub enum VolumeLimit {
     InstanceIops,
     /// The instance's throughput, likewise.
     InstanceThroughput,
+}
+
+/// A time in which a volume asked for more than one of its limits gives, to the second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AboveLimit {
+    /// The volume, `nvme1`.
+    pub drive: String,
+    /// Which limit.
+    pub limit: VolumeLimit,
+    /// Begin, since the load began, ns.
+    pub from_ns: u64,
+    /// End, ns.
+    pub to_ns: u64,
+    /// What the volume counted above its limit meanwhile, us.
+    pub above_us: u64,
+}
+
+impl std::fmt::Display for AboveLimit {
+    /// `12 s to 30 s`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [from, to] = [self.from_ns, self.to_ns].map(|ns| format_duration_ns(ns as f64));
+        write!(f, "{from} to {to}")
+    }
 }
 
 impl VolumeLimit {

@@ -17,7 +17,7 @@ fn style(width: usize) -> Style {
 }
 
 fn screen(record: &RunRecord, assessment: &Assessment, status: u8, width: usize) -> String {
-    run_screen(record, assessment, status, Body::Drives, "last", &style(width))
+    run_screen(record, assessment, status, Body::Drives(&[]), "last", &style(width))
 }
 
 fn assert_as_expected(file: &str, text: &str) {
@@ -98,7 +98,7 @@ fn every_line_fits_and_colour_and_locale_change_no_word() {
             assert!(ascii(&text).is_ascii(), "{text}");
             assert_eq!(ascii(&text).lines().count(), text.lines().count());
             let colored = Style { color: true, ..style(width) };
-            let colored = run_screen(record, assessment, 1, Body::Drives, "last", &colored);
+            let colored = run_screen(record, assessment, 1, Body::Drives(&[]), "last", &colored);
             let mut plain = String::new();
             for (n, part) in colored.split("\x1b[").enumerate() {
                 plain += if n == 0 { part } else { part.split_once('m').expect("a colour").1 };
@@ -182,7 +182,7 @@ fn failures_and_what_is_not_valid_are_seen() {
     judged.subjects[1].1 = Verdict::Fail;
     record.run.state = RunState::Done;
     let text = screen(&record, &judged, 1, 80);
-    assert!(text.starts_with("FAIL  1 of 2 drives needs attention"), "{text}");
+    assert!(text.starts_with("FAIL  nvme1 of 2 drives needs attention"), "{text}");
     let row = text.lines().find(|line| line.starts_with("nvme1 ")).expect("its row");
     assert!(row.contains("dead") && row.ends_with("FAIL"), "{text}");
 }

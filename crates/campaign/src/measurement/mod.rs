@@ -1,5 +1,6 @@
 //! What was recorded of jobs as measurements: warm-up cut off, estimates with their intervals.
 
+mod above_limits;
 mod fio_steadystate;
 mod interim;
 mod of_phase;
@@ -8,6 +9,7 @@ mod result;
 mod series;
 mod taken;
 
+pub(crate) use above_limits::LimitWatch;
 pub(crate) use fio_steadystate::SteadyWatch;
 pub use interim::interim;
 pub(crate) use of_phase::OverPhase;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use iodyno_job::{Job, options};
 use iodyno_load::{ClearedJob, JobRecord, JobReport, LoadError, PhaseReport, Recorder};
 use iodyno_model::{
-    Beside, BlockTimes, Caveat, Conditions, DiskStats, EndReason, Failure, JobStats, Measurement,
-    Part, PerDirection, Setting, SteadyState,
+    AboveLimit, Beside, BlockTimes, Caveat, Conditions, DiskStats, EndReason, Failure, JobStats,
+    Measurement, Part, PerDirection, Setting, SteadyState,
 };
 
 use super::fio_steadystate::SteadyWatch;
@@ -41,6 +41,8 @@ pub(crate) struct OverPhase<'a> {
     pub(crate) cut: Cut,
     /// What it had to be steady over.
     pub(crate) steady_state: Option<SteadyState>,
+    /// When volumes were above their limits.
+    pub(crate) above_limits: Vec<AboveLimit>,
     /// How well the p99 has to be known.
     pub(crate) p99_asked: Option<f64>,
     /// Where I/Os were while it began.
@@ -62,6 +64,7 @@ impl OverPhase<'_> {
             p99_precision_asked: self.p99_asked,
             block_times: self.block_times,
             depths_tried: self.phase.depths_tried.clone(),
+            above_limits: self.above_limits(members),
             ..self.conditions(if is_fios { &members[..1] } else { members })
         };
         let mut measurement = match &self.report {
@@ -84,6 +87,15 @@ impl OverPhase<'_> {
         measurement.conditions.other_iops = other.map(|other| other.iops);
         measurement.conditions.other_bytes_per_s = other.map(|other| other.bytes_per_s);
         measurement
+    }
+
+    /// When the volumes under these jobs were above their limits.
+    fn above_limits(&self, members: &[usize]) -> Vec<AboveLimit> {
+        let under = |name: &str| {
+            let mut numbers = members.iter().flat_map(|n| &self.on[*n]);
+            numbers.any(|number| self.targets[*number].drive.as_deref() == Some(name))
+        };
+        self.above_limits.iter().filter(|one| under(&one.drive)).cloned().collect()
     }
 
     /// Numbers of the targets that cannot be measured any more: why.
@@ -372,6 +384,7 @@ mod tests {
             ),
             steady: Vec::new(),
             cut: Cut::Nothing,
+            above_limits: Vec::new(),
             steady_state: None,
             p99_asked: None,
             block_times: None,

@@ -3,7 +3,7 @@
 use iodyno_job::Job;
 
 use super::error::Wrong;
-use super::points::POINTS_MAX;
+use super::points::{POINTS_MAX, Point};
 use super::study::{FORMAT, MadeBy, Order, Study, StudyStep, apply_value};
 
 impl Study {
@@ -97,7 +97,13 @@ impl Study {
             );
         }
         let probe = Self { targets: vec![String::new()], ..self.clone() };
-        match probe.points(0).as_slice() {
+        let is_sync = |point: &Point| headroom.sync && point.flushes();
+        let (syncs, loads): (Vec<Point>, Vec<Point>) =
+            probe.points(0).into_iter().partition(is_sync);
+        match loads.as_slice() {
+            _ if syncs.len() != usize::from(headroom.sync) => {
+                return wrong("sync: a third step was expected, with fdatasync or fsync");
+            }
             [one, other] if one.writes() != other.writes() => {}
             _ => {
                 return wrong("two steps were expected: one that only writes, one that only reads");

@@ -53,6 +53,12 @@ impl Point {
         rw.is_some_and(|(_, rw)| !matches!(rw.split(':').next(), Some("read" | "randread")))
     }
 
+    /// What it writes is flushed now and then.
+    pub(crate) fn flushes(&self) -> bool {
+        let is_flush = |name: &str| matches!(name, "fsync" | "fdatasync");
+        self.options.iter().any(|(name, every)| is_flush(name) && every != "0")
+    }
+
     /// How long it takes, ns, where its options say so.
     pub fn runtime_ns(&self) -> Option<u64> {
         let (_, runtime) = self.options.iter().find(|(name, _)| name == "runtime")?;
@@ -62,7 +68,7 @@ impl Point {
 
 impl Study {
     /// Its parts; a study without has one, whose grid is the study's.
-    pub(super) fn parts(&self) -> Vec<StudyStep> {
+    pub(crate) fn parts(&self) -> Vec<StudyStep> {
         if self.prepares_only() {
             return Vec::new();
         }

@@ -26,6 +26,7 @@ const PRESETS: &[(&str, &str)] = &[
     ("database", include_str!("../../plans/database.toml")),
     ("file-layout", include_str!("../../plans/file-layout.toml")),
     ("headroom", include_str!("../../plans/headroom.toml")),
+    ("headroom-sync", include_str!("../../plans/headroom-sync.toml")),
     ("scaling", include_str!("../../plans/scaling.toml")),
     ("acceptance", include_str!("../../plans/acceptance.toml")),
     ("soak", include_str!("../../plans/soak.toml")),

@@ -27,6 +27,8 @@ struct OnTarget {
     point: Point,
     writes: Phase,
     reads: Phase,
+    /// Writes that are flushed beside each load, where those are what is measured.
+    syncs: Option<Phase>,
     is_lost: bool,
 }
 
@@ -40,12 +42,16 @@ impl InHeadroom {
                 Some(known) => known,
                 None => {
                     let (writes, reads) = (Phase::default(), Phase::default());
-                    let point = point.clone();
-                    targets.push(OnTarget { point, writes, reads, is_lost: false });
+                    let (point, syncs) = (point.clone(), None);
+                    targets.push(OnTarget { point, writes, reads, syncs, is_lost: false });
                     targets.last_mut().expect("it was just added")
                 }
             };
-            if point.writes() { of.writes = phase } else { of.reads = phase }
+            match (point.writes(), point.flushes() && study.headroom.is_some_and(|of| of.sync)) {
+                (_, true) => of.syncs = Some(phase),
+                (true, false) => of.writes = phase,
+                (false, false) => of.reads = phase,
+            }
         }
         Self { study: study.clone(), targets, last: None }
     }
@@ -126,6 +132,8 @@ impl OnTarget {
                 job.pace.rate = in_all_directions(write_bytes_per_s * share);
             }));
         }
+        let syncs = self.syncs.iter().flat_map(|phase| &phase.jobs).cloned();
+        jobs.extend(syncs.map(|one| PhaseJob { section: 2, ..one }));
         Phase { jobs, ..self.reads.clone() }
     }
 }

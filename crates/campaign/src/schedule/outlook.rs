@@ -1,14 +1,17 @@
 //! What measurements of a study say beyond themselves.
 
+use std::path::{Component, Path, PathBuf};
+
 use iodyno_judge::tail_of;
 use iodyno_model::{
-    EndReason, Estimate, Knee, Measurement, Peak, PeakUnder, Prediction, Predictions, Under,
+    EndReason, Estimate, Knee, Measurement, Peak, PeakUnder, Prediction, Predictions, RunRecord,
+    Under,
 };
 
 use super::surface::{KneeOf, Known, Surface, is_outstanding};
 use crate::measurement::p99::Q;
 use crate::plan::{Point, Study};
-use crate::typed::are_at;
+use crate::typed::{are_at, is_at};
 
 /// Level of the intervals of percentiles.
 const LEVEL: f64 = 0.95;
@@ -54,20 +57,44 @@ pub(crate) fn surface(study: &Study, points: &[Point]) -> Surface {
 }
 
 impl Study {
-    /// What `measurements` of it say beyond themselves: points that are predicted
+    /// What the measurements of a run of it say beyond themselves: points that are predicted
     /// (of an adaptive study), and knees. `None` of rounds, repetitions and steps on whole targets.
-    pub fn outlook(&self, measurements: &[Measurement]) -> Option<Predictions> {
+    pub fn outlook(&self, record: &RunRecord) -> Option<Predictions> {
         if self.rounds.is_some() || self.repeat > 1 || self.is_of_steps() {
             return None;
         }
+        let mut located = self.clone();
+        located.targets = self.located(&record.run.targets);
         if self.headroom.is_some() {
-            let headroom = self.headrooms(measurements);
+            let headroom = located.headrooms(&record.measurements);
             return Some(Predictions { headroom, ..Predictions::default() });
         }
-        let points = self.points(0);
+        let points = located.points(0);
         let surface = surface(self, &points);
-        let known = known(&points, measurements.iter());
+        let known = known(&points, record.measurements.iter());
         Some(outlook(&points, &surface, &known, self.adaptive))
+    }
+
+    /// Its targets, and what a run's are called where those were typed in another directory, or
+    /// on another machine.
+    fn located(&self, began: &[String]) -> Vec<String> {
+        let own_file = self.parts().iter().any(|step| step.own_file);
+        let locate = |typed: &String| {
+            if began.iter().any(|target| is_at(target, typed, own_file)) {
+                return typed.clone();
+            }
+            let names = Path::new(typed).components();
+            let tail: PathBuf = names.filter(|one| matches!(one, Component::Normal(_))).collect();
+            let mut paths = began.iter().flat_map(|target| Path::new(target).ancestors());
+            let is_it = |path: &&Path| !tail.as_os_str().is_empty() && path.ends_with(&tail);
+            let found = paths.find(is_it).and_then(Path::to_str);
+            match (began, &*self.targets) {
+                _ if found.is_some() => found.unwrap_or_default().to_owned(),
+                ([only], [_]) => only.clone(),
+                _ => typed.clone(),
+            }
+        };
+        self.targets.iter().map(locate).collect()
     }
 }
 

@@ -22,7 +22,10 @@ pub(super) fn figure(known: &[Headroom]) -> Result<Figure, FigureError> {
     let panels = known.iter().flat_map(|of| {
         let title =
             |what: &str| if several { format!("{}: {what}", of.target) } else { what.into() };
-        [table(of, title("p99 by writes and reads")), curves(of, title("p99 by reads"))]
+        let what = if of.sync { "sync p99" } else { "p99" };
+        let titles = ["writes and reads", "reads"].map(|by| title(&format!("{what} by {by}")));
+        let [by_both, by_reads] = titles;
+        [table(of, by_both), curves(of, by_reads)]
     });
     let notes =
         vec![

@@ -127,6 +127,7 @@ pub(crate) fn under_load() -> Headroom {
         target: "nvme0n1".into(),
         most_write_bytes_per_s: 1e9,
         most_read_iops: 400_000.0,
+        sync: false,
         p99_bound_ns: 1_000_000,
         writes: None,
         reads: None,

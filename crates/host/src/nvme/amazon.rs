@@ -1,7 +1,9 @@
 //! Amazon's log page D0h: what EBS volumes and EC2 instance storage count of their limits.
 //! Layout: amzn/amzn-nvme.c of nvme-cli, ebsnvme of amazon-ec2-utils.
 
-use iodyno_model::VolumeLimits;
+use iodyno_model::{Drive, VolumeLimits};
+
+use crate::source::{AdminRead, Source};
 
 use super::page::Page;
 
@@ -36,6 +38,13 @@ pub fn parse_volume_limits(page: &[u8]) -> Option<VolumeLimits> {
         instance_throughput_us: page.u64(80),
         queue_length: page.u64(88),
     })
+}
+
+/// What a volume counts of its limits now; `None` where it has no such page, or it cannot be read.
+/// That takes an admin command: not while single latencies are measured, and once a second at most.
+pub fn volume_limits(source: &dyn Source, drive: &Drive) -> Option<VolumeLimits> {
+    let bytes = volume_limits_bytes(drive.model.get()?)?;
+    parse_volume_limits(&source.admin(&drive.name, AdminRead::VolumeLimits(bytes)).ok()?)
 }
 
 #[cfg(test)]

@@ -38,11 +38,15 @@ pub(crate) struct Naming {
 }
 
 /// What is claimed of drives beside the built-in data sheets.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Sheets {
     /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
+    /// What cloud volumes were ordered with: gp3, gp3,6000iops,500MB/s (docs/rules/volume-limit.md);
+    /// repeatable
+    #[arg(long, value_name = "TYPE[,IOPS][,RATE]")]
+    pub(crate) volume: Vec<String>,
 }
 
 /// Whether jobs may run commands.

@@ -30,8 +30,8 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         Some(file) => Some(Expectation::parse(&read(file)?, &file.display().to_string())?),
         None => None,
     };
-    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
-        .streaming(context, &arguments.streaming)?;
+    let mut setup =
+        Setup::new(context, &arguments.sheets)?.streaming(context, &arguments.streaming)?;
     let (targets, unusable) = targets(context, &setup.host, arguments)?;
     let baseline = arguments.baseline.as_deref().map(|run| load(&setup.store, run)).transpose()?;
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {

@@ -16,9 +16,9 @@ use iodyno_report::text::{Style, explain_screen, explain_text, json_text};
 use iodyno_target::Target;
 
 use crate::arguments::{Explain, Generator, Table};
-use crate::commands::judged_anew;
 use crate::commands::setup::Setup;
 use crate::commands::show::Judging;
+use crate::commands::{headroom, judged_anew};
 use crate::context::{Context, Usage};
 use crate::progress::Display;
 use crate::{inputs, stated, terminal};
@@ -67,7 +67,7 @@ fn is_target(context: &Context, name: &str) -> bool {
 
 /// From what was measured.
 fn read(context: &Context, arguments: &Explain, names: &[String]) -> Result<u8> {
-    let claims = context.claims(&arguments.sheets.datasheet)?;
+    let claims = context.claims(&arguments.sheets)?;
     let stated = arguments.environment.stated();
     let mut records: Vec<RunRecord> = Vec::new();
     for name in names {
@@ -78,8 +78,10 @@ fn read(context: &Context, arguments: &Explain, names: &[String]) -> Result<u8> 
     }
     let sheets = arguments.sheets.datasheet.iter();
     let sheets = sheets.flat_map(|path| ["--datasheet".into(), path.display().to_string()]);
+    let volumes = arguments.sheets.volume.iter();
+    let volumes = volumes.flat_map(|stated| ["--volume".into(), stated.clone()]);
     let words: Vec<String> =
-        names.iter().cloned().chain(sheets).map(|it| shell_word(&it)).collect();
+        names.iter().cloned().chain(sheets).chain(volumes).map(|it| shell_word(&it)).collect();
     let more = format!("iodyno explain -v {}", words.join(" "));
     print(context, &records, &claims, (!arguments.verbose).then_some(more.as_str()))
 }
@@ -103,8 +105,8 @@ fn measure(
             format!("`{option}={command}` would run a command; allow it with `--allow-exec`");
         return Err(Usage(what).into());
     }
-    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
-        .streaming(context, &arguments.streaming)?;
+    let mut setup =
+        Setup::new(context, &arguments.sheets)?.streaming(context, &arguments.streaming)?;
     let targets = iodyno_target::resolve_all(&setup.host, names)?;
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
         Generator::Native => Box::new(
@@ -209,18 +211,29 @@ fn print(
                 explained.iter().map(|one| explain_text(one, &style)).collect();
             texts.join("\n")
         }
-        Some(more) => terminal::in_locale(explain_screen(&explained, more, &style)),
+        Some(more) => {
+            let mut follows: Vec<String> =
+                records.iter().flat_map(|record| headroom::stored(context, record)).collect();
+            follows.dedup();
+            terminal::in_locale(explain_screen(&explained, &follows, more, &style))
+        }
     };
     terminal::print(&text)?;
     Ok(status)
 }
 
 /// What limits the workload that a run was made to explain, as its screen; `None`: it has no rate.
-pub(crate) fn shown(record: &RunRecord, judging: &Judging<'_>, style: &Style) -> Option<String> {
+pub(crate) fn shown(
+    context: &Context,
+    record: &RunRecord,
+    judging: &Judging<'_>,
+    style: &Style,
+) -> Option<String> {
     let records = [record];
     let explained = explain_stored(&records, judging.claims);
     let more = format!("iodyno explain -v {}", judging.run);
-    (!explained.is_empty()).then(|| explain_screen(&explained, &more, style))
+    let follows = headroom::stored(context, record);
+    (!explained.is_empty()).then(|| explain_screen(&explained, &follows, &more, style))
 }
 
 fn status(records: &[&RunRecord], explained: &[Explanation<'_>]) -> u8 {

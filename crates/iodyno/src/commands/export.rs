@@ -16,7 +16,7 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
         return Err(Usage(format!("{name} is not for terminals: name a file with -o FILE")).into());
     }
     arguments.output.as_deref().map_or(Ok(()), refuse_unwritable)?;
-    let claims = context.claims(&arguments.sheets.datasheet)?;
+    let claims = context.claims(&arguments.sheets)?;
     let mut runs = Vec::new();
     for word in &arguments.runs {
         let loaded = inputs::load(context, word)?;

@@ -50,8 +50,8 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
         refuse_unwritable(path)?;
     }
     let work = Work::of_profile(profile.clone(), &target, text)?;
-    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
-        .streaming(context, &arguments.streaming)?;
+    let mut setup =
+        Setup::new(context, &arguments.sheets)?.streaming(context, &arguments.streaming)?;
     let run_name = arguments.naming.run_name.as_deref().unwrap_or_default();
     let options = Options::of_jobs(run_name, arguments.allowing.permission());
     let mut display = Display::new(context, None);

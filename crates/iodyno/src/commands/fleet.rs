@@ -7,7 +7,7 @@ use iodyno_report::Judged;
 use iodyno_report::fleet::fleet;
 use iodyno_report::text::{Style, fleet_text};
 
-use crate::arguments::{Fleet, Table};
+use crate::arguments::{Fleet, Sheets, Table};
 use crate::commands::judged_anew;
 use crate::context::Context;
 use crate::{inputs, terminal};
@@ -25,7 +25,11 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     }
     let records: Vec<&RunRecord> = records.iter().collect();
     let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
-    terminal::print(&terminal::in_locale(text(&records, &context.claims(&[])?, &style)))
+    terminal::print(&terminal::in_locale(text(
+        &records,
+        &context.claims(&Sheets::default())?,
+        &style,
+    )))
 }
 
 /// The table of all hosts' drives.

@@ -10,6 +10,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod fleet;
+mod headroom;
 pub(crate) mod import;
 pub(crate) mod layouts;
 pub(crate) mod list;

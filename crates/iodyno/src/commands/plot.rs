@@ -9,7 +9,7 @@ use iodyno_judge::layouts::Layouts;
 use iodyno_model::{MetricJudgement, Prediction, Predictions, RunRecord, Validity};
 use iodyno_report::{drawn, tracks};
 
-use crate::arguments::Plot;
+use crate::arguments::{Plot, Sheets};
 use crate::commands::judged_anew;
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{inputs, terminal};
@@ -99,7 +99,7 @@ fn predictions(record: &RunRecord) -> Vec<Prediction> {
 
 /// What the measurements of a sweep say beyond themselves.
 fn outlook(record: &RunRecord) -> Option<Predictions> {
-    Study::of(&record.run)?.outlook(&record.measurements)
+    Study::of(&record.run)?.outlook(record)
 }
 
 /// What is judged are the runs themselves, whatever is `shown` of them.
@@ -110,7 +110,7 @@ fn request(
     whole: &[Source<'_>],
     shown: &[(Cow<'_, RunRecord>, Vec<Vec<usize>>)],
 ) -> Result<Request> {
-    let claims = context.claims(&[])?;
+    let claims = context.claims(&Sheets::default())?;
     let (mut judged, mut rounds) = (Vec::new(), Vec::new());
     for (source, (Source { record, .. }, (_, members))) in whole.iter().zip(shown).enumerate() {
         rounds.extend(tracks(record, source));

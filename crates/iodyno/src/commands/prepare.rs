@@ -27,8 +27,8 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     if !arguments.dry_run {
         check(&how)?;
     }
-    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
-        .streaming(context, &arguments.streaming)?;
+    let mut setup =
+        Setup::new(context, &arguments.sheets)?.streaming(context, &arguments.streaming)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
     if arguments.dry_run {
         let refused = refusals(&setup, &targets);

@@ -48,7 +48,7 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     if !arguments.force {
         refuse_to_overwrite(output)?;
     }
-    let claims = context.claims(&arguments.sheets.datasheet)?;
+    let claims = context.claims(&arguments.sheets)?;
     let mut loaded = Vec::new();
     let words = arguments.runs.iter().map(|word| load_each(context, word));
     for Loaded { record, problems, .. } in words.collect::<Result<Vec<_>>>()?.into_iter().flatten()
@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
             assessment: judged_anew(&record, &claims),
             unread: problems.iter().map(Problem::to_string).collect(),
             prepared: prepared(context, &record)?,
-            outlook: study.as_ref().and_then(|study| study.outlook(&record.measurements)),
+            outlook: study.as_ref().and_then(|study| study.outlook(&record)),
             planned: study.as_ref().map_or(Vec::new(), in_order),
             record,
         });

@@ -1,7 +1,6 @@
 //! What commands that measure have in common: the machine, the store, and
 //! work carried out.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -14,7 +13,7 @@ use iodyno_model::{Host, RunRecord, RunState};
 use iodyno_store::Store;
 use iodyno_target::Target;
 
-use crate::arguments::Streaming;
+use crate::arguments::{Sheets, Streaming};
 use crate::commands::beside;
 use crate::context::Context;
 use crate::stream::Stream;
@@ -36,8 +35,8 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// Reads the machine and opens the store.
-    pub(crate) fn new(context: &Context, datasheets: &[PathBuf]) -> Result<Self> {
-        let claims = context.claims(datasheets)?;
+    pub(crate) fn new(context: &Context, sheets: &Sheets) -> Result<Self> {
+        let claims = context.claims(sheets)?;
         let source = context.source()?;
         let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
         let interrupted = Arc::clone(&context.interrupted);

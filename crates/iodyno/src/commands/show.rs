@@ -17,7 +17,7 @@ use iodyno_store::Store;
 
 use crate::arguments::{Show, Table};
 use crate::commands::layouts::held;
-use crate::commands::{explain, traced};
+use crate::commands::{explain, headroom, traced};
 use crate::context::Context;
 use crate::{inputs, terminal};
 
@@ -55,7 +55,7 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
     if let Some(status) = traced::show(context, arguments)? {
         return Ok(status);
     }
-    let claims = context.claims(&arguments.sheets.datasheet)?;
+    let claims = context.claims(&arguments.sheets)?;
     let load = |word: &str| Ok::<_, anyhow::Error>(inputs::load(context, word)?.record);
     let mut loaded = inputs::load_each(context, &arguments.run)?;
     let record = match (loaded.pop(), loaded.is_empty()) {
@@ -151,7 +151,7 @@ fn assessed(
     let judged = Judged { record, assessment: &assessment };
     let style = terminal::style(context, judging.table);
     let study = Study::of(&record.run);
-    let outlook = study.as_ref().and_then(|study| study.outlook(&record.measurements));
+    let outlook = study.as_ref().and_then(|study| study.outlook(record));
     let plan = record.run.rounds.as_ref();
     // Rounds are the plan's own, or those that conditioned the drives before it.
     let conditioned = study.as_ref().and_then(|study| study.preparation.as_ref()?.rounds());
@@ -173,13 +173,17 @@ fn assessed(
         Shape::Format(format) => String::from_utf8(format.export(Results::Runs(&[judged]))?)?,
         Shape::Glance if !judging.table.is_of_drives(record.run.kind.is_of_drives()) => {
             let of_question =
-                is_of_question(record).then(|| explain::shown(record, judging, &style)).flatten();
+                is_of_question(record).then(|| explain::shown(context, record, judging, &style));
+            let of_question = of_question.flatten();
             let (follows, planned, profile);
             let body = match &rounds {
-                _ if record.run.kind.is_of_drives() => Body::Drives,
+                _ if record.run.kind.is_of_drives() => {
+                    follows = few(headroom::stored(context, record));
+                    Body::Drives(&follows)
+                }
                 _ if record.run.profile().is_some() => {
                     profile = record.run.profile();
-                    profile.as_ref().map_or(Body::Drives, Body::Fit)
+                    profile.as_ref().map_or(Body::Drives(&[]), Body::Fit)
                 }
                 Some(rounds) => Body::Rounds(rounds),
                 None => {

@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         return Ok(0);
     }
     let mut setup =
-        Setup::new(context, &carrying.sheets.datasheet)?.streaming(context, &carrying.streaming)?;
+        Setup::new(context, &carrying.sheets)?.streaming(context, &carrying.streaming)?;
     let targets = prepared(&study, &setup)?;
     let preparing = study.preparation.as_ref().map(|how| how.of(&targets)).transpose()?;
     let mut sentences = study.settings.outline(&study.targets, &setup.host)?;
@@ -145,7 +145,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         return Err(Usage(format!("--generator: {why}")).into());
     }
     let mut setup =
-        Setup::new(context, &carrying.sheets.datasheet)?.streaming(context, &carrying.streaming)?;
+        Setup::new(context, &carrying.sheets)?.streaming(context, &carrying.streaming)?;
     let (all, left_out) = allowed(study.points(0), carrying);
     let count = all.len();
     let (resumed, left) = Resumed::of(&record, all.clone(), &study);

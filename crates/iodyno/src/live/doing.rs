@@ -128,6 +128,12 @@ pub(crate) fn done_line(measurement: &Measurement) -> String {
         return format!("{title}: failed: {why}");
     }
     let several = measurement.total.len() > 1;
+    // What a job that flushes waits for.
+    let sync = measurement.account.as_ref().and_then(|account| {
+        let (mean, p99) = (account.sync.mean_ns()?, account.sync.quantile_ns(0.99)?);
+        let [mean, p99] = [mean, p99 as f64].map(format_duration_ns);
+        Some(format!("sync {mean} mean, {p99} p99"))
+    });
     let results: Vec<String> = measurement
         .total
         .iter()
@@ -138,13 +144,16 @@ pub(crate) fn done_line(measurement: &Measurement) -> String {
                 Direction::Trim if several => "trims ",
                 _ => "",
             };
-            format!(
-                "{direction}{}, {} IOPS, {} mean",
-                result.bandwidth.map_or("-".into(), |rate| format_mb_per_s(rate.value)),
-                result.iops.map_or("-".into(), |iops| format_count(iops.value)),
-                result.latency_mean.map_or("-".into(), |latency| format_duration_ns(latency.value)),
-            )
+            let bandwidth = result.bandwidth.map_or("-".into(), |rate| format_mb_per_s(rate.value));
+            let iops = result.iops.map_or("-".into(), |iops| format_count(iops.value));
+            let latency = result.latency_mean.map(|mean| format_duration_ns(mean.value));
+            let latency = match &sync {
+                Some(_) => String::new(),
+                None => format!(", {} mean", latency.as_deref().unwrap_or("-")),
+            };
+            format!("{direction}{bandwidth}, {iops} IOPS{latency}")
         })
+        .chain(sync.clone())
         .collect();
     match results.is_empty() {
         true => title,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iodyno_model::{Direction, RunRecord};
+use iodyno_model::{Direction, RunKind, RunRecord};
 
 use super::point::Key;
 use super::sample::Sample;
@@ -30,8 +30,8 @@ impl Group<'_> {
     }
 }
 
-/// Samples by workload, then by what varies within a run, then by place; in
-/// the order of the first side's, then of the others'.
+/// Samples by workload, then by what varies within a run, then by place; drive by drive, in the
+/// order of the first side's jobs, then of the others'.
 pub(super) fn groups(mut samples: Vec<Sample<'_>>) -> Vec<Group<'_>> {
     settle(&mut samples);
     let mut groups: Vec<Group<'_>> = Vec::new();
@@ -56,16 +56,23 @@ pub(super) fn groups(mut samples: Vec<Sample<'_>>) -> Vec<Group<'_>> {
     groups
 }
 
-/// Jobs in the order in which they come, those of a sweep by their sizes.
+/// Drive by drive jobs in the order in which they come, points of a sweep by their sizes: they may
+/// have been measured in any order.
 fn sort(groups: &mut [Group<'_>]) {
     let mut ranks: BTreeMap<(Option<String>, Direction, Option<String>), usize> = BTreeMap::new();
     for group in groups.iter_mut() {
-        let name = group.samples.first().map(|sample| sample.first().name.clone());
+        let first = group.samples.first();
+        let first = first.filter(|sample| sample.record.run.kind != RunKind::Sweep);
+        let name = first.map(|sample| sample.first().name.clone());
         let next = ranks.len();
         group.rank =
             *ranks.entry((name, group.key.direction, group.key.rw.clone())).or_insert(next);
     }
-    groups.sort_by_key(|Group { rank, key, .. }| (*rank, key.bs, key.depth, key.numjobs));
+    // One drive before several at once.
+    groups.sort_by_cached_key(|Group { place, rank, key, .. }| {
+        let place = place.as_ref().map(|place| (place.len(), place.clone()));
+        (place, *rank, key.bs, key.depth, key.numjobs)
+    });
 }
 
 /// Parts that agree in `by`, in the order of their first.

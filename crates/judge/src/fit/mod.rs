@@ -112,7 +112,8 @@ fn value(of: &Measurement, io: IoOf, figure: FigureKind) -> Option<f64> {
 
 fn latencies(of: &Measurement, io: IoOf) -> Option<&Histogram> {
     let histogram = match io {
-        IoOf::Data(direction) => &of.result(direction)?.latency,
+        // fio's JSON+ has the bins of completion latencies, unless more is asked for.
+        IoOf::Data(direction) => of.result(direction)?.known_bins()?.1,
         IoOf::Sync => &of.account.as_ref()?.sync,
     };
     (!histogram.is_empty()).then_some(histogram)
@@ -120,7 +121,7 @@ fn latencies(of: &Measurement, io: IoOf) -> Option<&Histogram> {
 
 /// A percentile of all rounds together. Slow I/Os come in clusters: how far the rounds differ in
 /// the share beyond it widens its interval.
-fn percentile(rounds: &[&Measurement], io: IoOf, percent: f64) -> Option<Estimate> {
+pub(crate) fn percentile(rounds: &[&Measurement], io: IoOf, percent: f64) -> Option<Estimate> {
     let each: Vec<&Histogram> = rounds.iter().map(|of| latencies(of, io)).collect::<Option<_>>()?;
     let mut all = Histogram::default();
     each.iter().for_each(|one| all.merge(one));

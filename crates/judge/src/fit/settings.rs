@@ -45,6 +45,7 @@ pub fn setting_text(
     let of = |name: &str| match name {
         "target" => Some(profile.place(&record.run.targets)),
         "device" => block(record).map(|one| format!("{}:{}", one.major, one.minor)),
+        "disk" => block(record).map(|one| one.name.clone()),
         "model" => drive(record)?.model.value(),
         "firmware" => drive(record)?.firmware.value(),
         "smallest" => smallest(setting.smallest.as_ref()?, known),

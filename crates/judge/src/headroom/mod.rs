@@ -11,12 +11,13 @@ mod tests;
 use std::collections::BTreeMap;
 
 use iodyno_model::{
-    Direction, DirectionResult, EndReason, Estimate, Headroom, HeadroomPlan, Load, LoadCell,
+    Direction, DirectionResult, EndReason, Estimate, Headroom, HeadroomPlan, IoOf, Load, LoadCell,
     Measurement,
 };
 
 use self::grid::{At, Grid, STEPS, all};
 use crate::convergence::is_whole;
+use crate::fit::percentile;
 use crate::tail::tail_of;
 
 /// A rate of which this share is reached is reached.
@@ -46,6 +47,7 @@ pub enum LoadStep {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadSurface {
     points: usize,
+    sync: bool,
     bound_ns: u64,
     most_writes: Most,
     most_reads: Most,
@@ -80,11 +82,12 @@ impl LoadSurface {
         bound_ns: u64,
         measurements: impl Iterator<Item = (usize, &'m Measurement)>,
     ) -> Self {
-        let mut surface = Self { points: asked.points as usize, bound_ns, ..Self::default() };
+        let (points, sync) = (asked.points as usize, asked.sync);
+        let mut surface = Self { points, sync, bound_ns, ..Self::default() };
         let mut phases: BTreeMap<u32, Vec<(usize, &Measurement)>> = BTreeMap::new();
         for (index, of) in measurements.filter(|(_, of)| of.end != EndReason::Interrupted) {
             let (writes, reads) = (asked_rate(of, "rate"), asked_rate(of, "rate_iops"));
-            if writes.is_some() || reads.is_some() {
+            if writes.is_some() || reads.is_some() || (sync && flushes(of)) {
                 phases.entry(of.phase).or_default().push((index, of));
                 continue;
             }
@@ -108,8 +111,15 @@ impl LoadSurface {
 
     /// What ran at the same time: reads, and writes unless there were none.
     fn add(&mut self, phase: &[(usize, &Measurement)], most: (f64, f64)) {
+        // Of too few there is no interval.
+        let bare = |of: &Measurement| {
+            let p99 = of.account.as_ref()?.sync.quantile_ns(0.99)?;
+            Some(Estimate::bare(p99 as f64))
+        };
+        let is_load = |of: &Measurement| !(self.sync && flushes(of));
         let paced = |option: &str| {
-            phase.iter().find_map(|(index, of)| Some((*index, *of, asked_rate(of, option)?)))
+            let mut load = phase.iter().filter(|(_, of)| is_load(of));
+            load.find_map(|(index, of)| Some((*index, *of, asked_rate(of, option)?)))
         };
         let Some((index, reads, read_iops)) = paced("rate_iops") else { return };
         let writes = paced("rate");
@@ -132,7 +142,14 @@ impl LoadSurface {
                 let rate = of.result(Direction::Write).and_then(|one| one.bandwidth);
                 is_reached(rate, asked, 0.0)
             });
-        let p99 = result.and_then(p99).filter(|_| reached);
+        let (index, p99) = match phase.iter().find(|(_, of)| !is_load(of)) {
+            Some((index, of)) => {
+                (*index, percentile(&[*of], IoOf::Sync, 99.0).or_else(|| bare(of)))
+            }
+            None if self.sync => (index, None),
+            None => (index, result.and_then(p99)),
+        };
+        let p99 = p99.filter(|_| reached);
         self.grid.known.insert(at, p99.map(|p99| p99.value.ln()));
         self.measured.insert(at, (index, p99));
     }
@@ -198,6 +215,7 @@ impl LoadSurface {
             target: target.into(),
             most_write_bytes_per_s: most_writes,
             most_read_iops: most_reads,
+            sync: self.sync,
             p99_bound_ns: self.bound_ns,
             writes: load(|part| (part, 0)),
             reads: load(|part| (0, part)),
@@ -205,6 +223,11 @@ impl LoadSurface {
             cells: all().filter_map(cell).collect(),
         })
     }
+}
+
+/// Its jobs flush what they write.
+fn flushes(of: &Measurement) -> bool {
+    of.account.as_ref().is_some_and(|account| !account.sync.is_empty())
 }
 
 /// The p99 of reads, ns, with its interval where that is known.

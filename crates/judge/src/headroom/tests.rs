@@ -1,6 +1,6 @@
 //! Loads that are chosen, reached and interpolated, of drives whose truth is known.
 
-use iodyno_model::{DirectionResult, Failure, Workload};
+use iodyno_model::{DirectionResult, Failure, JobStats, Workload};
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn measurement(
 fn measure(truth: Truth<'_>, points: u32) -> (LoadSurface, Vec<Measurement>) {
     let mut made = Vec::new();
     loop {
-        let asked = HeadroomPlan { points };
+        let asked = HeadroomPlan { points, sync: false };
         let surface = LoadSurface::of(&asked, BOUND_NS, made.iter().enumerate());
         let phase = made.len() as u32;
         let Some(step) = surface.next() else { return (surface, made) };
@@ -153,7 +153,7 @@ fn what_fails_is_not_tried_again_and_without_a_most_nothing_is() {
     let last = made.len() - 1;
     made[last] = fail(made[last].clone());
     let all = made.iter().enumerate();
-    let surface = LoadSurface::of(&HeadroomPlan { points: 2 }, BOUND_NS, all);
+    let surface = LoadSurface::of(&HeadroomPlan { points: 2, sync: false }, BOUND_NS, all);
     assert_eq!(surface.left(), 1);
     let tried = made[last].phase;
     let next = surface.next().unwrap();
@@ -164,4 +164,31 @@ fn what_fails_is_not_tried_again_and_without_a_most_nothing_is() {
     made[0] = fail(made[0].clone());
     let of = LoadSurface::of(&HeadroomPlan::default(), BOUND_NS, made.iter().enumerate());
     assert_eq!((of.next(), of.headroom("drive")), (None, None));
+}
+
+#[test]
+fn flushes_beside_the_load_are_what_is_slow_where_that_is_asked() {
+    let asked = HeadroomPlan { points: 2, sync: true };
+    let mut flushed = measurement(2, Direction::Write, 200.0, None, 20_000.0);
+    flushed.workload.options.insert("rate_iops".into(), "100".into());
+    let mut account = JobStats::default();
+    (1..=1000).for_each(|n| account.sync.record(n * 3000));
+    flushed.account = Some(account);
+    let few = MOST_READS * FEW_READS;
+    let made = [
+        measurement(0, Direction::Write, MOST_WRITES, None, 1e6),
+        measurement(1, Direction::Read, MOST_READS, None, 1e6),
+        measurement(2, Direction::Read, few, Some(few), 90_000.0),
+        flushed,
+    ];
+    let surface = LoadSurface::of(&asked, BOUND_NS, made.iter().enumerate());
+    let found = surface.headroom("x").unwrap();
+    let measured = found.cells.iter().find(|cell| cell.measurement.is_some()).unwrap();
+    assert_eq!((measured.measurement, measured.column, measured.row), (Some(3), 0, 0));
+    let p99 = measured.p99_ns.unwrap();
+    assert!(p99.low() < 2_970_000.0 && p99.high() > 2_970_000.0, "{p99:?}");
+    assert!((p99.value - 2_970_000.0).abs() < 30_000.0 && found.sync, "{p99:?}");
+    // Without them nothing is known of that load.
+    let surface = LoadSurface::of(&asked, BOUND_NS, made[..3].iter().enumerate());
+    assert!(surface.headroom("x").is_none());
 }

@@ -10,6 +10,9 @@ use super::weigh::Scene;
 /// From this share of a measurement on, spent above a limit, that is what limits it.
 const LIMITS: f64 = 0.1;
 
+/// Times that are told, the first ones.
+const MOST_TIMES: usize = 3;
+
 impl Case<'_> {
     /// For how long its volumes asked for more than each of their limits, us, the longest first;
     /// `None`: none of them counts that.
@@ -33,11 +36,15 @@ impl Scene<'_, '_> {
         if above_ns < LIMITS * whole_ns {
             return None;
         }
+        let times = self.case.of_run().conditions.above_limits.iter();
+        let times = times.filter(|one| one.limit == *limit).take(MOST_TIMES);
+        let times: Vec<String> = times.map(|one| format!(", {one}")).collect();
         let why = format!(
-            "it was above {} for {} of {}, by the volume's own count",
+            "it was above {} for {} of {}{}, by the volume's own count",
             limit.name(),
             format_duration_ns(above_ns),
-            format_duration_ns(whole_ns)
+            format_duration_ns(whole_ns),
+            times.concat()
         );
         Some(Suspect::confirmed(Limiter::Contract, why))
     }

@@ -6,7 +6,8 @@ use super::{Look, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
 const WHY: &str = "It has no link and no data sheet: its limits are a contract's, and other tenants may share it.";
-const NEXT: &str = "Compare its rates with what was ordered, or with an earlier run (--baseline).";
+const NEXT: &str =
+    "Compare its rates with what was ordered (--volume) or with an earlier run (--baseline).";
 
 pub(super) static RULE: Rule = Rule {
     id: "virtual-disk",

@@ -1,9 +1,14 @@
 //! Volumes of a cloud that were asked for more than their contract gives.
 
+use std::iter::repeat;
+
 use iodyno_model::{Evidence, Fact, Host, Severity, VolumeLimit, format_duration_ns};
 
 use super::{Look, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
+
+/// Times that are told, the first ones.
+const MOST_TIMES: usize = 8;
 
 pub(super) static RULE: Rule = Rule {
     id: "volume-limit",
@@ -26,11 +31,17 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             let time = format_duration_ns(*us as f64 * 1e3);
             Evidence::new(format!("time above {}", limit.name()), time)
         });
+        let measured = facts.record().measurements.iter();
+        let when = measured.flat_map(|of| of.conditions.above_limits.iter().zip(repeat(&of.name)));
+        let when = when.filter(|(above, _)| above.drive == *name).take(MOST_TIMES);
+        let when = when.map(|(above, step)| {
+            Evidence::new(format!("{step} above {}", above.limit.name()), above.to_string())
+        });
         tally.found(finding(
             Severity::Info,
             vec![name.clone()],
             format!("{name} reached {}.", most.name()),
-            evidence.collect(),
+            evidence.chain(when).collect(),
             "Beyond its contract a volume makes I/O wait: rates measured there are the contract's.",
             match most {
                 VolumeLimit::VolumeIops | VolumeLimit::VolumeThroughput => {
@@ -50,7 +61,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, known, look};
-    use iodyno_model::VolumeLimits;
+    use iodyno_model::{AboveLimit, VolumeLimits};
 
     #[test]
     fn time_above_a_limit_names_whose_it_is() {
@@ -74,6 +85,18 @@ mod tests {
         assert_eq!(found.what, "nvme0 reached the volume's IOPS contract.");
         assert_eq!(found.evidence[0].value, "9 s");
         assert_eq!(found.evidence[1].what, "time above the instance's throughput contract");
+        let mut timed = after(9_001_000, 1050);
+        timed.measurements[0].conditions.above_limits = vec![AboveLimit {
+            drive: "nvme0".into(),
+            limit: VolumeLimit::VolumeIops,
+            from_ns: 12_000_000_000,
+            to_ns: 21_000_000_000,
+            above_us: 9_000_000,
+        }];
+        let outcome = look(&RULE, &timed);
+        let when = outcome.only(Severity::Info).evidence.last().unwrap();
+        assert!(when.what.ends_with(" above the volume's IOPS contract"), "{when:?}");
+        assert_eq!(when.value, "12 s to 21 s");
         // Counters that began anew, as after a stop, say nothing.
         assert_eq!(look(&RULE, &after(10, 10)), Outcome::Clear);
         assert_eq!(look(&RULE, &bench.record()), Outcome::NotApplicable);

@@ -15,6 +15,7 @@ use crate::paged::PageRun;
 use crate::text::attention::entries;
 use crate::text::drives::short_name;
 use crate::text::findings::severity_label;
+use crate::text::fit;
 use crate::text::glance_table::{expectation, glance};
 use crate::text::ink::Ink;
 use crate::text::measurements::step_name;
@@ -42,6 +43,9 @@ pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     let status = run.judged.exit_status(false);
     let (verdict, words) = verdict_words(assessment, status as u8);
     let mut clauses = vec![words];
+    if let Some(profile) = record.run.profile() {
+        clauses = vec![fit::clause(record, assessment, &profile)];
+    }
     if record.run.kind.is_of_drives() && status as u8 <= 1 {
         let glance = glance(record, assessment);
         let entries = entries(record, assessment);
@@ -62,8 +66,12 @@ pub(super) fn attention(record: &RunRecord, assessment: &Assessment) -> Vec<Atte
     entries(record, assessment).into_iter().map(view).collect()
 }
 
-/// A row for each drive of a check.
+/// A row for each drive of a check, or for each bound of an application.
 pub(super) fn glance_table(record: &RunRecord, assessment: &Assessment) -> Option<Table> {
+    if let Some(profile) = record.run.profile() {
+        let (columns, rows) = fit::cells(record, assessment, &profile);
+        return Some(Table::of_grid(&columns, rows));
+    }
     let of = record.run.kind.is_of_drives().then(|| glance(record, assessment))?;
     let (mut columns, mut rows) = of.cells();
     // The verdict stands where a phone shows it.

@@ -77,7 +77,7 @@ impl TargetView {
         });
         let is_of = |of: &&Measurement| of.targets == targets && is_whole(of);
         let all: Vec<&Measurement> = record.measurements.iter().filter(is_of).collect();
-        let table = |of: RoundsTable| Table::of_grid(&of.columns(), of.rows.clone());
+        let table = |of: RoundsTable| Table::of_grid(&of.columns, of.rows.clone());
         let over_window = over_window(&plan.rounds, found, &all).into_iter();
         Self {
             verdict: Cell::mark(&words.join("; "), ink),

@@ -17,6 +17,7 @@ use super::room::Room;
 use super::rounds::RoundsView;
 use super::summary;
 use super::table::{Cell, Table};
+use crate::document::{FitDocument, FitSetting};
 use crate::paged::PageRun;
 use crate::text::drives::{NO_SYSFS, drives};
 use crate::text::findings::{headline, missing, outcomes, severity_label};
@@ -45,8 +46,10 @@ pub(super) struct RunView {
     pub(super) attention: Vec<AttentionView>,
     /// The figure that shows what the verdict says.
     pub(super) lead: Option<FigureView>,
-    /// A row for each drive of a check.
+    /// A row for each drive of a check, or for each bound of an application.
     pub(super) glance: Option<Table>,
+    /// Settings of an application that follow: (where they belong, lines, why).
+    pub(super) settings: Vec<(String, String, String)>,
     /// Its parts: (end of the id, title).
     pub(super) contents: Vec<(&'static str, &'static str)>,
     /// Its measurements and figures are what it is about, and no evidence.
@@ -184,6 +187,7 @@ impl RunView {
             contents: Vec::new(),
             unfolded: glance.is_none() && !is_of_question(record),
             glance,
+            settings: FitDocument::of(record, assessment).map_or_else(Vec::new, settings),
             facts: facts(record),
             explained: ExplainedView::all(record, claims),
             drives: table.map(|table| Table::of_grid(&table.headings, table.rows)),
@@ -271,6 +275,13 @@ fn left_out(record: &RunRecord, details: usize, lines: usize, figures: usize) ->
             clean(&shell_word(&record.run.id))
         ),
     }
+}
+
+fn settings(of: FitDocument) -> Vec<(String, String, String)> {
+    let lines = |text: String| text.lines().map(clean).collect::<Vec<_>>().join("\n");
+    let one =
+        |one: FitSetting| (clean(&one.apply), lines(one.text.unwrap_or_default()), clean(&one.why));
+    of.settings.into_iter().map(one).collect()
 }
 
 fn predicted(outlook: &Predictions) -> (Table, String) {

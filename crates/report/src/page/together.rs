@@ -136,7 +136,7 @@ fn differences(comparison: &Comparison) -> Table {
 /// What `iodyno layouts` prints.
 fn layouts_table(of: &Layouts<'_>) -> Table {
     let of_all = layouts::of_all(of.drives());
-    let (columns, rows) = layouts::cells(&of.workloads(), &of_all);
+    let (columns, rows) = layouts::cells(&of.workloads(), of_all.as_deref());
     let mut table = Table::of_grid(&columns, rows);
     // The workload stands in front of its first line; below, nothing is unknown.
     let workloads = table.rows.iter_mut().map(|row| &mut row[0]);

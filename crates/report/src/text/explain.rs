@@ -8,6 +8,7 @@ use super::findings::labelled;
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
 use super::jobs::io;
+use super::screen::lines;
 use super::words::{Hanging, clean, dim, display_width};
 use crate::explained::{ceilings, changes, formulas, heading, limited, rate, suspects};
 
@@ -22,14 +23,19 @@ const MANY: usize = 3;
 const SHOWN: usize = 2;
 
 /// What `explain` prints unless all of it is asked for: what limits in a sentence, the evidence
-/// in few lines, and what to do; many explanations are a row each. At the end stands the command
-/// that tells `more`. Lines are at most `style.width` long.
-pub fn explain_screen(all: &[Explanation<'_>], more: &str, style: &Style) -> String {
+/// in few lines, and what to do; many explanations are a row each. `follows` are lines behind them;
+/// at the end stands the command that tells `more`. Lines are at most `style.width` long.
+pub fn explain_screen(
+    all: &[Explanation<'_>],
+    follows: &[String],
+    more: &str,
+    style: &Style,
+) -> String {
     let out = match all.len() {
         MANY.. => rows(all, style),
         _ => all.iter().map(|one| few_lines(one, style)).collect::<Vec<_>>().join("\n"),
     };
-    out + &dim(&[format!("Details: {more}")], style)
+    out + &lines(follows, style) + &dim(&[format!("Details: {more}")], style)
 }
 
 /// What limits, in one clause.

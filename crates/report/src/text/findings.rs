@@ -5,7 +5,10 @@ use iodyno_model::{Assessment, Finding, RuleOutcome, Severity};
 use super::Style;
 use super::host::counted;
 use super::ink::Ink;
-use super::words::{Hanging, clean};
+use super::words::{Hanging, clean, listed};
+
+/// Figures of a finding that are shown: of a sweep there may be one for each point.
+const MOST_EVIDENCE: usize = 12;
 
 /// Column at which a finding's text starts, behind its severity.
 const INDENT: usize = 6;
@@ -44,11 +47,14 @@ pub(super) fn finding_text(finding: &Finding, style: &Style) -> String {
         ..Hanging::of(style)
     };
     let mut out = first.lines(&[headline(finding)]);
-    let evidence: Vec<String> = finding
-        .evidence
-        .iter()
-        .map(|evidence| format!("{} {}", clean(&evidence.what), clean(&evidence.value)))
-        .collect();
+    let all = finding.evidence.iter();
+    let all = all.map(|evidence| format!("{} {}", clean(&evidence.what), clean(&evidence.value)));
+    let mut evidence: Vec<String> = all.collect();
+    if evidence.len() > MOST_EVIDENCE {
+        let more = evidence.len() - MOST_EVIDENCE;
+        evidence.truncate(MOST_EVIDENCE);
+        evidence.push(format!("and {more} more (--json has them)"));
+    }
     let figures =
         Hanging { lead: String::new(), lead_width: 0, separator: " · ", ink: Ink::Plain, ..first };
     out.push_str(&figures.lines(&evidence));
@@ -66,7 +72,7 @@ pub(crate) fn headline(finding: &Finding) -> String {
     let named = finding.subjects.iter().any(|subject| what.contains(subject.as_str()));
     match finding.subjects.is_empty() || named {
         true => what,
-        false => format!("{}: {what}", clean(&finding.subjects.join(", "))),
+        false => format!("{}: {what}", clean(&listed(&finding.subjects))),
     }
 }
 
@@ -168,8 +174,8 @@ pub(crate) fn missing(assessment: &Assessment) -> Vec<(String, Vec<String>)> {
             }
             known.push(what);
             let of = report.cannot_tell.iter().filter(|(_, other)| other == what);
-            let subjects: Vec<&str> = of.map(|(subject, _)| subject.as_str()).collect();
-            note(what, clean(&format!("{} ({})", report.rule, subjects.join(", "))));
+            let subjects: Vec<String> = of.map(|(subject, _)| subject.clone()).collect();
+            note(what, clean(&format!("{} ({})", report.rule, listed(&subjects))));
         }
     }
     missing

@@ -16,7 +16,7 @@ use super::words::{Hanging, clean};
 pub(super) const RULE: &str = "application-bound";
 
 /// What is so of the application, in a clause.
-pub(super) fn clause(record: &RunRecord, assessment: &Assessment, profile: &Profile) -> String {
+pub(crate) fn clause(record: &RunRecord, assessment: &Assessment, profile: &Profile) -> String {
     let all = all(record, assessment, profile);
     let judged = || all.iter().flat_map(|one| &one.bounds);
     let needed = || judged().filter(|(bound, _)| bound.severity > Severity::Info);
@@ -42,34 +42,34 @@ fn all<'p>(record: &RunRecord, assessment: &Assessment, profile: &'p Profile) ->
     fitted(profile, record, is_valid(assessment))
 }
 
-/// A row for each bound, then the settings.
-pub(super) fn body(
+/// A row for each bound; its source stands last, which a terminal has no room for.
+pub(crate) fn cells(
     record: &RunRecord,
     assessment: &Assessment,
     profile: &Profile,
-    style: &Style,
-) -> Vec<String> {
-    let column = |heading, priority, right| GridColumn { heading, priority, right };
+) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
     let mut columns = vec![
-        column("WHAT", 0, false),
-        column("FIGURE", 3, false),
-        column("MEASURED", 0, true),
-        column("NEEDED", 0, false),
-        column("FOR", 2, false),
-        column("VERDICT", 0, false),
+        GridColumn::new("WHAT", 0, false),
+        GridColumn::new("FIGURE", 3, false),
+        GridColumn::new("MEASURED", 0, true),
+        GridColumn::new("NEEDED", 0, false),
+        GridColumn::new("FOR", 2, false),
+        GridColumn::new("VERDICT", 0, false),
+        GridColumn::new("SOURCE", 4, false),
     ];
     let mut rows = Vec::new();
     for one in all(record, assessment, profile) {
         let found = words(&one).unwrap_or_else(|| "-".into());
         let first = [clean(&one.quantity.name), one.quantity.of.to_string(), found];
-        let cells = |texts: [String; 5], (verdict, ink): (&str, Ink)| {
-            let mut row: Vec<GridCell> = texts.into_iter().map(plain).collect();
-            row.push(GridCell { text: verdict.into(), ink });
+        let cells = |texts: [String; 5], (verdict, ink): (&str, Ink), source: String| {
+            let mut row: Vec<GridCell> = texts.into_iter().map(GridCell::plain).collect();
+            row.extend([GridCell::new(verdict, ink), GridCell::plain(source)]);
             row
         };
         if one.bounds.is_empty() {
             let [name, of, found] = first.clone();
-            rows.push(cells([name, of, found, "-".into(), String::new()], ("", Ink::Plain)));
+            let texts = [name, of, found, "-".into(), String::new()];
+            rows.push(cells(texts, ("", Ink::Plain), String::new()));
         }
         for (n, (bound, kept)) in one.bounds.iter().enumerate() {
             let [name, of, found] = match n {
@@ -78,7 +78,8 @@ pub(super) fn body(
             };
             let needed = bound.limit.to_string();
             let verdict = verdict(*kept, bound.severity);
-            rows.push(cells([name, of, found, needed, clean(&bound.level)], verdict));
+            let texts = [name, of, found, needed, clean(&bound.level)];
+            rows.push(cells(texts, verdict, format!("{} ({})", clean(&bound.source), bound.date)));
         }
     }
     // Columns that say nothing of this profile.
@@ -87,6 +88,22 @@ pub(super) fn body(
             columns.remove(n);
             rows.iter_mut().for_each(|row| drop(row.remove(n)));
         }
+    }
+    (columns, rows)
+}
+
+/// A row for each bound, then the settings.
+pub(super) fn body(
+    record: &RunRecord,
+    assessment: &Assessment,
+    profile: &Profile,
+    style: &Style,
+) -> Vec<String> {
+    let (mut columns, mut rows) = cells(record, assessment, profile);
+    if all(record, assessment, profile).iter().any(|one| !one.bounds.is_empty()) {
+        // The sources of what is not kept are sentences below it.
+        columns.pop();
+        rows.iter_mut().for_each(|row| drop(row.pop()));
     }
     let hanging = || Hanging { indent: 2, separator: " ", ..Hanging::of(style) };
     let table = grid(&columns, &rows, style, false).text;
@@ -122,10 +139,6 @@ fn sources(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
         }
     }
     lines.concat()
-}
-
-fn plain(text: String) -> GridCell {
-    GridCell { text, ink: Ink::Plain }
 }
 
 /// What a bound comes to; those that are worth knowing alone fail nothing.

@@ -10,9 +10,6 @@ use super::ink::Ink;
 use super::words::{clean, cut, display_width, first_line};
 use crate::fleet::{DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
 
-/// Heading of the reasons.
-const WHY: &str = "WHY";
-
 /// Columns that a reason gets at least.
 const LEAST_WHY: usize = 24;
 
@@ -74,7 +71,7 @@ pub(crate) fn heading(class: &FleetClass) -> String {
 
 fn table(class: &FleetClass, style: &Style) -> String {
     let (columns, mut rows) = cells(class);
-    if columns.last().is_some_and(|last| last.heading == WHY) && !style.wide {
+    if has_reasons(class) && !style.wide {
         let room = room(&rows, style.width);
         for why in rows.iter_mut().filter_map(|row| row.last_mut()) {
             why.text = cut(&why.text, room);
@@ -85,16 +82,16 @@ fn table(class: &FleetClass, style: &Style) -> String {
 
 /// A row for each drive; where there are reasons, they stand in the last column.
 pub(crate) fn cells(class: &FleetClass) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
-    let column = |heading, priority| GridColumn { heading, priority, right: false };
+    let column = |heading, priority| GridColumn::new(heading, priority, false);
     let name = if class.kind.is_some() { "DRIVE" } else { "TARGET" };
     let mut columns = vec![column("HOST", 0), column(name, 0), column("VERDICT", 0)];
     let serials = class.drives.iter().any(|drive| drive.serial.is_some());
     if serials {
         columns.insert(2, column("SERIAL", 1));
     }
-    let reasons = class.drives.iter().any(|drive| why(drive).is_some());
+    let reasons = has_reasons(class);
     if reasons {
-        columns.push(column(WHY, 0));
+        columns.push(column("WHY", 0));
     }
     let row = |drive: &FleetDrive| {
         let verdict =
@@ -126,6 +123,11 @@ fn room(rows: &[Vec<GridCell>], width: usize) -> usize {
 
 fn plain(text: String) -> GridCell {
     GridCell { text: if text.is_empty() { "-".into() } else { text }, ink: Ink::Plain }
+}
+
+/// The last column says why.
+fn has_reasons(class: &FleetClass) -> bool {
+    class.drives.iter().any(|drive| why(drive).is_some())
 }
 
 /// What is unlike its class, else the worst that was found of it.

@@ -7,7 +7,8 @@ use iodyno_model::{
 };
 
 use super::columns::Column;
-use super::drives::{drive_cell, link, short_name, worst};
+use super::drive_cells::{drive_cell, link, worst};
+use super::drives::short_name;
 use super::figure::{percent, stated};
 use super::grid::{GridCell, GridColumn};
 use super::ink::Ink;
@@ -31,8 +32,8 @@ const COLUMNS: [(&str, u8, bool); 7] = [
 /// A check's rows.
 pub(crate) struct Glance {
     pub(super) rows: Vec<Row>,
-    /// What the rows are of: `drive`.
-    pub(super) noun: &'static str,
+    /// All rows are of drives.
+    pub(super) are_drives: bool,
     /// What all targets gave at once.
     together: Option<Row>,
     /// In place of a table where there is one row, which nothing compares with.
@@ -66,18 +67,11 @@ impl Glance {
             let (heading, priority, right) = COLUMNS[*at];
             let is_alarm = |row: &&Row| matches!(row.cells[*at].ink, Ink::Bad | Ink::Doubt);
             let alarmed = *at > 3 && all.iter().any(is_alarm);
-            GridColumn {
-                heading: if heading.is_empty() { self.basis } else { heading },
-                priority: if alarmed { 1 } else { priority },
-                right,
-            }
+            let heading = if heading.is_empty() { self.basis } else { heading };
+            GridColumn::new(heading, if alarmed { 1 } else { priority }, right)
         };
-        let name = GridColumn {
-            heading: if self.noun == "drive" { "DRIVE" } else { "TARGET" },
-            priority: 0,
-            right: false,
-        };
-        let last = GridColumn { heading: "VERDICT", priority: 0, right: false };
+        let name = GridColumn::new(if self.are_drives { "DRIVE" } else { "TARGET" }, 0, false);
+        let last = GridColumn::new("VERDICT", 0, false);
         let columns = [name].into_iter().chain(shown.iter().map(heading)).chain([last]).collect();
         let line = |row: &&Row| {
             let mut line = vec![GridCell::plain(row.name.clone())];
@@ -104,7 +98,6 @@ pub(crate) fn glance(record: &RunRecord, assessment: &Assessment) -> Glance {
     let view = View { record, assessment };
     let drives = view.drives();
     let others = view.others();
-    let noun = if others.is_empty() { "drive" } else { "target" };
     let mut shares: Vec<Share> = Vec::new();
     let mut rows: Vec<Row> = Vec::new();
     for (host, drive) in &drives {
@@ -123,7 +116,8 @@ pub(crate) fn glance(record: &RunRecord, assessment: &Assessment) -> Glance {
         }
         _ => None,
     };
-    Glance { noun, together: view.together(), uncompared, basis, rows }
+    let are_drives = others.is_empty();
+    Glance { are_drives, together: view.together(), uncompared, basis, rows }
 }
 
 struct View<'a> {

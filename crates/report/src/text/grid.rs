@@ -1,5 +1,7 @@
 //! Tables that lose columns, by priority, rather than wrap.
 
+use std::borrow::Cow;
+
 use comfy_table::{Cell as TableCell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::Style;
@@ -10,10 +12,10 @@ use super::words::{cut, display_width};
 const GAP: usize = 2;
 
 /// A column.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct GridColumn<'a> {
     /// Heading.
-    pub(crate) heading: &'a str,
+    pub(crate) heading: Cow<'a, str>,
     /// 0 stays however narrow the terminal is; the highest goes first.
     pub(crate) priority: u8,
     /// Numbers stand to the right.
@@ -30,8 +32,8 @@ pub(crate) struct GridCell {
 }
 
 impl<'a> GridColumn<'a> {
-    pub(crate) const fn new(heading: &'a str, priority: u8, right: bool) -> Self {
-        Self { heading, priority, right }
+    pub(crate) fn new(heading: impl Into<Cow<'a, str>>, priority: u8, right: bool) -> Self {
+        Self { heading: heading.into(), priority, right }
     }
 }
 
@@ -46,21 +48,21 @@ impl GridCell {
 }
 
 /// A table that was fitted.
-pub(super) struct Grid<'a> {
+pub(super) struct Grid {
     /// The text, each line with a line break.
     pub(super) text: String,
-    /// Headings of the columns that found no room.
-    pub(super) dropped: Vec<&'a str>,
+    /// Numbers of the columns that found no room.
+    pub(super) dropped: Vec<usize>,
 }
 
 /// The table of `rows` in at most `style.width` columns, unless `everything` is
 /// to be shown however wide.
-pub(super) fn grid<'a>(
-    columns: &[GridColumn<'a>],
+pub(super) fn grid(
+    columns: &[GridColumn<'_>],
     rows: &[Vec<GridCell>],
     style: &Style,
     everything: bool,
-) -> Grid<'a> {
+) -> Grid {
     let mut widths = widths(columns, rows);
     let mut shown: Vec<usize> = (0..columns.len()).collect();
     if !everything {
@@ -88,9 +90,8 @@ pub(super) fn grid<'a>(
             }
         }
     }
-    let dropped = (0..columns.len()).filter(|i| !shown.contains(i));
     Grid {
-        dropped: dropped.map(|i| columns[i].heading).collect(),
+        dropped: (0..columns.len()).filter(|i| !shown.contains(i)).collect(),
         text: render(columns, rows, &shown, &widths, style.color),
     }
 }
@@ -104,7 +105,7 @@ pub(super) fn least_width(columns: &[GridColumn<'_>], rows: &[Vec<GridCell>]) ->
 fn widths(columns: &[GridColumn<'_>], rows: &[Vec<GridCell>]) -> Vec<usize> {
     let width = |(i, column): (usize, &GridColumn<'_>)| {
         let cells = rows.iter().map(|row| display_width(&row[i].text));
-        cells.max().unwrap_or(0).max(display_width(column.heading))
+        cells.max().unwrap_or(0).max(display_width(&column.heading))
     };
     columns.iter().enumerate().map(width).collect()
 }
@@ -127,7 +128,7 @@ fn render(
         table.enforce_styling();
         table.style_text_only();
     }
-    let heading = |i: &usize| TableCell::new(cut(columns[*i].heading, widths[*i]));
+    let heading = |i: &usize| TableCell::new(cut(&columns[*i].heading, widths[*i]));
     table.set_header(shown.iter().map(heading).collect::<Vec<_>>());
     for row in rows {
         let cells = shown.iter().map(|i| {

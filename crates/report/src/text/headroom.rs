@@ -1,6 +1,8 @@
 //! Reads under load: how much a drive takes within a bound of their p99, and the surface as a table.
 
-use iodyno_model::{Headroom, Load, LoadCell, format_count, format_duration_ns, format_mb_per_s};
+use iodyno_model::{
+    Headroom, Load, LoadCell, format_count, format_duration_ns, format_mb_per_s, rfc3339,
+};
 
 use super::Style;
 use super::grid::{GridCell, GridColumn, grid};
@@ -18,13 +20,20 @@ pub(super) fn clause(all: &[Headroom]) -> String {
         let writes =
             of.writes.map(|load| format!("{} of writes", format_mb_per_s(load.write_bytes_per_s)));
         let reads = of.reads.map(|load| format!("{} reads/s", format_count(load.read_iops)));
-        let target = clean(&of.target);
+        let (target, what) = (clean(&of.target), of.what());
         match [writes, reads].into_iter().flatten().collect::<Vec<_>>().as_slice() {
-            [] => format!("{target}: no load keeps a read p99 of {bound}"),
-            loads => format!("{target}: {}, with read p99 <= {bound}", loads.join(", or ")),
+            [] => format!("{target}: no load keeps a {what} p99 of {bound}"),
+            loads => format!("{target}: {}, with {what} p99 <= {bound}", loads.join(", or ")),
         }
     };
     all.iter().map(of_one).collect::<Vec<_>>().join("; ")
+}
+
+/// What a drive took when that was measured, ns since 1970 UTC, in a line.
+pub fn headroom_line(of: &Headroom, measured_ns: i64) -> String {
+    let measured = rfc3339(measured_ns);
+    let date = measured.get(..10).unwrap_or_default();
+    format!("{} (sweep headroom, {date})", clause(std::slice::from_ref(of)))
 }
 
 /// A table for each target, and what stands between its ends.
@@ -48,8 +57,9 @@ fn table(of: &Headroom, style: &Style) -> String {
         [GridCell::plain(format_count(first.read_iops))].into_iter().chain(own).collect()
     });
     let rows: Vec<Vec<GridCell>> = rows.collect();
-    let legend = "p99 of reads   ~ interpolated   - a rate is not reached (97 %)";
-    grid(&columns, &rows, style, style.wide).text + &dim(&[legend.into()], style)
+    let what = of.what();
+    let legend = format!("p99 of {what}s   ~ interpolated   - a rate is not reached (97 %)");
+    grid(&columns, &rows, style, style.wide).text + &dim(&[legend], style)
 }
 
 fn cell(of: &Headroom, cell: &LoadCell) -> GridCell {
@@ -111,6 +121,7 @@ mod tests {
             target: "/dev/nvme0n1".into(),
             most_write_bytes_per_s: 1.2e9,
             most_read_iops: 400_000.0,
+            sync: false,
             p99_bound_ns: 1_000_000,
             writes: load(640e6, 0.0, false),
             reads: load(0.0, 400_000.0, true),
@@ -125,6 +136,8 @@ mod tests {
         expect!["/dev/nvme0n1: 640 MB/s of writes, or 400k reads/s, with read p99 <= 1 ms"]
             .assert_eq(&clause(&[found()]));
         expect!["/dev/nvme0n1: no load keeps a read p99 of 1 ms"].assert_eq(&clause(&[none]));
+        let line = headroom_line(&found(), 1_795_392_000_000_000_000);
+        assert!(line.ends_with(" read p99 <= 1 ms (sweep headroom, 2026-11-23)"), "{line}");
     }
 
     #[test]

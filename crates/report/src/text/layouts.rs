@@ -48,7 +48,7 @@ pub fn layouts_text(
 
 fn table(workloads: &[LayoutWorkload], drives: usize, style: &Style) -> String {
     let of_all = of_all(drives);
-    let (columns, rows) = cells(workloads, &of_all);
+    let (columns, rows) = cells(workloads, of_all.as_deref());
     grid(&columns, &rows, style, style.wide).text
 }
 
@@ -89,47 +89,43 @@ fn clause(
     (if failed > 0 { ("FAILED", Ink::Bad) } else { label }, text)
 }
 
-/// The heading over the share of all drives; empty where there is but one.
-pub(crate) fn of_all(drives: usize) -> String {
-    if drives > 1 { format!("OF {drives}") } else { String::new() }
+/// The heading over the share of all drives; `None` where there is but one.
+pub(crate) fn of_all(drives: usize) -> Option<String> {
+    (drives > 1).then(|| format!("OF {drives}"))
 }
 
 /// The table's columns and rows; `of_all` heads the share of all drives, which
-/// is left out where it is empty.
+/// is left out where there is none.
 pub(crate) fn cells<'a>(
     workloads: &[LayoutWorkload],
-    of_all: &'a str,
+    of_all: Option<&'a str>,
 ) -> (Vec<GridColumn<'a>>, Vec<Vec<GridCell>>) {
     let column = GridColumn::new;
-    let mut columns = vec![
-        column("WORKLOAD", 0, false),
-        column("LAYOUT", 0, false),
-        column("RATE", 0, true),
-        column("OF ONE", 1, true),
-        column("EXPECTED", 2, true),
-        column(of_all, 1, true),
-        column("LATENCY", 2, true),
-        column("ADDED", 3, true),
-        column("CPU/IO", 4, true),
-        column("WRITE AMP", 4, true),
+    let columns = [
+        Some(column("WORKLOAD", 0, false)),
+        Some(column("LAYOUT", 0, false)),
+        Some(column("RATE", 0, true)),
+        Some(column("OF ONE", 1, true)),
+        Some(column("EXPECTED", 2, true)),
+        of_all.map(|heading| column(heading, 1, true)),
+        Some(column("LATENCY", 2, true)),
+        Some(column("ADDED", 3, true)),
+        Some(column("CPU/IO", 4, true)),
+        Some(column("WRITE AMP", 4, true)),
     ];
     let mut rows = Vec::new();
     for workload in workloads {
         for (n, result) in workload.results.iter().enumerate() {
             let name = if n == 0 { clean(&workload.name) } else { String::new() };
             let mut row = vec![GridCell::plain(name), GridCell::plain(clean(&result.layout))];
-            row.extend(figures(workload.metric, result));
+            row.extend(figures(workload.metric, result, of_all.is_some()));
             rows.push(row);
         }
     }
-    if let Some(at) = columns.iter().position(|column| column.heading.is_empty()) {
-        columns.remove(at);
-        rows.iter_mut().for_each(|row| drop(row.remove(at)));
-    }
-    (columns, rows)
+    (columns.into_iter().flatten().collect(), rows)
 }
 
-fn figures(metric: Metric, of: &LayoutResult) -> [GridCell; 8] {
+fn figures(metric: Metric, of: &LayoutResult, with_share: bool) -> impl Iterator<Item = GridCell> {
     let unknown = || GridCell::plain("-");
     let shown = |value: Option<f64>, show: &dyn Fn(f64) -> String| {
         value.map_or_else(unknown, |value| GridCell::plain(show(value)))
@@ -137,19 +133,20 @@ fn figures(metric: Metric, of: &LayoutResult) -> [GridCell; 8] {
     let figure = |metric: Metric, value: f64| bare(metric, &Estimate::bare(value));
     let time = |ns: f64| figure(Metric::LatencyMean, ns);
     let added = |ns: f64| format!("{}{}", if ns < 0.0 { "-" } else { "+" }, time(ns.abs()));
-    [
-        match of.rate {
+    let cells = [
+        Some(match of.rate {
             Some(rate) => GridCell::plain(figure(metric, rate)),
             None => GridCell { text: "FAILED".into(), ink: Ink::Bad },
-        },
-        shown(of.of_one, &|ratio| format!("{ratio:.2} x")),
-        shown(of.expected, &|ratio| format!("{ratio:.2} x")),
-        shown(of.of_all, &|ratio| format!("{:.0} %", ratio * 100.0)),
-        shown(of.latency_ns, &time),
-        shown(of.added_ns, &added),
-        shown(of.cpu_ns, &time),
-        shown(of.write_amplification, &|times| format!("{times:.2} x")),
-    ]
+        }),
+        Some(shown(of.of_one, &|ratio| format!("{ratio:.2} x"))),
+        Some(shown(of.expected, &|ratio| format!("{ratio:.2} x"))),
+        with_share.then(|| shown(of.of_all, &|ratio| format!("{:.0} %", ratio * 100.0))),
+        Some(shown(of.latency_ns, &time)),
+        Some(shown(of.added_ns, &added)),
+        Some(shown(of.cpu_ns, &time)),
+        Some(shown(of.write_amplification, &|times| format!("{times:.2} x"))),
+    ];
+    cells.into_iter().flatten()
 }
 
 #[cfg(test)]

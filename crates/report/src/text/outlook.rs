@@ -25,21 +25,16 @@ pub fn predictions_text(outlook: &Predictions, style: &Style) -> String {
 /// The points that were not measured, a row each.
 pub(crate) fn predictions(outlook: &Predictions) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
     let column = GridColumn::new;
-    let columns =
-        [column("PREDICTED", 0, false), column("TARGET", 2, false), column("IOPS", 1, true)];
     let several = outlook.predictions.iter().any(|one| one.target != outlook.predictions[0].target);
     let cell = |text: String| GridCell { text, ink: Ink::Doubt };
     let row = |one: &Prediction| {
-        let rate = iops(&one.iops);
-        let mut row =
-            vec![cell(clean(&one.name)), cell(clean(&one.target)), cell(format!("~ {rate}"))];
-        if !several {
-            row.remove(1);
-        }
-        row
+        let target = several.then(|| cell(clean(&one.target)));
+        let rate = cell(format!("~ {}", iops(&one.iops)));
+        [Some(cell(clean(&one.name))), target, Some(rate)].into_iter().flatten().collect()
     };
-    let shown = columns.into_iter().filter(|one| several || one.heading != "TARGET");
-    (shown.collect(), outlook.predictions.iter().map(row).collect())
+    let target = several.then(|| column("TARGET", 2, false));
+    let columns = [Some(column("PREDICTED", 0, false)), target, Some(column("IOPS", 1, true))];
+    (columns.into_iter().flatten().collect(), outlook.predictions.iter().map(row).collect())
 }
 
 /// What came of trying such predictions out.

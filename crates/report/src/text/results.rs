@@ -115,7 +115,7 @@ pub(super) fn table_of(
     let says = |row: &Vec<GridCell>, at: usize| ![UNKNOWN, ""].contains(&row[at].text.as_str());
     let is_known = |at: &usize| *at == 0 || (rows.iter().any(|row| says(row, *at)) && !is_said(at));
     let known: Vec<usize> = (0..columns.len()).filter(is_known).collect();
-    let columns: Vec<GridColumn> = known.iter().map(|at| columns[*at]).collect();
+    let columns: Vec<GridColumn> = known.iter().map(|at| columns[*at].clone()).collect();
     let rows: Vec<Vec<GridCell>> =
         rows.iter().map(|row| known.iter().map(|at| row[*at].clone()).collect()).collect();
     grid(&columns, &rows, style, style.wide).text + &unsteady(record, style)

@@ -4,8 +4,8 @@
 use iodyno_judge::Convergence;
 use iodyno_model::{Measurement, Metric, Rounds};
 
-use super::grid::GridCell;
-use super::rounds_tables::{Column, RoundsTable, cell, mean, name, of_window};
+use super::grid::{GridCell, GridColumn};
+use super::rounds_tables::{RoundsTable, cell, mean, name, of_window};
 use super::words::clean;
 
 /// For each kind of figure that is tracked, a table of the averages over the
@@ -28,7 +28,8 @@ pub(super) fn matrices(
     };
     let metrics = distinct(asked.track.iter().map(|tracked| tracked.metric));
     let table = |metric: Metric| {
-        let columns = [option].into_iter().chain(&parts).map(|name| Column::of(clean(name)));
+        let columns =
+            [option].into_iter().chain(&parts).map(|name| GridColumn::new(clean(name), 0, true));
         let row = |value: &&str| -> Vec<GridCell> {
             let figure = |part: &&str| {
                 let is_it = |of: &&&Measurement| {

@@ -4,8 +4,8 @@
 use iodyno_judge::{Convergence, figure};
 use iodyno_model::{Measurement, Metric, Rounds, parse_duration_ns};
 
-use super::grid::GridCell;
-use super::rounds_tables::{Column, RoundsTable, cell, mean, of_window, slowest};
+use super::grid::{GridCell, GridColumn};
+use super::rounds_tables::{RoundsTable, cell, mean, of_window, slowest};
 use super::words::clean;
 
 /// A line for the steady state, and for each point after the rounds, where some
@@ -45,12 +45,12 @@ pub(super) fn recovery(
         row(clean(&of.name), &[*of], iops.map(|(iops, share)| iops / share))
     }));
     let columns = [
-        Column::left("POINT"),
-        Column::of("IOPS WHILE ACTIVE"),
-        Column::of("OF STEADY").given_up(1),
-        Column::of("MEAN LATENCY").given_up(2),
-        Column::of("P99.999").given_up(4),
-        Column::of("LONGEST").given_up(3),
+        GridColumn::new("POINT", 0, false),
+        GridColumn::new("IOPS WHILE ACTIVE", 0, true),
+        GridColumn::new("OF STEADY", 1, true),
+        GridColumn::new("MEAN LATENCY", 2, true),
+        GridColumn::new("P99.999", 4, true),
+        GridColumn::new("LONGEST", 3, true),
     ];
     Some(RoundsTable {
         heading: format!("Recovery: while I/O is made, against {}", of_window(found, &window)),

@@ -21,51 +21,15 @@ pub(crate) struct RoundsTable {
     /// What stands above it; may be empty.
     pub(crate) heading: String,
     /// Its columns.
-    pub(super) columns: Vec<Column>,
+    pub(crate) columns: Vec<GridColumn<'static>>,
     /// A cell for each column.
     pub(crate) rows: Vec<Vec<GridCell>>,
 }
 
-/// A column whose heading is made of names.
-pub(super) struct Column {
-    heading: String,
-    priority: u8,
-    right: bool,
-}
-
-impl Column {
-    /// One of figures, which stays however narrow the terminal is.
-    pub(super) fn of(heading: impl Into<String>) -> Self {
-        Self { heading: heading.into(), priority: 0, right: true }
-    }
-
-    /// One of words.
-    pub(super) fn left(heading: impl Into<String>) -> Self {
-        Self { right: false, ..Self::of(heading) }
-    }
-
-    /// It is left out where there is no room, the highest number first.
-    pub(super) fn given_up(self, priority: u8) -> Self {
-        Self { priority, ..self }
-    }
-}
-
 impl RoundsTable {
-    /// Its columns, as grids have them.
-    pub(crate) fn columns(&self) -> Vec<GridColumn<'_>> {
-        let columns = self.columns.iter();
-        columns
-            .map(|Column { heading, priority, right }| GridColumn {
-                heading,
-                priority: *priority,
-                right: *right,
-            })
-            .collect()
-    }
-
     /// As text, with its heading.
     pub(super) fn text(&self, style: &Style) -> String {
-        let table = grid(&self.columns(), &self.rows, style, style.wide).text;
+        let table = grid(&self.columns, &self.rows, style, style.wide).text;
         match self.heading.is_empty() {
             true => table,
             false => format!("{}\n{table}", self.heading),
@@ -90,8 +54,11 @@ pub(crate) fn over_window(
 pub(crate) fn convergence(asked: &Rounds, found: &Convergence) -> RoundsTable {
     let heading =
         |track: &Track| format!("{} {}", clean(&track.tracked.point), name(&track.tracked.metric));
-    let tracked = found.tracks.iter().map(|track| Column::of(heading(track)));
-    let columns = [Column::of("ROUND")].into_iter().chain(tracked).chain([Column::left("")]);
+    let tracked = found.tracks.iter().map(|track| GridColumn::new(heading(track), 0, true));
+    let columns = [GridColumn::new("ROUND", 0, true)]
+        .into_iter()
+        .chain(tracked)
+        .chain([GridColumn::new("", 0, false)]);
     let window = found.window(asked);
     let row = |round: u32| {
         let value = |track: &Track| {
@@ -143,12 +110,12 @@ fn averages(asked: &Rounds, found: &Convergence, all: &[&Measurement]) -> Option
         })
         .collect();
     let columns = [
-        Column::left("POINT"),
-        Column::of("IOPS"),
-        Column::of("BANDWIDTH").given_up(1),
-        Column::of("MEAN LATENCY").given_up(2),
-        Column::of("P99.999").given_up(4),
-        Column::of("LONGEST").given_up(3),
+        GridColumn::new("POINT", 0, false),
+        GridColumn::new("IOPS", 0, true),
+        GridColumn::new("BANDWIDTH", 1, true),
+        GridColumn::new("MEAN LATENCY", 2, true),
+        GridColumn::new("P99.999", 4, true),
+        GridColumn::new("LONGEST", 3, true),
     ];
     Some(RoundsTable {
         heading: format!("Averages over {}", of_window(found, &window)),

@@ -13,14 +13,17 @@ use super::host::counted;
 use super::ink::Ink;
 use super::point_grids::PlannedPoint;
 use super::rows::{caveats, clause as clause_of_rows, commands, rows};
-use super::words::{Hanging, clean, dim, display_width, first_line};
+use super::words::{Hanging, clean, dim, display_width, first_line, listed};
 use super::{Style, drives, headroom, headroom_text, rounds, verdict_words};
+
+/// So many drives that need attention are named at most, of more there is the number.
+const NAMED: usize = 3;
 
 /// What a screen shows of a run beside its verdict and its findings.
 #[derive(Debug, Clone, Copy)]
 pub enum Body<'a> {
-    /// A row for each drive: of a check.
-    Drives,
+    /// A row for each drive, and a line for each of what follows: of a check.
+    Drives(&'a [String]),
     /// A row for each job, or the grid of the points of a plan.
     Rows {
         /// The points in the order of the plan's axes; empty: jobs.
@@ -50,7 +53,7 @@ pub fn run_screen(
     let mut entries = entries(record, assessment);
     let attention = attention_text(record, &entries, style);
     let mut sections = match body {
-        Body::Drives => {
+        Body::Drives(follows) => {
             let glance = glance(record, assessment);
             let (verdict, _) = verdict_words(assessment, exit_status);
             let label = (verdict.label(), Ink::of_verdict(verdict));
@@ -71,7 +74,7 @@ pub fn run_screen(
                 Some(_) => caveats(record, assessment, |rule| rule == "other-io", style),
                 None => String::new(),
             };
-            vec![head, attention, table, others]
+            vec![head, attention, table, lines(follows, style), others]
         }
         Body::Rows { planned, outlook, follows } => {
             let (label, mut clause) = clause_of_rows(record, assessment, planned);
@@ -83,13 +86,11 @@ pub fn run_screen(
                     headroom_text(found, style)
                 }
             };
-            let lines: Vec<String> =
-                follows.iter().map(|line| super::outlook::sentence(&clean(line), style)).collect();
             let head = headline(record, &entries, label, [Some(clause), None], style);
             let notes = attention
                 + &commands(record, style)
                 + &caveats(record, assessment, |_| true, style);
-            vec![head, table, lines.concat(), notes]
+            vec![head, table, lines(follows, style), notes]
         }
         Body::Fit(profile) => {
             let (verdict, _) = verdict_words(assessment, exit_status);
@@ -124,6 +125,11 @@ pub fn run_screen(
     sections.push(end);
     sections.retain(|section| !section.is_empty());
     sections.join("\n")
+}
+
+/// A sentence in each line.
+pub(super) fn lines(sentences: &[String], style: &Style) -> String {
+    sentences.iter().map(|line| super::outlook::sentence(&clean(line), style)).collect()
 }
 
 fn headline(
@@ -168,7 +174,7 @@ pub(crate) fn clause(
     let subject = match glance.rows.as_slice() {
         [] => "this machine".to_owned(),
         [only] => only.name.clone(),
-        _ => counted(all, glance.noun),
+        _ => counted(all, if glance.are_drives { "drive" } else { "target" }),
     };
     match verdict {
         _ if record.run.state == RunState::Interrupted => format!("{subject}: interrupted"),
@@ -187,7 +193,13 @@ pub(crate) fn clause(
         Verdict::Fail if all == 1 => format!("{subject} needs attention"),
         Verdict::Fail => {
             let need = if failed == 1 { "needs" } else { "need" };
-            format!("{failed} of {subject} {need} attention")
+            let names = glance.rows.iter().filter(|row| row.verdict == Some(Verdict::Fail));
+            let names: Vec<String> = names.map(|row| row.name.clone()).collect();
+            let which = match failed {
+                1..=NAMED => listed(&names),
+                _ => failed.to_string(),
+            };
+            format!("{which} of {subject} {need} attention")
         }
         Verdict::Warn => format!("{subject}: no failures"),
         Verdict::Pass if all == 1 => format!("{subject} is as it should be"),

@@ -31,7 +31,19 @@ pub(crate) fn verdict_words(assessment: &Assessment, exit_status: u8) -> (Verdic
             (Verdict::Warn, warnings) => {
                 format!("nothing failed, {}", counted(warnings, "warning"))
             }
-            (Verdict::Unjudged, _) => "nothing failed; there is nothing to compare with".into(),
+            (Verdict::Unjudged, _) => {
+                let all = || assessment.measurements.iter().flat_map(|judged| &judged.metrics);
+                match (all().filter(|one| one.verdict == Verdict::Unjudged).count(), all().count())
+                {
+                    (open, all) if open == all => {
+                        "nothing failed; there is nothing to compare with".into()
+                    }
+                    (0, _) => "nothing failed; not all could be judged".into(),
+                    (open, all) => {
+                        format!("nothing failed; {open} of {} not judged", counted(all, "figure"))
+                    }
+                }
+            }
             _ => "all that was asked is as it should be".into(),
         },
         1 => match of(Severity::Fail) {

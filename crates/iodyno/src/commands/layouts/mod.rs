@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
         let what = format!("{} not installed: apt install {packages}", programs.join(", "));
         return Err(Usage(what).into());
     }
-    let mut setup = Setup::new(context, &arguments.carrying.sheets.datasheet)?
+    let mut setup = Setup::new(context, &arguments.carrying.sheets)?
         .streaming(context, &arguments.carrying.streaming)?;
     let files = match arguments.on_files {
         Some(size_bytes) if !arguments.dry_run => Some(Files::make(&mut setup, size_bytes)?),

@@ -86,7 +86,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
     open_as_many_files_as_may_be();
-    let mut setup = Setup::new(context, &arguments.carrying.sheets.datasheet)?
+    let mut setup = Setup::new(context, &arguments.carrying.sheets)?
         .streaming(context, &arguments.carrying.streaming)?;
     let states = invocation.aux_path.as_deref().unwrap_or_default();
     let entropy = RandomState::new().build_hasher().finish();

@@ -1,7 +1,7 @@
 //! Which measurements are the same workload, and what is said of their conditions.
 
 use iodyno_model::{
-    EndReason, Fact, LatencySummary, StatedLatencies, Validity, WrittenShare, WrittenState,
+    EndReason, Fact, LatencySummary, RunKind, StatedLatencies, Validity, WrittenShare, WrittenState,
 };
 
 use super::*;
@@ -375,6 +375,23 @@ fn a_sweep_is_in_the_order_of_its_sizes() {
     let rows: Vec<_> = rows.map(|of| (of.rw.clone().unwrap(), of.iodepth.unwrap())).collect();
     let expected = [("read", 1), ("read", 2), ("read", 16), ("randread", 1)];
     assert_eq!(rows, expected.map(|(rw, depth)| (rw.to_owned(), depth)));
+    // Points have a name each, and may be measured in any order, on one drive after the other.
+    let point = |target: &str, depth: u32| {
+        with(job(1000.0), |of| {
+            of.workload.iodepth = Some(depth);
+            of.name = format!("iodepth={depth}");
+            of.targets = vec![target.into()];
+        })
+    };
+    let points = [("b", 16), ("a", 2), ("b", 1), ("a", 16), ("a", 1), ("b", 2)];
+    let mut sweep = run(points.map(|(target, depth)| point(target, depth)));
+    sweep.run.kind = RunKind::Sweep;
+    let comparison = compared(&[&sweep, &sweep]);
+    let rows = comparison.rows.iter().map(|row| &row.point);
+    let rows: Vec<_> =
+        rows.map(|of| (of.place.clone().unwrap().concat(), of.workload.iodepth.unwrap())).collect();
+    let expected = [("a", 1), ("a", 2), ("a", 16), ("b", 1), ("b", 2), ("b", 16)];
+    assert_eq!(rows, expected.map(|(target, depth)| (target.to_owned(), depth)));
 }
 
 #[test]

@@ -84,14 +84,21 @@ fn lines<'n>(
         line[0].text.insert_str(0, "  ");
         line
     });
-    (columns(names, others, detail), indented.collect())
+    let columns = columns(names, others, detail).into_iter().map(|(column, _)| column);
+    (columns.collect(), indented.collect())
 }
 
-fn columns<'n>(names: &'n [String], others: &[usize], detail: Detail) -> Vec<GridColumn<'n>> {
-    let column = |heading, right| GridColumn { heading, priority: 0, right };
-    let mut columns = vec![column("", false), column(names[0].as_str(), true)];
+/// Columns, and whether each is headed by the name of a side.
+fn columns<'n>(
+    names: &'n [String],
+    others: &[usize],
+    detail: Detail,
+) -> Vec<(GridColumn<'n>, bool)> {
+    let column = |heading: &'static str, right| (GridColumn::new(heading, 0, right), false);
+    let side = |n: usize| (GridColumn::new(names[n].as_str(), 0, true), true);
+    let mut columns = vec![column("", false), side(0)];
     for other in others {
-        columns.push(column(names[*other].as_str(), true));
+        columns.push(side(*other));
         if detail == Detail::Ratios {
             columns.push(column("RATIO", true));
         }
@@ -127,9 +134,8 @@ pub(crate) struct Cells {
 pub(crate) fn cells(comparison: &Comparison) -> Cells {
     let others: Vec<usize> = (1..comparison.sides.len()).collect();
     let names = super::names(comparison);
-    let columns = columns(&names, &others, Detail::Ratios).into_iter().map(|of| {
-        let is_ours = !names.iter().any(|name| name == of.heading);
-        (if is_ours { of.heading.to_lowercase() } else { of.heading.to_owned() }, of.right)
+    let columns = columns(&names, &others, Detail::Ratios).into_iter().map(|(of, is_side)| {
+        (if is_side { of.heading.into_owned() } else { of.heading.to_lowercase() }, of.right)
     });
     let row = |row: &Row| (row_title(row), lines_of(row, &others, Detail::Ratios));
     Cells { columns: columns.collect(), rows: comparison.rows.iter().map(row).collect() }
