@@ -19,7 +19,7 @@ use thiserror::Error;
 use crate::compared::Compared;
 use crate::judged::Judged;
 
-pub use openmetrics::{LiveCounts, LiveMetrics};
+pub use openmetrics::{LiveCounts, LiveMetrics, fleet_openmetrics};
 
 /// A format in which other programs take results.
 pub trait Exporter: Sync {

@@ -1,13 +1,22 @@
 //! Many hosts: drives with their verdicts, held against all of their kind.
 
-use std::collections::BTreeSet;
+mod common;
+mod host_run;
+mod work_list;
 
-use iodyno_judge::{Unlike, drive_under, unlike_median};
-use iodyno_model::{
-    Bytes, Estimate, Metric, MetricJudgement, RunRecord, Severity, Validity, Verdict,
-};
+pub use common::Common;
+pub use host_run::HostRun;
+pub use work_list::{Places, work_list};
 
-use crate::judged::{Judged, Subject};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use iodyno_judge::{Unlike, unlike_equals};
+use iodyno_model::{Bytes, Estimate, Metric, RunRecord, Verdict};
+use iodyno_stats::benjamini_hochberg;
+
+use crate::judged::Judged;
+use common::in_common;
+use host_run::{Figure, Step};
 
 /// Drives of all hosts, by class.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +25,10 @@ pub struct Fleet {
     pub classes: Vec<FleetClass>,
     /// Runs that were left out, since a later one of the same host is there.
     pub older_runs: usize,
+    /// What the drives with something wrong have in common, the surest first.
+    pub common: Vec<Common>,
+    /// How far apart runs began that were to begin together, ns; `None`: none were.
+    pub start_spread_ns: Option<u64>,
 }
 
 /// Drives that should be alike.
@@ -28,7 +41,7 @@ pub struct FleetClass {
 }
 
 /// What makes drives alike. What is not known of one makes it a kind of its own.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriveKind {
     /// Model string.
     pub model: Option<String>,
@@ -53,8 +66,25 @@ pub struct FleetDrive {
     pub verdict: Verdict,
     /// The worst that was found of it, in a sentence; `None`: nothing.
     pub finding: Option<String>,
+    /// Id of the rule that found it.
+    pub rule: Option<String>,
+    /// What to do about it, in a sentence.
+    pub next: Option<String>,
+    /// What it may have in common with others.
+    pub traits: Traits,
     /// Measured figures that are worse than the median of its class, worst first.
     pub outliers: Vec<Outlier>,
+}
+
+/// What a drive may have in common with others of its class.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Traits {
+    /// Product of its machine.
+    pub chassis: Option<String>,
+    /// Kernel's release.
+    pub kernel: Option<String>,
+    /// The platform's name of its slot.
+    pub slot: Option<String>,
 }
 
 /// A measured figure that is unlike its class.
@@ -72,36 +102,47 @@ pub struct Outlier {
     pub of: usize,
 }
 
-/// One figure of one drive.
-struct Figure {
-    measurement: String,
-    /// `rw` and `bs`: jobs of one name may do different things on two hosts.
-    workload: (Option<String>, Option<u64>),
-    metric: Metric,
-    estimate: Estimate,
-}
-
 /// A drive with its figures.
 type Measured = (FleetDrive, Vec<Figure>);
 
-/// Drives of many runs. Of several runs of one host the newest counts. A
+/// Drives of many runs: see [`fleet_of`].
+pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
+    fleet_of(runs.iter().map(|run| HostRun::of(*run)).collect())
+}
+
+/// Drives of many runs. Of several runs of one host the newest counts that has the drive. A
 /// figure is an outlier where three or more drives of the class (model,
 /// firmware, capacity) were measured by the same step (name, rw and bs), and it is more than
-/// 10 % worse than their median with intervals that do not meet; an INVALID
-/// measurement is neither held against the others nor part of the median.
-pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
-    let newest: Vec<Judged<'_>> = runs.iter().copied().filter(|of| is_newest(*of, runs)).collect();
-    let mut classes: Vec<(Option<DriveKind>, Vec<Measured>)> = Vec::new();
-    for of in &newest {
-        for subject in of.subjects() {
-            let kind = subject.drive.map(kind);
-            let entry = (drive(*of, &subject), figures(*of, &subject));
-            match classes.iter_mut().find(|(known, _)| *known == kind) {
-                Some((_, drives)) => drives.push(entry),
-                None => classes.push((kind, vec![entry])),
-            }
+/// 10 % worse than their median with intervals that do not meet. Of eight or more drives the test is
+/// robust and shared by the whole fleet: at most 1 % of those named are wrong ([`FALSE_DISCOVERIES`]),
+/// and 5 % worse suffices. An INVALID measurement is neither held against the others nor part of the median.
+///
+/// [`FALSE_DISCOVERIES`]: iodyno_judge::FALSE_DISCOVERIES
+pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
+    // The newest first: it counts.
+    runs.sort_by(|a, b| (b.started_ns, &b.id).cmp(&(a.started_ns, &a.id)));
+    let mut known: HashSet<String> = HashSet::new();
+    let (mut older_runs, mut spread) = (0, StartSpread::default());
+    let mut newest: Vec<HostRun> = Vec::new();
+    for run in runs {
+        spread.add(&run);
+        match &run.host {
+            // A host without a name is nobody else's.
+            Some(host) if !known.insert(host.clone()) => older_runs += 1,
+            _ => newest.push(run),
         }
     }
+    newest.reverse();
+    let mut classes: Vec<(Option<DriveKind>, Vec<Measured>)> = Vec::new();
+    let mut places: HashMap<Option<DriveKind>, usize> = HashMap::new();
+    for (kind, drive, figures) in newest.into_iter().flat_map(|run| run.drives) {
+        let place = *places.entry(kind.clone()).or_insert_with(|| {
+            classes.push((kind, Vec::new()));
+            classes.len() - 1
+        });
+        classes[place].1.push((drive, figures));
+    }
+    mark_outliers(&mut classes);
     let mut classes: Vec<FleetClass> =
         classes.into_iter().map(|(kind, drives)| class(kind, drives)).collect();
     // Stable: classes of one rank stay in the order in which they were met.
@@ -109,7 +150,26 @@ pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
         let worst = class.drives.iter().map(rank).max();
         (class.kind.is_none(), std::cmp::Reverse(worst))
     });
-    Fleet { classes, older_runs: runs.len() - newest.len() }
+    let common = in_common(&classes);
+    Fleet { classes, older_runs, common, start_spread_ns: spread.widest_ns }
+}
+
+/// How far apart runs began that were to begin together.
+#[derive(Default)]
+struct StartSpread {
+    by_moment: HashMap<i64, (i64, i64)>,
+    widest_ns: Option<u64>,
+}
+
+impl StartSpread {
+    fn add(&mut self, run: &HostRun) {
+        let Some(at) = run.start_at_ns else { return };
+        let began = run.started_ns;
+        let (first, last) = self.by_moment.entry(at).or_insert((began, began));
+        (*first, *last) = ((*first).min(began), (*last).max(began));
+        let spread = last.abs_diff(*first);
+        self.widest_ns = Some(self.widest_ns.map_or(spread, |widest| widest.max(spread)));
+    }
 }
 
 /// Whether runs of several hosts are among them, as far as hosts are known.
@@ -118,95 +178,57 @@ pub fn are_of_several_hosts(records: &[&RunRecord]) -> bool {
     hosts.collect::<BTreeSet<_>>().len() > 1
 }
 
-/// Whether no other run of the same host is newer. A host without a name is
-/// nobody else's.
-fn is_newest(of: Judged<'_>, runs: &[Judged<'_>]) -> bool {
-    let at = |of: Judged<'_>| (of.record.run.started_ns, of.record.run.id.clone());
-    of.hostname().is_none()
-        || !runs.iter().any(|other| other.hostname() == of.hostname() && at(*other) > at(of))
-}
-
-fn kind(drive: &iodyno_model::Drive) -> DriveKind {
-    DriveKind {
-        model: drive.model.value(),
-        firmware: drive.firmware.value(),
-        capacity: drive.capacity.value(),
+/// Notes in each drive which of its figures are unlike those of its class.
+fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)]) {
+    // All figures of the fleet are one question.
+    let mut looked: Vec<(usize, usize, Outlier)> = Vec::new();
+    for (place, (kind, drives)) in classes.iter().enumerate() {
+        if kind.as_ref().is_none_or(|kind| kind.model.is_none()) {
+            continue;
+        }
+        let mut steps: Vec<(&Step, Vec<(usize, Estimate)>)> = Vec::new();
+        let mut places: HashMap<&Step, usize> = HashMap::new();
+        for (at, (_, figures)) in drives.iter().enumerate() {
+            for figure in figures {
+                let step = *places.entry(&figure.step).or_insert_with(|| {
+                    steps.push((&figure.step, Vec::new()));
+                    steps.len() - 1
+                });
+                let all = &mut steps[step].1;
+                // One of each drive: repetitions are no further drives.
+                if all.last().is_none_or(|(last, _)| *last != at) {
+                    all.push((at, figure.estimate));
+                }
+            }
+        }
+        for (step, all) in steps {
+            let estimates: Vec<Estimate> = all.iter().map(|(_, estimate)| *estimate).collect();
+            let unlike = unlike_equals(step.metric, &estimates);
+            for ((at, estimate), unlike) in all.iter().zip(unlike) {
+                let Some(unlike) = unlike else { continue };
+                let (measurement, metric) = (step.measurement.clone(), step.metric);
+                let of = estimates.len();
+                let outlier = Outlier { measurement, metric, estimate: *estimate, unlike, of };
+                looked.push((place, *at, outlier));
+            }
+        }
     }
-}
-
-fn drive(of: Judged<'_>, subject: &Subject<'_>) -> FleetDrive {
-    let run = &of.record.run;
-    let name = if run.name.is_empty() { &run.id } else { &run.name };
-    // Findings stand worst first.
-    let found = of
-        .assessment
-        .findings
-        .iter()
-        .find(|one| one.severity > Severity::Info && subject.is_among(&one.subjects));
-    FleetDrive {
-        host: of.hostname().unwrap_or(name).to_owned(),
-        run_id: run.id.clone(),
-        name: subject.name.to_owned(),
-        serial: subject.drive.and_then(|drive| drive.serial.value()),
-        verdict: subject.verdict,
-        finding: found.map(|finding| finding.what.clone()),
-        outliers: Vec::new(),
+    let chances: Vec<f64> = looked.iter().filter_map(|(.., of)| of.unlike.chance).collect();
+    let mut shares = benjamini_hochberg(&chances).into_iter();
+    for (place, at, mut outlier) in looked {
+        let q = outlier.unlike.chance.and_then(|_| shares.next());
+        outlier.unlike.verdict = outlier.unlike.verdict_at(outlier.metric, q);
+        if outlier.unlike.verdict != Verdict::Pass {
+            classes[place].1[at].0.outliers.push(outlier);
+        }
     }
-}
-
-/// The figures that a whole drive was judged by, alone.
-fn figures(of: Judged<'_>, subject: &Subject<'_>) -> Vec<Figure> {
-    let own = of.measurements().filter(|(measurement, _)| {
-        measurement.targets.len() == 1
-            && subject.is_among(&measurement.targets)
-            && drive_under(of.record, measurement).is_some()
-    });
-    own.filter_map(|(measurement, judged)| {
-        let judged = judged.filter(|judged| judged.validity != Validity::Invalid)?;
-        Some(judged.metrics.iter().map(|metric: &MetricJudgement| Figure {
-            measurement: measurement.name.clone(),
-            workload: (measurement.workload.rw.clone(), measurement.workload.bs),
-            metric: metric.metric,
-            estimate: metric.estimate,
-        }))
-    })
-    .flatten()
-    .collect()
 }
 
 fn class(kind: Option<DriveKind>, drives: Vec<Measured>) -> FleetClass {
-    let alike = |figure: &Figure| -> Vec<Estimate> {
-        let same = |other: &&Figure| {
-            (&other.measurement, &other.workload, other.metric)
-                == (&figure.measurement, &figure.workload, figure.metric)
-        };
-        // One of each drive: repetitions are no further drives.
-        drives.iter().filter_map(|(_, all)| Some(all.iter().find(same)?.estimate)).collect()
-    };
-    let is_known = kind.as_ref().is_some_and(|kind| kind.model.is_some());
-    let outliers = |all: &[Figure]| -> Vec<Outlier> {
-        let mut outliers: Vec<Outlier> = all
-            .iter()
-            .filter(|_| is_known)
-            .filter_map(|figure| {
-                let peers = alike(figure);
-                let unlike = unlike_median(figure.metric, figure.estimate, &peers)?;
-                (unlike.verdict != Verdict::Pass).then(|| Outlier {
-                    measurement: figure.measurement.clone(),
-                    metric: figure.metric,
-                    estimate: figure.estimate,
-                    unlike,
-                    of: peers.len(),
-                })
-            })
-            .collect();
-        outliers.sort_by(|a, b| far(b).total_cmp(&far(a)));
-        outliers
-    };
-    let found: Vec<Vec<Outlier>> = drives.iter().map(|(_, all)| outliers(all)).collect();
-    let with = drives.into_iter().zip(found);
-    let mut drives: Vec<FleetDrive> =
-        with.map(|((drive, _), outliers)| FleetDrive { outliers, ..drive }).collect();
+    let mut drives: Vec<FleetDrive> = drives.into_iter().map(|(drive, _)| drive).collect();
+    for drive in &mut drives {
+        drive.outliers.sort_by(|a, b| far(b).total_cmp(&far(a)));
+    }
     drives.sort_by(|a, b| {
         let far = |drive: &FleetDrive| drive.outliers.first().map_or(0.0, far);
         far(b)
@@ -226,6 +248,20 @@ fn far(outlier: &Outlier) -> f64 {
 fn rank(drive: &FleetDrive) -> Verdict {
     let outliers = drive.outliers.iter().map(|outlier| outlier.unlike.verdict);
     outliers.fold(drive.verdict, Verdict::max)
+}
+
+impl FleetDrive {
+    /// What is wrong with it: `slow`, and the rule that it fails.
+    pub(crate) fn wrong_by(&self) -> impl Iterator<Item = &str> {
+        let slow = (!self.outliers.is_empty()).then_some("slow");
+        let fails = self.rule.as_deref().filter(|_| self.verdict == Verdict::Fail);
+        slow.into_iter().chain(fails)
+    }
+
+    /// Whether it FAILs, or is slower than its class.
+    pub fn is_wrong(&self) -> bool {
+        self.verdict == Verdict::Fail || !self.outliers.is_empty()
+    }
 }
 
 impl Fleet {
@@ -255,7 +291,8 @@ impl Fleet {
         self.drives().filter(|drive| !drive.outliers.is_empty()).count()
     }
 
-    fn drives(&self) -> impl Iterator<Item = &FleetDrive> {
+    /// All of them.
+    pub fn drives(&self) -> impl Iterator<Item = &FleetDrive> {
         self.classes.iter().flat_map(|class| &class.drives)
     }
 }
