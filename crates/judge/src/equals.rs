@@ -25,13 +25,12 @@ pub struct Unlike {
 }
 
 impl Unlike {
-    /// The verdict where `q` is the share of false ones among all that are as surely slow, of all the
-    /// figures that were looked at together; `None`: the chance is not known.
-    pub fn verdict_at(self, metric: Metric, q: Option<f64>) -> Verdict {
-        match q {
+    /// The verdict where all figures of a fleet were looked at together, and this one is surely slow or is not;
+    /// `None`: they are too few to tell.
+    pub fn verdict_where(self, metric: Metric, is_sure: Option<bool>) -> Verdict {
+        match is_sure {
             None => self.verdict,
-            Some(q) if q > FALSE_DISCOVERIES => Verdict::Pass,
-            Some(_) if slower(metric, self.ratio) > LEAST => self.verdict.max(Verdict::Warn),
+            Some(true) if slower(metric, self.ratio) > LEAST => self.verdict.max(Verdict::Warn),
             Some(_) => Verdict::Pass,
         }
     }

@@ -1,13 +1,16 @@
 //! Drives of many hosts.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod common;
 
 use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_model::{Assessment, Fact, RunRecord, Verdict};
 use iodyno_report::Judged;
+use iodyno_report::document::read::read_runs;
 use iodyno_report::document::run_document;
-use iodyno_report::export::fleet_openmetrics;
-use iodyno_report::fleet::{Fleet, HostRun, Places, fleet, fleet_of, work_list};
+use iodyno_report::export::{Places, fleet_openmetrics, work_list};
+use iodyno_report::fleet::{Fleet, HostRun, fleet, fleet_of};
 use iodyno_report::text::{Style, fleet_text, json_text};
 
 fn style(width: usize) -> Style {
@@ -169,6 +172,14 @@ fn documents_say_the_same_as_the_runs_they_were_made_of() {
     for cut in (0..texts[0].len()).step_by(997) {
         let Some(part) = texts[0].get(..cut) else { continue };
         assert!(HostRun::of_documents(part).is_err(), "{cut}");
+        // Whatever is in the place of a value: an answer or an error, and no panic.
+        for other in ["null", "-1e999", "[]", "\"\\u0000\u{1b}[31m\"", "{\"a\":[[]]}"] {
+            let at = texts[0][cut..].find(": ").map_or(cut, |at| cut + at + 2);
+            let end = texts[0][at..].find(['\n', ',']).map_or(at, |end| at + end);
+            let damaged = format!("{}{other}{}", &texts[0][..at], &texts[0][end..]);
+            let quick = HostRun::of_documents(&damaged).ok().flatten();
+            let _ = (quick.map(fleet_of), read_runs(&damaged));
+        }
     }
 }
 

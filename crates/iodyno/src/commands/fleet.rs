@@ -6,8 +6,8 @@ use anyhow::Result;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{Assessment, RunRecord, Stated};
 use iodyno_report::Judged;
-use iodyno_report::export::fleet_openmetrics;
-use iodyno_report::fleet::{HostRun, Places, fleet, fleet_of, work_list};
+use iodyno_report::export::{Places, fleet_openmetrics, work_list};
+use iodyno_report::fleet::{HostRun, fleet, fleet_of};
 use iodyno_report::text::{Style, fleet_text};
 
 use crate::arguments::{Fleet, FleetFormat, Table};

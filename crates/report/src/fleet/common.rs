@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iodyno_stats::{fisher_exact, holm};
 
-use super::{DriveKind, FleetClass, FleetDrive};
+use super::drive::{DriveKind, FleetClass, FleetDrive};
 
 /// What is said to be in common is by chance no more often than this, of all that was looked at.
 const CHANCE: f64 = 0.01;
@@ -55,41 +55,53 @@ pub(super) fn in_common(classes: &[FleetClass]) -> Vec<Common> {
             if wrong < FEWEST || wrong == all {
                 continue;
             }
-            let mut values: BTreeMap<(&'static str, String), (u64, u64)> = BTreeMap::new();
-            for ((kind, drive), is_wrong) in drives.iter().zip(is_wrong) {
+            // The wrong ones by their place, and how many others.
+            let mut values: BTreeMap<(&'static str, String), (Vec<usize>, u64)> = BTreeMap::new();
+            for (at, ((kind, drive), is_wrong)) in drives.iter().zip(is_wrong).enumerate() {
                 for value in traits(kind, drive) {
                     let (those, others) = values.entry(value).or_default();
-                    if is_wrong { *those += 1 } else { *others += 1 }
+                    if is_wrong { those.push(at) } else { *others += 1 }
                 }
             }
-            found.extend(values.into_iter().map(|((what, value), (those, others))| Common {
-                of: of.clone(),
-                reason: reason.to_owned(),
-                what,
-                value,
-                wrong: (those, wrong),
-                others: (others, all - wrong),
-                chance: fisher_exact(those, wrong, those + others, all),
+            found.extend(values.into_iter().map(|((what, value), (those, others))| {
+                let count = those.len() as u64;
+                let common = Common {
+                    of: of.clone(),
+                    reason: reason.to_owned(),
+                    what,
+                    value,
+                    wrong: (count, wrong),
+                    others: (others, all - wrong),
+                    chance: fisher_exact(count, wrong, count + others, all),
+                };
+                (common, those)
             }));
         }
     }
-    let corrected = holm(&found.iter().map(|of| of.chance).collect::<Vec<_>>());
-    for (of, chance) in found.iter_mut().zip(corrected) {
+    let corrected = holm(&found.iter().map(|(of, _)| of.chance).collect::<Vec<_>>());
+    for ((of, _), chance) in found.iter_mut().zip(corrected) {
         of.chance = chance;
     }
-    found.retain(|of| of.chance <= CHANCE && of.wrong.0 >= FEWEST);
-    // Of prefixes of serials that hold the same drives the longest is told.
-    let told: Vec<Common> = found.clone();
-    found.retain(|of| {
-        !(of.what == "serials"
-            && told.iter().any(|other| {
-                (&other.reason, other.what, other.wrong, other.others)
-                    == (&of.reason, of.what, of.wrong, of.others)
-                    && other.value.len() > of.value.len()
-            }))
+    found.retain(|(of, _)| of.chance <= CHANCE && of.wrong.0 >= FEWEST);
+    found.sort_by(|(a, _), (b, _)| {
+        let longer = b.value.len().cmp(&a.value.len());
+        a.chance.total_cmp(&b.chance).then_with(|| b.wrong.0.cmp(&a.wrong.0)).then(longer)
     });
-    found.sort_by(|a, b| a.chance.total_cmp(&b.chance).then_with(|| b.wrong.0.cmp(&a.wrong.0)));
-    found
+    let mut told: Vec<(Common, Vec<usize>)> = Vec::new();
+    for (of, those) in found {
+        let is_told = told.iter().any(|(surer, all)| {
+            let is_of_it = surer.of == of.of && surer.reason == of.reason;
+            // A host of a kernel that slows all its hosts says nothing more; of beginnings of serials with the
+            // same drives the longest says it.
+            let is_less =
+                those.len() < all.len() || (surer.what, of.what) == ("serials", "serials");
+            is_of_it && is_less && those.iter().all(|one| all.binary_search(one).is_ok())
+        });
+        if !is_told {
+            told.push((of, those));
+        }
+    }
+    told.into_iter().map(|(of, _)| of).collect()
 }
 
 fn traits(kind: &DriveKind, drive: &FleetDrive) -> Vec<(&'static str, String)> {

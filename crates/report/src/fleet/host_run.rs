@@ -7,7 +7,7 @@ use iodyno_model::{
 };
 use serde::Deserialize;
 
-use super::{DriveKind, FleetDrive, Traits};
+use super::drive::{DriveKind, FleetDrive, Traits};
 use crate::document::read::{DocumentError, RUN_SCHEMA};
 use crate::document::verdict::{MetricVerdict, Subject as DocumentSubject};
 use crate::judged::{Judged, Subject};

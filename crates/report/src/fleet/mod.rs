@@ -1,17 +1,17 @@
 //! Many hosts: drives with their verdicts, held against all of their kind.
 
 mod common;
+mod drive;
 mod host_run;
-mod work_list;
 
 pub use common::Common;
+pub use drive::{DriveKind, FleetClass, FleetDrive, Outlier, Traits};
 pub use host_run::HostRun;
-pub use work_list::{Places, work_list};
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use iodyno_judge::{Unlike, unlike_equals};
-use iodyno_model::{Bytes, Estimate, Metric, RunRecord, Verdict};
+use iodyno_judge::{FALSE_DISCOVERIES, unlike_equals};
+use iodyno_model::{Estimate, RunRecord, Verdict};
 use iodyno_stats::benjamini_hochberg;
 
 use crate::judged::Judged;
@@ -31,77 +31,6 @@ pub struct Fleet {
     pub start_spread_ns: Option<u64>,
 }
 
-/// Drives that should be alike.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FleetClass {
-    /// What they have in common; `None`: targets that are no drives.
-    pub kind: Option<DriveKind>,
-    /// Its drives: outliers first, then the worst verdicts, then by host.
-    pub drives: Vec<FleetDrive>,
-}
-
-/// What makes drives alike. What is not known of one makes it a kind of its own.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DriveKind {
-    /// Model string.
-    pub model: Option<String>,
-    /// Firmware revision.
-    pub firmware: Option<String>,
-    /// Capacity.
-    pub capacity: Option<Bytes>,
-}
-
-/// A drive, or a target that is none, of one host.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FleetDrive {
-    /// Host, or the run's name where it is not known.
-    pub host: String,
-    /// Id of the run.
-    pub run_id: String,
-    /// Drive or target.
-    pub name: String,
-    /// Serial number.
-    pub serial: Option<String>,
-    /// The run's verdict on it.
-    pub verdict: Verdict,
-    /// The worst that was found of it, in a sentence; `None`: nothing.
-    pub finding: Option<String>,
-    /// Id of the rule that found it.
-    pub rule: Option<String>,
-    /// What to do about it, in a sentence.
-    pub next: Option<String>,
-    /// What it may have in common with others.
-    pub traits: Traits,
-    /// Measured figures that are worse than the median of its class, worst first.
-    pub outliers: Vec<Outlier>,
-}
-
-/// What a drive may have in common with others of its class.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Traits {
-    /// Product of its machine.
-    pub chassis: Option<String>,
-    /// Kernel's release.
-    pub kernel: Option<String>,
-    /// The platform's name of its slot.
-    pub slot: Option<String>,
-}
-
-/// A measured figure that is unlike its class.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outlier {
-    /// The step: `rand-read`.
-    pub measurement: String,
-    /// What is held against the median.
-    pub metric: Metric,
-    /// The drive's own figure, in the metric's unit.
-    pub estimate: Estimate,
-    /// Beside the class, by the rule `unlike-peers` over all hosts.
-    pub unlike: Unlike,
-    /// Drives of the class that were measured so.
-    pub of: usize,
-}
-
 /// A drive with its figures.
 type Measured = (FleetDrive, Vec<Figure>);
 
@@ -114,10 +43,8 @@ pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
 /// figure is an outlier where three or more drives of the class (model,
 /// firmware, capacity) were measured by the same step (name, rw and bs), and it is more than
 /// 10 % worse than their median with intervals that do not meet. Of eight or more drives the test is
-/// robust and shared by the whole fleet: at most 1 % of those named are wrong ([`FALSE_DISCOVERIES`]),
+/// robust and shared by the whole fleet: at most 1 % of the drives named are wrong ([`FALSE_DISCOVERIES`]),
 /// and 5 % worse suffices. An INVALID measurement is neither held against the others nor part of the median.
-///
-/// [`FALSE_DISCOVERIES`]: iodyno_judge::FALSE_DISCOVERIES
 pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
     // The newest first: it counts.
     runs.sort_by(|a, b| (b.started_ns, &b.id).cmp(&(a.started_ns, &a.id)));
@@ -213,15 +140,34 @@ fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)]) {
             }
         }
     }
-    let chances: Vec<f64> = looked.iter().filter_map(|(.., of)| of.unlike.chance).collect();
-    let mut shares = benjamini_hochberg(&chances).into_iter();
-    for (place, at, mut outlier) in looked {
-        let q = outlier.unlike.chance.and_then(|_| shares.next());
-        outlier.unlike.verdict = outlier.unlike.verdict_at(outlier.metric, q);
+    let sure = surely_slow(&looked);
+    for ((place, at, mut outlier), is_sure) in looked.into_iter().zip(sure) {
+        outlier.unlike.verdict = outlier.unlike.verdict_where(outlier.metric, is_sure);
         if outlier.unlike.verdict != Verdict::Pass {
             classes[place].1[at].0.outliers.push(outlier);
         }
     }
+}
+
+/// Which of the figures are surely slow, so that of the drives that have one at most 1 % are named by mistake: a
+/// drive's chance is that of its worst figure times their number (Bonferroni). `None`: too few to tell.
+fn surely_slow(looked: &[(usize, usize, Outlier)]) -> Vec<Option<bool>> {
+    let mut of_drive: HashMap<(usize, usize), (f64, f64)> = HashMap::new();
+    for (place, at, of) in looked {
+        if let Some(chance) = of.unlike.chance {
+            let (least, count) = of_drive.entry((*place, *at)).or_insert((1.0, 0.0));
+            (*least, *count) = (least.min(chance), *count + 1.0);
+        }
+    }
+    let chances: Vec<f64> = of_drive.values().map(|(least, count)| least * count).collect();
+    let shares = benjamini_hochberg(&chances);
+    let found = chances.iter().zip(shares).filter(|(_, share)| *share <= FALSE_DISCOVERIES);
+    let most = found.map(|(chance, _)| *chance).fold(f64::NEG_INFINITY, f64::max);
+    let is_sure = |(place, at, of): &(usize, usize, Outlier)| {
+        let (_, count) = of_drive.get(&(*place, *at))?;
+        Some(of.unlike.chance? * count <= most)
+    };
+    looked.iter().map(is_sure).collect()
 }
 
 fn class(kind: Option<DriveKind>, drives: Vec<Measured>) -> FleetClass {
@@ -248,20 +194,6 @@ fn far(outlier: &Outlier) -> f64 {
 fn rank(drive: &FleetDrive) -> Verdict {
     let outliers = drive.outliers.iter().map(|outlier| outlier.unlike.verdict);
     outliers.fold(drive.verdict, Verdict::max)
-}
-
-impl FleetDrive {
-    /// What is wrong with it: `slow`, and the rule that it fails.
-    pub(crate) fn wrong_by(&self) -> impl Iterator<Item = &str> {
-        let slow = (!self.outliers.is_empty()).then_some("slow");
-        let fails = self.rule.as_deref().filter(|_| self.verdict == Verdict::Fail);
-        slow.into_iter().chain(fails)
-    }
-
-    /// Whether it FAILs, or is slower than its class.
-    pub fn is_wrong(&self) -> bool {
-        self.verdict == Verdict::Fail || !self.outliers.is_empty()
-    }
 }
 
 impl Fleet {

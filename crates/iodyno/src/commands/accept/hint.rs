@@ -1,5 +1,7 @@
 //! One line that says why a node should be drained.
 
+use std::collections::BTreeSet;
+
 use iodyno_model::{Assessment, RunRecord, Severity};
 use iodyno_report::text::clean;
 
@@ -16,17 +18,26 @@ pub(super) fn hint(
     let failed = || {
         runs.iter().flat_map(|(record, _)| &record.measurements).find_map(|of| {
             let failure = of.failure()?;
-            Some(format!("{}: {failure}", of.title()))
+            Some(format!(
+                "measurement failed: {} on {}: {failure}",
+                of.title(),
+                of.targets.join(" ")
+            ))
         })
     };
-    let found = runs
+    let found: Vec<_> = runs
         .iter()
         .flat_map(|(record, assessment)| assessment.findings.iter().map(move |of| (record, of)))
-        .filter(|(_, finding)| finding.severity == Severity::Fail);
-    let more = found.clone().count().saturating_sub(1);
-    let words = match (found.clone().next(), status) {
-        (_, 0) => return None,
-        (Some((record, finding)), _) => {
+        .filter(|(_, finding)| finding.severity == Severity::Fail)
+        .collect();
+    // One reason is told once, however many rounds or drives have it.
+    let rules: BTreeSet<&str> = found.iter().map(|(_, finding)| finding.rule.as_str()).collect();
+    let more = rules.len().saturating_sub(1);
+    let words = match (found.first(), failed(), status) {
+        (_, _, 0) => return None,
+        // The system's own words say more than that it failed.
+        (_, Some(failed), 3) => failed,
+        (Some((record, finding)), ..) => {
             let serial = finding.subjects.iter().find_map(|name| {
                 let host = record.host()?;
                 let drive = host.drive(name).or_else(|| Some(host.namespace(name)?.0))?;
@@ -36,10 +47,10 @@ pub(super) fn hint(
             let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
             format!("{}{serial}{more}: {}", finding.rule, finding.what)
         }
-        (None, 3) if cut_short => format!("{profile} not done before its deadline"),
-        (None, 3) => failed().unwrap_or_else(|| format!("{profile} did not complete")),
-        (None, 4) => format!("{profile}: not everything could be judged"),
-        (None, _) => format!("{profile} could not be carried out"),
+        (None, None, 3) if cut_short => format!("{profile} not done before its deadline"),
+        (None, _, 3) => format!("{profile} did not complete"),
+        (None, _, 4) => format!("{profile}: not everything could be judged"),
+        (None, ..) => format!("{profile} could not be carried out"),
     };
     // Shells and scontrol take it within double quotes.
     let harmless =

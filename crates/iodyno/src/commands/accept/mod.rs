@@ -69,7 +69,9 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
         show(context, arguments, &runs, &claims, &text)?;
     }
     push(context, &outbox, deadline.max(Instant::now() + Duration::from_secs(1)))?;
+    // Whoever ends it says nothing of the node.
     if arguments.drain_hint
+        && !context.interrupted.load(Ordering::Relaxed)
         && let Some(line) = hint::hint(&runs, &profile.name, status, cut_short)
     {
         terminal::print(&format!("{line}\n"))?;

@@ -36,7 +36,7 @@ pub(super) struct Profile {
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
     /// Its words. `{left}`: the time that is left, in seconds; `{targets}`: the targets that were
-    /// named, a word each; `{each --OPTION}`: the same, the option before each; `{allow}`: what may be
+    /// named, a word each; `{--OPTION}`: the same, the option before each; `{allow}`: what may be
     /// written.
     pub(super) run: Vec<String>,
     /// Time that it leaves to the steps behind it.
@@ -128,11 +128,11 @@ impl Step {
                 "{left}" => words.push(format!("{}s", left_s as u64)),
                 "{targets}" => words.extend_from_slice(given.targets),
                 "{allow}" => words.extend_from_slice(given.allow),
-                word => match word.strip_prefix("{each ").and_then(|of| of.strip_suffix('}')) {
-                    Some(option) => words.extend(
+                word => match word.strip_prefix('{').and_then(|of| of.strip_suffix('}')) {
+                    Some(option) if option.starts_with("--") => words.extend(
                         given.targets.iter().flat_map(|target| [option.into(), target.clone()]),
                     ),
-                    None => words.push(word.into()),
+                    _ => words.push(word.into()),
                 },
             }
         }

@@ -3,30 +3,42 @@
 use std::collections::BTreeMap;
 
 use iodyno_model::Verdict;
+use thiserror::Error;
 
-use super::{Fleet, FleetDrive};
+use crate::fleet::{Fleet, FleetDrive};
 use crate::text::fleet::why;
 
 /// Where hosts stand, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Places(BTreeMap<String, String>);
 
+/// Why a text says not where hosts stand.
+#[derive(Debug, Error)]
+pub enum PlacesError {
+    /// It is damaged, or something else.
+    #[error("it is not CSV: {0}")]
+    Csv(#[from] csv::Error),
+    /// It has others.
+    #[error("the columns host and rack were expected")]
+    Columns,
+}
+
 impl Places {
     /// From CSV with the columns `host` and `rack`, or whatever else says where it stands.
     ///
     /// # Errors
     /// It is no CSV, or has not these columns.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, PlacesError> {
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
-        let heads = reader.headers().map_err(|error| error.to_string())?.clone();
+        let heads = reader.headers()?.clone();
         let column = |name: &str| heads.iter().position(|head| head.eq_ignore_ascii_case(name));
         let (Some(host), Some(rack)) = (column("host"), column("rack")) else {
-            return Err("the columns host and rack were expected".into());
+            return Err(PlacesError::Columns);
         };
         let mut places = BTreeMap::new();
         for row in reader.records() {
-            let row = row.map_err(|error| error.to_string())?;
+            let row = row?;
             if let (Some(host), Some(rack)) = (row.get(host), row.get(rack)) {
                 places.insert(host.to_owned(), rack.to_owned());
             }
