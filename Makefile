@@ -13,7 +13,7 @@ ARM := aarch64-unknown-linux-musl
 NO_C := $(addprefix -p iodyno-,native target host fio)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: deps test unit lab lab-full dist packages packages-test crates minimal release lint bench bench-sweep msrv crosscheck profiles fio-suites examples examples-lab fuzz docs clean
+.PHONY: deps test unit lab lab-full fleet dist packages packages-test crates minimal release lint bench bench-sweep msrv crosscheck profiles fio-suites examples examples-lab fuzz docs clean
 # One stage after the other, also with -j.
 .NOTPARALLEL:
 
@@ -113,6 +113,11 @@ bench-sweep:
 	$(CARGO) build --release
 	python3 bench/sweep.py --binary $(TARGET)/release/iodyno --directory $(or $(SWEEP_DIR),.) \
 	    $(if $(BENCH_FIO),--bench-fio $(BENCH_FIO)) --update-readme
+
+# Ansible and Slurm, for real, on nodes that are network namespaces: deploy/README.md says what it needs. Root, two minutes.
+fleet:
+	$(CARGO) build
+	python3 lab/fleet/lab.py --binary $(TARGET)/debug/iodyno
 
 # The same job files through fio and through us.
 crosscheck:

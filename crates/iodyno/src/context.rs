@@ -1,5 +1,6 @@
 //! What every command needs: the store, the source of facts, how to print.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,6 +88,21 @@ impl Context {
     /// Facts are another machine's: nothing can be measured.
     pub(crate) fn is_captured(&self) -> bool {
         self.sysroot.is_some()
+    }
+
+    /// Where the store is.
+    pub(crate) fn store_path(&self) -> &Path {
+        self.until_boot.as_ref().unwrap_or(&self.store)
+    }
+
+    /// The global options by which another iodyno works on the same store and machine.
+    pub(crate) fn global_words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["--store".into(), self.store_path().into()];
+        words.extend(self.quiet.then(|| "--quiet".into()));
+        if let Some(sysroot) = &self.sysroot {
+            words.extend(["--sysroot".into(), sysroot.into()]);
+        }
+        words
     }
 
     /// The store, for writing.

@@ -13,6 +13,7 @@ mod inputs;
 mod listen;
 mod live;
 mod progress;
+mod push;
 mod screen;
 mod stated;
 mod stream;
@@ -54,6 +55,7 @@ fn carry_out() -> u8 {
     }
     let result = match arguments.command {
         Command::Check(check) => commands::check::run(&context, &check),
+        Command::Accept(accept) => commands::accept::run(&context, &accept),
         Command::Run(run) | Command::Fio(run) => commands::run::run(&context, &run, face),
         Command::Prepare(prepare) => commands::prepare::run(&context, &prepare),
         Command::Sweep(sweep) => commands::sweep::run(&context, &sweep),

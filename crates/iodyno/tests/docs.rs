@@ -27,6 +27,7 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
     ("cargo", "exit 0", "it builds what this test runs"),
     ("scp", "exit 0", "there is no other machine"),
     ("ssh", "exit 0", "there is no other machine"),
+    ("ansible-playbook", "exit 0", "make fleet runs it"),
     ("apt-get", INSTALLED, PACKAGES),
     ("dnf", INSTALLED, PACKAGES),
     ("pip", INSTALLED, PACKAGES),

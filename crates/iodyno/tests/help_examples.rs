@@ -10,9 +10,10 @@ use std::path::Path;
 
 use common::{World, status, text};
 
-const COMMANDS: [&str; 27] = [
+const COMMANDS: [&str; 29] = [
     "",
     "check",
+    "accept",
     "explain",
     "fit",
     "list",
@@ -31,6 +32,7 @@ const COMMANDS: [&str; 27] = [
     "runs",
     "runs export",
     "runs fleet",
+    "runs push",
     "runs rm",
     "runs prune",
     "import",
@@ -41,12 +43,20 @@ const COMMANDS: [&str; 27] = [
 ];
 
 /// What only a real drive can do: the words were understood, and the file in its place refused.
-const WANTS_A_DRIVE: [&str; 5] =
-    ["block device", "a drive was expected", "leave out --dry-run", "nothing to resume", "no run"];
+const WANTS_A_DRIVE: [&str; 6] = [
+    "block device",
+    "a drive was expected",
+    "leave out --dry-run",
+    "nothing to resume",
+    "no run",
+    "captured machine",
+];
 
 /// In the place of `iodyno`: no load, no long runs. Called as `sudo`, the command behind it.
 const STAND_IN: &str = r#"#!/bin/sh
 case " $* " in
+    *" --list "*) ;;
+    *" accept "*) set -- "$@" --sysroot "$HOME/links.json" ;;
     *" check "*) set -- "$@" --generator simulated ;;
     *" explain "*) set -- "$@" --generator simulated --budget 1s ;;
     *" --dry-run "*|*" --list "*|*" fit "*" --explain "*) ;;
@@ -101,6 +111,8 @@ fn every_example_is_understood() {
     std::fs::copy(studies.join("970-evo.toml"), here.join("study.toml")).unwrap();
     let profiles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles");
     std::fs::copy(profiles.join("etcd.toml"), here.join("my-application.toml")).unwrap();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/fixtures");
+    std::fs::copy(fixtures.join("links.json"), here.join("links.json")).unwrap();
     let (mut wrong, mut tried) = (String::new(), 0);
     for command in COMMANDS.iter().filter(|command| **command != "help") {
         let words: Vec<&str> = command.split(' ').filter(|word| !word.is_empty()).collect();

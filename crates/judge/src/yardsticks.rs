@@ -287,33 +287,24 @@ fn against_median(
     estimate: Estimate,
     all: &[Estimate],
 ) -> Option<(f64, Judgement)> {
+    let (reference, bounds) = median_of(all)?;
+    Some((reference, against(metric, estimate, reference, bounds)?))
+}
+
+/// The median of figures, and of the ends of their intervals.
+pub(crate) fn median_of(all: &[Estimate]) -> Option<(f64, (f64, f64))> {
     let of_all = |end: fn(&Estimate) -> f64| median(&all.iter().map(end).collect::<Vec<_>>());
-    let reference = of_all(|estimate| estimate.value)?;
-    let bounds = (of_all(Estimate::low)?, of_all(Estimate::high)?);
-    let held = unlike(metric, estimate, reference, bounds, Yardstick::Peers)?;
-    Some((reference, held))
+    Some((of_all(|estimate| estimate.value)?, (of_all(Estimate::low)?, of_all(Estimate::high)?)))
 }
 
-/// A drive's figure beside those of its equals.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Unlike {
-    /// Median of all, in the metric's unit.
-    pub median: f64,
-    /// The figure over the median.
-    pub ratio: f64,
-    /// WARN: more than 10 % worse than the median with disjoint intervals;
-    /// FAIL: more than 25 %, latencies never.
-    pub verdict: Verdict,
-}
-
-/// A figure beside those of equal drives, `all`, its own included, by the rule
-/// of `unlike-peers`; `None` where they are too few (see [`PEERS`]).
-pub fn unlike_median(metric: Metric, estimate: Estimate, all: &[Estimate]) -> Option<Unlike> {
-    if all.len() < PEERS {
-        return None;
-    }
-    let (median, held) = against_median(metric, estimate, all)?;
-    Some(Unlike { median, ratio: held.ratio, verdict: held.verdict })
+/// A figure against such a median.
+pub(crate) fn against(
+    metric: Metric,
+    estimate: Estimate,
+    median: f64,
+    bounds: (f64, f64),
+) -> Option<Judgement> {
+    unlike(metric, estimate, median, bounds, Yardstick::Peers)
 }
 
 /// Below (latencies: above) a reference by more than 10 % with disjoint

@@ -8,6 +8,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod accepted;
 mod assessment;
 mod block_life;
 mod built;
@@ -61,6 +62,7 @@ mod units;
 mod volume;
 mod workload;
 
+pub use accepted::{Accepted, Launcher, Rank};
 pub use assessment::{
     Assessment, Basis, BelowSaturation, JudgedMeasurement, Metric, MetricJudgement, Reason,
     Validity, Verdict, Yardstick,

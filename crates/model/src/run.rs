@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use crate::{Host, Measurement, Profile, PtsStatement, PurgeMethod, Rounds};
+use crate::{Accepted, Host, Measurement, Profile, PtsStatement, PurgeMethod, Rounds};
 
 /// What kind of run it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -176,6 +176,9 @@ pub struct Run {
     pub targets: Vec<String>,
     /// What was asked for and not done, and why.
     pub skipped: Vec<Skipped>,
+    /// What it was a step of; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<Accepted>,
 }
 
 impl Run {
@@ -202,6 +205,7 @@ impl Run {
             scope: Scope::default(),
             targets: Vec::new(),
             skipped: Vec::new(),
+            accepted: None,
         }
     }
 }

@@ -1,12 +1,17 @@
 //! Drives of many hosts.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod common;
 
 use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_model::{Assessment, Fact, RunRecord, Verdict};
 use iodyno_report::Judged;
-use iodyno_report::fleet::{Fleet, fleet};
-use iodyno_report::text::{Style, fleet_text};
+use iodyno_report::document::read::read_runs;
+use iodyno_report::document::run_document;
+use iodyno_report::export::{Places, fleet_openmetrics, work_list};
+use iodyno_report::fleet::{Fleet, HostRun, fleet, fleet_of};
+use iodyno_report::text::{Style, fleet_text, json_text};
 
 fn style(width: usize) -> Style {
     Style { width, color: false, wide: false, columns: None }
@@ -124,4 +129,118 @@ fn no_line_is_wider_than_the_terminal() {
         assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
         assert!(!text.contains('\u{1b}'));
     }
+}
+
+/// What a host pushes.
+fn document(record: &RunRecord) -> String {
+    let claims = ClaimBook::builtin();
+    let assessment = assess(&Question { record, claims: &claims, baseline: None, expect: None });
+    json_text(&run_document(record, &assessment, 0)).unwrap()
+}
+
+/// Hosts; on each sixth of them runs another kernel, and drives are 12 % slow.
+fn slow_with_a_kernel(hosts: usize) -> Vec<RunRecord> {
+    let of = |n: usize| {
+        // No two are the same.
+        let mut record = scaled(host(n), 4, 1.0 + 0.001 * (n % 7) as f64);
+        if n.is_multiple_of(6) {
+            record = scaled(record, 4, 0.88);
+            record.snapshots[0].kernel.release = Fact::Read("6.12.99-bad".into());
+        }
+        record
+    };
+    (1..=hosts).map(of).collect()
+}
+
+#[test]
+fn documents_say_the_same_as_the_runs_they_were_made_of() {
+    let records = slow_with_a_kernel(12);
+    let texts: Vec<String> = records.iter().map(document).collect();
+    let read = |text: &str| HostRun::of_documents(text).unwrap().unwrap();
+    let all = format!("[{}]", texts.join(","));
+    assert_eq!(fleet_of(read(&all)), of(&records));
+    assert_eq!(fleet_of(texts.iter().flat_map(|text| read(text)).collect()), of(&records));
+    // What other rules judged is judged anew; what is no document is told.
+    let other = texts[0].replace("\"ruleset\": \"", "\"ruleset\": \"0");
+    assert_ne!(other, texts[0]);
+    assert_eq!(HostRun::of_documents(&other).unwrap(), None);
+    for hostile in
+        ["", "[", "{}", "[1]", "{\"schema\": []}", "[[[[[[[[", "null", "{\"drives\": {}}"]
+    {
+        assert!(HostRun::of_documents(hostile).is_err(), "{hostile}");
+    }
+    for cut in (0..texts[0].len()).step_by(997) {
+        let Some(part) = texts[0].get(..cut) else { continue };
+        assert!(HostRun::of_documents(part).is_err(), "{cut}");
+        // Whatever is in the place of a value: an answer or an error, and no panic.
+        for other in ["null", "-1e999", "[]", "\"\\u0000\u{1b}[31m\"", "{\"a\":[[]]}"] {
+            let at = texts[0][cut..].find(": ").map_or(cut, |at| cut + at + 2);
+            let end = texts[0][at..].find(['\n', ',']).map_or(at, |end| at + end);
+            let damaged = format!("{}{other}{}", &texts[0][..at], &texts[0][end..]);
+            let quick = HostRun::of_documents(&damaged).ok().flatten();
+            let _ = (quick.map(fleet_of), read_runs(&damaged));
+        }
+    }
+}
+
+#[test]
+fn what_slow_drives_have_in_common_is_named_with_its_evidence() {
+    let fleet = of(&slow_with_a_kernel(60));
+    let slow: Vec<_> = fleet.drives().filter(|drive| !drive.outliers.is_empty()).collect();
+    assert!(!slow.is_empty());
+    assert!(slow.iter().all(|drive| drive.traits.kernel.as_deref() == Some("6.12.99-bad")));
+    let of_kernel: Vec<_> = fleet.common.iter().filter(|of| of.value == "6.12.99-bad").collect();
+    assert_eq!(of_kernel.len(), 1, "{:?}", fleet.common);
+    assert!(of_kernel[0].chance < 0.01, "{of_kernel:?}");
+    let text = fleet_text(&fleet, &style(200));
+    assert!(
+        text.contains("in common: 10 of 10 slow have kernel 6.12.99-bad, 30 of 230 others"),
+        "{text}"
+    );
+    assert_eq!(
+        (of_kernel[0].reason.as_str(), of_kernel[0].wrong, of_kernel[0].others),
+        ("slow", (10, 10), (30, 230))
+    );
+    // Where nothing sets them apart nothing is said.
+    let alike = of(&(1..=12).map(host).collect::<Vec<_>>());
+    assert!(alike.common.iter().all(|of| of.reason != "slow"), "{:?}", alike.common);
+}
+
+#[test]
+fn a_drive_alone_among_many_is_found_where_ten_percent_are_not_reached() {
+    let mut records: Vec<RunRecord> =
+        (1..=40).map(|n| scaled(host(n), 4, 1.0 + 0.001 * (n % 7) as f64)).collect();
+    records[8] = scaled(records[8].clone(), 4, 0.93);
+    records[9] = scaled(records[9].clone(), 4, 0.97);
+    let fleet = of(&records);
+    let slow: Vec<_> = fleet.drives().filter(|drive| !drive.outliers.is_empty()).collect();
+    let hosts: Vec<_> = slow.iter().map(|drive| drive.host.as_str()).collect();
+    // 7 % is surely slow; 3 % is as sure, and no matter.
+    assert_eq!(hosts, ["db09"]);
+    assert_eq!(slow[0].outliers[0].unlike.verdict, Verdict::Warn);
+}
+
+#[test]
+fn the_work_list_says_where_and_what_and_holds_no_formula() {
+    let mut records = slow_with_a_kernel(24);
+    records[5].snapshots[0].drives[1].serial = Fact::Read("=HYPERLINK(\"x\")".into());
+    let fleet = of(&records);
+    let places = Places::parse("host, rack\ndb06, R2-U17\ndb12,R3\n").unwrap();
+    let list = work_list(&fleet, &places).unwrap();
+    let mut reader = csv::Reader::from_reader(list.as_bytes());
+    assert_eq!(reader.headers().unwrap().iter().next(), Some("rack"));
+    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+    let wrong = fleet.drives().filter(|drive| drive.is_wrong()).count();
+    assert_eq!(rows.len(), wrong);
+    let of_host = |host: &str| rows.iter().find(|row| &row[1] == host && &row[7] == "unlike-peers");
+    assert_eq!(&of_host("db06").unwrap()[0], "R2-U17");
+    assert_eq!(&of_host("db18").unwrap()[0], "");
+    assert!(rows.iter().all(|row| row.iter().all(|cell| !cell.starts_with('='))), "{list}");
+    assert!(list.contains("'=HYPERLINK"), "{list}");
+    assert!(Places::parse("name,shelf\na,b\n").is_err());
+    let metrics = fleet_openmetrics(&fleet);
+    let lines = metrics.lines().map(|line| Ok::<_, std::io::Error>(line.to_owned()));
+    let scraped = prometheus_parse::Scrape::parse(lines).unwrap();
+    let counted = scraped.samples.iter().filter(|of| of.metric == "iodyno_fleet_drive_wrong");
+    assert_eq!(counted.count(), wrong);
 }

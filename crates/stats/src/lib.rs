@@ -6,8 +6,11 @@
 mod ar1;
 pub mod autocorrelation;
 pub mod batch_means;
+mod fdr;
+mod fisher;
 mod holm;
 mod local_linear;
+mod outliers;
 pub mod proportion;
 mod pts;
 pub mod quantile_interval;
@@ -22,8 +25,11 @@ pub mod two_sample;
 pub mod warmup;
 
 pub use batch_means::{MeanInterval, mean_interval, window_interval};
+pub use fdr::benjamini_hochberg;
+pub use fisher::fisher_exact;
 pub use holm::holm;
 pub use local_linear::local_linear;
+pub use outliers::{FEWEST, low_outliers};
 pub use proportion::wilson_interval;
 pub use pts::{PtsLimits, PtsRounds, PtsWindow};
 pub use quantile_interval::{QuantileInterval, design_effect, quantile_interval};

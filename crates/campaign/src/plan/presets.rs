@@ -20,6 +20,7 @@ impl Study {
 
 const PRESETS: &[(&str, &str)] = &[
     ("check", include_str!("../../plans/check.toml")),
+    ("quick", include_str!("../../plans/quick.toml")),
     ("blocksize", include_str!("../../plans/blocksize.toml")),
     ("depth-grid", include_str!("../../plans/depth-grid.toml")),
     ("limits", include_str!("../../plans/limits.toml")),

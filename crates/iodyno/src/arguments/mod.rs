@@ -1,5 +1,6 @@
 //! The command line.
 
+mod accept;
 mod compare;
 mod completions;
 mod environment;
@@ -22,10 +23,11 @@ mod sweep;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use iodyno_judge::rules;
 use iodyno_report::export::{Command as Exporting, Format};
 
+pub(crate) use accept::Accept;
 pub(crate) use compare::Compare;
 pub(crate) use completions::{Complete, Completions, ManPages};
 pub(crate) use environment::Environment;
@@ -70,6 +72,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Verify drives, links, health and speed (read-only)
     Check(Check),
+    /// Accept a node: a profile's steps in bounded time, one document, pushed
+    Accept(Accept),
     /// Run fio job files, or jobs given as on fio's command line
     Run(Run),
     /// Behave exactly as fio: its options, output and exit status
@@ -138,12 +142,14 @@ impl Command {
             Some(RunsAction::Fleet(_)) => Some("runs fleet"),
             Some(RunsAction::Rm { .. }) => Some("runs rm"),
             Some(RunsAction::Prune { .. }) => Some("runs prune"),
+            Some(RunsAction::Push) => Some("runs push"),
             Some(RunsAction::Export(_)) | None => None,
         };
         match self {
             Self::Prepare(prepare) if prepare.dry_run => Some("prepare --dry-run"),
             Self::Sweep(sweep) if sweep.list => Some("sweep --list"),
             Self::Sweep(sweep) if sweep.dry_run => Some("sweep --dry-run"),
+            Self::Accept(accept) if accept.list => Some("accept --list"),
             Self::Fit(fit) if fit.list => Some("fit --list"),
             Self::Fit(fit) if fit.explain => Some("fit --explain"),
             Self::Fit(fit) if fit.dry_run => Some("fit --dry-run"),
@@ -211,6 +217,9 @@ pub(crate) struct Check {
     pub(crate) streaming: Streaming,
     #[command(flatten)]
     pub(crate) table: Table,
+    /// Plan: `check`, or `quick` of `iodyno accept quick`
+    #[arg(long, value_parser = ["check", "quick"], default_value = "check", hide = true)]
+    pub(crate) plan: String,
     /// Load generator
     #[arg(long, value_enum, default_value = "native", hide = true)]
     pub(crate) generator: Generator,
@@ -325,6 +334,13 @@ pub(crate) enum RunsAction {
     Export(Export),
     /// Compare the drives of many hosts by class, outliers first
     Fleet(Fleet),
+    /// Push documents of `accept` that no destination took yet
+    #[command(after_help = "\
+Examples:
+  iodyno runs push
+
+Exit status: 0 all are pushed, 4 some are left.")]
+    Push,
     /// Remove runs
     #[command(after_help = "\
 Examples:
@@ -350,7 +366,8 @@ Examples:
 #[command(after_help = "\
 Examples:
   iodyno runs fleet
-  iodyno runs fleet hosts/ --wide")]
+  iodyno runs fleet hosts/ --wide
+  iodyno runs fleet hosts/ --format work-list > work.csv")]
 pub(crate) struct Fleet {
     /// Runs (ids, names, `last`), files or folders [default: every run in the store]
     #[arg(value_name = "RUN")]
@@ -358,6 +375,20 @@ pub(crate) struct Fleet {
     /// Print reasons in full, however wide
     #[arg(long)]
     pub(crate) wide: bool,
+    /// Print something else instead of the table
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<FleetFormat>,
+    /// Where hosts stand, for the work list: CSV with the columns host and rack
+    #[arg(long, value_name = "FILE")]
+    pub(crate) places: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FleetFormat {
+    /// CSV of the drives with something wrong: rack, host, slot, serial, what to do
+    WorkList,
+    /// Gauges for node_exporter's textfile collector
+    Openmetrics,
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,9 @@ use crate::context::{Context, Usage, read};
 use crate::progress::Display;
 use crate::terminal;
 
+/// The plan that is meant unless another one is named.
+const CHECK: &str = "check";
+
 pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
     if context.is_captured() && !arguments.no_load {
         let text = "a captured machine cannot be measured: add --no-load";
@@ -24,7 +27,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
     // A wrong column is told before anything is measured.
     terminal::style(context, &arguments.table).check()?;
     arguments.streaming.refuse_beside(arguments.format.is_some(), "--format")?;
-    let study = Study::preset("check").context("the plan `check`")?;
+    let study = Study::preset(&arguments.plan).context("the plan")?;
     let work = Work::of_study(&study, &[], &[])?;
     let expect = match &arguments.expect {
         Some(file) => Some(Expectation::parse(&read(file)?, &file.display().to_string())?),
@@ -110,7 +113,8 @@ fn targets(
     }
     // A function without a controller is a drive, too, though one that nobody can use.
     let nothing = host.drives.is_empty() && host.nvme_functions.is_empty();
-    if !nothing || arguments.no_load {
+    // A check of health makes no file.
+    if !nothing || arguments.no_load || arguments.plan != CHECK {
         return Ok((found, Vec::new()));
     }
     if !context.quiet {

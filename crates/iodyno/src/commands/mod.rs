@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub(crate) mod accept;
 pub(crate) mod beside;
 pub(crate) mod capture;
 pub(crate) mod check;

@@ -1,18 +1,32 @@
 //! `iodyno runs`: lists stored runs, exports or removes some.
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
 use iodyno_store::StoreError;
 
 use crate::arguments::{Runs, RunsAction, Table};
-use crate::commands::{export, fleet};
+use crate::commands::{accept, export, fleet};
 use crate::context::Context;
+use crate::push::Outbox;
 use crate::terminal;
+
+/// All that is left is pushed within this time.
+const PUSHES_WITHIN: Duration = Duration::from_secs(600);
+/// Exit status where something is left to be pushed.
+const LEFT: u8 = 4;
 
 pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
     match &arguments.action {
         None => list(context)?,
         Some(RunsAction::Export(arguments)) => export::run(context, arguments)?,
         Some(RunsAction::Fleet(arguments)) => fleet::run(context, arguments)?,
+        Some(RunsAction::Push) => {
+            let outbox = Outbox::of(context.store_path());
+            if accept::push(context, &outbox, Instant::now() + PUSHES_WITHIN)? > 0 {
+                return Ok(LEFT);
+            }
+        }
         Some(RunsAction::Rm { runs }) => {
             let mut store = context.store()?;
             // All are looked up before any is removed: a typing mistake removes nothing.

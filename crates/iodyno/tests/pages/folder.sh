@@ -32,6 +32,8 @@ cp "$ROOT"/dist/Containerfile "$ROOT"/dist/recipes/* .
 # Others' results.
 iodyno run -q job.fio --output-format=json --output=fio.json
 cp fio.json results
+iodyno show lab.json.gz --json >hosts/db01.json || true
+mkdir -p deploy/ansible srv/acceptance; cp hosts/db01.json srv/acceptance; cp "$ROOT"/crates/host/tests/fixtures/links.json server7.json
 for name in before database web after/after; do cp fio.json $name.json; done
 
 # Stored runs; a sweep for each figure.

@@ -98,6 +98,9 @@ pub struct RunHead {
     pub writer: String,
     /// Where it came from.
     pub origin: Origin,
+    /// What it was a step of; absent of all but `iodyno accept`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<model::Accepted>,
 }
 
 /// Where a run came from.
@@ -291,6 +294,7 @@ impl RunHead {
             ended: run.ended_ns.map(rfc3339),
             writer: run.writer.clone(),
             origin: Origin::from(&run.origin),
+            accepted: run.accepted.clone(),
         }
     }
 }

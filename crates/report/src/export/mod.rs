@@ -11,6 +11,7 @@ mod openmetrics;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod rows;
+mod work_list;
 
 use std::fmt;
 
@@ -19,7 +20,8 @@ use thiserror::Error;
 use crate::compared::Compared;
 use crate::judged::Judged;
 
-pub use openmetrics::{LiveCounts, LiveMetrics};
+pub use openmetrics::{LiveCounts, LiveMetrics, fleet_openmetrics};
+pub use work_list::{Places, PlacesError, work_list};
 
 /// A format in which other programs take results.
 pub trait Exporter: Sync {

@@ -8,7 +8,10 @@ use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
 use super::words::{clean, cut, display_width, first_line};
-use crate::fleet::{DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
+use crate::fleet::{Common, DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
+
+/// Of what drives have in common so many are told.
+const MOST_COMMON: usize = 5;
 
 /// Columns that a reason gets at least.
 const LEAST_WHY: usize = 24;
@@ -24,12 +27,30 @@ pub fn fleet_text(fleet: &Fleet, style: &Style) -> String {
     let worst = verdicts.into_iter().find(|verdict| fleet.count(*verdict) > 0);
     let label = worst.map_or(("", Ink::Plain), |it| (it.label(), Ink::of_verdict(it)));
     let mut out = first_line(label, &[counts(fleet).join(", ")], style);
+    for common in fleet.common.iter().take(MOST_COMMON) {
+        out.push_str(&first_line(("", Ink::Plain), &[in_common(common)], style));
+    }
     for class in &fleet.classes {
         out.push('\n');
         out.push_str(&first_line(("", Ink::Plain), &[heading(class)], style));
         out.push_str(&table(class, style));
     }
     out
+}
+
+/// `in common: 11 of 12 slow have firmware X, 12 of 24000 others (by chance: below 1e-9)`.
+fn in_common(of: &Common) -> String {
+    let Common { reason, what, value, wrong, others, chance, .. } = of;
+    let chance = if *chance < 1e-9 { "below 1e-9".into() } else { format!("{chance:.0e}") };
+    format!(
+        "in common: {} of {} {} have {what} {}, {} of {} others (by chance: {chance})",
+        wrong.0,
+        wrong.1,
+        clean(reason),
+        clean(value),
+        others.0,
+        others.1,
+    )
 }
 
 /// `16 drives on 4 hosts`, how many of each verdict, and what was left out.
@@ -41,6 +62,9 @@ pub(crate) fn counts(fleet: &Fleet) -> Vec<String> {
         .collect();
     if fleet.outliers() > 0 {
         items.push(format!("{} unlike the class", fleet.outliers()));
+    }
+    if let Some(ns) = fleet.start_spread_ns {
+        items.push(format!("begun within {:.3} s", ns as f64 / 1e9));
     }
     if fleet.older_runs > 0 {
         let runs = counted(fleet.older_runs, "older run");
@@ -131,7 +155,7 @@ fn has_reasons(class: &FleetClass) -> bool {
 }
 
 /// What is unlike its class, else the worst that was found of it.
-fn why(drive: &FleetDrive) -> Option<String> {
+pub(crate) fn why(drive: &FleetDrive) -> Option<String> {
     let Some(first) = drive.outliers.first() else {
         return drive.finding.as_deref().map(clean);
     };

@@ -212,6 +212,7 @@ pub(crate) fn record() -> RunRecord {
             rounds: None,
             origin: Origin::Measured,
             targets: [n0, n1, n2, "nvme3n1"].map(String::from).to_vec(),
+            accepted: None,
             skipped: vec![Skipped {
                 target: "nvme3n1".into(),
                 step: None,

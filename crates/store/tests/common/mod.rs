@@ -21,6 +21,7 @@ pub(crate) fn run(name: &str, started_ns: i64) -> Run {
         rounds: None,
         origin: Origin::Measured,
         targets: vec!["nvme0n1".into()],
+        accepted: None,
         skipped: vec![Skipped {
             target: "nvme1n1".into(),
             step: None,

@@ -95,6 +95,7 @@ fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
             scope: document.scope,
             targets: document.targets,
             skipped: document.skipped,
+            accepted: head.accepted,
         },
         snapshots,
         measurements: measurements?,

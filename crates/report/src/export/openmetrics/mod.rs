@@ -7,6 +7,7 @@
 //! has no footnotes. `iodyno_measurement_validity` says why they are missing.
 
 mod compared;
+mod fleet;
 mod live;
 
 use std::fmt::Write as _;
@@ -19,6 +20,7 @@ use crate::judged::Judged;
 use crate::percentiles;
 use crate::text::severity_label;
 
+pub use fleet::fleet_openmetrics;
 pub use live::{LiveCounts, LiveMetrics};
 
 const VERDICTS: [Verdict; 4] = [Verdict::Pass, Verdict::Unjudged, Verdict::Warn, Verdict::Fail];

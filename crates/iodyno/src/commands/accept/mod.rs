@@ -1,0 +1,289 @@
+//! `iodyno accept`: a profile's steps in bounded time, one document of them, and where it goes.
+
+mod hint;
+mod node;
+mod profile;
+mod step;
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use iodyno_judge::ClaimBook;
+use iodyno_model::{Accepted, Assessment, RunRecord, rfc3339};
+use iodyno_report::Judged;
+use iodyno_report::document::read::read_runs;
+
+use crate::arguments::{Accept, Table};
+use crate::commands::export::documents;
+use crate::commands::judged_anew;
+use crate::commands::setup::end_on_signals;
+use crate::commands::show::{Judging, Shape, judge_and_print};
+use crate::context::{Context, Usage, refuse_unwritable, write};
+use crate::push::{Outbox, Reference};
+use crate::terminal;
+
+use node::Node;
+use profile::{Given, Profile};
+
+/// Part of the deadline, a divisor, and at most this much, for what follows the measurements.
+const AFTER: (u32, Duration) = (4, Duration::from_secs(60));
+/// Between two looks at whether the user wants an end.
+const LOOK: Duration = Duration::from_millis(100);
+/// A wait of a user who named a moment ends close to it.
+const CLOSE: Duration = Duration::from_millis(2);
+
+pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
+    if arguments.list {
+        terminal::print(&list())?;
+        return Ok(0);
+    }
+    let profile = Profile::named(arguments.profile.as_deref().unwrap_or_default())?;
+    let to = destinations(&arguments.push)?;
+    refuse(context, arguments, &profile)?;
+    let claims = context.claims(&arguments.sheets)?;
+    end_on_signals(&context.interrupted)?;
+    if let Some(at_ns) = arguments.start_at {
+        wait_for(context, at_ns);
+    }
+    let deadline_ns = match arguments.deadline {
+        Some(ns) => ns,
+        None => profile.deadline_ns().map_err(Usage)?,
+    };
+    let deadline = Instant::now() + Duration::from_nanos(deadline_ns);
+    let node = Node::this();
+    let Steps { runs, status, cut_short } =
+        Steps::carried_out(context, arguments, &profile, &node, &claims, deadline)?;
+    let judged: Vec<Judged<'_>> =
+        runs.iter().map(|(record, assessment)| Judged { record, assessment }).collect();
+    let outbox = Outbox::of(context.store_path());
+    if let Some((first, _)) = runs.first() {
+        let text = documents(&judged)?;
+        if let Some(path) = &arguments.output {
+            write(path, text.as_bytes())?;
+        }
+        if !to.is_empty() {
+            outbox.add(&node.document(&first.run.id), text.as_bytes(), &to)?;
+        }
+        show(context, arguments, &runs, &claims, &text)?;
+    }
+    push(context, &outbox, deadline.max(Instant::now() + Duration::from_secs(1)))?;
+    // Whoever ends it says nothing of the node.
+    if arguments.drain_hint
+        && !context.interrupted.load(Ordering::Relaxed)
+        && let Some(line) = hint::hint(&runs, &profile.name, status, cut_short)
+    {
+        terminal::print(&format!("{line}\n"))?;
+    }
+    Ok(status)
+}
+
+/// Where the document goes.
+fn destinations(words: &[String]) -> Result<Vec<Reference>> {
+    let mut to = Vec::new();
+    for word in words {
+        to.push(Reference::typed(word)?);
+    }
+    to.sort();
+    to.dedup();
+    Ok(to)
+}
+
+/// Refuses what cannot be carried out, before anything is.
+fn refuse(context: &Context, arguments: &Accept, profile: &Profile) -> Result<()> {
+    let name = &profile.name;
+    if profile.writes && (arguments.targets.is_empty() || arguments.allowing.allow_write.is_empty())
+    {
+        let what =
+            format!("{name} destroys data: name its targets, and --allow-write SERIAL of each");
+        return Err(Usage(what).into());
+    }
+    if context.is_captured() && profile.steps.iter().any(|step| step.run[0] != "check") {
+        return Err(Usage(format!("{name}: a captured machine cannot be measured")).into());
+    }
+    arguments.output.as_deref().map_or(Ok(()), refuse_unwritable)
+}
+
+/// Waits for a moment that many nodes agreed on.
+fn wait_for(context: &Context, at_ns: i64) {
+    loop {
+        let left = node::until(at_ns);
+        if left.is_zero() || context.interrupted.load(Ordering::Relaxed) {
+            return;
+        }
+        std::thread::sleep(left.saturating_sub(CLOSE).clamp(Duration::from_micros(50), LOOK));
+    }
+}
+
+/// What came of the steps.
+struct Steps {
+    runs: Vec<(RunRecord, Assessment)>,
+    /// The gravest of theirs.
+    status: u8,
+    cut_short: bool,
+}
+
+impl Steps {
+    fn carried_out(
+        context: &Context,
+        arguments: &Accept,
+        profile: &Profile,
+        node: &Node,
+        claims: &ClaimBook,
+        deadline: Instant,
+    ) -> Result<Self> {
+        let began = Instant::now();
+        let after = (deadline - began) / AFTER.0;
+        let until = deadline - after.min(AFTER.1);
+        let allow = allowed(arguments);
+        let id = iodyno_store::new_id();
+        let mut all = Self { runs: Vec::new(), status: 0, cut_short: false };
+        for (step, number) in profile.steps.iter().zip(1..) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || context.interrupted.load(Ordering::Relaxed) {
+                all.cut_short = true;
+                all.status = graver(all.status, 3);
+                break;
+            }
+            let left_ns = left.as_nanos() as u64;
+            let targets = &arguments.targets;
+            let mut words = step.words(&Given { left_ns, targets, allow: &allow });
+            let name = format!("accept-{}-{}-{number}", profile.name, &id[id.len() - 12..]);
+            words.extend(["--run-name".into(), name.clone()]);
+            let is_check = words[0] == "check";
+            if context.is_captured() && is_check {
+                words.push("--no-load".into());
+            }
+            if arguments.require_verdict && words[0] != "sweep" {
+                words.push("--require-verdict".into());
+            }
+            for sheet in &arguments.sheets.datasheet {
+                words.extend(["--datasheet".into(), sheet.display().to_string()]);
+            }
+            let ended = step::carry_out(context, &words, until)?;
+            all.cut_short |= ended.cut_short;
+            all.status = graver(all.status, ended.status);
+            let accepted = Accepted {
+                profile: profile.name.clone(),
+                step: number,
+                node: node.name.clone(),
+                host_id: node.host_id.clone(),
+                rank: node.rank.clone(),
+                start_at: arguments.start_at.map(rfc3339),
+                cut_short: ended.cut_short,
+            };
+            if let Some(mut record) = recorded(context, &name, &ended.printed) {
+                record.run.accepted = Some(accepted);
+                let assessment = judged_anew(&record, claims);
+                all.runs.push((record, assessment));
+            }
+            // What cannot be begun, and what the user ends, has no next step.
+            if ended.status == 2 || ended.cut_short {
+                break;
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The run of a step: the store's; else, where that took nothing any more, what the step printed.
+fn recorded(context: &Context, name: &str, printed: &[u8]) -> Option<RunRecord> {
+    let stored = context.store_to_read().ok().and_then(|store| {
+        let run = store.find(name).ok()?;
+        store.load(&run.id).ok()
+    });
+    stored.or_else(|| read_runs(std::str::from_utf8(printed).ok()?).ok()?.pop())
+}
+
+/// The options of what may be written.
+fn allowed(arguments: &Accept) -> Vec<String> {
+    let of = &arguments.allowing;
+    let options = [
+        ("--allow-write", &of.allow_write),
+        ("--discard-data", &of.discard_data),
+        ("--assume-unused", &of.assume_unused),
+    ];
+    let pairs = options.into_iter().flat_map(|(option, words)| {
+        words.iter().flat_map(move |word| [option.to_owned(), word.clone()])
+    });
+    pairs.collect()
+}
+
+/// The graver of two exit statuses: 2, 3, 1, 4, 0, in this order.
+fn graver(a: u8, b: u8) -> u8 {
+    let rank = |status: u8| [0, 4, 1, 3, 2].iter().position(|known| *known == status).unwrap_or(3);
+    if rank(b) > rank(a) { b } else { a }
+}
+
+/// Prints each run, or their document; keeps in the store what they are steps of.
+fn show(
+    context: &Context,
+    arguments: &Accept,
+    runs: &[(RunRecord, Assessment)],
+    claims: &ClaimBook,
+    text: &str,
+) -> Result<()> {
+    let mut store = context.store()?;
+    for (record, assessment) in runs {
+        // Of a run that its store could not take there is the document alone.
+        if store.find(&record.run.id).is_err() {
+            continue;
+        }
+        store.update_run(&record.run)?;
+        if context.json || arguments.drain_hint {
+            store.put_assessment(&record.run.id, assessment)?;
+            continue;
+        }
+        let judging = Judging {
+            claims,
+            baseline: None,
+            expect: None,
+            require_verdict: arguments.require_verdict,
+            run: &record.run.name,
+            table: &Table::default(),
+            shape: Shape::Glance,
+        };
+        judge_and_print(context, &mut store, record, &judging)?;
+    }
+    if context.json { terminal::print(text) } else { Ok(()) }
+}
+
+/// Pushes what is kept, and says what is left; how much that is.
+pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result<usize> {
+    let pushed = outbox.push(until)?;
+    for (to, why) in &pushed.refused {
+        terminal::note(&format!("{} took no document: {why}", to.name()));
+    }
+    if pushed.left > 0 {
+        let what =
+            format!("{} left to be pushed: by the next accept, or iodyno runs push", pushed.left);
+        terminal::note(&what);
+    } else if pushed.done > 0 && !context.quiet {
+        terminal::note(&format!("pushed: {}", pushed.done));
+    }
+    Ok(pushed.left)
+}
+
+fn list() -> String {
+    let mut text = String::new();
+    for profile in Profile::all() {
+        let _ = writeln!(text, "{:8}  {}", profile.name, profile.about);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::graver;
+
+    #[test]
+    fn the_gravest_status_counts() {
+        let statuses = [0, 4, 1, 3, 2];
+        for (rank, a) in statuses.into_iter().enumerate() {
+            for (other, b) in statuses.into_iter().enumerate() {
+                assert_eq!(graver(a, b), statuses[rank.max(other)]);
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Which node this is, among those that others accept.
+
+use std::time::Duration;
+
+use iodyno_model::Rank;
+use sha2::{Digest as _, Sha256};
+
+/// Digits of a digest that tell hosts of one name apart.
+const DIGITS: usize = 12;
+/// Characters of a node's name in that of a document.
+const MOST_NAME: usize = 64;
+
+/// This node.
+pub(super) struct Node {
+    /// As the launcher names it, else the host's name.
+    pub(super) name: String,
+    /// Digest of the machine id, which itself is not to be given away (machine-id(5)).
+    pub(super) host_id: Option<String>,
+    /// Place among the processes that were started together.
+    pub(super) rank: Option<Rank>,
+}
+
+impl Node {
+    /// As the environment and the machine say.
+    pub(super) fn this() -> Self {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let text = |path| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+        let hostname = || text("/proc/sys/kernel/hostname").unwrap_or_else(|| "unknown".into());
+        let named = ["SLURMD_NODENAME", "NODE_NAME"].into_iter().find_map(variable);
+        // Containers of one host share its board and not its machine id.
+        let ids = ["/etc/machine-id", "/var/lib/dbus/machine-id", "/sys/class/dmi/id/product_uuid"];
+        let id = ids.into_iter().find_map(text).filter(|id| !id.is_empty());
+        Self {
+            name: named.unwrap_or_else(hostname),
+            host_id: id.as_deref().map(digest),
+            rank: Rank::of_environment(variable),
+        }
+    }
+
+    /// The name of a document of this node that begins with the run `run_id`: no other node's.
+    pub(super) fn document(&self, run_id: &str) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let node: String = self.name.chars().map(plain).take(MOST_NAME).collect();
+        let id = self.host_id.as_deref().unwrap_or("0");
+        let run_id: String = run_id.chars().map(plain).collect();
+        format!("{node}.{id}.{run_id}.json")
+    }
+}
+
+fn digest(id: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update("iodyno ");
+    hash.update(id);
+    let mut digits = String::new();
+    for byte in hash.finalize().iter().take(DIGITS / 2) {
+        digits.push_str(&format!("{byte:02x}"));
+    }
+    digits
+}
+
+/// Time until `at_ns` by this machine's clock; zero where it is past.
+pub(super) fn until(at_ns: i64) -> Duration {
+    let left = at_ns.saturating_sub(iodyno_campaign::now_ns());
+    Duration::from_nanos(u64::try_from(left).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_documents_hold_no_path() {
+        let node = Node { name: "../db 01.rack".into(), host_id: Some(digest("x")), rank: None };
+        let name = node.document("../0198");
+        assert!(name.starts_with("___db_01_rack.") && !name.contains('/'), "{name}");
+        assert!(!name.contains(".."), "{name}");
+        assert_eq!(digest("x").len(), DIGITS);
+        assert_ne!(digest("x"), digest("y"));
+    }
+}

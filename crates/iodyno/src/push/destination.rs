@@ -1,0 +1,171 @@
+//! Where documents go, and how that is said without a secret on the command line.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Parcel, Refused, http};
+use crate::context::Usage;
+
+/// No file with a URL or a token is longer, bytes.
+const MOST_SECRET_BYTES: u64 = 16 << 10;
+
+/// Parameters of a URL by which it is a credential itself (presigned URLs, tokens).
+const SECRETS: [&str; 8] = [
+    "signature",
+    "x-amz-signature",
+    "x-goog-signature",
+    "sig",
+    "token",
+    "password",
+    "key",
+    "secret",
+];
+
+/// A destination as it was named: `@FILE` and `env:NAME` stand for a URL that is read when it is
+/// needed, so that no queue holds a secret.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Reference(String);
+
+/// Where documents go.
+enum Destination {
+    Folder(PathBuf),
+    Http(String),
+}
+
+impl Reference {
+    /// A word of the command line.
+    ///
+    /// # Errors
+    /// It holds a password or a signature, or names nothing that takes documents.
+    pub(crate) fn typed(word: &str) -> Result<Self, Usage> {
+        if let Some(file) = word.strip_prefix('@') {
+            let path =
+                std::path::absolute(file).map_err(|error| Usage(format!("{word}: {error}")))?;
+            return Ok(Self(format!("@{}", path.display())));
+        }
+        if word.starts_with("env:") {
+            return Ok(Self(word.into()));
+        }
+        if is_secret(word) {
+            // The word itself is not repeated: logs keep errors.
+            let what = "--push: a URL with a password, token or signature is visible to every user of \
+                        this machine; write it into a file and use --push @FILE, or --push env:NAME";
+            return Err(Usage(what.into()));
+        }
+        let Destination::Folder(folder) = destination(word)
+            .map_err(|refused| Usage(format!("--push {word}: {}", refused.why)))?
+        else {
+            return Ok(Self(word.into()));
+        };
+        let folder = std::path::absolute(&folder)
+            .map_err(|error| Usage(format!("--push {word}: {error}")))?;
+        if folder.exists() && !folder.is_dir() {
+            return Err(Usage(format!("--push {word}: it is no directory")));
+        }
+        Ok(Self(folder.display().to_string()))
+    }
+
+    /// As it was named.
+    pub(crate) fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// Gives it `parcel`, once.
+    pub(crate) fn take(&self, parcel: &Parcel<'_>) -> Result<(), Refused> {
+        let url = match self.0.split_at_checked(1) {
+            Some(("@", file)) => secret(Path::new(file)).map_err(Refused::at_all)?,
+            _ => match self.0.strip_prefix("env:") {
+                Some(name) => std::env::var(name)
+                    .map_err(|_| Refused::at_all(format!("the environment has no {name}")))?,
+                None => self.0.clone(),
+            },
+        };
+        match destination(&url)? {
+            Destination::Folder(folder) => {
+                iodyno_files::leave(&folder, parcel.name, parcel.bytes).map_err(
+                    |error| match error {
+                        iodyno_files::FileError::NoFolder { .. }
+                        | iodyno_files::FileError::System { .. } => Refused::now(error),
+                        _ => Refused::at_all(error),
+                    },
+                )?;
+                Ok(())
+            }
+            Destination::Http(url) => http::put(&url, parcel),
+        }
+    }
+}
+
+/// What a URL or a path means.
+fn destination(word: &str) -> Result<Destination, Refused> {
+    let Some((scheme, rest)) = word.split_once("://") else {
+        return match word {
+            "" => Err(Refused::at_all("it is empty")),
+            path => Ok(Destination::Folder(path.into())),
+        };
+    };
+    match scheme {
+        "file" if rest.starts_with('/') => Ok(Destination::Folder(rest.into())),
+        "http" | "https" => Ok(Destination::Http(word.into())),
+        // The word may be a secret: it is not repeated.
+        _ => Err(Refused::at_all("a directory, http:// or https:// was expected")),
+    }
+}
+
+/// Whether a URL is a credential.
+fn is_secret(word: &str) -> bool {
+    let Some((_, rest)) = word.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let has_password = authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'));
+    let query = rest.split_once('?').map_or("", |(_, query)| query);
+    has_password
+        || query.split('&').any(|pair| {
+            let name = pair.split('=').next().unwrap_or_default().to_ascii_lowercase();
+            SECRETS.iter().any(|secret| name == *secret || name.ends_with(&format!("-{secret}")))
+        })
+}
+
+/// The first line of a file.
+pub(super) fn secret(file: &Path) -> Result<String, String> {
+    let bytes = iodyno_files::read(file, MOST_SECRET_BYTES).map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&bytes);
+    match text.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
+        Some(line) => Ok(line.to_owned()),
+        None => Err(format!("{} is empty", file.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_not_taken_from_the_command_line() {
+        for secret in [
+            "https://me:pw@host/bucket/",
+            "https://bucket.s3.example/x?X-Amz-Signature=00ff&X-Amz-Date=1",
+            "https://account.blob.example/x?sv=1&sig=abc",
+            "http://host/?TOKEN=abc",
+        ] {
+            let Err(Usage(words)) = Reference::typed(secret) else { panic!("{secret}") };
+            assert!(words.contains("--push @FILE") && !words.contains("pw@"), "{words}");
+            assert!(!words.contains("abc") && !words.contains("00ff"), "{words}");
+        }
+        for fine in ["https://host/a/", "https://me@host/", "https://host/?keyboard=1", "env:URL"] {
+            assert_eq!(Reference::typed(fine).unwrap().name(), fine);
+        }
+    }
+
+    #[test]
+    fn paths_are_absolute_and_schemes_known() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(Reference::typed("store").unwrap().name(), here.join("store").to_str().unwrap());
+        let file = format!("@{}", here.join("url").display());
+        assert_eq!(Reference::typed("@url").unwrap().name(), file);
+        assert_eq!(Reference::typed("file:///srv/runs").unwrap().name(), "/srv/runs");
+        for wrong in ["", "ftp://host/", "file://host/x"] {
+            assert!(Reference::typed(wrong).is_err(), "{wrong}");
+        }
+    }
+}

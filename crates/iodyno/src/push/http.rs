@@ -1,0 +1,101 @@
+//! Documents put by HTTP: servers, and object storage by presigned URLs.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::{Agent, Error};
+
+use super::destination::secret;
+use super::{Parcel, Refused};
+
+/// An attempt takes no longer, …
+const LONGEST: Duration = Duration::from_secs(60);
+/// … and no less, whatever is left of a deadline.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// What the server answers if it holds the document already (RFC 9110, If-None-Match: *).
+const THERE_ALREADY: u16 = 412;
+
+/// Puts `parcel` under its name below `url`, or at `url` itself where that has a query, as presigned
+/// URLs have.
+pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
+    let (url, user) = without_user(url);
+    let url = match url.contains('?') {
+        true => url,
+        false => format!("{}/{}", url.trim_end_matches('/'), parcel.name),
+    };
+    let left = parcel.until.saturating_duration_since(Instant::now());
+    // A server's certificate is checked by what this machine trusts; where it trusts nobody, the push fails.
+    let trusted = match url.starts_with("https:") {
+        true => rustls_native_certs::load_native_certs().certs,
+        false => Vec::new(),
+    };
+    let roots = trusted.iter().map(|one| Certificate::from_der(one).to_owned());
+    let roots: Vec<Certificate<'static>> = roots.collect();
+    let tls = TlsConfig::builder()
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .root_certs(RootCerts::Specific(Arc::new(roots)))
+        .build();
+    let agent: Agent = Agent::config_builder()
+        .timeout_global(Some(left.clamp(SHORTEST, LONGEST)))
+        .max_redirects(0)
+        .tls_config(tls)
+        .build()
+        .into();
+    let mut request = agent.put(&url).content_type("application/json").header("If-None-Match", "*");
+    if let Some(value) = authorization(user).map_err(Refused::at_all)? {
+        request = request.header("Authorization", value);
+    }
+    match request.send(parcel.bytes) {
+        // A redirection is not followed: it would carry the credential elsewhere.
+        Ok(answer) if answer.status().is_success() => Ok(()),
+        Ok(answer) => Err(Refused::at_all(format!("it answered {}", answer.status()))),
+        Err(Error::StatusCode(THERE_ALREADY)) => Ok(()),
+        Err(Error::StatusCode(status)) => {
+            let for_now = matches!(status, 408 | 425 | 429 | 500..);
+            Err(Refused { why: format!("it answered {status}"), for_now })
+        }
+        Err(error @ (Error::BadUri(_) | Error::Http(_))) => Err(Refused::at_all(said(&error))),
+        Err(error) => Err(Refused::now(said(&error))),
+    }
+}
+
+/// What went wrong, without the URL, which may be a secret.
+fn said(error: &Error) -> String {
+    match error {
+        Error::BadUri(_) | Error::Http(_) => "the URL cannot be used".into(),
+        Error::Timeout(_) => "no answer in time".into(),
+        Error::HostNotFound => "its host is not found".into(),
+        other => other.to_string(),
+    }
+}
+
+/// A URL without user and password, and these.
+fn without_user(url: &str) -> (String, Option<String>) {
+    let Some((scheme, rest)) = url.split_once("://") else { return (url.into(), None) };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rsplit_once('@') {
+        Some((user, host)) => (format!("{scheme}://{host}{}", &rest[end..]), Some(user.to_owned())),
+        None => (url.into(), None),
+    }
+}
+
+/// The header of a user, else of the token in the environment or in a file that it names.
+fn authorization(user: Option<String>) -> Result<Option<String>, String> {
+    use base64::Engine as _;
+    if let Some(user) = user {
+        return Ok(Some(format!(
+            "Basic {}",
+            base64::engine::general_purpose::STANDARD.encode(user)
+        )));
+    }
+    let of = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
+    let token = match (of("IODYNO_PUSH_TOKEN"), of("IODYNO_PUSH_TOKEN_FILE")) {
+        (Some(token), _) => Some(token),
+        (None, Some(file)) => Some(secret(Path::new(&file))?),
+        (None, None) => None,
+    };
+    Ok(token.map(|token| format!("Bearer {token}")))
+}

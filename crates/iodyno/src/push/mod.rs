@@ -1,0 +1,46 @@
+//! Documents given to a store that many machines write to: a directory, HTTP, object storage.
+//! Nothing listens; what could not be given is kept and given later.
+
+mod destination;
+#[cfg(feature = "push")]
+mod http;
+#[cfg(not(feature = "push"))]
+#[path = "no_http.rs"]
+mod http;
+mod outbox;
+
+pub(crate) use destination::Reference;
+pub(crate) use outbox::Outbox;
+
+use std::time::Instant;
+
+/// A document under the name that no other machine gives to one.
+pub(crate) struct Parcel<'a> {
+    /// `HOST-HOSTID-RUN.json`.
+    pub(crate) name: &'a str,
+    /// It.
+    pub(crate) bytes: &'a [u8],
+    /// No attempt goes on after this.
+    pub(crate) until: Instant,
+}
+
+/// Why a destination did not take a document.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    /// In words, for people.
+    pub(crate) why: String,
+    /// It may take it in a moment.
+    pub(crate) for_now: bool,
+}
+
+impl Refused {
+    /// It may take it in a moment.
+    pub(crate) fn now(why: impl ToString) -> Self {
+        Self { why: why.to_string(), for_now: true }
+    }
+
+    /// Something has to be changed before it takes it.
+    pub(crate) fn at_all(why: impl ToString) -> Self {
+        Self { why: why.to_string(), for_now: false }
+    }
+}

@@ -1,0 +1,248 @@
+//! `iodyno accept`: steps in bounded time, one document, and where it goes.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Output;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use common::{World, json, status, text, validate};
+use serde_json::Value;
+
+/// Four drives, one of them behind a degraded link.
+const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
+
+/// Two steps on a directory, one after the other.
+const TWICE: &str = r#"
+format = "iodyno.accept/1"
+name = "twice"
+about = "for a test"
+deadline = "60s"
+
+[[step]]
+run = ["check", "--time", "100ms", "{targets}"]
+
+[[step]]
+run = ["check", "--time", "100ms", "{targets}"]
+"#;
+
+fn profile(world: &World, text: &str) -> String {
+    let path = world.path("own.toml");
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// `accept quick` of the captured machine.
+fn quick(world: &World, words: &[&str]) -> Output {
+    world.run(&[&["accept", "quick", "--sysroot", MACHINE], words].concat())
+}
+
+/// A server that answers the requests that come with these statuses, one after the other; what they said.
+fn server(statuses: &'static [u16]) -> (String, JoinHandle<Vec<(String, String)>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let heard = std::thread::spawn(move || {
+        let answered = statuses.iter().map(|status| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut input = BufReader::new(stream.try_clone().unwrap());
+            let (mut head, mut length) = (String::new(), 0);
+            loop {
+                let mut line = String::new();
+                input.read_line(&mut line).unwrap();
+                if let Some(of) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = of.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+                head += &line;
+            }
+            let mut body = vec![0; length];
+            input.read_exact(&mut body).unwrap();
+            let answer =
+                format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            stream.write_all(answer.as_bytes()).unwrap();
+            (head, text(&body))
+        });
+        answered.collect()
+    });
+    (url, heard)
+}
+
+#[test]
+fn steps_become_one_document_in_the_store_a_file_and_a_directory() {
+    let world = World::new();
+    let (place, shared) = (world.directory("data"), world.directory("shared"));
+    let own = profile(&world, TWICE);
+    let file = world.path("all.json");
+    let words = ["accept", &own, path(&place), "--push", path(&shared), "-o", path(&file)];
+    let output = world
+        .command()
+        .args(words)
+        .args(["--json", "--start-at", "1000000000"])
+        .envs([("SLURM_PROCID", "2"), ("SLURM_NTASKS", "3"), ("SLURMD_NODENAME", "rack7/n2")])
+        .output()
+        .unwrap();
+    status(&output, 0);
+    let names = world.files("shared");
+    assert_eq!(names.len(), 1, "{names:?}");
+    assert!(names[0].starts_with("rack7_n2.") && names[0].ends_with(".json"), "{names:?}");
+    let pushed = std::fs::read(shared.join(&names[0])).unwrap();
+    assert!(pushed == output.stdout && pushed == std::fs::read(file).unwrap());
+    assert!(world.files(".").iter().all(|name| !name.ends_with(".part")));
+    assert!(world.files("store.sqlite.outbox").is_empty());
+    let document = json(&pushed);
+    let runs = document.as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    for (run, step) in runs.iter().zip(1..) {
+        validate(run, "iodyno.run.2");
+        let accepted = &run["accepted"];
+        assert_eq!((&accepted["profile"], &accepted["step"]), (&"twice".into(), &step.into()));
+        assert_eq!(accepted["node"], "rack7/n2");
+        assert_eq!(accepted["start_at"], "2001-09-09T01:46:40Z");
+        let rank = serde_json::json!({"by": "slurm", "rank": 2, "of": 3});
+        assert_eq!(accepted["rank"], rank);
+        assert!(!run["measurements"].as_array().unwrap().is_empty());
+    }
+    // The store has the same, and another store takes the directory.
+    let stored = json(&world.run(&["runs", "--json"]).stdout);
+    let ids = |runs: &Value| -> Vec<String> {
+        let mut ids: Vec<String> =
+            runs.as_array().unwrap().iter().map(|run| run["id"].to_string()).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids(&stored["runs"]), ids(&document));
+    assert_eq!(stored["runs"][0]["accepted"]["node"], "rack7/n2");
+    let other = World::new();
+    status(&other.run(&["import", path(&shared)]), 0);
+    assert_eq!(ids(&json(&other.run(&["runs", "--json"]).stdout)["runs"]), ids(&document));
+}
+
+#[test]
+fn a_hint_says_why_and_nothing_where_all_is_well() {
+    let world = World::new();
+    let output = quick(&world, &["--drain-hint"]);
+    status(&output, 1);
+    let line = text(&output.stdout);
+    assert!(line.starts_with("iodyno: ") && line.lines().count() == 1, "{line}");
+    assert!(line.contains("link") && line.len() < 200 && !line.contains(['"', '$']), "{line}");
+    let place = world.directory("data");
+    let own = profile(&world, TWICE);
+    let fine = world.run(&["accept", &own, path(&place), "--drain-hint"]);
+    status(&fine, 0);
+    assert_eq!(text(&fine.stdout), "");
+}
+
+#[test]
+fn what_is_past_its_deadline_ends_and_is_told() {
+    let world = World::new();
+    let place = world.directory("data");
+    let own = profile(&world, &TWICE.replace("100ms", "10m"));
+    let began = Instant::now();
+    let words = ["accept", &own, path(&place), "--deadline", "4s"];
+    let output = world.run(&[&words[..], &["--json"]].concat());
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    status(&output, 3);
+    let document = json(&output.stdout);
+    assert_eq!(
+        (&document["state"], &document["accepted"]["cut_short"]),
+        (&"interrupted".into(), &true.into())
+    );
+    let hint = world.run(&[&words[..], &["--drain-hint"]].concat());
+    status(&hint, 3);
+    assert_eq!(text(&hint.stdout), "iodyno: twice not done before its deadline\n");
+    // Its own files are gone with it.
+    assert!(world.files("data").is_empty(), "{:?}", world.files("data"));
+}
+
+#[test]
+fn what_no_destination_takes_is_kept_and_pushed_later() {
+    let world = World::new();
+    let missing = world.path("away");
+    let output = quick(&world, &["--push", path(&missing), "--push", "env:PUSH_URL"]);
+    status(&output, 1);
+    let said = text(&output.stderr);
+    assert!(said.contains("the environment has no PUSH_URL") && said.contains("1 left"), "{said}");
+    let kept = world.files("store.sqlite.outbox");
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    status(&world.run(&["runs", "push"]), 4);
+    std::fs::create_dir(&missing).unwrap();
+    let (url, heard) = server(&[503, 201]);
+    let push = |world: &World| {
+        let mut command = world.command();
+        command.args(["runs", "push"]).env("PUSH_URL", &url).env("IODYNO_PUSH_TOKEN", "s3cret");
+        command.output().unwrap()
+    };
+    let pushed = push(&world);
+    status(&pushed, 0);
+    assert!(world.files("store.sqlite.outbox").is_empty());
+    let heard = heard.join().unwrap();
+    let name = &world.files("away")[0];
+    let expected = std::fs::read_to_string(missing.join(name)).unwrap();
+    for (head, body) in &heard {
+        assert!(head.starts_with(&format!("PUT /{name} HTTP/1.1")), "{head}");
+        let head = head.to_ascii_lowercase();
+        assert!(head.contains("authorization: bearer s3cret"), "{head}");
+        assert!(head.contains("if-none-match: *") && body == &expected, "{head}");
+    }
+    assert_eq!(heard.len(), 2);
+    let nothing = push(&world);
+    status(&nothing, 0);
+}
+
+#[test]
+fn a_refusal_for_good_is_not_repeated_and_a_copy_that_is_there_suffices() {
+    let world = World::new();
+    let (url, heard) = server(&[403, 412]);
+    let refused = quick(&world, &["--push", &url]);
+    status(&refused, 1);
+    assert!(text(&refused.stderr).contains("it answered 403"), "{}", text(&refused.stderr));
+    status(&world.run(&["runs", "push"]), 0);
+    assert_eq!(heard.join().unwrap().len(), 2);
+}
+
+#[test]
+fn a_presigned_url_in_a_file_is_taken_as_it_is() {
+    let world = World::new();
+    let (url, heard) = server(&[200]);
+    let file = world.path("url");
+    std::fs::write(&file, format!("{url}/bucket/n1.json?X-Amz-Signature=00ff\n")).unwrap();
+    let reference = format!("@{}", path(&file));
+    status(&quick(&world, &["--push", &reference]), 1);
+    let heard = heard.join().unwrap();
+    assert!(
+        heard[0].0.starts_with("PUT /bucket/n1.json?X-Amz-Signature=00ff HTTP/1.1"),
+        "{heard:?}"
+    );
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_done() {
+    let world = World::new();
+    for (words, told) in [
+        (&["quikc"][..], "did you mean quick?"),
+        (&["check", "--push", "https://me:pw@host/"], "--push @FILE"),
+        (&["write", "/dev/null"], "--allow-write"),
+        (&["burn-in", "--allow-write", "X"], "name its targets"),
+        (&["fit", "etcd", ".", "--sysroot", MACHINE], "captured machine"),
+        (&["quick", "--start-at", "noon"], "seconds since 1970"),
+    ] {
+        let output = world.run(&[&["accept"], words].concat());
+        status(&output, 2);
+        assert!(text(&output.stderr).contains(told), "{words:?}: {}", text(&output.stderr));
+    }
+    assert!(!world.path("store.sqlite").exists());
+    let list = text(&world.run(&["accept", "--list"]).stdout);
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, ["quick", "check", "fit", "write", "burn-in"]);
+}

@@ -1,0 +1,123 @@
+//! What the drives with something wrong have in common.
+
+use std::collections::BTreeMap;
+
+use iodyno_stats::{fisher_exact, holm};
+
+use super::drive::{DriveKind, FleetClass, FleetDrive};
+
+/// What is said to be in common is by chance no more often than this, of all that was looked at.
+const CHANCE: f64 = 0.01;
+/// Drives that have it in common, at least.
+const FEWEST: u64 = 3;
+/// Characters of a serial number that stand for a batch, at least and at most: vendors count in the last ones.
+const BATCH: [usize; 3] = [6, 8, 10];
+
+/// Something that drives with something wrong have in common, and that most others have not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Common {
+    /// Model and capacity of the drives.
+    pub of: DriveKind,
+    /// What is wrong with them: `slow` for their class, or the rule that they fail.
+    pub reason: String,
+    /// What it is: `firmware`, `slot`, `chassis`, `kernel`, `host`, `serials`.
+    pub what: &'static str,
+    /// Which one.
+    pub value: String,
+    /// Drives with something wrong that have it, and all of those.
+    pub wrong: (u64, u64),
+    /// Other drives that have it, and all of those.
+    pub others: (u64, u64),
+    /// By chance as much or more, corrected for all that was looked at.
+    pub chance: f64,
+}
+
+/// Of drives of one model and capacity, whatever their firmware, those that are outliers or FAIL beside the others.
+pub(super) fn in_common(classes: &[FleetClass]) -> Vec<Common> {
+    let mut models: BTreeMap<DriveKind, Vec<(&DriveKind, &FleetDrive)>> = BTreeMap::new();
+    for class in classes {
+        let Some(kind) = class.kind.as_ref().filter(|kind| kind.model.is_some()) else { continue };
+        let of = DriveKind { firmware: None, ..kind.clone() };
+        models.entry(of).or_default().extend(class.drives.iter().map(|drive| (kind, drive)));
+    }
+    let mut found = Vec::new();
+    for (of, drives) in models {
+        let all = drives.len() as u64;
+        // What is wrong for different reasons has different things in common.
+        let mut reasons: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
+        for (at, (_, drive)) in drives.iter().enumerate() {
+            for reason in drive.wrong_by() {
+                reasons.entry(reason).or_insert_with(|| vec![false; drives.len()])[at] = true;
+            }
+        }
+        for (reason, is_wrong) in reasons {
+            let wrong = is_wrong.iter().filter(|is| **is).count() as u64;
+            if wrong < FEWEST || wrong == all {
+                continue;
+            }
+            // The wrong ones by their place, and how many others.
+            let mut values: BTreeMap<(&'static str, String), (Vec<usize>, u64)> = BTreeMap::new();
+            for (at, ((kind, drive), is_wrong)) in drives.iter().zip(is_wrong).enumerate() {
+                for value in traits(kind, drive) {
+                    let (those, others) = values.entry(value).or_default();
+                    if is_wrong { those.push(at) } else { *others += 1 }
+                }
+            }
+            found.extend(values.into_iter().map(|((what, value), (those, others))| {
+                let count = those.len() as u64;
+                let common = Common {
+                    of: of.clone(),
+                    reason: reason.to_owned(),
+                    what,
+                    value,
+                    wrong: (count, wrong),
+                    others: (others, all - wrong),
+                    chance: fisher_exact(count, wrong, count + others, all),
+                };
+                (common, those)
+            }));
+        }
+    }
+    let corrected = holm(&found.iter().map(|(of, _)| of.chance).collect::<Vec<_>>());
+    for ((of, _), chance) in found.iter_mut().zip(corrected) {
+        of.chance = chance;
+    }
+    found.retain(|(of, _)| of.chance <= CHANCE && of.wrong.0 >= FEWEST);
+    found.sort_by(|(a, _), (b, _)| {
+        let longer = b.value.len().cmp(&a.value.len());
+        a.chance.total_cmp(&b.chance).then_with(|| b.wrong.0.cmp(&a.wrong.0)).then(longer)
+    });
+    let mut told: Vec<(Common, Vec<usize>)> = Vec::new();
+    for (of, those) in found {
+        let is_told = told.iter().any(|(surer, all)| {
+            let is_of_it = surer.of == of.of && surer.reason == of.reason;
+            // A host of a kernel that slows all its hosts says nothing more; of beginnings of serials with the
+            // same drives the longest says it.
+            let is_less =
+                those.len() < all.len() || (surer.what, of.what) == ("serials", "serials");
+            is_of_it && is_less && those.iter().all(|one| all.binary_search(one).is_ok())
+        });
+        if !is_told {
+            told.push((of, those));
+        }
+    }
+    told.into_iter().map(|(of, _)| of).collect()
+}
+
+fn traits(kind: &DriveKind, drive: &FleetDrive) -> Vec<(&'static str, String)> {
+    let of = &drive.traits;
+    let known = [
+        ("firmware", &kind.firmware),
+        ("slot", &of.slot),
+        ("chassis", &of.chassis),
+        ("kernel", &of.kernel),
+    ];
+    let mut all: Vec<_> =
+        known.into_iter().filter_map(|(what, value)| Some((what, value.clone()?))).collect();
+    all.push(("host", drive.host.clone()));
+    if let Some(serial) = &drive.serial {
+        let batch = |length| Some(("serials", format!("{}…", serial.get(..length)?)));
+        all.extend(BATCH.into_iter().filter_map(batch));
+    }
+    all
+}

@@ -1,0 +1,297 @@
+//! What a fleet needs of one host's run: of a thousand hosts all of it at once is too much.
+
+use iodyno_judge::{RULESET, drive_under};
+use iodyno_model::{
+    Bytes, Drive, Estimate, Finding, Host, Metric, MetricJudgement, Severity, Slot, Validity,
+    Workload, parse_rfc3339,
+};
+use serde::Deserialize;
+
+use super::drive::{DriveKind, FleetDrive, Traits};
+use crate::document::read::{DocumentError, RUN_SCHEMA};
+use crate::document::verdict::{MetricVerdict, Subject as DocumentSubject};
+use crate::judged::{Judged, Subject};
+
+/// A run of one host, as far as it is held against others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostRun {
+    pub(super) id: String,
+    pub(super) started_ns: i64,
+    /// Name of the host, where it is known.
+    pub(super) host: Option<String>,
+    /// Start that many hosts agreed on, ns since 1970 UTC.
+    pub(super) start_at_ns: Option<i64>,
+    /// Each drive, with its class and figures.
+    pub(super) drives: Vec<(Option<DriveKind>, FleetDrive, Vec<Figure>)>,
+}
+
+/// One figure of one drive.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Figure {
+    pub(super) step: Step,
+    pub(super) estimate: Estimate,
+}
+
+/// What a figure is of. Jobs of one name may do different things on two hosts: name, `rw`, `bs`, metric.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Step {
+    pub(super) measurement: String,
+    pub(super) rw: Option<String>,
+    pub(super) bs: Option<u64>,
+    pub(super) metric: Metric,
+}
+
+impl HostRun {
+    /// Of a run with what it is judged to mean.
+    pub fn of(judged: Judged<'_>) -> Self {
+        let run = &judged.record.run;
+        let name = if run.name.is_empty() { &run.id } else { &run.name };
+        let host = judged.record.host();
+        let drives = judged.subjects().into_iter().map(|subject| {
+            let found = (judged.assessment.findings.iter())
+                .find(|one| one.severity > Severity::Info && subject.is_among(&one.subjects));
+            let drive = FleetDrive {
+                host: judged.hostname().unwrap_or(name).to_owned(),
+                run_id: run.id.clone(),
+                name: subject.name.to_owned(),
+                serial: subject.drive.and_then(|drive| drive.serial.value()),
+                verdict: subject.verdict,
+                finding: found.map(|finding| finding.what.clone()),
+                rule: found.map(|finding| finding.rule.clone()),
+                next: found.map(|finding| finding.next.clone()),
+                traits: host.map(|host| traits(host, subject.drive)).unwrap_or_default(),
+                outliers: Vec::new(),
+            };
+            (subject.drive.map(kind), drive, figures(judged, &subject))
+        });
+        let accepted = run.accepted.as_ref();
+        Self {
+            id: run.id.clone(),
+            started_ns: run.started_ns,
+            host: judged.hostname().map(str::to_owned),
+            start_at_ns: accepted.and_then(|of| parse_rfc3339(of.start_at.as_deref()?)),
+            drives: drives.collect(),
+        }
+    }
+
+    /// Of the documents in a text, as they were judged when they were written. `None`: by other rules than
+    /// today's, so that they have to be read in full and judged anew.
+    ///
+    /// # Errors
+    /// It is not JSON, or a document of something else.
+    pub fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError> {
+        let documents: Vec<Document> = match text.trim_start().starts_with('[') {
+            true => serde_json::from_str(text),
+            false => serde_json::from_str(text).map(|one| vec![one]),
+        }
+        .map_err(|error| match error.is_data() {
+            true => DocumentError::Member(error),
+            false => DocumentError::NotJson(error),
+        })?;
+        if documents.iter().any(|one| one.schema != RUN_SCHEMA || one.ruleset != RULESET) {
+            return Ok(None);
+        }
+        documents.into_iter().map(Document::host_run).collect::<Result<_, _>>().map(Some)
+    }
+}
+
+fn kind(drive: &Drive) -> DriveKind {
+    DriveKind {
+        model: drive.model.value(),
+        firmware: drive.firmware.value(),
+        capacity: drive.capacity.value(),
+    }
+}
+
+fn traits(host: &Host, drive: Option<&Drive>) -> Traits {
+    Traits {
+        chassis: host.system.product.value(),
+        kernel: host.kernel.release.value(),
+        slot: drive.and_then(|drive| slot(&host.slots, drive.address.get()?)),
+    }
+}
+
+/// The slot of a PCI address: the platform names slots without the function.
+fn slot(slots: &[Slot], address: &str) -> Option<String> {
+    let device = address.split('.').next().unwrap_or(address);
+    let of = slots.iter().find(|slot| slot.address.split('.').next() == Some(device))?;
+    Some(of.name.clone())
+}
+
+/// The figures that a whole drive was judged by, alone.
+fn figures(judged: Judged<'_>, subject: &Subject<'_>) -> Vec<Figure> {
+    let own = judged.measurements().filter(|(measurement, _)| {
+        measurement.targets.len() == 1
+            && subject.is_among(&measurement.targets)
+            && drive_under(judged.record, measurement).is_some()
+    });
+    own.filter_map(|(measurement, found)| {
+        let found = found.filter(|found| found.validity != Validity::Invalid)?;
+        Some(found.metrics.iter().map(|of: &MetricJudgement| Figure {
+            step: Step {
+                measurement: measurement.name.clone(),
+                rw: measurement.workload.rw.clone(),
+                bs: measurement.workload.bs,
+                metric: of.metric,
+            },
+            estimate: of.estimate,
+        }))
+    })
+    .flatten()
+    .collect()
+}
+
+/// The members of a document that are needed; all others are passed over unread.
+#[derive(Deserialize)]
+struct Document {
+    schema: String,
+    #[serde(default)]
+    ruleset: String,
+    id: String,
+    #[serde(default)]
+    name: String,
+    started: String,
+    #[serde(default)]
+    accepted: Option<Start>,
+    host: Option<DocumentHost>,
+    #[serde(default)]
+    drives: Vec<DocumentDrive>,
+    #[serde(default)]
+    measurements: Vec<DocumentMeasurement>,
+    #[serde(default)]
+    findings: Vec<Finding>,
+    #[serde(default)]
+    subjects: Vec<DocumentSubject>,
+}
+
+#[derive(Deserialize)]
+struct Start {
+    start_at: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct DocumentHost {
+    hostname: Option<String>,
+    system_product: Option<String>,
+    kernel: Option<String>,
+    #[serde(default)]
+    slots: Vec<DocumentSlot>,
+}
+
+#[derive(Deserialize)]
+struct DocumentSlot {
+    name: String,
+    address: String,
+}
+
+#[derive(Deserialize)]
+struct DocumentDrive {
+    name: String,
+    model: Option<String>,
+    serial: Option<String>,
+    firmware: Option<String>,
+    capacity_bytes: Option<Bytes>,
+    address: Option<String>,
+    #[serde(default)]
+    namespaces: Vec<DocumentNamespace>,
+}
+
+#[derive(Deserialize)]
+struct DocumentNamespace {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct DocumentMeasurement {
+    name: String,
+    targets: Vec<String>,
+    workload: Workload,
+    validity: Option<Validity>,
+    #[serde(default)]
+    verdicts: Vec<MetricVerdict>,
+}
+
+impl DocumentDrive {
+    fn is(&self, name: &str) -> bool {
+        self.name == name
+            || self.address.as_deref() == Some(name)
+            || self.namespaces.iter().any(|of| of.name == name)
+    }
+}
+
+impl DocumentMeasurement {
+    fn figures(&self) -> impl Iterator<Item = Figure> {
+        let is_valid = self.validity.is_some_and(|validity| validity != Validity::Invalid);
+        self.verdicts.iter().filter(move |_| is_valid).filter_map(|of| {
+            Some(Figure {
+                step: Step {
+                    measurement: self.name.clone(),
+                    rw: self.workload.rw.clone(),
+                    bs: self.workload.bs,
+                    metric: of.metric,
+                },
+                estimate: of.measured?,
+            })
+        })
+    }
+}
+
+impl Document {
+    fn host_run(self) -> Result<HostRun, DocumentError> {
+        let time = |text: &str| parse_rfc3339(text).ok_or_else(|| DocumentError::Time(text.into()));
+        let name = if self.name.is_empty() { &self.id } else { &self.name };
+        let host = self.host.as_ref();
+        let hostname = host.and_then(|host| host.hostname.clone());
+        let drives = self.subjects.iter().map(|subject| {
+            let drive = self.drives.iter().find(|drive| drive.is(&subject.name));
+            let is_its = |names: &[String]| {
+                names.iter().any(|name| match drive {
+                    Some(drive) => drive.is(name),
+                    None => *name == subject.name,
+                })
+            };
+            let found = (self.findings.iter())
+                .find(|one| one.severity > Severity::Info && is_its(&one.subjects));
+            let fleet_drive = FleetDrive {
+                host: hostname.as_ref().unwrap_or(name).clone(),
+                run_id: self.id.clone(),
+                name: subject.name.clone(),
+                serial: drive.and_then(|drive| drive.serial.clone()),
+                verdict: subject.verdict,
+                finding: found.map(|finding| finding.what.clone()),
+                rule: found.map(|finding| finding.rule.clone()),
+                next: found.map(|finding| finding.next.clone()),
+                traits: Traits {
+                    chassis: host.and_then(|host| host.system_product.clone()),
+                    kernel: host.and_then(|host| host.kernel.clone()),
+                    slot: host.zip(drive.and_then(|drive| drive.address.as_deref())).and_then(
+                        |(host, address)| {
+                            let device = address.split('.').next();
+                            let mut slots = host.slots.iter();
+                            let of = slots.find(|of| of.address.split('.').next() == device);
+                            of.map(|slot| slot.name.clone())
+                        },
+                    ),
+                },
+                outliers: Vec::new(),
+            };
+            let kind = drive.map(|drive| DriveKind {
+                model: drive.model.clone(),
+                firmware: drive.firmware.clone(),
+                capacity: drive.capacity_bytes,
+            });
+            let own = self.measurements.iter().filter(|of| {
+                of.targets.len() == 1 && drive.is_some_and(|drive| drive.is(&of.targets[0]))
+            });
+            (kind, fleet_drive, own.flat_map(DocumentMeasurement::figures).collect())
+        });
+        let start_at = self.accepted.as_ref().and_then(|of| of.start_at.as_deref());
+        Ok(HostRun {
+            started_ns: time(&self.started)?,
+            start_at_ns: start_at.map(time).transpose()?,
+            drives: drives.collect(),
+            host: hostname.clone(),
+            id: self.id.clone(),
+        })
+    }
+}

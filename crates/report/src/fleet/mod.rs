@@ -1,0 +1,230 @@
+//! Many hosts: drives with their verdicts, held against all of their kind.
+
+mod common;
+mod drive;
+mod host_run;
+
+pub use common::Common;
+pub use drive::{DriveKind, FleetClass, FleetDrive, Outlier, Traits};
+pub use host_run::HostRun;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use iodyno_judge::{FALSE_DISCOVERIES, unlike_equals};
+use iodyno_model::{Estimate, RunRecord, Verdict};
+use iodyno_stats::benjamini_hochberg;
+
+use crate::judged::Judged;
+use common::in_common;
+use host_run::{Figure, Step};
+
+/// Drives of all hosts, by class.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fleet {
+    /// The classes: those with the worst drives first.
+    pub classes: Vec<FleetClass>,
+    /// Runs that were left out, since a later one of the same host is there.
+    pub older_runs: usize,
+    /// What the drives with something wrong have in common, the surest first.
+    pub common: Vec<Common>,
+    /// How far apart runs began that were to begin together, ns; `None`: none were.
+    pub start_spread_ns: Option<u64>,
+}
+
+/// A drive with its figures.
+type Measured = (FleetDrive, Vec<Figure>);
+
+/// Drives of many runs: see [`fleet_of`].
+pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
+    fleet_of(runs.iter().map(|run| HostRun::of(*run)).collect())
+}
+
+/// Drives of many runs. Of several runs of one host the newest counts that has the drive. A
+/// figure is an outlier where three or more drives of the class (model,
+/// firmware, capacity) were measured by the same step (name, rw and bs), and it is more than
+/// 10 % worse than their median with intervals that do not meet. Of eight or more drives the test is
+/// robust and shared by the whole fleet: at most 1 % of the drives named are wrong ([`FALSE_DISCOVERIES`]),
+/// and 5 % worse suffices. An INVALID measurement is neither held against the others nor part of the median.
+pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
+    // The newest first: it counts.
+    runs.sort_by(|a, b| (b.started_ns, &b.id).cmp(&(a.started_ns, &a.id)));
+    let mut known: HashSet<String> = HashSet::new();
+    let (mut older_runs, mut spread) = (0, StartSpread::default());
+    let mut newest: Vec<HostRun> = Vec::new();
+    for run in runs {
+        spread.add(&run);
+        match &run.host {
+            // A host without a name is nobody else's.
+            Some(host) if !known.insert(host.clone()) => older_runs += 1,
+            _ => newest.push(run),
+        }
+    }
+    newest.reverse();
+    let mut classes: Vec<(Option<DriveKind>, Vec<Measured>)> = Vec::new();
+    let mut places: HashMap<Option<DriveKind>, usize> = HashMap::new();
+    for (kind, drive, figures) in newest.into_iter().flat_map(|run| run.drives) {
+        let place = *places.entry(kind.clone()).or_insert_with(|| {
+            classes.push((kind, Vec::new()));
+            classes.len() - 1
+        });
+        classes[place].1.push((drive, figures));
+    }
+    mark_outliers(&mut classes);
+    let mut classes: Vec<FleetClass> =
+        classes.into_iter().map(|(kind, drives)| class(kind, drives)).collect();
+    // Stable: classes of one rank stay in the order in which they were met.
+    classes.sort_by_key(|class| {
+        let worst = class.drives.iter().map(rank).max();
+        (class.kind.is_none(), std::cmp::Reverse(worst))
+    });
+    let common = in_common(&classes);
+    Fleet { classes, older_runs, common, start_spread_ns: spread.widest_ns }
+}
+
+/// How far apart runs began that were to begin together.
+#[derive(Default)]
+struct StartSpread {
+    by_moment: HashMap<i64, (i64, i64)>,
+    widest_ns: Option<u64>,
+}
+
+impl StartSpread {
+    fn add(&mut self, run: &HostRun) {
+        let Some(at) = run.start_at_ns else { return };
+        let began = run.started_ns;
+        let (first, last) = self.by_moment.entry(at).or_insert((began, began));
+        (*first, *last) = ((*first).min(began), (*last).max(began));
+        let spread = last.abs_diff(*first);
+        self.widest_ns = Some(self.widest_ns.map_or(spread, |widest| widest.max(spread)));
+    }
+}
+
+/// Whether runs of several hosts are among them, as far as hosts are known.
+pub fn are_of_several_hosts(records: &[&RunRecord]) -> bool {
+    let hosts = records.iter().filter_map(|record| record.host()?.hostname.get());
+    hosts.collect::<BTreeSet<_>>().len() > 1
+}
+
+/// Notes in each drive which of its figures are unlike those of its class.
+fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)]) {
+    // All figures of the fleet are one question.
+    let mut looked: Vec<(usize, usize, Outlier)> = Vec::new();
+    for (place, (kind, drives)) in classes.iter().enumerate() {
+        if kind.as_ref().is_none_or(|kind| kind.model.is_none()) {
+            continue;
+        }
+        let mut steps: Vec<(&Step, Vec<(usize, Estimate)>)> = Vec::new();
+        let mut places: HashMap<&Step, usize> = HashMap::new();
+        for (at, (_, figures)) in drives.iter().enumerate() {
+            for figure in figures {
+                let step = *places.entry(&figure.step).or_insert_with(|| {
+                    steps.push((&figure.step, Vec::new()));
+                    steps.len() - 1
+                });
+                let all = &mut steps[step].1;
+                // One of each drive: repetitions are no further drives.
+                if all.last().is_none_or(|(last, _)| *last != at) {
+                    all.push((at, figure.estimate));
+                }
+            }
+        }
+        for (step, all) in steps {
+            let estimates: Vec<Estimate> = all.iter().map(|(_, estimate)| *estimate).collect();
+            let unlike = unlike_equals(step.metric, &estimates);
+            for ((at, estimate), unlike) in all.iter().zip(unlike) {
+                let Some(unlike) = unlike else { continue };
+                let (measurement, metric) = (step.measurement.clone(), step.metric);
+                let of = estimates.len();
+                let outlier = Outlier { measurement, metric, estimate: *estimate, unlike, of };
+                looked.push((place, *at, outlier));
+            }
+        }
+    }
+    let sure = surely_slow(&looked);
+    for ((place, at, mut outlier), is_sure) in looked.into_iter().zip(sure) {
+        outlier.unlike.verdict = outlier.unlike.verdict_where(outlier.metric, is_sure);
+        if outlier.unlike.verdict != Verdict::Pass {
+            classes[place].1[at].0.outliers.push(outlier);
+        }
+    }
+}
+
+/// Which of the figures are surely slow, so that of the drives that have one at most 1 % are named by mistake: a
+/// drive's chance is that of its worst figure times their number (Bonferroni). `None`: too few to tell.
+fn surely_slow(looked: &[(usize, usize, Outlier)]) -> Vec<Option<bool>> {
+    let mut of_drive: HashMap<(usize, usize), (f64, f64)> = HashMap::new();
+    for (place, at, of) in looked {
+        if let Some(chance) = of.unlike.chance {
+            let (least, count) = of_drive.entry((*place, *at)).or_insert((1.0, 0.0));
+            (*least, *count) = (least.min(chance), *count + 1.0);
+        }
+    }
+    let chances: Vec<f64> = of_drive.values().map(|(least, count)| least * count).collect();
+    let shares = benjamini_hochberg(&chances);
+    let found = chances.iter().zip(shares).filter(|(_, share)| *share <= FALSE_DISCOVERIES);
+    let most = found.map(|(chance, _)| *chance).fold(f64::NEG_INFINITY, f64::max);
+    let is_sure = |(place, at, of): &(usize, usize, Outlier)| {
+        let (_, count) = of_drive.get(&(*place, *at))?;
+        Some(of.unlike.chance? * count <= most)
+    };
+    looked.iter().map(is_sure).collect()
+}
+
+fn class(kind: Option<DriveKind>, drives: Vec<Measured>) -> FleetClass {
+    let mut drives: Vec<FleetDrive> = drives.into_iter().map(|(drive, _)| drive).collect();
+    for drive in &mut drives {
+        drive.outliers.sort_by(|a, b| far(b).total_cmp(&far(a)));
+    }
+    drives.sort_by(|a, b| {
+        let far = |drive: &FleetDrive| drive.outliers.first().map_or(0.0, far);
+        far(b)
+            .total_cmp(&far(a))
+            .then_with(|| b.verdict.cmp(&a.verdict))
+            .then_with(|| (&a.host, &a.name).cmp(&(&b.host, &b.name)))
+    });
+    FleetClass { kind, drives }
+}
+
+/// How far from the median, as a factor of at least 1.
+fn far(outlier: &Outlier) -> f64 {
+    outlier.unlike.ratio.max(1.0 / outlier.unlike.ratio)
+}
+
+/// The worse of the run's verdict and that beside the class.
+fn rank(drive: &FleetDrive) -> Verdict {
+    let outliers = drive.outliers.iter().map(|outlier| outlier.unlike.verdict);
+    outliers.fold(drive.verdict, Verdict::max)
+}
+
+impl Fleet {
+    /// How many drives and targets there are.
+    pub fn len(&self) -> usize {
+        self.classes.iter().map(|class| class.drives.len()).sum()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.classes.is_empty()
+    }
+
+    /// How many hosts they are of.
+    pub fn hosts(&self) -> usize {
+        let hosts = self.drives().map(|drive| drive.host.as_str());
+        hosts.collect::<BTreeSet<_>>().len()
+    }
+
+    /// How many have this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.drives().filter(|drive| drive.verdict == verdict).count()
+    }
+
+    /// How many are unlike their class.
+    pub fn outliers(&self) -> usize {
+        self.drives().filter(|drive| !drive.outliers.is_empty()).count()
+    }
+
+    /// All of them.
+    pub fn drives(&self) -> impl Iterator<Item = &FleetDrive> {
+        self.classes.iter().flat_map(|class| &class.drives)
+    }
+}
