@@ -12,6 +12,7 @@ mod reference;
 pub mod script;
 mod stream;
 pub mod syntax;
+pub mod traced;
 mod value;
 
 pub use job::{

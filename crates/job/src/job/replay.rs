@@ -1,6 +1,7 @@
 //! Logs of I/O: those that a job makes again, and the one that it writes.
 
 use crate::Operation;
+use crate::traced::TraceReplay;
 
 /// fio's `read_iolog` with what belongs to it, and `write_iolog`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Replay {
     pub time_scale_percent: u32,
     /// `replay_skip`: reads, writes, trims, syncs.
     pub skip: [bool; 4],
+    /// The trace that is replayed in the place of a log. Not an option.
+    pub trace: Option<Box<TraceReplay>>,
     /// Where the last I/O of each file ends, bytes. Not an option: what the log says.
     pub ends: Vec<u64>,
 }
@@ -36,6 +39,7 @@ impl Default for Replay {
             align_bytes: 0,
             time_scale_percent: 100,
             skip: [false; 4],
+            trace: None,
             ends: Vec::new(),
         }
     }
@@ -46,6 +50,11 @@ impl Replay {
     pub fn log_of(&self, clone: u32) -> Option<String> {
         let names: Vec<&str> = self.read_iolog.as_ref()?.split(':').collect();
         names.get(clone as usize % names.len()).map(|name| (*name).to_owned())
+    }
+
+    /// Whether the job's I/Os are those of a log or a trace.
+    pub const fn is_on(&self) -> bool {
+        self.read_iolog.is_some() || self.trace.is_some()
     }
 
     /// Whether such I/Os are left out.
