@@ -66,12 +66,7 @@ impl ReplayedTrace {
         thread.map_err(|error| format!("a thread that reads the trace: {error}"))?;
         let trace = job.replay.trace.as_deref().cloned().unwrap_or_default().trace;
         let depth = job.depth.iodepth;
-        let closed = trace.closed.then(|| Closed {
-            ends_ns: vec![u64::MAX; depth as usize].into(),
-            earliest_ns: u64::MAX,
-            done: BinaryHeap::new(),
-            latest: None,
-        });
+        let closed = trace.closed.then(|| Closed::new(depth));
         let mut this = Self {
             batches,
             ahead: Vec::new().into_iter(),
@@ -116,7 +111,7 @@ impl ReplayedTrace {
         let at_ns = self.last.at_ns;
         let (since_ns, since) = match &mut self.closed {
             None => (0, started),
-            Some(closed) if closed.earliest_ns <= at_ns => return u64::MAX,
+            Some(closed) if closed.waits(at_ns) => return u64::MAX,
             Some(closed) => closed.latest_before(at_ns).unwrap_or((0, started)),
         };
         since.saturating_add(self.clock.ticks(at_ns - since_ns))
@@ -127,8 +122,7 @@ impl ReplayedTrace {
         let late = self.clock.now().saturating_sub(due);
         let end_ns = self.book.submitted(slot, &self.last, self.clock.ns(late), waited);
         if let Some(closed) = &mut self.closed {
-            closed.ends_ns[usize::from(slot)] = end_ns;
-            closed.earliest_ns = closed.earliest_ns.min(end_ns);
+            closed.submitted(slot, end_ns);
         }
     }
 
@@ -147,6 +141,21 @@ impl ReplayedTrace {
 }
 
 impl Closed {
+    fn new(depth: u32) -> Self {
+        let ends_ns = vec![u64::MAX; depth as usize].into();
+        Self { ends_ns, earliest_ns: u64::MAX, done: BinaryHeap::new(), latest: None }
+    }
+
+    /// What is due at `at_ns` waits: something is in flight that had completed by then.
+    const fn waits(&self, at_ns: u64) -> bool {
+        self.earliest_ns <= at_ns
+    }
+
+    fn submitted(&mut self, slot: u16, end_ns: u64) {
+        self.ends_ns[usize::from(slot)] = end_ns;
+        self.earliest_ns = self.earliest_ns.min(end_ns);
+    }
+
     /// The last one that had completed by `at_ns`, and when it was done; all of these are.
     fn latest_before(&mut self, at_ns: u64) -> Option<(u64, u64)> {
         while let Some(Reverse(next)) = self.done.peek().copied()
@@ -195,5 +204,34 @@ fn hand_over(trace: &mut TracedIos, send: &impl Fn(Result<Batch, String>) -> boo
             send(Err(error.to_string()));
             false
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_io_waits_for_those_that_had_completed_and_for_the_pause_behind_the_last() {
+        let mut closed = Closed::new(4);
+        assert!(!closed.waits(0));
+        assert_eq!(closed.latest_before(0), None);
+        // Two in flight, recorded until 100 and 300.
+        closed.submitted(0, 100);
+        closed.submitted(1, 300);
+        // One of which nobody knows how long it took holds nothing up.
+        closed.submitted(2, u64::MAX);
+        assert!(!closed.waits(99) && closed.waits(100) && closed.waits(400));
+        // The second is done before the first: what came between still waits for the first.
+        closed.completed(1, 7000);
+        assert!(closed.waits(150));
+        closed.completed(0, 9000);
+        assert!(!closed.waits(150));
+        assert_eq!(closed.latest_before(150), Some((100, 9000)));
+        assert_eq!(closed.latest_before(299), Some((100, 9000)));
+        assert_eq!(closed.latest_before(400), Some((300, 7000)));
+        closed.completed(2, 9500);
+        assert!(!closed.waits(u64::MAX - 1));
+        assert_eq!(closed.latest_before(u64::MAX - 1), Some((300, 7000)));
     }
 }
