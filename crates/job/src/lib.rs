@@ -21,8 +21,8 @@ pub use job::{
     FileService, Files, Flush, IoEngine, Job, LatencyTarget, Log, Logs, MemoryPolicy, Pace,
     Pattern, PatternPart, Percentiles, Priority, Program, RandomGenerator, RateProcess, Replay,
     Report, Sequencer, SizePriority, Space, Sprandom, StatType, SteadyKind, SteadyState, Sync,
-    ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, VerifyPolicy, Zone, ZoneMode,
-    ioprio,
+    ThinkBlocks, Threads, Time, TraceReplay, Unified, Verify, VerifyMethod, VerifyPolicy, Zone,
+    ZoneMode, ioprio,
 };
 pub use nearest::nearest_of;
 pub use operation::Operation;

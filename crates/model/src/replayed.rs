@@ -105,7 +105,7 @@ pub struct Replayed {
     /// The same in the recording at the speed that was asked for, ns; of a trace without latencies
     /// to when the last I/O was issued.
     pub recorded_ns: u64,
-    /// How much later than intended I/Os were issued, ns.
+    /// How much later than intended I/Os were issued, ns; without those that waited for room.
     pub issue_error: ReplayedLatency,
     /// I/Os that were issued late because `depth` others were in flight.
     pub waited: u64,

@@ -66,8 +66,10 @@ impl ReplayBook {
         waited: bool,
     ) -> u64 {
         self.flights[usize::from(slot)] = *io;
-        self.issue_error.record(late_ns);
-        self.waited += u64::from(waited);
+        match waited {
+            true => self.waited += 1,
+            false => self.issue_error.record(late_ns),
+        }
         self.aligned += u64::from(io.request.length > io.length);
         let end_ns = io.at_ns.saturating_add(io.latency_ns);
         let is_known = io.latency_ns != u64::MAX;

@@ -188,7 +188,6 @@ fn settle(
     found.trace.file.clone_from(file);
     found.trace.closed = arguments.closed;
     found.trace.speed_percent = arguments.speed;
-    job.replay.skip = [false, arguments.read_only, arguments.read_only, arguments.read_only];
     found
         .settle(job, place.room_bytes, arguments.scale_addresses)
         .map_err(|error| Usage(format!("{file} on {}: {error}", arguments.target)).into())
@@ -206,8 +205,8 @@ fn depth(found: &TraceSurvey) -> u64 {
 
 /// Opens the trace of a job.
 fn open(job: &Job, align_bytes: u32) -> Result<TracedIos, String> {
-    let file = job.replay.trace.as_deref().map_or("", |trace| &trace.trace.file);
-    let trace = traced::open(Path::new(file)).map_err(|error| error.to_string())?;
+    let how = job.replay.trace.as_deref().cloned().unwrap_or_default();
+    let trace = traced::open(Path::new(&how.trace.file)).map_err(|error| error.to_string())?;
     let trace = trace.ok_or_else(|| ReadError::Unknown.to_string())?;
-    TracedIos::new(trace, &job.replay, align_bytes)
+    TracedIos::new(trace, how, align_bytes).map_err(|error| error.to_string())
 }

@@ -1,7 +1,11 @@
 //! Logs of I/O: those that a job makes again, and the one that it writes.
 
+use std::sync::Arc;
+
+use iodyno_model::ReplayedTrace;
+
 use crate::Operation;
-use crate::traced::TraceReplay;
+use crate::traced::places::Places;
 
 /// fio's `read_iolog` with what belongs to it, and `write_iolog`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +30,21 @@ pub struct Replay {
     pub trace: Option<Box<TraceReplay>>,
     /// Where the last I/O of each file ends, bytes. Not an option: what the log says.
     pub ends: Vec<u64>,
+}
+
+/// How a trace is replayed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TraceReplay {
+    /// What is known of it beforehand.
+    pub trace: ReplayedTrace,
+    /// Where in the trace it ends, ns.
+    pub until_ns: u64,
+    /// I/Os that are left out: reads, writes, discards, flushes.
+    pub skip: [bool; 4],
+    /// Where pieces of the recorded devices go, if they are packed.
+    pub places: Option<Arc<Places>>,
+    /// Addresses and lengths were surveyed as multiples of this, bytes.
+    pub align_bytes: u32,
 }
 
 impl Default for Replay {

@@ -3,33 +3,28 @@
 //! A trace is read twice as a stream: [`survey`] says what it holds, from which a job is made;
 //! [`TracedIos`] are the requests of that job.
 
-mod places;
+pub(crate) mod places;
 mod selection;
 mod survey;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use iodyno_trace::Traced;
 use iodyno_trace::read::ReadError;
 
-use crate::{Operation, Replay, Request};
-pub use places::{Places, Touched};
+use thiserror::Error;
+
+use crate::job::TraceReplay;
+use crate::{Operation, Request};
 use selection::Selection;
 pub use survey::{TraceSurvey, Unplaced, survey};
 
-/// How a trace is replayed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TraceReplay {
-    /// What is known of it beforehand.
-    pub trace: iodyno_model::ReplayedTrace,
-    /// Where in the trace it ends, ns.
-    pub until_ns: u64,
-    /// Where pieces of the recorded devices go, if they are packed.
-    pub places: Option<Arc<Places>>,
-    /// Addresses and lengths were surveyed as multiples of this, bytes.
-    pub align_bytes: u32,
+/// A target takes larger blocks than its trace was surveyed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the target takes blocks of {found} bytes, and not of {surveyed} as it was looked at for")]
+pub struct LargerBlocks {
+    found: u32,
+    surveyed: u32,
 }
 
 /// One I/O to replay.
@@ -56,17 +51,15 @@ pub struct TracedIos {
 }
 
 impl TracedIos {
-    /// Those of a trace that `replay` wants, on a target that takes multiples of `align_bytes`.
+    /// Those of a trace that are replayed so, on a target that takes multiples of `align_bytes`.
     ///
     /// # Errors
-    /// None is wanted, or the target takes larger multiples than were surveyed.
-    pub fn new(trace: Traced, replay: &Replay, align_bytes: u32) -> Result<Self, String> {
-        let how = replay.trace.as_deref().cloned().ok_or("no trace is replayed")?;
+    /// The target takes larger multiples than were surveyed.
+    pub fn new(trace: Traced, how: TraceReplay, align_bytes: u32) -> Result<Self, LargerBlocks> {
         if align_bytes > how.align_bytes {
-            let expected = how.align_bytes;
-            return Err(format!("blocks of {align_bytes} bytes, and not of {expected}"));
+            return Err(LargerBlocks { found: align_bytes, surveyed: how.align_bytes });
         }
-        let selection = Selection::new(trace, how.trace.from_ns, how.until_ns, replay.skip);
+        let selection = Selection::new(trace, how.trace.from_ns, how.until_ns, how.skip);
         Ok(Self { selection, how, align_bytes: align_bytes.max(1).into(), discards_left_out: 0 })
     }
 

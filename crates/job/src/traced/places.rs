@@ -18,7 +18,7 @@ type Key = (u16, u64);
 
 /// Which pieces are touched.
 #[derive(Debug, Clone)]
-pub struct Touched {
+pub(crate) struct Touched {
     shift: u32,
     words: BTreeMap<Key, u64>,
 }
@@ -31,7 +31,7 @@ impl Default for Touched {
 
 impl Touched {
     /// Notes `length` bytes at `offset`; at least one.
-    pub fn note(&mut self, device: u16, offset: u64, length: u64) {
+    pub(crate) fn note(&mut self, device: u16, offset: u64, length: u64) {
         let last = offset.saturating_add(length.max(1) - 1) >> self.shift;
         for piece in (offset >> self.shift)..=last {
             *self.words.entry((device, piece / 64)).or_default() |= 1 << (piece % 64);
@@ -53,7 +53,7 @@ impl Touched {
 
     /// Puts them into `room_bytes`, if that is limited, where an I/O has `largest` bytes at most;
     /// none: there is no place for even one.
-    pub fn packed(self, room_bytes: Option<u64>, largest: u32) -> Option<Places> {
+    pub(crate) fn packed(self, room_bytes: Option<u64>, largest: u32) -> Option<Places> {
         let mut pieces = 0;
         let words = self.words.into_iter().map(|(key, bits)| {
             let before = pieces;

@@ -9,9 +9,11 @@ use iodyno_trace::read::ReadError;
 use iodyno_trace::{Flags, Traced};
 use thiserror::Error;
 
+use super::places::Touched;
 use super::selection::Selection;
-use super::{Touched, TraceReplay, whole_blocks};
+use super::whole_blocks;
 use crate::iolog::Scanned;
+use crate::job::TraceReplay;
 use crate::{Job, Operation};
 
 /// I/Os in flight at once that are counted at most.
@@ -27,6 +29,7 @@ pub struct TraceSurvey {
     /// As it will be told.
     pub trace: ReplayedTrace,
     until_ns: u64,
+    skip: [bool; 4],
     align_bytes: u32,
     /// Pieces of its devices that are read or written.
     touched: Touched,
@@ -137,6 +140,7 @@ pub fn survey(
     Ok(TraceSurvey {
         trace,
         until_ns,
+        skip,
         align_bytes,
         touched,
         in_flight,
@@ -196,8 +200,9 @@ impl TraceSurvey {
         let files = job.files.paths.iter().map(|path| (path.clone(), end_bytes)).collect();
         let (largest, largest_trim) = (self.largest, self.largest_discard);
         Scanned { files, largest, largest_trim, reads, writes, trims, syncs }.settle(job);
-        let (until_ns, align_bytes) = (self.until_ns, self.align_bytes);
-        job.replay.trace = Some(Box::new(TraceReplay { trace, until_ns, places, align_bytes }));
+        let Self { until_ns, skip, align_bytes, .. } = self;
+        let how = TraceReplay { trace, until_ns, skip, places, align_bytes };
+        job.replay.trace = Some(Box::new(how));
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use std::io::Cursor;
 use iodyno_model::PackedAddresses;
 use proptest::prelude::*;
 
+use super::places::Touched;
 use super::*;
 use crate::{Job, Pattern};
 
@@ -40,6 +41,10 @@ fn job() -> Job {
     job
 }
 
+fn how(job: &Job) -> TraceReplay {
+    job.replay.trace.as_deref().cloned().unwrap()
+}
+
 /// All that is replayed, and the job that does it.
 fn replayed(
     again: impl Fn() -> Traced,
@@ -53,9 +58,8 @@ fn replayed(
     found.trace.speed_percent = 100;
     change(&mut found);
     let mut job = job();
-    job.replay.skip = skip;
     found.settle(&mut job, room_bytes, packs)?;
-    let mut ios = TracedIos::new(again(), &job.replay, 512).unwrap();
+    let mut ios = TracedIos::new(again(), how(&job), 512).unwrap();
     let ios = std::iter::from_fn(|| ios.next_io().unwrap()).collect();
     Ok((job, ios))
 }
@@ -117,14 +121,14 @@ fn blocks_of_the_target_are_whole_and_discards_cover_no_more() {
     found.trace.speed_percent = 100;
     let mut job = job();
     found.settle(&mut job, None, false).unwrap();
-    let mut of_4k = TracedIos::new(iolog(lines), &job.replay, 4096).unwrap();
+    let mut of_4k = TracedIos::new(iolog(lines), how(&job), 4096).unwrap();
     let mut next = || of_4k.next_io().unwrap().map(|io| (io.request.offset, io.request.length));
     assert_eq!(
         [next(), next(), next(), next()],
         [Some((0, 4096)), Some((4096, 4096)), Some((0, 0)), None]
     );
     assert_eq!(of_4k.discards_left_out, 1);
-    assert!(TracedIos::new(iolog(lines), &job.replay, 8192).is_err());
+    assert!(TracedIos::new(iolog(lines), how(&job), 8192).is_err());
 }
 
 #[test]
@@ -135,7 +139,7 @@ fn discards_of_what_is_not_touched_have_no_place() {
     found.trace.speed_percent = 100;
     let mut job = job();
     found.settle(&mut job, Some(64 << 20), true).unwrap();
-    let mut ios = TracedIos::new(again(), &job.replay, 4096).unwrap();
+    let mut ios = TracedIos::new(again(), how(&job), 4096).unwrap();
     let next = |ios: &mut TracedIos| {
         ios.next_io().unwrap().map(|io| (io.request.offset, io.request.length))
     };

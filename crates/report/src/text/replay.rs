@@ -69,8 +69,11 @@ pub(super) fn body(of: &Replayed, all: bool, style: &Style) -> String {
         out.push('\n');
         out.push_str(&rates(of, style));
     }
-    out.push('\n');
-    out.push_str(&notes(of).iter().map(|line| sentence(line, style)).collect::<String>());
+    let notes = notes(of);
+    if !notes.is_empty() {
+        out.push('\n');
+    }
+    out.push_str(&notes.iter().map(|line| sentence(line, style)).collect::<String>());
     out
 }
 
@@ -143,7 +146,7 @@ fn rates(of: &Replayed, style: &Style) -> String {
     let row = |(n, slots): (usize, &[iodyno_model::ReplayedSlot])| {
         let rate = |count: u64| format_count(count as f64 / seconds);
         let cells = [
-            format_duration_ns(n as f64 * seconds * 1e9),
+            format!("{} s", format_count(n as f64 * seconds)),
             rate(slots.iter().map(|slot| slot.recorded).sum()),
             rate(slots.iter().map(|slot| slot.replayed).sum()),
         ];
@@ -176,7 +179,11 @@ fn notes(of: &Replayed) -> Vec<String> {
     let mut notes = Vec::new();
     let gap_ns = of.recorded_ns as f64 / ios(of).max(1) as f64;
     if !trace.closed {
-        let share = format_percent(of.issue_error.p99_ns as f64 / gap_ns.max(1.0));
+        let share = of.issue_error.p99_ns as f64 / gap_ns.max(1.0);
+        let share = match share < 10.0 {
+            true => format!("{} of the mean gap", format_percent(share)),
+            false => format!("{} mean gaps", format_count(share)),
+        };
         let waited = match of.waited {
             0 => String::new(),
             some => {
@@ -188,7 +195,7 @@ fn notes(of: &Replayed) -> Vec<String> {
             }
         };
         notes.push(format!(
-            "Issue error: p50 {}, p99 {} ({share} of the mean gap){waited}. Latencies count from \
+            "Issue error: p50 {}, p99 {} ({share}){waited}. Latencies count from \
              when I/Os were due.",
             duration(of.issue_error.p50_ns),
             duration(of.issue_error.p99_ns)
@@ -330,8 +337,7 @@ mod tests {
                    64 KiB  5625         80 us  240 us         40 us   80 us  160 us
             flush       -    20        900 us  2.7 ms        450 us  900 us  1.8 ms
 
-            Issue error: p50 200 ns, p99 9 us (2.9 % of the mean gap); 0 I/Os waited for one of 128 in flight.
-            Latencies count from when I/Os were due.
+            Issue error: p50 200 ns, p99 9 us (2.9 % of the mean gap). Latencies count from when I/Os were due.
             Left out: 2 flushes, 1 other command.
             3 writes were durable at completion (FUA, or a flush in front); replayed as plain writes.
             1 I/O made larger, to whole blocks of the target.
@@ -352,13 +358,11 @@ mod tests {
         };
         expect!["- x: kept the recorded pace: 10 s for 10 s recorded"].assert_eq(&say(|_| {}));
         expect![
-            "BEHIND x: too slow for the recorded pace: 10 s for 10 s recorded, 28 % of I/Os waited"
+            "BEHIND x: too slow for the recorded pace: 10 s for 10 s recorded, 28 % of I/Os waited for others"
         ]
         .assert_eq(&say(|of| of.waited = 9000));
-        expect![
-            "BEHIND x: too slow for the recorded pace: 17 s for 10 s recorded, 0.0 % of I/Os waited"
-        ]
-        .assert_eq(&say(|of| of.took_ns = 17_000_000_000));
+        expect!["BEHIND x: too slow for the recorded pace: 17 s for 10 s recorded"]
+            .assert_eq(&say(|of| of.took_ns = 17_000_000_000));
         expect!["LATE x: this host issued I/Os late (p99 5 ms): 10 s for 10 s recorded"]
             .assert_eq(&say(|of| of.issue_error.p99_ns = 5_000_000));
         expect!["- x: closed loop, 2.5x as fast: 4 s for 10 s recorded"]
@@ -375,7 +379,7 @@ mod tests {
         let packed = PackedAddresses { piece_bytes: 1 << 20, pieces: 900, places: 300 };
         of.trace.packed = Some(packed);
         expect![[r#"
-            Issue error: p50 200 ns, p99 9 us (2.9 % of the mean gap); 0 I/Os waited for one of 128 in flight. Latencies count from when I/Os were due.
+            Issue error: p50 200 ns, p99 9 us (2.9 % of the mean gap). Latencies count from when I/Os were due.
             The trace (tracefs) has no latencies: none to compare with.
             Recorded times are known to 1 ms only, more than the mean gap: I/Os of one time are issued at once, which may be more of a burst than there was.
             At 2.5x speed without waiting for completions the load is more than any application makes: bursts that its waiting spread out come at once.
