@@ -220,6 +220,9 @@ fn target_of<'t>(targets: &'t [PreparedTarget], path: &str) -> Option<&'t Prepar
 
 /// What a job does in all, bytes, where that does not depend on how fast it is.
 fn planned_bytes(job: &Job, rooms: Vec<Room>) -> Option<u64> {
+    if let Some(trace) = &job.replay.trace {
+        return Some(trace.trace.read_bytes + trace.trace.write_bytes);
+    }
     if job.time.time_based || job.time.runtime_ns.is_some() {
         return None;
     }
@@ -229,6 +232,10 @@ fn planned_bytes(job: &Job, rooms: Vec<Room>) -> Option<u64> {
 /// Which share of a job's bytes it writes, 0..1.
 pub(crate) fn written_of(job: &Job) -> f64 {
     let rw = job.pattern.rw;
+    if let Some(of) = job.replay.trace.as_ref().map(|trace| &trace.trace) {
+        let all = (of.read_bytes + of.write_bytes).max(1);
+        return of.write_bytes as f64 / all as f64;
+    }
     match (rw.has(Direction::Write), rw.has(Direction::Read)) {
         (false, _) => 0.0,
         (true, true) => 1.0 - f64::from(job.pattern.rwmixread_percent.min(100)) / 100.0,

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use common::{World, status, text};
 
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 30] = [
     "",
     "check",
     "accept",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 29] = [
     "layouts",
     "prepare",
     "record",
+    "replay",
     "show",
     "compare",
     "report",
@@ -98,6 +99,7 @@ fn every_example_is_understood() {
         printf '[rand-read]\\nrw=randread\\nfilename=data\\nsize=1m\\nbs=4k\\niodepth=4\\nnumjobs=1\\n' > random-read.fio\n\
         printf '[benchfio]\\ntarget = data\\ntype = file\\nmode = read\\noutput = out\\n' \
             > benchmark.ini\n\
+        printf '%s,h,0,%s,8192,4096,90\\n' 128166372003061629 Write 128166372009061629 Read > prod.iotrace\n\
         iodyno fio --output-format=json --output=fio.json random-read.fio\n\
         iodyno fio --output-format=normal --output=fio-output.txt random-read.fio\n\
         for run in a1 a2 a3 b1 b2 b3 before after; do\n\

@@ -12,6 +12,7 @@ mod reference;
 pub mod script;
 mod stream;
 pub mod syntax;
+pub mod traced;
 mod value;
 
 pub use job::{
@@ -20,8 +21,8 @@ pub use job::{
     FileService, Files, Flush, IoEngine, Job, LatencyTarget, Log, Logs, MemoryPolicy, Pace,
     Pattern, PatternPart, Percentiles, Priority, Program, RandomGenerator, RateProcess, Replay,
     Report, Sequencer, SizePriority, Space, Sprandom, StatType, SteadyKind, SteadyState, Sync,
-    ThinkBlocks, Threads, Time, Unified, Verify, VerifyMethod, VerifyPolicy, Zone, ZoneMode,
-    ioprio,
+    ThinkBlocks, Threads, Time, TraceReplay, Unified, Verify, VerifyMethod, VerifyPolicy, Zone,
+    ZoneMode, ioprio,
 };
 pub use nearest::nearest_of;
 pub use operation::Operation;

@@ -38,6 +38,7 @@ pub(crate) fn is_fio(of: &Measurement) -> bool {
 pub(crate) fn is_paced(of: &Measurement) -> bool {
     let paces = ["rate", "rate_iops", "thinktime"];
     paces.iter().any(|pace| of.workload.options.contains_key(*pace))
+        || of.account.as_ref().is_some_and(|account| account.replayed.is_some())
 }
 
 /// Whether it wrote, as far as is known.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::json::number;
-use crate::{BlockLife, Direction, Histogram, LatencyRange};
+use crate::{BlockLife, Direction, Histogram, LatencyRange, Replayed};
 
 /// What a job, or all clones of one, did besides moving data.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +63,9 @@ pub struct JobStats {
     pub block_lives: Vec<BlockLife>,
     /// What `latency_target` found: the depth that keeps it.
     pub latency_target_depth: Option<u32>,
+    /// The trace that it replayed, recorded and replayed side by side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Box<Replayed>>,
     /// What `steadystate` found.
     pub steadystate_attained: Option<bool>,
 }

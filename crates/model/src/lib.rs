@@ -48,6 +48,7 @@ mod predictions;
 mod priority;
 mod profile;
 mod purpose;
+mod replayed;
 mod rounds;
 mod run;
 mod sampled;
@@ -113,6 +114,10 @@ pub use profile::{
     ProfileTarget, Smallest,
 };
 pub use purpose::Purpose;
+pub use replayed::{
+    PackedAddresses, ReplayPace, Replayed, ReplayedDevice, ReplayedIos, ReplayedLatency,
+    ReplayedSize, ReplayedSlot, ReplayedTrace,
+};
 pub use rounds::{PtsStatement, Rounds, Scaling, Tracked};
 pub use run::{
     Origin, PlanPreparation, RoundsPlan, Run, RunKind, RunRecord, RunState, Scope, SkipReason,

@@ -112,6 +112,7 @@ impl Attendant {
             || limited
             || search.is_some()
             || report.block_lives
+            || job.replay.trace.is_some()
             || job.engine.command_priority.is_on();
         wanted.then(|| Self {
             clock,

@@ -19,6 +19,7 @@ use crate::phase::Phase;
 use crate::pinned::Pinned;
 use crate::prepare::prepare;
 use crate::probe::{Stopped, probe};
+use crate::replayed_trace::OpenTrace;
 use crate::stall::{WARN_AFTER, no_answer};
 
 /// How long a stopped phase waits for I/O in flight: NVMe's own time-out is
@@ -30,6 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 pub struct NativeGenerator {
     commands: Commands,
     states: Option<PathBuf>,
+    open_trace: Option<OpenTrace>,
     /// Of the next phase, where it was given.
     entropy: Option<u64>,
 }
@@ -37,7 +39,7 @@ pub struct NativeGenerator {
 impl NativeGenerator {
     /// A generator.
     pub const fn new() -> Self {
-        Self { commands: Commands::Refused, states: None, entropy: None }
+        Self { commands: Commands::Refused, states: None, open_trace: None, entropy: None }
     }
 
     /// The same, whose first phase draws from `entropy`, a number that no other run has, and each
@@ -58,6 +60,12 @@ impl NativeGenerator {
     #[must_use]
     pub fn with_states(self, folder: PathBuf) -> Self {
         Self { states: Some(folder), ..self }
+    }
+
+    /// The same, which opens the traces of jobs that replay one with `open`.
+    #[must_use]
+    pub fn with_traces(self, open: OpenTrace) -> Self {
+        Self { open_trace: Some(open), ..self }
     }
 }
 
@@ -103,7 +111,8 @@ impl LoadGenerator for NativeGenerator {
         let mut prepared = jobs
             .iter()
             .map(|job| {
-                prepare(job, bytes, entropy, self.states.as_deref(), &mut choices, &mut flows)
+                let states = self.states.as_deref();
+                prepare(job, bytes, entropy, states, self.open_trace, &mut choices, &mut flows)
             })
             .collect::<Result<Vec<_>, _>>()?;
         let assignments = prepared.iter_mut().flat_map(|job| &mut job.assignments);

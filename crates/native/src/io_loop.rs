@@ -202,6 +202,7 @@ impl<'a, I: Io> Course<'a, I> {
             let batch = flights.reserve(&requests);
             queue(io, preparation, attendant, &batch);
             batch.begin(begun);
+            issuer.submitted(batch.slots[0], begun);
             count += 1;
         }
         count
@@ -288,11 +289,10 @@ impl<'a, I: Io> Course<'a, I> {
         let seen = std::mem::take(&mut attendant.seen);
         for &Completion { slot, result } in &seen {
             let flight = self.flights.end(slot);
-            if let Some(pacer) = &mut self.issuer.pacer {
-                pacer.completed(now);
-            }
-            let tally = self.tallies[flight.operation as usize];
             let succeeded = result == i64::from(flight.length);
+            let latency_ns = || clock.ns(now.saturating_sub(flight.begun));
+            self.issuer.completed(slot, now, succeeded.then(latency_ns));
+            let tally = self.tallies[flight.operation as usize];
             if let Some(preparation) = &mut self.preparation {
                 preparation.completed(slot, &flight, succeeded);
             }

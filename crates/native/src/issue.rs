@@ -1,13 +1,14 @@
 //! What to do next.
 
 use iodyno_job::{Flush, Job, Request};
-use iodyno_model::Direction;
+use iodyno_model::{Direction, Replayed};
 
 use crate::flow::FlowShare;
 use crate::in_flight::InFlights;
 use crate::io::{BATCH, Operation};
 use crate::pace::Pacer;
 use crate::page_cache::PageCache;
+use crate::replayed_log::ReplayedLog;
 use crate::requests::Requests;
 
 /// Says which requests may go, a batch at a time.
@@ -38,6 +39,8 @@ pub(crate) struct Issuer {
     careful: bool,
     /// When the next request is due, if none was; ticks.
     due: u64,
+    /// When there was no room for one more last, ticks.
+    full_at: u64,
     /// The first I/Os that may be issued before the caller wants to see to them.
     pub(crate) allowance: u64,
 }
@@ -110,6 +113,7 @@ impl Issuer {
             flow: None,
             careful: flushing.is_some(),
             due: 0,
+            full_at: 0,
             allowance: u64::MAX,
         }
     }
@@ -140,8 +144,30 @@ impl Issuer {
     }
 
     /// Why what it takes requests from ended too early.
-    pub(crate) fn failure(&self) -> Option<String> {
+    pub(crate) fn failure(&mut self) -> Option<String> {
         self.requests.log_of().and_then(|log| log.failure.clone())
+    }
+
+    /// What replaying a trace came to.
+    pub(crate) fn replayed(&mut self) -> Option<Box<Replayed>> {
+        self.requests.log_of().and_then(|log| log.outcome())
+    }
+
+    /// The request that was [due](Self::next_due) last is being submitted.
+    #[inline]
+    pub(crate) fn submitted(&mut self, slot: u16, due: u64) {
+        if let Some(trace) = self.requests.log_of().and_then(ReplayedLog::trace) {
+            trace.submitted(slot, due, due < self.full_at);
+        }
+    }
+
+    /// What is in `slot` is done at `now`, and took `latency_ns`; none: it failed.
+    pub(crate) fn completed(&mut self, slot: u16, now: u64, latency_ns: Option<u64>) {
+        let Some(pacer) = &mut self.pacer else { return };
+        pacer.completed(now);
+        if let Some(trace) = self.requests.log_of().and_then(ReplayedLog::trace) {
+            trace.completed(slot, now, pacer.started(), latency_ns);
+        }
     }
 
     /// Changes how many are in flight at most.
@@ -273,6 +299,7 @@ impl Issuer {
         self.due = u64::MAX;
         let room = self.room(flights);
         if self.restrict(room) == 0 {
+            self.full_at = now;
             return None;
         }
         if self.is_ahead(flights) {
@@ -298,7 +325,7 @@ impl Issuer {
             return None;
         }
         let request = self.next_paced(pacer, now)?;
-        let logged = self.requests.log_of().map(|log| pacer.at(log.due_ns()));
+        let logged = self.requests.log_of().map(|log| log.due(pacer.started()));
         let due = pacer.due(&request).max(logged.unwrap_or(0));
         if due > now || (self.serialize_overlap && flights.overlaps(&request)) {
             self.held = Some(request);

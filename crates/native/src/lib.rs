@@ -45,7 +45,9 @@ mod priorities;
 mod probe;
 
 mod replay;
+mod replay_book;
 mod replayed_log;
+mod replayed_trace;
 mod reporter;
 mod requests;
 mod running;
@@ -61,6 +63,7 @@ mod written_log;
 
 pub use commands::Commands;
 pub use generator::NativeGenerator;
+pub use replayed_trace::OpenTrace;
 
 #[cfg(test)]
 mod testing;

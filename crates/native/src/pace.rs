@@ -94,9 +94,9 @@ impl Pacer {
         Self { started: 0, rates, pause: None, poisson: false, random: 1 }
     }
 
-    /// When that long after the start is, ticks.
-    pub(crate) fn at(&self, after_ns: u64) -> u64 {
-        self.started.saturating_add(Clock::get().ticks(after_ns))
+    /// When the first I/Os were due, ticks.
+    pub(crate) const fn started(&self) -> u64 {
+        self.started
     }
 
     /// The first I/Os are due now.

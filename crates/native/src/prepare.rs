@@ -22,6 +22,7 @@ use crate::page_cache::{PageCache, drop_pages};
 use crate::placement::{Placement, cpus_of_nodes};
 use crate::preparation::Verifying;
 use crate::replayed_log::ReplayedLog;
+use crate::replayed_trace::OpenTrace;
 use crate::running::Running;
 use crate::shared::Shared;
 use crate::tally::Tallies;
@@ -63,6 +64,7 @@ pub(crate) fn prepare(
     memory_bytes: u64,
     entropy: u64,
     states: Option<&Path>,
+    open_trace: Option<OpenTrace>,
     choices: &mut Choices,
     flows: &mut Flows,
 ) -> Result<Prepared, LoadError> {
@@ -117,6 +119,8 @@ pub(crate) fn prepare(
         memory_bytes,
         entropy,
         states,
+        align_bytes: rooms.iter().map(|room| room.block_bytes).max().unwrap_or(1),
+        open_trace,
     };
     let assignments = (0..)
         .zip(streams)
@@ -182,6 +186,9 @@ struct Team<'a> {
     memory_bytes: u64,
     entropy: u64,
     states: Option<&'a Path>,
+    /// Offsets and lengths are multiples of this, bytes.
+    align_bytes: u32,
+    open_trace: Option<OpenTrace>,
 }
 
 impl Team<'_> {
@@ -215,7 +222,7 @@ impl Team<'_> {
         });
         let has =
             |direction| job.pattern.rw.has(direction) || (verifies && direction == Direction::Read);
-        let replays = job.replay.read_iolog.is_some();
+        let replays = job.replay.is_on();
         let trims = |direction| job.trims_writes() && direction == Direction::Trim;
         let has = |direction| replays || trims(direction) || has(direction);
         let syncs = job.flush != Default::default() || job.files.fsync_on_close || replays;
@@ -263,7 +270,7 @@ impl Team<'_> {
             shared: Arc::clone(&self.shared),
             tallies: Arc::new(tallies),
             rows: self.rows.clone(),
-            log: ReplayedLog::open(job)?,
+            log: ReplayedLog::open(job, self.align_bytes, self.open_trace)?,
             written_log: WrittenLog::create(job)?,
             flow: flows.join(job),
             seed,

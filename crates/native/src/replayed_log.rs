@@ -1,61 +1,114 @@
-//! The I/Os of a log, to be made again.
+//! The I/Os of a log or a trace, to be made again.
 
 use std::io::BufReader;
 use std::path::Path;
 
-use iodyno_job::iolog::{IologError, IologReader};
+use iodyno_job::iolog::IologReader;
 use iodyno_job::{Job, Request};
+use iodyno_model::Replayed;
 
-/// Requests as a log has them.
+use crate::clock::Clock;
+use crate::replayed_trace::{OpenTrace, ReplayedTrace};
+
+/// Requests as a log or a trace has them.
 #[derive(Debug)]
 pub(crate) struct ReplayedLog {
-    reader: IologReader,
-    /// When the last one that was made is due, ns after the start.
-    due_ns: u64,
+    source: Source,
     /// The largest block that there are buffers for, bytes.
     largest: u32,
     pub(crate) failure: Option<String>,
 }
 
+#[derive(Debug)]
+enum Source {
+    /// fio's; when the last one that was made is due, ns after the start.
+    Log(IologReader, u64),
+    Trace(ReplayedTrace),
+}
+
 impl ReplayedLog {
-    /// Of what `job` makes again, if it does.
+    /// Of what `job` makes again, if it does, on a target that takes multiples of `align_bytes`.
     ///
     /// # Errors
     /// A sentence that says why it cannot be read.
-    pub(crate) fn open(job: &Job) -> Result<Option<Self>, String> {
+    pub(crate) fn open(
+        job: &Job,
+        align_bytes: u32,
+        open_trace: Option<OpenTrace>,
+    ) -> Result<Option<Self>, String> {
+        let largest = job.largest_block() as u32;
+        let of = |source| Some(Self { source, largest, failure: None });
+        if let (Some(trace), Some(open)) = (&job.replay.trace, open_trace) {
+            let begun = ReplayedTrace::begin(job, align_bytes, open);
+            let begun = begun.map_err(|why| format!("{}: {why}", trace.trace.file))?;
+            return Ok(of(Source::Trace(begun)));
+        }
         let Some(name) = job.replay.log_of(job.threads.clone) else { return Ok(None) };
         let failed = |error: &dyn std::fmt::Display| format!("read_iolog={name}: {error}");
         let file = iodyno_files::open_to_read(Path::new(&name)).map_err(|error| failed(&error))?;
         let reader = IologReader::new(Box::new(BufReader::new(file)), &job.replay);
         let reader = reader.map_err(|error| failed(&error))?;
-        let largest = job.largest_block() as u32;
-        Ok(Some(Self { reader, due_ns: 0, largest, failure: None }))
+        Ok(of(Source::Log(reader, 0)))
     }
 
     /// The next requests; fewer where there are no more.
     pub(crate) fn fill(&mut self, requests: &mut [Request]) -> usize {
-        for (count, request) in requests.iter_mut().enumerate() {
-            let io = match self.reader.next_io() {
-                Ok(Some(io)) if io.length <= self.largest => io,
+        for (count, to) in requests.iter_mut().enumerate() {
+            match self.next_request() {
+                Ok(Some(request)) if request.length <= self.largest => *to = request,
                 Ok(None) => return count,
-                Ok(Some(_)) => return self.end(count, &"it is another log than before"),
-                Err(error) => return self.end(count, &error as &IologError),
-            };
-            self.due_ns = io.at_ns;
-            let (file, operation) = (io.file, io.operation);
-            *request = Request { offset: io.offset, length: io.length, file, operation };
+                Ok(Some(_)) => return self.end(count, "it is another log than before"),
+                Err(why) => return self.end(count, &why),
+            }
         }
         requests.len()
     }
 
+    fn next_request(&mut self) -> Result<Option<Request>, String> {
+        match &mut self.source {
+            Source::Trace(trace) => Ok(trace.next_io()?.map(|io| io.request)),
+            Source::Log(reader, due_ns) => {
+                let next = reader.next_io().map_err(|error| error.to_string())?;
+                Ok(next.map(|io| {
+                    *due_ns = io.at_ns;
+                    let (file, operation) = (io.file, io.operation);
+                    Request { offset: io.offset, length: io.length, file, operation }
+                }))
+            }
+        }
+    }
+
     #[cold]
-    fn end(&mut self, count: usize, why: &dyn std::fmt::Display) -> usize {
-        self.failure.get_or_insert_with(|| format!("read_iolog: {why}"));
+    fn end(&mut self, count: usize, why: &str) -> usize {
+        let what = match self.source {
+            Source::Log(..) => "read_iolog",
+            Source::Trace(_) => "the trace",
+        };
+        self.failure.get_or_insert_with(|| format!("{what}: {why}"));
         count
     }
 
-    /// When the request that was made last is due, ns after the start.
-    pub(crate) const fn due_ns(&self) -> u64 {
-        self.due_ns
+    /// When the request that was made last is due, ticks; `u64::MAX`: it waits for others.
+    pub(crate) fn due(&mut self, started: u64) -> u64 {
+        match &mut self.source {
+            Source::Log(_, due_ns) => started.saturating_add(Clock::get().ticks(*due_ns)),
+            Source::Trace(trace) => trace.due(started),
+        }
+    }
+
+    /// The trace.
+    pub(crate) const fn trace(&mut self) -> Option<&mut ReplayedTrace> {
+        match &mut self.source {
+            Source::Log(..) => None,
+            Source::Trace(trace) => Some(trace),
+        }
+    }
+
+    /// What replaying a trace came to.
+    pub(crate) fn outcome(&self) -> Option<Box<Replayed>> {
+        match &self.source {
+            Source::Log(..) => None,
+            Source::Trace(trace) => Some(Box::new(trace.outcome())),
+        }
     }
 }

@@ -33,7 +33,7 @@ enum Source {
     Stream(Box<Stream>),
     /// What was written, to be read again.
     Replay(Replay),
-    /// What a log has.
+    /// What a log or a trace has.
     Log(Box<ReplayedLog>),
     /// Of what the job asks for what is to be verified.
     Verified(Box<Verified>),
@@ -93,9 +93,9 @@ impl Requests {
         Self::of(Source::Log(Box::new(log)))
     }
 
-    /// The log that they come from.
-    pub(crate) const fn log_of(&self) -> Option<&ReplayedLog> {
-        match &self.source {
+    /// The log or trace that they come from.
+    pub(crate) const fn log_of(&mut self) -> Option<&mut ReplayedLog> {
+        match &mut self.source {
             Source::Log(log) => Some(log),
             _ => None,
         }

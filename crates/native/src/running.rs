@@ -148,6 +148,7 @@ impl Running {
         account.mismatches += outcome.mismatches;
         account.latency_target_depth = outcome.latency_target_depth;
         outcome.block_lives.iter().for_each(|life| life.add(&mut account.block_lives));
+        account.replayed = outcome.replayed;
         if let Some((write_ns, verify_ns)) = outcome.stages_ns {
             let active = &mut self.report.active_ns;
             active.read = active.read.max(Some(verify_ns));

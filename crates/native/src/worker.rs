@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use iodyno_job::{IoEngine, Job, Request, Stream};
 use iodyno_load::IoRow;
-use iodyno_model::{BlockLife, Caveat, Direction, PerDirection, PriorityLatencies, SplitLatency};
+use iodyno_model::{
+    BlockLife, Caveat, Direction, PerDirection, PriorityLatencies, Replayed, SplitLatency,
+};
 
 use crate::block_lives::BlockLives;
 use crate::bounds::Bounds;
@@ -115,6 +117,7 @@ pub(crate) struct Outcome {
     pub(crate) mismatches: u64,
     pub(crate) latency_target_depth: Option<u32>,
     pub(crate) block_lives: Vec<BlockLife>,
+    pub(crate) replayed: Option<Box<Replayed>>,
     /// Why it could not go on, with its errno.
     pub(crate) failure: Option<(i32, String)>,
     /// What should be told besides.
@@ -233,8 +236,8 @@ impl Assignment {
             let clock = Clock::get();
             (clock.ns(spent.worked), clock.ns(ticks))
         });
-        let cut = || Some((libc::EINVAL, course.issuer.failure()?));
-        let failure = failure::<I>(ending).or_else(cut);
+        let cut = course.issuer.failure().map(|why| (libc::EINVAL, why));
+        let failure = failure::<I>(ending).or(cut);
         Ok(Outcome { ended, id, usage, failure, stages_ns, ..outcome(&mut course, job) })
     }
 }
@@ -257,7 +260,8 @@ fn failure<I: Io>(ending: io::Result<Ending>) -> Option<(i32, String)> {
 
 /// What a course has kept.
 fn outcome<I: Io>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
-    let mut outcome = Outcome { levels: course.levels, ..Outcome::default() };
+    let replayed = course.issuer.replayed();
+    let mut outcome = Outcome { levels: course.levels, replayed, ..Outcome::default() };
     if let Some(attendant) = &mut course.attendant {
         outcome.split = attendant.finish();
         outcome.by_priority =

@@ -11,6 +11,7 @@ mod matching;
 mod names;
 pub mod read;
 mod summary;
+mod traced;
 pub mod tracefs;
 pub mod write;
 
@@ -22,3 +23,4 @@ pub use io::{Flags, Io, Latency, Operation};
 pub use matching::Matcher;
 pub use names::{Actor, Device, Names};
 pub use summary::Counter;
+pub use traced::Traced;

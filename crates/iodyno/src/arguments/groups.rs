@@ -11,7 +11,7 @@ use iodyno_target::typed_words;
 /// Every visible command, by what people come for.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Judge a machine", &["check", "accept", "explain", "fit", "list", "top", "rules"]),
-    ("Measure", &["run", "fio", "sweep", "resume", "layouts", "prepare", "record"]),
+    ("Measure", &["run", "fio", "sweep", "resume", "layouts", "prepare", "record", "replay"]),
     ("Use results", &["show", "compare", "report", "plot", "runs", "import"]),
     ("Other", &["capture", "clean-up", "completions", "help"]),
 ];

@@ -16,6 +16,7 @@ mod names_tests;
 mod plot;
 mod prepare;
 mod record;
+mod replay;
 mod report;
 mod shared_args;
 mod sweep;
@@ -41,6 +42,7 @@ pub(crate) use layouts::Layouts;
 pub(crate) use plot::Plot;
 pub(crate) use prepare::{Prepare, Purge};
 pub(crate) use record::Record;
+pub(crate) use replay::Replay;
 pub(crate) use report::Report;
 pub(crate) use shared_args::{
     Allowing, Carrying, Executing, Naming, RunGenerator, Sheets, Stopping, Streaming, percent,
@@ -105,6 +107,8 @@ All options are fio's, --help included; docs/reference/fio.md lists the differen
     Top(Top),
     /// Record which I/Os the kernel gives to a drive, as a trace
     Record(Record),
+    /// Replay a trace's I/Os on a device or file, at their times
+    Replay(Replay),
     /// List stored runs, export or remove some
     Runs(Runs),
     /// Print a stored run, judged by today's rules, or what a trace holds

@@ -35,6 +35,7 @@ const SAID_APART: &[&str] = &[
     "purge",
     "round",
     "run-name",
+    "target",
     "wide",
 ];
 

@@ -19,6 +19,7 @@ pub(crate) mod man;
 pub(crate) mod plot;
 pub(crate) mod prepare;
 pub(crate) mod record;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod rules;
 pub(crate) mod run;

@@ -10,7 +10,7 @@ use iodyno_report::document::{TargetRounds, run_document};
 use iodyno_report::export::{Format, Results};
 use iodyno_report::text::{
     Body, PlannedPoint, blocks_effect_words, details_text, headroom_text, jobs_text, json_text,
-    knees, predictions_text, pts_text, rounds_text, run_heading, run_screen, run_text,
+    knees, predictions_text, pts_text, replay_text, rounds_text, run_heading, run_screen, run_text,
     scaling_words, sentence,
 };
 use iodyno_store::Store;
@@ -214,6 +214,7 @@ fn assessed(
                 None => {
                     parts.extend(outlook.as_ref().map(|of| predictions_text(of, &style)));
                     parts.extend(outlook.as_ref().map(|of| headroom_text(&of.headroom, &style)));
+                    parts.push(replay_text(record, &style));
                     parts.push(lines().iter().map(|line| sentence(line, &style)).collect());
                 }
             }

@@ -9,7 +9,7 @@ use iodyno_fio::read::{plain, plain_name};
 use iodyno_model::TraceSummary;
 use iodyno_report::text::{json_text, trace_text};
 use iodyno_trace::read::{Format, ReadError, Source};
-use iodyno_trace::{Counter, Reader, TraceError, is_trace, write};
+use iodyno_trace::{Counter, Reader, TraceError, Traced, is_trace, write};
 use serde_json::json;
 
 use crate::arguments::Show;
@@ -21,12 +21,6 @@ const HEAD_BYTES: u64 = 4096;
 const SCHEMA: &str = "iodyno.trace-summary/1";
 
 type Input = Box<dyn BufRead>;
-
-/// A trace that was opened.
-enum Opened {
-    Ours(Box<Reader<Input>>),
-    Others(Box<Source>),
-}
 
 /// A summary for other programs.
 pub(crate) struct TraceDocument {
@@ -69,8 +63,8 @@ fn summary(path: &Path) -> Result<Option<TraceSummary>> {
     }
     match opened(path, &head, input)? {
         None => Ok(None),
-        Some(Opened::Ours(reader)) => Ok(Some(of_ours(*reader)?)),
-        Some(Opened::Others(source)) => Ok(Some(of_others(*source)?)),
+        Some(Traced::Ours { reader, .. }) => Ok(Some(of_ours(*reader)?)),
+        Some(Traced::Others(source)) => Ok(Some(of_others(*source)?)),
     }
 }
 
@@ -84,25 +78,28 @@ fn head(path: &Path) -> Result<(Vec<u8>, Input)> {
     Ok((head, Box::new(input)))
 }
 
-fn opened(path: &Path, head: &[u8], input: Input) -> Result<Option<Opened>> {
-    let named = |error: &dyn std::fmt::Display| Usage(format!("{}: {error}", path.display()));
-    if is_trace(head) {
-        return Ok(Some(Opened::Ours(Box::new(
-            Reader::new(input).map_err(|error| named(&error))?,
-        ))));
-    }
+/// The trace in a file; none: it is of no known format.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn open(path: &Path) -> Result<Option<Traced>> {
+    let (head, input) = head(path)?;
+    opened(path, &head, input)
+}
+
+fn opened(path: &Path, head: &[u8], input: Input) -> Result<Option<Traced>> {
     let mut inputs = vec![input];
     match Format::of(head) {
-        None => return Ok(None),
+        None if !is_trace(head) => return Ok(None),
         Some(Format::Blktrace) => {
             for other in per_cpu(path) {
                 inputs.push(self::head(&other)?.1);
             }
         }
-        Some(_) => {}
+        _ => {}
     }
-    let source = Source::new(inputs).map_err(|error| named(&error))?;
-    Ok(Some(Opened::Others(Box::new(source))))
+    let named = |error| Usage(format!("{}: {error}", path.display()));
+    Ok(Some(Traced::open(inputs).map_err(named)?))
 }
 
 /// The other files of a `NAME.blktrace.CPU`.
@@ -179,10 +176,8 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
         return Err(Usage("-o takes one trace, and writes it as another".into()).into());
     };
     let path = Path::new(path);
-    let (head, input) = head(path)?;
-    let opened = opened(path, &head, input)?;
     let opened =
-        opened.ok_or_else(|| Usage(format!("{}: {}", path.display(), ReadError::Unknown)))?;
+        open(path)?.ok_or_else(|| Usage(format!("{}: {}", path.display(), ReadError::Unknown)))?;
     let ending = to.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let create = || {
         let file = iodyno_files::create(to, NamedBy::User);
@@ -190,15 +185,15 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
     };
     let mut left_out = 0;
     match (opened, ending) {
-        (Opened::Others(mut source), "iotrace") => {
+        (Traced::Others(mut source), "iotrace") => {
             write::iotrace(&mut source, create()?)??;
             left_out = source.skipped().count;
         }
-        (Opened::Ours(mut reader), "iolog") => {
+        (Traced::Ours { mut reader, .. }, "iolog") => {
             left_out = write::iolog(&mut reader, &mut create()?)?
         }
-        (Opened::Ours(mut reader), "parquet") => write::parquet(&mut reader, create()?)?,
-        (Opened::Others(_), "iolog" | "parquet") => {
+        (Traced::Ours { mut reader, .. }, "parquet") => write::parquet(&mut reader, create()?)?,
+        (Traced::Others(_), "iolog" | "parquet") => {
             return Err(Usage("import it first: -o FILE.iotrace".into()).into());
         }
         _ => {

@@ -34,7 +34,7 @@ pub use pattern::{
     AccessPattern, BlockSize, Distribution, Pattern, RandomGenerator, Sequencer, Sprandom, Zone,
     ZoneMode,
 };
-pub use replay::Replay;
+pub use replay::{Replay, TraceReplay};
 pub use report::{Log, Logs, Percentiles, Report, Unified};
 pub use space::{Amount, Extent, Space};
 pub use threads::{CpuPolicy, ExitWhat, MemoryPolicy, Priority, Threads};
@@ -131,7 +131,7 @@ impl Job {
     /// another run wrote them in: it was asked to look at numbers.
     pub fn foresees_writes(&self) -> bool {
         let verify = &self.verify;
-        let by_order = self.replay.read_iolog.is_none() && !self.time.time_based;
+        let by_order = !self.replay.is_on() && !self.time.time_based;
         verify.verify_only && verify.is_on() && verify.write_sequence && by_order
     }
 
@@ -153,7 +153,7 @@ impl Job {
     fn largest_of(&self, wanted: impl Fn(Direction) -> bool) -> u64 {
         let rw = self.pattern.rw;
         // Sizes of other directions count where they go by the order, or are a log's.
-        let all = self.pattern.bs_is_seq_rand || self.replay.read_iolog.is_some();
+        let all = self.pattern.bs_is_seq_rand || self.replay.is_on();
         let sizes = self.pattern.bs.iter();
         let sizes =
             sizes.filter(|(direction, _)| wanted(*direction) && (all || rw.has(*direction)));

@@ -1,6 +1,11 @@
 //! Logs of I/O: those that a job makes again, and the one that it writes.
 
+use std::sync::Arc;
+
+use iodyno_model::ReplayedTrace;
+
 use crate::Operation;
+use crate::traced::places::Places;
 
 /// fio's `read_iolog` with what belongs to it, and `write_iolog`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +26,25 @@ pub struct Replay {
     pub time_scale_percent: u32,
     /// `replay_skip`: reads, writes, trims, syncs.
     pub skip: [bool; 4],
+    /// The trace that is replayed in the place of a log. Not an option.
+    pub trace: Option<Box<TraceReplay>>,
     /// Where the last I/O of each file ends, bytes. Not an option: what the log says.
     pub ends: Vec<u64>,
+}
+
+/// How a trace is replayed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TraceReplay {
+    /// What is known of it beforehand.
+    pub trace: ReplayedTrace,
+    /// Where in the trace it ends, ns.
+    pub until_ns: u64,
+    /// I/Os that are left out: reads, writes, discards, flushes.
+    pub skip: [bool; 4],
+    /// Where pieces of the recorded devices go, if they are packed.
+    pub places: Option<Arc<Places>>,
+    /// Addresses and lengths were surveyed as multiples of this, bytes.
+    pub align_bytes: u32,
 }
 
 impl Default for Replay {
@@ -36,6 +58,7 @@ impl Default for Replay {
             align_bytes: 0,
             time_scale_percent: 100,
             skip: [false; 4],
+            trace: None,
             ends: Vec::new(),
         }
     }
@@ -46,6 +69,11 @@ impl Replay {
     pub fn log_of(&self, clone: u32) -> Option<String> {
         let names: Vec<&str> = self.read_iolog.as_ref()?.split(':').collect();
         names.get(clone as usize % names.len()).map(|name| (*name).to_owned())
+    }
+
+    /// Whether the job's I/Os are those of a log or a trace.
+    pub const fn is_on(&self) -> bool {
+        self.read_iolog.is_some() || self.trace.is_some()
     }
 
     /// Whether such I/Os are left out.

@@ -14,7 +14,7 @@ use super::ink::Ink;
 use super::point_grids::PlannedPoint;
 use super::rows::{caveats, clause as clause_of_rows, commands, rows};
 use super::words::{Hanging, clean, dim, display_width, first_line, listed};
-use super::{Style, drives, headroom, headroom_text, rounds, verdict_words};
+use super::{Style, drives, headroom, headroom_text, replay, rounds, verdict_words};
 
 /// So many drives that need attention are named at most, of more there is the number.
 const NAMED: usize = 3;
@@ -77,9 +77,16 @@ pub fn run_screen(
             vec![head, attention, table, lines(follows, style), others]
         }
         Body::Rows { planned, outlook, follows } => {
-            let (label, mut clause) = clause_of_rows(record, assessment, planned);
+            let (mut label, mut clause) = clause_of_rows(record, assessment, planned);
             let under_load = outlook.map_or(&[][..], |outlook| &outlook.headroom);
+            let replayed = replay::replayed(record).filter(|_| label.0 != "FAILED");
             let table = match under_load {
+                [] if let Some((of, target)) = &replayed => {
+                    let (own, said) = replay::clause(of, target);
+                    label = own.filter(|_| label.0 == "DONE").unwrap_or(label);
+                    clause = said;
+                    replay::body(of, false, style)
+                }
                 [] => rows(record, assessment, planned, outlook, style),
                 found => {
                     clause = headroom::clause(found);

@@ -139,6 +139,9 @@ pub enum ReadError {
     /// It cannot be read.
     #[error("it cannot be read: {0}")]
     Unreadable(#[from] io::Error),
+    /// One of ours that cannot be read.
+    #[error(transparent)]
+    Trace(#[from] crate::TraceError),
     /// It is none of the formats.
     #[error("neither a blktrace nor an iolog of fio's versions 2 or 3")]
     NotALog,

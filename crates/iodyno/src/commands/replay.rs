@@ -1,0 +1,212 @@
+//! `iodyno replay`: the I/Os of a trace, made again on another target.
+
+use std::path::Path;
+
+use anyhow::Result;
+use iodyno_campaign::{Options, Work};
+use iodyno_job::Job;
+use iodyno_job::script::{Compile, Script, compile};
+use iodyno_job::syntax::{Entry, Place, Section, write_file};
+use iodyno_job::traced::{TraceSurvey, TracedIos, survey};
+use iodyno_model::{Fact, Host, format_percent};
+use iodyno_native::NativeGenerator;
+use iodyno_target::{Target, resolve_anywhere};
+use iodyno_trace::read::ReadError;
+
+use super::traced;
+use crate::arguments::Replay;
+use crate::commands::setup::Setup;
+use crate::commands::show::{Judging, Shape, judge_and_print};
+use crate::context::{Context, Usage};
+use crate::progress::Display;
+use crate::terminal;
+
+/// Blocks of a file, bytes: no direct I/O on one wants more.
+const FILE_BLOCK_BYTES: u32 = 4096;
+/// Buffers take no more than this, unless that is less than `LEAST_DEPTH`, bytes.
+const MOST_BUFFER_BYTES: u64 = 64 << 20;
+const LEAST_DEPTH: u64 = 64;
+const MOST_DEPTH: u64 = 1024;
+/// Where the trace does not tell how many I/Os were in flight.
+const USUAL_DEPTH: u64 = 256;
+/// So many times as many may be in flight as were: the target may be slower.
+const SPARE: u64 = 4;
+
+pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
+    if context.is_captured() {
+        return Err(Usage("a captured machine cannot replay a trace".into()).into());
+    }
+    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
+        .streaming(context, &arguments.streaming)?;
+    let place = Destination::of(&setup.host, &arguments.target)?;
+    let file = &arguments.trace;
+    let named = |error: &dyn std::fmt::Display| Usage(format!("{file}: {error}"));
+    let trace = traced::open(Path::new(file))?.ok_or_else(|| named(&ReadError::Unknown))?;
+    let until_ns = arguments.duration.map_or(u64::MAX, |ns| arguments.from.saturating_add(ns));
+    let skip = [false, arguments.read_only, arguments.read_only, arguments.read_only];
+    let found = survey(trace, [arguments.from, until_ns], skip, place.block_bytes);
+    let found = found.map_err(|error| named(&error))?;
+    refuse(arguments, &found)?;
+    if found.unread > 0 && !context.quiet {
+        let unread = found.unread;
+        terminal::note(&format!("note: {file}: {unread} lines or blocks cannot be read"));
+    }
+    if arguments.speed > 100 && !context.quiet {
+        terminal::note(
+            "note: sped up without waiting for completions, the load is more than any application \
+             makes; --closed waits",
+        );
+    }
+    let (script, text) = script(arguments, &place, found)?;
+    let run_name = arguments.naming.run_name.as_deref().unwrap_or_default();
+    let options = Options::of_jobs(run_name, arguments.allowing.permission());
+    let work = Work::of_script(file, script, text);
+    let mut display = Display::new(context, None);
+    let mut generator = NativeGenerator::new().with_traces(open);
+    let outcome = setup.carry_out(&work, &[], &options, &mut generator, &mut display);
+    display.finish();
+    let record = outcome?;
+    let judging = Judging {
+        claims: &setup.claims,
+        baseline: None,
+        expect: None,
+        require_verdict: false,
+        run: "last",
+        table: &arguments.table,
+        shape: Shape::Glance,
+    };
+    judge_and_print(context, &mut setup.store, &record, &judging)
+}
+
+/// What can not be replayed as it is asked for.
+fn refuse(arguments: &Replay, found: &TraceSurvey) -> Result<()> {
+    let file = &arguments.trace;
+    if arguments.closed && !found.trace.has_latencies {
+        let what = format!(
+            "{file}: {} has no latencies, so nobody knows which I/O waited for which; leave out \
+             --closed",
+            found.trace.source
+        );
+        return Err(Usage(what).into());
+    }
+    // Whole seconds at once are no load that anybody had.
+    if found.trace.tick_ns >= 1_000_000_000 {
+        let what = format!("{file}: its times are whole seconds, too coarse for a replay");
+        return Err(Usage(what).into());
+    }
+    Ok(())
+}
+
+/// Where a trace is replayed.
+struct Destination {
+    path: String,
+    /// Of a device, bytes; none: a file, which is made as large as need be.
+    room_bytes: Option<u64>,
+    /// Offsets and lengths are multiples of this, bytes.
+    block_bytes: u32,
+}
+
+impl Destination {
+    fn of(host: &Host, word: &str) -> Result<Self> {
+        let is_name = !word.contains('/') && !Path::new(word).exists();
+        let found = match resolve_anywhere(host, word) {
+            Ok(found) => found,
+            // One that is not there yet is made; who means a drive is told what there is.
+            Err(_) if !is_name || host.block(word).is_none() && !word.starts_with("nvme") => {
+                Vec::new()
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let of_file = |path: &str| Self {
+            path: path.to_owned(),
+            room_bytes: None,
+            block_bytes: FILE_BLOCK_BYTES,
+        };
+        match &found[..] {
+            [] => Ok(of_file(word)),
+            [one] if one.is_directory() => {
+                let what = format!("{word} is a directory: name a file in it, or a device");
+                Err(Usage(what).into())
+            }
+            [one] if !matches!(one, Target::Block(_)) => Ok(of_file(word)),
+            [one] => {
+                let block = host.block(one.name()).map(|block| &block.queue.logical_block_bytes);
+                let block_bytes = block.and_then(Fact::value);
+                Ok(Self {
+                    path: one.path().display().to_string(),
+                    room_bytes: one.size_bytes(),
+                    block_bytes: block_bytes.unwrap_or(FILE_BLOCK_BYTES),
+                })
+            }
+            many => {
+                let names: Vec<&str> = many.iter().map(Target::name).collect();
+                Err(Usage(format!("{word} is {}: name one", names.join(" and "))).into())
+            }
+        }
+    }
+}
+
+/// The job that replays, and the job file that says where.
+fn script(arguments: &Replay, place: &Destination, found: TraceSurvey) -> Result<(Script, String)> {
+    let file = &arguments.trace;
+    let source = Place { source: "iodyno replay".into(), line: None };
+    let depth = depth(&found).to_string();
+    let path = place.path.replace(':', "\\:");
+    let options = [
+        ("filename", path.as_str()),
+        ("ioengine", "auto"),
+        ("direct", "1"),
+        ("iodepth", &depth),
+        ("continue_on_error", "all"),
+    ];
+    let entries = options.map(|(name, value)| Entry {
+        name: name.into(),
+        value: Some(value.into()),
+        place: source.clone(),
+    });
+    let section = Section { name: "replay".into(), place: source, entries: entries.into() };
+    let text = write_file(std::slice::from_ref(&section)).unwrap_or_default();
+    let compiled = compile(&[section], &Compile::default());
+    let mut script = compiled.map_err(|errors| Usage(errors.to_string()))?;
+    let mut jobs = script.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
+    if let Some(one) = jobs.next() {
+        one.needs_size = false;
+        settle(arguments, place, found, &mut one.job)?;
+    }
+    let speed = format_percent(f64::from(arguments.speed) / 100.0);
+    Ok((script, format!("; the trace {file}, at {speed} of its speed\n{text}")))
+}
+
+/// Makes `job` one that replays what was found.
+fn settle(
+    arguments: &Replay,
+    place: &Destination,
+    mut found: TraceSurvey,
+    job: &mut Job,
+) -> Result<()> {
+    let file = &arguments.trace;
+    found.trace.file.clone_from(file);
+    found.trace.closed = arguments.closed;
+    found.trace.speed_percent = arguments.speed;
+    found
+        .settle(job, place.room_bytes, arguments.scale_addresses)
+        .map_err(|error| Usage(format!("{file} on {}: {error}", arguments.target)).into())
+}
+
+/// How many I/Os may be in flight.
+fn depth(found: &TraceSurvey) -> u64 {
+    let wanted = match found.in_flight as u64 {
+        0 => USUAL_DEPTH,
+        seen => seen * SPARE,
+    };
+    let by_memory = MOST_BUFFER_BYTES / u64::from(found.largest_bytes()).max(4096);
+    wanted.clamp(2 * LEAST_DEPTH, MOST_DEPTH).min(by_memory.max(LEAST_DEPTH))
+}
+
+/// Opens the trace of a job.
+fn open(job: &Job, align_bytes: u32) -> Result<TracedIos, String> {
+    let how = job.replay.trace.as_deref().cloned().unwrap_or_default();
+    let trace = traced::open(Path::new(&how.trace.file)).map_err(|error| error.to_string())?;
+    let trace = trace.ok_or_else(|| ReadError::Unknown.to_string())?;
+    TracedIos::new(trace, how, align_bytes).map_err(|error| error.to_string())
+}

@@ -1,0 +1,152 @@
+//! What was recorded and what was measured of a trace that is replayed, side by side.
+
+use iodyno_job::Operation;
+use iodyno_job::traced::TracedIo;
+use iodyno_model::{
+    Histogram, Replayed, ReplayedLatency, ReplayedSize, ReplayedSlot, ReplayedTrace,
+};
+
+/// Sizes are told apart by powers of two.
+const SIZES: usize = 33;
+/// Names of the operations, in the order in which they are shown.
+const OPERATIONS: [&str; 4] = ["read", "write", "discard", "flush"];
+/// Slots that are kept at most: with more, they are made twice as long.
+const MOST_SLOTS: usize = 4096;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Counts the I/Os of a trace.
+#[derive(Debug)]
+pub(crate) struct ReplayBook {
+    trace: ReplayedTrace,
+    /// By slot of the engine.
+    flights: Box<[TracedIo]>,
+    /// By operation and size.
+    sizes: [Option<Box<SizeBook>>; 4 * SIZES],
+    issue_error: Histogram,
+    waited: u64,
+    aligned: u64,
+    pub(crate) discards_left_out: u64,
+    recorded_ns: u64,
+    took_ns: u64,
+    slot_ns: u64,
+    slots: Vec<ReplayedSlot>,
+}
+
+#[derive(Debug, Default)]
+struct SizeBook {
+    bytes: u64,
+    recorded: Histogram,
+    replayed: Histogram,
+}
+
+impl ReplayBook {
+    pub(crate) fn new(trace: ReplayedTrace, depth: u32) -> Self {
+        Self {
+            trace,
+            flights: vec![TracedIo::default(); depth as usize].into(),
+            sizes: [const { None }; 4 * SIZES],
+            issue_error: Histogram::default(),
+            waited: 0,
+            aligned: 0,
+            discards_left_out: 0,
+            recorded_ns: 0,
+            took_ns: 0,
+            slot_ns: SECOND_NS,
+            slots: Vec::new(),
+        }
+    }
+
+    /// `io` is submitted, so late. When it had completed, as recorded, ns after the first;
+    /// `u64::MAX`: nobody knows.
+    pub(crate) fn submitted(
+        &mut self,
+        slot: u16,
+        io: &TracedIo,
+        late_ns: u64,
+        waited: bool,
+    ) -> u64 {
+        self.flights[usize::from(slot)] = *io;
+        match waited {
+            true => self.waited += 1,
+            false => self.issue_error.record(late_ns),
+        }
+        self.aligned += u64::from(io.request.length > io.length);
+        let end_ns = io.at_ns.saturating_add(io.latency_ns);
+        let is_known = io.latency_ns != u64::MAX;
+        let recorded_ns = if is_known { end_ns } else { io.at_ns };
+        self.recorded_ns = self.recorded_ns.max(recorded_ns);
+        self.slot(recorded_ns).recorded += 1;
+        if is_known { end_ns } else { u64::MAX }
+    }
+
+    /// What is in a slot is done, so long after the start; none: it failed.
+    pub(crate) fn completed(&mut self, slot: u16, after_ns: u64, latency_ns: Option<u64>) {
+        self.took_ns = self.took_ns.max(after_ns);
+        let TracedIo { request, latency_ns: recorded_ns, length, .. } =
+            self.flights[usize::from(slot)];
+        let Some(latency_ns) = latency_ns else { return };
+        self.slot(after_ns).replayed += 1;
+        let book = self.sizes[index(request.operation, length)].get_or_insert_default();
+        book.bytes += u64::from(request.length);
+        book.replayed.record(latency_ns);
+        if recorded_ns != u64::MAX {
+            book.recorded.record(recorded_ns);
+        }
+    }
+
+    fn slot(&mut self, at_ns: u64) -> &mut ReplayedSlot {
+        while at_ns / self.slot_ns >= MOST_SLOTS as u64 {
+            self.slot_ns *= 2;
+            let sum = |pair: &[ReplayedSlot]| ReplayedSlot {
+                recorded: pair.iter().map(|slot| slot.recorded).sum(),
+                replayed: pair.iter().map(|slot| slot.replayed).sum(),
+            };
+            self.slots = self.slots.chunks(2).map(sum).collect();
+        }
+        let slot = (at_ns / self.slot_ns) as usize;
+        self.slots.resize(self.slots.len().max(slot + 1), ReplayedSlot::default());
+        &mut self.slots[slot]
+    }
+
+    pub(crate) fn outcome(&self) -> Replayed {
+        let sizes = self.sizes.iter().enumerate().filter_map(|(index, book)| {
+            let book = book.as_ref()?;
+            Some(ReplayedSize {
+                operation: OPERATIONS[index / SIZES].into(),
+                up_to_bytes: if index / SIZES == 3 { 0 } else { 1 << (index % SIZES) },
+                ios: book.replayed.count(),
+                bytes: book.bytes,
+                recorded: ReplayedLatency::of(&book.recorded),
+                replayed: ReplayedLatency::of(&book.replayed)?,
+            })
+        });
+        let mut replayed = Replayed {
+            trace: self.trace.clone(),
+            depth: self.flights.len() as u32,
+            took_ns: self.took_ns,
+            recorded_ns: self.recorded_ns,
+            issue_error: ReplayedLatency::of(&self.issue_error).unwrap_or_default(),
+            waited: self.waited,
+            aligned: self.aligned,
+            discards_left_out: self.discards_left_out,
+            sizes: sizes.collect(),
+            slot_ns: self.slot_ns,
+            slots: self.slots.clone(),
+            ..Replayed::default()
+        };
+        replayed.pace = replayed.judge();
+        replayed
+    }
+}
+
+/// Where an I/O is counted.
+const fn index(operation: Operation, length: u32) -> usize {
+    let operation = match operation {
+        Operation::Read => 0,
+        Operation::Write => 1,
+        Operation::Trim => 2,
+        Operation::Sync | Operation::DataSync => 3,
+    };
+    let power = if length <= 1 { 0 } else { 32 - (length - 1).leading_zeros() };
+    operation * SIZES + power as usize
+}

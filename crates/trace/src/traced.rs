@@ -1,0 +1,101 @@
+//! One way to read traces, ours and others': a stream of I/Os in the order of their times.
+
+use std::io::BufRead;
+use std::vec::IntoIter;
+
+use crate::read::{ReadError, Source};
+use crate::{Io, Names, Reader, TraceError, is_trace};
+
+type Input = Box<dyn BufRead>;
+
+/// A trace of whatever format.
+pub enum Traced {
+    /// An `.iotrace`; the I/Os of the chunk that is being read, and blocks that were damaged.
+    Ours {
+        /// Reads the chunks.
+        reader: Box<Reader<Input>>,
+        /// What is left of the last.
+        chunk: IntoIter<Io>,
+        /// Blocks that were left out.
+        damaged: u64,
+    },
+    /// Another tool's.
+    Others(Box<Source>),
+}
+
+impl std::fmt::Debug for Traced {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Traced").field("source", &self.source()).finish_non_exhaustive()
+    }
+}
+
+impl Traced {
+    /// A trace, by its first bytes; of blktrace's files all that belong together.
+    ///
+    /// # Errors
+    /// It cannot be read, is of no known format, or its header is damaged.
+    pub fn open(mut inputs: Vec<Input>) -> Result<Self, ReadError> {
+        if let [input] = &mut inputs[..]
+            && is_trace(input.fill_buf()?)
+        {
+            let input = std::mem::replace(input, Box::new(std::io::empty()));
+            let reader = Box::new(Reader::new(input)?);
+            return Ok(Self::Ours { reader, chunk: Vec::new().into_iter(), damaged: 0 });
+        }
+        Ok(Self::Others(Box::new(Source::new(inputs)?)))
+    }
+
+    /// The next I/O; none at the end. Damaged blocks of ours are left out.
+    ///
+    /// # Errors
+    /// It cannot be read, or an entry of another tool's is not as its format says.
+    pub fn next_io(&mut self) -> Result<Option<Io>, ReadError> {
+        let (reader, chunk, damaged) = match self {
+            Self::Others(source) => return source.next_io(),
+            Self::Ours { reader, chunk, damaged } => (reader, chunk, damaged),
+        };
+        loop {
+            if let Some(io) = chunk.next() {
+                return Ok(Some(io));
+            }
+            match reader.next_chunk() {
+                Ok(None) => return Ok(None),
+                Ok(Some(next)) => *chunk = next.ios.into_iter(),
+                Err(TraceError::Damaged { .. }) => *damaged += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The devices and actors so far.
+    pub const fn names(&self) -> &Names {
+        match self {
+            Self::Ours { reader, .. } => reader.names(),
+            Self::Others(source) => source.names(),
+        }
+    }
+
+    /// Its format, or of ours what it was recorded with.
+    pub fn source(&self) -> &str {
+        match self {
+            Self::Ours { reader, .. } => &reader.header().source,
+            Self::Others(source) => source.format().name(),
+        }
+    }
+
+    /// The step of its times, ns.
+    pub const fn tick_ns(&self) -> u64 {
+        match self {
+            Self::Ours { reader, .. } => reader.header().tick_ns,
+            Self::Others(source) => source.format().tick_ns(),
+        }
+    }
+
+    /// Blocks, lines and records that were left out so far.
+    pub const fn left_out(&self) -> u64 {
+        match self {
+            Self::Ours { damaged, .. } => *damaged,
+            Self::Others(source) => source.skipped().count,
+        }
+    }
+}
