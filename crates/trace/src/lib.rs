@@ -8,6 +8,7 @@ mod event;
 mod file;
 mod io;
 mod matching;
+mod model;
 mod names;
 pub mod read;
 mod summary;

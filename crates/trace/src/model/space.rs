@@ -1,0 +1,236 @@
+//! Where I/Os go: on from where one ended, again to where one was, or elsewhere.
+
+use std::collections::HashMap;
+
+use fastrand::Rng;
+
+use crate::{Io, Operation};
+
+/// Ends that are remembered of each operation on a device: of runs, and of I/Os that may begin one.
+const STREAMS: usize = 32;
+/// I/Os that are remembered for re-use; more than that ago is elsewhere.
+const REMEMBERED: u64 = 1 << 19;
+/// I/Os that are looked at for one that another may repeat.
+const LOOKED_AT: u64 = 64;
+/// Zones of an address space, at most.
+const ZONES: u64 = 1024;
+
+/// Codes of places: runs, I/Os that may become runs, re-use by half octaves of distance, zones.
+const FIRSTS: u64 = STREAMS as u64;
+const AGAIN: u64 = 2 * FIRSTS;
+const ELSEWHERE: u64 = 128;
+/// Above: addresses, in sectors, at which long runs begin.
+const EXACT: u64 = 1 << 32;
+const SECTOR_BYTES: u64 = 512;
+
+/// Where an I/O goes, as a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place(pub(super) u64);
+
+impl Place {
+    /// It begins where an earlier one ended.
+    pub(super) const fn continues(self) -> bool {
+        self.0 < AGAIN
+    }
+
+    /// It begins where an I/O ended that continued none.
+    pub(super) const fn is_second(self) -> bool {
+        self.0 >= FIRSTS && self.0 < AGAIN
+    }
+
+    /// A long run begins there.
+    pub(super) const fn is_exact(self) -> bool {
+        self.0 >= EXACT
+    }
+
+    /// Just there, if that is a sector's address.
+    pub(super) const fn exact(offset: u64) -> Option<Self> {
+        if offset.is_multiple_of(SECTOR_BYTES) {
+            Some(Self(EXACT + offset / SECTOR_BYTES))
+        } else {
+            None
+        }
+    }
+
+    /// How many I/Os ago its block was used, in half octaves.
+    pub(super) const fn again(self) -> Option<u64> {
+        if self.0 >= AGAIN && self.0 < ELSEWHERE { Some(self.0 - AGAIN) } else { None }
+    }
+}
+
+/// The bits of an address below its zone, if the highest address is `most`.
+pub(super) const fn zone_shift(most: u64) -> u64 {
+    let mut shift = 12;
+    while most >> shift >= ZONES {
+        shift += 1;
+    }
+    shift
+}
+
+/// What an I/O may refer to.
+#[derive(Debug, Default)]
+pub(super) struct Space {
+    streams: HashMap<(u16, Operation), Streams>,
+    /// The last I/Os, a ring; and the last that began at an address.
+    ring: Vec<(u64, u32, u16)>,
+    last: HashMap<(u16, u64), u64>,
+    count: u64,
+}
+
+/// Ends, the latest first.
+#[derive(Debug, Default)]
+struct Streams {
+    runs: Vec<Stream>,
+    firsts: Vec<Stream>,
+}
+
+/// Where the next I/O of a run would begin, and the number of its first.
+#[derive(Debug, Clone, Copy)]
+struct Stream {
+    end: u64,
+    began: u64,
+    length: u32,
+    /// It is to become a long run.
+    is_long: bool,
+}
+
+impl Space {
+    /// Where the next I/O goes, and the number of the one with which its run began, from 0; zones
+    /// have `shift` bits. `is_long`: a long run begins with it.
+    pub(super) fn place(&mut self, io: &Io, shift: u64, is_long: bool) -> (Place, u64) {
+        let streams = self.streams.entry((io.device, io.operation)).or_default();
+        let at = |ends: &[Stream]| ends.iter().position(|one| one.end == io.offset);
+        let run = at(&streams.runs);
+        let first = if run.is_none() { at(&streams.firsts) } else { None };
+        let again = self.last.get(&(io.device, io.offset)).map(|number| {
+            let distance = self.count - number;
+            let octave = u64::from(distance.ilog2());
+            AGAIN + 2 * octave + (distance >> octave.saturating_sub(1) & 1) * u64::from(octave > 0)
+        });
+        let place = match (run, first, again) {
+            (Some(position), ..) => position as u64,
+            (None, Some(position), _) => FIRSTS + position as u64,
+            (None, None, Some(again)) => again,
+            (None, None, None) => ELSEWHERE + (io.offset >> shift),
+        };
+        let before = match (run, first) {
+            (Some(position), _) => Some(streams.runs.remove(position)),
+            (None, Some(position)) => Some(streams.firsts.remove(position)),
+            (None, None) => None,
+        };
+        let ends = match before {
+            Some(_) => &mut streams.runs,
+            None => &mut streams.firsts,
+        };
+        let began = before.map_or(self.count, |before| before.began);
+        ends.insert(0, Stream { end: io.end(), began, length: io.length, is_long });
+        ends.truncate(STREAMS);
+        self.remember(io);
+        (Place(place), began)
+    }
+
+    fn remember(&mut self, io: &Io) {
+        let slot = (self.count % REMEMBERED) as usize;
+        let entry = (io.offset, io.length, io.device);
+        match self.ring.get_mut(slot) {
+            None => self.ring.push(entry),
+            Some(old) => {
+                let key = (old.2, old.0);
+                if self.last.get(&key) == Some(&(self.count - REMEMBERED)) {
+                    self.last.remove(&key);
+                }
+                *old = entry;
+            }
+        }
+        self.last.insert((io.device, io.offset), self.count);
+        self.count += 1;
+    }
+
+    /// An address for `io` at such a place; `align` bits of it are 0, it ends at `most` at the latest.
+    pub(super) fn address(
+        &self,
+        io: &Io,
+        place: Place,
+        shift: u64,
+        align: u64,
+        most: u64,
+        rng: &mut Rng,
+    ) -> u64 {
+        let fits =
+            |offset: &u64| offset.checked_add(io.length.into()).is_some_and(|end| end <= most);
+        let found = match place {
+            Place(code) if code < AGAIN => {
+                let streams = self.streams.get(&(io.device, io.operation));
+                streams.and_then(|streams| streams.end(code, io.length))
+            }
+            Place(code) if code >= EXACT => (code - EXACT).checked_mul(SECTOR_BYTES),
+            place => place.again().and_then(|bin| self.earlier(io, bin, rng)),
+        };
+        if let Some(offset) = found.filter(fits) {
+            return offset;
+        }
+        let (from, to) = match place.0.checked_sub(ELSEWHERE) {
+            Some(zone) if zone < ZONES => (zone << shift, (zone + 1) << shift),
+            _ => (0, most),
+        };
+        let to = to.min(most).saturating_sub(io.length.into());
+        let step = 1_u64 << align;
+        let (first, last) = (from.div_ceil(step), to / step);
+        if first > last {
+            return last * step;
+        }
+        // Elsewhere is where nothing was, if there is such a place.
+        let mut drawn = || rng.u64(first..=last) * step;
+        let is_new = |offset: &u64| !self.last.contains_key(&(io.device, *offset));
+        let tries: [u64; 8] = std::array::from_fn(|_| drawn());
+        tries.into_iter().find(is_new).unwrap_or(tries[0])
+    }
+
+    /// Where an I/O was that is so far back: of the same length, and not repeated since, if there is one.
+    fn earlier(&self, io: &Io, bin: u64, rng: &mut Rng) -> Option<u64> {
+        let low = 1_u64 << (bin / 2);
+        let (low, high) = match bin % 2 {
+            0 => (low, low + low.div_ceil(2)),
+            _ => (low + low.div_ceil(2), 2 * low),
+        };
+        let known = self.count.min(REMEMBERED);
+        if low > known {
+            return None;
+        }
+        let from = rng.u64(low..high.min(known + 1).max(low + 1));
+        let mut best: Option<(u32, u64)> = None;
+        for distance in (from..=known).take(LOOKED_AT as usize) {
+            let number = self.count - distance;
+            let (offset, length, device) = self.ring[(number % REMEMBERED) as usize];
+            if device != io.device {
+                continue;
+            }
+            let is_last = self.last.get(&(device, offset)) == Some(&number);
+            let worth = 2 * u32::from(is_last) + u32::from(length == io.length);
+            if best.is_none_or(|(before, _)| worth > before) {
+                best = Some((worth, offset));
+            }
+            if worth == 3 {
+                break;
+            }
+        }
+        best.map(|(_, offset)| offset)
+    }
+}
+
+impl Streams {
+    /// The end at a place, or the nearest to it that there is. A long run that only begins goes first.
+    fn end(&self, code: u64, length: u32) -> Option<u64> {
+        let begun = self.firsts.iter().find(|one| one.is_long);
+        let run = self.runs.get(code as usize).or(self.runs.last());
+        let alike = || self.firsts.iter().find(|one| one.length == length);
+        let found = match code.checked_sub(FIRSTS) {
+            None => begun.or(run).or_else(alike).or(self.firsts.first()),
+            Some(position) => {
+                let first = self.firsts.get(position as usize);
+                begun.or(first.filter(|one| one.length == length)).or_else(alike).or(first).or(run)
+            }
+        };
+        found.map(|one| one.end)
+    }
+}
