@@ -24,6 +24,7 @@ const COMMANDS: [&str; 27] = [
     "layouts",
     "prepare",
     "record",
+    "model",
     "show",
     "compare",
     "report",
@@ -94,6 +95,8 @@ fn every_example_is_understood() {
             iodyno run -q --run-name $run random-read.fio; done\n\
         iodyno runs export before > before.json\n\
         iodyno runs export after > after.json\n\
+        printf 'fio version 3 iolog\\n0 /dev/a add\\n1 /dev/a open\\n5 /dev/a read 0 4096\\n' > prod.iolog\n\
+        iodyno import prod.iolog -o prod.iotrace\n\
         cp before.json hosts/; cp before.json before/; cp after.json after/\n\
         cp fio.json results/; cp fio-output.txt post.md\n";
     status(&shell(&format!("set -e\n{prepared}")), 0);

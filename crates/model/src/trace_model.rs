@@ -1,11 +1,12 @@
 //! How like a model of a trace is to the trace.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::TraceBurst;
 
 /// A trace and what its model makes, compared without any I/O. Shares are of all I/Os, 0 to 1.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelLikeness {
     /// The trace.
     pub trace: TraceLikeness,
@@ -24,7 +25,7 @@ pub struct ModelLikeness {
 }
 
 /// Features of a trace that decide its latencies.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceLikeness {
     /// I/Os.
     pub ios: u64,

@@ -4,6 +4,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod course;
 mod event;
 mod file;
 mod io;

@@ -10,6 +10,7 @@ mod global;
 mod groups;
 mod import;
 mod layouts;
+mod model;
 #[cfg(test)]
 mod names_tests;
 mod plot;
@@ -36,6 +37,7 @@ pub(crate) use global::{Generator, Global, LiveView, Table, When, time};
 pub(crate) use groups::{brief, grouped};
 pub(crate) use import::Import;
 pub(crate) use layouts::Layouts;
+pub(crate) use model::Model;
 pub(crate) use plot::Plot;
 pub(crate) use prepare::{Prepare, Purge};
 pub(crate) use record::Record;
@@ -101,6 +103,8 @@ All options are fio's, --help included; docs/reference/fio.md lists the differen
     Top(Top),
     /// Record which I/Os the kernel gives to a drive, as a trace
     Record(Record),
+    /// Make a small model of a trace, which can be shared and replayed
+    Model(Model),
     /// List stored runs, export or remove some
     Runs(Runs),
     /// Print a stored run, judged by today's rules, or what a trace holds

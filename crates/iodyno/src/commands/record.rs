@@ -10,13 +10,13 @@ use iodyno_campaign::now_ns;
 use iodyno_files::NamedBy;
 use iodyno_host::Source;
 use iodyno_model::TraceSummary;
+use iodyno_report::document::TraceDocument;
 use iodyno_report::text::{json_text, trace_line, trace_text};
 use iodyno_trace::tracefs::{Options, Recorder, Watched};
 use iodyno_trace::{Counter, Device, Header, Io, Names, TraceError, Writer};
 
 use crate::arguments::Record;
 use crate::commands::setup::end_on_signals;
-use crate::commands::traced::TraceDocument;
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::terminal;
 
@@ -53,6 +53,7 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
         kernel: kernel(source.as_ref()),
         devices: recorder.names().devices().to_vec(),
         anonymous: arguments.anonymise,
+        seed: None,
     };
     let trace = arguments.output.as_ref().filter(|_| !arguments.summary);
     let trace = trace.map(|path| {
@@ -102,7 +103,7 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
     let document = TraceDocument::new(summary);
     match context.json {
         true => terminal::print(&json_text(&document)?)?,
-        false => terminal::print(&trace_text(&document.summary, &style))?,
+        false => terminal::print(&trace_text(&document.trace, &style))?,
     }
     if let Some(path) = &arguments.output {
         if arguments.summary {
