@@ -15,7 +15,7 @@ const FEW: usize = 16;
 const BURSTY: f64 = 2.0;
 /// Gaps up to 1 us are one level, each of the others is two octaves, the last is longer than 4 ms.
 const LEVELS: u64 = 7;
-/// The address of a run that is so long is kept.
+/// Of a run that is so long, the address and the length are kept.
 const LONG: u64 = 8;
 
 /// The level of a gap.
@@ -84,7 +84,7 @@ pub(super) fn count(
             extent.end = extent.end.max(io.end());
             let align = &mut slices.classes[class as usize][3];
             *align = (*align).min(io.offset.trailing_zeros().min(63).into());
-            let (place, began) = space.place(io, slices.shift, false);
+            let (place, began) = space.place(io, slices.shift);
             *runs.entry(began).or_default() += 1;
             keys.push((class, io.offset, place, began));
             place
@@ -103,16 +103,18 @@ pub(super) fn count(
         of.push(symbol);
         gone.push(place);
     }
+    let mut long = Numbers { of: HashMap::new() };
     for (class, offset, place, began) in keys {
-        let is_long = runs[&began] >= LONG;
-        // The second of a long run follows of itself.
-        if is_long && place.is_second() {
-            continue;
+        let mut code = place;
+        if runs[&began] >= LONG {
+            let (run, is_new) = long.of(began);
+            if is_new {
+                slices.runs.push([offset, u64::from(place.continues())]);
+            }
+            code = Place::of_run(run);
         }
-        let is_long = is_long && !place.continues();
-        let exact = is_long.then(|| Place::exact(offset)).flatten();
         let key = 2 * class + u64::from(place.continues());
-        *places.entry((key, exact.unwrap_or(place).0)).or_default() += 1;
+        *places.entry((key, code.0)).or_default() += 1;
     }
     let rows = |counts: BTreeMap<(u64, u64), u64>| {
         counts.into_iter().map(|((a, b), count)| [a, b, count]).collect()

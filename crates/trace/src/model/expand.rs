@@ -23,6 +23,10 @@ struct Tables {
     gaps: Vec<Vec<(u64, u64)>>,
     /// By class and whether it continues: where its I/Os go, each once, in random order.
     places: Vec<Vec<u64>>,
+    /// By the same: the long runs that its I/Os continue, and how often.
+    runs: Vec<Vec<(u64, u64)>>,
+    /// By long run: where its next I/O begins, and whether there was one.
+    next: Vec<(u64, bool)>,
 }
 
 impl Tables {
@@ -40,11 +44,54 @@ impl Tables {
             of.push((*gap, of.last().map_or(0, |last| last.1) + count));
         }
         let mut places = vec![Vec::new(); 2 * slices.classes.len()];
+        let mut runs = vec![Vec::new(); 2 * slices.classes.len()];
         for [key, place, count] in &slices.places {
             places[*key as usize].extend((0..*count).map(|_| *place));
+            if let Some(run) = Place(*place).run() {
+                runs[*key as usize].push((run, *count));
+            }
         }
-        places.iter_mut().for_each(|places| rng.shuffle(places));
-        Self { follow, gaps, places }
+        for places in &mut places {
+            rng.shuffle(places);
+            // Long runs begin in their order: the last is taken first.
+            let is_run = |place: &&mut u64| Place(**place).run().is_some();
+            let mut begins: Vec<u64> =
+                places.iter().copied().filter(|place| Place(*place).run().is_some()).collect();
+            begins.sort_unstable_by(|a, b| b.cmp(a));
+            places.iter_mut().filter(is_run).zip(begins).for_each(|(place, run)| *place = run);
+        }
+        let next = slices.runs.iter().map(|[start, begun]| (*start, *begun == 1)).collect();
+        Self { follow, gaps, places, runs, next }
+    }
+
+    /// Where the next I/O of a class goes, and whether it continues; where exactly, if that is known.
+    fn place(&mut self, key: usize, length: u64, rng: &mut Rng) -> (Place, Option<u64>) {
+        let place = Place(self.places[key].pop().unwrap_or_default());
+        let Some(mut run) = place.run() else { return (place, None) };
+        if key % 2 == 1 {
+            // Of those that have begun any, by what is left of them; else the next.
+            let is_open = |one: &&mut (u64, u64)| one.1 > 0 && self.next[one.0 as usize].1;
+            let left: u64 = self.runs[key].iter_mut().filter(is_open).map(|one| one.1).sum();
+            let mut drawn = rng.u64(0..left.max(1));
+            let mut open = self.runs[key].iter_mut().filter(is_open);
+            let found = open.find(|one| {
+                let is_it = drawn < one.1;
+                drawn = drawn.saturating_sub(one.1);
+                is_it
+            });
+            let found = match found {
+                Some(found) => Some(found),
+                None => self.runs[key].iter_mut().find(|one| one.1 > 0),
+            };
+            if let Some(found) = found {
+                found.1 -= 1;
+                run = found.0;
+            }
+        }
+        let next = &mut self.next[run as usize];
+        let offset = next.0;
+        *next = (offset.saturating_add(length), true);
+        (place, Some(offset))
     }
 
     fn gap(&self, symbol: usize, rng: &mut Rng) -> u64 {
@@ -161,12 +208,14 @@ impl Generator {
                 };
                 let mut place = None;
                 if io.operation != Operation::Flush {
-                    let code = tables.places[(2 * class + on) as usize].pop();
-                    let to = Place(code.unwrap_or_default());
+                    let (to, offset) =
+                        tables.place((2 * class + on) as usize, length, &mut self.rng);
                     let most = slices.devices[device as usize].end;
-                    io.offset =
-                        self.space.address(&io, to, slices.shift, align, most, &mut self.rng);
-                    place = Some(self.space.place(&io, slices.shift, to.is_exact()).0);
+                    let known = offset.filter(|offset| offset.saturating_add(length) <= most);
+                    io.offset = known.unwrap_or_else(|| {
+                        self.space.address(&io, to, slices.shift, align, most, &mut self.rng)
+                    });
+                    place = Some(self.space.place(&io, slices.shift).0);
                 }
                 ios.push(io);
                 gone.push(place);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::space::Place;
 use crate::file::column::{self, take};
 use crate::{CHUNK_IOS, Device, Operation};
 
@@ -27,6 +28,8 @@ pub(crate) struct Slices {
     pub(super) pairs: Vec<[u64; 3]>,
     /// Twice the class and whether it continues; where it goes; how often.
     pub(super) places: Vec<[u64; 3]>,
+    /// Where a long run begins, bytes; whether it did before this chunk.
+    pub(super) runs: Vec<[u64; 2]>,
     /// From the start of the slice before, ms; width, ms; its first and last I/O, 2^-16 of the width;
     /// the first's symbol; rows of `entries`.
     pub(super) slices: Vec<[u64; 6]>,
@@ -53,6 +56,7 @@ impl Slices {
         write(&mut to, &self.gaps);
         write(&mut to, &self.pairs);
         write(&mut to, &self.places);
+        write(&mut to, &self.runs);
         write(&mut to, &self.slices);
         write(&mut to, &self.entries);
         to
@@ -77,6 +81,7 @@ impl Slices {
             gaps: read(bytes)?,
             pairs: read(bytes)?,
             places: read(bytes)?,
+            runs: read(bytes)?,
             slices: read(bytes)?,
             entries: read(bytes)?,
         };
@@ -86,6 +91,7 @@ impl Slices {
     /// Whether all numbers refer to what there is, and no sum exceeds a chunk.
     fn makes_sense(&self) -> bool {
         let (classes, symbols) = (self.classes.len() as u64, self.symbols.len() as u64);
+        let runs = self.runs.len() as u64;
         let sum = |rows: &[[u64; 3]]| {
             let sum = rows.iter().try_fold(0_u64, |sum, row| sum.checked_add(row[2]));
             sum.is_some_and(|sum| sum <= CHUNK_IOS as u64)
@@ -106,7 +112,10 @@ impl Slices {
             && sum(&self.gaps)
             && self.pairs.iter().all(|[from, to, _]| *from < symbols && *to < symbols)
             && sum(&self.pairs)
-            && self.places.iter().all(|[key, place, _]| *key < 2 * classes && *place < 1 << 60)
+            && self
+                .places
+                .iter()
+                .all(|[key, place, _]| *key < 2 * classes && Place(*place).makes_sense(runs))
             && sum(&self.places)
             && self.slices.iter().all(|[_, width, into, until, first, _]| {
                 (1..=10).contains(width) && into <= until && *until < 1 << 16 && *first < symbols

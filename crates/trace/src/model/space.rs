@@ -19,9 +19,8 @@ const ZONES: u64 = 1024;
 const FIRSTS: u64 = STREAMS as u64;
 const AGAIN: u64 = 2 * FIRSTS;
 const ELSEWHERE: u64 = 128;
-/// Above: addresses, in sectors, at which long runs begin.
-const EXACT: u64 = 1 << 32;
-const SECTOR_BYTES: u64 = 512;
+/// Above: long runs, by number.
+const RUN: u64 = 1 << 16;
 
 /// Where an I/O goes, as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,22 +32,21 @@ impl Place {
         self.0 < AGAIN
     }
 
-    /// It begins where an I/O ended that continued none.
-    pub(super) const fn is_second(self) -> bool {
-        self.0 >= FIRSTS && self.0 < AGAIN
+    /// It belongs to a long run.
+    pub(super) const fn of_run(run: u64) -> Self {
+        Self(RUN + run)
     }
 
-    /// A long run begins there.
-    pub(super) const fn is_exact(self) -> bool {
-        self.0 >= EXACT
+    /// The long run that it belongs to.
+    pub(super) const fn run(self) -> Option<u64> {
+        self.0.checked_sub(RUN)
     }
 
-    /// Just there, if that is a sector's address.
-    pub(super) const fn exact(offset: u64) -> Option<Self> {
-        if offset.is_multiple_of(SECTOR_BYTES) {
-            Some(Self(EXACT + offset / SECTOR_BYTES))
-        } else {
-            None
+    /// Whether it is a place, where there are so many long runs.
+    pub(super) const fn makes_sense(self, runs: u64) -> bool {
+        match self.run() {
+            Some(run) => run < runs,
+            None => self.0 < ELSEWHERE + ZONES,
         }
     }
 
@@ -90,14 +88,12 @@ struct Stream {
     end: u64,
     began: u64,
     length: u32,
-    /// It is to become a long run.
-    is_long: bool,
 }
 
 impl Space {
     /// Where the next I/O goes, and the number of the one with which its run began, from 0; zones
-    /// have `shift` bits. `is_long`: a long run begins with it.
-    pub(super) fn place(&mut self, io: &Io, shift: u64, is_long: bool) -> (Place, u64) {
+    /// have `shift` bits.
+    pub(super) fn place(&mut self, io: &Io, shift: u64) -> (Place, u64) {
         let streams = self.streams.entry((io.device, io.operation)).or_default();
         let at = |ends: &[Stream]| ends.iter().position(|one| one.end == io.offset);
         let run = at(&streams.runs);
@@ -123,7 +119,7 @@ impl Space {
             None => &mut streams.firsts,
         };
         let began = before.map_or(self.count, |before| before.began);
-        ends.insert(0, Stream { end: io.end(), began, length: io.length, is_long });
+        ends.insert(0, Stream { end: io.end(), began, length: io.length });
         ends.truncate(STREAMS);
         self.remember(io);
         (Place(place), began)
@@ -163,7 +159,6 @@ impl Space {
                 let streams = self.streams.get(&(io.device, io.operation));
                 streams.and_then(|streams| streams.end(code, io.length))
             }
-            Place(code) if code >= EXACT => (code - EXACT).checked_mul(SECTOR_BYTES),
             place => place.again().and_then(|bin| self.earlier(io, bin, rng)),
         };
         if let Some(offset) = found.filter(fits) {
@@ -219,16 +214,15 @@ impl Space {
 }
 
 impl Streams {
-    /// The end at a place, or the nearest to it that there is. A long run that only begins goes first.
+    /// The end at a place, or the nearest to it that there is.
     fn end(&self, code: u64, length: u32) -> Option<u64> {
-        let begun = self.firsts.iter().find(|one| one.is_long);
         let run = self.runs.get(code as usize).or(self.runs.last());
         let alike = || self.firsts.iter().find(|one| one.length == length);
         let found = match code.checked_sub(FIRSTS) {
-            None => begun.or(run).or_else(alike).or(self.firsts.first()),
+            None => run.or_else(alike).or(self.firsts.first()),
             Some(position) => {
                 let first = self.firsts.get(position as usize);
-                begun.or(first.filter(|one| one.length == length)).or_else(alike).or(first).or(run)
+                first.filter(|one| one.length == length).or_else(alike).or(first).or(run)
             }
         };
         found.map(|one| one.end)
