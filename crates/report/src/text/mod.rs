@@ -42,7 +42,7 @@ mod scaling;
 pub(crate) mod screen;
 mod style;
 pub(crate) mod totals;
-mod trace;
+pub(crate) mod trace;
 mod tree;
 mod verdict;
 pub(crate) mod words;

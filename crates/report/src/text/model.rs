@@ -134,7 +134,19 @@ mod tests {
             ..ModelLikeness::default()
         };
         let style = Style { width: 90, color: false, wide: false, columns: None };
-        expect![[r#""#]].assert_eq(&model_text(&likeness, Some(5000), &style));
+        expect![[r#"
+            The model misses: I/Os in a sequential run   20k I/Os   0.25 bytes an I/O
+            FEATURE                        TRACE         MODEL
+            I/Os                             20k           20k
+            operation and size                    0.0 % differ
+            the same in 10 ms                     0.2 % differ
+            gaps between I/Os                     2.0 % differ
+            I/Os in a sequential run         3.2           2.1  missed
+            re-use of addresses                   1.0 % differ
+            bursts at 10 ms (Poisson: 1)      12          11.5
+            p50 on a simulated drive       80 us         80 us
+            p99 on a simulated drive      900 us        900 us
+        "#]].assert_eq(&model_text(&likeness, Some(5000), &style));
         let same = ModelLikeness { model: trace, ..likeness.clone() };
         assert!(model_text(&same, None, &style).starts_with("The model is like the trace   20k"));
         assert_eq!(
