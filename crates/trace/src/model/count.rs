@@ -15,6 +15,8 @@ const FEW: usize = 16;
 const BURSTY: f64 = 2.0;
 /// Gaps up to 1 us are one level, each of the others is two octaves, the last is longer than 4 ms.
 const LEVELS: u64 = 7;
+/// Which symbol follows two others is kept if there are that many I/Os for each such row.
+const TRIPLES: usize = 8;
 /// Of a run that is so long, the address and the length are kept.
 const LONG: u64 = 8;
 
@@ -115,6 +117,13 @@ pub(super) fn count(
         }
         let key = 2 * class + u64::from(place.continues());
         *places.entry((key, code.0)).or_default() += 1;
+    }
+    let mut triples = BTreeMap::<[u64; 3], u64>::new();
+    for three in of.windows(3) {
+        *triples.entry([three[0], three[1], three[2]]).or_default() += 1;
+    }
+    if triples.len() * TRIPLES <= ios.len() {
+        slices.triples = triples.into_iter().map(|([a, b, c], count)| [a, b, c, count]).collect();
     }
     let rows = |counts: BTreeMap<(u64, u64), u64>| {
         counts.into_iter().map(|((a, b), count)| [a, b, count]).collect()

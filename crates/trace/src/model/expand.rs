@@ -1,5 +1,7 @@
 //! Makes I/Os of the counts of a model.
 
+use std::collections::HashMap;
+
 use fastrand::Rng;
 
 use super::count::{MS, gap};
@@ -19,6 +21,8 @@ pub(crate) struct Generator {
 struct Tables {
     /// By symbol: those that follow it, and by how much more often than if order did not matter.
     follow: Vec<Vec<(usize, f64)>>,
+    /// The same by two symbols, where that is known.
+    follow_two: HashMap<[usize; 2], Vec<(usize, f64)>>,
     /// By symbol: gaps, and how many are up to this one.
     gaps: Vec<Vec<(u64, u64)>>,
     /// By class and whether it continues: where its I/Os go, each once, in random order.
@@ -37,6 +41,12 @@ impl Tables {
         for [from, to, count] in &slices.pairs {
             let share = *count as f64 / counts[*to as usize].max(1) as f64;
             follow[*from as usize].push((*to as usize, share));
+        }
+        let mut follow_two = HashMap::<_, Vec<_>>::new();
+        for [one, other, to, count] in &slices.triples {
+            let share = *count as f64 / counts[*to as usize].max(1) as f64;
+            let of = follow_two.entry([*one as usize, *other as usize]).or_default();
+            of.push((*to as usize, share));
         }
         let mut gaps: Vec<Vec<(u64, u64)>> = vec![Vec::new(); slices.symbols.len()];
         for [symbol, gap, count] in &slices.gaps {
@@ -61,7 +71,7 @@ impl Tables {
             places.iter_mut().filter(is_run).zip(begins).for_each(|(place, run)| *place = run);
         }
         let next = slices.runs.iter().map(|[start, begun]| (*start, *begun == 1)).collect();
-        Self { follow, gaps, places, runs, next }
+        Self { follow, follow_two, gaps, places, runs, next }
     }
 
     /// Where the next I/O of a class goes, and whether it continues; where exactly, if that is known.
@@ -124,18 +134,28 @@ impl Rest {
         entries.iter().map(|entry| entry[1]).sum()
     }
 
-    /// One of those that are left, as they follow `before`.
-    fn next(&mut self, before: Option<usize>, tables: &Tables, rng: &mut Rng) -> Option<usize> {
-        let follow = before.map_or(&[][..], |before| &tables.follow[before][..]);
+    /// One of those that are left, as they follow the two `before`.
+    fn next(
+        &mut self,
+        before: [Option<usize>; 2],
+        tables: &Tables,
+        rng: &mut Rng,
+    ) -> Option<usize> {
         let weight = |(symbol, share): &(usize, f64)| self.counts[*symbol] as f64 * share;
-        let all: f64 = follow.iter().map(weight).sum();
-        let mut drawn = rng.f64() * all;
-        let found = follow.iter().filter(|one| weight(one) > 0.0).find(|one| {
-            drawn -= weight(one);
-            drawn <= 0.0
-        });
+        let mut drawn_of = |follow: &[(usize, f64)]| {
+            let all: f64 = follow.iter().map(weight).sum();
+            let mut drawn = rng.f64() * all;
+            let found = follow.iter().filter(|one| weight(one) > 0.0).find(|one| {
+                drawn -= weight(one);
+                drawn <= 0.0
+            });
+            found.map(|(symbol, _)| *symbol)
+        };
+        let two = before[0].zip(before[1]).and_then(|(a, b)| tables.follow_two.get(&[a, b]));
+        let found = two.and_then(|follow| drawn_of(follow));
+        let found = found.or_else(|| drawn_of(&tables.follow[before[1]?]));
         let symbol = match found {
-            Some((symbol, _)) => *symbol,
+            Some(symbol) => symbol,
             // No order is known: any of them.
             None => {
                 let left = self.symbols.iter().map(|symbol| self.counts[*symbol]).sum::<u64>();
@@ -175,7 +195,7 @@ impl Generator {
         let mut tables = Tables::new(slices, &mut self.rng);
         let (mut ios, mut gone) = (Vec::with_capacity(slices.ios as usize), Vec::new());
         let (mut rest, mut before, mut start, mut entries) =
-            (Rest::default(), None, 0_u64, &slices.entries[..]);
+            (Rest::default(), [None; 2], 0_u64, &slices.entries[..]);
         for [after, width, into, until, begins, rows] in &slices.slices {
             let (own, others) = entries.split_at_checked(*rows as usize)?;
             entries = others;
@@ -192,7 +212,7 @@ impl Generator {
                     _ => rest.next(before, &tables, &mut self.rng),
                 };
                 let Some(symbol) = symbol else { break };
-                before = Some(symbol);
+                before = [before[1], Some(symbol)];
                 if number > 0 {
                     at_ns = at_ns.saturating_add(tables.gap(symbol, &mut self.rng));
                 }

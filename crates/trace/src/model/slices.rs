@@ -26,6 +26,8 @@ pub(crate) struct Slices {
     pub(super) gaps: Vec<[u64; 3]>,
     /// Symbol, the one that follows it, how often.
     pub(super) pairs: Vec<[u64; 3]>,
+    /// Two symbols, the one that follows them, how often; empty where there are too many of these.
+    pub(super) triples: Vec<[u64; 4]>,
     /// Twice the class and whether it continues; where it goes; how often.
     pub(super) places: Vec<[u64; 3]>,
     /// Where a long run begins, bytes; whether it did before this chunk.
@@ -55,6 +57,7 @@ impl Slices {
         write(&mut to, &self.symbols);
         write(&mut to, &self.gaps);
         write(&mut to, &self.pairs);
+        write(&mut to, &self.triples);
         write(&mut to, &self.places);
         write(&mut to, &self.runs);
         write(&mut to, &self.slices);
@@ -80,6 +83,7 @@ impl Slices {
             symbols: read(bytes)?,
             gaps: read(bytes)?,
             pairs: read(bytes)?,
+            triples: read(bytes)?,
             places: read(bytes)?,
             runs: read(bytes)?,
             slices: read(bytes)?,
@@ -112,6 +116,7 @@ impl Slices {
             && sum(&self.gaps)
             && self.pairs.iter().all(|[from, to, _]| *from < symbols && *to < symbols)
             && sum(&self.pairs)
+            && self.triples.iter().all(|row| row[..3].iter().all(|one| *one < symbols))
             && self
                 .places
                 .iter()
