@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use iodyno_model::{Histogram, ModelLikeness, TraceLikeness};
 
 use super::count::{MS, fine};
-use super::space::Place;
+use super::space::{Place, distances};
 use crate::{Counter, Io, Names, Operation};
 
 /// Slices in which rates are compared, ms.
@@ -36,7 +36,10 @@ impl Features {
                 self.continuing += 1;
             } else {
                 // Octaves.
-                *self.again.entry(place.again().map(|bin| bin / 2)).or_default() += 1;
+                *self
+                    .again
+                    .entry(place.again().map(|bin| distances(bin).0.ilog2().into()))
+                    .or_default() += 1;
             }
         }
         self.drive.serve(io);

@@ -11,11 +11,13 @@ const STREAMS: usize = 32;
 /// I/Os that are remembered for re-use; more than that ago is elsewhere.
 const REMEMBERED: u64 = 1 << 19;
 /// I/Os that are looked at for one that another may repeat.
-const LOOKED_AT: u64 = 64;
+const LOOKED_AT: usize = 64;
+/// Distances up to here are told apart, since what is done again and again has a period.
+const EXACT: u64 = 32;
 /// Zones of an address space, at most.
 const ZONES: u64 = 1024;
 
-/// Codes of places: runs, I/Os that may become runs, re-use by half octaves of distance, zones.
+/// Codes of places: runs, I/Os that may become runs, re-use by distance, zones.
 const FIRSTS: u64 = STREAMS as u64;
 const AGAIN: u64 = 2 * FIRSTS;
 const ELSEWHERE: u64 = 128;
@@ -50,10 +52,27 @@ impl Place {
         }
     }
 
-    /// How many I/Os ago its block was used, in half octaves.
+    /// How many I/Os ago its block was used, as a [`bin`].
     pub(super) const fn again(self) -> Option<u64> {
         if self.0 >= AGAIN && self.0 < ELSEWHERE { Some(self.0 - AGAIN) } else { None }
     }
+}
+
+/// The bin of a distance: each up to 32 its own, then half octaves.
+const fn bin(distance: u64) -> u64 {
+    if distance <= EXACT {
+        return distance - 1;
+    }
+    let octave = distance.ilog2();
+    EXACT + 2 * (octave as u64 - EXACT.ilog2() as u64) + (distance >> (octave - 1) & 1)
+}
+
+/// The distances of a bin: from, and up to less than.
+pub(super) const fn distances(bin: u64) -> (u64, u64) {
+    let Some(above) = bin.checked_sub(EXACT) else { return (bin + 1, bin + 2) };
+    let low = EXACT << (above / 2);
+    let middle = low + low / 2;
+    if above % 2 == 0 { (low, middle) } else { (middle, 2 * low) }
 }
 
 /// The bits of an address below its zone, if the highest address is `most`.
@@ -98,11 +117,8 @@ impl Space {
         let at = |ends: &[Stream]| ends.iter().position(|one| one.end == io.offset);
         let run = at(&streams.runs);
         let first = if run.is_none() { at(&streams.firsts) } else { None };
-        let again = self.last.get(&(io.device, io.offset)).map(|number| {
-            let distance = self.count - number;
-            let octave = u64::from(distance.ilog2());
-            AGAIN + 2 * octave + (distance >> octave.saturating_sub(1) & 1) * u64::from(octave > 0)
-        });
+        let again =
+            self.last.get(&(io.device, io.offset)).map(|number| AGAIN + bin(self.count - number));
         let place = match (run, first, again) {
             (Some(position), ..) => position as u64,
             (None, Some(position), _) => FIRSTS + position as u64,
@@ -183,18 +199,15 @@ impl Space {
 
     /// Where an I/O was that is so far back: of the same length, and not repeated since, if there is one.
     fn earlier(&self, io: &Io, bin: u64, rng: &mut Rng) -> Option<u64> {
-        let low = 1_u64 << (bin / 2);
-        let (low, high) = match bin % 2 {
-            0 => (low, low + low.div_ceil(2)),
-            _ => (low + low.div_ceil(2), 2 * low),
-        };
+        let (low, high) = distances(bin);
         let known = self.count.min(REMEMBERED);
         if low > known {
             return None;
         }
-        let from = rng.u64(low..high.min(known + 1).max(low + 1));
+        let high = high.min(known + 1);
+        let from = rng.u64(low..high);
         let mut best: Option<(u32, u64)> = None;
-        for distance in (from..=known).take(LOOKED_AT as usize) {
+        for distance in (from..high).chain(low..from).take(LOOKED_AT) {
             let number = self.count - distance;
             let (offset, length, device) = self.ring[(number % REMEMBERED) as usize];
             if device != io.device {
