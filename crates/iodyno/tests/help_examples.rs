@@ -10,7 +10,7 @@ use std::path::Path;
 
 use common::{World, status, text};
 
-const COMMANDS: [&str; 27] = [
+const COMMANDS: [&str; 28] = [
     "",
     "check",
     "explain",

