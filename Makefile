@@ -13,7 +13,7 @@ ARM := aarch64-unknown-linux-musl
 NO_C := $(addprefix -p iodyno-,native target host fio)
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: deps test unit lab lab-full fleet dist packages packages-test crates minimal release lint bench bench-sweep msrv crosscheck profiles fio-suites examples examples-lab fuzz docs clean
+.PHONY: deps test unit lab lab-full fleet dist packages packages-test crates minimal release lint bench bench-sweep msrv crosscheck models profiles fio-suites examples examples-lab fuzz docs clean
 # One stage after the other, also with -j.
 .NOTPARALLEL:
 
@@ -128,6 +128,11 @@ crosscheck:
 profiles:
 	$(CARGO) build --release
 	python3 crosscheck/profiles.py --binary $(TARGET)/release/iodyno --directory $(or $(PROFILES_DIR),.)
+
+# Models of traces beside the traces, replayed onto a file of MODELS_DIR and onto simulated drives; root records some more.
+models:
+	$(CARGO) build --release
+	python3 crosscheck/model.py --binary $(TARGET)/release/iodyno --directory $(or $(MODELS_DIR),.)
 
 # fio's own test suites by fio and by us, and what came of them in docs/reference/fio-suites.md: FIO_SRC is fio's source tree,
 # built; SUITE names one of them. Its Python needs scipy for one suite. An hour.

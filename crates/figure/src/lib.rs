@@ -21,6 +21,7 @@ mod predicted;
 mod projection;
 mod request;
 mod run;
+mod traced;
 mod units;
 
 #[cfg(feature = "pictures")]
@@ -34,3 +35,4 @@ pub use metric::{Metric, Quantity};
 pub use option::option;
 pub use request::{FigureError, Filter, Judged, Kind, Request, Source, Track, TrackWindow};
 pub use run::{figures_of_rounds, figures_of_run};
+pub use traced::trace_figures;

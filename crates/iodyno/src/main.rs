@@ -65,6 +65,7 @@ fn carry_out() -> u8 {
         Command::Top(top) => commands::top::run(&context, &top),
         Command::Record(record) => commands::record::run(&context, &record),
         Command::Replay(replay) => commands::replay::run(&context, &replay),
+        Command::Model(model) => commands::model::run(&context, &model),
         Command::Runs(runs) => commands::runs::run(&context, &runs),
         Command::Show(show) => commands::show::run(&context, &show),
         Command::Import(arguments) => commands::import::run(&context, &arguments),

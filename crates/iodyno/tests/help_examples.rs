@@ -10,7 +10,7 @@ use std::path::Path;
 
 use common::{World, status, text};
 
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 31] = [
     "",
     "check",
     "accept",
@@ -26,6 +26,7 @@ const COMMANDS: [&str; 30] = [
     "prepare",
     "record",
     "replay",
+    "model",
     "show",
     "compare",
     "report",
@@ -106,6 +107,8 @@ fn every_example_is_understood() {
             iodyno run -q --run-name $run random-read.fio; done\n\
         iodyno runs export before > before.json\n\
         iodyno runs export after > after.json\n\
+        printf 'fio version 3 iolog\\n0 /dev/a add\\n1 /dev/a open\\n5 /dev/a read 0 4096\\n' > prod.iolog\n\
+        iodyno import prod.iolog -o prod.iotrace\n\
         cp before.json hosts/; cp before.json before/; cp after.json after/\n\
         cp fio.json results/; cp fio-output.txt post.md\n";
     status(&shell(&format!("set -e\n{prepared}")), 0);

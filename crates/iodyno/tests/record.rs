@@ -165,3 +165,85 @@ fn what_cannot_be_recorded_or_converted_is_said() {
     wrong(&["import", notes, "-o", "a.csv"], ".iotrace");
     wrong(&["import", notes, "-o", "a.parquet"], "import it first");
 }
+
+/// Bursts of reads in a tenth of a device, and a log that is flushed; fio's log of them.
+fn bursty() -> String {
+    let mut log = String::from("fio version 3 iolog\n0 /dev/a add\n0 /dev/a open\n");
+    for n in 0..3000_u64 {
+        let us = n / 30 * 20_000 + n % 30 * 40;
+        let offset = n * n % 1000 * 8192;
+        log += &format!("{us} /dev/a read {offset} 8192\n");
+        if n % 30 == 29 {
+            let offset = (64 << 20) + n / 30 * 4096;
+            log +=
+                &format!("{} /dev/a write {offset} 4096\n{} /dev/a sync 0 0\n", us + 100, us + 300);
+        }
+    }
+    log
+}
+
+#[test]
+fn a_model_is_small_like_its_trace_and_read_as_one() {
+    let world = World::new();
+    let path = |name: &str| world.path(name).to_str().unwrap().to_owned();
+    std::fs::write(path("a.iolog"), bursty()).unwrap();
+    let output = world.run(&["import", &path("a.iolog"), "-o", &path("a.iotrace")]);
+    status(&output, 0);
+    let make = |to: &[&str], seed: &str| {
+        let mut words = vec!["--json".to_owned(), "model".into(), path("a.iotrace")];
+        words.extend(["--seed".into(), seed.into()]);
+        to.iter().for_each(|name| words.extend(["-o".to_owned(), path(name)]));
+        let output = world.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        status(&output, 0);
+        json(&output.stdout)
+    };
+    let document = make(&["a.iomodel", "a.fio", "a.toml"], "1");
+    common::validate(&document, "iodyno.trace-model.1");
+    assert_eq!(document["misses"], serde_json::json!([]), "{document}");
+    let options = document["likeness"]["options_p99_ns"].as_u64().unwrap();
+    let trace = document["likeness"]["trace"]["simulated_p99_ns"].as_u64().unwrap();
+    assert!(options * 2 < trace, "{document}");
+    let length = |name: &str| std::fs::metadata(path(name)).unwrap().len();
+    assert!(length("a.iomodel") * 2 < length("a.iolog"));
+
+    // Shown as a trace, with the same rates and sizes; made again the same, of another seed another.
+    let shown = world.run(&["--json", "show", &path("a.iomodel")]);
+    status(&shown, 0);
+    let summary = json(&shown.stdout);
+    common::validate(&summary, "iodyno.trace-summary.1");
+    let counts: Vec<_> = summary["trace"]["operations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["operation"].as_str().unwrap(), one["ios"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(counts, [("read", 3000), ("write", 100), ("flush", 100)]);
+    make(&["b.iomodel"], "1");
+    make(&["c.iomodel"], "2");
+    let ios = |name: &str| {
+        let to = path(&format!("{name}.iolog"));
+        status(&world.run(&["import", &path(name), "-o", &to]), 0);
+        std::fs::read(to).unwrap()
+    };
+    assert_eq!(ios("a.iomodel"), ios("b.iomodel"));
+    assert_ne!(ios("a.iomodel"), ios("c.iomodel"));
+
+    // What options say of it is read by those who read options, and says what it lost.
+    let job = std::fs::read_to_string(path("a.fio")).unwrap();
+    assert!(job.contains("# Lost: when bursts come") && job.contains("fsync=1\n"), "{job}");
+    status(&world.run(&["fio", "--parse-only", &path("a.fio")]), 0);
+    std::fs::write(path("target"), vec![1; 1 << 20]).unwrap();
+    let dry = world.run(&["sweep", "--dry-run", &path("a.toml"), "--target", &path("target")]);
+    status(&dry, 0);
+
+    let page = world.run(&["report", &path("a.iotrace"), "-o", &path("a.html")]);
+    status(&page, 0);
+    let page = std::fs::read_to_string(path("a.html")).unwrap();
+    assert!(page.contains("<figure>") && page.contains("/dev/a"));
+
+    let wrong = world.run(&["model", &path("a.iotrace"), "-o", &path("a.txt")]);
+    status(&wrong, 2);
+    assert!(text(&wrong.stderr).contains(".iomodel, .fio or .toml was expected"));
+    std::fs::write(path("none"), "nothing").unwrap();
+    status(&world.run(&["model", &path("none"), "-o", &path("d.iomodel")]), 2);
+}

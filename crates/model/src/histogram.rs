@@ -6,6 +6,7 @@
 //! and histogram logs convert without loss. (fio, stat.h and
 //! `plat_val_to_idx` in stat.c: the documented layout; the code is our own.)
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 const SUB_BITS: u32 = 6;
@@ -24,9 +25,10 @@ pub struct Bin {
 
 /// Counts of latencies in log-linear bins, with exact count, sum, sum of
 /// squares, minimum and maximum.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Histogram {
     /// (bin index, count), by index, without empty bins.
+    #[schemars(with = "Vec<(u64, u64)>")]
     counts: Counts,
     count: u64,
     sum_ns: f64,

@@ -58,6 +58,7 @@ mod stated;
 mod subsystem;
 mod together;
 mod topology;
+mod trace_model;
 mod trace_summary;
 mod units;
 mod volume;
@@ -130,7 +131,10 @@ pub use stated::{Stated, StatedBlocks, StatedCard};
 pub use subsystem::{NamespacePath, Subsystem};
 pub use together::{GroupTotal, group_totals, span_ns, totals};
 pub use topology::{LinkLoad, Node, NodeKind, topology};
-pub use trace_summary::{TraceBurst, TraceSummary, TracedActor, TracedOperation, TracedSize};
+pub use trace_model::{ModelLikeness, TraceLikeness};
+pub use trace_summary::{
+    TraceBurst, TraceCourse, TraceSlot, TraceSummary, TracedActor, TracedOperation, TracedSize,
+};
 pub use units::{
     Bytes, WIDTH_NOT_KNOWN, format_count, format_duration_ns, format_mb_per_s, format_mib_per_s,
     format_percent, format_width, parse_duration_ns, parse_rfc3339, rfc3339, significant,

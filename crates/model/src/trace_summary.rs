@@ -1,11 +1,12 @@
 //! What a trace of I/Os comes to, without the I/Os.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
 /// What a trace of I/Os comes to.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceSummary {
     /// Where the I/Os come from: `tracefs`, or the format that was read.
     pub source: String,
@@ -33,10 +34,39 @@ pub struct TraceSummary {
     pub bursts: Vec<TraceBurst>,
     /// Who asked for most, the busiest first.
     pub actors: Vec<TracedActor>,
+    /// What was done when and where; none: it was not counted.
+    #[serde(default)]
+    pub course: Option<TraceCourse>,
+}
+
+/// Reads and writes by time and address: at most 128 slots of 64 zones.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TraceCourse {
+    /// How long a slot is, ns.
+    pub slot_ns: u64,
+    /// How large a zone is, bytes. Devices overlie each other.
+    pub zone_bytes: u64,
+    /// Where the last I/O ends, bytes.
+    pub end_bytes: u64,
+    /// In the order of time, from the trace's start.
+    pub slots: Vec<TraceSlot>,
+}
+
+/// A slot of a [`TraceCourse`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TraceSlot {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Reads by zone, up to the last that has any.
+    pub reads: Vec<u64>,
+    /// Writes by zone, as `reads`.
+    pub writes: Vec<u64>,
 }
 
 /// One kind of I/O in a trace.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedOperation {
     /// `read`, `write`, `discard`, `flush`, `other`.
     pub operation: String,
@@ -57,7 +87,7 @@ pub struct TracedOperation {
 }
 
 /// I/Os of one size.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedSize {
     /// Bytes; `None`: all sizes that are rarer.
     pub bytes: Option<u32>,
@@ -68,7 +98,7 @@ pub struct TracedSize {
 }
 
 /// How much a rate varies.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceBurst {
     /// The time over which I/Os are counted, ns.
     pub slot_ns: u64,
@@ -79,7 +109,7 @@ pub struct TraceBurst {
 }
 
 /// A process of a trace.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedActor {
     /// Its name, or `pid N`.
     pub name: String,

@@ -1,6 +1,7 @@
 //! Stands in for `page` in a build without the feature of that name.
 
 use iodyno_judge::ClaimBook;
+use iodyno_model::TraceSummary;
 use serde_json::{Value, json};
 use thiserror::Error;
 
@@ -22,6 +23,14 @@ pub const LIVE_POLICY: &&str = &"default-src 'none'";
 /// # Errors
 /// Always.
 pub fn page(_: &[PageRun<'_>], _: &ClaimBook) -> Result<String, PageError> {
+    Err(PageError)
+}
+
+/// No page.
+///
+/// # Errors
+/// Always.
+pub fn trace_page(_: &str, _: &TraceSummary) -> Result<String, PageError> {
     Err(PageError)
 }
 

@@ -4,10 +4,12 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod course;
 mod event;
 mod file;
 mod io;
 mod matching;
+mod model;
 mod names;
 pub mod read;
 mod summary;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use iodyno_model::{Histogram, TraceBurst, TraceSummary, TracedActor, TracedOperation, TracedSize};
 
+use crate::course::Course;
 use crate::{Flags, Io, Names, Operation};
 
 /// Times over which I/Os are counted for bursts, ns.
@@ -24,6 +25,7 @@ pub struct Counter {
     fua: u64,
     slots: [Slots; SLOTS_NS.len()],
     last_ns: u64,
+    course: Course,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -111,6 +113,7 @@ impl Counter {
         for (slots, slot_ns) in self.slots.iter_mut().zip(SLOTS_NS) {
             slots.count(io.at_ns / slot_ns);
         }
+        self.course.count(io);
         self.last_ns = self.last_ns.max(io.at_ns);
     }
 
@@ -133,6 +136,7 @@ impl Counter {
             fua: self.fua,
             bursts: bursts.collect(),
             actors: self.actors(names),
+            course: self.course.known(),
             ..TraceSummary::default()
         }
     }

@@ -11,6 +11,9 @@ pub(super) use crate::units::unit;
 /// Ticks of percentiles: 50, 90, 99, … 99.999 %.
 const NINES: [f64; 6] = [std::f64::consts::LOG10_2, 1.0, 2.0, 3.0, 4.0, 5.0];
 
+/// Categories that are all named.
+const MANY: usize = 40;
+
 /// Across or upwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
@@ -93,9 +96,11 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
         }
         Scale::Categories(names) => {
             value["data"] = names.iter().map(|name| clean(name)).collect();
-            value["axisLabel"]["hideOverlap"] = json!(false);
+            // Of many, as times are, some are named.
+            let is_long = way == Way::Across && names.len() > MANY;
+            value["axisLabel"]["hideOverlap"] = json!(is_long);
             value["splitLine"]["show"] = json!(false);
-            value["axisLabel"]["interval"] = json!(0);
+            value["axisLabel"]["interval"] = if is_long { "auto".into() } else { json!(0) };
             // Of several lines; browsers guess it from a character that a font may lack.
             value["axisLabel"]["lineHeight"] = json!(13);
             // Without a name they are read like a table, from the top.

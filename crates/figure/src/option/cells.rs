@@ -10,6 +10,8 @@ use crate::projection::{Place, Projection};
 
 /// Steps of the axis that bars in space rise along, at most.
 const MOST_STEPS: f64 = 5.0;
+/// Cells of a table in which values can be written.
+const WRITTEN: usize = 400;
 
 /// The heat map's series, its values written in.
 pub(super) fn heat_map(
@@ -34,7 +36,7 @@ pub(super) fn heat_map(
         "xAxisIndex": index,
         "yAxisIndex": index,
         "data": data,
-        "label": {"show": true, "formatter": "{b}", "fontSize": 13},
+        "label": {"show": x.categories().len() * y.categories().len() <= WRITTEN, "formatter": "{b}", "fontSize": 13},
         "itemStyle": {"borderWidth": 1, "borderColor": "rgba(127,127,127,0.35)"},
         "emphasis": {"itemStyle": {"borderWidth": 2}},
         "iodyno": about(cells, x, y),

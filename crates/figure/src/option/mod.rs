@@ -112,8 +112,11 @@ fn heading(figure: &Figure, panel: &Panel) -> String {
         return panel.title.clone();
     };
     let (unit, _) = unit(cells.quantity, cells::greatest(figure, &cells.name));
-    let values =
-        if cells.name == "IOPS" { unit.into() } else { format!("{} ({unit})", cells.name) };
+    let values = match unit {
+        "" => cells.name.clone(),
+        _ if cells.name == "IOPS" => unit.into(),
+        _ => format!("{} ({unit})", cells.name),
+    };
     match panel.title.is_empty() {
         true => values,
         false => format!("{}: {values}", panel.title),

@@ -12,7 +12,7 @@ use iodyno_target::typed_words;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Judge a machine", &["check", "accept", "explain", "fit", "list", "top", "rules"]),
     ("Measure", &["run", "fio", "sweep", "resume", "layouts", "prepare", "record", "replay"]),
-    ("Use results", &["show", "compare", "report", "plot", "runs", "import"]),
+    ("Use results", &["show", "compare", "report", "plot", "runs", "import", "model"]),
     ("Other", &["capture", "clean-up", "completions", "help"]),
 ];
 

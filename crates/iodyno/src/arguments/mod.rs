@@ -11,6 +11,7 @@ mod global;
 mod groups;
 mod import;
 mod layouts;
+mod model;
 #[cfg(test)]
 mod names_tests;
 mod plot;
@@ -39,6 +40,7 @@ pub(crate) use global::{Generator, Global, LiveView, Table, When, time};
 pub(crate) use groups::{brief, grouped};
 pub(crate) use import::Import;
 pub(crate) use layouts::Layouts;
+pub(crate) use model::Model;
 pub(crate) use plot::Plot;
 pub(crate) use prepare::{Prepare, Purge};
 pub(crate) use record::Record;
@@ -109,6 +111,8 @@ All options are fio's, --help included; docs/reference/fio.md lists the differen
     Record(Record),
     /// Replay a trace's I/Os on a device or file, at their times
     Replay(Replay),
+    /// Make a small model of a trace, which can be shared and replayed
+    Model(Model),
     /// List stored runs, export or remove some
     Runs(Runs),
     /// Print a stored run, judged by today's rules, or what a trace holds

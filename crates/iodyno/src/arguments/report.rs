@@ -12,10 +12,11 @@ Examples:
   iodyno report
   iodyno report before after -o tuning.html
   iodyno report results/ fio.json -o ticket.html
+  iodyno report prod.iotrace -o prod.html
 
 docs/howto/report.md describes the page.")]
 pub(crate) struct Report {
-    /// Runs (ids, names, `last`), files or folders
+    /// Runs (ids, names, `last`), files or folders; or one trace
     #[arg(default_value = "last", value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// Page to write

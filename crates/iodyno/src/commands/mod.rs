@@ -16,6 +16,8 @@ pub(crate) mod import;
 pub(crate) mod layouts;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod model;
+mod model_options;
 pub(crate) mod plot;
 pub(crate) mod prepare;
 pub(crate) mod record;

@@ -1,6 +1,7 @@
 //! `iodyno record`: writes down which I/Os the kernel gives to a drive.
 
 use std::io::BufWriter;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,13 +11,13 @@ use iodyno_campaign::now_ns;
 use iodyno_files::NamedBy;
 use iodyno_host::Source;
 use iodyno_model::TraceSummary;
+use iodyno_report::document::TraceDocument;
 use iodyno_report::text::{json_text, trace_line, trace_text};
 use iodyno_trace::tracefs::{Options, Recorder, Watched};
 use iodyno_trace::{Counter, Device, Header, Io, Names, TraceError, Writer};
 
 use crate::arguments::Record;
 use crate::commands::setup::end_on_signals;
-use crate::commands::traced::TraceDocument;
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::terminal;
 
@@ -40,6 +41,16 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
         watched.extend(devices(source.as_ref(), name)?);
     }
     watched.dedup();
+    if let Some(path) = arguments.output.as_ref().filter(|_| !arguments.summary)
+        && let Some(drive) =
+            watched.iter().find(|one| lies_on(source.as_ref(), path, &one.device.name))
+        && !context.quiet
+    {
+        let (path, name) = (path.display(), &drive.device.name);
+        terminal::note(&format!(
+            "{path} lies on {name}: the trace has its own writes in it; write it to another drive"
+        ));
+    }
     let shift = arguments.anonymise.then(random_shift);
     let interrupted = Arc::clone(&context.interrupted);
     end_on_signals(&interrupted)?;
@@ -53,6 +64,7 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
         kernel: kernel(source.as_ref()),
         devices: recorder.names().devices().to_vec(),
         anonymous: arguments.anonymise,
+        seed: None,
     };
     let trace = arguments.output.as_ref().filter(|_| !arguments.summary);
     let trace = trace.map(|path| {
@@ -102,7 +114,7 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
     let document = TraceDocument::new(summary);
     match context.json {
         true => terminal::print(&json_text(&document)?)?,
-        false => terminal::print(&trace_text(&document.summary, &style))?,
+        false => terminal::print(&trace_text(&document.trace, &style))?,
     }
     if let Some(path) = &arguments.output {
         if arguments.summary {
@@ -187,6 +199,26 @@ fn devices(source: &dyn Source, name: &str) -> Result<Vec<Watched>> {
         lba_bytes: lba.and_then(|text| text.parse().ok()),
     };
     Ok(vec![Watched { number, device }])
+}
+
+/// Whether a file is, or will be, on a drive: on the disk itself, a partition, or what is made of them.
+fn lies_on(source: &dyn Source, path: &Path, drive: &str) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(found) = std::fs::metadata(folder.unwrap_or(Path::new("."))) else { return false };
+    let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
+    let Ok(real) = source.real_path(&format!("/sys/dev/block/{major}:{minor}")) else {
+        return false;
+    };
+    is_made_of(source, &real, drive)
+}
+
+fn is_made_of(source: &dyn Source, real: &str, drive: &str) -> bool {
+    let below = source.list(&format!("{real}/slaves")).unwrap_or_default();
+    let below =
+        below.iter().filter_map(|one| source.real_path(&format!("{real}/slaves/{one}")).ok());
+    real.split('/').any(|one| one == drive)
+        || below.into_iter().any(|one| is_made_of(source, &one, drive))
 }
 
 fn kernel(source: &dyn Source) -> Option<String> {

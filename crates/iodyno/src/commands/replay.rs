@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     if context.is_captured() {
         return Err(Usage("a captured machine cannot replay a trace".into()).into());
     }
-    let mut setup = Setup::new(context, &arguments.sheets.datasheet)?
+    let mut setup = Setup::new(context, &arguments.sheets)?
         .streaming(context, &arguments.streaming)?;
     let place = Destination::of(&setup.host, &arguments.target)?;
     let file = &arguments.trace;

@@ -9,12 +9,12 @@ use iodyno_campaign::Study;
 use iodyno_fio::read::Problem;
 use iodyno_model::{Assessment, DriveState, Predictions, RunRecord};
 use iodyno_report::Judged;
-use iodyno_report::page::{PageRun, is_page, page};
+use iodyno_report::page::{PageRun, is_page, page, trace_page};
 use iodyno_report::text::PlannedPoint;
 
 use crate::arguments::Report;
-use crate::commands::judged_anew;
 use crate::commands::show::{in_order, prepared};
+use crate::commands::{judged_anew, traced};
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::inputs::{Loaded, load_each};
 use crate::terminal;
@@ -48,6 +48,11 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     if !arguments.force {
         refuse_to_overwrite(output)?;
     }
+    if let [word] = &arguments.runs[..]
+        && let Some(summary) = traced::summary(Path::new(word))?
+    {
+        return finish(context, output, &trace_page(word, &summary)?);
+    }
     let claims = context.claims(&arguments.sheets)?;
     let mut loaded = Vec::new();
     let words = arguments.runs.iter().map(|word| load_each(context, word));
@@ -64,7 +69,10 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
         });
     }
     let runs: Vec<PageRun<'_>> = loaded.iter().map(Shown::page_run).collect();
-    let text = page(&runs, &claims)?;
+    finish(context, output, &page(&runs, &claims)?)
+}
+
+fn finish(context: &Context, output: &Path, text: &str) -> Result<u8> {
     write(output, text.as_bytes())?;
     terminal::written(
         context,

@@ -7,10 +7,10 @@ use anyhow::Result;
 use iodyno_files::NamedBy;
 use iodyno_fio::read::{plain, plain_name};
 use iodyno_model::TraceSummary;
+use iodyno_report::document::TraceDocument;
 use iodyno_report::text::{json_text, trace_text};
 use iodyno_trace::read::{Format, ReadError, Source};
-use iodyno_trace::{Counter, Reader, TraceError, Traced, is_trace, write};
-use serde_json::json;
+use iodyno_trace::{Counter, Header, Io, Names, Reader, TraceError, Traced, is_trace, write};
 
 use crate::arguments::Show;
 use crate::context::{Context, Usage};
@@ -18,26 +18,8 @@ use crate::terminal;
 
 /// What shows what a file is, bytes.
 const HEAD_BYTES: u64 = 4096;
-const SCHEMA: &str = "iodyno.trace-summary/1";
 
 type Input = Box<dyn BufRead>;
-
-/// A summary for other programs.
-pub(crate) struct TraceDocument {
-    pub(crate) summary: TraceSummary,
-}
-
-impl TraceDocument {
-    pub(crate) const fn new(summary: TraceSummary) -> Self {
-        Self { summary }
-    }
-}
-
-impl serde::Serialize for TraceDocument {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        json!({ "schema": SCHEMA, "trace": self.summary }).serialize(to)
-    }
-}
 
 /// Shows what a trace holds, or the summary of one; none: the word means something else.
 pub(crate) fn show(context: &Context, arguments: &Show) -> Result<Option<u8>> {
@@ -51,20 +33,28 @@ pub(crate) fn show(context: &Context, arguments: &Show) -> Result<Option<u8>> {
     Ok(Some(0))
 }
 
+/// Takes each I/O of a trace, with what is known before it.
+type Take<'a> = &'a mut dyn FnMut(&Header, &Names, &Io) -> Result<()>;
+
 /// What a file holds; none: it is no trace.
-fn summary(path: &Path) -> Result<Option<TraceSummary>> {
+pub(crate) fn summary(path: &Path) -> Result<Option<TraceSummary>> {
+    pass(path, &mut |_, _, _| Ok(()))
+}
+
+/// Goes through a trace once: what it holds; none: it is none.
+pub(crate) fn pass(path: &Path, take: Take<'_>) -> Result<Option<TraceSummary>> {
     if !path.is_file() {
         return Ok(None);
     }
     let (head, input) = head(path)?;
-    if head.starts_with(b"{") && String::from_utf8_lossy(&head).contains(SCHEMA) {
+    if head.starts_with(b"{") && String::from_utf8_lossy(&head).contains(TraceDocument::SCHEMA) {
         let document: serde_json::Value = serde_json::from_reader(input)?;
         return Ok(Some(serde_json::from_value(document["trace"].clone())?));
     }
     match opened(path, &head, input)? {
         None => Ok(None),
-        Some(Traced::Ours { reader, .. }) => Ok(Some(of_ours(*reader)?)),
-        Some(Traced::Others(source)) => Ok(Some(of_others(*source)?)),
+        Some(Traced::Ours { reader, .. }) => Ok(Some(of_ours(*reader, take)?)),
+        Some(Traced::Others(source)) => Ok(Some(of_others(*source, take)?)),
     }
 }
 
@@ -119,14 +109,17 @@ fn per_cpu(path: &Path) -> Vec<PathBuf> {
     others.collect()
 }
 
-fn of_ours(mut reader: Reader<Input>) -> Result<TraceSummary> {
+fn of_ours(mut reader: Reader<Input>, take: Take<'_>) -> Result<TraceSummary> {
     let (mut counter, mut damaged, mut lost) = (Counter::default(), 0, 0);
     loop {
         match reader.next_chunk() {
             Ok(None) => break,
             Ok(Some(chunk)) => {
                 lost += chunk.lost;
-                chunk.ios.iter().for_each(|io| counter.count(io));
+                for io in &chunk.ios {
+                    counter.count(io);
+                    take(reader.header(), reader.names(), io)?;
+                }
             }
             Err(TraceError::Damaged { .. }) => damaged += 1,
             Err(error) => return Err(error.into()),
@@ -146,12 +139,21 @@ fn of_ours(mut reader: Reader<Input>) -> Result<TraceSummary> {
     })
 }
 
-fn of_others(mut source: Source) -> Result<TraceSummary> {
+fn of_others(mut source: Source, take: Take<'_>) -> Result<TraceSummary> {
     let (mut counter, mut is_cut) = (Counter::default(), false);
+    let mut header = Header {
+        source: source.format().name().into(),
+        tick_ns: source.format().tick_ns(),
+        ..Header::default()
+    };
     loop {
         match source.next_io() {
             Ok(None) => break,
-            Ok(Some(io)) => counter.count(&io),
+            Ok(Some(io)) => {
+                counter.count(&io);
+                header.started_ns = source.started_ns();
+                take(&header, source.names(), &io)?;
+            }
             // What came before is shown.
             Err(ReadError::Entry { .. }) => {
                 is_cut = true;
@@ -161,8 +163,8 @@ fn of_others(mut source: Source) -> Result<TraceSummary> {
         }
     }
     Ok(TraceSummary {
-        source: source.format().name().into(),
-        tick_ns: source.format().tick_ns(),
+        source: header.source,
+        tick_ns: header.tick_ns,
         unmatched: source.unmatched(),
         damaged: source.skipped().count,
         is_cut,

@@ -54,3 +54,14 @@ head -c 8388608 data >data2
 iodyno sweep -q scaling --target data --target data2 --max-time 100ms --name scale >/dev/null
 iodyno sweep -q snia-throughput --target data --set size=4m --scale 0.0001 --name throughput --allow-write data >/dev/null
 iodyno import -q lab.json.gz --name last-of-lab >/dev/null || true
+
+# A trace: bursts of reads, and a log that is flushed.
+awk 'BEGIN {
+    print "fio version 3 iolog\n0 /dev/nvme0n1 add\n0 /dev/nvme0n1 open"
+    for (n = 0; n < 4000; n++) {
+        us = int(n / 40) * 20000 + n % 40 * 60
+        print us " /dev/nvme0n1 read " n * n % 2000 * 8192 " 8192"
+        if (n % 40 == 39) print us + 100 " /dev/nvme0n1 write " 67108864 + int(n / 40) * 4096 " 4096\n" us + 400 " /dev/nvme0n1 sync 0 0"
+    }
+}' >prod.iolog
+iodyno import prod.iolog -o prod.iotrace

@@ -19,6 +19,7 @@ mod rounds;
 mod run;
 pub mod stream;
 mod top;
+mod trace;
 mod tree;
 pub mod verdict;
 
@@ -36,6 +37,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 pub use top::{TopDocument, TopDrive, TopRates};
+pub use trace::{ModelDocument, TraceDocument};
 pub use tree::{TreeDocument, tree_document};
 
 /// The JSON schemas by file name: `iodyno.run.2.json`, ….
@@ -56,6 +58,8 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         ("iodyno.rules.1.json", schema::<RulesDocument>()),
         ("iodyno.stream.1.json", schema::<stream::StreamRecord>()),
         ("iodyno.top.1.json", schema::<TopDocument>()),
+        ("iodyno.trace-summary.1.json", schema::<TraceDocument>()),
+        ("iodyno.trace-model.1.json", schema::<ModelDocument>()),
         ("iodyno.tree.1.json", schema::<TreeDocument>()),
     ]
 }

@@ -18,6 +18,7 @@ mod run;
 mod summary;
 mod table;
 mod together;
+mod traced;
 
 use std::collections::BTreeMap;
 
@@ -37,6 +38,7 @@ use crate::text::words::clean;
 pub use crate::paged::{LiveView, PageRun, is_page};
 pub use askama::Error as PageError;
 pub use live::{LIVE_POLICY, live_data, live_page};
+pub use traced::trace_page;
 
 /// The page of `runs`, in their order. What several are together stands first;
 /// they are compared by `claims`.

@@ -1,8 +1,8 @@
 //! A trace at a glance: what a device was asked for, and how long that took.
 
 use iodyno_model::{
-    Bytes, Histogram, TraceBurst, TraceSummary, TracedOperation, TracedSize, format_count,
-    format_duration_ns, format_mb_per_s, format_percent,
+    Bytes, Histogram, TraceBurst, TraceCourse, TraceSummary, TracedOperation, TracedSize,
+    format_count, format_duration_ns, format_mb_per_s, format_percent,
 };
 
 use super::Style;
@@ -25,20 +25,58 @@ pub fn trace_text(summary: &TraceSummary, style: &Style) -> String {
         return format!("No I/Os in {watched}{}.\n", on(summary));
     }
     let mut out = first_line(("", Ink::Plain), &headline(summary), style);
-    out.push_str(&sizes(summary, style));
-    let bursts = summary.bursts.iter().filter(|one| one.slot_ns > summary.tick_ns);
-    let mut bursts: Vec<String> = bursts.map(burst).collect();
-    if !bursts.is_empty() {
-        bursts.insert(0, "bursts (Poisson: 1)".into());
-        out.push_str(&format!("\n{}", dim(&bursts, style)));
-    }
-    if !summary.actors.is_empty() {
-        out.push_str(&dim(&actors(summary), style));
+    let (columns, rows) = size_rows(summary);
+    out.push_str(&grid(&columns, &rows, style, style.wide).text);
+    let lines: String = small(summary).iter().map(|words| dim(words, style)).collect();
+    if !lines.is_empty() {
+        out.push_str(&format!("\n{lines}"));
     }
     for line in notes(summary) {
         out.push_str(&first_line(("", Ink::Plain), &[line], style));
     }
     out
+}
+
+/// Bursts, space and processes, a line each, whose first word says which it is.
+pub(crate) fn small(summary: &TraceSummary) -> Vec<Vec<String>> {
+    let mut lines = Vec::new();
+    let bursts = summary.bursts.iter().filter(|one| one.slot_ns > summary.tick_ns);
+    let mut bursts: Vec<String> = bursts.map(burst).collect();
+    if !bursts.is_empty() {
+        bursts.insert(0, "bursts (Poisson: 1)".into());
+        lines.push(bursts);
+    }
+    lines.extend(summary.course.as_ref().map(space));
+    if !summary.actors.is_empty() {
+        lines.push(actors(summary));
+    }
+    lines
+}
+
+/// `addresses   up to 500 GiB   half of the I/Os in 3 % of them`.
+fn space(course: &TraceCourse) -> Vec<String> {
+    let zones = course.end_bytes.div_ceil(course.zone_bytes.max(1)).max(1) as usize;
+    let mut counts = vec![0_u64; zones];
+    for of in course.slots.iter().flat_map(|slot| [&slot.reads, &slot.writes]) {
+        counts.iter_mut().zip(of).for_each(|(to, from)| *to += from);
+    }
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let all: u64 = counts.iter().sum();
+    let used = counts.iter().filter(|count| **count > 0).count();
+    let mut seen = 0;
+    let half = counts.iter().take_while(|count| {
+        let is_before = seen * 2 < all;
+        seen += *count;
+        is_before
+    });
+    let share = |count: usize| format_percent(count as f64 / zones as f64);
+    let mut words = vec!["addresses".into(), format!("up to {}", Bytes(course.end_bytes).binary())];
+    // Of few zones nothing is known.
+    if zones >= 8 {
+        words.push(format!("{} of them in use", share(used)));
+        words.push(format!("half of the I/Os in {}", share(half.count())));
+    }
+    words
 }
 
 /// One line while it is recorded.
@@ -67,7 +105,7 @@ fn on(summary: &TraceSummary) -> String {
 }
 
 /// `10 s on nvme0n1   41.2k IOPS, 169 MB/s   70 % reads   mostly random 4 KiB reads   p99 1.2 ms`.
-fn headline(summary: &TraceSummary) -> Vec<String> {
+pub(crate) fn headline(summary: &TraceSummary) -> Vec<String> {
     let seconds = (summary.duration_ns as f64 / 1e9).max(1e-9);
     let mut items = vec![
         format!("{}{}", format_duration_ns(summary.duration_ns as f64), on(summary)),
@@ -106,8 +144,9 @@ fn headline(summary: &TraceSummary) -> Vec<String> {
     items
 }
 
-fn sizes(summary: &TraceSummary, style: &Style) -> String {
-    let columns = [
+/// The table of sizes: each operation, and of these the most frequent sizes.
+pub(crate) fn size_rows(summary: &TraceSummary) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
+    let columns = vec![
         GridColumn::new("I/O", 0, false),
         GridColumn::new("SIZE", 0, true),
         GridColumn::new("I/OS", 0, true),
@@ -171,7 +210,7 @@ fn sizes(summary: &TraceSummary, style: &Style) -> String {
             }
         }
     }
-    grid(&columns, &rows, style, style.wide).text
+    (columns, rows)
 }
 
 fn burst(one: &TraceBurst) -> String {
@@ -193,7 +232,7 @@ fn actors(summary: &TraceSummary) -> Vec<String> {
 }
 
 /// What a reader has to know before believing it.
-fn notes(summary: &TraceSummary) -> Vec<String> {
+pub(crate) fn notes(summary: &TraceSummary) -> Vec<String> {
     let count = |count: u64| format_count(count as f64);
     let mut notes = Vec::new();
     if summary.lost > 0 {
@@ -267,6 +306,16 @@ mod tests {
             tick_ns: 1,
             operations: vec![read, write],
             bursts: vec![burst],
+            course: Some(TraceCourse {
+                slot_ns: 2_000_000_000,
+                zone_bytes: 1 << 30,
+                end_bytes: 20 << 30,
+                slots: vec![iodyno_model::TraceSlot {
+                    reads: vec![600, 0, 0, 50, 50],
+                    writes: vec![0, 300],
+                    ..Default::default()
+                }],
+            }),
             actors: vec![iodyno_model::TracedActor { name: "db\x1b".into(), ios: 900, bytes: 1 }],
             ..TraceSummary::default()
         }
@@ -285,6 +334,7 @@ mod tests {
             write   16 KiB   300   30 %       100 %    80 us   80 us   80 us          -           -
 
             bursts (Poisson: 1)   12.5 at 10 ms (at most 90 I/Os)
+            addresses   up to 20 GiB   20 % of them in use   half of the I/Os in 5.0 %
             processes   db 90 %
             12 events lost: I/Os are missing
             3 I/Os seen in part (0.3 %)

@@ -23,6 +23,8 @@ pub(super) enum Kind {
     Ending = 3,
     /// The places of all chunks.
     Index = 4,
+    /// Counts of a model.
+    Model = 5,
 }
 
 /// The head of a block.

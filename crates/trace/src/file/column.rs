@@ -7,7 +7,7 @@ use ruzstd::decoding::FrameDecoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 /// Appends a column.
-pub(super) fn write(to: &mut Vec<u8>, values: &[u64]) {
+pub(crate) fn write(to: &mut Vec<u8>, values: &[u64]) {
     let divisor = values.iter().fold(0, |divisor, value| gcd(divisor, *value)).max(1);
     let most = values.iter().max().map_or(0, |most| most / divisor);
     let planes = most.checked_ilog2().map_or(0, |bits| bits / 8 + 1);
@@ -23,7 +23,7 @@ pub(super) fn write(to: &mut Vec<u8>, values: &[u64]) {
 }
 
 /// Takes a column of `count` values from the front of `bytes`; none: they are no column.
-pub(super) fn read(bytes: &mut &[u8], count: usize) -> Option<Vec<u64>> {
+pub(crate) fn read(bytes: &mut &[u8], count: usize) -> Option<Vec<u64>> {
     let divisor = u64::from_le_bytes(take(bytes, 8)?.try_into().ok()?);
     let planes = take(bytes, 1)?[0];
     if planes > 8 {
@@ -48,7 +48,7 @@ pub(super) fn read(bytes: &mut &[u8], count: usize) -> Option<Vec<u64>> {
 }
 
 /// The first `length` of `bytes`, which goes on behind them.
-pub(super) fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+pub(crate) fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     Some(taken)

@@ -2,7 +2,7 @@
 
 mod block;
 mod chunk;
-mod column;
+pub(crate) mod column;
 mod index;
 mod reader;
 #[cfg(test)]
@@ -11,6 +11,7 @@ mod writer;
 
 use std::io;
 
+use iodyno_model::ModelLikeness;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -53,10 +54,13 @@ pub struct Header {
     /// Addresses are shifted and names left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anonymous: bool,
+    /// It is a model: its blocks hold counts, of which I/Os are made with this seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 /// What is known at the end of a trace.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
     /// How long the device was watched, ns.
     pub duration_ns: u64,
@@ -66,6 +70,9 @@ pub struct Ending {
     pub lost: u64,
     /// I/Os whose completion was not seen, and completions of unknown I/Os.
     pub unmatched: u64,
+    /// Of a model: how like it is to its trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<ModelLikeness>,
 }
 
 /// Why a trace is not read or written.

@@ -5,6 +5,7 @@ use std::io::{BufRead, ErrorKind, Read};
 use super::block::{Blocks, Kind};
 use super::{Chunk, Ending, Header, MAGIC, TraceError};
 use crate::Names;
+use crate::model::{Generator, Slices};
 
 /// Reads a trace as a stream; it holds one chunk in memory.
 #[derive(Debug)]
@@ -13,6 +14,7 @@ pub struct Reader<R> {
     header: Header,
     names: Names,
     ending: Option<Ending>,
+    generator: Option<Box<Generator>>,
 }
 
 /// Whether a file begins as a trace that can be read.
@@ -44,7 +46,8 @@ impl<R: BufRead> Reader<R> {
         for device in &header.devices {
             names.device(device);
         }
-        Ok(Self { blocks, header, names, ending: None })
+        let generator = header.seed.map(|seed| Box::new(Generator::new(seed)));
+        Ok(Self { blocks, header, names, ending: None, generator })
     }
 
     /// What is known of the whole trace.
@@ -72,6 +75,14 @@ impl<R: BufRead> Reader<R> {
             if head.is(Kind::Chunk) {
                 let chunk = Chunk::decode(&contents, &mut self.names);
                 return chunk.map(Some).ok_or(damaged("the columns make no sense"));
+            }
+            if head.is(Kind::Model)
+                && let Some(generator) = &mut self.generator
+            {
+                let slices = Slices::decode(&contents);
+                let ios = slices.and_then(|slices| generator.expand(&slices, &mut self.names));
+                let (ios, _) = ios.ok_or(damaged("the counts make no sense"))?;
+                return Ok(Some(Chunk { ios, lost: 0 }));
             }
             if head.is(Kind::Ending) {
                 let ending = serde_json::from_slice(&contents);

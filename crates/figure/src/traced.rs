@@ -1,0 +1,148 @@
+//! What a trace of I/Os looks like: rates over time, and where they went when.
+
+use iodyno_model::{Bytes, TraceCourse, TraceSlot, format_duration_ns};
+
+use crate::figure::{
+    Axis, Cell, Cells, Content, Figure, Form, Panel, Point, Scale, Series, Stroke,
+};
+use crate::{Kind, Quantity};
+
+/// Columns and rows of a heat map, at most.
+const COLUMNS: usize = 64;
+const ROWS: usize = 32;
+
+/// The figures of a trace that took `duration_ns`.
+pub fn trace_figures(course: &TraceCourse, duration_ns: u64) -> Vec<Figure> {
+    let figure = |kind, title: &str, panels: Vec<Panel>, notes: Vec<String>| Figure {
+        kind,
+        title: title.into(),
+        subtitle: String::new(),
+        panels,
+        notes,
+    };
+    let heat: Vec<Panel> = [
+        ("Reads", (|slot| &slot.reads) as fn(&TraceSlot) -> &Vec<u64>),
+        ("Writes", |slot| &slot.writes),
+    ]
+    .into_iter()
+    .filter_map(|(name, zones)| heat(course, name, zones))
+    .collect();
+    let mut figures =
+        vec![figure(Kind::Course, "Rates over time", rates(course, duration_ns), Vec::new())];
+    if !heat.is_empty() {
+        let note = "I/Os in each part of time and address space; both panels have one scale.";
+        figures.push(figure(Kind::Grid, "Addresses over time", heat, vec![note.into()]));
+    }
+    figures
+}
+
+fn rates(course: &TraceCourse, duration_ns: u64) -> Vec<Panel> {
+    let slot_s = course.slot_ns as f64 / 1e9;
+    let line = |name: &str, amount: &dyn Fn(&TraceSlot) -> u64| {
+        let point = |(number, slot): (usize, &TraceSlot)| {
+            let middle = (number as f64 + 0.5) * course.slot_ns as f64;
+            Point::new(middle, amount(slot) as f64 / slot_s)
+        };
+        let points: Vec<Point> = course.slots.iter().enumerate().map(point).collect();
+        Series { name: name.into(), detail: String::new(), form: Form::Line(Stroke::Solid), points }
+    };
+    let panel = |name: &str, quantity, series: Vec<Series>| {
+        let does = |one: &Series| one.points.iter().any(|point| point.y > 0.0);
+        let axis = |name: &str, quantity, end| Axis {
+            name: name.into(),
+            quantity,
+            scale: Scale::Linear,
+            end,
+        };
+        Panel {
+            title: String::new(),
+            x: axis("Time", Quantity::Time, Some(duration_ns as f64)),
+            y: axis(name, quantity, None),
+            content: Content::Series(series.into_iter().filter(does).collect()),
+        }
+    };
+    vec![
+        panel(
+            "IOPS",
+            Quantity::Iops,
+            vec![
+                line("read", &|slot| slot.reads.iter().sum()),
+                line("write", &|slot| slot.writes.iter().sum()),
+            ],
+        ),
+        panel(
+            "Bandwidth",
+            Quantity::Bandwidth,
+            vec![line("read", &|slot| slot.read_bytes), line("write", &|slot| slot.write_bytes)],
+        ),
+    ]
+}
+
+/// I/Os by time and address; none: there are none.
+fn heat(course: &TraceCourse, name: &str, of: fn(&TraceSlot) -> &Vec<u64>) -> Option<Panel> {
+    let zones = course.end_bytes.div_ceil(course.zone_bytes.max(1)) as usize;
+    let by = |count: usize, most: usize| count.div_ceil(most).max(1);
+    let (wide, high) = (by(course.slots.len(), COLUMNS), by(zones, ROWS));
+    let mut cells = Vec::new();
+    for (column, slots) in course.slots.chunks(wide).enumerate() {
+        let mut counts = vec![0_u64; zones.div_ceil(high)];
+        for zones in slots.iter().map(of) {
+            for (row, zones) in zones.chunks(high).enumerate() {
+                if let Some(count) = counts.get_mut(row) {
+                    *count += zones.iter().sum::<u64>();
+                }
+            }
+        }
+        let used = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
+        cells.extend(used.map(|(row, count)| Cell {
+            column,
+            row,
+            value: count as f64,
+            predicted: None,
+        }));
+    }
+    let names = |many: usize, name: &dyn Fn(u64) -> String| {
+        Scale::Categories((0..many).map(|number| name(number as u64)).collect())
+    };
+    let (slot_ns, zone) = (course.slot_ns * wide as u64, course.zone_bytes * high as u64);
+    let time = |number: u64| format_duration_ns((number * slot_ns) as f64);
+    let place = |number: u64| Bytes(number * zone).binary();
+    let axis =
+        |name: &str, scale| Axis { name: name.into(), quantity: Quantity::Count, scale, end: None };
+    (!cells.is_empty()).then(|| Panel {
+        title: name.into(),
+        x: axis("Time from", names(course.slots.len().div_ceil(wide), &time)),
+        y: axis("Address from", names(zones.div_ceil(high), &place)),
+        content: Content::Cells(Cells { name: "I/Os".into(), quantity: Quantity::Count, cells }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_has_its_rates_and_its_places() {
+        let slot = |reads: &[u64], writes: &[u64]| TraceSlot {
+            read_bytes: 4096 * reads.iter().sum::<u64>(),
+            write_bytes: 0,
+            reads: reads.to_vec(),
+            writes: writes.to_vec(),
+        };
+        let mut slots = vec![slot(&[3], &[]); 100];
+        slots[99] = slot(&[0, 7], &[]);
+        let course =
+            TraceCourse { slot_ns: 1_000_000_000, zone_bytes: 1 << 30, end_bytes: 3 << 30, slots };
+        let figures = trace_figures(&course, 100_000_000_000);
+        let [rates, heat] = &figures[..] else { panic!("{figures:?}") };
+        // Nothing was written: no line, no panel.
+        assert_eq!((rates.panels[0].series().len(), heat.panels.len()), (1, 1));
+        assert_eq!(rates.panels[0].series()[0].points[99].y, 7.0);
+        let Content::Cells(Cells { cells, .. }) = &heat.panels[0].content else { panic!() };
+        assert_eq!(cells.iter().map(|cell| cell.value).sum::<f64>(), 99.0 * 3.0 + 7.0);
+        let last = cells.last().unwrap();
+        assert_eq!((last.column, last.row, last.value), (49, 1, 7.0));
+        assert_eq!(heat.panels[0].y.categories(), ["0 B", "1 GiB", "2 GiB"]);
+        assert_eq!(heat.panels[0].x.categories().len(), 50);
+    }
+}

@@ -1,0 +1,26 @@
+//! `iodyno model`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  iodyno model prod.iotrace -o prod.iomodel
+  iodyno model prod.iotrace -o prod.iomodel -o prod.fio -o prod.toml
+  iodyno show prod.iomodel
+
+A model (.iomodel) holds counts in slices of 10 ms, 1 ms in bursts, and no I/O of the trace; whatever
+reads a trace reads a model. A job file (.fio) or plan (.toml) keeps means only; it says what is lost.")]
+pub(crate) struct Model {
+    /// Trace of any format that `show` reads
+    #[arg(value_name = "FILE")]
+    pub(crate) trace: PathBuf,
+    /// File to write: .iomodel, .fio or .toml; repeatable
+    #[arg(long, short, value_name = "FILE", required = true)]
+    pub(crate) output: Vec<PathBuf>,
+    /// Seed of the I/Os that are made of the model
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub(crate) seed: u64,
+}

@@ -1,0 +1,76 @@
+//! `iodyno model`: a trace as a small model, and what options of a job can say of it.
+
+use std::io::BufWriter;
+use std::path::Path;
+
+use anyhow::Result;
+use iodyno_files::NamedBy;
+use iodyno_report::document::ModelDocument;
+use iodyno_report::text::{json_text, model_text};
+use iodyno_trace::read::ReadError;
+use iodyno_trace::{Header, Writer};
+
+use crate::arguments::Model;
+use crate::commands::{model_options, traced};
+use crate::context::{Context, Usage, refuse_unwritable, write};
+use crate::terminal;
+
+pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
+    let path = &arguments.trace;
+    for output in &arguments.output {
+        if !["iomodel", "fio", "toml"].contains(&ending(output)) {
+            let text = format!("{}: .iomodel, .fio or .toml was expected", output.display());
+            return Err(Usage(text).into());
+        }
+        refuse_unwritable(output)?;
+    }
+    let model = arguments.output.iter().find(|output| ending(output) == "iomodel");
+    let mut writer = None;
+    let mut names = iodyno_trace::Names::default();
+    let summary = traced::pass(path, &mut |header, known, io| {
+        if writer.is_none() {
+            let to: Box<dyn std::io::Write> = match model {
+                Some(model) => {
+                    Box::new(BufWriter::new(iodyno_files::create(model, NamedBy::User)?))
+                }
+                None => Box::new(std::io::sink()),
+            };
+            let source = format!("model of {}", header.source);
+            let header = Header { source, seed: Some(arguments.seed), ..header.clone() };
+            writer = Some(Writer::new(to, &header)?);
+        }
+        if known.devices().len() != names.devices().len() {
+            names = known.clone();
+        }
+        Ok(writer.as_mut().map_or(Ok(()), |writer| writer.push(*io, known))?)
+    })?;
+    let wrong = |what: &dyn std::fmt::Display| Usage(format!("{}: {what}", path.display()));
+    let summary = summary.ok_or_else(|| wrong(&ReadError::Unknown))?;
+    let writer = writer.ok_or_else(|| wrong(&"no I/O of which a model could be made"))?;
+    let (_, ending_of) = writer.end(&names, summary.duration_ns, 0)?;
+    let likeness = ending_of.likeness.unwrap_or_default();
+    let bytes = model.and_then(|model| std::fs::metadata(model).ok()).map(|found| found.len());
+    let style = terminal::style(context, &Default::default());
+    match context.json {
+        true => terminal::print(&json_text(&ModelDocument::new(likeness.clone()))?)?,
+        false => terminal::print(&terminal::in_locale(model_text(&likeness, bytes, &style)))?,
+    }
+    let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or("trace");
+    for output in &arguments.output {
+        let text = match ending(output) {
+            "fio" => model_options::job_file(name, &summary, &likeness),
+            "toml" => model_options::plan(name, &summary, &likeness),
+            _ => {
+                terminal::written(context, output, bytes.unwrap_or(0) as usize, "")?;
+                continue;
+            }
+        };
+        write(output, text.as_bytes())?;
+        terminal::written(context, output, text.len(), ", which keeps means only")?;
+    }
+    Ok(0)
+}
+
+fn ending(path: &Path) -> &str {
+    path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
+}

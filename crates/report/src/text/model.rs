@@ -1,0 +1,158 @@
+//! How like a model of a trace is to the trace.
+
+use iodyno_model::{
+    ModelLikeness, TraceLikeness, format_count, format_duration_ns, format_percent,
+};
+
+use super::Style;
+use super::grid::{GridCell, GridColumn, grid};
+use super::ink::Ink;
+use super::words::first_line;
+
+/// Latencies and bursts may differ by this share, as promised of replays.
+const WITHIN: f64 = 0.1;
+/// I/Os in another slice, or of another size.
+const FEW: f64 = 0.01;
+
+/// A row: a feature in both, and whether they differ by too much.
+struct Feature {
+    name: String,
+    values: [String; 2],
+    differs: bool,
+}
+
+fn features(likeness: &ModelLikeness) -> Vec<Feature> {
+    let ModelLikeness { trace, model, sizes, rate, gaps, again, .. } = likeness;
+    let both = |name: &str, of: &dyn Fn(&TraceLikeness) -> f64, words: &dyn Fn(f64) -> String| {
+        let values = [trace, model].map(of);
+        let differs = (values[1] - values[0]).abs() > WITHIN * values[0].abs();
+        Feature { name: name.into(), values: values.map(words), differs }
+    };
+    let moved = |name: &str, share: f64, most: f64| Feature {
+        name: name.into(),
+        values: [String::new(), format!("{} differ", format_percent(share))],
+        differs: share > most,
+    };
+    let count = |value: f64| format_count(value);
+    let ns = |value: f64| format_duration_ns(value);
+    let mut rows = vec![
+        both("I/Os", &|of| of.ios as f64, &count),
+        moved("operation and size", *sizes, 0.0),
+        moved("the same in 10 ms", *rate, FEW),
+        moved("gaps between I/Os", *gaps, WITHIN),
+        both("I/Os in a sequential run", &|of| of.run, &count),
+        moved("re-use of addresses", *again, WITHIN / 2.0),
+    ];
+    for burst in &trace.bursts {
+        let of = |of: &TraceLikeness| {
+            let found = of.bursts.iter().find(|one| one.slot_ns == burst.slot_ns);
+            found.map_or(0.0, |one| one.dispersion)
+        };
+        let slot = format_duration_ns(burst.slot_ns as f64);
+        let row = both(&format!("bursts at {slot} (Poisson: 1)"), &of, &count);
+        // Below 1 it is as even as it gets.
+        let differs = row.differs && of(trace).max(of(model)) > 1.2;
+        rows.push(Feature { differs, ..row });
+    }
+    rows.push(both("p50 on a simulated drive", &|of| of.simulated_p50_ns as f64, &ns));
+    rows.push(both("p99 on a simulated drive", &|of| of.simulated_p99_ns as f64, &ns));
+    rows
+}
+
+/// What of a model differs from its trace by too much, by name.
+pub fn model_misses(likeness: &ModelLikeness) -> Vec<String> {
+    features(likeness).into_iter().filter(|one| one.differs).map(|one| one.name).collect()
+}
+
+/// The verdict on a model that takes `bytes` (none: it was not kept), and both, feature by feature.
+pub fn model_text(likeness: &ModelLikeness, bytes: Option<u64>, style: &Style) -> String {
+    let ios = likeness.trace.ios;
+    let misses = model_misses(likeness);
+    let verdict = match &misses[..] {
+        [] => "The model is like the trace".to_owned(),
+        misses => format!("The model misses: {}", misses.join(", ")),
+    };
+    let mut items = vec![verdict, format!("{} I/Os", format_count(ios as f64))];
+    if let Some(bytes) = bytes {
+        let each = bytes as f64 / ios.max(1) as f64;
+        items.push(format!("{} bytes an I/O", format_count(each)));
+    }
+    let mut out = first_line(("", Ink::Plain), &items, style);
+    let columns = [
+        GridColumn::new("FEATURE", 0, false),
+        GridColumn::new("TRACE", 0, true),
+        GridColumn::new("MODEL", 0, true),
+        GridColumn::new("", 0, false),
+    ];
+    let rows: Vec<Vec<GridCell>> = features(likeness)
+        .into_iter()
+        .map(|Feature { name, values: [trace, model], differs }| {
+            let mark = if differs { "missed" } else { "" };
+            [name, trace, model, mark.into()].into_iter().map(GridCell::plain).collect()
+        })
+        .collect();
+    out.push_str(&grid(&columns, &rows, style, style.wide).text);
+    out
+}
+
+/// What options of a job keep: the p99 that they come to, beside the trace's.
+pub fn options_words(likeness: &ModelLikeness) -> String {
+    let (trace, options) = (likeness.trace.simulated_p99_ns, likeness.options_p99_ns);
+    format!(
+        "p99 on a simulated drive: {} by these options, {} by the trace",
+        format_duration_ns(options as f64),
+        format_duration_ns(trace as f64)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use iodyno_model::TraceBurst;
+
+    use super::*;
+
+    #[test]
+    fn what_differs_is_named_first() {
+        let burst = |dispersion| TraceBurst { slot_ns: 10_000_000, dispersion, most: 9 };
+        let trace = TraceLikeness {
+            ios: 20_000,
+            run: 3.2,
+            again: 0.4,
+            bursts: vec![burst(12.0)],
+            simulated_p50_ns: 80_000,
+            simulated_p99_ns: 900_000,
+        };
+        let model = TraceLikeness { run: 2.1, bursts: vec![burst(11.5)], ..trace.clone() };
+        let likeness = ModelLikeness {
+            trace: trace.clone(),
+            model,
+            rate: 0.002,
+            gaps: 0.02,
+            again: 0.01,
+            options_p99_ns: 200_000,
+            ..ModelLikeness::default()
+        };
+        let style = Style { width: 90, color: false, wide: false, columns: None };
+        expect![[r#"
+            The model misses: I/Os in a sequential run   20k I/Os   0.25 bytes an I/O
+            FEATURE                        TRACE         MODEL
+            I/Os                             20k           20k
+            operation and size                    0.0 % differ
+            the same in 10 ms                     0.2 % differ
+            gaps between I/Os                     2.0 % differ
+            I/Os in a sequential run         3.2           2.1  missed
+            re-use of addresses                   1.0 % differ
+            bursts at 10 ms (Poisson: 1)      12          11.5
+            p50 on a simulated drive       80 us         80 us
+            p99 on a simulated drive      900 us        900 us
+        "#]]
+        .assert_eq(&model_text(&likeness, Some(5000), &style));
+        let same = ModelLikeness { model: trace, ..likeness.clone() };
+        assert!(model_text(&same, None, &style).starts_with("The model is like the trace   20k"));
+        assert_eq!(
+            options_words(&likeness),
+            "p99 on a simulated drive: 200 us by these options, 900 us by the trace"
+        );
+    }
+}

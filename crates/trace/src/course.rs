@@ -1,0 +1,102 @@
+//! Reads and writes by time and address, in a table that grows coarser instead of larger.
+
+use iodyno_model::{TraceCourse, TraceSlot};
+
+use crate::{Io, Operation};
+
+const SLOTS: u64 = 128;
+const ZONES: u64 = 64;
+
+/// Counts by slot of time and zone of addresses.
+#[derive(Debug, Clone)]
+pub(crate) struct Course(TraceCourse);
+
+impl Default for Course {
+    fn default() -> Self {
+        Self(TraceCourse { slot_ns: 1_000_000, zone_bytes: 1 << 20, ..TraceCourse::default() })
+    }
+}
+
+impl Course {
+    pub(crate) fn count(&mut self, io: &Io) {
+        let course = &mut self.0;
+        if !matches!(io.operation, Operation::Read | Operation::Write) {
+            return;
+        }
+        while io.at_ns / course.slot_ns >= SLOTS {
+            course.slot_ns *= 2;
+            course.slots = course.slots.chunks(2).map(sum).collect();
+        }
+        while io.offset / course.zone_bytes >= ZONES {
+            course.zone_bytes *= 2;
+            for zones in course.slots.iter_mut().flat_map(|one| [&mut one.reads, &mut one.writes]) {
+                *zones = zones.chunks(2).map(|two| two.iter().sum()).collect();
+            }
+        }
+        course.end_bytes = course.end_bytes.max(io.end());
+        let at = |value: u64, step: u64| usize::try_from(value / step).unwrap_or_default();
+        let slot = at(io.at_ns, course.slot_ns);
+        if course.slots.len() <= slot {
+            course.slots.resize(slot + 1, TraceSlot::default());
+        }
+        let slot = &mut course.slots[slot];
+        let (bytes, zones) = match io.operation {
+            Operation::Read => (&mut slot.read_bytes, &mut slot.reads),
+            _ => (&mut slot.write_bytes, &mut slot.writes),
+        };
+        *bytes += u64::from(io.length);
+        let zone = at(io.offset, course.zone_bytes);
+        if zones.len() <= zone {
+            zones.resize(zone + 1, 0);
+        }
+        zones[zone] += 1;
+    }
+
+    /// All of it; none: there was no read or write.
+    pub(crate) fn known(&self) -> Option<TraceCourse> {
+        (!self.0.slots.is_empty()).then(|| self.0.clone())
+    }
+}
+
+fn sum(slots: &[TraceSlot]) -> TraceSlot {
+    let mut all = TraceSlot::default();
+    for slot in slots {
+        all.read_bytes += slot.read_bytes;
+        all.write_bytes += slot.write_bytes;
+        for (to, from) in [(&mut all.reads, &slot.reads), (&mut all.writes, &slot.writes)] {
+            to.resize(to.len().max(from.len()), 0);
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_grows_coarser_and_loses_nothing() {
+        let mut course = Course::default();
+        for n in 0..10_000_u64 {
+            let operation = if n % 4 == 0 { Operation::Write } else { Operation::Read };
+            let offset = n % 100 * (1 << 30);
+            course.count(&Io {
+                at_ns: n * 1_000_000,
+                operation,
+                offset,
+                length: 512,
+                ..Io::default()
+            });
+        }
+        course.count(&Io { operation: Operation::Flush, ..Io::default() });
+        let course = course.known().unwrap();
+        assert_eq!((course.slot_ns, course.zone_bytes), (128_000_000, 2 << 30));
+        assert_eq!(course.end_bytes, 99 * (1 << 30) + 512);
+        assert_eq!((course.slots.len(), course.slots[0].reads.len()), (79, 50));
+        let sum = |of: fn(&TraceSlot) -> u64| course.slots.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|slot| slot.reads.iter().sum()), 7500);
+        assert_eq!(sum(|slot| slot.writes.iter().sum()), 2500);
+        assert_eq!(sum(|slot| slot.write_bytes), 2500 * 512);
+    }
+}

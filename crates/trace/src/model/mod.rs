@@ -1,0 +1,55 @@
+//! Models of traces: counts in slices of time, of which I/Os like those of the trace are made again.
+//!
+//! A model is an `.iotrace` whose blocks hold counts instead of I/Os; whoever reads it gets I/Os
+//! (docs/reference/iotrace.md).
+
+mod count;
+mod expand;
+mod likeness;
+mod slices;
+mod space;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use expand::Generator;
+use iodyno_model::ModelLikeness;
+pub(crate) use slices::Slices;
+use space::Space;
+
+use crate::{Io, Names};
+
+/// Makes the chunks of a model, and of these I/Os again, which it compares with the trace's.
+#[derive(Debug)]
+pub(crate) struct Modeller {
+    space: Space,
+    last_ns: u64,
+    generator: Generator,
+    names: Names,
+    likeness: likeness::Likeness,
+}
+
+impl Modeller {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            space: Space::default(),
+            last_ns: 0,
+            generator: Generator::new(seed),
+            names: Names::default(),
+            likeness: likeness::Likeness::default(),
+        }
+    }
+
+    /// A chunk of so many I/Os.
+    pub(crate) fn chunk(&mut self, ios: &[Io], names: &Names) -> Slices {
+        let (slices, places) = count::count(ios, names, &mut self.space, self.last_ns);
+        self.last_ns = ios.last().map_or(self.last_ns, |io| io.at_ns);
+        if let Some((made, at)) = self.generator.expand(&slices, &mut self.names) {
+            self.likeness.chunk((ios, &places), (&made, &at));
+        }
+        slices
+    }
+
+    pub(crate) fn likeness(&self, duration_ns: u64) -> ModelLikeness {
+        self.likeness.end(duration_ns)
+    }
+}
