@@ -130,6 +130,36 @@ fn what_follows_from_a_sweep_is_shown_from_any_directory() {
 }
 
 #[test]
+fn a_headroom_that_the_store_has_is_shown_with_what_is_explained() {
+    const PLAN: &str = r#"
+        format = "iodyno.plan/1"
+        name = "small"
+        order = "written"
+        fresh = true
+        p99_bound = "10s"
+        headroom = { points = 2 }
+        stop = { min_time = "100ms", max_time = "1s", precision_percent = 50 }
+        job = { ioengine = "psync", bs = "4k", size = "4m" }
+
+        [[step]]
+        name = "write"
+        job = { rw = "write" }
+
+        [[step]]
+        name = "read"
+        job = { rw = "randread", norandommap = 1 }
+    "#;
+    let world = World::new();
+    write(&world, "small.toml", PLAN);
+    status(&run(&world, &["sweep", "small.toml", "--target", "data"]), 0);
+    let job = ["run", "--name=a", "--rw=read", "--bs=4k", "--filename=data"];
+    status(&run(&world, &job), 0);
+    let explained = text(&run(&world, &["explain", "last"]).stdout);
+    let line = explained.lines().find(|line| line.contains("(sweep headroom, "));
+    assert!(line.is_some_and(|line| line.contains("read p99 ")), "{explained}");
+}
+
+#[test]
 fn what_is_there_is_only_read() {
     let world = World::new();
     std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
