@@ -2,9 +2,7 @@
 
 use iodyno_model::format_duration_ns;
 
-use super::bottlenecks::cpu_share;
-use super::case::Case;
-use super::cpu::BUSY;
+use super::bottlenecks::{BUSY, cpu_share};
 use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
 use crate::figures::percent;
@@ -14,50 +12,6 @@ use crate::measured::is_paced;
 const IDLE: f64 = 0.2;
 /// From this share of its time on what an I/O waits for is not the device.
 const MOST: f64 = 0.5;
-
-/// Where the time of an I/O goes, ns; all are means.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Whereabouts {
-    /// From submission to completion, as the generator saw it.
-    whole: f64,
-    /// In the block layer before dispatch.
-    queue: f64,
-    /// In driver and device.
-    device: f64,
-    /// Share of the time in which a device had nothing to do.
-    idle: f64,
-}
-
-impl Whereabouts {
-    /// In neither: before the block layer's queue, or after completion.
-    fn outside(self) -> f64 {
-        (self.whole - self.queue - self.device).max(0.0)
-    }
-
-    /// Whether they wait in the queue, rather than outside of it.
-    pub(super) fn in_queue(self) -> bool {
-        self.queue > self.outside()
-    }
-}
-
-impl Case<'_> {
-    /// Where its I/Os were, by the kernel's tracepoints; `None`: nobody looked.
-    pub(super) fn whereabouts(&self) -> Option<Whereabouts> {
-        let times = self.of_run().conditions.block_times?;
-        let total = &self.of_run().total;
-        let ios: u64 = total.iter().filter_map(|result| result.ios).sum();
-        let spent = |result: &iodyno_model::DirectionResult| {
-            Some(result.ios? as f64 * result.mean_latency()?.1.value)
-        };
-        let all: f64 = total.iter().map(spent).sum::<Option<f64>>()?;
-        Some(Whereabouts {
-            whole: (ios > 0).then(|| all / ios as f64)?,
-            queue: times.queue_mean_ns,
-            device: times.device_mean_ns,
-            idle: times.idle,
-        })
-    }
-}
 
 impl Scene<'_, '_> {
     /// A device that is idle while I/Os wait is kept waiting. One that is never idle may have

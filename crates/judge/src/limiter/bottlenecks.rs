@@ -10,6 +10,8 @@ use crate::figures::percent;
 use crate::measured::is_paced;
 use crate::outstanding::{STILL_GROWING, job_depth};
 
+/// A submitting thread below this share of a CPU waits for the device, not for the CPU.
+pub(super) const BUSY: f64 = 0.80;
 /// A submitting thread with this share of a CPU has no time left.
 pub(crate) const SATURATED: f64 = 0.95;
 /// Depth is reached from this share on: Little's law with a mean latency that

@@ -2,14 +2,12 @@
 
 use iodyno_model::{Experiment, Metric};
 
-use super::bottlenecks::{cpu_share, saturated};
+use super::bottlenecks::{BUSY, cpu_share, saturated};
 use super::case::{Case, figure};
 use super::contrast::{Change, Effect, PASSTHROUGH};
 use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
 
-/// A submitting thread below this share of a CPU waits for the device, not for the CPU.
-pub(super) const BUSY: f64 = 0.80;
 /// Fewer I/Os per second are no work for a CPU: one thread submits three times as many.
 const IDLE_CPU_IOPS: f64 = 40_000.0;
 /// Another case on the same CPUs that was so much faster shows that they had time.

@@ -26,6 +26,7 @@ mod repetition;
 mod shared;
 mod suspect;
 mod weigh;
+mod whereabouts;
 mod words;
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use iodyno_model::{Experiment, FillOrder};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::before_device::Whereabouts;
 use super::case::{Case, figure};
+use super::whereabouts::Whereabouts;
 use crate::control_group::held_back;
 use crate::index::Index;
 
