@@ -95,7 +95,8 @@ pub(super) fn in_common(classes: &[FleetClass]) -> Vec<Common> {
             // same drives the longest says it.
             let is_less =
                 those.len() < all.len() || (surer.what, of.what) == ("serials", "serials");
-            is_of_it && is_less && those.iter().all(|one| all.binary_search(one).is_ok())
+            let more = those.iter().filter(|one| all.binary_search(one).is_err()).count() as u64;
+            is_of_it && is_less && more < FEWEST
         });
         if !is_told {
             told.push((of, those));

@@ -47,11 +47,13 @@ impl HostRun {
         let run = &judged.record.run;
         let name = if run.name.is_empty() { &run.id } else { &run.name };
         let host = judged.record.host();
+        let accepted = run.accepted.as_ref();
+        let hostname = judged.hostname().or(accepted.map(|of| of.node.as_str()));
         let drives = judged.subjects().into_iter().map(|subject| {
             let found = (judged.assessment.findings.iter())
                 .find(|one| one.severity > Severity::Info && subject.is_among(&one.subjects));
             let drive = FleetDrive {
-                host: judged.hostname().unwrap_or(name).to_owned(),
+                host: hostname.unwrap_or(name).to_owned(),
                 run_id: run.id.clone(),
                 name: subject.name.to_owned(),
                 serial: subject.drive.and_then(|drive| drive.serial.value()),
@@ -64,11 +66,10 @@ impl HostRun {
             };
             (subject.drive.map(kind), drive, figures(judged, &subject))
         });
-        let accepted = run.accepted.as_ref();
         Self {
             id: run.id.clone(),
             started_ns: run.started_ns,
-            host: judged.hostname().map(str::to_owned),
+            host: hostname.map(str::to_owned),
             start_at_ns: accepted.and_then(|of| parse_rfc3339(of.start_at.as_deref()?)),
             drives: drives.collect(),
         }
@@ -166,6 +167,7 @@ struct Document {
 
 #[derive(Deserialize)]
 struct Start {
+    node: String,
     start_at: Option<String>,
 }
 
@@ -241,7 +243,8 @@ impl Document {
         let time = |text: &str| parse_rfc3339(text).ok_or_else(|| DocumentError::Time(text.into()));
         let name = if self.name.is_empty() { &self.id } else { &self.name };
         let host = self.host.as_ref();
-        let hostname = host.and_then(|host| host.hostname.clone());
+        let node = || self.accepted.as_ref().map(|of| of.node.clone());
+        let hostname = host.and_then(|host| host.hostname.clone()).or_else(node);
         let drives = self.subjects.iter().map(|subject| {
             let drive = self.drives.iter().find(|drive| drive.is(&subject.name));
             let is_its = |names: &[String]| {

@@ -18,11 +18,7 @@ pub(super) fn hint(
     let failed = || {
         runs.iter().flat_map(|(record, _)| &record.measurements).find_map(|of| {
             let failure = of.failure()?;
-            Some(format!(
-                "measurement failed: {} on {}: {failure}",
-                of.title(),
-                of.targets.join(" ")
-            ))
+            Some(format!("measurement failed: {}: {failure}", of.title()))
         })
     };
     let found: Vec<_> = runs
