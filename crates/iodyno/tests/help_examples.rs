@@ -100,15 +100,14 @@ fn every_example_is_understood() {
         printf '[rand-read]\\nrw=randread\\nfilename=data\\nsize=1m\\nbs=4k\\niodepth=4\\nnumjobs=1\\n' > random-read.fio\n\
         printf '[benchfio]\\ntarget = data\\ntype = file\\nmode = read\\noutput = out\\n' \
             > benchmark.ini\n\
-        printf '%s,h,0,%s,8192,4096,90\\n' 128166372003061629 Write 128166372009061629 Read > prod.iotrace\n\
+        printf '%s,h,0,%s,8192,4096,90\\n' 128166372003061629 Write 128166372009061629 Read > msr.csv\n\
+        iodyno import msr.csv -o prod.iotrace\n\
         iodyno fio --output-format=json --output=fio.json random-read.fio\n\
         iodyno fio --output-format=normal --output=fio-output.txt random-read.fio\n\
         for run in a1 a2 a3 b1 b2 b3 before after; do\n\
             iodyno run -q --run-name $run random-read.fio; done\n\
         iodyno runs export before > before.json\n\
         iodyno runs export after > after.json\n\
-        printf 'fio version 3 iolog\\n0 /dev/a add\\n1 /dev/a open\\n5 /dev/a read 0 4096\\n' > prod.iolog\n\
-        iodyno import prod.iolog -o prod.iotrace\n\
         cp before.json hosts/; cp before.json before/; cp after.json after/\n\
         cp fio.json results/; cp fio-output.txt post.md\n";
     status(&shell(&format!("set -e\n{prepared}")), 0);
