@@ -170,8 +170,8 @@ fn what_cannot_be_recorded_or_converted_is_said() {
 fn bursty() -> String {
     let mut log = String::from("fio version 3 iolog\n0 /dev/a add\n0 /dev/a open\n");
     for n in 0..3000_u64 {
-        let us = n / 30 * 20_000 + n % 30 * 40;
-        let offset = n * n % 1000 * 8192;
+        let us = n / 30 * 20_000 + n % 30 * 4;
+        let offset = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % 8000 * 8192;
         log += &format!("{us} /dev/a read {offset} 8192\n");
         if n % 30 == 29 {
             let offset = (64 << 20) + n / 30 * 4096;

@@ -148,6 +148,8 @@ impl Replayed {
     pub fn judge(&self) -> ReplayPace {
         let ios = self.sizes.iter().map(|size| size.ios).sum::<u64>();
         let slowest = self.sizes.iter().map(|size| size.replayed.p99_ns).max().unwrap_or(0);
+        // Latencies count from when I/Os were due: what was issued late is none of the target's.
+        let slowest = slowest.saturating_sub(self.issue_error.p99_ns);
         let in_time_ns = self.recorded_ns + self.recorded_ns / FEW + slowest;
         let medians = self.sizes.iter().max_by_key(|size| size.ios);
         let median_ns = medians.map_or(0, |size| size.replayed.p50_ns);

@@ -57,16 +57,20 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
     }
     let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or("trace");
     for output in &arguments.output {
-        let text = match ending(output) {
-            "fio" => model_options::job_file(name, &summary, &likeness),
-            "toml" => model_options::plan(name, &summary, &likeness),
-            _ => {
-                terminal::written(context, output, bytes.unwrap_or(0) as usize, "")?;
-                continue;
+        let (bytes, what) = match ending(output) {
+            "iomodel" => (bytes.unwrap_or(0) as usize, ""),
+            kind => {
+                let text = match kind {
+                    "fio" => model_options::job_file(name, &summary, &likeness),
+                    _ => model_options::plan(name, &summary, &likeness),
+                };
+                write(output, text.as_bytes())?;
+                (text.len(), ", which keeps means only")
             }
         };
-        write(output, text.as_bytes())?;
-        terminal::written(context, output, text.len(), ", which keeps means only")?;
+        if !context.json {
+            terminal::written(context, output, bytes, what)?;
+        }
     }
     Ok(0)
 }

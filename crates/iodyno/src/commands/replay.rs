@@ -36,8 +36,8 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     if context.is_captured() {
         return Err(Usage("a captured machine cannot replay a trace".into()).into());
     }
-    let mut setup = Setup::new(context, &arguments.sheets)?
-        .streaming(context, &arguments.streaming)?;
+    let mut setup =
+        Setup::new(context, &arguments.sheets)?.streaming(context, &arguments.streaming)?;
     let place = Destination::of(&setup.host, &arguments.target)?;
     let file = &arguments.trace;
     let named = |error: &dyn std::fmt::Display| Usage(format!("{file}: {error}"));

@@ -363,6 +363,13 @@ mod tests {
         .assert_eq(&say(|of| of.waited = 9000));
         expect!["BEHIND x: too slow for the recorded pace: 17 s for 10 s recorded"]
             .assert_eq(&say(|of| of.took_ns = 17_000_000_000));
+        // Each later than the one before: latencies from when they were due grow with that.
+        let later = |of: &mut Replayed| {
+            of.took_ns = 17_000_000_000;
+            of.issue_error.p99_ns = 6_900_000_000;
+            of.sizes[0].replayed.p99_ns = 6_950_000_000;
+        };
+        assert!(say(later).starts_with("BEHIND"));
         expect!["LATE x: this host issued I/Os late (p99 5 ms): 10 s for 10 s recorded"]
             .assert_eq(&say(|of| of.issue_error.p99_ns = 5_000_000));
         expect!["- x: closed loop, 2.5x as fast: 4 s for 10 s recorded"]

@@ -202,8 +202,8 @@ impl Generator {
             start = start.checked_add(*after)?;
             let from_ns = start.checked_mul(MS)?;
             let width_ns = width * MS;
-            let first_ns = from_ns.checked_add(width_ns * into >> 16)?;
-            let last_ns = from_ns.checked_add(width_ns * until >> 16)?;
+            let first_ns = from_ns.checked_add((width_ns * into) >> 16)?;
+            let last_ns = from_ns.checked_add((width_ns * until) >> 16)?;
             let many = rest.fill(own, slices.symbols.len());
             let (first, mut at_ns) = (ios.len(), first_ns);
             for number in 0..many {
