@@ -22,8 +22,8 @@ pub(crate) struct ReplayedLog {
 #[derive(Debug)]
 enum Source {
     /// fio's; when the last one that was made is due, ns after the start.
-    Log(IologReader, u64),
-    Trace(ReplayedTrace),
+    Log(Box<IologReader>, u64),
+    Trace(Box<ReplayedTrace>),
 }
 
 impl ReplayedLog {
@@ -41,14 +41,14 @@ impl ReplayedLog {
         if let (Some(trace), Some(open)) = (&job.replay.trace, open_trace) {
             let begun = ReplayedTrace::begin(job, align_bytes, open);
             let begun = begun.map_err(|why| format!("{}: {why}", trace.trace.file))?;
-            return Ok(of(Source::Trace(begun)));
+            return Ok(of(Source::Trace(Box::new(begun))));
         }
         let Some(name) = job.replay.log_of(job.threads.clone) else { return Ok(None) };
         let failed = |error: &dyn std::fmt::Display| format!("read_iolog={name}: {error}");
         let file = iodyno_files::open_to_read(Path::new(&name)).map_err(|error| failed(&error))?;
         let reader = IologReader::new(Box::new(BufReader::new(file)), &job.replay);
         let reader = reader.map_err(|error| failed(&error))?;
-        Ok(of(Source::Log(reader, 0)))
+        Ok(of(Source::Log(Box::new(reader), 0)))
     }
 
     /// The next requests; fewer where there are no more.
@@ -97,7 +97,7 @@ impl ReplayedLog {
     }
 
     /// The trace.
-    pub(crate) const fn trace(&mut self) -> Option<&mut ReplayedTrace> {
+    pub(crate) fn trace(&mut self) -> Option<&mut ReplayedTrace> {
         match &mut self.source {
             Source::Log(..) => None,
             Source::Trace(trace) => Some(trace),
