@@ -13,6 +13,7 @@ mount -t tmpfs tmp /tmp
 mount -t tmpfs run /run
 mkdir -p /dev/shm && mount -t tmpfs shm /dev/shm
 mount -t debugfs debug /sys/kernel/debug 2>/dev/null
+mount -t tracefs tracing /sys/kernel/tracing 2>/dev/null
 hostname iodyno-lab
 for module in /modules/*.ko; do insmod "$module" || echo "insmod $module failed"; done
 
