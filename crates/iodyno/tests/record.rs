@@ -166,11 +166,11 @@ fn what_cannot_be_recorded_or_converted_is_said() {
     wrong(&["import", notes, "-o", "a.parquet"], "import it first");
 }
 
-/// Bursts of reads in a tenth of a device, and a log that is flushed; fio's log of them.
+/// Thirty reads at once every 20 ms, and a log that is flushed; fio's log of them.
 fn bursty() -> String {
     let mut log = String::from("fio version 3 iolog\n0 /dev/a add\n0 /dev/a open\n");
     for n in 0..3000_u64 {
-        let us = n / 30 * 20_000 + n % 30 * 4;
+        let us = n / 30 * 20_000;
         let offset = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % 8000 * 8192;
         log += &format!("{us} /dev/a read {offset} 8192\n");
         if n % 30 == 29 {
@@ -233,8 +233,9 @@ fn a_model_is_small_like_its_trace_and_read_as_one() {
     assert!(job.contains("# Lost: when bursts come") && job.contains("fsync=1\n"), "{job}");
     status(&world.run(&["fio", "--parse-only", &path("a.fio")]), 0);
     std::fs::write(path("target"), vec![1; 1 << 20]).unwrap();
-    let dry = world.run(&["sweep", "--dry-run", &path("a.toml"), "--target", &path("target")]);
-    status(&dry, 0);
+    let (plan, target) = (path("a.toml"), path("target"));
+    let words = ["sweep", "--dry-run", &plan, "--target", &target, "--allow-write", &target];
+    status(&world.run(&words), 0);
 
     let page = world.run(&["report", &path("a.iotrace"), "-o", &path("a.html")]);
     status(&page, 0);
