@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use iodyno_model::{Bytes, Claim, ClaimScope, Drive};
+use iodyno_model::{Bytes, Claim, ClaimScope, Drive, Host};
 use regex::Regex;
 use toml::Spanned;
 
@@ -97,6 +97,19 @@ impl ClaimBook {
         let patterns = claim.patterns.iter().filter_map(|one| Regex::new(one).ok()).collect();
         self.added.insert(0, Entry { claim, patterns });
         Ok(())
+    }
+
+    /// The volumes that were stated and that no drive of `host` is, as `Amazon gp3,6000iops`.
+    pub fn volumes_not_of(&self, host: &Host) -> Vec<&str> {
+        let is_of = |entry: &Entry, drive: &Drive| {
+            let model = drive.model.get();
+            model.is_some_and(|model| entry.patterns.iter().any(|one| one.is_match(model.trim())))
+        };
+        let stated = self.added.iter().filter(|entry| entry.claim.source_kind == CONTRACT);
+        stated
+            .filter(|entry| !host.drives.iter().any(|drive| is_of(entry, drive)))
+            .map(|entry| entry.claim.model.as_str())
+            .collect()
     }
 
     /// The claim for a drive of this model string and capacity (within 3 %).

@@ -195,7 +195,10 @@ mod tests {
             let mut book = ClaimBook::builtin();
             book.add_volume("gp3,6000iops").unwrap();
             let record = host.record();
-            claim_of(&book, &record.host().unwrap().drives[0])?.rand_read_iops
+            let found = claim_of(&book, &record.host()?.drives[0]).and_then(|of| of.rand_read_iops);
+            let missing = if found.is_some() { vec![] } else { vec!["Amazon gp3,6000iops"] };
+            assert_eq!(book.volumes_not_of(record.host()?), missing);
+            found
         };
         assert_eq!(of("Amazon Elastic Block Store", Some("an Amazon EBS volume")), Some(6000.0));
         assert_eq!(of("nvme_card-pd", Some("a Google Persistent Disk")), None);

@@ -18,6 +18,7 @@ use crate::commands::beside;
 use crate::context::Context;
 use crate::stream::Stream;
 use crate::supervisor::requests_for_an_end;
+use crate::terminal;
 
 /// This machine and the store.
 pub(crate) struct Setup {
@@ -39,6 +40,10 @@ impl Setup {
         let claims = context.claims(sheets)?;
         let source = context.source()?;
         let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
+        for volume in claims.volumes_not_of(&host) {
+            let what = format!("--volume: no NVMe drive of this machine is a volume of {volume}");
+            terminal::note(&what);
+        }
         let interrupted = Arc::clone(&context.interrupted);
         Ok(Self {
             claims,
