@@ -427,8 +427,13 @@ fn the_newest_state_of_a_drive_outlives_its_run() {
 
 #[test]
 fn ids_sort_by_time() {
-    let ids: Vec<String> = (0..100).map(|_| new_id()).collect();
-    assert!(ids.is_sorted());
+    let ids: Vec<String> = (0..10_000).map(|_| new_id()).collect();
+    assert!(ids.is_sorted_by(|one, next| one < next));
+    // RFC 9562: version 7, and its variant.
+    assert!(
+        ids.iter()
+            .all(|id| id[14..].starts_with('7') && id[19..].starts_with(['8', '9', 'a', 'b']))
+    );
 }
 
 /// A snapshot of format 1 of a whole machine: everything that stood in it is read.
