@@ -14,11 +14,14 @@ fn every_example_runs() {
     let target = folder.path().join("target");
     std::fs::write(&target, vec![7; 16 << 20]).unwrap();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let examples = examples.canonicalize().unwrap();
     let mut seen = 0;
     for entry in std::fs::read_dir(examples).unwrap() {
         let path = entry.unwrap().path();
         let output = Command::cargo_bin("iodyno")
             .unwrap()
+            // A job that verifies leaves its state where it runs, as fio does.
+            .current_dir(folder.path())
             .env("IODYNO_STORE", folder.path().join("store.sqlite"))
             .env("TARGET", &target)
             .env("DIR", folder.path())
