@@ -35,4 +35,4 @@ pub use metric::{Metric, Quantity};
 pub use option::option;
 pub use request::{FigureError, Filter, Judged, Kind, Request, Source, Track, TrackWindow};
 pub use run::{figures_of_rounds, figures_of_run};
-pub use traced::trace_figures;
+pub use traced::{replay_figure, trace_figures};

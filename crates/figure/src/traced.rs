@@ -1,6 +1,6 @@
 //! What a trace of I/Os looks like: rates over time, and where they went when.
 
-use iodyno_model::{Bytes, TraceCourse, TraceSlot, format_duration_ns};
+use iodyno_model::{Bytes, Replayed, ReplayedSlot, TraceCourse, TraceSlot, format_duration_ns};
 
 use crate::figure::{
     Axis, Cell, Cells, Content, Figure, Form, Panel, Point, Scale, Series, Stroke,
@@ -36,46 +36,59 @@ pub fn trace_figures(course: &TraceCourse, duration_ns: u64) -> Vec<Figure> {
     figures
 }
 
+/// The rate at which a trace was recorded and replayed; none: it was over in one slot.
+pub fn replay_figure(of: &Replayed) -> Option<Figure> {
+    let line = |name: &str, count: fn(&ReplayedSlot) -> u64| {
+        line(name, of.slot_ns, of.slots.iter().map(count))
+    };
+    let lines =
+        vec![line("recorded", |slot| slot.recorded), line("replayed", |slot| slot.replayed)];
+    let end_ns = of.slots.len() as u64 * of.slot_ns;
+    (of.slots.len() > 1).then(|| Figure {
+        kind: Kind::Course,
+        title: "Recorded and replayed over time".into(),
+        subtitle: String::new(),
+        panels: vec![over_time("IOPS", Quantity::Iops, end_ns, lines)],
+        notes: Vec::new(),
+    })
+}
+
 fn rates(course: &TraceCourse, duration_ns: u64) -> Vec<Panel> {
-    let slot_s = course.slot_ns as f64 / 1e9;
-    let line = |name: &str, amount: &dyn Fn(&TraceSlot) -> u64| {
-        let point = |(number, slot): (usize, &TraceSlot)| {
-            let middle = (number as f64 + 0.5) * course.slot_ns as f64;
-            Point::new(middle, amount(slot) as f64 / slot_s)
-        };
-        let points: Vec<Point> = course.slots.iter().enumerate().map(point).collect();
-        Series { name: name.into(), detail: String::new(), form: Form::Line(Stroke::Solid), points }
+    let line = |name: &str, amount: fn(&TraceSlot) -> u64| {
+        line(name, course.slot_ns, course.slots.iter().map(amount))
     };
-    let panel = |name: &str, quantity, series: Vec<Series>| {
-        let does = |one: &Series| one.points.iter().any(|point| point.y > 0.0);
-        let axis = |name: &str, quantity, end| Axis {
-            name: name.into(),
-            quantity,
-            scale: Scale::Linear,
-            end,
-        };
-        Panel {
-            title: String::new(),
-            x: axis("Time", Quantity::Time, Some(duration_ns as f64)),
-            y: axis(name, quantity, None),
-            content: Content::Series(series.into_iter().filter(does).collect()),
-        }
-    };
+    let ios = vec![
+        line("read", |slot| slot.reads.iter().sum()),
+        line("write", |slot| slot.writes.iter().sum()),
+    ];
+    let bytes = vec![line("read", |slot| slot.read_bytes), line("write", |slot| slot.write_bytes)];
     vec![
-        panel(
-            "IOPS",
-            Quantity::Iops,
-            vec![
-                line("read", &|slot| slot.reads.iter().sum()),
-                line("write", &|slot| slot.writes.iter().sum()),
-            ],
-        ),
-        panel(
-            "Bandwidth",
-            Quantity::Bandwidth,
-            vec![line("read", &|slot| slot.read_bytes), line("write", &|slot| slot.write_bytes)],
-        ),
+        over_time("IOPS", Quantity::Iops, duration_ns, ios),
+        over_time("Bandwidth", Quantity::Bandwidth, duration_ns, bytes),
     ]
+}
+
+/// Amounts in slots of time as rates per second, at the middle of each.
+fn line(name: &str, slot_ns: u64, amounts: impl Iterator<Item = u64>) -> Series {
+    let slot_ns = slot_ns as f64;
+    let point = |(number, amount): (usize, u64)| {
+        Point::new((number as f64 + 0.5) * slot_ns, amount as f64 / (slot_ns / 1e9))
+    };
+    let points = amounts.enumerate().map(point).collect();
+    Series { name: name.into(), detail: String::new(), form: Form::Line(Stroke::Solid), points }
+}
+
+/// Rates over time, without lines that are 0 throughout.
+fn over_time(name: &str, quantity: Quantity, end_ns: u64, lines: Vec<Series>) -> Panel {
+    let does = |one: &Series| one.points.iter().any(|point| point.y > 0.0);
+    let axis =
+        |name: &str, quantity, end| Axis { name: name.into(), quantity, scale: Scale::Linear, end };
+    Panel {
+        title: String::new(),
+        x: axis("Time", Quantity::Time, Some(end_ns as f64)),
+        y: axis(name, quantity, None),
+        content: Content::Series(lines.into_iter().filter(does).collect()),
+    }
 }
 
 /// I/Os by time and address; none: there are none.
@@ -120,6 +133,18 @@ fn heat(course: &TraceCourse, name: &str, of: fn(&TraceSlot) -> &Vec<u64>) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_replay_has_both_rates() {
+        let slots = vec![ReplayedSlot { recorded: 40, replayed: 35 }; 3];
+        let of = Replayed { slot_ns: 500_000_000, slots, ..Replayed::default() };
+        let figure = replay_figure(&of).unwrap();
+        let [recorded, replayed] = figure.panels[0].series() else { panic!("{figure:?}") };
+        let last = |of: &Series| of.points.last().map(|point| (point.x, point.y));
+        assert_eq!((recorded.name.as_str(), last(recorded)), ("recorded", Some((1.25e9, 80.0))));
+        assert_eq!((replayed.name.as_str(), last(replayed)), ("replayed", Some((1.25e9, 70.0))));
+        assert_eq!(replay_figure(&Replayed { slots: of.slots[..1].to_vec(), ..of }), None);
+    }
 
     #[test]
     fn a_trace_has_its_rates_and_its_places() {

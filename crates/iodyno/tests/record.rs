@@ -248,3 +248,37 @@ fn a_model_is_small_like_its_trace_and_read_as_one() {
     std::fs::write(path("none"), "nothing").unwrap();
     status(&world.run(&["model", &path("none"), "-o", &path("d.iomodel")]), 2);
 }
+
+/// A file system on a loop device, unmounted when it is dropped.
+struct Mounted(String);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let unmounted = std::process::Command::new("umount").arg(&self.0).status();
+        assert!(unmounted.unwrap().success() || std::thread::panicking());
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_trace_on_the_recorded_drive_is_warned_of() {
+    let world = World::new();
+    let [recorded, other] = ["image", "other"].map(|name| Loop::new(&world, name, 8 << 20));
+    tool("mkfs.ext4", &["-q", "-F", &recorded.device]);
+    let folder = world.path("mnt").display().to_string();
+    std::fs::create_dir(&folder).unwrap();
+    tool("mount", &[&recorded.device, &folder]);
+    let _mounted = Mounted(folder.clone());
+    let trace = format!("{folder}/a.iotrace");
+    let warned = |drive: &Loop<'_>, words: &[&str]| {
+        let words = [&["record", drive.name(), "--for", "100ms", "-o", &trace], words].concat();
+        let output = world.run(&words);
+        status(&output, 0);
+        let warning = format!("{trace} lies on {}: the trace has its own writes", drive.name());
+        text(&output.stderr).contains(&warning)
+    };
+    assert!(warned(&recorded, &[]));
+    // What is written at the end is in no trace.
+    assert!(!warned(&recorded, &["--summary"]));
+    assert!(!warned(&other, &[]));
+}

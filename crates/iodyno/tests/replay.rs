@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
 use common::{Loop, World, eventually, json, status, text, tool, worker_of};
+use iodyno_trace::{Device, Header, Io, Latency, Names, Writer};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -172,6 +173,53 @@ fn a_closed_loop_keeps_pauses_and_waits_for_what_had_completed() {
     assert!(text(&refused.stderr).contains("no latencies"), "{}", text(&refused.stderr));
     let of = replayed(&world, &["--target", "data"]);
     assert_eq!(of["sizes"][0]["recorded"], Value::Null);
+}
+
+#[test]
+fn a_page_shows_both_and_lost_events_are_said() {
+    let world = World::new();
+    let device = Device::named("nvme0n1");
+    let header = Header { tick_ns: 1, devices: vec![device.clone()], ..Header::default() };
+    let mut names = Names::default();
+    names.device(&device).unwrap();
+    let path = world.path("trace.csv");
+    let mut writer = Writer::new(std::fs::File::create(&path).unwrap(), &header).unwrap();
+    for n in 0..100 {
+        if n == 70 {
+            writer.flush(&names).unwrap();
+            writer.lost(12);
+        }
+        let latency = Latency::Device(70_000);
+        let at_ns = n * 25_000_000;
+        writer.push(Io { at_ns, length: 4096, latency, ..Io::default() }, &names).unwrap();
+    }
+    writer.end(&names, 0, 0).unwrap();
+
+    let note = |product| {
+        format!("12 events lost in the recording: I/Os are missing, in the {product} as well")
+    };
+    let output = replay(&world, &["--target", "copy"]);
+    status(&output, 0);
+    assert!(text(&output.stdout).contains(&note("replay")), "{}", text(&output.stdout));
+    assert_eq!(told(&world)["trace"]["lost"], 12);
+    let page = world.path("page.html").display().to_string();
+    status(&world.run(&["report", "last", "-o", &page]), 0);
+    let page = std::fs::read_to_string(page).unwrap();
+    for words in ["Recorded and replayed</h2>", "recorded p50", &note("replay")] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(page.contains("aria-label=\"Recorded and replayed over time\""));
+
+    // None was lost before.
+    let of = replayed(&world, &["--target", "copy", "--for", "200ms"]);
+    assert_eq!(of["trace"]["lost"], 0);
+
+    let model = world.path("a.iomodel").display().to_string();
+    let output = world.run(&["model", path.to_str().unwrap(), "-o", &model]);
+    status(&output, 0);
+    assert!(text(&output.stdout).contains(&note("model")), "{}", text(&output.stdout));
+    let shown = world.run(&["show", &model]);
+    assert!(text(&shown.stdout).contains("12 events lost"), "{}", text(&shown.stdout));
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub struct ReplayedTrace {
     pub ios: ReplayedIos,
     /// I/Os of that time that are left out.
     pub left_out: ReplayedIos,
+    /// Events that the kernel dropped while that time was recorded: I/Os are missing.
+    pub lost: u64,
     /// Bytes to read.
     pub read_bytes: u64,
     /// Bytes to write.

@@ -1,7 +1,6 @@
 //! Makes I/Os of events: of each request its first attempt, its issue and its completion.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use crate::event::{Event, SECTOR_BYTES, Step};
 use crate::{Flags, Io, Latency, Operation};
@@ -11,13 +10,25 @@ const MOST_WAITING: usize = 1 << 17;
 /// Attempts that were never issued, of which there are no more.
 const MOST_QUEUED: usize = 1 << 16;
 
-/// Device, operation, sector, and a number where several have these in common.
-type Key = (u16, Operation, u64, u64);
+/// A place, and a number where several have it in common.
+type Key = (u128, u64);
+
+/// Device, operation and sector in one number, which is ordered as they are: keys are compared a
+/// dozen times for each event.
+fn place(device: u16, operation: Operation, sector: u64) -> u128 {
+    u128::from(device) << 72 | (operation as u128) << 64 | u128::from(sector)
+}
+
+const fn sector_of(place: u128) -> u64 {
+    place as u64
+}
 
 /// What was queued and not yet issued.
 #[derive(Debug, Clone, Copy)]
 struct Queued {
     at_ns: u64,
+    device: u16,
+    operation: Operation,
     sectors: u32,
     flags: Flags,
     actor: Option<u32>,
@@ -34,37 +45,14 @@ struct InFlight {
     sectors: u32,
 }
 
-/// A finished I/O, by its time.
-#[derive(Debug)]
-struct Finished(Io, u64);
-
-impl PartialEq for Finished {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Finished {}
-
-impl PartialOrd for Finished {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Finished {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.0.at_ns, self.1).cmp(&(other.0.at_ns, other.1))
-    }
-}
-
 /// Matches events, which come in the order of their times, and gives I/Os in the order in which
 /// they were queued. Its memory is that of the I/Os under way, and bounded.
 #[derive(Debug, Default)]
 pub struct Matcher {
     queued: BTreeMap<Key, Queued>,
     in_flight: BTreeMap<Key, InFlight>,
-    finished: BinaryHeap<Reverse<Finished>>,
+    /// In the order of completion since they were last taken.
+    finished: Vec<Io>,
     number: u64,
     now_ns: u64,
     unmatched: u64,
@@ -99,39 +87,36 @@ impl Matcher {
     }
 
     fn queue(&mut self, event: &Event) {
-        let Event { device, operation, sector, .. } = *event;
-        let again = (device, operation, sector, 0)..=(device, operation, sector, u64::MAX);
-        let has_address = event.sectors > 0;
-        // A failed attempt is repeated: the first counts.
-        if has_address && self.queued.range(again).next().is_some() {
-            return;
-        }
-        let Event { at_ns, sectors, flags, actor, .. } = *event;
-        let queued = Queued { at_ns, sectors, flags, actor };
-        self.queued.insert((device, operation, sector, self.number), queued);
+        let Event { at_ns, device, operation, sector, sectors, flags, actor, .. } = *event;
+        // A failed attempt is repeated: the first counts. What has no address is no repetition.
+        let number = if sectors > 0 { 0 } else { self.number };
+        let key = (place(device, operation, sector), number);
+        let queued = Queued { at_ns, device, operation, sectors, flags, actor };
+        self.queued.entry(key).or_insert(queued);
     }
 
     fn issue(&mut self, event: &Event) {
         self.any_issued = true;
         let Event { device, operation, sector, sectors, .. } = *event;
         let end = sector.saturating_add(sectors.max(1).into());
-        let first = (device, operation, sector, 0);
+        let first = place(device, operation, sector);
+        let behind = place(device, operation, end);
         let mut found: Option<Queued> = None;
         // All that was merged into it; of a flush or a command, the oldest.
-        while let Some((key, queued)) = self.queued.range(first..(device, operation, end, 0)).next()
-        {
+        while let Some((key, queued)) = self.queued.range((first, 0)..(behind, 0)).next() {
             let (key, queued) = (*key, *queued);
             self.queued.remove(&key);
-            let rest = key.2.saturating_add(queued.sectors.into()).saturating_sub(end);
+            let queued_end = sector_of(key.0).saturating_add(queued.sectors.into());
+            let rest = queued_end.saturating_sub(end);
             if rest > 0 {
                 // It was split: the rest was queued when this was.
                 let rest = Queued { sectors: rest as u32, ..queued };
-                self.queued.insert((device, operation, end, key.3), rest);
+                self.queued.insert((behind, self.number), rest);
             }
             if found.is_none_or(|found| queued.at_ns < found.at_ns) {
                 found = Some(queued);
             }
-            if sectors == 0 {
+            if sectors == 0 || queued_end >= end {
                 break;
             }
         }
@@ -149,19 +134,19 @@ impl Matcher {
         };
         let is_orphan = found.is_none();
         let in_flight = InFlight { io, issued_ns: event.at_ns, is_orphan, sectors };
-        self.in_flight.insert((device, operation, sector, self.number), in_flight);
+        self.in_flight.insert((first, self.number), in_flight);
     }
 
     fn oldest_in_flight(&self, event: &Event) -> Option<Key> {
-        let Event { device, operation, sector, .. } = *event;
-        let same = (device, operation, sector, 0)..=(device, operation, sector, u64::MAX);
-        self.in_flight.range(same).next().map(|(key, _)| *key)
+        let place = place(event.device, event.operation, event.sector);
+        self.in_flight.range((place, 0)..=(place, u64::MAX)).next().map(|(key, _)| *key)
     }
 
     fn requeue(&mut self, event: &Event) {
         let Some(key) = self.oldest_in_flight(event) else { return };
         if let Some(InFlight { io, sectors, .. }) = self.in_flight.remove(&key) {
-            let queued = Queued { at_ns: io.at_ns, sectors, flags: io.flags, actor: io.actor };
+            let Io { at_ns, device, operation, flags, actor, .. } = io;
+            let queued = Queued { at_ns, device, operation, sectors, flags, actor };
             self.queued.insert(key, queued);
         }
     }
@@ -175,8 +160,9 @@ impl Matcher {
         let Some(mut done) = self.in_flight.remove(&key) else { return };
         if event.sectors > 0 && event.sectors < done.sectors {
             done.sectors -= event.sectors;
-            let rest = key.2 + u64::from(event.sectors);
-            self.in_flight.insert((key.0, key.1, rest, key.3), done);
+            let rest = event.sector.saturating_add(event.sectors.into());
+            let rest = place(event.device, event.operation, rest);
+            self.in_flight.insert((rest, key.1), done);
             return;
         }
         let device = event.at_ns.saturating_sub(done.issued_ns);
@@ -184,12 +170,7 @@ impl Matcher {
             true => Latency::Device(device),
             false => Latency::Split { queue: done.issued_ns.saturating_sub(done.io.at_ns), device },
         };
-        self.finish(Io { latency, ..done.io });
-    }
-
-    fn finish(&mut self, io: Io) {
-        self.number += 1;
-        self.finished.push(Reverse(Finished(io, self.number)));
+        self.finished.push(Io { latency, ..done.io });
     }
 
     /// Gives what no older I/O can precede any more.
@@ -202,12 +183,10 @@ impl Matcher {
             let in_flight = self.in_flight.values().map(|one| one.io.at_ns).min();
             let oldest = queued.into_iter().chain(in_flight).min();
             let horizon_ns = oldest.map_or(self.now_ns, |oldest| oldest.min(self.now_ns));
-            while let Some(Reverse(Finished(io, _))) = self.finished.peek()
-                && io.at_ns <= horizon_ns
-            {
-                give(*io);
-                self.finished.pop();
-            }
+            // What was left of the last time is in order, so that this is soon done.
+            self.finished.sort_by_key(|io| io.at_ns);
+            let ready = self.finished.partition_point(|io| io.at_ns <= horizon_ns);
+            self.finished.drain(..ready).for_each(&mut give);
             if self.finished.len() <= MOST_WAITING {
                 return;
             }
@@ -237,7 +216,7 @@ impl Matcher {
         if let Some((key, one)) = oldest.map(|(key, one)| (*key, *one)) {
             self.in_flight.remove(&key);
             self.unmatched += 1;
-            self.finish(one.io);
+            self.finished.push(one.io);
         }
     }
 
@@ -247,16 +226,16 @@ impl Matcher {
         let Some((key, one)) = oldest.map(|(key, one)| (*key, *one)) else { return };
         self.queued.remove(&key);
         if !self.any_issued {
-            let (device, operation, sector, _) = key;
-            self.finish(Io {
-                at_ns: one.at_ns,
+            let Queued { at_ns, device, operation, sectors, flags, actor } = one;
+            self.finished.push(Io {
+                at_ns,
                 device,
                 operation,
-                flags: one.flags,
-                offset: sector.saturating_mul(SECTOR_BYTES),
-                length: u32::try_from(u64::from(one.sectors) * SECTOR_BYTES).unwrap_or(u32::MAX),
+                flags,
+                offset: sector_of(key.0).saturating_mul(SECTOR_BYTES),
+                length: u32::try_from(u64::from(sectors) * SECTOR_BYTES).unwrap_or(u32::MAX),
                 latency: Latency::Unknown,
-                actor: one.actor,
+                actor,
             });
         }
     }

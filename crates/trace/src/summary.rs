@@ -1,6 +1,6 @@
 //! Counts I/Os as they pass: sizes, mixes, rates, bursts, latencies.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use iodyno_model::{Histogram, TraceBurst, TraceSummary, TracedActor, TracedOperation, TracedSize};
 
@@ -18,9 +18,8 @@ const MOST_ACTORS: usize = 16;
 #[derive(Debug, Clone, Default)]
 pub struct Counter {
     operations: [Counts; Operation::ALL.len()],
-    /// By operation and device, where the last I/O ended.
-    ends: HashMap<(Operation, u16), u64>,
-    actors: HashMap<u32, (u64, u64)>,
+    /// I/Os and bytes of each actor, by its number.
+    actors: Vec<(u64, u64)>,
     metadata: u64,
     fua: u64,
     slots: [Slots; SLOTS_NS.len()],
@@ -33,6 +32,8 @@ struct Counts {
     ios: u64,
     bytes: u64,
     sequential: u64,
+    /// Where the last I/O on each device ended, by its number.
+    ends: Vec<Option<u64>>,
     sizes: BTreeMap<u32, (u64, Histogram)>,
     rarer: (u64, Histogram),
     queue: Histogram,
@@ -84,7 +85,7 @@ impl Counter {
         counts.ios += 1;
         counts.bytes += u64::from(io.length);
         if io.operation != Operation::Flush {
-            let end = self.ends.insert((io.operation, io.device), io.end());
+            let end = at(&mut counts.ends, io.device.into()).replace(io.end());
             counts.sequential += u64::from(end == Some(io.offset));
         }
         let is_counted = counts.sizes.len() < MOST_SIZES || counts.sizes.contains_key(&io.length);
@@ -104,7 +105,7 @@ impl Counter {
             counts.device.record(ns);
         }
         if let Some(actor) = io.actor {
-            let actor = self.actors.entry(actor).or_default();
+            let actor = at(&mut self.actors, actor as usize);
             actor.0 += 1;
             actor.1 += u64::from(io.length);
         }
@@ -144,8 +145,10 @@ impl Counter {
     /// Processes of one name together.
     fn actors(&self, names: &Names) -> Vec<TracedActor> {
         let mut by_name: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        for (number, (ios, bytes)) in &self.actors {
-            let Some(actor) = names.actors().get(*number as usize) else { continue };
+        for (actor, (ios, bytes)) in names.actors().iter().zip(&self.actors) {
+            if *ios == 0 {
+                continue;
+            }
             let pid = || actor.pid.map_or("unknown".into(), |pid| format!("pid {pid}"));
             let of = by_name.entry(actor.process.clone().unwrap_or_else(pid)).or_default();
             *of = (of.0 + ios, of.1 + bytes);
@@ -156,6 +159,14 @@ impl Counter {
         actors.truncate(MOST_ACTORS);
         actors
     }
+}
+
+/// The entry of a number that was given out in order, made where it is not there yet.
+fn at<T: Clone + Default>(all: &mut Vec<T>, number: usize) -> &mut T {
+    if all.len() <= number {
+        all.resize(number + 1, T::default());
+    }
+    &mut all[number]
 }
 
 impl Counts {

@@ -91,6 +91,23 @@ impl Traced {
         }
     }
 
+    /// Leaves out what is older than `from_ns` as far as that saves unpacking it: I/Os of before
+    /// may still come.
+    pub fn leave_out_before(&mut self, from_ns: u64) {
+        if let Self::Ours { reader, .. } = self {
+            reader.leave_out_before(from_ns);
+        }
+    }
+
+    /// Events that the kernel dropped while what was read so far was recorded; other tools do not
+    /// say.
+    pub const fn lost(&self) -> u64 {
+        match self {
+            Self::Ours { reader, .. } => reader.lost(),
+            Self::Others(_) => 0,
+        }
+    }
+
     /// Blocks, lines and records that were left out so far.
     pub const fn left_out(&self) -> u64 {
         match self {

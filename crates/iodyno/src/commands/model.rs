@@ -46,14 +46,18 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
     })?;
     let wrong = |what: &dyn std::fmt::Display| Usage(format!("{}: {what}", path.display()));
     let summary = summary.ok_or_else(|| wrong(&ReadError::Unknown))?;
-    let writer = writer.ok_or_else(|| wrong(&"no I/O of which a model could be made"))?;
+    let mut writer = writer.ok_or_else(|| wrong(&"no I/O of which a model could be made"))?;
+    writer.lost(summary.lost);
     let (_, ending_of) = writer.end(&names, summary.duration_ns, 0)?;
     let likeness = ending_of.likeness.unwrap_or_default();
     let bytes = model.and_then(|model| std::fs::metadata(model).ok()).map(|found| found.len());
     let style = terminal::style(context, &Default::default());
     match context.json {
-        true => terminal::print(&json_text(&ModelDocument::new(likeness.clone()))?)?,
-        false => terminal::print(&terminal::in_locale(model_text(&likeness, bytes, &style)))?,
+        true => terminal::print(&json_text(&ModelDocument::new(likeness.clone(), summary.lost))?)?,
+        false => {
+            let text = model_text(&likeness, bytes, summary.lost, &style);
+            terminal::print(&terminal::in_locale(text))?;
+        }
     }
     let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or("trace");
     for output in &arguments.output {

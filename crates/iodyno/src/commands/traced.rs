@@ -110,12 +110,11 @@ fn per_cpu(path: &Path) -> Vec<PathBuf> {
 }
 
 fn of_ours(mut reader: Reader<Input>, take: Take<'_>) -> Result<TraceSummary> {
-    let (mut counter, mut damaged, mut lost) = (Counter::default(), 0, 0);
+    let (mut counter, mut damaged) = (Counter::default(), 0);
     loop {
         match reader.next_chunk() {
             Ok(None) => break,
             Ok(Some(chunk)) => {
-                lost += chunk.lost;
                 for io in &chunk.ios {
                     counter.count(io);
                     take(reader.header(), reader.names(), io)?;
@@ -131,7 +130,7 @@ fn of_ours(mut reader: Reader<Input>, take: Take<'_>) -> Result<TraceSummary> {
     Ok(TraceSummary {
         source: reader.header().source.clone(),
         tick_ns: reader.header().tick_ns,
-        lost: ending.lost.max(lost),
+        lost: reader.lost(),
         unmatched: ending.unmatched,
         damaged,
         is_cut,

@@ -20,7 +20,8 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    pub(super) fn new(trace: Traced, from_ns: u64, until_ns: u64, skip: [bool; 4]) -> Self {
+    pub(super) fn new(mut trace: Traced, from_ns: u64, until_ns: u64, skip: [bool; 4]) -> Self {
+        trace.leave_out_before(from_ns);
         let left_out = ReplayedIos::default();
         Self { trace, from_ns, until_ns, skip, first_ns: None, left_out }
     }

@@ -133,6 +133,7 @@ pub fn survey(
         tick_ns: selection.trace.tick_ns(),
         from_ns,
         left_out: selection.left_out,
+        lost: selection.trace.lost(),
         ..told
     };
     let unread = selection.trace.left_out();

@@ -32,12 +32,14 @@ pub struct ModelDocument {
     pub likeness: ModelLikeness,
     /// Features that differ by too much.
     pub misses: Vec<String>,
+    /// Events that the kernel dropped while the trace was recorded: I/Os are missing.
+    pub lost: u64,
 }
 
 impl ModelDocument {
-    /// Of what was compared.
-    pub fn new(likeness: ModelLikeness) -> Self {
+    /// Of what was compared, and the events that its trace lacks.
+    pub fn new(likeness: ModelLikeness, lost: u64) -> Self {
         let misses = crate::text::model_misses(&likeness);
-        Self { schema: "iodyno.trace-model/1".into(), likeness, misses }
+        Self { schema: "iodyno.trace-model/1".into(), likeness, misses, lost }
     }
 }

@@ -12,6 +12,7 @@ mod lead;
 mod live;
 mod measurement;
 mod policy;
+mod replay;
 mod room;
 mod rounds;
 mod run;

@@ -13,6 +13,7 @@ use super::data::FigureView;
 use super::explained::ExplainedView;
 use super::lead::{self, AttentionView};
 use super::measurement::{MeasurementView, not_valid};
+use super::replay::ReplayView;
 use super::room::Room;
 use super::rounds::RoundsView;
 use super::summary;
@@ -74,6 +75,8 @@ pub(super) struct RunView {
     pub(super) blocks: Option<Table>,
     /// How the machine's storage hangs together.
     pub(super) topology: Option<FigureView>,
+    /// What came of a trace that was replayed.
+    pub(super) replay: Option<ReplayView>,
     /// What came of a plan in rounds.
     pub(super) rounds: Option<RoundsView>,
     /// What was not measured but predicted, and what is said of it.
@@ -211,6 +214,7 @@ impl RunView {
             left_out: left_out(record, details, lines, made - shown),
             measurements: views.collect(),
             figures: several,
+            replay: ReplayView::new(record, room),
             rounds,
             predicted: run.outlook.filter(|of| !of.predictions.is_empty()).map(predicted),
             knees: run.outlook.map(knees).unwrap_or_default(),
@@ -227,6 +231,7 @@ impl RunView {
         let findings = !self.findings.is_empty() || !self.outcomes.is_empty();
         let parts = [
             (!self.skipped.is_empty(), "skipped", "Not measured"),
+            (self.replay.is_some(), "replay", "Recorded and replayed"),
             (self.rounds.is_some(), "rounds", "Rounds"),
             (findings, "findings", "Findings and their evidence"),
             (self.has_experiments(), "experiments", "Bounds, experiments and suspects"),

@@ -31,7 +31,7 @@ pub(crate) mod outlook;
 mod page;
 mod point_grids;
 pub(crate) mod pts;
-mod replay;
+pub(crate) mod replay;
 mod results;
 pub(crate) mod rounds;
 mod rounds_matrix;

@@ -7,6 +7,7 @@ use iodyno_model::{
 use super::Style;
 use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
+use super::trace::lost_note;
 use super::words::first_line;
 
 /// Latencies and bursts may differ by this share, as promised of replays.
@@ -64,8 +65,14 @@ pub fn model_misses(likeness: &ModelLikeness) -> Vec<String> {
     features(likeness).into_iter().filter(|one| one.differs).map(|one| one.name).collect()
 }
 
-/// The verdict on a model that takes `bytes` (none: it was not kept), and both, feature by feature.
-pub fn model_text(likeness: &ModelLikeness, bytes: Option<u64>, style: &Style) -> String {
+/// The verdict on a model that takes `bytes` (none: it was not kept), both feature by feature, and
+/// that `lost` events are in neither.
+pub fn model_text(
+    likeness: &ModelLikeness,
+    bytes: Option<u64>,
+    lost: u64,
+    style: &Style,
+) -> String {
     let ios = likeness.trace.ios;
     let misses = model_misses(likeness);
     let verdict = match &misses[..] {
@@ -92,6 +99,9 @@ pub fn model_text(likeness: &ModelLikeness, bytes: Option<u64>, style: &Style) -
         })
         .collect();
     out.push_str(&grid(&columns, &rows, style, style.wide).text);
+    if lost > 0 {
+        out.push_str(&first_line(("", Ink::Plain), &[lost_note(lost, "model")], style));
+    }
     out
 }
 
@@ -147,9 +157,12 @@ mod tests {
             p50 on a simulated drive       80 us         80 us
             p99 on a simulated drive      900 us        900 us
         "#]]
-        .assert_eq(&model_text(&likeness, Some(5000), &style));
+        .assert_eq(&model_text(&likeness, Some(5000), 0, &style));
         let same = ModelLikeness { model: trace, ..likeness.clone() };
-        assert!(model_text(&same, None, &style).starts_with("The model is like the trace   20k"));
+        let lossy = model_text(&same, None, 7, &style);
+        assert!(lossy.starts_with("The model is like the trace   20k"));
+        let note = "7 events lost in the recording: I/Os are missing, in the model as well\n";
+        assert!(lossy.ends_with(note), "{lossy}");
         assert_eq!(
             options_words(&likeness),
             "p99 on a simulated drive: 200 us by these options, 900 us by the trace"

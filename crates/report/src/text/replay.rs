@@ -10,6 +10,7 @@ use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
 use super::outlook::sentence;
+use super::trace::lost_note;
 use super::words::{clean, listed};
 
 /// Sizes of an operation that are shown.
@@ -18,7 +19,7 @@ const SIZES: usize = 4;
 const TIMES: usize = 12;
 
 /// The first trace that a run replayed, and on what.
-pub(super) fn replayed(record: &RunRecord) -> Option<(&Replayed, String)> {
+pub(crate) fn replayed(record: &RunRecord) -> Option<(&Replayed, String)> {
     record.measurements.iter().find_map(|of| {
         let replayed = of.account.as_ref()?.replayed.as_deref()?;
         Some((
@@ -29,7 +30,7 @@ pub(super) fn replayed(record: &RunRecord) -> Option<(&Replayed, String)> {
 }
 
 /// Whether the recorded pace was kept, and by how much not.
-pub(super) fn clause(of: &Replayed, target: &str) -> (Option<(&'static str, Ink)>, String) {
+pub(crate) fn clause(of: &Replayed, target: &str) -> (Option<(&'static str, Ink)>, String) {
     let duration = |ns: u64| format_duration_ns(ns as f64);
     let times = format!("{} for {} recorded", duration(of.took_ns), duration(of.recorded_ns));
     let (label, said) = match of.pace {
@@ -85,7 +86,16 @@ pub fn replay_text(record: &RunRecord, style: &Style) -> String {
 }
 
 fn latencies(of: &Replayed, all: bool, style: &Style) -> String {
-    let columns = [
+    let (columns, rows) = latency_rows(of, all);
+    grid(&columns, &rows, style, style.wide).text
+}
+
+/// A row for each operation and size, recorded and replayed; `all`: of all sizes.
+pub(crate) fn latency_rows(
+    of: &Replayed,
+    all: bool,
+) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
+    let columns = vec![
         GridColumn::new("I/O", 0, false),
         GridColumn::new("SIZE", 0, true),
         GridColumn::new("I/OS", 2, true),
@@ -120,7 +130,7 @@ fn latencies(of: &Replayed, all: bool, style: &Style) -> String {
         ];
         rows.push(cells.into_iter().map(GridCell::plain).collect::<Vec<_>>());
     }
-    grid(&columns, &rows, style, style.wide).text
+    (columns, rows)
 }
 
 /// The most frequent sizes of each operation, in ascending order.
@@ -173,10 +183,13 @@ fn ios_words(of: &ReplayedIos) -> String {
 }
 
 /// What a reader has to know before comparing the two.
-fn notes(of: &Replayed) -> Vec<String> {
+pub(crate) fn notes(of: &Replayed) -> Vec<String> {
     let trace = &of.trace;
     let duration = |ns: u64| format_duration_ns(ns as f64);
     let mut notes = Vec::new();
+    if trace.lost > 0 {
+        notes.push(format!("{}.", lost_note(trace.lost, "replay")));
+    }
     let gap_ns = of.recorded_ns as f64 / ios(of).max(1) as f64;
     if !trace.closed {
         let share = of.issue_error.p99_ns as f64 / gap_ns.max(1.0);
@@ -379,6 +392,7 @@ mod tests {
     #[test]
     fn what_differs_from_the_recording_is_said() {
         let mut of = found();
+        of.trace.lost = 12;
         of.trace.speed_percent = 250;
         of.trace.has_latencies = false;
         of.trace.tick_ns = 1_000_000;
@@ -386,6 +400,7 @@ mod tests {
         let packed = PackedAddresses { piece_bytes: 1 << 20, pieces: 900, places: 300 };
         of.trace.packed = Some(packed);
         expect![[r#"
+            12 events lost in the recording: I/Os are missing, in the replay as well.
             Issue error: p50 200 ns, p99 9 us (2.9 % of the mean gap). Latencies count from when I/Os were due.
             The trace (tracefs) has no latencies: none to compare with.
             Recorded times are known to 1 ms only, more than the mean gap: I/Os of one time are issued at once, which may be more of a burst than there was.

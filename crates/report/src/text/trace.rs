@@ -7,6 +7,7 @@ use iodyno_model::{
 
 use super::Style;
 use super::grid::{GridCell, GridColumn, grid};
+use super::host::counted;
 use super::ink::Ink;
 use super::words::{clean, dim, first_line};
 
@@ -229,6 +230,12 @@ fn actors(summary: &TraceSummary) -> Vec<String> {
             format!("{} {}", clean(&actor.name), format_percent(actor.ios as f64 / all))
         });
     std::iter::once("processes".to_owned()).chain(shown).collect()
+}
+
+/// What was lost of a trace, of which the `product` has it no more.
+pub(crate) fn lost_note(events: u64, product: &str) -> String {
+    let events = counted(events as usize, "event");
+    format!("{events} lost in the recording: I/Os are missing, in the {product} as well")
 }
 
 /// What a reader has to know before believing it.

@@ -8,14 +8,21 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 /// Appends a column.
 pub(crate) fn write(to: &mut Vec<u8>, values: &[u64]) {
-    let divisor = values.iter().fold(0, |divisor, value| gcd(divisor, *value)).max(1);
-    let most = values.iter().max().map_or(0, |most| most / divisor);
+    let divisor = common_divisor(values.iter().copied()).max(1);
+    let divided: Vec<u64>;
+    let values = match divisor {
+        1 => values,
+        divisor => {
+            divided = values.iter().map(|value| value / divisor).collect();
+            &divided
+        }
+    };
+    let most = values.iter().max().copied().unwrap_or(0);
     let planes = most.checked_ilog2().map_or(0, |bits| bits / 8 + 1);
     to.extend(divisor.to_le_bytes());
     to.push(planes as u8);
     for plane in 0..planes {
-        let bytes: Vec<u8> =
-            values.iter().map(|value| ((value / divisor) >> (8 * plane)) as u8).collect();
+        let bytes: Vec<u8> = values.iter().map(|value| (value >> (8 * plane)) as u8).collect();
         let packed = compress_to_vec(&bytes[..], CompressionLevel::Fastest);
         to.extend((packed.len() as u32).to_le_bytes());
         to.extend(packed);
@@ -57,7 +64,7 @@ pub(crate) fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> 
 /// Differences become numbers whose high bytes are 0 where they are small: sign in the lowest
 /// bit, in units of `divisor`.
 pub(super) fn unsigned(differences: &[i64]) -> (u64, Vec<u64>) {
-    let divisor = differences.iter().fold(0, |divisor, one| gcd(divisor, one.unsigned_abs()));
+    let divisor = common_divisor(differences.iter().map(|one| one.unsigned_abs()));
     let divisor = if divisor == 0 || divisor > i64::MAX as u64 { 1 } else { divisor };
     let zigzag = |one: &i64| {
         let one = one / divisor as i64;
@@ -70,6 +77,15 @@ pub(super) fn unsigned(differences: &[i64]) -> (u64, Vec<u64>) {
 pub(super) const fn signed(divisor: u64, value: u64) -> i64 {
     let one = (value >> 1) as i64 ^ -((value & 1) as i64);
     one.wrapping_mul(divisor as i64)
+}
+
+/// What all have in common; 0: they are 0.
+fn common_divisor(mut values: impl Iterator<Item = u64>) -> u64 {
+    let divisor = values.try_fold(0, |divisor, value| match gcd(divisor, value) {
+        1 => Err(1),
+        divisor => Ok(divisor),
+    });
+    divisor.unwrap_or_else(|one| one)
 }
 
 const fn gcd(mut a: u64, mut b: u64) -> u64 {

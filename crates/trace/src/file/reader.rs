@@ -3,7 +3,7 @@
 use std::io::{BufRead, ErrorKind, Read};
 
 use super::block::{Blocks, Kind};
-use super::{Chunk, Ending, Header, MAGIC, TraceError};
+use super::{Chunk, Ending, Header, MAGIC, TraceError, chunk};
 use crate::Names;
 use crate::model::{Generator, Slices};
 
@@ -14,6 +14,10 @@ pub struct Reader<R> {
     header: Header,
     names: Names,
     ending: Option<Ending>,
+    /// Chunks of which all is older are left out, ns.
+    from_ns: u64,
+    lost_before: u64,
+    lost: u64,
     generator: Option<Box<Generator>>,
 }
 
@@ -47,7 +51,8 @@ impl<R: BufRead> Reader<R> {
             names.device(device);
         }
         let generator = header.seed.map(|seed| Box::new(Generator::new(seed)));
-        Ok(Self { blocks, header, names, ending: None, generator })
+        let (ending, from_ns, lost_before, lost) = (None, 0, 0, 0);
+        Ok(Self { blocks, header, names, ending, from_ns, lost_before, lost, generator })
     }
 
     /// What is known of the whole trace.
@@ -65,6 +70,18 @@ impl<R: BufRead> Reader<R> {
         self.ending.as_ref()
     }
 
+    /// Events that the kernel dropped before or within what was read so far, without those of
+    /// chunks that were left out.
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Leaves out chunks whose last I/O is older than `from_ns`, which are not unpacked then. I/Os
+    /// of a model follow from those before, so none of it is left out.
+    pub const fn leave_out_before(&mut self, from_ns: u64) {
+        self.from_ns = from_ns;
+    }
+
     /// The next chunk; none at the end.
     ///
     /// # Errors
@@ -73,8 +90,15 @@ impl<R: BufRead> Reader<R> {
         while let Some((head, at, contents)) = self.blocks.next()? {
             let damaged = |what| TraceError::Damaged { at, what };
             if head.is(Kind::Chunk) {
+                let place = chunk::Head::parse(&contents);
+                if let Some(older) = place.filter(|one| one.last_ns < self.from_ns) {
+                    self.lost_before += older.lost;
+                    continue;
+                }
                 let chunk = Chunk::decode(&contents, &mut self.names);
-                return chunk.map(Some).ok_or(damaged("the columns make no sense"));
+                let chunk = chunk.ok_or(damaged("the columns make no sense"))?;
+                self.lost += chunk.lost;
+                return Ok(Some(chunk));
             }
             if head.is(Kind::Model)
                 && let Some(generator) = &mut self.generator
@@ -85,8 +109,11 @@ impl<R: BufRead> Reader<R> {
                 return Ok(Some(Chunk { ios, lost: 0 }));
             }
             if head.is(Kind::Ending) {
-                let ending = serde_json::from_slice(&contents);
-                self.ending = Some(ending.map_err(|_| damaged("the end makes no sense"))?);
+                let ending: Option<Ending> = serde_json::from_slice(&contents).ok();
+                let ending = ending.ok_or(damaged("the end makes no sense"))?;
+                // Behind the last chunk, or in one that is damaged.
+                self.lost = ending.lost.saturating_sub(self.lost_before).max(self.lost);
+                self.ending = Some(ending);
             }
             // The index and 16 bytes follow, which are for those who look for a time.
             if head.is(Kind::Index) {

@@ -236,3 +236,36 @@ fn latencies_are_rounded_by_two_thousandths() {
         assert!(error * 512 <= ns, "{ns}: {error}");
     }
 }
+
+#[test]
+fn chunks_before_a_time_are_not_unpacked() {
+    let io = |at_ns| Io { at_ns, length: 4096, ..Io::default() };
+    let ios: Vec<Io> = (0..30).map(io).collect();
+    let mut bytes = written(&ios, 10);
+    let first = Index::read(Cursor::new(&bytes)).unwrap().chunks[0];
+    // Its head is left as it is, and what cannot be unpacked has the right checksum.
+    let at = first.at as usize;
+    let length = block::Head::parse(bytes[at..at + 17].try_into().unwrap()).unwrap().length;
+    let mut contents = bytes[at + 17..at + 17 + length as usize].to_vec();
+    contents[chunk::HEAD_BYTES..].fill(0xff);
+    let mut block = Vec::new();
+    block::write(&mut block, block::Kind::Chunk, &contents).unwrap();
+    bytes[at..at + block.len()].copy_from_slice(&block);
+    let read = |from_ns| {
+        let mut reader = Reader::new(Cursor::new(&bytes)).unwrap();
+        reader.leave_out_before(from_ns);
+        let (mut times, mut damaged) = (Vec::new(), 0);
+        loop {
+            match reader.next_chunk() {
+                Ok(None) => return (times, damaged, reader.lost()),
+                Ok(Some(chunk)) => times.extend(chunk.ios.iter().map(|io| io.at_ns)),
+                Err(_) => damaged += 1,
+            }
+        }
+    };
+    // The chunk of 9 is read for it; what was lost in it is known from the ending alone.
+    assert_eq!(read(9), ((10..30).collect(), 1, 3));
+    assert_eq!(read(10), ((10..30).collect(), 0, 2));
+    assert_eq!(read(20), ((20..30).collect(), 0, 1));
+    assert_eq!(read(30), (Vec::new(), 0, 0));
+}

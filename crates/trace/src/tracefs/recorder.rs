@@ -249,15 +249,13 @@ impl Events {
     /// Takes a page: the time of its last event, ns.
     pub(super) fn page(&mut self, bytes: &[u8]) -> Option<u64> {
         let mut last_ns = None;
-        let (pages, mut found) = (self.pages, Vec::new());
-        let missed = page::events(pages, bytes, |at_ns, data| {
+        let missed = page::events(self.pages, bytes, |at_ns, data| {
             last_ns = Some(at_ns);
-            let raw = page::layout_of(&self.layouts, data).and_then(|one| one.event(at_ns, data));
-            found.extend(raw);
+            let layout = page::layout_of(&self.layouts, data);
+            if let Some(raw) = layout.and_then(|layout| layout.event(at_ns, data)) {
+                self.keep(raw);
+            }
         });
-        for raw in found {
-            self.keep(raw);
-        }
         self.lost += missed;
         last_ns
     }
