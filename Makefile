@@ -104,6 +104,7 @@ minimal:
 # (bench/README.md). Takes a quarter of an hour, and a quiet machine.
 bench:
 	$(CARGO) build --release
+	python3 bench/record.py --binary $(TARGET)/release/iodyno
 	python3 bench/bench.py --binary $(TARGET)/release/iodyno --callgrind \
 	    $(if $(T_IO_URING),--t-io-uring $(T_IO_URING)) --update-readme
 

@@ -35,6 +35,7 @@ LATER_MODULES = {
     "fabrics": ["nvmet_tcp", "nvme_tcp"],
     "user_space": ["uio_pci_generic"],
     # One that this machine is its own client of.
+    "schedulers": ["bfq", "kyber_iosched"],
     "volumes": ["sd_mod", "target_core_file", "tcm_loop"],
 }
 TOOLS = [

@@ -1,10 +1,12 @@
 """`iodyno explain` names what limits a drive whose limit was planted."""
 
+import contextlib
+
 import topology
 from cases.scenario import Scenario
 
 MACHINE = topology.HEALTHY_MACHINE
-STREAM, SMALL = "rw=read bs=256k iodepth=32", "rw=randread bs=4k iodepth=1"
+STREAM, SMALL, DEEP = "rw=read bs=256k iodepth=32", "rw=randread bs=4k iodepth=1", "rw=randread bs=4k iodepth=64"
 
 
 class ExplainCase(Scenario):
@@ -42,3 +44,41 @@ class Explained(ExplainCase):
         self.assertIn("passthrough", self.tried(of))
         self.assertNotIn("polling", self.tried(of))
         self.assertIn("past the block layer (io_uring_cmd) each I/O takes", " ".join(of["notes"]))
+
+
+class WhoMakesThemWait(ExplainCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.lab.load("schedulers")
+
+    @contextlib.contextmanager
+    def scheduled(self, drive, scheduler, **settings):
+        """A drive with this I/O scheduler, and with settings of its queue (`iosched_slice_idle` is one of the scheduler's)."""
+        queue = f"/sys/block/{self.lab.namespace(drive)}/queue"
+        was = self.say(f"cat {queue}/nr_requests").strip()
+        write = "; ".join(f"echo {value} >{queue}/{name.replace('iosched_', 'iosched/')}" for name, value in settings.items())
+        self.say(f"set -e; echo {scheduler} >{queue}/scheduler; {write or ':'}")
+        try:
+            yield
+        finally:
+            self.say(f"echo none >{queue}/scheduler; echo {was} >{queue}/nr_requests")
+
+    def before_the_device(self, of):
+        """How it stands with what is before the device: by what the kernel's tracepoints saw."""
+        return next((suspect for suspect in of["suspects"] if suspect["limiter"] == "before-device"), None)
+
+    def test_a_slow_drive_behind_a_scheduler(self):
+        with self.scheduled("A", "bfq"):
+            of = self.explained("A", DEEP)
+        self.limited("a slow drive behind a scheduler (bfq)", of, "drive")
+        self.assertEqual(self.before_the_device(of)["standing"], "cleared", of["suspects"])
+
+    def test_a_scheduler_whose_queue_is_too_short_for_a_late_drive(self):
+        # Of 64 reads 8 are in the drive, for 20 ms each, and it would take all of them.
+        with self.lab.slow_to_answer("A", 20_000_000), self.scheduled("A", "mq-deadline", nr_requests=4):
+            of = self.explained("A", DEEP)
+        self.assertEqual(self.before_the_device(of)["standing"], "open", of["suspects"])
+        self.assertEqual(of["outcome"], "undecided", of["sentence"])
+        self.assertIn("before-device", of["between"])
+        self.assertIn("nr_requests", self.before_the_device(of)["why"])

@@ -36,15 +36,18 @@ pub fn trace_figures(course: &TraceCourse, duration_ns: u64) -> Vec<Figure> {
     figures
 }
 
-/// The rate at which a trace was recorded and replayed; none: it was over in one slot.
+/// The rate at which a trace was recorded and replayed; none: it was over within two slots. What is
+/// behind the last whole slot is no rate.
 pub fn replay_figure(of: &Replayed) -> Option<Figure> {
+    let end_ns = of.took_ns.max(of.recorded_ns);
+    let whole = end_ns.checked_div(of.slot_ns)? as usize;
+    let slots = &of.slots[..whole.min(of.slots.len())];
     let line = |name: &str, count: fn(&ReplayedSlot) -> u64| {
-        line(name, of.slot_ns, of.slots.iter().map(count))
+        line(name, of.slot_ns, slots.iter().map(count))
     };
     let lines =
         vec![line("recorded", |slot| slot.recorded), line("replayed", |slot| slot.replayed)];
-    let end_ns = of.slots.len() as u64 * of.slot_ns;
-    (of.slots.len() > 1).then(|| Figure {
+    (slots.len() > 1).then(|| Figure {
         kind: Kind::Course,
         title: "Recorded and replayed over time".into(),
         subtitle: String::new(),
@@ -136,14 +139,16 @@ mod tests {
 
     #[test]
     fn a_replay_has_both_rates() {
-        let slots = vec![ReplayedSlot { recorded: 40, replayed: 35 }; 3];
-        let of = Replayed { slot_ns: 500_000_000, slots, ..Replayed::default() };
+        let slots = vec![ReplayedSlot { recorded: 40, replayed: 35 }; 4];
+        let took_ns = 1_600_000_000;
+        let of = Replayed { took_ns, slot_ns: 500_000_000, slots, ..Replayed::default() };
         let figure = replay_figure(&of).unwrap();
         let [recorded, replayed] = figure.panels[0].series() else { panic!("{figure:?}") };
         let last = |of: &Series| of.points.last().map(|point| (point.x, point.y));
         assert_eq!((recorded.name.as_str(), last(recorded)), ("recorded", Some((1.25e9, 80.0))));
         assert_eq!((replayed.name.as_str(), last(replayed)), ("replayed", Some((1.25e9, 70.0))));
-        assert_eq!(replay_figure(&Replayed { slots: of.slots[..1].to_vec(), ..of }), None);
+        assert_eq!(replay_figure(&Replayed { took_ns: 900_000_000, ..of }), None);
+        assert_eq!(replay_figure(&Replayed::default()), None);
     }
 
     #[test]

@@ -51,11 +51,13 @@ pub enum Experiment {
     FasterLink,
     /// The drive on a slot of its own, without the card.
     WithoutTheCard,
+    /// As many requests in the device's queue as its hardware holds.
+    LongerQueue,
 }
 
 impl Experiment {
     /// Each in its place, with its name and what to do, as a sentence without its end.
-    const TABLE: [(Self, &str, &str); 21] = [
+    const TABLE: [(Self, &str, &str); 22] = [
         (Self::TwiceTheDepth, "twice-the-depth", "measure with twice the iodepth"),
         (Self::TwiceTheJobs, "twice-the-jobs", "measure with twice the jobs"),
         (Self::HalfTheDrives, "half-the-drives", "measure half the drives at once"),
@@ -108,6 +110,11 @@ impl Experiment {
             Self::WithoutTheCard,
             "without-the-card",
             "measure a drive on a slot of its own, without the card",
+        ),
+        (
+            Self::LongerQueue,
+            "longer-queue",
+            "let its queue hold what the hardware holds (nr_requests as mq/0/nr_tags), then measure again",
         ),
     ];
 

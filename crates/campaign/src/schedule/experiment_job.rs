@@ -141,7 +141,8 @@ impl Laboratory<'_> {
             | Experiment::OneDriveAlone
             | Experiment::MembersAtOnce
             | Experiment::FasterLink
-            | Experiment::WithoutTheCard => return None,
+            | Experiment::WithoutTheCard
+            | Experiment::LongerQueue => return None,
         }
         Some(ExperimentJob { job, on, beside, rest_ns })
     }

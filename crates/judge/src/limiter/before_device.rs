@@ -1,10 +1,11 @@
 //! What keeps I/Os in this machine before their device has them, as a suspect.
 
-use iodyno_model::format_duration_ns;
+use iodyno_model::{Experiment, format_duration_ns};
 
 use super::bottlenecks::{BUSY, cpu_share};
 use super::suspect::{Limiter, Suspect};
 use super::weigh::Scene;
+use crate::ceiling::queue_slots;
 use crate::figures::percent;
 use crate::measured::is_paced;
 
@@ -15,7 +16,8 @@ const MOST: f64 = 0.5;
 
 impl Scene<'_, '_> {
     /// A device that is idle while I/Os wait is kept waiting. One that is never idle may have
-    /// a queue before it, too, which then is its own doing.
+    /// a queue before it, too, which then is its own doing; unless that is too short for what is
+    /// asked for, so that the device has never had it.
     pub(super) fn before_device(&self) -> Option<Suspect> {
         let of = self.case.of_run();
         let at = self.case.whereabouts()?;
@@ -27,6 +29,10 @@ impl Scene<'_, '_> {
                 text(at.whole)
             );
             return Some(Suspect::cleared(Limiter::BeforeDevice, why));
+        }
+        let outstanding = self.case.outstanding();
+        if at.in_queue() && queue_slots(self.case).zip(outstanding).is_some_and(|(a, b)| a < b) {
+            return Some(Suspect::open(Limiter::BeforeDevice, Experiment::LongerQueue));
         }
         // A thread that has no time sees completions late.
         let is_busy = cpu_share(self.case.host(), of).is_none_or(|cpu| cpu.share() >= BUSY);

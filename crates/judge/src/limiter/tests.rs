@@ -131,6 +131,36 @@ fn a_device_that_is_idle_while_reads_wait_is_kept_waiting() {
 }
 
 #[test]
+fn a_device_that_its_queue_keeps_from_what_is_asked_is_not_blamed() {
+    let suspect = |nr_requests: u32, queue_share: f64| {
+        let bench = Bench::new(1).measured().measurement(0, |of| {
+            scale(of, 0.5);
+            let whole = of.total[0].mean_latency().unwrap().1.value;
+            of.conditions.block_times = Some(BlockTimes {
+                ios: 1000,
+                duration_ns: 1_000_000_000,
+                idle: 0.0,
+                queue_mean_ns: queue_share * whole,
+                queue_p99_ns: 0,
+                device_mean_ns: 0.2 * whole,
+                device_p99_ns: 0,
+            });
+        });
+        let bench = bench.host(|host| {
+            host.blocks[0].queue.nr_requests = known(nr_requests);
+            host.blocks[0].queue.hardware_queues = known(1);
+        });
+        let (_, _, suspects) = of_first(&bench.record());
+        let found = suspects.into_iter().find(|one| one.limiter == Limiter::BeforeDevice);
+        found.map(|one| one.standing)
+    };
+    assert_eq!(suspect(2, 0.7), Some(Standing::Open(Experiment::LongerQueue)));
+    // As many as are asked for have room, or they wait elsewhere.
+    assert_eq!(suspect(1023, 0.7), None);
+    assert_eq!(suspect(2, 0.1), None);
+}
+
+#[test]
 fn blocks_that_hold_nothing_say_nothing_of_flash() {
     let bench = Bench::new(1).measured().measurement(0, |of| {
         set_written(of, WrittenState::Unwritten);
