@@ -231,7 +231,7 @@ fn mistakes_are_told_before_anything_is_done() {
     let world = World::new();
     for (words, told) in [
         (&["quikc"][..], "did you mean quick?"),
-        (&["check", "--push", "https://me:pw@host/"], "--push @FILE"),
+        (&["check", "--push", "https://me:pw@host/"], "@FILE"),
         (&["write", "/dev/null"], "--allow-write"),
         (&["burn-in", "--allow-write", "X"], "name its targets"),
         (&["fit", "etcd", ".", "--sysroot", MACHINE], "captured machine"),

@@ -375,9 +375,13 @@ Examples:
 Examples:
   iodyno runs fleet
   iodyno runs fleet hosts/ --wide
-  iodyno runs fleet hosts/ --format work-list > work.csv")]
+  iodyno runs fleet hosts/ --format work-list > work.csv
+
+A postgres:// URL stands for all documents that nodes pushed there; its password is in PGPASSFILE
+(~/.pgpass) or PGPASSWORD.")]
 pub(crate) struct Fleet {
-    /// Runs (ids, names, `last`), files or folders [default: every run in the store]
+    /// Runs (ids, names, `last`), files, folders, postgres:// URLs, @FILE or env:NAME [default: every
+    /// run in the store]
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// Print reasons in full, however wide

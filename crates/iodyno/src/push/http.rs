@@ -8,12 +8,10 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Error};
 
 use super::destination::secret;
-use super::{Parcel, Refused};
+use super::{Parcel, Refused, SHORTEST, tls};
 
-/// An attempt takes no longer, …
+/// An attempt takes no longer.
 const LONGEST: Duration = Duration::from_secs(60);
-/// … and no less, whatever is left of a deadline.
-const SHORTEST: Duration = Duration::from_secs(1);
 
 /// What the server answers if it holds the document already (RFC 9110, If-None-Match: *).
 const THERE_ALREADY: u16 = 412;
@@ -27,15 +25,14 @@ pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
         false => format!("{}/{}", url.trim_end_matches('/'), parcel.name),
     };
     let left = parcel.until.saturating_duration_since(Instant::now());
-    // A server's certificate is checked by what this machine trusts; where it trusts nobody, the push fails.
     let trusted = match url.starts_with("https:") {
-        true => rustls_native_certs::load_native_certs().certs,
+        true => tls::trusted(),
         false => Vec::new(),
     };
     let roots = trusted.iter().map(|one| Certificate::from_der(one).to_owned());
     let roots: Vec<Certificate<'static>> = roots.collect();
     let tls = TlsConfig::builder()
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .unversioned_rustls_crypto_provider(tls::provider())
         .root_certs(RootCerts::Specific(Arc::new(roots)))
         .build();
     let agent: Agent = Agent::config_builder()

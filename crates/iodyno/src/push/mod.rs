@@ -1,4 +1,4 @@
-//! Documents given to a store that many machines write to: a directory, HTTP, object storage.
+//! Documents given to a store that many machines write to: a directory, HTTP, object storage, Postgres.
 //! Nothing listens; what could not be given is kept and given later.
 
 mod destination;
@@ -8,11 +8,24 @@ mod http;
 #[path = "no_http.rs"]
 mod http;
 mod outbox;
+#[cfg(feature = "postgres")]
+mod passfile;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(not(feature = "postgres"))]
+#[path = "no_postgres.rs"]
+mod postgres;
+#[cfg(any(feature = "postgres", feature = "push"))]
+mod tls;
 
 pub(crate) use destination::Reference;
 pub(crate) use outbox::Outbox;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// An attempt may take so long, whatever is left of a deadline.
+#[cfg(any(feature = "postgres", feature = "push"))]
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// A document under the name that no other machine gives to one.
 pub(crate) struct Parcel<'a> {
@@ -22,6 +35,14 @@ pub(crate) struct Parcel<'a> {
     pub(crate) bytes: &'a [u8],
     /// No attempt goes on after this.
     pub(crate) until: Instant,
+}
+
+/// A document that another machine gave to a store.
+pub(crate) struct Document {
+    /// Where it is, in words, for people.
+    pub(crate) name: String,
+    /// It.
+    pub(crate) text: String,
 }
 
 /// Why a destination did not take a document.
