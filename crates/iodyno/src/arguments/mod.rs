@@ -377,11 +377,11 @@ Examples:
   iodyno runs fleet hosts/ --wide
   iodyno runs fleet hosts/ --format work-list > work.csv
 
-A postgres:// URL stands for all documents that nodes pushed there; its password is in PGPASSFILE
-(~/.pgpass) or PGPASSWORD.")]
+A postgres:// or s3:// URL stands for all documents that nodes pushed there; credentials are where
+`accept --push` has them.")]
 pub(crate) struct Fleet {
-    /// Runs (ids, names, `last`), files, folders, postgres:// URLs, @FILE or env:NAME [default: every
-    /// run in the store]
+    /// Runs (ids, names, `last`), files, folders, s3:// or postgres:// URLs, @FILE or env:NAME
+    /// [default: every run in the store]
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// Print reasons in full, however wide

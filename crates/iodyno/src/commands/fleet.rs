@@ -15,11 +15,9 @@ use iodyno_report::text::{Style, fleet_text};
 use crate::arguments::{Fleet, FleetFormat, Sheets, Table};
 use crate::commands::judged_anew;
 use crate::context::{Context, Usage, read};
-use crate::push::{Document, Reference};
+use crate::push::{Document, MOST_DOCUMENT_BYTES, Reference};
 use crate::{inputs, terminal};
 
-/// A host's document is no longer, bytes: what others push is data.
-const MOST_BYTES: u64 = 256 << 20;
 /// Files of a folder and the folders in it, …
 const MOST_FILES: usize = 100_000;
 /// … which are gone into so deep.
@@ -98,7 +96,7 @@ fn of_folder(context: &Context, folder: &Path, claims: &ClaimBook) -> Result<Vec
 fn of_documents(files: &[PathBuf]) -> (Vec<HostRun>, Vec<&PathBuf>) {
     let (mut runs, mut others) = (Vec::new(), Vec::new());
     for file in files {
-        let text = iodyno_files::read(file, MOST_BYTES).ok();
+        let text = iodyno_files::read(file, MOST_DOCUMENT_BYTES).ok();
         let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
         match text.and_then(|text| HostRun::of_documents(&text).ok()?) {
             Some(read) => runs.extend(read),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Document, Parcel, Refused, http, postgres};
+use super::{Document, Parcel, Refused, http, postgres, s3};
 use crate::context::Usage;
 
 /// No file with a URL or a token is longer, bytes.
@@ -32,6 +32,7 @@ enum Destination {
     Folder(PathBuf),
     Http(String),
     Postgres(String),
+    S3(String),
 }
 
 impl Reference {
@@ -92,6 +93,7 @@ impl Reference {
             }
             Destination::Http(url) => http::put(&url, parcel),
             Destination::Postgres(url) => postgres::put(&url, parcel),
+            Destination::S3(url) => s3::put(&url, parcel),
         }
     }
 
@@ -99,9 +101,10 @@ impl Reference {
     pub(crate) fn each(&self, take: &mut dyn FnMut(Document)) -> Result<(), Refused> {
         match self.destination()? {
             Destination::Postgres(url) => postgres::each(&url, take),
+            Destination::S3(url) => s3::each(&url, take),
             Destination::Folder(_) => Err(Refused::at_all("name the directory by its path")),
             Destination::Http(_) => Err(Refused::at_all(
-                "documents are read from a directory or postgres://; HTTP has no list of them",
+                "documents are read from a directory, s3:// or postgres://; HTTP has no list of them",
             )),
         }
     }
@@ -131,8 +134,11 @@ fn destination(word: &str) -> Result<Destination, Refused> {
         "file" if rest.starts_with('/') => Ok(Destination::Folder(rest.into())),
         "http" | "https" => Ok(Destination::Http(word.into())),
         "postgres" | "postgresql" => Ok(Destination::Postgres(word.into())),
+        "s3" => Ok(Destination::S3(word.into())),
         // The word may be a secret: it is not repeated.
-        _ => Err(Refused::at_all("a directory, http://, https:// or postgres:// was expected")),
+        _ => Err(Refused::at_all(
+            "a directory, http://, https://, s3:// or postgres:// was expected",
+        )),
     }
 }
 

@@ -15,6 +15,11 @@ mod postgres;
 #[cfg(not(feature = "postgres"))]
 #[path = "no_postgres.rs"]
 mod postgres;
+#[cfg(feature = "push")]
+mod s3;
+#[cfg(not(feature = "push"))]
+#[path = "no_s3.rs"]
+mod s3;
 #[cfg(any(feature = "postgres", feature = "push"))]
 mod tls;
 
@@ -23,6 +28,8 @@ pub(crate) use outbox::Outbox;
 
 use std::time::{Duration, Instant};
 
+/// A host's document is no longer, bytes: what others push is data.
+pub(crate) const MOST_DOCUMENT_BYTES: u64 = 256 << 20;
 /// An attempt may take so long, whatever is left of a deadline.
 #[cfg(any(feature = "postgres", feature = "push"))]
 const SHORTEST: Duration = Duration::from_secs(1);
