@@ -63,14 +63,6 @@ impl Display {
         Self { quiet: context.quiet, has_line, full }
     }
 
-    /// Takes away what is live.
-    pub(crate) fn finish(&mut self) {
-        if let Some(full) = &mut self.full {
-            full.live.end();
-        }
-        self.show("");
-    }
-
     /// Ends the full view; what goes on has a line from now on, so that what is printed is seen.
     pub(crate) fn leave_full(&mut self) {
         self.full = None;
@@ -96,6 +88,16 @@ impl Display {
         if self.has_line {
             terminal::live_line(&clean(line));
         }
+    }
+}
+
+/// What is live is taken away, however the work ended.
+impl Drop for Display {
+    fn drop(&mut self) {
+        if let Some(full) = &mut self.full {
+            full.live.end();
+        }
+        self.show("");
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Allowing, Naming, Sheets, Streaming, Table};
+use super::{Making, Naming};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -47,11 +47,5 @@ pub(crate) struct Fit {
     #[command(flatten)]
     pub(crate) naming: Naming,
     #[command(flatten)]
-    pub(crate) allowing: Allowing,
-    #[command(flatten)]
-    pub(crate) sheets: Sheets,
-    #[command(flatten)]
-    pub(crate) streaming: Streaming,
-    #[command(flatten)]
-    pub(crate) table: Table,
+    pub(crate) making: Making,
 }

@@ -47,7 +47,8 @@ pub(crate) use record::Record;
 pub(crate) use replay::Replay;
 pub(crate) use report::Report;
 pub(crate) use shared_args::{
-    Allowing, Carrying, Executing, Naming, RunGenerator, Sheets, Stopping, Streaming, percent,
+    Allowing, Carrying, Executing, Making, Naming, RunGenerator, Sheets, Stopping, Streaming,
+    percent,
 };
 pub(crate) use sweep::{Resume, Sweep, SweepOrder, WriteCache};
 

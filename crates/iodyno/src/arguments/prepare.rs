@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use iodyno_model::PurgeMethod;
 
-use super::{Allowing, Naming, Sheets, Streaming, Table};
+use super::{Making, Naming};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -42,13 +42,7 @@ pub(crate) struct Prepare {
     #[command(flatten)]
     pub(crate) naming: Naming,
     #[command(flatten)]
-    pub(crate) allowing: Allowing,
-    #[command(flatten)]
-    pub(crate) sheets: Sheets,
-    #[command(flatten)]
-    pub(crate) streaming: Streaming,
-    #[command(flatten)]
-    pub(crate) table: Table,
+    pub(crate) making: Making,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

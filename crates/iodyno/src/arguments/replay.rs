@@ -3,7 +3,7 @@
 use clap::Args;
 use iodyno_campaign::parse_time;
 
-use super::{Allowing, Naming, Sheets, Streaming, Table, time};
+use super::{Making, Naming, time};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -47,13 +47,7 @@ pub(crate) struct Replay {
     #[command(flatten)]
     pub(crate) naming: Naming,
     #[command(flatten)]
-    pub(crate) allowing: Allowing,
-    #[command(flatten)]
-    pub(crate) sheets: Sheets,
-    #[command(flatten)]
-    pub(crate) streaming: Streaming,
-    #[command(flatten)]
-    pub(crate) table: Table,
+    pub(crate) making: Making,
 }
 
 /// `2x` or `0.5`, in percent.

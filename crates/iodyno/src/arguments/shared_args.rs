@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use iodyno_campaign::{MadeBy, Study};
+use iodyno_campaign::{MadeBy, Options, Study};
 
 use super::Table;
 use super::global::address;
@@ -19,6 +19,13 @@ pub(crate) struct Carrying {
     /// fio binary for `--generator fio` [default: the one in PATH]
     #[arg(long, value_name = "PATH")]
     pub(crate) fio: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) making: Making,
+}
+
+/// What a command that makes load may write, and how that is shown.
+#[derive(Debug, Args)]
+pub(crate) struct Making {
     #[command(flatten)]
     pub(crate) allowing: Allowing,
     #[command(flatten)]
@@ -135,10 +142,24 @@ impl RunGenerator {
     }
 }
 
+impl Making {
+    /// For jobs that are carried out as they stand, in a run of this name.
+    pub(crate) fn options(&self, naming: &Naming) -> Options {
+        Options::of_jobs(naming.name(), self.allowing.permission())
+    }
+}
+
+impl Naming {
+    /// Empty: none was given.
+    pub(crate) fn name(&self) -> &str {
+        self.run_name.as_deref().unwrap_or_default()
+    }
+}
+
 impl Carrying {
     /// What may be written, and lost.
     pub(crate) fn permission(&self) -> iodyno_target::Permission {
-        self.allowing.permission()
+        self.making.allowing.permission()
     }
 }
 

@@ -53,15 +53,15 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
             Generator::Native => Origin::Measured,
             Generator::Simulated => Origin::Simulated,
         },
-        ..Options::of_jobs(
-            arguments.naming.run_name.as_deref().unwrap_or_default(),
-            Permission::default(),
-        )
+        ..Options::of_jobs(arguments.naming.name(), Permission::default())
     };
-    let mut display = Display::new(context, None);
-    let outcome = setup.carry_out(&work, &targets, &options, generator.as_mut(), &mut display);
-    display.finish();
-    let record = outcome?;
+    let record = setup.carry_out(
+        &work,
+        &targets,
+        &options,
+        generator.as_mut(),
+        &mut Display::new(context, None),
+    )?;
     let status = show::judge_and_print(
         context,
         &mut setup.store,

@@ -123,15 +123,15 @@ fn measure(
             Generator::Native => Origin::Measured,
             Generator::Simulated => Origin::Simulated,
         },
-        ..Options::of_jobs(
-            arguments.naming.run_name.as_deref().unwrap_or_default(),
-            arguments.allowing.permission(),
-        )
+        ..Options::of_jobs(arguments.naming.name(), arguments.allowing.permission())
     };
-    let mut display = Display::new(context, None);
-    let outcome = setup.carry_out(&work, &targets, &options, generator.as_mut(), &mut display);
-    display.finish();
-    let record = outcome?;
+    let record = setup.carry_out(
+        &work,
+        &targets,
+        &options,
+        generator.as_mut(),
+        &mut Display::new(context, None),
+    )?;
     setup.store.put_assessment(&record.run.id, &judged_anew(&record, &setup.claims))?;
     let more = (!arguments.verbose).then_some("iodyno explain -v last");
     let status = print(context, std::slice::from_ref(&record), &setup.claims, more)?;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use iodyno_campaign::{Options, Work, profile, profile_names, profile_script};
+use iodyno_campaign::{Work, profile, profile_names, profile_script};
 use iodyno_files::NamedBy;
 use iodyno_job::script::Script;
 use iodyno_job::{Amount, Job};
@@ -14,7 +14,7 @@ use iodyno_native::NativeGenerator;
 
 use crate::arguments::Fit;
 use crate::commands::setup::Setup;
-use crate::commands::show::{Judging, Shape, judge_and_print};
+use crate::commands::show::{Judging, judge_and_print};
 use crate::context::{Context, Usage, read, refuse_unwritable};
 use crate::progress::Display;
 use crate::terminal;
@@ -50,23 +50,17 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
         refuse_unwritable(path)?;
     }
     let work = Work::of_profile(profile.clone(), &target, text)?;
-    let mut setup =
-        Setup::new(context, &arguments.sheets)?.streaming(context, &arguments.streaming)?;
-    let run_name = arguments.naming.run_name.as_deref().unwrap_or_default();
-    let options = Options::of_jobs(run_name, arguments.allowing.permission());
-    let mut display = Display::new(context, None);
-    let mut generator = NativeGenerator::new();
-    let outcome = setup.carry_out(&work, &[], &options, &mut generator, &mut display);
-    display.finish();
-    let record = outcome?;
+    let mut setup = Setup::of(context, &arguments.making)?;
+    let record = setup.carry_out(
+        &work,
+        &[],
+        &arguments.making.options(&arguments.naming),
+        &mut NativeGenerator::new(),
+        &mut Display::new(context, None),
+    )?;
     let judging = Judging {
-        claims: &setup.claims,
-        baseline: None,
-        expect: None,
         require_verdict: arguments.require_verdict,
-        run: "last",
-        table: &arguments.table,
-        shape: Shape::Glance,
+        ..Judging::last(&setup.claims, &arguments.making.table)
     };
     let status = judge_and_print(context, &mut setup.store, &record, &judging)?;
     if let Some(path) = &arguments.write {

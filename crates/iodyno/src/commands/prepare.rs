@@ -7,8 +7,7 @@ use iodyno_target::{Target, resolve_all, uses};
 
 use crate::arguments::Prepare;
 use crate::commands::setup::Setup;
-use crate::commands::show::{self, Judging, Shape};
-use crate::commands::study::{Start, measure};
+use crate::commands::study::{Start, measure, print};
 use crate::context::{Context, Usage};
 use crate::terminal;
 
@@ -27,8 +26,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     if !arguments.dry_run {
         check(&how)?;
     }
-    let mut setup =
-        Setup::new(context, &arguments.sheets)?.streaming(context, &arguments.streaming)?;
+    let mut setup = Setup::of(context, &arguments.making)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
     if arguments.dry_run {
         let refused = refusals(&setup, &targets);
@@ -68,24 +66,15 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         points: &[],
         preparing: Some(preparing),
         targets: &targets,
-        name: arguments.naming.run_name.as_deref().unwrap_or_default(),
+        name: arguments.naming.name(),
         resumed: None,
-        permission: arguments.allowing.permission(),
+        permission: arguments.making.allowing.permission(),
         layout: None,
         all: &[],
         measured: &[],
     };
     let record = measure(context, &mut setup, start, &mut NativeGenerator::new())?;
-    let judging = Judging {
-        claims: &setup.claims,
-        baseline: None,
-        expect: None,
-        require_verdict: false,
-        run: "last",
-        table: &arguments.table,
-        shape: Shape::Glance,
-    };
-    show::judge_and_print(context, &mut setup.store, &record, &judging)
+    print(context, &mut setup.store, &setup.claims, &record, &arguments.making.table)
 }
 
 /// Whether it can be meant.

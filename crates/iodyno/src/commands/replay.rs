@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_campaign::{Options, Work};
+use iodyno_campaign::Work;
 use iodyno_job::Job;
 use iodyno_job::script::{Compile, Script, compile};
 use iodyno_job::syntax::{Entry, Place, Section, write_file};
@@ -16,7 +16,7 @@ use iodyno_trace::read::ReadError;
 use super::traced;
 use crate::arguments::Replay;
 use crate::commands::setup::Setup;
-use crate::commands::show::{Judging, Shape, judge_and_print};
+use crate::commands::study::print;
 use crate::context::{Context, Usage};
 use crate::progress::Display;
 use crate::terminal;
@@ -36,8 +36,7 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     if context.is_captured() {
         return Err(Usage("a captured machine cannot replay a trace".into()).into());
     }
-    let mut setup =
-        Setup::new(context, &arguments.sheets)?.streaming(context, &arguments.streaming)?;
+    let mut setup = Setup::of(context, &arguments.making)?;
     let place = Destination::of(&setup.host, &arguments.target)?;
     let file = &arguments.trace;
     let named = |error: &dyn std::fmt::Display| Usage(format!("{file}: {error}"));
@@ -58,24 +57,16 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
         );
     }
     let (script, text) = script(arguments, &place, found)?;
-    let run_name = arguments.naming.run_name.as_deref().unwrap_or_default();
-    let options = Options::of_jobs(run_name, arguments.allowing.permission());
     let work = Work::of_script(file, script, text);
-    let mut display = Display::new(context, None);
     let mut generator = NativeGenerator::new().with_traces(open);
-    let outcome = setup.carry_out(&work, &[], &options, &mut generator, &mut display);
-    display.finish();
-    let record = outcome?;
-    let judging = Judging {
-        claims: &setup.claims,
-        baseline: None,
-        expect: None,
-        require_verdict: false,
-        run: "last",
-        table: &arguments.table,
-        shape: Shape::Glance,
-    };
-    judge_and_print(context, &mut setup.store, &record, &judging)
+    let record = setup.carry_out(
+        &work,
+        &[],
+        &arguments.making.options(&arguments.naming),
+        &mut generator,
+        &mut Display::new(context, None),
+    )?;
+    print(context, &mut setup.store, &setup.claims, &record, &arguments.making.table)
 }
 
 /// What can not be replayed as it is asked for.

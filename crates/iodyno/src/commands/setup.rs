@@ -13,7 +13,7 @@ use iodyno_model::{Host, RunRecord, RunState};
 use iodyno_store::Store;
 use iodyno_target::Target;
 
-use crate::arguments::{Sheets, Streaming};
+use crate::arguments::{Making, Sheets, Streaming};
 use crate::commands::beside;
 use crate::context::Context;
 use crate::stream::Stream;
@@ -55,6 +55,14 @@ impl Setup {
             streaming: (Streaming::default(), true),
             stream: None,
         })
+    }
+
+    /// For a command that makes load.
+    ///
+    /// # Errors
+    /// See [`Self::new`] and [`Self::streaming`].
+    pub(crate) fn of(context: &Context, making: &Making) -> Result<Self> {
+        Self::new(context, &making.sheets)?.streaming(context, &making.streaming)
     }
 
     /// With what `--stream` and `--listen` ask for, opened when something is measured.

@@ -33,6 +33,21 @@ pub(crate) struct Judging<'a> {
     pub(crate) shape: Shape,
 }
 
+impl<'a> Judging<'a> {
+    /// Of what was just measured, against `claims` alone, at a glance.
+    pub(crate) const fn last(claims: &'a ClaimBook, table: &'a Table) -> Self {
+        Self {
+            claims,
+            baseline: None,
+            expect: None,
+            require_verdict: false,
+            run: "last",
+            table,
+            shape: Shape::Glance,
+        }
+    }
+}
+
 /// What is printed unless JSON is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {

@@ -61,8 +61,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         terminal::print(&(outline + &listed(&points)))?;
         return Ok(0);
     }
-    let mut setup =
-        Setup::new(context, &carrying.sheets)?.streaming(context, &carrying.streaming)?;
+    let mut setup = Setup::of(context, &carrying.making)?;
     let targets = prepared(&study, &setup)?;
     let preparing = study.preparation.as_ref().map(|how| how.of(&targets)).transpose()?;
     let mut sentences = study.settings.outline(&study.targets, &setup.host)?;
@@ -94,7 +93,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         points: &points,
         preparing,
         targets: &targets,
-        name: arguments.naming.run_name.as_deref().unwrap_or_default(),
+        name: arguments.naming.name(),
         resumed: None,
         permission: carrying.permission(),
         layout: None,
@@ -102,7 +101,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         measured: &[],
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
-    print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
+    print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table)
 }
 
 /// Each point in a line.
@@ -144,8 +143,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         let why = "a run goes on with the generator that it began with";
         return Err(Usage(format!("--generator: {why}")).into());
     }
-    let mut setup =
-        Setup::new(context, &carrying.sheets)?.streaming(context, &carrying.streaming)?;
+    let mut setup = Setup::of(context, &carrying.making)?;
     let (all, left_out) = allowed(study.points(0), carrying);
     let count = all.len();
     let (resumed, left) = Resumed::of(&record, all.clone(), &study);
@@ -157,7 +155,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         if !context.quiet {
             terminal::note(&format!("{name}: nothing is left of {count} points"));
         }
-        return print(context, &mut setup.store, &setup.claims, &record, &carrying.table);
+        return print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table);
     }
     let refused =
         |Refusal(what)| Usage(format!("{what}: what is measured now would be another study"));
@@ -187,7 +185,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     }
     if (left.is_empty() || is_done) && preparing.is_none() {
         let record = if left_out == 0 { finished(&mut setup.store, record)? } else { record };
-        return print(context, &mut setup.store, &setup.claims, &record, &carrying.table);
+        return print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table);
     }
     whole_rounds(&study, left_out)?;
     let mut generator = generator(study.generator, carrying.fio.as_deref())?;
@@ -204,7 +202,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         measured: &record.measurements,
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
-    print(context, &mut setup.store, &setup.claims, &record, &carrying.table)
+    print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table)
 }
 
 /// The record of a run that lacks nothing, as one that is done: what stopped it

@@ -8,6 +8,7 @@ use iodyno_files::NamedBy;
 use iodyno_fio::read::{plain, plain_name};
 use iodyno_model::TraceSummary;
 use iodyno_report::document::TraceDocument;
+use iodyno_report::export::export_trace;
 use iodyno_report::text::{json_text, trace_text};
 use iodyno_trace::read::{Format, ReadError, Source};
 use iodyno_trace::{Counter, Header, Io, Names, Reader, TraceError, Traced, is_trace, write};
@@ -194,7 +195,7 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
         (Traced::Ours { mut reader, .. }, "iolog") => {
             left_out = write::iolog(&mut reader, &mut create()?)?
         }
-        (Traced::Ours { mut reader, .. }, "parquet") => write::parquet(&mut reader, create()?)?,
+        (Traced::Ours { mut reader, .. }, "parquet") => export_trace(&mut reader, create()?)?,
         (Traced::Others(_), "iolog" | "parquet") => {
             return Err(Usage("import it first: -o FILE.iotrace".into()).into());
         }

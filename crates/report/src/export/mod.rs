@@ -6,11 +6,17 @@ mod csv;
 mod json;
 mod junit;
 mod markdown;
+#[cfg(not(feature = "parquet"))]
+mod no_parquet;
 mod ocp;
 mod openmetrics;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_table;
 mod rows;
+#[cfg(feature = "parquet")]
+mod trace_parquet;
 mod work_list;
 
 use std::fmt;
@@ -20,7 +26,11 @@ use thiserror::Error;
 use crate::compared::Compared;
 use crate::judged::Judged;
 
+#[cfg(not(feature = "parquet"))]
+pub use no_parquet::export_trace;
 pub use openmetrics::{LiveCounts, LiveMetrics, fleet_openmetrics};
+#[cfg(feature = "parquet")]
+pub use trace_parquet::export_trace;
 pub use work_list::{Places, PlacesError, work_list};
 
 /// A format in which other programs take results.
@@ -103,6 +113,12 @@ pub enum ExportError {
     #[cfg(feature = "parquet")]
     #[error(transparent)]
     Parquet(#[from] ::parquet::errors::ParquetError),
+    /// A trace could not be read.
+    #[error(transparent)]
+    Trace(#[from] iodyno_trace::TraceError),
+    /// This build has no columns.
+    #[error("this iodyno was built without Parquet (feature `parquet`)")]
+    NoParquet,
     /// XML could not be written.
     #[error(transparent)]
     Io(#[from] std::io::Error),

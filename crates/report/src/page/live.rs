@@ -11,7 +11,8 @@ use iodyno_model::{
 use serde_json::{Value, json};
 
 use super::data::FigureView;
-use super::{PageError, STYLE, policy};
+use super::frame::STYLE;
+use super::{PageError, policy};
 use crate::paged::LiveView;
 use crate::text::words::clean;
 

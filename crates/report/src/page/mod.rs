@@ -7,6 +7,7 @@
 mod conditions;
 mod data;
 mod explained;
+mod frame;
 mod latency;
 mod lead;
 mod live;
@@ -23,11 +24,11 @@ mod traced;
 use std::collections::BTreeMap;
 
 use askama::Template;
-use iodyno_figure::{SCRIPT, echarts};
 use iodyno_judge::ClaimBook;
 use iodyno_model::{Origin, with_micro};
 
 use data::Data;
+use frame::Frame;
 use room::Room;
 use run::RunView;
 use together::Together;
@@ -80,30 +81,18 @@ pub fn page(runs: &[PageRun<'_>], claims: &ClaimBook) -> Result<String, PageErro
         [one] => Data::within(one, room::DOCUMENT_BYTES),
         several => Data::within(several, room::DOCUMENT_BYTES),
     };
-    let (early, style) = ([SCRIPT, PAGE_SCRIPT].map(lean), lean(STYLE));
+    let title = match titles.as_slice() {
+        [one] => one.clone(),
+        titles => format!("{} runs", titles.len()),
+    };
     Page {
-        version: env!("CARGO_PKG_VERSION"),
-        policy: policy::policy(&[&early[0], &early[1], echarts()], &[&style]),
-        title: match titles.as_slice() {
-            [one] => one.clone(),
-            titles => format!("{} runs", titles.len()),
-        },
+        frame: Frame::new(title, document),
         together: (runs.len() > 1).then(|| Together::new(runs, &titles, claims)),
         runs: views,
         left_out,
-        document,
-        style,
-        early,
-        library: echarts(),
     }
     .render()
     .map(|html| with_micro_outside_scripts(&html))
-}
-
-/// A script or a style sheet without its comments and its indentation: each page carries it.
-fn lean(text: &str) -> String {
-    let lines = text.lines().map(str::trim_start);
-    lines.filter(|line| !line.starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
 /// Microseconds as in print, where they are read: scripts and data stay as they are.
@@ -120,26 +109,14 @@ fn with_micro_outside_scripts(html: &str) -> String {
 /// A measurement takes more than this in a document, bytes.
 const LEAST_BYTES: usize = 512;
 
-const STYLE: &str = include_str!("../../templates/page.css");
-const PAGE_SCRIPT: &str = include_str!("../../templates/page.js");
-
 #[derive(Template)]
 #[template(path = "page.html")]
 struct Page {
-    version: &'static str,
-    policy: String,
-    title: String,
+    frame: Frame,
     together: Option<Together>,
     runs: Vec<RunView>,
     /// Which runs are not shown; empty: none.
     left_out: String,
-    /// All of it, unless that is too long.
-    document: Option<Data>,
-    style: String,
-    /// Before the first figure, so that its room is kept.
-    early: [String; 2],
-    /// What draws, which is long: behind all that is read.
-    library: &'static str,
 }
 
 /// What each run is called; two that are called alike, with where they are from,

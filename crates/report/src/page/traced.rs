@@ -1,13 +1,14 @@
 //! The page of a trace.
 
 use askama::Template;
-use iodyno_figure::{SCRIPT, echarts, trace_figures};
+use iodyno_figure::trace_figures;
 use iodyno_model::TraceSummary;
 
 use super::data::{Data, FigureView};
+use super::frame::Frame;
 use super::room::DOCUMENT_BYTES;
 use super::table::Table;
-use super::{PAGE_SCRIPT, PageError, STYLE, lean, policy, with_micro_outside_scripts};
+use super::{PageError, with_micro_outside_scripts};
 use crate::document::TraceDocument;
 use crate::text::clean;
 use crate::text::trace::{headline, notes, size_rows, small};
@@ -15,19 +16,13 @@ use crate::text::trace::{headline, notes, size_rows, small};
 #[derive(Template)]
 #[template(path = "trace.html")]
 struct Page {
-    version: &'static str,
-    policy: String,
-    title: String,
+    frame: Frame,
     headline: Vec<String>,
     sizes: Table,
     /// Bursts, space, processes: what, and how.
     facts: Vec<(String, String)>,
     notes: Vec<String>,
     figures: Vec<FigureView>,
-    document: Option<Data>,
-    style: String,
-    early: [String; 2],
-    library: &'static str,
 }
 
 /// The page of the trace `title`.
@@ -35,7 +30,6 @@ struct Page {
 /// # Errors
 /// The template cannot be filled, which would be a mistake in it.
 pub fn trace_page(title: &str, summary: &TraceSummary) -> Result<String, PageError> {
-    let (early, style) = ([SCRIPT, PAGE_SCRIPT].map(lean), lean(STYLE));
     let course = summary.course.as_ref();
     let figures = course.map_or(Vec::new(), |course| trace_figures(course, summary.duration_ns));
     let (columns, rows) = size_rows(summary);
@@ -43,19 +37,14 @@ pub fn trace_page(title: &str, summary: &TraceSummary) -> Result<String, PageErr
         let (what, how) = words.split_first()?;
         Some((what.clone(), how.join(", ")))
     });
+    let document = Data::within(&TraceDocument::new(summary.clone()), DOCUMENT_BYTES);
     Page {
-        version: env!("CARGO_PKG_VERSION"),
-        policy: policy::policy(&[&early[0], &early[1], echarts()], &[&style]),
-        title: clean(title),
+        frame: Frame::new(clean(title), document),
         headline: headline(summary),
         sizes: Table::of_grid(&columns, rows).without_empty(3),
         facts: facts.collect(),
         notes: notes(summary),
         figures: figures.iter().map(|figure| FigureView::new(figure, Vec::new())).collect(),
-        document: Data::within(&TraceDocument::new(summary.clone()), DOCUMENT_BYTES),
-        style,
-        early,
-        library: echarts(),
     }
     .render()
     .map(|html| with_micro_outside_scripts(&html))

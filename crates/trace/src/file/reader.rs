@@ -95,4 +95,17 @@ impl<R: BufRead> Reader<R> {
         }
         Ok(None)
     }
+
+    /// The next chunk that is not damaged; none at the end.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn next_sound_chunk(&mut self) -> Result<Option<Chunk>, TraceError> {
+        loop {
+            match self.next_chunk() {
+                Err(TraceError::Damaged { .. }) => {}
+                found => return found,
+            }
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, Write};
 
-use super::each_chunk;
 use crate::{Operation, Reader, TraceError};
 
 /// Writes a trace as an iolog. Devices become `/dev/NAME`; a name with blanks, which a log cannot
@@ -14,7 +13,8 @@ pub fn iolog<R: BufRead>(trace: &mut Reader<R>, to: &mut impl Write) -> Result<u
     writeln!(to, "fio version 3 iolog")?;
     let mut files: Vec<String> = Vec::new();
     let (mut left_out, mut last_us) = (0, 0);
-    each_chunk(trace, |chunk, names| {
+    while let Some(chunk) = trace.next_sound_chunk()? {
+        let names = trace.names();
         for io in &chunk.ios {
             let us = io.at_ns / 1000;
             last_us = us;
@@ -38,8 +38,7 @@ pub fn iolog<R: BufRead>(trace: &mut Reader<R>, to: &mut impl Write) -> Result<u
             };
             writeln!(to, "{us} {name} {action} {} {}", io.offset, io.length)?;
         }
-        Ok(())
-    })?;
+    }
     files.iter().try_for_each(|name| writeln!(to, "{last_us} {name} close"))?;
     to.flush()?;
     Ok(left_out)

@@ -1,36 +1,13 @@
 //! Traces for other tools.
 
 mod iolog;
-#[cfg(feature = "parquet")]
-mod parquet;
-#[cfg(not(feature = "parquet"))]
-#[path = "no_parquet.rs"]
-mod parquet;
 #[cfg(test)]
 mod tests;
 
-use std::io::BufRead;
-
 pub use iolog::iolog;
-pub use parquet::parquet;
 
 use crate::read::{ReadError, Source};
-use crate::{Chunk, Ending, Header, Reader, TraceError, Writer};
-
-/// The chunks of a trace, without those that are damaged; and the names behind them.
-fn each_chunk<R: BufRead>(
-    trace: &mut Reader<R>,
-    mut give: impl FnMut(&Chunk, &crate::Names) -> Result<(), TraceError>,
-) -> Result<(), TraceError> {
-    loop {
-        match trace.next_chunk() {
-            Ok(None) => return Ok(()),
-            Ok(Some(chunk)) => give(&chunk, trace.names())?,
-            Err(TraceError::Damaged { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
+use crate::{Ending, Header, TraceError, Writer};
 
 /// Another tool's trace as one of ours.
 ///

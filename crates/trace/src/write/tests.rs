@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use super::*;
-use crate::Io;
+use crate::{Io, Reader};
 
 const LOG: &str = "fio version 3 iolog\n0 /dev/a add\n0 /dev/a open\n0 /dev/a read 4096 512\n\
     14 /dev/b write 8192 4096\n2000 /dev/a sync 0 0\n2100 /dev/b trim 0 65536\n2100 /dev/a close\n";
@@ -19,12 +19,10 @@ fn trace() -> Vec<u8> {
 fn ios(bytes: &[u8]) -> Vec<(Io, String)> {
     let mut reader = Reader::new(Cursor::new(bytes)).unwrap();
     let mut all = Vec::new();
-    each_chunk(&mut reader, |chunk, names| {
-        let name = |io: &Io| names.devices()[usize::from(io.device)].name.clone();
+    while let Some(chunk) = reader.next_sound_chunk().unwrap() {
+        let name = |io: &Io| reader.names().devices()[usize::from(io.device)].name.clone();
         all.extend(chunk.ios.iter().map(|io| (Io { device: 0, ..*io }, name(io))));
-        Ok(())
-    })
-    .unwrap();
+    }
     assert_eq!(reader.header().source, "iolog");
     all
 }
@@ -49,18 +47,4 @@ fn damaged_chunks_are_left_out() {
     bytes[at] ^= 1;
     let mut reader = Reader::new(Cursor::new(&bytes)).unwrap();
     assert_eq!(iolog(&mut reader, &mut Vec::new()).unwrap(), 0);
-}
-
-#[cfg(feature = "parquet")]
-#[test]
-fn a_table_has_a_row_for_each_io() {
-    use ::parquet::file::reader::{FileReader, SerializedFileReader};
-    let mut bytes = Vec::new();
-    parquet(&mut Reader::new(Cursor::new(trace())).unwrap(), &mut bytes).unwrap();
-    let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
-    let rows: Vec<String> =
-        file.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
-    assert_eq!(rows.len(), 4);
-    assert!(rows[1].contains("at_ns: 14000, device: \"/dev/b\", operation: \"write\""), "{rows:?}");
-    assert!(rows[1].contains("length: 4096") && rows[1].contains("latency_ns: null"), "{rows:?}");
 }

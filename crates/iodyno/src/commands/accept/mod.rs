@@ -19,7 +19,7 @@ use crate::arguments::{Accept, Table};
 use crate::commands::export::documents;
 use crate::commands::judged_anew;
 use crate::commands::setup::end_on_signals;
-use crate::commands::show::{Judging, Shape, judge_and_print};
+use crate::commands::show::{Judging, judge_and_print};
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::push::{Outbox, Reference};
 use crate::terminal;
@@ -224,7 +224,7 @@ fn show(
     claims: &ClaimBook,
     text: &str,
 ) -> Result<()> {
-    let mut store = context.store()?;
+    let (mut store, table) = (context.store()?, Table::default());
     for (record, assessment) in runs {
         // Of a run that its store could not take there is the document alone.
         if store.find(&record.run.id).is_err() {
@@ -236,13 +236,9 @@ fn show(
             continue;
         }
         let judging = Judging {
-            claims,
-            baseline: None,
-            expect: None,
             require_verdict: arguments.require_verdict,
             run: &record.run.name,
-            table: &Table::default(),
-            shape: Shape::Glance,
+            ..Judging::last(claims, &table)
         };
         judge_and_print(context, &mut store, record, &judging)?;
     }

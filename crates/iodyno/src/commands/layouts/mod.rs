@@ -50,8 +50,7 @@ pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
         let what = format!("{} not installed: apt install {packages}", programs.join(", "));
         return Err(Usage(what).into());
     }
-    let mut setup = Setup::new(context, &arguments.carrying.sheets)?
-        .streaming(context, &arguments.carrying.streaming)?;
+    let mut setup = Setup::of(context, &arguments.carrying.making)?;
     let files = match arguments.on_files {
         Some(size_bytes) if !arguments.dry_run => Some(Files::make(&mut setup, size_bytes)?),
         _ => None,
@@ -300,7 +299,7 @@ fn print(
             format!("Page: iodyno report {all}"),
         ]
     });
-    let table = &arguments.carrying.table;
+    let table = &arguments.carrying.making.table;
     let on_files = arguments.on_files.is_some();
     terminal::print(&held::shown(context, &held, table, on_files, &further)?)
 }

@@ -78,7 +78,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         refuse_unwritable(Path::new(path))?;
     }
     let prints = !invocation.output_formats.is_empty() && invocation.output.is_none();
-    arguments.carrying.streaming.refuse_beside(prints, "--output-format")?;
+    arguments.carrying.making.streaming.refuse_beside(prints, "--output-format")?;
     if let Some(command) = invocation.trigger.command.as_ref().filter(|_| !exec) {
         let what = format!("--trigger={command} runs a command; allow it with --allow-exec");
         return Err(Usage(what).into());
@@ -86,8 +86,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
     open_as_many_files_as_may_be();
-    let mut setup = Setup::new(context, &arguments.carrying.sheets)?
-        .streaming(context, &arguments.carrying.streaming)?;
+    let mut setup = Setup::of(context, &arguments.carrying.making)?;
     let states = invocation.aux_path.as_deref().unwrap_or_default();
     let entropy = RandomState::new().build_hasher().finish();
     let mut generator = generator(arguments, commands, states, entropy, &sections)?;
@@ -96,7 +95,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         output.put(&debug::random(&script, entropy))?;
     }
     output.begin()?;
-    let run_name = arguments.naming.run_name.as_deref().unwrap_or_default();
+    let run_name = arguments.naming.name();
     // A script of the name `fio` gives its permission to whatever a program asks of it.
     let options = Options {
         standing: face == Face::Fio,
@@ -128,7 +127,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let text = sections_text(&sections);
     let work = Work::of_script(name, script.clone(), text);
     let outcome = setup.carry_out(&work, &[], &options, generator.as_mut(), &mut watcher);
-    watcher.display.finish();
+    drop(watcher.display);
     watcher.trigger.as_ref().map_or(Ok(()), Trigger::finish)?;
     watcher.logs.as_mut().map_or(Ok(()), LogFiles::finish)?;
     let record = outcome?;
@@ -139,7 +138,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     if face == Face::Fio {
         face::told(&record).iter().for_each(|line| terminal::note(line));
     }
-    let judged = output::Judged { claims: &setup.claims, table: &arguments.carrying.table };
+    let judged = output::Judged { claims: &setup.claims, table: &arguments.carrying.making.table };
     let ours = watcher.output.finish(context, &mut setup.store, &record, &judged, idleness)?;
     let pulled = watcher.trigger.as_ref().is_some_and(|trigger| trigger.pulled);
     Ok(face.status_of_run(&record, ours, pulled))

@@ -16,7 +16,7 @@ use iodyno_target::{Permission, Target, resolve_all};
 
 use crate::arguments::{Carrying, Table};
 use crate::commands::setup::Setup;
-use crate::commands::show::{Judging, Shape, judge_and_print};
+use crate::commands::show::{Judging, judge_and_print};
 use crate::context::{Context, Usage};
 use crate::grid::Grid;
 use crate::progress::Display;
@@ -34,7 +34,7 @@ pub(crate) fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, u
             !path.exists() || iodyno_target::is_laid_out(path)
         };
         point.own_file
-            || !carrying.allowing.allow_write.is_empty()
+            || !carrying.making.allowing.allow_write.is_empty()
             || point.targets.iter().all(is_ours)
     };
     let points: Vec<Point> =
@@ -102,10 +102,7 @@ pub(crate) fn measure(
         Options { resumed: start.resumed, ..Options::of_jobs(start.name, start.permission) };
     let has_grid = study.rounds.is_none() && study.headroom.is_none() && !study.is_of_steps();
     let grid = has_grid.then(|| Grid::new(start.all, start.measured));
-    let mut display = Display::new(context, grid);
-    let outcome = setup.carry_out(&work, start.targets, &options, generator, &mut display);
-    display.finish();
-    outcome
+    setup.carry_out(&work, start.targets, &options, generator, &mut Display::new(context, grid))
 }
 
 /// The load generator that is asked for; `fio`: which fio, if not the one in PATH.
@@ -127,14 +124,5 @@ pub(crate) fn print(
     record: &RunRecord,
     table: &Table,
 ) -> Result<u8> {
-    let judging = Judging {
-        claims,
-        baseline: None,
-        expect: None,
-        require_verdict: false,
-        run: "last",
-        table,
-        shape: Shape::Glance,
-    };
-    judge_and_print(context, store, record, &judging)
+    judge_and_print(context, store, record, &Judging::last(claims, table))
 }

@@ -1,0 +1,90 @@
+//! What every table in Parquet has: columns that are all optional, no compression.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use ::parquet::basic::{LogicalType, Repetition, Type as Physical};
+use ::parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use ::parquet::schema::types::Type;
+
+/// What a column holds: words as UTF-8 strings, counts as INT64, figures as DOUBLE.
+#[derive(Clone, Copy)]
+pub(super) enum Holds {
+    Words,
+    Counts,
+    Figures,
+}
+
+/// A file with these columns, whose rows are written group by group.
+pub(super) fn table<W: Write + Send>(
+    to: W,
+    name: &str,
+    columns: impl Iterator<Item = (&'static str, Holds)>,
+) -> Result<SerializedFileWriter<W>, ParquetError> {
+    let field = |(name, holds)| {
+        let (physical, logical) = match holds {
+            Holds::Words => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Holds::Counts => (Physical::INT64, None),
+            Holds::Figures => (Physical::DOUBLE, None),
+        };
+        let field = Type::primitive_type_builder(name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical);
+        field.build().map(Arc::new)
+    };
+    let fields = columns.map(field).collect::<Result<_, _>>()?;
+    let schema = Type::group_type_builder(name).with_fields(fields).build()?;
+    SerializedFileWriter::new(to, Arc::new(schema), Arc::new(WriterProperties::builder().build()))
+}
+
+/// A group of rows, of which each call writes the next column; what is unknown is null.
+pub(super) struct Rows<'a, W: Write>(pub(super) SerializedRowGroupWriter<'a, W>);
+
+impl<W: Write + Send> Rows<'_, W> {
+    pub(super) fn words<T: Into<Vec<u8>>>(
+        &mut self,
+        values: impl Iterator<Item = Option<T>>,
+    ) -> Result<(), ParquetError> {
+        self.write::<ByteArrayType>(values.map(|words| Some(ByteArray::from(words?.into()))))
+    }
+
+    /// One that INT64 cannot hold is unknown.
+    pub(super) fn counts(
+        &mut self,
+        values: impl Iterator<Item = Option<u64>>,
+    ) -> Result<(), ParquetError> {
+        self.write::<Int64Type>(values.map(|count| i64::try_from(count?).ok()))
+    }
+
+    pub(super) fn figures(
+        &mut self,
+        values: impl Iterator<Item = Option<f64>>,
+    ) -> Result<(), ParquetError> {
+        self.write::<DoubleType>(values)
+    }
+
+    pub(super) fn close(self) -> Result<(), ParquetError> {
+        self.0.close().map(|_| ())
+    }
+
+    fn write<T: DataType>(
+        &mut self,
+        values: impl Iterator<Item = Option<T::T>>,
+    ) -> Result<(), ParquetError> {
+        let mut known = Vec::new();
+        // 0 stands for null
+        let mut definition_levels = Vec::new();
+        for value in values {
+            definition_levels.push(i16::from(value.is_some()));
+            known.extend(value);
+        }
+        if let Some(mut column) = self.0.next_column()? {
+            column.typed::<T>().write_batch(&known, Some(&definition_levels), None)?;
+            column.close()?;
+        }
+        Ok(())
+    }
+}
