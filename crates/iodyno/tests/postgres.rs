@@ -360,3 +360,17 @@ fn mistakes_are_told_and_nothing_is_lost() {
     status(&read, 0);
     assert!(text(&read.stdout).contains("n1") || text(&read.stdout).contains("drives on 1 host"));
 }
+
+#[test]
+fn a_server_that_never_answers_holds_nobody_up() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let world = World::new();
+    let url = format!("postgres://n1@{}/fleet", silent.local_addr().unwrap());
+    let began = std::time::Instant::now();
+    let words = ["accept", "quick", "--sysroot", MACHINE, "--deadline", "3s", "--push", &url];
+    let output = world.run(&words);
+    status(&output, 1);
+    let said = text(&output.stderr);
+    assert!(said.contains("no answer in time") && said.contains("1 left"), "{said}");
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+}

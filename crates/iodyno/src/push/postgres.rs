@@ -33,7 +33,7 @@ const AFTER: &str = "SELECT owner::text, name, body::text FROM iodyno.document \
 pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
     let text = std::str::from_utf8(parcel.bytes).map_err(Refused::at_all)?;
     let left = parcel.until.saturating_duration_since(Instant::now());
-    within(left.clamp(super::SHORTEST, LONGEST), async {
+    let work = async {
         let client = connect(url).await?;
         let rows = client.execute(PUT, &[&parcel.name, &text]).await.map_err(|e| refused(&e))?;
         if rows == 1 {
@@ -44,44 +44,46 @@ pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
             true => Ok(()),
             false => Err(Refused::at_all("it holds another document of this name")),
         }
-    })
+    };
+    carried_out(within(left.clamp(super::SHORTEST, LONGEST), work))
 }
 
 /// Gives `take` every document that the role may read, a few of them in memory at a time.
 pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refused> {
-    let runtime = runtime()?;
-    let client = runtime.block_on(in_time(LONGEST, connect(url)))?;
-    let (mut owner, mut name) = (String::new(), String::new());
-    loop {
-        let page =
-            async { client.query(AFTER, &[&owner, &name, &PAGE]).await.map_err(|e| refused(&e)) };
-        let rows = runtime.block_on(in_time(LONGEST, page))?;
-        let Some(last) = rows.last() else { return Ok(()) };
-        (owner, name) = (last.get(0), last.get(1));
-        for row in rows {
-            let name = format!("{}/{}", row.get::<_, &str>(0), row.get::<_, &str>(1));
-            take(Document { name, text: row.get(2) });
+    carried_out(async {
+        let client = within(LONGEST, connect(url)).await?;
+        let (mut owner, mut name) = (String::new(), String::new());
+        loop {
+            let page = async {
+                client.query(AFTER, &[&owner, &name, &PAGE]).await.map_err(|e| refused(&e))
+            };
+            let rows = within(LONGEST, page).await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            (owner, name) = (last.get(0), last.get(1));
+            for row in rows {
+                let name = format!("{}/{}", row.get::<_, &str>(0), row.get::<_, &str>(1));
+                take(Document { name, text: row.get(2) });
+            }
         }
-    }
+    })
 }
 
-fn within<T>(
-    limit: Duration,
-    work: impl Future<Output = Result<T, Refused>>,
-) -> Result<T, Refused> {
-    runtime()?.block_on(in_time(limit, work))
+/// What comes of `work`, done on this thread.
+fn carried_out<T>(work: impl Future<Output = Result<T, Refused>>) -> Result<T, Refused> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Refused::now)?;
+    let ended = runtime.block_on(work);
+    // The look-up of a host's name may hang: it is not waited for.
+    runtime.shutdown_background();
+    ended
 }
 
-async fn in_time<T>(
+async fn within<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, Refused>>,
 ) -> Result<T, Refused> {
     let ended = tokio::time::timeout(limit, work).await;
     ended.unwrap_or_else(|_| Err(Refused::now("no answer in time")))
-}
-
-fn runtime() -> Result<tokio::runtime::Runtime, Refused> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refused::now)
 }
 
 /// A connection to a database that has the tables.
