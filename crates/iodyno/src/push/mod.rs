@@ -26,13 +26,13 @@ mod tls;
 pub(crate) use destination::Reference;
 pub(crate) use outbox::Outbox;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A host's document is no longer, bytes: what others push is data.
 pub(crate) const MOST_DOCUMENT_BYTES: u64 = 256 << 20;
 /// An attempt may take so long, whatever is left of a deadline.
 #[cfg(any(feature = "postgres", feature = "push"))]
-const SHORTEST: Duration = Duration::from_secs(1);
+const SHORTEST: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// A document under the name that no other machine gives to one.
 pub(crate) struct Parcel<'a> {
