@@ -1,6 +1,6 @@
 //! Block devices: what they are, what they stand on, their queues.
 
-use iodyno_model::{BlockDevice, BlockKind, Bytes, Fact, Queue, Use};
+use iodyno_model::{BlockDevice, BlockKind, Bytes, Fact, Queue, Use, natural};
 
 use crate::source::Source;
 use crate::{device_mapper, loop_device, md, pci, read};
@@ -20,7 +20,7 @@ pub(crate) struct Block {
 /// cannot be opened and are left out.
 pub(crate) fn read(source: &dyn Source) -> Vec<Block> {
     let mut names = source.list("/sys/block").unwrap_or_default();
-    names.sort_by_key(|name| read::natural(name));
+    names.sort_by_key(|name| natural(name));
     let mut blocks = Vec::new();
     for name in names.iter().filter(|name| path_of_head(name).is_none()) {
         // It may vanish between listing and reading.
@@ -38,7 +38,7 @@ pub(crate) fn read(source: &dyn Source) -> Vec<Block> {
 
         let mut parts: Vec<&String> =
             entries.iter().filter(|entry| entry.starts_with(name.as_str())).collect();
-        parts.sort_by_key(|part| read::natural(part.strip_prefix(name.as_str()).unwrap_or(part)));
+        parts.sort_by_key(|part| natural(part.strip_prefix(name.as_str()).unwrap_or(part)));
         for part in parts {
             let real = format!("{real}/{part}");
             let Ok(entries) = source.list(&real) else { continue };

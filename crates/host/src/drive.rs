@@ -1,7 +1,7 @@
 //! NVMe drives: what sysfs and the controller itself say.
 
 use iodyno_model::{
-    Bytes, Drive, Fact, LatencyMonitor, Namespace, NamespacePath, OcpHealth, PciFunction,
+    Bytes, Drive, Fact, LatencyMonitor, Namespace, NamespacePath, OcpHealth, PciFunction, natural,
 };
 
 use crate::block::{Block, path_of_head};
@@ -24,7 +24,7 @@ pub(crate) fn read(
 ) -> Vec<Drive> {
     let mut names = source.list("/sys/class/nvme").unwrap_or_default();
     names.retain(|name| is_controller(name));
-    names.sort_by_key(|name| read::natural(name));
+    names.sort_by_key(|name| natural(name));
     names.iter().filter_map(|name| drive(source, depth, name, blocks, links)).collect()
 }
 
@@ -210,7 +210,7 @@ fn namespaces(
         .filter(|entry| entry.starts_with("nvme"))
         .map(|entry| (path_of_head(entry).unwrap_or_else(|| entry.clone()), entry))
         .collect();
-    names.sort_by_key(|(name, _)| read::natural(name.rsplit('n').next().unwrap_or(name)));
+    names.sort_by_key(|(name, _)| natural(name.rsplit('n').next().unwrap_or(name)));
     let namespace = |(name, entry): (String, &String)| {
         let device = &blocks.iter().find(|block| block.device.name == name)?.device;
         let field = |file: &str| format!("{real}/{entry}/{file}");

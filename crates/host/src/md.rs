@@ -1,6 +1,6 @@
 //! md arrays.
 
-use iodyno_model::{MdArray, MdMember};
+use iodyno_model::{MdArray, MdMember, natural};
 
 use crate::block::SECTOR_BYTES;
 use crate::read;
@@ -48,6 +48,6 @@ fn members(source: &dyn Source, folder: &str) -> Vec<MdMember> {
         })
     };
     let mut members: Vec<MdMember> = names.iter().filter_map(member).collect();
-    members.sort_by_key(|member| (member.slot.unwrap_or(u32::MAX), read::natural(&member.device)));
+    members.sort_by_key(|member| (member.slot.unwrap_or(u32::MAX), natural(&member.device)));
     members
 }

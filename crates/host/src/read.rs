@@ -129,14 +129,6 @@ pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
     Some(numbers)
 }
 
-/// Orders `nvme2` before `nvme10`.
-pub(crate) fn natural(name: &str) -> (String, u64, String) {
-    let digits = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
-    let (prefix, rest) = name.split_at(digits);
-    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    (prefix.into(), rest[..end].parse().unwrap_or(0), rest[end..].into())
-}
-
 /// The last part of a path.
 pub(crate) fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
@@ -190,12 +182,5 @@ mod tests {
         assert_eq!(unescape(r"/mnt/a\040b\134c"), r"/mnt/a b\c");
         assert_eq!(unescape(r"\9\04"), r"\9\04");
         assert_eq!(unescape(r"\777"), r"\777");
-    }
-
-    #[test]
-    fn names_sort_by_number() {
-        let mut names = ["nvme10", "nvme2", "nvme0", "nvme2n1"];
-        names.sort_by_key(|name| natural(name));
-        assert_eq!(names, ["nvme0", "nvme2", "nvme2n1", "nvme10"]);
     }
 }

@@ -1,6 +1,6 @@
 //! NVMe subsystems.
 
-use iodyno_model::Subsystem;
+use iodyno_model::{Subsystem, natural};
 
 use crate::read;
 use crate::source::Source;
@@ -10,12 +10,12 @@ const SUBSYSTEMS: &str = "/sys/class/nvme-subsystem";
 /// All of them, in natural order.
 pub(crate) fn read(source: &dyn Source) -> Vec<Subsystem> {
     let mut names = source.list(SUBSYSTEMS).unwrap_or_default();
-    names.sort_by_key(|name| read::natural(name));
+    names.sort_by_key(|name| natural(name));
     let subsystem = |name: String| {
         let folder = format!("{SUBSYSTEMS}/{name}");
         let mut controllers = source.list(&folder).unwrap_or_default();
         controllers.retain(|entry| crate::drive::is_controller(entry));
-        controllers.sort_by_key(|name| read::natural(name));
+        controllers.sort_by_key(|name| natural(name));
         Subsystem {
             nqn: read::text(source, &format!("{folder}/subsysnqn")),
             io_policy: read::text(source, &format!("{folder}/iopolicy")),

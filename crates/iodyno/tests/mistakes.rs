@@ -5,7 +5,10 @@
 
 mod common;
 
-use common::{World, status, text};
+use std::os::unix::fs::chown;
+use std::process::{Command, Output};
+
+use common::{Loop, World, status, text, tool};
 
 /// What was typed, and what the answer has to name. `@` stands for a file of 1 MiB.
 const MISTAKES: &[(&str, &[&str])] = &[
@@ -74,26 +77,90 @@ fn each_is_answered_in_three_lines() {
     // There is a store, with one run.
     let first = ["--name=first", "--rw=read", "--filename=data"];
     status(&world.command().current_dir(&here).arg("run").args(first).output().unwrap(), 0);
-    let mut wrong = Vec::new();
-    for (typed, named) in MISTAKES {
-        let words = typed.split(' ').map(|word| word.replace('@', data.to_str().unwrap()));
-        let output = world.command().current_dir(&here).args(words).output().unwrap();
-        let said = text(&output.stderr);
-        // Behind a blank line clap adds its usage, which every command has.
-        let answer = said.split("\n\nUsage:").next().unwrap_or_default();
-        let answer = answer.split("\n\nFor more information").next().unwrap_or_default();
-        // What is said before is no answer, and the folder's name is ours.
-        let answer = answer.replace(here.to_str().unwrap(), "/here");
-        let behind = answer.lines().skip_while(|line| {
-            !["iodyno: ", "error: "].iter().any(|begin| line.starts_with(begin))
-        });
-        let lines: usize = behind.map(|line| lines_at_60(line.trim())).sum();
-        let lacks: Vec<_> = named.iter().filter(|word| !said.contains(**word)).collect();
-        if output.status.code() != Some(2) || lines > 3 || !lacks.is_empty() {
-            wrong.push(format!("{typed} ({}): lacks {lacks:?}\n{said}", output.status));
-        }
-    }
+    let wrong: Vec<_> = MISTAKES
+        .iter()
+        .filter_map(|(typed, named)| {
+            let words = typed.split(' ').map(|word| word.replace('@', data.to_str().unwrap()));
+            let output = world.command().current_dir(&here).args(words).output().unwrap();
+            badly_answered(typed, named, &output, here.to_str().unwrap())
+        })
+        .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+#[ignore = "needs root"]
+fn so_is_who_may_not_and_what_is_busy() {
+    let world = World::new();
+    let disk = Loop::new(&world, "image", 16 << 20);
+    let device = &*disk.device;
+    let whole = format!("run --name=a --rw=write --filename={device}");
+    tool("mkfs.ext4", &["-qF", device]);
+    let mounted = world.directory("mounted");
+    let folder = mounted.to_str().unwrap();
+    tool("mount", &[device, folder]);
+    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    // Its folder, in which there is no store yet.
+    chown(world.path(""), Some(65534), Some(65534)).unwrap();
+    let rows: [(&[&str], &str, &[&str]); 5] = [
+        (&nobody, &format!("explain {device}"), &["no permission", "next: sudo "]),
+        (&nobody, &format!("run --name=a --rw=read --filename={device}"), &["next: "]),
+        (&nobody, &format!("record {device} --for 1s -o x.iotrace"), &["run as root"]),
+        (
+            &[],
+            &format!("prepare {device} --fill 1x"),
+            &["in use", "mounted at", "next: unmount it"],
+        ),
+        (&[], &whole, &["in use", "mounted at", "next: unmount it"]),
+    ];
+    let wrong: Vec<_> = rows
+        .iter()
+        .filter_map(|(user, typed, named)| {
+            let mut command = match user.split_first() {
+                None => world.command(),
+                Some((setpriv, user)) => {
+                    let mut command = world.with_environment(Command::new(setpriv));
+                    command.args(user).arg(env!("CARGO_BIN_EXE_iodyno"));
+                    command
+                }
+            };
+            let output = command.current_dir(world.path("")).args(typed.split(' ')).output();
+            badly_answered(typed, named, &output.unwrap(), folder)
+        })
+        .collect();
+    tool("umount", &[folder]);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Line ends of Windows are no mistake.
+#[test]
+fn a_job_file_may_come_from_windows() {
+    let world = World::new();
+    let here = world.directory("here");
+    std::fs::write(here.join("data"), vec![1; 1 << 20]).unwrap();
+    let job = "; from Windows\r\n[global]\r\nrw=randread\r\n\r\n[a]\r\nfilename=data\r\n";
+    std::fs::write(here.join("job.fio"), job).unwrap();
+    let output = world.command().current_dir(&here).args(["run", "job.fio"]).output().unwrap();
+    status(&output, 0);
+    assert!(text(&output.stdout).contains("randread"), "{}", text(&output.stdout));
+}
+
+/// What is wrong with an answer: another exit status than 2, more than three lines at 60 columns,
+/// or something in it not `named`. `here` is ours to name.
+fn badly_answered(typed: &str, named: &[&str], output: &Output, here: &str) -> Option<String> {
+    let said = text(&output.stderr);
+    // Behind a blank line clap adds its usage, which every command has.
+    let answer = said.split("\n\nUsage:").next().unwrap_or_default();
+    let answer = answer.split("\n\nFor more information").next().unwrap_or_default();
+    // What is said before is no answer, and the folder's name is ours.
+    let answer = answer.replace(here, "/here");
+    let behind = answer
+        .lines()
+        .skip_while(|line| !["iodyno: ", "error: "].iter().any(|begin| line.starts_with(begin)));
+    let lines: usize = behind.map(|line| lines_at_60(line.trim())).sum();
+    let lacks: Vec<_> = named.iter().filter(|word| !said.contains(**word)).collect();
+    let is_bad = output.status.code() != Some(2) || lines > 3 || !lacks.is_empty();
+    is_bad.then(|| format!("{typed} ({}, {lines} lines): lacks {lacks:?}\n{said}", output.status))
 }
 
 /// Lines that a terminal of 60 columns takes for one of ours, which is broken between words.

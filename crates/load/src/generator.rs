@@ -183,6 +183,16 @@ pub enum LoadError {
         /// What the kernel said.
         error: std::io::Error,
     },
+    /// The I/O engine cannot be used here.
+    #[error("{target}: cannot {action}: {error}")]
+    Engine {
+        /// Target.
+        target: String,
+        /// What was tried.
+        action: String,
+        /// What the kernel said.
+        error: std::io::Error,
+    },
     /// An I/O does not come back; a sentence that begins with its target.
     #[error("{0}")]
     NoAnswer(String),
@@ -192,6 +202,7 @@ impl From<&LoadError> for Failure {
     fn from(error: &LoadError) -> Self {
         let cause = match error {
             LoadError::Unfit { .. } => Cause::Unfit,
+            LoadError::Engine { .. } => Cause::Engine,
             LoadError::System { error, .. } => {
                 error.raw_os_error().map_or(Cause::Unknown, Cause::Errno)
             }
@@ -205,7 +216,9 @@ impl LoadError {
     /// Which target it is about, or which I/O engine; `None`: it is not known.
     pub fn target(&self) -> Option<&str> {
         match self {
-            Self::Unfit { target, .. } | Self::System { target, .. } => Some(target),
+            Self::Unfit { target, .. }
+            | Self::System { target, .. }
+            | Self::Engine { target, .. } => Some(target),
             Self::NoAnswer(_) => None,
         }
     }

@@ -20,6 +20,8 @@ pub struct Failure {
 pub enum Cause {
     /// The job does not fit its target, and was never begun.
     Unfit,
+    /// The I/O engine cannot be used on this machine.
+    Engine,
     /// An I/O did not come back.
     NoAnswer,
     /// The kernel refused something.

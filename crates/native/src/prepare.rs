@@ -295,8 +295,6 @@ fn choose_engine(
     choices: &mut Choices,
 ) -> Result<Choice, LoadError> {
     let read = first.read();
-    let system =
-        |action: String, error| LoadError::System { target: read.name().to_owned(), action, error };
     let how = OpenHow { direct, ..OpenHow::default() };
     let unfit = |what: String| LoadError::Unfit { target: read.name().to_owned(), what };
     let descriptor = read.open(how).map_err(|error| unfit(error.to_string()))?;
@@ -328,7 +326,13 @@ fn choose_engine(
             }
             _ => "",
         };
-        system(format!("use ioengine={name} ({}{advice})", refused.action), refused.error)
+        let (target, error) = (read.name().to_owned(), refused.error);
+        let action = format!("use ioengine={name} ({}{advice})", refused.action);
+        if refused_itself {
+            LoadError::Engine { target, action, error }
+        } else {
+            LoadError::System { target, action, error }
+        }
     })
 }
 

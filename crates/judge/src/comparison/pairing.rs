@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iodyno_model::{Direction, RunKind, RunRecord};
+use iodyno_model::{Direction, RunKind, RunRecord, natural};
 
 use super::point::Key;
 use super::sample::Sample;
@@ -70,7 +70,8 @@ fn sort(groups: &mut [Group<'_>]) {
     }
     // One drive before several at once.
     groups.sort_by_cached_key(|Group { place, rank, key, .. }| {
-        let place = place.as_ref().map(|place| (place.len(), place.clone()));
+        let named = |place: &Vec<String>| place.iter().map(|name| natural(name)).collect();
+        let place: Option<(usize, Vec<_>)> = place.as_ref().map(|of| (of.len(), named(of)));
         (place, *rank, key.bs, key.depth, key.numjobs)
     });
 }

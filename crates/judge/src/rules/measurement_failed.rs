@@ -20,6 +20,11 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             (super::DISK_FULL.0, super::DISK_FULL.1.to_owned())
         } else if how.cause == Cause::Unfit {
             ("The job was never begun.", "Change what it says does not fit, and repeat".into())
+        } else if how.cause == Cause::Engine {
+            (
+                "Its I/O engine cannot be used here.",
+                "Repeat it with ioengine=auto, which takes the best engine that can be used".into(),
+            )
         } else {
             (
                 "What cannot be read to the end of a measurement cannot be relied on.",

@@ -308,7 +308,7 @@ mod tests {
     /// and writes the new sum here.
     #[test]
     fn other_rules_are_another_ruleset() {
-        const JUDGED_BY: (&str, u64) = ("8", 0x775b_9fd0_9e0e_bdf0);
+        const JUDGED_BY: (&str, u64) = ("8", 0x05d6_248b_0eb6_1a97);
         let mut sources = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
         sources.sort();
         let texts = sources.iter().map(|path| std::fs::read_to_string(path).unwrap());

@@ -48,7 +48,7 @@ pub(super) fn drive_cell(
             GridCell { ink: if live { cell.ink } else { Ink::Bad }, ..cell }
         }
         Column::Address => fact(&drive.address, Clone::clone),
-        Column::Link => link(host, drive, false),
+        Column::Link => link(host, drive, LinkWords::Cell),
         Column::Numa => fact(&drive.numa_node, u32::to_string),
         Column::Temperature => {
             let hot = drive
@@ -197,9 +197,21 @@ fn usage(drive: &Drive) -> GridCell {
     GridCell::plain(if size > 0.0 { super::figure::percent(used / size) } else { "-".into() })
 }
 
+/// Where a link is told of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LinkWords {
+    /// In a cell, where `!` marks a link below what both of its ends are able to.
+    Cell,
+    /// In a narrow cell: the mark without what it could be.
+    ShortCell,
+    /// In a sentence, which has no marks.
+    Clause,
+}
+
 /// The drive's own link in use; what it could be where it is more; and whether
-/// a link above it is degraded. In short only that it could be more.
-pub(super) fn link(host: &Host, drive: &Drive, is_short: bool) -> GridCell {
+/// a link above it is degraded.
+pub(super) fn link(host: &Host, drive: &Drive, words: LinkWords) -> GridCell {
+    let mark = if words == LinkWords::Clause { "" } else { " !" };
     if drive.virtual_disk.is_some() {
         return GridCell::plain("virtual disk");
     }
@@ -214,10 +226,10 @@ pub(super) fn link(host: &Host, drive: &Drive, is_short: bool) -> GridCell {
     };
     match own.able() {
         Some(able) if below(current, able) => {
-            if is_short {
-                return GridCell { text: text + " !", ink: Ink::Bad };
+            if words == LinkWords::ShortCell {
+                return GridCell { text: text + mark, ink: Ink::Bad };
             }
-            text.push_str(&format!(" of {} !", able.label()));
+            text.push_str(&format!(" of {}{mark}", able.label()));
             ink = Ink::Bad;
         }
         _ => {
@@ -236,7 +248,7 @@ pub(super) fn link(host: &Host, drive: &Drive, is_short: bool) -> GridCell {
         _ => false,
     };
     if uplinks.iter().any(degraded) {
-        text.push_str(", uplink !");
+        text.push_str(&format!(", uplink{mark}"));
         ink = Ink::Bad;
     }
     GridCell { text, ink }

@@ -4,7 +4,7 @@ use iodyno_model::{Assessment, BlockDevice, BlockKind, Drive, Host, RunRecord};
 
 use super::Style;
 use super::columns::{self, Column, ColumnError};
-use super::drive_cells::{NEEDS_ROOT, block_cell, drive_cell};
+use super::drive_cells::{LinkWords, NEEDS_ROOT, block_cell, drive_cell, link};
 use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
@@ -71,7 +71,7 @@ pub(super) fn clause(host: &Host) -> String {
         return NO_SYSFS.into();
     }
     let told = |column: Column, text: &str| match column {
-        Column::Link => format!("link {}", text.trim_end_matches(" !")),
+        Column::Link => format!("link {text}"),
         Column::Temperature => format!("at {text}"),
         Column::Wear => format!("{text} worn"),
         _ => text.to_owned(),
@@ -79,7 +79,10 @@ pub(super) fn clause(host: &Host) -> String {
     let of_drive = |drive: &Drive| {
         let alarms: Vec<String> = ALARMS
             .into_iter()
-            .map(|column| (column, drive_cell(column, host, drive, None)))
+            .map(|column| match column {
+                Column::Link => (column, link(host, drive, LinkWords::Clause)),
+                _ => (column, drive_cell(column, host, drive, None)),
+            })
             .filter(|(_, cell)| matches!(cell.ink, Ink::Bad | Ink::Doubt))
             .map(|(column, cell)| told(column, &cell.text))
             .collect();

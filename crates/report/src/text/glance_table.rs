@@ -7,7 +7,7 @@ use iodyno_model::{
 };
 
 use super::columns::Column;
-use super::drive_cells::{drive_cell, link, worst};
+use super::drive_cells::{LinkWords, drive_cell, link, worst};
 use super::drives::short_name;
 use super::figure::{percent, stated};
 use super::grid::{GridCell, GridColumn};
@@ -166,7 +166,7 @@ impl<'a> View<'a> {
         let mut row = self.row(clean(&drive.name), &own, shares);
         let run = Some((self.record, self.assessment));
         // Short: what it could be stands in the finding.
-        row.cells.push(link(host, drive, true));
+        row.cells.push(link(host, drive, LinkWords::ShortCell));
         row.cells.push(drive_cell(Column::Temperature, host, drive, run));
         row.cells.push(health(drive));
         row.verdict = worst(host, self.record, self.assessment, &names);

@@ -29,10 +29,10 @@ pub enum RecordError {
     #[error("tracefs is not mounted: mount -t tracefs none /sys/kernel/tracing")]
     NotMounted,
     /// The user is not root, or the kernel is locked down.
-    #[error(
-        "cannot use {path}: permission denied; run as root (a kernel in lockdown mode \
-             `confidentiality` refuses root, too: /sys/kernel/security/lockdown)"
-    )]
+    #[error("cannot use {path}: permission denied; {}", match rustix::process::geteuid().is_root() {
+        true => "see /sys/kernel/security/lockdown: in mode `confidentiality` root may not either",
+        false => "run as root",
+    })]
     Denied {
         /// What was to be used.
         path: PathBuf,

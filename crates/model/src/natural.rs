@@ -1,0 +1,28 @@
+//! Names in the order in which people count.
+
+/// Orders `nvme2` before `nvme10`: words and the numbers behind them.
+pub fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (word, numbered) = rest.split_at(digits);
+        let end = numbered.find(|c: char| !c.is_ascii_digit()).unwrap_or(numbered.len());
+        let (number, behind) = numbered.split_at(end);
+        parts.push((word.to_owned(), number.parse().unwrap_or_default()));
+        rest = behind;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_sort_by_number() {
+        let mut names = ["nvme10", "nvme2", "nvme0n12", "sda", "nvme0", "nvme2n1", "nvme0n2"];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(names, ["nvme0", "nvme0n2", "nvme0n12", "nvme2", "nvme2n1", "nvme10", "sda"]);
+    }
+}
