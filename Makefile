@@ -2,7 +2,7 @@
 TOOLS := cc:build-essential python3:python3 qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils \
          ldd:libc-bin setpriv:util-linux prlimit:util-linux losetup:mount mount:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs fio:fio \
          zsh:zsh fish:fish mandoc:mandoc groff:groff-base \
-         gzip:gzip xz:xz-utils zstd:zstd xmllint:libxml2-utils chromium:chromium chromedriver:chromium-driver
+         gzip:gzip xz:xz-utils zstd:zstd xmllint:libxml2-utils chromium:chromium chromedriver:chromium-driver openssl:openssl pg_lsclusters:postgresql
 
 # An ordinary user's PATH may lack what administrators use.
 export PATH := $(PATH):/usr/sbin:/sbin

@@ -201,6 +201,37 @@ fn what_no_destination_takes_is_kept_and_pushed_later() {
 }
 
 #[test]
+fn a_full_outbox_keeps_the_newest_and_names_what_it_dropped() {
+    let world = World::new();
+    let (outbox, away) = (world.directory("store.sqlite.outbox"), world.path("away"));
+    for run in 0..1002 {
+        let name = format!("n{}.0.{run:04}.json", run % 2);
+        std::fs::write(outbox.join(&name), "{}").unwrap();
+        std::fs::write(outbox.join(format!("{name}.to")), format!("[{away:?}]")).unwrap();
+    }
+    let output = world.run(&["runs", "push"]);
+    status(&output, 4);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("oldest documents were dropped, 2\n") && said.contains("1000 left"),
+        "{said}"
+    );
+    assert!(said.contains("outbox/dropped") && said.contains("iodyno runs export"), "{said}");
+    let dropped = std::fs::read_to_string(outbox.join("dropped")).unwrap();
+    assert_eq!(dropped, "n0.0.0000.json\nn1.0.0001.json\n");
+    // It is said until somebody has seen to it.
+    world.directory("away");
+    let output = world.run(&["runs", "push"]);
+    status(&output, 0);
+    assert!(
+        text(&output.stderr).contains("since the outbox was full: 2"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!((world.files("away").len(), world.files("store.sqlite.outbox").len()), (1000, 1));
+}
+
+#[test]
 fn a_refusal_for_good_is_not_repeated_and_a_copy_that_is_there_suffices() {
     let world = World::new();
     let (url, heard) = server(&[403, 412]);
@@ -231,7 +262,7 @@ fn mistakes_are_told_before_anything_is_done() {
     let world = World::new();
     for (words, told) in [
         (&["quikc"][..], "did you mean quick?"),
-        (&["check", "--push", "https://me:pw@host/"], "--push @FILE"),
+        (&["check", "--push", "https://me:pw@host/"], "@FILE"),
         (&["write", "/dev/null"], "--allow-write"),
         (&["burn-in", "--allow-write", "X"], "name its targets"),
         (&["fit", "etcd", ".", "--sysroot", MACHINE], "captured machine"),

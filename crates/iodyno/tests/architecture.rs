@@ -27,7 +27,7 @@ const KNOWS: &[(&str, &[&str])] = &[
         &["layout", "load", "judge", "stats", "job", "target", "trace", "host", "store", "model"],
     ),
     ("figure", &["model"]),
-    ("report", &["figure", "judge", "stats", "model"]),
+    ("report", &["figure", "judge", "stats", "trace", "model"]),
 ];
 
 /// The binary knows all.

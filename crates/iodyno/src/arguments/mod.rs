@@ -376,9 +376,13 @@ Examples:
 Examples:
   iodyno runs fleet
   iodyno runs fleet hosts/ --wide
-  iodyno runs fleet hosts/ --format work-list > work.csv")]
+  iodyno runs fleet hosts/ --format work-list > work.csv
+
+A postgres:// or s3:// URL stands for all documents that nodes pushed there; credentials are where
+`accept --push` has them.")]
 pub(crate) struct Fleet {
-    /// Runs (ids, names, `last`), files or folders [default: every run in the store]
+    /// Runs (ids, names, `last`), files, folders, s3:// or postgres:// URLs, @FILE or env:NAME
+    /// [default: every run in the store]
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// Print reasons in full, however wide

@@ -1,11 +1,13 @@
 //! `iodyno runs fleet`: drives of many hosts in one table.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, mpsc};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use iodyno_judge::ClaimBook;
 use iodyno_model::{Assessment, RunRecord, Stated};
 use iodyno_report::Judged;
+use iodyno_report::document::read::read_runs;
 use iodyno_report::export::{Places, fleet_openmetrics, work_list};
 use iodyno_report::fleet::{HostRun, fleet, fleet_of};
 use iodyno_report::text::{Style, fleet_text};
@@ -13,10 +15,9 @@ use iodyno_report::text::{Style, fleet_text};
 use crate::arguments::{Fleet, FleetFormat, Sheets, Table};
 use crate::commands::judged_anew;
 use crate::context::{Context, Usage, read};
+use crate::push::{Document, MOST_DOCUMENT_BYTES, Reference};
 use crate::{inputs, terminal};
 
-/// A host's document is no longer, bytes: what others push is data.
-const MOST_BYTES: u64 = 256 << 20;
 /// Files of a folder and the folders in it, …
 const MOST_FILES: usize = 100_000;
 /// … which are gone into so deep.
@@ -36,11 +37,14 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     let claims = context.claims(&Sheets::default())?;
     let mut runs = Vec::new();
     for word in &words {
-        let folder = Path::new(word);
-        match folder.is_dir() {
-            true => runs.extend(of_folder(context, folder, &claims)?),
-            false => runs.extend(of_word(context, word, &claims)?),
-        }
+        let path = Path::new(word);
+        runs.extend(if path.is_dir() {
+            of_folder(context, path, &claims)?
+        } else if Reference::is_remote(word) && !path.exists() {
+            of_reference(context, &Reference::typed(word)?, &claims)?
+        } else {
+            of_word(context, word, &claims)?
+        });
     }
     let fleet = fleet_of(runs);
     match arguments.format {
@@ -92,7 +96,7 @@ fn of_folder(context: &Context, folder: &Path, claims: &ClaimBook) -> Result<Vec
 fn of_documents(files: &[PathBuf]) -> (Vec<HostRun>, Vec<&PathBuf>) {
     let (mut runs, mut others) = (Vec::new(), Vec::new());
     for file in files {
-        let text = iodyno_files::read(file, MOST_BYTES).ok();
+        let text = iodyno_files::read(file, MOST_DOCUMENT_BYTES).ok();
         let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
         match text.and_then(|text| HostRun::of_documents(&text).ok()?) {
             Some(read) => runs.extend(read),
@@ -100,6 +104,56 @@ fn of_documents(files: &[PathBuf]) -> (Vec<HostRun>, Vec<&PathBuf>) {
         }
     }
     (runs, others)
+}
+
+/// The runs of the documents that others gave to a store, read while more of them come.
+fn of_reference(
+    context: &Context,
+    reference: &Reference,
+    claims: &ClaimBook,
+) -> Result<Vec<HostRun>> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let (give, take) = mpsc::sync_channel::<Document>(workers);
+    let take = Mutex::new(take);
+    let next = || take.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
+    let work = || {
+        let read = std::iter::from_fn(next).map(|document| of_text(&document, claims));
+        read.collect::<Vec<_>>()
+    };
+    let (read, ended) = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let ended = reference.each(&mut |document| {
+            // A worker that panicked takes no more; the others do.
+            let _ = give.send(document);
+        });
+        drop(give);
+        let read = workers.into_iter().filter_map(|worker| worker.join().ok());
+        (read.flatten().collect::<Vec<_>>(), ended)
+    });
+    ended.map_err(|refused| anyhow!("{}: {}", reference.name(), refused.why))?;
+    let mut runs = Vec::new();
+    for one in read {
+        match one {
+            Ok(more) => runs.extend(more),
+            Err(what) => {
+                context.leave_out();
+                terminal::note(&what);
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// The runs of a document, as it judges them; judged anew where it does so by other rules than today's.
+fn of_text(document: &Document, claims: &ClaimBook) -> Result<Vec<HostRun>, String> {
+    let told = |error| format!("{}: {error}", document.name);
+    match HostRun::of_documents(&document.text).map_err(told)? {
+        Some(runs) => Ok(runs),
+        None => {
+            let records = read_runs(&document.text).map_err(told)?;
+            Ok(records.iter().map(|record| judged(record, claims)).collect())
+        }
+    }
 }
 
 /// Files that end in `.json`, and no links: what others pushed may point anywhere.
@@ -122,11 +176,12 @@ fn documents_below(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
 fn of_word(context: &Context, word: &str, claims: &ClaimBook) -> Result<Vec<HostRun>> {
     let loaded = inputs::load_all(context, word, &Stated::default(), claims)?;
     loaded.iter().for_each(|one| terminal::problems(context, &one.problems));
-    let run = |one: &inputs::Loaded| {
-        let assessment = judged_anew(&one.record, claims);
-        HostRun::of(Judged { record: &one.record, assessment: &assessment })
-    };
-    Ok(loaded.iter().map(run).collect())
+    Ok(loaded.iter().map(|one| judged(&one.record, claims)).collect())
+}
+
+fn judged(record: &RunRecord, claims: &ClaimBook) -> HostRun {
+    let assessment = judged_anew(record, claims);
+    HostRun::of(Judged { record, assessment: &assessment })
 }
 
 /// The table of all hosts' drives.

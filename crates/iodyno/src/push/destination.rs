@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Parcel, Refused, http};
+use super::{Document, Parcel, Refused, http, postgres, s3};
 use crate::context::Usage;
 
 /// No file with a URL or a token is longer, bytes.
@@ -31,6 +31,8 @@ pub(crate) struct Reference(String);
 enum Destination {
     Folder(PathBuf),
     Http(String),
+    Postgres(String),
+    S3(String),
 }
 
 impl Reference {
@@ -49,19 +51,19 @@ impl Reference {
         }
         if is_secret(word) {
             // The word itself is not repeated: logs keep errors.
-            let what = "--push: a URL with a password, token or signature is visible to every user of \
-                        this machine; write it into a file and use --push @FILE, or --push env:NAME";
+            let what = "a URL with a password, token or signature is visible to every user of \
+                        this machine; write it into a file and name that as @FILE, or as env:NAME";
             return Err(Usage(what.into()));
         }
-        let Destination::Folder(folder) = destination(word)
-            .map_err(|refused| Usage(format!("--push {word}: {}", refused.why)))?
+        let Destination::Folder(folder) =
+            destination(word).map_err(|refused| Usage(format!("{word}: {}", refused.why)))?
         else {
             return Ok(Self(word.into()));
         };
-        let folder = std::path::absolute(&folder)
-            .map_err(|error| Usage(format!("--push {word}: {error}")))?;
+        let folder =
+            std::path::absolute(&folder).map_err(|error| Usage(format!("{word}: {error}")))?;
         if folder.exists() && !folder.is_dir() {
-            return Err(Usage(format!("--push {word}: it is no directory")));
+            return Err(Usage(format!("{word}: it is no directory")));
         }
         Ok(Self(folder.display().to_string()))
     }
@@ -71,17 +73,14 @@ impl Reference {
         &self.0
     }
 
+    /// Whether `word` names something that is reached by a URL.
+    pub(crate) fn is_remote(word: &str) -> bool {
+        word.starts_with('@') || word.starts_with("env:") || word.contains("://")
+    }
+
     /// Gives it `parcel`, once.
     pub(crate) fn take(&self, parcel: &Parcel<'_>) -> Result<(), Refused> {
-        let url = match self.0.split_at_checked(1) {
-            Some(("@", file)) => secret(Path::new(file)).map_err(Refused::at_all)?,
-            _ => match self.0.strip_prefix("env:") {
-                Some(name) => std::env::var(name)
-                    .map_err(|_| Refused::at_all(format!("the environment has no {name}")))?,
-                None => self.0.clone(),
-            },
-        };
-        match destination(&url)? {
+        match self.destination()? {
             Destination::Folder(folder) => {
                 iodyno_files::leave(&folder, parcel.name, parcel.bytes).map_err(
                     |error| match error {
@@ -93,7 +92,33 @@ impl Reference {
                 Ok(())
             }
             Destination::Http(url) => http::put(&url, parcel),
+            Destination::Postgres(url) => postgres::put(&url, parcel),
+            Destination::S3(url) => s3::put(&url, parcel),
         }
+    }
+
+    /// Gives `take` every document that is there, one after the other.
+    pub(crate) fn each(&self, take: &mut dyn FnMut(Document)) -> Result<(), Refused> {
+        match self.destination()? {
+            Destination::Postgres(url) => postgres::each(&url, take),
+            Destination::S3(url) => s3::each(&url, take),
+            Destination::Folder(_) => Err(Refused::at_all("name the directory by its path")),
+            Destination::Http(_) => Err(Refused::at_all(
+                "documents are read from a directory, s3:// or postgres://; HTTP has no list of them",
+            )),
+        }
+    }
+
+    fn destination(&self) -> Result<Destination, Refused> {
+        let url = match self.0.split_at_checked(1) {
+            Some(("@", file)) => secret(Path::new(file)).map_err(Refused::at_all)?,
+            _ => match self.0.strip_prefix("env:") {
+                Some(name) => std::env::var(name)
+                    .map_err(|_| Refused::at_all(format!("the environment has no {name}")))?,
+                None => self.0.clone(),
+            },
+        };
+        destination(&url)
     }
 }
 
@@ -108,8 +133,12 @@ fn destination(word: &str) -> Result<Destination, Refused> {
     match scheme {
         "file" if rest.starts_with('/') => Ok(Destination::Folder(rest.into())),
         "http" | "https" => Ok(Destination::Http(word.into())),
+        "postgres" | "postgresql" => Ok(Destination::Postgres(word.into())),
+        "s3" => Ok(Destination::S3(word.into())),
         // The word may be a secret: it is not repeated.
-        _ => Err(Refused::at_all("a directory, http:// or https:// was expected")),
+        _ => Err(Refused::at_all(
+            "a directory, http://, https://, s3:// or postgres:// was expected",
+        )),
     }
 }
 
@@ -147,9 +176,11 @@ mod tests {
             "https://bucket.s3.example/x?X-Amz-Signature=00ff&X-Amz-Date=1",
             "https://account.blob.example/x?sv=1&sig=abc",
             "http://host/?TOKEN=abc",
+            "postgres://me:pw@/fleet?host=/run/postgresql",
+            "postgres://me@db/fleet?password=abc",
         ] {
             let Err(Usage(words)) = Reference::typed(secret) else { panic!("{secret}") };
-            assert!(words.contains("--push @FILE") && !words.contains("pw@"), "{words}");
+            assert!(words.contains("@FILE") && !words.contains("pw@"), "{words}");
             assert!(!words.contains("abc") && !words.contains("00ff"), "{words}");
         }
         for fine in ["https://host/a/", "https://me@host/", "https://host/?keyboard=1", "env:URL"] {

@@ -8,12 +8,10 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Error};
 
 use super::destination::secret;
-use super::{Parcel, Refused};
+use super::{Parcel, Refused, SHORTEST, tls};
 
-/// An attempt takes no longer, …
+/// An attempt takes no longer.
 const LONGEST: Duration = Duration::from_secs(60);
-/// … and no less, whatever is left of a deadline.
-const SHORTEST: Duration = Duration::from_secs(1);
 
 /// What the server answers if it holds the document already (RFC 9110, If-None-Match: *).
 const THERE_ALREADY: u16 = 412;
@@ -26,26 +24,19 @@ pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
         true => url,
         false => format!("{}/{}", url.trim_end_matches('/'), parcel.name),
     };
+    put_at(&url, authorization(user).map_err(Refused::at_all)?, parcel)
+}
+
+/// Puts `parcel` at `url`, unless something is there.
+pub(super) fn put_at(
+    url: &str,
+    authorization: Option<String>,
+    parcel: &Parcel<'_>,
+) -> Result<(), Refused> {
     let left = parcel.until.saturating_duration_since(Instant::now());
-    // A server's certificate is checked by what this machine trusts; where it trusts nobody, the push fails.
-    let trusted = match url.starts_with("https:") {
-        true => rustls_native_certs::load_native_certs().certs,
-        false => Vec::new(),
-    };
-    let roots = trusted.iter().map(|one| Certificate::from_der(one).to_owned());
-    let roots: Vec<Certificate<'static>> = roots.collect();
-    let tls = TlsConfig::builder()
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .root_certs(RootCerts::Specific(Arc::new(roots)))
-        .build();
-    let agent: Agent = Agent::config_builder()
-        .timeout_global(Some(left.clamp(SHORTEST, LONGEST)))
-        .max_redirects(0)
-        .tls_config(tls)
-        .build()
-        .into();
-    let mut request = agent.put(&url).content_type("application/json").header("If-None-Match", "*");
-    if let Some(value) = authorization(user).map_err(Refused::at_all)? {
+    let agent = agent(url, left.clamp(SHORTEST, LONGEST));
+    let mut request = agent.put(url).content_type("application/json").header("If-None-Match", "*");
+    if let Some(value) = authorization {
         request = request.header("Authorization", value);
     }
     match request.send(parcel.bytes) {
@@ -53,12 +44,44 @@ pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
         Ok(answer) if answer.status().is_success() => Ok(()),
         Ok(answer) => Err(Refused::at_all(format!("it answered {}", answer.status()))),
         Err(Error::StatusCode(THERE_ALREADY)) => Ok(()),
-        Err(Error::StatusCode(status)) => {
-            let for_now = matches!(status, 408 | 425 | 429 | 500..);
-            Err(Refused { why: format!("it answered {status}"), for_now })
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+/// The text at `url`, of at most so many bytes.
+pub(super) fn get(url: &str, most_bytes: u64) -> Result<String, Refused> {
+    let mut answer = agent(url, LONGEST).get(url).call().map_err(|error| refused(&error))?;
+    if !answer.status().is_success() {
+        return Err(Refused::at_all(format!("it answered {}", answer.status())));
+    }
+    let body = answer.body_mut().with_config().limit(most_bytes);
+    body.read_to_string().map_err(|error| refused(&error))
+}
+
+fn agent(url: &str, limit: Duration) -> Agent {
+    let trusted = match url.starts_with("https:") {
+        true => tls::trusted(),
+        false => Vec::new(),
+    };
+    let roots = trusted.iter().map(|one| Certificate::from_der(one).to_owned());
+    let roots: Vec<Certificate<'static>> = roots.collect();
+    let tls = TlsConfig::builder()
+        .unversioned_rustls_crypto_provider(tls::provider())
+        .root_certs(RootCerts::Specific(Arc::new(roots)))
+        .build();
+    let config = Agent::config_builder().timeout_global(Some(limit)).max_redirects(0);
+    config.tls_config(tls).build().into()
+}
+
+fn refused(error: &Error) -> Refused {
+    match error {
+        Error::StatusCode(status) => {
+            // Amazon answers 409 to one of two that put one object at the same time.
+            let for_now = matches!(status, 408 | 409 | 425 | 429 | 500..);
+            Refused { why: format!("it answered {status}"), for_now }
         }
-        Err(error @ (Error::BadUri(_) | Error::Http(_))) => Err(Refused::at_all(said(&error))),
-        Err(error) => Err(Refused::now(said(&error))),
+        Error::BadUri(_) | Error::Http(_) => Refused::at_all(said(error)),
+        error => Refused::now(said(error)),
     }
 }
 

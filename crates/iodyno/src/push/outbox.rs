@@ -1,5 +1,5 @@
 //! Documents that are still to be given away, beside the store: `STORE.outbox/NAME` with
-//! `NAME.to`, which lists the destinations that lack it.
+//! `NAME.to`, which lists the destinations that lack it. The newest are kept; `dropped` names the others.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -17,6 +17,14 @@ const TO: &str = ".to";
 const MOST_BYTES: u64 = 1 << 30;
 /// No list of destinations is longer, bytes.
 const MOST_TO_BYTES: u64 = 1 << 20;
+/// Documents that are kept, …
+const MOST_KEPT: usize = 1000;
+/// … and their bytes together: a store that is away for months fills no disk.
+const MOST_KEPT_BYTES: u64 = 1 << 30;
+/// Names the documents that were dropped, a line each, …
+const DROPPED: &str = "dropped";
+/// … of which it has the last.
+const MOST_DROPPED: usize = 10_000;
 /// Attempts for each destination …
 const TRIES: u32 = 4;
 /// … and the first pause between two: doubled each time, and between half of that and all of it.
@@ -25,6 +33,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The documents of one store.
 pub(crate) struct Outbox {
     folder: PathBuf,
+    most: usize,
+    most_bytes: u64,
 }
 
 /// What became of the documents.
@@ -36,6 +46,10 @@ pub(crate) struct Pushed {
     pub(crate) left: usize,
     /// Destinations that took none, and why.
     pub(crate) refused: Vec<(Reference, String)>,
+    /// Documents that cannot be read, and why: they are left.
+    pub(crate) unreadable: Vec<String>,
+    /// Names of the oldest documents, which were dropped now: the outbox was full.
+    pub(crate) dropped: Vec<String>,
 }
 
 impl Outbox {
@@ -43,7 +57,14 @@ impl Outbox {
     pub(crate) fn of(store: &Path) -> Self {
         let mut name = store.canonicalize().unwrap_or_else(|_| store.into()).into_os_string();
         name.push(".outbox");
-        Self { folder: name.into() }
+        Self { folder: name.into(), most: MOST_KEPT, most_bytes: MOST_KEPT_BYTES }
+    }
+
+    /// The file that names the documents that were dropped, and how many those are.
+    pub(crate) fn dropped(&self) -> (PathBuf, usize) {
+        let file = self.folder.join(DROPPED);
+        let text = iodyno_files::read(&file, MOST_TO_BYTES << 4).unwrap_or_default();
+        (file, text.iter().filter(|byte| **byte == b'\n').count())
     }
 
     /// Keeps a document for `to`; it is on the disk when this returns.
@@ -53,25 +74,29 @@ impl Outbox {
     pub(crate) fn add(&self, name: &str, bytes: &[u8], to: &[Reference]) -> Result<()> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.with_context(|| format!("{} cannot be made", self.folder.display()))?;
+        // In this order: a list without a document is nothing, a document without a list would be forgotten.
+        self.put_list(name, to)?;
         iodyno_files::leave(&self.folder, name, bytes)?;
-        self.put_list(name, to)
+        Ok(())
     }
 
-    /// Gives away what is kept, the oldest first, until `until`.
+    /// Gives away what is kept, the oldest first, until `until`. Of what is left then, the oldest documents are
+    /// dropped beyond the bounds.
     ///
     /// # Errors
-    /// The folder cannot be read.
+    /// The folder cannot be read or written.
     pub(crate) fn push(&self, until: Instant) -> Result<Pushed> {
-        let lists = iodyno_files::left_in(&self.folder, TO)
-            .with_context(|| format!("{} cannot be read", self.folder.display()))?;
         let mut pushed = Pushed::default();
         // A destination that is away is not asked again for the next document.
         let mut away = BTreeSet::new();
-        for list in &lists {
-            let name = list.trim_end_matches(TO);
-            let Ok((bytes, to)) = self.read(name) else {
-                pushed.left += 1;
-                continue;
+        for (name, _) in &self.kept()? {
+            let (bytes, to) = match self.read(name) {
+                Ok(read) => read,
+                Err(error) => {
+                    pushed.left += 1;
+                    pushed.unreadable.push(format!("{error:#}"));
+                    continue;
+                }
             };
             let mut lacking = Vec::new();
             for reference in &to {
@@ -88,7 +113,6 @@ impl Outbox {
             }
             if lacking.is_empty() {
                 pushed.done += 1;
-                self.forget(&format!("{name}{TO}"));
                 self.forget(name);
             } else {
                 pushed.left += 1;
@@ -97,7 +121,49 @@ impl Outbox {
                 }
             }
         }
+        pushed.dropped = self.trim()?;
+        pushed.left -= pushed.dropped.len().min(pushed.left);
         Ok(pushed)
+    }
+
+    /// Names and bytes of the documents, the oldest first.
+    fn kept(&self) -> Result<Vec<(String, u64)>> {
+        let lists = iodyno_files::left_in(&self.folder, TO)
+            .with_context(|| format!("{} cannot be read", self.folder.display()))?;
+        let size = |name: &str| Some(self.folder.join(name).symlink_metadata().ok()?.len());
+        let names = lists.iter().map(|list| list.trim_end_matches(TO));
+        let mut kept: Vec<(String, u64)> =
+            names.filter_map(|name| Some((name.to_owned(), size(name)?))).collect();
+        kept.sort_by(|(a, _), (b, _)| began(a).cmp(began(b)));
+        Ok(kept)
+    }
+
+    /// Drops the oldest documents beyond the bounds, and never the newest one; their names.
+    fn trim(&self) -> Result<Vec<String>> {
+        let kept = self.kept()?;
+        let (mut count, mut bytes) = (0, 0);
+        let fits = |(_, size): &&(String, u64)| {
+            (count, bytes) = (count + 1, bytes + size);
+            count == 1 || count <= self.most && bytes <= self.most_bytes
+        };
+        let fitting = kept.iter().rev().take_while(fits).count();
+        let dropped: Vec<String> =
+            kept.into_iter().rev().skip(fitting).map(|(name, _)| name).rev().collect();
+        if dropped.is_empty() {
+            return Ok(dropped);
+        }
+        // Who comes later should know: written before anything is gone.
+        let file = self.folder.join(DROPPED);
+        let known = match file.exists() {
+            true => iodyno_files::read(&file, MOST_TO_BYTES << 4)?,
+            false => Vec::new(),
+        };
+        let known = String::from_utf8_lossy(&known);
+        let names: Vec<&str> = known.lines().chain(dropped.iter().map(String::as_str)).collect();
+        let text = names[names.len().saturating_sub(MOST_DROPPED)..].join("\n") + "\n";
+        iodyno_files::write(&file, NamedBy::Iodyno, text.as_bytes())?;
+        dropped.iter().for_each(|name| self.forget(name));
+        Ok(dropped)
     }
 
     fn read(&self, name: &str) -> Result<(Vec<u8>, Vec<Reference>)> {
@@ -112,9 +178,17 @@ impl Outbox {
     }
 
     fn forget(&self, name: &str) {
-        // Another iodyno may have given it away at the same time.
-        let _ = iodyno_files::remove(&self.folder.join(name), |_| true);
+        for name in [name, &format!("{name}{TO}")] {
+            // Another iodyno may have given it away at the same time.
+            let _ = iodyno_files::remove(&self.folder.join(name), |_| true);
+        }
     }
+}
+
+/// The run in a document's name (`NODE.HOSTID.RUN.json`): its key tells when it began.
+fn began(name: &str) -> &str {
+    let stem = name.strip_suffix(".json").unwrap_or(name);
+    stem.rsplit('.').next().unwrap_or(stem)
 }
 
 /// Gives `parcel` to a destination, again and again as long as that may help.
@@ -134,5 +208,56 @@ fn insisted(to: &Reference, parcel: &Parcel<'_>) -> Result<(), Refused> {
         std::thread::sleep(wait);
         pause *= 2;
         tries += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Documents of 100 bytes for a directory that is not there, pushed in vain.
+    fn kept(most: usize, most_bytes: u64, runs: &[&str]) -> (Vec<String>, Pushed, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = Outbox { folder: folder.path().join("outbox"), most, most_bytes };
+        let away = Reference::typed(folder.path().join("away").to_str().unwrap()).unwrap();
+        for run in runs {
+            let name = format!("{run}.json");
+            outbox.add(&name, &[b' '; 100], std::slice::from_ref(&away)).unwrap();
+        }
+        let pushed = outbox.push(Instant::now()).unwrap();
+        let left = outbox.kept().unwrap().into_iter().map(|(name, _)| name).collect();
+        let (file, count) = outbox.dropped();
+        assert_eq!(count, pushed.dropped.len());
+        (left, pushed, std::fs::read_to_string(file).unwrap_or_default())
+    }
+
+    #[test]
+    fn the_newest_documents_are_kept_and_the_others_are_named() {
+        let runs = ["b.0.01", "a.0.03", "a.0.02", "z.0.04"];
+        let (left, pushed, dropped) = kept(2, 1 << 20, &runs);
+        assert_eq!(left, ["a.0.03.json", "z.0.04.json"]);
+        assert_eq!(pushed.dropped, ["b.0.01.json", "a.0.02.json"]);
+        assert_eq!((pushed.left, dropped.as_str()), (2, "b.0.01.json\na.0.02.json\n"));
+        let (left, pushed, dropped) = kept(4, 400, &runs);
+        assert_eq!((left.len(), pushed.dropped.len(), dropped.as_str()), (4, 0, ""));
+        let (left, ..) = kept(4, 399, &runs);
+        assert_eq!(left, ["a.0.02.json", "a.0.03.json", "z.0.04.json"]);
+        // Larger than all that is kept: it is the newest.
+        let (left, pushed, _) = kept(4, 99, &runs);
+        assert_eq!((left.len(), pushed.left, pushed.dropped.len()), (1, 1, 3));
+    }
+
+    #[test]
+    fn what_was_dropped_is_added_to_what_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = Outbox { folder: folder.path().join("outbox"), most: 1, most_bytes: 1 << 20 };
+        let away = [Reference::typed(folder.path().join("away").to_str().unwrap()).unwrap()];
+        for run in ["1", "2", "3"] {
+            outbox.add(&format!("n.0.{run}.json"), b"{}", &away).unwrap();
+            outbox.push(Instant::now()).unwrap();
+        }
+        let (file, count) = outbox.dropped();
+        assert_eq!(count, 2);
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "n.0.1.json\nn.0.2.json\n");
     }
 }

@@ -251,6 +251,22 @@ pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result
     for (to, why) in &pushed.refused {
         terminal::note(&format!("{} took no document: {why}", to.name()));
     }
+    for what in &pushed.unreadable {
+        terminal::note(&format!("left in the outbox: {what}"));
+    }
+    if !pushed.dropped.is_empty() {
+        let count = pushed.dropped.len();
+        terminal::note(&format!("the outbox is full: its oldest documents were dropped, {count}"));
+    }
+    let (file, dropped) = outbox.dropped();
+    if dropped > 0 {
+        let file = file.display();
+        let what = format!(
+            "never pushed, since the outbox was full: {dropped}, named in {file}. iodyno runs export RUN \
+             writes those again whose runs the store still has; then remove the file"
+        );
+        terminal::note(&what);
+    }
     if pushed.left > 0 {
         let what =
             format!("{} left to be pushed: by the next accept, or iodyno runs push", pushed.left);

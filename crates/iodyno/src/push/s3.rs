@@ -1,0 +1,139 @@
+//! Documents in object storage: S3 and what is like it, by signatures of its own.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use configparser::ini::Ini;
+use rusty_s3::actions::{ListObjectsV2, S3Action as _};
+use rusty_s3::{Bucket, Credentials, UrlStyle};
+
+use super::http::{get, put_at};
+use super::{Document, MOST_DOCUMENT_BYTES, Parcel, Refused};
+
+/// A signature is used at once.
+const VALID: Duration = Duration::from_secs(300);
+/// No file with credentials is longer, bytes.
+const MOST_BYTES: u64 = 1 << 20;
+/// No list of a thousand names is longer, bytes.
+const MOST_LIST_BYTES: u64 = 16 << 20;
+/// Documents that are read.
+const MOST_DOCUMENTS: usize = 100_000;
+
+/// `s3://BUCKET/PREFIX`, and who goes there.
+struct Place {
+    bucket: Bucket,
+    /// Ends in a slash, unless it is empty.
+    prefix: String,
+    credentials: Credentials,
+}
+
+/// Puts `parcel` under its name below the prefix; what has the name already stays.
+pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
+    let place = Place::of(url)?;
+    let object = format!("{}{}", place.prefix, parcel.name);
+    let mut action = place.bucket.put_object(Some(&place.credentials), &object);
+    action.headers_mut().insert("if-none-match", "*");
+    put_at(action.sign(VALID).as_str(), None, parcel)
+}
+
+/// Gives `take` every document below the prefix.
+pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refused> {
+    let place = Place::of(url)?;
+    let (mut more, mut given): (Option<String>, usize) = (None, 0);
+    loop {
+        let mut action = place.bucket.list_objects_v2(Some(&place.credentials));
+        action.with_prefix(place.prefix.as_str());
+        if let Some(token) = more {
+            action.with_continuation_token(token);
+        }
+        let list = get(action.sign(VALID).as_str(), MOST_LIST_BYTES)?;
+        let list = ListObjectsV2::parse_response(&list).map_err(Refused::at_all)?;
+        for object in list.contents {
+            if !object.key.ends_with(".json") || given == MOST_DOCUMENTS {
+                continue;
+            }
+            given += 1;
+            let action = place.bucket.get_object(Some(&place.credentials), &object.key);
+            let text = get(action.sign(VALID).as_str(), MOST_DOCUMENT_BYTES)?;
+            take(Document { name: object.key, text });
+        }
+        more = list.next_continuation_token;
+        if more.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+impl Place {
+    /// Endpoint, region and credentials are where Amazon's own tools look for them.
+    fn of(url: &str) -> Result<Self, Refused> {
+        let rest = url.strip_prefix("s3://").unwrap_or(url);
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let region = variable(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
+        let region = region.unwrap_or_else(|| "us-east-1".into());
+        // Servers of one's own have no name for each bucket.
+        let (endpoint, style) = match variable(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]) {
+            Some(endpoint) => (endpoint, UrlStyle::Path),
+            None => (format!("https://s3.{region}.amazonaws.com"), UrlStyle::VirtualHost),
+        };
+        let cannot = |what: &str| Refused::at_all(format!("AWS_ENDPOINT_URL is no URL: {what}"));
+        let endpoint = endpoint.parse().map_err(|_| cannot("http://HOST:PORT was expected"))?;
+        if bucket.is_empty() || bucket.contains(['@', '?', '#']) {
+            return Err(Refused::at_all("s3://BUCKET/PREFIX was expected"));
+        }
+        let prefix = prefix.trim_matches('/');
+        Ok(Self {
+            bucket: Bucket::new(endpoint, style, bucket.to_owned(), region)
+                .map_err(|error| cannot(&error.to_string()))?,
+            prefix: if prefix.is_empty() { String::new() } else { format!("{prefix}/") },
+            credentials: credentials()?,
+        })
+    }
+}
+
+/// Of the environment, else of the profile in the file with credentials.
+fn credentials() -> Result<Credentials, Refused> {
+    if let Some(found) = Credentials::from_env() {
+        return Ok(found);
+    }
+    let home = || Some(Path::new(&variable(&["HOME"])?).join(".aws/credentials"));
+    let none = "no credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in the file \
+                AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials)";
+    let file = variable(&["AWS_SHARED_CREDENTIALS_FILE"]).map(PathBuf::from).or_else(home);
+    let file = file.filter(|file| file.exists()).ok_or_else(|| Refused::at_all(none))?;
+    let bytes = iodyno_files::read(&file, MOST_BYTES).map_err(Refused::at_all)?;
+    let profile = variable(&["AWS_PROFILE"]).unwrap_or_else(|| "default".into());
+    of_profile(&String::from_utf8_lossy(&bytes), &profile).ok_or_else(|| Refused::at_all(none))
+}
+
+fn of_profile(text: &str, profile: &str) -> Option<Credentials> {
+    let mut ini = Ini::new_cs();
+    // A secret may hold what elsewhere begins a comment.
+    ini.set_inline_comment_symbols(Some(&[]));
+    ini.read(text.to_owned()).ok()?;
+    let get = |name| ini.get(profile, name).filter(|value| !value.is_empty());
+    let (key, secret) = (get("aws_access_key_id")?, get("aws_secret_access_key")?);
+    Some(match get("aws_session_token") {
+        Some(token) => Credentials::new_with_token(key, secret, token),
+        None => Credentials::new(key, secret),
+    })
+}
+
+fn variable(names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_has_a_key_a_secret_and_perhaps_a_token() {
+        let text = "# mine\n[default]\naws_access_key_id = A\naws_secret_access_key=s/+;#x=\n\n\
+                    [other]\naws_access_key_id=B\naws_secret_access_key=t\naws_session_token=u\n[half]\naws_access_key_id=C";
+        let found = of_profile(text, "default").unwrap();
+        assert_eq!((found.key(), found.secret(), found.token()), ("A", "s/+;#x=", None));
+        assert_eq!(of_profile(text, "other").unwrap().token(), Some("u"));
+        assert!(of_profile(text, "half").is_none() && of_profile(text, "none").is_none());
+    }
+}
