@@ -157,6 +157,13 @@ fn a_headroom_that_the_store_has_is_shown_with_what_is_explained() {
     let explained = text(&run(&world, &["explain", "last"]).stdout);
     let line = explained.lines().find(|line| line.contains("(sweep headroom, "));
     assert!(line.is_some_and(|line| line.contains("read p99 ")), "{explained}");
+    let all = text(&run(&world, &["explain", "-v", "last"]).stdout);
+    assert!(all.contains("(sweep headroom, "), "{all}");
+    let json = text(&run(&world, &["explain", "--json", "last"]).stdout);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let earlier = &document["earlier_headroom"];
+    assert!(earlier[0]["target"].is_string() && earlier[0]["run"].is_string(), "{earlier}");
+    assert_eq!(earlier.as_array().unwrap().len(), 1);
 }
 
 #[test]

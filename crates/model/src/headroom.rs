@@ -23,6 +23,18 @@ impl Default for HeadroomPlan {
     }
 }
 
+/// What a drive took in an earlier run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EarlierHeadroom {
+    /// Key of the run.
+    pub run: String,
+    /// When it began, ns since 1970 UTC.
+    pub run_started_ns: i64,
+    /// The same drive as it is called now.
+    #[serde(flatten)]
+    pub of: Headroom,
+}
+
 /// The p99 of reads against the rates of background writes and of reads. It is derived from
 /// measurements whenever it is asked for, and never stored beside them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

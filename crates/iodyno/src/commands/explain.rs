@@ -9,10 +9,12 @@ use iodyno_job::Job;
 use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Answer, Explanation, explain_stored};
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
-use iodyno_model::{Host, Origin, RunRecord, RunState, Validity, shell_word};
+use iodyno_model::{EarlierHeadroom, Host, Origin, RunRecord, RunState, Validity, shell_word};
 use iodyno_native::{Commands, NativeGenerator};
 use iodyno_report::document::explain_document;
-use iodyno_report::text::{Style, explain_screen, explain_text, json_text};
+use iodyno_report::text::{
+    Style, explain_screen, explain_text, headroom_line, json_text, sentence,
+};
 use iodyno_target::Target;
 
 use crate::arguments::{Explain, Generator, Table};
@@ -199,24 +201,23 @@ fn print(
         return Err(Usage("there is no measurement with a rate in it".into()).into());
     }
     let status = status(&records, &explained);
+    let earlier: Vec<EarlierHeadroom> =
+        records.iter().flat_map(|record| headroom::stored(context, record)).collect();
     if context.json {
-        let document = explain_document(&explained, status);
+        let document = explain_document(&explained, earlier, status);
         terminal::print(&json_text(&document)?)?;
         return Ok(status);
     }
     let style = terminal::style(context, &Table { wide: false, columns: None });
+    let mut follows: Vec<String> = earlier.iter().map(headroom_line).collect();
+    follows.dedup();
     let text = match more {
         None => {
-            let texts: Vec<String> =
-                explained.iter().map(|one| explain_text(one, &style)).collect();
-            texts.join("\n")
+            let texts = explained.iter().map(|one| explain_text(one, &style));
+            let follows = follows.iter().map(|line| sentence(line, &style));
+            texts.chain(follows).collect::<Vec<_>>().join("\n")
         }
-        Some(more) => {
-            let mut follows: Vec<String> =
-                records.iter().flat_map(|record| headroom::stored(context, record)).collect();
-            follows.dedup();
-            terminal::in_locale(explain_screen(&explained, &follows, more, &style))
-        }
+        Some(more) => terminal::in_locale(explain_screen(&explained, &follows, more, &style)),
     };
     terminal::print(&text)?;
     Ok(status)
@@ -232,7 +233,7 @@ pub(crate) fn shown(
     let records = [record];
     let explained = explain_stored(&records, judging.claims);
     let more = format!("iodyno explain -v {}", judging.run);
-    let follows = headroom::stored(context, record);
+    let follows = headroom::lines(context, record);
     (!explained.is_empty()).then(|| explain_screen(&explained, &follows, &more, style))
 }
 

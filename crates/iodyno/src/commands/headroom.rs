@@ -3,13 +3,18 @@
 
 use iodyno_campaign::Study;
 use iodyno_judge::{device_of, drive_under};
-use iodyno_model::{Headroom, Measurement, RunRecord};
+use iodyno_model::{EarlierHeadroom, Headroom, Measurement, RunRecord};
 use iodyno_report::text::headroom_line;
 
 use crate::context::Context;
 
-/// A line for each drive of `record` of which the store has one, the newest before it.
-pub(crate) fn stored(context: &Context, record: &RunRecord) -> Vec<String> {
+/// A line for each of [`stored`].
+pub(crate) fn lines(context: &Context, record: &RunRecord) -> Vec<String> {
+    stored(context, record).iter().map(headroom_line).collect()
+}
+
+/// Of each drive of `record` of which the store has one, the newest before it.
+pub(crate) fn stored(context: &Context, record: &RunRecord) -> Vec<EarlierHeadroom> {
     let mut open: Vec<(String, String)> = Vec::new();
     for of in &record.measurements {
         let Some((key, device)) = key(record, of) else { continue };
@@ -17,9 +22,9 @@ pub(crate) fn stored(context: &Context, record: &RunRecord) -> Vec<String> {
             open.push((key, device.to_owned()));
         }
     }
-    let mut lines = Vec::new();
+    let mut all = Vec::new();
     // What was measured elsewhere can be shown where there is no store.
-    let Ok(store) = context.store_to_read() else { return lines };
+    let Ok(store) = context.store_to_read() else { return all };
     for run in store.runs().unwrap_or_default() {
         if open.is_empty() {
             break;
@@ -33,11 +38,13 @@ pub(crate) fn stored(context: &Context, record: &RunRecord) -> Vec<String> {
             let Some((key, _)) = of.and_then(|of| key(&earlier, of)) else { continue };
             if let Some(at) = open.iter().position(|(known, _)| *known == key) {
                 let target = open.remove(at).1;
-                lines.push(headroom_line(&Headroom { target, ..found }, run.started_ns));
+                let (id, run_started_ns) = (run.id.clone(), run.started_ns);
+                let of = Headroom { target, ..found };
+                all.push(EarlierHeadroom { run: id, run_started_ns, of });
             }
         }
     }
-    lines
+    all
 }
 
 /// What the drive under the one target of a measurement is known by again, its serial number, else

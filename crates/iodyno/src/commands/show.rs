@@ -182,6 +182,9 @@ fn assessed(
         _ if context.json => {
             let mut document = run_document(record, &assessment, status as u8);
             document.outlook = outlook.clone();
+            if record.run.kind.is_of_drives() {
+                document.earlier_headroom = headroom::stored(context, record);
+            }
             document.rounds = rounds.as_ref().map(|rounds| TargetRounds::of(rounds, record));
             json_text(&document)?
         }
@@ -193,7 +196,7 @@ fn assessed(
             let (follows, planned, profile);
             let body = match &rounds {
                 _ if record.run.kind.is_of_drives() => {
-                    follows = few(headroom::stored(context, record));
+                    follows = few(headroom::lines(context, record));
                     Body::Drives(&follows)
                 }
                 _ if record.run.profile().is_some() => {
@@ -230,7 +233,11 @@ fn assessed(
                     parts.extend(outlook.as_ref().map(|of| predictions_text(of, &style)));
                     parts.extend(outlook.as_ref().map(|of| headroom_text(&of.headroom, &style)));
                     parts.push(replay_text(record, &style));
-                    parts.push(lines().iter().map(|line| sentence(line, &style)).collect());
+                    let mut lines = lines();
+                    if record.run.kind.is_of_drives() {
+                        lines.extend(headroom::lines(context, record));
+                    }
+                    parts.push(lines.iter().map(|line| sentence(line, &style)).collect());
                 }
             }
             parts.retain(|part| !part.is_empty());

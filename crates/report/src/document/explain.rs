@@ -2,7 +2,7 @@
 
 use iodyno_judge::Ceiling;
 use iodyno_judge::limiter::{Answer, Explanation, Limiter, Next, Suspect};
-use iodyno_model::{Estimate, Experiment, Metric};
+use iodyno_model::{EarlierHeadroom, Estimate, Experiment, Metric};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,6 +13,9 @@ pub struct ExplainDocument {
     pub schema: String,
     /// The measurements that were explained.
     pub explained: Vec<Explained>,
+    /// What its drives took of a load in earlier runs that the store has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier_headroom: Vec<EarlierHeadroom>,
     /// Exit status of the command: 0 all limiters are named, 3 something failed, 4 undecided or invalid.
     pub exit_status: u8,
 }
@@ -119,10 +122,15 @@ const fn once() -> usize {
 }
 
 /// The document of what was explained.
-pub fn explain_document(explained: &[Explanation<'_>], exit_status: u8) -> ExplainDocument {
+pub fn explain_document(
+    explained: &[Explanation<'_>],
+    earlier_headroom: Vec<EarlierHeadroom>,
+    exit_status: u8,
+) -> ExplainDocument {
     ExplainDocument {
         schema: "iodyno.explain/1".into(),
         explained: explained.iter().map(one).collect(),
+        earlier_headroom,
         exit_status,
     }
 }

@@ -2,8 +2,8 @@
 
 use iodyno_model as model;
 use iodyno_model::{
-    Assessment, Finding, Predictions, RoundsPlan, RunKind, RunRecord, RunState, Scope, Severity,
-    Skipped, Verdict, rfc3339,
+    Assessment, EarlierHeadroom, Finding, Predictions, RoundsPlan, RunKind, RunRecord, RunState,
+    Scope, Severity, Skipped, Verdict, rfc3339,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,9 @@ pub struct RunDocument {
     /// What the measurements of a sweep say beyond themselves; absent of what is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outlook: Option<Predictions>,
+    /// What its drives took of a load in earlier runs that the store has; absent of all but `check`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier_headroom: Vec<EarlierHeadroom>,
     /// What an application needs beside what was measured; absent of all but `iodyno fit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<FitDocument>,
@@ -230,6 +233,7 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
         group_totals: totals_of(record).iter().map(GroupTotal::from).collect(),
         rounds: run.rounds.as_ref().map(|plan| TargetRounds::of(&plan.rounds, record)),
         outlook: None,
+        earlier_headroom: Vec::new(),
         fit: FitDocument::of(record, assessment),
         findings: assessment.findings.clone(),
         rules: assessment.rules.iter().map(RuleReport::from).collect(),

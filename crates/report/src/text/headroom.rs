@@ -1,7 +1,8 @@
 //! Reads under load: how much a drive takes within a bound of their p99, and the surface as a table.
 
 use iodyno_model::{
-    Headroom, Load, LoadCell, format_count, format_duration_ns, format_mb_per_s, rfc3339,
+    EarlierHeadroom, Headroom, Load, LoadCell, format_count, format_duration_ns, format_mb_per_s,
+    rfc3339,
 };
 
 use super::Style;
@@ -29,11 +30,11 @@ pub(super) fn clause(all: &[Headroom]) -> String {
     all.iter().map(of_one).collect::<Vec<_>>().join("; ")
 }
 
-/// What a drive took when that was measured, ns since 1970 UTC, in a line.
-pub fn headroom_line(of: &Headroom, measured_ns: i64) -> String {
-    let measured = rfc3339(measured_ns);
+/// What a drive took when that was measured, in a line.
+pub fn headroom_line(earlier: &EarlierHeadroom) -> String {
+    let measured = rfc3339(earlier.run_started_ns);
     let date = measured.get(..10).unwrap_or_default();
-    format!("{} (sweep headroom, {date})", clause(std::slice::from_ref(of)))
+    format!("{} (sweep headroom, {date})", clause(std::slice::from_ref(&earlier.of)))
 }
 
 /// A table for each target, and what stands between its ends.
@@ -136,7 +137,8 @@ mod tests {
         expect!["/dev/nvme0n1: 640 MB/s of writes, or 400k reads/s, with read p99 <= 1 ms"]
             .assert_eq(&clause(&[found()]));
         expect!["/dev/nvme0n1: no load keeps a read p99 of 1 ms"].assert_eq(&clause(&[none]));
-        let line = headroom_line(&found(), 1_795_392_000_000_000_000);
+        let run_started_ns = 1_795_392_000_000_000_000;
+        let line = headroom_line(&EarlierHeadroom { run: "1".into(), run_started_ns, of: found() });
         assert!(line.ends_with(" read p99 <= 1 ms (sweep headroom, 2026-11-23)"), "{line}");
     }
 

@@ -50,7 +50,7 @@ impl TargetError {
             Self::Changed { .. } => "see dmesg whether a device came or went, and repeat".into(),
             Self::NoSpace { .. } => "free some space, or name another directory".into(),
             Self::Interrupted { .. } => "repeat when there is time".into(),
-            Self::InUse { .. } => "unmount it or stop what uses it; nothing overrides it".into(),
+            Self::InUse { .. } => "unmount it or stop what uses it; it cannot be allowed".into(),
             Self::NotAllowed { word: Some(word), lost, .. } => {
                 let word = shell_word(word);
                 let discard =
