@@ -122,7 +122,7 @@ impl Running {
             Event::Refused(refused) => {
                 let action = format!("set up {} ({})", self.report.engine, refused.action);
                 let target = self.target.clone();
-                return Err(LoadError::Engine { target, action, error: refused.error });
+                return Err(LoadError::System { target, action, error: refused.error });
             }
             Event::Ended(outcome) => self.end(*outcome, now_ns),
         }
