@@ -13,7 +13,6 @@ use crate::arguments::{Check, Generator};
 use crate::commands::setup::Setup;
 use crate::commands::show;
 use crate::context::{Context, Usage, read};
-use crate::progress::Display;
 use crate::terminal;
 
 /// The plan that is meant unless another one is named.
@@ -55,13 +54,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         },
         ..Options::of_jobs(arguments.naming.name(), Permission::default())
     };
-    let record = setup.carry_out(
-        &work,
-        &targets,
-        &options,
-        generator.as_mut(),
-        &mut Display::new(context, None),
-    )?;
+    let record = setup.measure(context, &work, &targets, &options, generator.as_mut())?;
     let status = show::judge_and_print(
         context,
         &mut setup.store,

@@ -22,7 +22,6 @@ use crate::commands::setup::Setup;
 use crate::commands::show::Judging;
 use crate::commands::{headroom, judged_anew};
 use crate::context::{Context, Usage};
-use crate::progress::Display;
 use crate::{inputs, stated, terminal};
 
 /// What is asked of a target as far as the words leave it open: what most ask first.
@@ -127,13 +126,7 @@ fn measure(
         },
         ..Options::of_jobs(arguments.naming.name(), arguments.allowing.permission())
     };
-    let record = setup.carry_out(
-        &work,
-        &targets,
-        &options,
-        generator.as_mut(),
-        &mut Display::new(context, None),
-    )?;
+    let record = setup.measure(context, &work, &targets, &options, generator.as_mut())?;
     setup.store.put_assessment(&record.run.id, &judged_anew(&record, &setup.claims))?;
     let more = (!arguments.verbose).then_some("iodyno explain -v last");
     let status = print(context, std::slice::from_ref(&record), &setup.claims, more)?;

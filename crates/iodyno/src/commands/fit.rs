@@ -16,7 +16,6 @@ use crate::arguments::Fit;
 use crate::commands::setup::Setup;
 use crate::commands::show::{Judging, judge_and_print};
 use crate::context::{Context, Usage, read, refuse_unwritable};
-use crate::progress::Display;
 use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
@@ -51,13 +50,8 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
     }
     let work = Work::of_profile(profile.clone(), &target, text)?;
     let mut setup = Setup::of(context, &arguments.making)?;
-    let record = setup.carry_out(
-        &work,
-        &[],
-        &arguments.making.options(&arguments.naming),
-        &mut NativeGenerator::new(),
-        &mut Display::new(context, None),
-    )?;
+    let options = arguments.making.options(&arguments.naming);
+    let record = setup.measure(context, &work, &[], &options, &mut NativeGenerator::new())?;
     let judging = Judging {
         require_verdict: arguments.require_verdict,
         ..Judging::last(&setup.claims, &arguments.making.table)

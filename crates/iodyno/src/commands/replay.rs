@@ -18,7 +18,6 @@ use crate::arguments::Replay;
 use crate::commands::setup::Setup;
 use crate::commands::study::print;
 use crate::context::{Context, Usage};
-use crate::progress::Display;
 use crate::terminal;
 
 /// Blocks of a file, bytes: no direct I/O on one wants more.
@@ -59,13 +58,8 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     let (script, text) = script(arguments, &place, found)?;
     let work = Work::of_script(file, script, text);
     let mut generator = NativeGenerator::new().with_traces(open);
-    let record = setup.carry_out(
-        &work,
-        &[],
-        &arguments.making.options(&arguments.naming),
-        &mut generator,
-        &mut Display::new(context, None),
-    )?;
+    let options = arguments.making.options(&arguments.naming);
+    let record = setup.measure(context, &work, &[], &options, &mut generator)?;
     print(context, &mut setup.store, &setup.claims, &record, &arguments.making.table)
 }
 

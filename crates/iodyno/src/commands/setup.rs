@@ -16,6 +16,7 @@ use iodyno_target::Target;
 use crate::arguments::{Making, Sheets, Streaming};
 use crate::commands::beside;
 use crate::context::Context;
+use crate::progress::Display;
 use crate::stream::Stream;
 use crate::supervisor::requests_for_an_end;
 use crate::terminal;
@@ -78,6 +79,18 @@ impl Setup {
     /// Reads the machine again.
     pub(crate) fn look_again(&mut self, depth: Depth) {
         self.host = iodyno_host::snapshot(self.source.as_ref(), depth);
+    }
+
+    /// [`Self::carry_out`], shown on the terminal.
+    pub(crate) fn measure(
+        &mut self,
+        context: &Context,
+        work: &Work,
+        targets: &[Target],
+        options: &Options,
+        generator: &mut dyn LoadGenerator,
+    ) -> Result<RunRecord> {
+        self.carry_out(work, targets, options, generator, &mut Display::new(context, None))
     }
 
     /// Carries `work` out; the run with all that was recorded of it. The
