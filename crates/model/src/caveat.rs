@@ -312,6 +312,9 @@ pub struct ToldCaveat {
 /// JSON of a list of caveats, each with its sentence; read back, the value counts. What version
 /// 1 wrote is the sentence alone.
 pub mod told {
+    use serde::de::Error;
+    use serde_json::Value;
+
     use super::*;
 
     /// Writes values and sentences.
@@ -329,20 +332,11 @@ pub mod told {
     /// # Errors
     /// Something else is there.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Caveat>, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Stored {
-            Words(String),
-            Value(Caveat),
-        }
-        let all = Vec::<Stored>::deserialize(from)?;
-        Ok(all
-            .into_iter()
-            .map(|one| match one {
-                Stored::Words(words) => words.into(),
-                Stored::Value(value) => value,
-            })
-            .collect())
+        let read = |one| match one {
+            Value::String(words) => Ok(words.into()),
+            value => Caveat::deserialize(value).map_err(D::Error::custom),
+        };
+        Vec::<Value>::deserialize(from)?.into_iter().map(read).collect()
     }
 }
 

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 /// A fact that was read, was stated by the user, or is unknown for a reason.
 ///
@@ -62,29 +64,27 @@ impl<T: Serialize> Serialize for Fact<T> {
     }
 }
 
+/// By way of a value: else `T` would be compiled for each format and for each way through its types.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fact<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Json<T> {
-            Tagged(Tagged<T>),
-            Plain(T),
-        }
         // An option may be missing altogether.
-        let json = Option::<Json<T>>::deserialize(from)?;
-        Ok(match json.unwrap_or(Json::Tagged(Tagged::Absent)) {
-            Json::Plain(value) | Json::Tagged(Tagged::Read(value)) => Self::Read(value),
-            Json::Tagged(Tagged::Stated(value)) => Self::Stated(value),
-            Json::Tagged(Tagged::Absent) => Self::Absent,
-            Json::Tagged(Tagged::NeedsRoot | Tagged::Unknown(Unknown::NeedsRoot)) => {
-                Self::NeedsRoot
-            }
-            Json::Tagged(Tagged::NotAsked | Tagged::Unknown(Unknown::NotAsked)) => Self::NotAsked,
-            Json::Tagged(Tagged::Unreadable(what) | Tagged::Unknown(Unknown::Unreadable(what))) => {
+        let json = Option::<Value>::deserialize(from)?;
+        let read = |value| T::deserialize(value).map_err(D::Error::custom);
+        Ok(match json.map_or(Tagged::Absent, tagged) {
+            Tagged::Read(value) => Self::Read(read(value)?),
+            Tagged::Stated(value) => Self::Stated(read(value)?),
+            Tagged::Absent => Self::Absent,
+            Tagged::NeedsRoot | Tagged::Unknown(Unknown::NeedsRoot) => Self::NeedsRoot,
+            Tagged::NotAsked | Tagged::Unknown(Unknown::NotAsked) => Self::NotAsked,
+            Tagged::Unreadable(what) | Tagged::Unknown(Unknown::Unreadable(what)) => {
                 Self::Unreadable(what)
             }
         })
     }
+}
+
+fn tagged(json: Value) -> Tagged<Value> {
+    Tagged::deserialize(&json).unwrap_or(Tagged::Read(json))
 }
 
 /// As documents have it: the value or null, and the member [`Fact::IN_SCHEMA`], which says that the

@@ -8,7 +8,7 @@ use iodyno_model::{
 use serde::Deserialize;
 
 use super::drive::{DriveKind, FleetDrive, Traits};
-use crate::document::read::{DocumentError, RUN_SCHEMA};
+use crate::document::read::{DocumentError, RUN_SCHEMA, documents};
 use crate::document::verdict::{MetricVerdict, Subject as DocumentSubject};
 use crate::judged::{Judged, Subject};
 
@@ -81,14 +81,7 @@ impl HostRun {
     /// # Errors
     /// It is not JSON, or a document of something else.
     pub fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError> {
-        let documents: Vec<Document> = match text.trim_start().starts_with('[') {
-            true => serde_json::from_str(text),
-            false => serde_json::from_str(text).map(|one| vec![one]),
-        }
-        .map_err(|error| match error.is_data() {
-            true => DocumentError::Member(error),
-            false => DocumentError::NotJson(error),
-        })?;
+        let documents: Vec<Document> = documents(text)?;
         if documents.iter().any(|one| one.schema != RUN_SCHEMA || one.ruleset != RULESET) {
             return Ok(None);
         }

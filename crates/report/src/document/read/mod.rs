@@ -7,6 +7,8 @@
 mod measurement;
 
 use iodyno_model::{Host, Origin, Purpose, Run, RunKind, RunRecord, parse_rfc3339};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -40,20 +42,32 @@ pub enum DocumentError {
 /// # Errors
 /// It is not JSON, or a document of something else.
 pub fn read_runs(text: &str) -> Result<Vec<RunRecord>, DocumentError> {
-    let value: Value = serde_json::from_str(text).map_err(DocumentError::NotJson)?;
-    match value {
-        Value::Array(all) => all.into_iter().map(run).collect(),
-        one => Ok(vec![run(one)?]),
+    for Head { schema } in documents(text)? {
+        let schema = schema.as_str().unwrap_or_default();
+        if schema != RUN_SCHEMA && schema != SCHEMA_1 {
+            return Err(DocumentError::Schema(schema.into()));
+        }
     }
+    documents(text)?.into_iter().map(record).collect()
 }
 
-fn run(value: Value) -> Result<RunRecord, DocumentError> {
-    let schema = value.get("schema").and_then(Value::as_str).unwrap_or_default();
-    if schema != RUN_SCHEMA && schema != SCHEMA_1 {
-        return Err(DocumentError::Schema(schema.into()));
+/// What a document says first.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    schema: Value,
+}
+
+/// One document or an array of them. A type that is read of a `Value`, too, would be as much code again.
+pub(crate) fn documents<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, DocumentError> {
+    match text.trim_start().starts_with('[') {
+        true => serde_json::from_str(text),
+        false => serde_json::from_str(text).map(|one| vec![one]),
     }
-    let document: RunDocument = serde_json::from_value(value).map_err(DocumentError::Member)?;
-    record(document)
+    .map_err(|error| match error.is_data() {
+        true => DocumentError::Member(error),
+        false => DocumentError::NotJson(error),
+    })
 }
 
 fn record(document: RunDocument) -> Result<RunRecord, DocumentError> {
