@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use iodyno_model::{Bytes, Claim, ClaimScope, Drive, Host};
-use regex::Regex;
+use regex_lite::Regex;
 use toml::Spanned;
 
 use crate::contract::{CONTRACT, ContractError, contract};

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use regex::Regex;
+use regex_lite::Regex;
 
 /// What `seq_cond`, `rand_cond` or `lat_cond` says, from its first clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,7 +26,8 @@ pub(crate) fn stated(conditions: &str) -> Stated {
     });
     // What follows the first clause are other figures, with other conditions.
     let first = conditions.split(';').next().unwrap_or_default();
-    let number = |text: Option<regex::Match<'_>>| text.and_then(|m| m.as_str().parse::<u64>().ok());
+    let number =
+        |text: Option<regex_lite::Match<'_>>| text.and_then(|m| m.as_str().parse::<u64>().ok());
     let block_bytes = block.captures(first).and_then(|found| {
         let shift = if found.get(2).is_some_and(|unit| unit.as_str() == "M") { 20 } else { 10 };
         number(found.get(1)).map(|count| count << shift)
