@@ -95,7 +95,7 @@ crates:
 release:
 	$(AS_BUILDER) dist/release $(if $(DRY_RUN),--dry-run) "$(VERSION)" "$(URL)"
 
-# For initramfs and firmware images: no pages and pictures, and nothing that connects.
+# For initramfs and firmware images: no pages, pictures and Parquet.
 minimal: export RUSTFLAGS := -Clink-arg=-Wl,-z,pack-relative-relocs
 minimal:
 	$(CARGO) build --profile dist --locked -p iodyno --no-default-features --target $(shell uname -m)-unknown-linux-musl

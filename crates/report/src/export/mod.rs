@@ -6,12 +6,16 @@ mod csv;
 mod json;
 mod junit;
 mod markdown;
+#[cfg(not(feature = "parquet"))]
+mod no_parquet;
 mod ocp;
 mod openmetrics;
+#[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
 mod parquet_table;
 mod rows;
-mod thrift;
+#[cfg(feature = "parquet")]
 mod trace_parquet;
 mod work_list;
 
@@ -22,7 +26,10 @@ use thiserror::Error;
 use crate::compared::Compared;
 use crate::judged::Judged;
 
+#[cfg(not(feature = "parquet"))]
+pub use no_parquet::export_trace;
 pub use openmetrics::{LiveCounts, LiveMetrics, fleet_openmetrics};
+#[cfg(feature = "parquet")]
 pub use trace_parquet::export_trace;
 pub use work_list::{Places, PlacesError, work_list};
 
@@ -70,6 +77,7 @@ pub enum Command {
 pub const FORMATS: &[(Format, &[Command])] = &[
     (JSON, &[Command::Export]),
     (Format(&csv::Csv), &[Command::Export]),
+    #[cfg(feature = "parquet")]
     (Format(&parquet::Parquet), &[Command::Export]),
     (Format(&junit::Junit), &[Command::Show, Command::Compare]),
     (Format(&markdown::Markdown), &[Command::Compare]),
@@ -101,10 +109,17 @@ pub enum ExportError {
     /// Rows could not be written.
     #[error(transparent)]
     Csv(#[from] ::csv::Error),
+    /// Columns could not be written.
+    #[cfg(feature = "parquet")]
+    #[error(transparent)]
+    Parquet(#[from] ::parquet::errors::ParquetError),
     /// A trace could not be read.
     #[error(transparent)]
     Trace(#[from] iodyno_trace::TraceError),
-    /// XML or columns could not be written.
+    /// This build has no columns.
+    #[error("this iodyno was built without Parquet (feature `parquet`)")]
+    NoParquet,
+    /// XML could not be written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

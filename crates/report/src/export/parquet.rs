@@ -1,7 +1,7 @@
 //! The table as Parquet, in one row group.
 
 use super::columns::{COLUMNS, Get};
-use super::parquet_table::{Holds, Table};
+use super::parquet_table::{Holds, Rows, table};
 use super::rows::{finite, rows};
 use super::{Exporter, Result, Results};
 
@@ -32,15 +32,17 @@ impl Exporter for Parquet {
             };
             (*name, holds)
         });
-        let mut table = Table::new(&mut bytes, "results", columns)?;
+        let mut file = table(&mut bytes, "results", columns)?;
+        let mut group = Rows(file.next_row_group()?);
         for (_, get) in COLUMNS {
             match get {
-                Get::Text(get) => table.words(rows.iter().map(get))?,
-                Get::Integer(get) => table.counts(rows.iter().map(get))?,
-                Get::Number(get) => table.figures(rows.iter().map(|row| finite(get(row))))?,
+                Get::Text(get) => group.words(rows.iter().map(get))?,
+                Get::Integer(get) => group.counts(rows.iter().map(get))?,
+                Get::Number(get) => group.figures(rows.iter().map(|row| finite(get(row))))?,
             }
         }
-        table.close()?;
+        group.close()?;
+        file.close()?;
         Ok(bytes)
     }
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use iodyno_trace::{Actor, Flags, Io, Names, Reader};
 
 use super::Result;
-use super::parquet_table::{Holds, Table};
+use super::parquet_table::{Holds, Rows, table};
 
 /// How a column's value is had.
 enum Get {
@@ -36,22 +36,25 @@ const COLUMNS: [(&str, Get); 12] = [
 ///
 /// # Errors
 /// The trace cannot be read or the table not be written.
-pub fn export_trace<R: BufRead>(trace: &mut Reader<R>, to: impl Write) -> Result<()> {
+pub fn export_trace<R: BufRead>(trace: &mut Reader<R>, to: impl Write + Send) -> Result<()> {
     let columns = COLUMNS.iter().map(|(name, get)| match get {
         Get::Integer(_) => (*name, Holds::Counts),
         Get::Text(_) => (*name, Holds::Words),
     });
-    let mut table = Table::new(to, "trace", columns)?;
+    let mut file = table(to, "trace", columns)?;
     while let Some(chunk) = trace.next_sound_chunk()? {
+        let mut group = Rows(file.next_row_group()?);
         let (ios, names) = (chunk.ios.iter(), trace.names());
         for (_, get) in &COLUMNS {
             match get {
-                Get::Integer(get) => table.counts(ios.clone().map(|io| get(io, names)))?,
-                Get::Text(get) => table.words(ios.clone().map(|io| get(io, names)))?,
+                Get::Integer(get) => group.counts(ios.clone().map(|io| get(io, names)))?,
+                Get::Text(get) => group.words(ios.clone().map(|io| get(io, names)))?,
             }
         }
+        group.close()?;
     }
-    Ok(table.close()?)
+    file.close()?;
+    Ok(())
 }
 
 #[cfg(test)]
