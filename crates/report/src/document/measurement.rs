@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::account::JobStats;
+use super::mergeable::Mergeable;
 use super::reported::Disk;
 use super::verdict::{Ceiling, Claim, MetricVerdict};
 use crate::percentiles::{LEVEL, Percentile, percentiles, percentiles_of_kind};
@@ -156,6 +157,10 @@ pub struct DirectionResult {
     /// that window only; null: it cannot be told.
     #[serde(default)]
     pub slow: Option<bool>,
+    /// What adds up with the same of other nodes, exactly; absent of all but runs that began at an
+    /// agreed moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mergeable: Option<Mergeable>,
 }
 
 /// Latencies by kind.
@@ -207,7 +212,7 @@ pub struct PercentileInterval {
 
 impl Measurement {
     /// The public form; `judged` is what it was judged to mean.
-    pub(super) fn new(
+    pub(crate) fn new(
         measurement: &model::Measurement,
         judged: Option<&JudgedMeasurement>,
     ) -> Self {
@@ -282,6 +287,13 @@ impl Results {
             mixed: result(Direction::Mixed),
         }
     }
+
+    /// Those that occurred, in the order read, write, trim, mixed.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Direction, &DirectionResult)> {
+        let names = [Direction::Read, Direction::Write, Direction::Trim, Direction::Mixed];
+        let known = names.into_iter().zip([&self.read, &self.write, &self.trim, &self.mixed]);
+        known.filter_map(|(direction, of)| Some((direction, of.as_ref()?)))
+    }
 }
 
 impl From<&model::DirectionResult> for DirectionResult {
@@ -304,6 +316,7 @@ impl From<&model::DirectionResult> for DirectionResult {
             },
             steady: result.steady,
             slow: result.slow,
+            mergeable: None,
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod host;
 mod layouts;
 pub mod link;
 pub mod measurement;
+pub mod mergeable;
 pub mod read;
 pub mod reported;
 mod rounds;

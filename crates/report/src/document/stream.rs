@@ -2,7 +2,8 @@
 
 use iodyno_model::{self as model, Direction, Histogram, PerDirection, Run, RunState, rfc3339};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::measurement::Measurement;
 use super::run::Origin;
@@ -162,6 +163,7 @@ pub struct Bins {
     pub range_ns: Option<(u64, u64)>,
     /// Bins that are not empty, in ascending order: smallest latency of the bin, ns; count. A bin
     /// is 1 ns wide below 128 ns, and 2^(n-6) ns from 2^n ns on: fio's bins.
+    #[serde(deserialize_with = "of_bins")]
     pub bins: Vec<(u64, u64)>,
 }
 
@@ -262,6 +264,23 @@ impl Bins {
         self.bins.is_empty()
     }
 
+    /// The histogram, which knows nothing of its values' squares. Extremes stand where its bins are,
+    /// whatever the document of another host claims.
+    pub(crate) fn histogram(&self) -> Histogram {
+        let bounds = |bin: Option<&(u64, u64)>| Some(Histogram::bounds(Histogram::index(bin?.0)));
+        let mut histogram = Histogram::default();
+        let (Some(first), Some(last)) = (bounds(self.bins.first()), bounds(self.bins.last()))
+        else {
+            return histogram;
+        };
+        let (min_ns, max_ns) = self.range_ns.unwrap_or((first.0, last.1));
+        let min_ns = min_ns.clamp(first.0, first.1);
+        let max_ns = max_ns.clamp(last.0.max(min_ns), last.1);
+        let bins = self.bins.iter().map(|(low_ns, count)| (Histogram::index(*low_ns), *count));
+        histogram.add_counts(bins, self.sum_ns, 0.0, min_ns, max_ns);
+        histogram
+    }
+
     /// What is left without `part`, which is a part of it.
     fn without(&self, part: &Self) -> Self {
         let mut parts = part.bins.iter().peekable();
@@ -275,6 +294,18 @@ impl Bins {
             true => Self::default(),
             false => Self { sum_ns: (self.sum_ns - part.sum_ns).max(0.0), range_ns: None, bins },
         }
+    }
+}
+
+/// Bins that exist, in ascending order, whose counts add up.
+fn of_bins<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)>, D::Error> {
+    let bins = Vec::<(u64, u64)>::deserialize(from)?;
+    let is_bin =
+        |(low_ns, _): &(u64, u64)| Histogram::bounds(Histogram::index(*low_ns)).0 == *low_ns;
+    let adds_up = bins.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count)).is_some();
+    match bins.iter().all(is_bin) && bins.is_sorted_by(|a, b| a.0 < b.0) && adds_up {
+        true => Ok(bins),
+        false => Err(D::Error::custom("its latencies are in no bins of a histogram")),
     }
 }
 

@@ -7,6 +7,7 @@
 mod measurement;
 
 use iodyno_model::{Host, Origin, Purpose, Run, RunKind, RunRecord, parse_rfc3339};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -32,6 +33,18 @@ pub enum DocumentError {
     /// A time that is none.
     #[error("{0:?} is no time (RFC 3339 was expected)")]
     Time(String),
+}
+
+/// The documents of a text that holds one, or an array of them.
+pub(crate) fn one_or_all<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, DocumentError> {
+    let all = match text.trim_start().starts_with('[') {
+        true => serde_json::from_str(text),
+        false => serde_json::from_str(text).map(|one| vec![one]),
+    };
+    all.map_err(|error| match error.is_data() {
+        true => DocumentError::Member(error),
+        false => DocumentError::NotJson(error),
+    })
 }
 
 /// The runs of a text that holds one document, or an array of them as
