@@ -35,6 +35,8 @@ pub struct Moment {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Load {
     pub(super) of: LoadName,
+    /// What it was on.
+    pub(super) targets: Vec<String>,
     /// When the measurement began, ns since 1970 UTC by the node's clock.
     pub(super) began_ns: i64,
     /// What was measured, warm-up left out, ns since it began.
@@ -133,6 +135,7 @@ fn loads(of: &Measurement) -> Vec<Load> {
                 bs: of.workload.bs,
                 direction,
             },
+            targets: of.targets.clone(),
             began_ns: parse_rfc3339(of.started.as_deref()?)?,
             measured_ns: (of.warmup_ns, end_ns),
             ios: result.ios?,

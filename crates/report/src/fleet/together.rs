@@ -28,6 +28,8 @@ pub struct Together {
 pub struct LoadTogether {
     /// Which one.
     pub of: LoadName,
+    /// The one target of all of them; `None`: it has another name on another node, or there are several.
+    pub target: Option<String>,
     /// How many nodes were measured.
     pub nodes: usize,
     /// How far apart the measurements began by the nodes' clocks, ns.
@@ -107,11 +109,13 @@ fn of_load(of: &LoadName, all: &[(usize, &Load)]) -> LoadTogether {
     let sum = |of: fn(&Load) -> u64| loads().map(|load| of(load) as f64).sum::<f64>();
     let mut latency = Histogram::default();
     loads().for_each(|load| latency.merge(&load.latency));
+    let targets: BTreeSet<&String> = loads().flat_map(|load| &load.targets).collect();
     let is_known = loads().all(|load| !load.seconds.is_empty());
     let common = span(from(i64::max), to(i64::min)).filter(|(from, to)| is_known && from < to);
     let (first, last) = span(from(i64::min), to(i64::max)).unwrap_or_default();
     LoadTogether {
         of: of.clone(),
+        target: targets.first().filter(|_| targets.len() == 1).map(|one| (*one).clone()),
         nodes: all.iter().map(|(node, _)| node).collect::<BTreeSet<_>>().len(),
         start_spread_ns: spread_ns(loads().map(|load| load.began_ns)),
         common: common.map(|(from, to)| {

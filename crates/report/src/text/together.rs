@@ -101,12 +101,11 @@ fn row(of: &Together, load: &LoadTogether) -> Vec<GridCell> {
     cells.into_iter().map(GridCell::plain).collect()
 }
 
-/// `rand-read`, and the direction where its `rw` has several.
+/// `rand-read nvme0n1`, and the direction where its `rw` has several.
 fn name(load: &LoadTogether) -> String {
-    let name = clean(&load.of.measurement);
     let is_mixed = load.of.rw.as_deref().is_some_and(|rw| rw.contains("rw"));
-    match is_mixed {
-        true => format!("{name} {}", load.of.direction.name()),
-        false => name,
-    }
+    let direction = is_mixed.then_some(load.of.direction.name());
+    let target = load.target.as_deref();
+    let words = [Some(load.of.measurement.as_str()), target, direction];
+    words.into_iter().flatten().map(clean).collect::<Vec<_>>().join(" ")
 }
