@@ -135,12 +135,15 @@ fn a_missing_node_is_named_and_one_alone_has_its_own_rates() {
     // A node that was not measured, and one that was accepted again.
     let mut without = node(1, 2, (0, 5), 1000, &[]);
     without.measurements.clear();
+    let mut failed = node(4, 2, (0, 5), 1000, &[]);
+    failed.run.accepted.as_mut().unwrap().rank = None;
+    failed.measurements[0].end = EndReason::Failed(Failure::of(5, "EIO"));
     let mut again = node(0, 2, (1, 3), 700, &[]);
     again.run.started_ns += 1;
-    let all = of(&[node(0, 2, (0, 5), 1000, &[]), again, without]);
-    assert_eq!((all[0].nodes, all[0].loads[0].nodes), (2, 1));
+    let all = of(&[node(0, 2, (0, 5), 1000, &[]), again, without, failed]);
+    assert_eq!((all[0].nodes, all[0].loads[0].nodes), (3, 1));
     assert_eq!(all[0].loads[0].common.unwrap().iops, 700.0);
-    assert!(text(&all).contains("1 of 2"), "{}", text(&all));
+    assert!(text(&all).contains("1 of 3"), "{}", text(&all));
     // Steps are apart, and runs of no agreed moment are none of them.
     let mut second = node(0, 2, (0, 5), 1000, &[]);
     second.run.accepted.as_mut().unwrap().step = 2;

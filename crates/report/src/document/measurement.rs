@@ -248,6 +248,22 @@ impl Measurement {
             verdicts: metrics.iter().map(MetricVerdict::from).collect(),
         }
     }
+
+    /// With what its results add up by, of `measurement`, of which it is the public form.
+    pub(crate) fn mergeable(mut self, measurement: &model::Measurement) -> Self {
+        for of in &measurement.total {
+            let result = match of.direction {
+                Direction::Read => &mut self.results.read,
+                Direction::Write => &mut self.results.write,
+                Direction::Trim => &mut self.results.trim,
+                Direction::Mixed => &mut self.results.mixed,
+            };
+            if let Some(result) = result {
+                result.mergeable = Mergeable::of(of, measurement.warmup_ns);
+            }
+        }
+        self
+    }
 }
 
 impl From<&EndReason> for End {

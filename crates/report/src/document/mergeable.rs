@@ -1,13 +1,11 @@
 //! What a measurement's results add up by with those of other nodes, exactly.
 
-use iodyno_model as model;
-use iodyno_model::{Direction, RateSeries};
+use iodyno_model::{DirectionResult, RateSeries};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::measurement::Measurement;
-use super::stream::Bins;
+use super::bins::Bins;
 
 /// Stretches are gathered until they are this long, with a tenth of tolerance: intervals are never of exactly 100 ms.
 const LONGEST_NS: u64 = 1_100_000_000;
@@ -42,25 +40,13 @@ impl Stretch {
     }
 }
 
-impl Measurement {
-    /// With what its results add up by, of `measurement`, of which it is the public form.
-    pub(crate) fn mergeable(mut self, measurement: &model::Measurement) -> Self {
-        for of in &measurement.total {
-            let result = match of.direction {
-                Direction::Read => &mut self.results.read,
-                Direction::Write => &mut self.results.write,
-                Direction::Trim => &mut self.results.trim,
-                Direction::Mixed => &mut self.results.mixed,
-            };
-            let (latency, seconds) =
-                (Bins::from(&of.latency), seconds(&of.series, measurement.warmup_ns));
-            let mergeable = Mergeable { latency, seconds };
-            if let Some(result) = result {
-                // A run that was read from a document has neither.
-                result.mergeable = Some(mergeable).filter(|of| *of != Mergeable::default());
-            }
-        }
-        self
+impl Mergeable {
+    /// Of `result`, whose measurement has a warm-up of `warmup_ns`; `None`: of one that was read from a
+    /// document nothing of it is known.
+    pub(super) fn of(result: &DirectionResult, warmup_ns: u64) -> Option<Self> {
+        let seconds = seconds(&result.series, warmup_ns);
+        let mergeable = Self { latency: Bins::from(&result.latency), seconds };
+        Some(mergeable).filter(|of| *of != Self::default())
     }
 }
 

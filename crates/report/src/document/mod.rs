@@ -3,6 +3,7 @@
 //! schemas stand in docs/schema and are compared in a test.
 
 pub mod account;
+pub mod bins;
 pub mod comparison;
 pub mod drive;
 mod explain;

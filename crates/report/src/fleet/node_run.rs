@@ -3,7 +3,7 @@
 use iodyno_model::{Accepted, Direction, Histogram, Rank, RunRecord, parse_rfc3339};
 use serde::Deserialize;
 
-use crate::document::measurement::{DirectionResult, Measurement};
+use crate::document::measurement::{DirectionResult, End, Measurement};
 use crate::document::mergeable::Stretch;
 use crate::document::read::{DocumentError, RUN_SCHEMA, one_or_all};
 
@@ -121,8 +121,11 @@ impl NodeRun {
     }
 }
 
-/// What a measurement says of each direction that adds up with others.
+/// What a measurement says of each direction that adds up with others; nothing where it failed.
 fn loads(of: &Measurement) -> Vec<Load> {
+    if of.end == End::Failed {
+        return Vec::new();
+    }
     let load = |(direction, result): (Direction, &DirectionResult)| {
         let mergeable = result.mergeable.as_ref()?;
         let end_ns = of.warmup_ns.saturating_add(of.duration_ns?);
