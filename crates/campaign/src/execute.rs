@@ -8,21 +8,20 @@ use std::time::Instant;
 use iodyno_host::Depth;
 use iodyno_load::{ClearedJob, Counting, LoadError, Recorder};
 use iodyno_model::{Drive, Host, Measurement, Origin, RunRecord, Setting};
-use iodyno_stats::{StopRule, Stopper};
+use iodyno_stats::Stopper;
 use iodyno_trace::tracefs::Watched;
 
 use crate::block_times;
+use crate::ending::Ending;
 use crate::error::CampaignError;
 use crate::measurement::{Cut, LimitWatch, OverPhase, SteadyWatch, rate_behind_start};
 use crate::phase::{End, Measured, Phase, PhaseJob, Schedule, Seen};
-use crate::phase_watch::{Observed, PhaseWatch, ramp_ns};
+use crate::phase_watch::{Observed, PhaseWatch};
 use crate::plan::Stop;
 use crate::targets::{Blocks, PreparedTarget, Targets};
 use crate::tools::{Options, Tools, now_ns};
-use crate::watch::{Begin, Event, Goal, Progress};
+use crate::watch::{Begin, Event, Progress};
 
-/// An autocorrelation time of white noise, in windows of 100 ms, s.
-const INDEPENDENT_S: f64 = iodyno_stats::autocorrelation::INDEPENDENT * 0.1;
 /// A drive that is cooler by this, °C, has rested.
 const COOLER_C: f32 = 5.0;
 /// How often its temperature is looked at meanwhile, ns.
@@ -207,7 +206,9 @@ impl<'a, 't> Execution<'a, 't> {
         };
         let (name, target) = (phase.name(), place(phase, &jobs[..measured]));
         let ends_itself = phase.end == End::ByThemselves;
+        let ending = Ending::of(phase, &self.stop, self.options.fixed_ns);
         let progress = Progress {
+            goal: ending.goal(),
             most_ns: phase.most_ns,
             left_ns: phase.left_ns,
             trying,
@@ -215,22 +216,6 @@ impl<'a, 't> Execution<'a, 't> {
             target: &target,
             step: &name,
             ..Progress::default()
-        };
-        let (rule, p99_asked, rounds) = match phase.end {
-            _ if trying.is_some() => {
-                (StopRule::Time { seconds: phase.most_ns as f64 / 1e9 }, None, None)
-            }
-            End::ByThemselves => (StopRule::Time { seconds: f64::INFINITY }, None, None),
-            End::Known { least_times, p99, steady } => {
-                let rounds = steady.then(|| self.stop.rounds());
-                (self.rule(phase.most_ns, least_times, p99, rounds), p99, rounds)
-            }
-        };
-        let goal = match rule {
-            StopRule::Precision {
-                relative_half_width: half_width, level, steady: None, ..
-            } => Some(Goal { half_width, level }),
-            _ => None,
         };
         let steady = match ends_itself {
             true => SteadyWatch::of(jobs.iter().map(|job| &job.job)),
@@ -250,12 +235,12 @@ impl<'a, 't> Execution<'a, 't> {
         let clock = Instant::now();
         let mut watch = PhaseWatch {
             recorder: Recorder::counting(counting),
-            stopper: Stopper::new(rule),
+            stopper: Stopper::new(ending.rule),
             watcher: self.tools.watcher,
             interrupted: self.tools.interrupted,
-            progress: Progress { goal, ..progress },
+            progress,
             each_second: &mut each_second,
-            rounds,
+            rounds: ending.rounds,
             jobs: &jobs,
             steady,
             measured,
@@ -281,6 +266,7 @@ impl<'a, 't> Execution<'a, 't> {
         }
         let seconds = clock.elapsed().as_secs_f64();
         let stats_after = iodyno_host::disk_stats(source);
+        let settings = self.settings.clone();
         let steady = std::mem::take(&mut watch.steady);
         let steady_state = watch.steady_state();
         let cut = if ends_itself { Cut::Nothing } else { watch.cut() };
@@ -303,30 +289,45 @@ impl<'a, 't> Execution<'a, 't> {
             cut,
             steady_state,
             above_limits: limits.end(),
-            p99_asked,
+            p99_asked: ending.p99,
             block_times,
             stop: self.stop,
-            settings: &self.settings,
+            settings: &settings,
         };
+        self.commit(&over, &sections[..measured], under_load)?;
+        let failures = if phase.gives_up { over.failures() } else { Vec::new() };
+        for (number, why) in failures {
+            targets.prepared[number].lost = Some(why);
+        }
+        Ok(None)
+    }
+
+    /// Stores how the host is after a phase, and a measurement for each of the jobs' `sections`.
+    fn commit(
+        &mut self,
+        over: &OverPhase<'_>,
+        sections: &[usize],
+        under_load: Option<Host>,
+    ) -> Result<(), CampaignError> {
         let run_id = &self.record.run.id;
         let mut keep = |host: &Host| {
             self.record.snapshots.extend(self.keeps_hosts.then(|| host.clone()));
             self.tools.store.add_snapshot(run_id, host)
         };
         let under_load = under_load.map(|host| keep(&host)).transpose()?;
-        let host = iodyno_host::snapshot(source, Depth::Full);
+        let host = iodyno_host::snapshot(self.tools.source, Depth::Full);
         let after = keep(&host)?;
         self.tools.watcher.event(&Event::Host(&host));
         let before = std::mem::replace(&mut self.last_snapshot, after);
         let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (index, section) in sections[..measured].iter().enumerate() {
+        for (index, section) in sections.iter().enumerate() {
             groups.entry(*section).or_default().push(index);
         }
         for mut members in groups.into_values() {
-            members.sort_by_key(|index| jobs[*index].job.threads.clone);
+            members.sort_by_key(|index| over.jobs[*index].job.threads.clone);
             let measurement = Measurement {
-                purpose: phase.purpose,
-                round: phase.round,
+                purpose: over.phase.purpose,
+                round: over.phase.round,
                 under_load,
                 before: Some(before),
                 after: Some(after),
@@ -337,11 +338,7 @@ impl<'a, 't> Execution<'a, 't> {
             self.tools.watcher.event(&Event::Done(&measurement));
             self.record.measurements.push(measurement);
         }
-        let failures = if phase.gives_up { over.failures() } else { Vec::new() };
-        for (number, why) in failures {
-            targets.prepared[number].lost = Some(why);
-        }
-        Ok(None)
+        Ok(())
     }
 
     /// `targets` with what is known of the blocks that `jobs` are about to read.
@@ -378,32 +375,6 @@ impl<'a, 't> Execution<'a, 't> {
         let is_direct = phase.jobs.iter().all(|one| one.job.engine.direct);
         let targets: Vec<_> = on.iter().flatten().map(|number| &known[*number]).collect();
         (is_seen && is_direct).then(|| block_times::queues(self.host, &targets)).flatten()
-    }
-
-    /// When a measurement ends that has to be known well enough.
-    fn rule(
-        &self,
-        most_ns: u64,
-        least_times: f64,
-        p99: Option<f64>,
-        steady: Option<iodyno_stats::PtsRounds>,
-    ) -> StopRule {
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        let max_ns = if most_ns > 0 { most_ns.min(self.stop.max_ns) } else { self.stop.max_ns };
-        match self.options.fixed_ns {
-            Some(ns) => StopRule::Time { seconds: seconds(ns) },
-            None => StopRule::Precision {
-                relative_half_width: self.stop.precision,
-                level: self.stop.level,
-                p99_relative_half_width: p99,
-                least_times,
-                steady,
-                // Before that not even white noise can be known.
-                min_seconds: seconds(self.stop.min_ns)
-                    .max(seconds(ramp_ns(max_ns)) + least_times * INDEPENDENT_S),
-                max_seconds: seconds(max_ns),
-            },
-        }
     }
 
     /// Makes no I/O until the hottest drive is cooler by [`COOLER_C`], or for `most_ns`. The host as

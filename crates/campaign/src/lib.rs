@@ -9,6 +9,7 @@ mod announce;
 mod block_times;
 mod budget;
 mod cost;
+mod ending;
 mod error;
 mod execute;
 mod layouts;

@@ -15,6 +15,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("chekc", &["'check'"]),
     ("data check", &["the command comes first: iodyno check data"]),
     ("data", &["the command comes first: iodyno check data"]),
+    ("runs list", &["without it, iodyno runs lists what there is"]),
     ("check --no-laod", &["--no-load"]),
     ("check nvme77", &["no such device", "iodyno list"]),
     ("check dangling", &["symbolic link to /nowhere/at/all, which does not exist"]),

@@ -209,6 +209,9 @@ fn a_page_shows_both_and_lost_events_are_said() {
         assert!(page.contains(words), "{words}");
     }
     assert!(page.contains("aria-label=\"Recorded and replayed over time\""));
+    // What the page begins with is whether the pace was kept, also where it was not.
+    let verdict = page.lines().find(|line| line.contains("class=\"verdict\"")).unwrap();
+    assert!(verdict.contains("copy: ") && verdict.contains(" recorded"), "{verdict}");
 
     // None was lost before.
     let of = replayed(&world, &["--target", "copy", "--for", "200ms"]);

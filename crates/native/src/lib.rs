@@ -54,6 +54,7 @@ mod running;
 mod shared;
 mod stall;
 mod tally;
+mod team;
 mod trims;
 mod usage;
 mod verify;

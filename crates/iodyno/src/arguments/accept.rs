@@ -17,11 +17,12 @@ Examples:
   iodyno accept fit etcd /var/lib/etcd
   sudo iodyno accept burn-in /dev/nvme0n1 --allow-write SERIAL --deadline 72h
 
-One document of all steps is written to the store and beside it, then pushed. A destination that
-is away loses nothing: the next accept, or iodyno runs push, pushes what is left. A URL with a
-password or signature comes from a file (@FILE) or a variable (env:NAME); IODYNO_PUSH_TOKEN or
-IODYNO_PUSH_TOKEN_FILE authorises HTTP, PGPASSFILE (~/.pgpass) or PGPASSWORD Postgres, AWS_ACCESS_KEY_ID and
-AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials, s3://BUCKET/PREFIX (AWS_ENDPOINT_URL: a server of your own).
+One document of all steps is written to the store and beside it, then pushed. A destination that is
+away loses nothing: the next accept, or iodyno runs push, pushes what is left. A URL with a password
+or signature comes from a file (@FILE) or a variable (env:NAME); IODYNO_PUSH_TOKEN or
+IODYNO_PUSH_TOKEN_FILE authorises HTTP, PGPASSFILE (~/.pgpass) or PGPASSWORD Postgres,
+AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials, s3://BUCKET/PREFIX
+(AWS_ENDPOINT_URL: a server of your own).
 
 Exit status: 0 passed, 1 at least one FAIL, 2 bad usage, 3 interrupted, past the deadline or a
 measurement failed, 4 something could not be judged (--require-verdict). Pushing does not change it.")]

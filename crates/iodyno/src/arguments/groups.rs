@@ -49,10 +49,9 @@ const LISTED: usize = 40;
 pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
         && error.get(ContextKind::SuggestedSubcommand).is_none()
-        && let Some(meant) = ordered(word)
+        && let Some(tip) = meant(word)
     {
-        let tip = format!("the command comes first: {meant}").into();
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     let suggests = error.get(ContextKind::SuggestedValue).is_some();
     let all = error.get(ContextKind::ValidValue);
@@ -63,14 +62,24 @@ pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// `iodyno check nvme0n1`, of `iodyno nvme0n1 check` or without a command.
-fn ordered(word: &str) -> Option<String> {
+/// `iodyno check nvme0n1`, of `iodyno nvme0n1 check` or without a command; `iodyno runs`, of
+/// `iodyno runs list`.
+fn meant(word: &str) -> Option<String> {
     let is_command =
         |typed: &String| GROUPS.iter().any(|(_, names)| names.contains(&typed.as_str()));
-    let is_there = Path::new(word).exists() || Path::new("/dev").join(word).exists();
-    let usual = || is_there.then(|| "check".to_owned());
-    let command = typed_words().skip(1).find(is_command).or_else(usual)?;
-    Some(format!("iodyno {command} {}", shell_word(word)))
+    let mut typed = typed_words().skip(1).skip_while(|typed| !is_command(typed) && typed != word);
+    match typed.next() {
+        // A command with commands of its own, of which this is none.
+        Some(command) if command != word => ["list", "ls", "show"]
+            .contains(&word)
+            .then(|| format!("without it, iodyno {command} lists what there is")),
+        _ => {
+            let is_there = Path::new(word).exists() || Path::new("/dev").join(word).exists();
+            let usual = || is_there.then(|| "check".to_owned());
+            let command = typed.find(is_command).or_else(usual)?;
+            Some(format!("the command comes first: iodyno {command} {}", shell_word(word)))
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod accept;
+mod check;
 mod compare;
 mod completions;
 mod environment;
@@ -19,6 +20,7 @@ mod prepare;
 mod record;
 mod replay;
 mod report;
+mod run;
 mod shared_args;
 mod sweep;
 
@@ -30,6 +32,7 @@ use iodyno_judge::rules;
 use iodyno_report::export::{Command as Exporting, Format};
 
 pub(crate) use accept::Accept;
+pub(crate) use check::Check;
 pub(crate) use compare::Compare;
 pub(crate) use completions::{Complete, Completions, ManPages};
 pub(crate) use environment::Environment;
@@ -46,6 +49,7 @@ pub(crate) use prepare::{Prepare, Purge};
 pub(crate) use record::Record;
 pub(crate) use replay::Replay;
 pub(crate) use report::Report;
+pub(crate) use run::Run;
 pub(crate) use shared_args::{
     Allowing, Carrying, Executing, Making, Naming, RunGenerator, Sheets, Stopping, Streaming,
     percent,
@@ -173,103 +177,6 @@ impl Command {
             _ => None,
         }
     }
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  sudo iodyno check                            # every NVMe drive
-  iodyno check --no-load
-  iodyno check nvme0n1 --budget 1m --run-name before
-  iodyno check /mnt/data --baseline before
-  iodyno check --format junit > check.xml")]
-pub(crate) struct Check {
-    /// Drives, namespaces, block devices, files or directories (nvme0, /dev/nvme0n1, /mnt/data)
-    /// [default: every NVMe drive; where there is none, the current directory]
-    #[arg(value_name = "TARGET")]
-    pub(crate) targets: Vec<String>,
-    /// Check links, health and inventory only, in under a second
-    #[arg(long)]
-    pub(crate) no_load: bool,
-    /// Also measure drives that are busy
-    #[arg(long)]
-    pub(crate) busy: bool,
-    /// Time limit for all measurements together
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time)]
-    pub(crate) budget: u64,
-    /// Time limit of each measurement [default: 10s]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub(crate) max_time: Option<u64>,
-    /// Measure each for exactly this time, whatever the precision
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "max_time")]
-    pub(crate) time: Option<u64>,
-    /// Exit 4 if something could not be judged: nothing to compare with, or not valid
-    #[arg(long)]
-    pub(crate) require_verdict: bool,
-    /// Compare with an earlier run: its id, its name, or `last`
-    #[arg(long, value_name = "RUN")]
-    pub(crate) baseline: Option<String>,
-    /// Expected inventory: a TOML file with `drives = 8` or `serials = ["..."]`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) expect: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) sheets: Sheets,
-    #[command(flatten)]
-    pub(crate) naming: Naming,
-    /// Print everything: host, conditions, evidence, all findings and undecided rules
-    #[arg(long, short)]
-    pub(crate) verbose: bool,
-    /// Print another tool's format instead of text
-    #[arg(long, value_parser = formats(Exporting::Show), value_name = "FORMAT", conflicts_with = "json")]
-    pub(crate) format: Option<Format>,
-    #[command(flatten)]
-    pub(crate) streaming: Streaming,
-    #[command(flatten)]
-    pub(crate) table: Table,
-    /// Plan: `check`, or `quick` of `iodyno accept quick`
-    #[arg(long, value_parser = ["check", "quick"], default_value = "check", hide = true)]
-    pub(crate) plan: String,
-    /// Load generator
-    #[arg(long, value_enum, default_value = "native", hide = true)]
-    pub(crate) generator: Generator,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    override_usage = "iodyno run [OPTIONS] FILE...\n       \
-    iodyno run [OPTIONS] --name=NAME --OPTION=VALUE...",
-    after_help = "\
-All other options are fio's: --name=NAME opens a job, and every option of a job file is an option
-here (docs/options.md). Options that belong to no job:
-  --section=NAME            run only this job of the files
-  --output=FILE             write the results there
-  --format=LIST             fio's formats: normal, json, json+, terse (fio's --output-format)
-  --parse-only, --showcmd   only parse the jobs; print them as a command line
-  --readonly                refuse jobs that write or trim
-  --eta=WHEN                live progress: auto, always, never
-
-Examples:
-  iodyno run random-read.fio
-  iodyno run --run-name before random-read.fio --format json
-  iodyno run --name=t --filename=/dev/nvme0n1 --rw=randread --bs=4k --iodepth=32 \\
-      --ioengine=io_uring --direct=1 --runtime=30 --time_based
-  iodyno run --name=w --filename=/dev/nvme0n1 --rw=write --bs=128k --allow-write SERIAL
-  iodyno run --generator fio random-read.fio
-
-iodyno writes to a device only if --allow-write names it, and never to one in use. A job may write
-files that it creates; existing files need --allow-write. Where iodyno cannot see whether a device
-is in use (without root, in a container), --assume-unused vouches for that."
-)]
-pub(crate) struct Run {
-    /// fio job files (- for standard input) and job options
-    #[arg(value_name = "FILE", allow_hyphen_values = true, trailing_var_arg = true)]
-    pub(crate) job: Vec<String>,
-    #[command(flatten)]
-    pub(crate) executing: Executing,
-    #[command(flatten)]
-    pub(crate) naming: Naming,
-    #[command(flatten)]
-    pub(crate) carrying: Carrying,
 }
 
 #[derive(Debug, Args)]

@@ -11,8 +11,9 @@ Examples:
   iodyno model prod.iotrace -o prod.iomodel -o prod.fio -o prod.toml
   iodyno show prod.iomodel
 
-A model (.iomodel) holds counts in slices of 10 ms, 1 ms in bursts, and no I/O of the trace; whatever
-reads a trace reads a model. A job file (.fio) or plan (.toml) keeps means only; it says what is lost.")]
+A model (.iomodel) holds counts in slices of 10 ms, 1 ms in bursts, and no I/O of the trace;
+whatever reads a trace reads a model. A job file (.fio) or plan (.toml) keeps means only; it says
+what is lost.")]
 pub(crate) struct Model {
     /// Trace of any format that `show` reads
     #[arg(value_name = "FILE")]

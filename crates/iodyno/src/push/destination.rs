@@ -143,7 +143,7 @@ fn destination(word: &str) -> Result<Destination, Refused> {
 }
 
 /// Whether a URL is a credential.
-fn is_secret(word: &str) -> bool {
+pub(super) fn is_secret(word: &str) -> bool {
     let Some((_, rest)) = word.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let has_password = authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'));

@@ -1,5 +1,6 @@
 //! Documents put by HTTP: servers, and object storage by presigned URLs.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Error};
 
-use super::destination::secret;
+use super::destination::{is_secret, secret};
 use super::{Parcel, Refused, SHORTEST, tls};
 
 /// An attempt takes no longer.
@@ -19,12 +20,35 @@ const THERE_ALREADY: u16 = 412;
 /// Puts `parcel` under its name below `url`, or at `url` itself where that has a query, as presigned
 /// URLs have.
 pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
+    let is_signed = is_secret(url);
     let (url, user) = without_user(url);
+    let authorization = match user {
+        // What is signed names who sends it; object storage refuses a second credential.
+        None if is_signed => None,
+        user => authorization(user).map_err(Refused::at_all)?,
+    };
+    if authorization.is_some() && is_in_clear(&url) {
+        return Err(Refused::at_all(
+            "a password or token would cross the network in clear: name an https:// URL",
+        ));
+    }
     let url = match url.contains('?') {
         true => url,
         false => format!("{}/{}", url.trim_end_matches('/'), parcel.name),
     };
-    put_at(&url, authorization(user).map_err(Refused::at_all)?, parcel)
+    put_at(&url, authorization, parcel)
+}
+
+/// Whether others may read what goes to `url`: it is not encrypted, and leaves this machine.
+fn is_in_clear(url: &str) -> bool {
+    let Some(("http", rest)) = url.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(address) => address.split(']').next(),
+        None => authority.split(':').next(),
+    };
+    let host = host.unwrap_or_default();
+    host != "localhost" && !host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 /// Puts `parcel` at `url`, unless something is there.
@@ -121,4 +145,33 @@ fn authorization(user: Option<String>) -> Result<Option<String>, String> {
         (None, None) => None,
     };
     Ok(token.map(|token| format!("Bearer {token}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_leave_this_machine_encrypted() {
+        for clear in [
+            "http://host/",
+            "http://10.0.0.1:80/x",
+            "http://[fe80::1]:8080/",
+            "http://localhost.example/",
+        ] {
+            assert!(is_in_clear(clear), "{clear}");
+            let parcel = Parcel { name: "a.json", bytes: b"{}", until: Instant::now() };
+            let url = clear.replace("//", "//me:pw@");
+            let refused = put(&url, &parcel).unwrap_err();
+            assert!(!refused.for_now && refused.why.contains("https://"), "{}", refused.why);
+        }
+        for kept in [
+            "https://host/",
+            "http://localhost:8000/",
+            "http://127.0.0.1/",
+            "http://[::1]:80/?sig=a",
+        ] {
+            assert!(!is_in_clear(kept), "{kept}");
+        }
+    }
 }

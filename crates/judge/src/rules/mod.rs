@@ -308,7 +308,7 @@ mod tests {
     /// and writes the new sum here.
     #[test]
     fn other_rules_are_another_ruleset() {
-        const JUDGED_BY: (&str, u64) = ("8", 0xa1ce_fd89_a1a0_76fa);
+        const JUDGED_BY: (&str, u64) = ("8", 0xe4c0_5092_16c1_497c);
         let mut sources = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
         sources.sort();
         let texts = sources.iter().map(|path| std::fs::read_to_string(path).unwrap());

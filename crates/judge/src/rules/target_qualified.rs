@@ -1,6 +1,6 @@
 //! Targets that are not quite storage.
 
-use iodyno_model::Measurement;
+use iodyno_model::{Caveat, Measurement, WrittenShare, WrittenState};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
@@ -20,7 +20,13 @@ const NO_SYSFS: &str = "/sys is not mounted, so that the device below is not kno
 
 fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let blind = facts.record().host().filter(|host| host.no_sysfs).map(|_| NO_SYSFS);
-    let remarks = of.conditions.target_remarks.iter().map(ToString::to_string);
+    // Of blocks that were never written blocks-not-written tells.
+    let empty = |written: &WrittenShare| {
+        matches!(written.state, WrittenState::Unwritten | WrittenState::Partly)
+    };
+    let is_told = of.conditions.written.iter().any(empty);
+    let is_new = |remark: &&Caveat| !(is_told && matches!(remark, Caveat::PartlyAllocated { .. }));
+    let remarks = of.conditions.target_remarks.iter().filter(is_new).map(ToString::to_string);
     let remarks: Vec<String> = remarks.chain(blind.map(str::to_owned)).collect();
     Ok((!remarks.is_empty()).then(|| remarks.join("; ")))
 }
@@ -28,8 +34,8 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, Outcome, look, reserves};
-    use iodyno_model::{Caveat, FileSystemEffect, Severity};
+    use crate::testing::{Bench, Outcome, look, reserves, set_written};
+    use iodyno_model::{FileSystemEffect, Severity};
 
     #[test]
     fn remarks_qualify() {
@@ -44,6 +50,13 @@ mod tests {
         });
         look(&RULE, &tripped.record()).only(Severity::Info);
         assert!(reserves(&RULE, &tripped.record(), 1).unwrap().why.contains("overlay"));
+        let holes = tripped.measurement(1, |of| {
+            of.conditions.target_remarks =
+                vec![Caveat::PartlyAllocated { allocated_bytes: 0, size_bytes: 1 << 30 }];
+        });
+        assert!(reserves(&RULE, &holes.record(), 1).is_some());
+        let told = holes.measurement(1, |of| set_written(of, WrittenState::Unwritten));
+        assert_eq!(reserves(&RULE, &told.record(), 1), None);
     }
 
     #[test]

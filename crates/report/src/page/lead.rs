@@ -19,6 +19,7 @@ use crate::text::fit;
 use crate::text::glance_table::{expectation, glance};
 use crate::text::ink::Ink;
 use crate::text::measurements::step_name;
+use crate::text::replay::{self, replayed};
 use crate::text::screen::{clause, warnings};
 use crate::text::verdict_words;
 use crate::text::words::clean;
@@ -53,7 +54,17 @@ pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
         clauses.extend(glance.uncompared.iter().map(|[result, _]| result.clone()));
         clauses.extend(warnings(&entries));
     }
-    Some((Cell::verdict(verdict), clauses.join(", ")))
+    let mut mark = Cell::verdict(verdict);
+    if let Some((of, target)) = replayed(record) {
+        let (label, pace) = replay::clause(of, &target);
+        if status as u8 == 0 {
+            clauses.clear();
+            let (label, ink) = label.unwrap_or(("DONE", Ink::Good));
+            mark = Cell::mark(label, ink);
+        }
+        clauses.push(pace);
+    }
+    Some((mark, clauses.join(", ")))
 }
 
 /// Failures and warnings, one for each cause.
