@@ -289,6 +289,11 @@ exec {real} accept "${{own[@]}}" "$@"''')
     assert sorted(drained) == ["node2", "node3", "node4"], f"{drained} {states()}\n{said}"
     reasons_hold(drained)
     print(said)
+    stores = [fleet.folder / node / "slurm.sqlite" for node in REACHABLE]
+    together = run(fleet.binary, "--store", folder / "none.sqlite", "runs", "fleet", "--together", *stores)
+    # All tasks of a job begin together; node3 has another profile.
+    assert re.search(r"^reads, step 1 at .* 3 nodes .*missing: rank \d .*begun within", together, re.M), together
+    print(together)
 
     for node in drained:
         run("scontrol", "update", f"NodeName={node}", "State=RESUME", env=env)

@@ -7,9 +7,9 @@ mod common;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use common::{World, json, status, text, validate};
 use serde_json::Value;
@@ -126,6 +126,53 @@ fn steps_become_one_document_in_the_store_a_file_and_a_directory() {
     let other = World::new();
     status(&other.run(&["import", path(&shared)]), 0);
     assert_eq!(ids(&json(&other.run(&["runs", "--json"]).stdout)["runs"]), ids(&document));
+}
+
+#[test]
+fn nodes_that_begin_together_are_shown_as_one() {
+    let shared = World::new();
+    let (place, results) = (shared.directory("data"), shared.directory("results"));
+    let own = profile(&shared, TWICE);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let worlds = [World::new(), World::new()];
+    let nodes = worlds.iter().zip(["0", "2"]).map(|(world, rank)| {
+        let mut command = world.command();
+        command.args(["accept", &own, path(&place), "--push", path(&results), "--quiet"]);
+        command.args(["--start-at", &(now + 2).to_string()]).stdout(Stdio::null());
+        command.envs([("SLURM_PROCID", rank), ("SLURM_NTASKS", "3"), ("SLURMD_NODENAME", rank)]);
+        command.spawn().unwrap()
+    });
+    for mut node in nodes.collect::<Vec<_>>() {
+        assert!(node.wait().unwrap().success());
+    }
+    for name in results.read_dir().unwrap() {
+        let document = json(&std::fs::read(name.unwrap().path()).unwrap());
+        for run in document.as_array().unwrap() {
+            validate(run, "iodyno.run.2");
+            let of = &run["measurements"][0]["read"];
+            let sum = |of: &Value, name: &str| -> u64 {
+                of.as_array().unwrap().iter().filter_map(|one| one[name].as_u64()).sum()
+            };
+            assert_eq!(of["ios"], sum(&of["mergeable"]["seconds"], "ios"));
+            let bins = of["mergeable"]["latency"]["bins"].as_array().unwrap();
+            assert_eq!(of["ios"], bins.iter().filter_map(|bin| bin[1].as_u64()).sum::<u64>());
+        }
+    }
+    let table = |words: &[&str]| {
+        let output = shared.run(&[&["runs", "fleet", "--together", "--wide"], words].concat());
+        status(&output, 0);
+        text(&output.stdout)
+    };
+    let shown = table(&[path(&results)]);
+    for step in ["twice, step 1 at ", "twice, step 2 at "] {
+        assert!(shown.contains(step), "{shown}");
+    }
+    assert!(shown.contains("2 nodes") && shown.contains("missing: rank 1"), "{shown}");
+    // The nodes' stores say the same as their documents.
+    let stores = worlds.each_ref().map(|world| world.path("store.sqlite"));
+    assert_eq!(table(&stores.each_ref().map(|store| path(store))), shown);
+    let told = shared.run(&["runs", "fleet", "--together", MACHINE]);
+    assert!(text(&told.stdout).contains("began at an agreed moment"), "{}", text(&told.stdout));
 }
 
 #[test]

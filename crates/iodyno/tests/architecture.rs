@@ -53,6 +53,7 @@ const UNSAFE_IN: &[&str] = &[
     "crates/host/src/device_mapper/",
     "crates/host/src/loop_device/",
     "crates/host/src/nvme/",
+    "crates/iodyno/src/commands/accept/clock.rs",
     "crates/iodyno/src/supervisor/process.rs",
     "crates/target/src/backing/",
     "crates/target/src/lease.rs",

@@ -20,6 +20,10 @@ pub struct Accepted {
     /// Start that was agreed on, RFC 3339; absent: none was. The run's own start says how late it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at: Option<String>,
+    /// How far the clock may be off at that start, as the kernel knows from what disciplines it, ns; absent:
+    /// nothing was agreed on, or nothing disciplines it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_error_ns: Option<u64>,
     /// Whether the deadline ended it before it was done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,

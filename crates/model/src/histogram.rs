@@ -79,10 +79,10 @@ impl Histogram {
         min_ns: u64,
         max_ns: u64,
     ) {
-        let mut added = 0;
+        let mut added = 0_u64;
         for (index, count) in counts {
             self.counts.add(index.min(Self::BINS - 1), count);
-            added += count;
+            added = added.saturating_add(count);
         }
         self.add_moments(added, sum_ns, sum_squares, min_ns, max_ns);
     }
@@ -101,7 +101,8 @@ impl Histogram {
         }
         self.min_ns = if self.count == 0 { min_ns } else { self.min_ns.min(min_ns) };
         self.max_ns = self.max_ns.max(max_ns);
-        self.count += count;
+        // Documents of others may claim any number.
+        self.count = self.count.saturating_add(count);
         self.sum_ns += sum;
         self.sum_squares += squares;
     }
@@ -155,10 +156,10 @@ impl Histogram {
         if rank == 0 || rank > self.count {
             return None;
         }
-        let mut seen = 0;
+        let mut seen = 0_u64;
         self.bins()
             .find(|bin| {
-                seen += bin.count;
+                seen = bin.count.saturating_add(seen);
                 seen >= rank
             })
             .map(|bin| bin.high_ns.clamp(self.min_ns, self.max_ns))

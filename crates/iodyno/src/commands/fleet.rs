@@ -7,10 +7,10 @@ use anyhow::{Result, anyhow};
 use iodyno_judge::ClaimBook;
 use iodyno_model::{Assessment, RunRecord, Stated};
 use iodyno_report::Judged;
-use iodyno_report::document::read::read_runs;
+use iodyno_report::document::read::{DocumentError, read_runs};
 use iodyno_report::export::{Places, fleet_openmetrics, work_list};
-use iodyno_report::fleet::{HostRun, fleet, fleet_of};
-use iodyno_report::text::{Style, fleet_text};
+use iodyno_report::fleet::{HostRun, NodeRun, fleet, fleet_of, together};
+use iodyno_report::text::{Style, fleet_text, together_text};
 
 use crate::arguments::{Fleet, FleetFormat, Sheets, Table};
 use crate::commands::judged_anew;
@@ -35,38 +35,83 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
         words.extend(store.runs()?.into_iter().map(|run| run.id));
     }
     let claims = context.claims(&Sheets::default())?;
-    let mut runs = Vec::new();
-    for word in &words {
-        let path = Path::new(word);
-        runs.extend(if path.is_dir() {
-            of_folder(context, path, &claims)?
-        } else if Reference::is_remote(word) && !path.exists() {
-            of_reference(context, &Reference::typed(word)?, &claims)?
-        } else {
-            of_word(context, word, &claims)?
-        });
+    let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
+    if arguments.together {
+        let all = together(of_words(context, &words, &claims)?);
+        return terminal::print(&terminal::in_locale(together_text(&all, &style)));
     }
-    let fleet = fleet_of(runs);
+    let fleet = fleet_of(of_words(context, &words, &claims)?);
     match arguments.format {
         Some(FleetFormat::WorkList) => terminal::print(&work_list(&fleet, &places)?),
         Some(FleetFormat::Openmetrics) => terminal::print(&fleet_openmetrics(&fleet)),
-        None => {
-            let table = Table { wide: arguments.wide, columns: None };
-            let style = terminal::style(context, &table);
-            terminal::print(&terminal::in_locale(fleet_text(&fleet, &style)))
-        }
+        None => terminal::print(&terminal::in_locale(fleet_text(&fleet, &style))),
     }
+}
+
+/// What is needed of a run, which its document gives without being read in full.
+trait OfDocuments: Sized + Send {
+    /// `None`: the documents have to be read in full.
+    fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError>;
+    /// `None`: nothing of this run is needed.
+    fn of_record(record: &RunRecord, claims: &ClaimBook) -> Option<Self>;
+}
+
+impl OfDocuments for HostRun {
+    fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError> {
+        Self::of_documents(text)
+    }
+
+    fn of_record(record: &RunRecord, claims: &ClaimBook) -> Option<Self> {
+        let assessment = judged_anew(record, claims);
+        Some(Self::of(Judged { record, assessment: &assessment }))
+    }
+}
+
+impl OfDocuments for NodeRun {
+    fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError> {
+        Self::of_documents(text)
+    }
+
+    fn of_record(record: &RunRecord, _: &ClaimBook) -> Option<Self> {
+        Self::of(record)
+    }
+}
+
+fn of_words<T: OfDocuments>(
+    context: &Context,
+    words: &[String],
+    claims: &ClaimBook,
+) -> Result<Vec<T>> {
+    let mut runs = Vec::new();
+    for word in words {
+        let path = Path::new(word);
+        // A pipe can be read once.
+        let read = if path.is_file() { of_document(path) } else { None };
+        runs.extend(match read {
+            Some(read) => read,
+            None if path.is_dir() => of_folder(context, path, claims)?,
+            None if Reference::is_remote(word) && !path.exists() => {
+                of_reference(context, &Reference::typed(word)?, claims)?
+            }
+            None => of_word(context, word, claims)?,
+        });
+    }
+    Ok(runs)
 }
 
 /// The runs of a folder with documents of many hosts, read on all CPUs, one document in memory for
 /// each; of any other folder, whatever else it holds.
-fn of_folder(context: &Context, folder: &Path, claims: &ClaimBook) -> Result<Vec<HostRun>> {
+fn of_folder<T: OfDocuments>(
+    context: &Context,
+    folder: &Path,
+    claims: &ClaimBook,
+) -> Result<Vec<T>> {
     let mut files = Vec::new();
     documents_below(folder, DEEPEST, &mut files);
     files.sort();
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let share = files.len().div_ceil(workers).max(1);
-    let parts: Vec<(Vec<HostRun>, Vec<&PathBuf>)> = std::thread::scope(|scope| {
+    let parts: Vec<(Vec<T>, Vec<&PathBuf>)> = std::thread::scope(|scope| {
         let parts = files.chunks(share).map(|part| scope.spawn(move || of_documents(part)));
         let parts: Vec<_> = parts.collect();
         parts.into_iter().filter_map(|part| part.join().ok()).collect()
@@ -76,7 +121,7 @@ fn of_folder(context: &Context, folder: &Path, claims: &ClaimBook) -> Result<Vec
         runs.extend(read);
         others.extend(left);
     }
-    if runs.is_empty() {
+    if others.len() == files.len() {
         return of_word(context, &folder.display().to_string(), claims);
     }
     // What is no document of today is read in full, or told.
@@ -93,31 +138,35 @@ fn of_folder(context: &Context, folder: &Path, claims: &ClaimBook) -> Result<Vec
 }
 
 /// The runs of these files, and the files that have to be read otherwise.
-fn of_documents(files: &[PathBuf]) -> (Vec<HostRun>, Vec<&PathBuf>) {
+fn of_documents<T: OfDocuments>(files: &[PathBuf]) -> (Vec<T>, Vec<&PathBuf>) {
     let (mut runs, mut others) = (Vec::new(), Vec::new());
     for file in files {
-        let text = iodyno_files::read(file, MOST_DOCUMENT_BYTES).ok();
-        let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
-        match text.and_then(|text| HostRun::of_documents(&text).ok()?) {
-            Some(read) => runs.extend(read),
+        match of_document(file) {
+            Some(read) => runs.extend::<Vec<T>>(read),
             None => others.push(file),
         }
     }
     (runs, others)
 }
 
+/// The runs of a file with documents; `None`: it has to be read otherwise.
+fn of_document<T: OfDocuments>(file: &Path) -> Option<Vec<T>> {
+    let bytes = iodyno_files::read(file, MOST_DOCUMENT_BYTES).ok()?;
+    T::of_documents(&String::from_utf8(bytes).ok()?).ok()?
+}
+
 /// The runs of the documents that others gave to a store, read while more of them come.
-fn of_reference(
+fn of_reference<T: OfDocuments>(
     context: &Context,
     reference: &Reference,
     claims: &ClaimBook,
-) -> Result<Vec<HostRun>> {
+) -> Result<Vec<T>> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let (give, take) = mpsc::sync_channel::<Document>(workers);
     let take = Mutex::new(take);
     let next = || take.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
     let work = || {
-        let read = std::iter::from_fn(next).map(|document| of_text(&document, claims));
+        let read = std::iter::from_fn(next).map(|document| of_text::<T>(&document, claims));
         read.collect::<Vec<_>>()
     };
     let (read, ended) = std::thread::scope(|scope| {
@@ -145,13 +194,13 @@ fn of_reference(
 }
 
 /// The runs of a document, as it judges them; judged anew where it does so by other rules than today's.
-fn of_text(document: &Document, claims: &ClaimBook) -> Result<Vec<HostRun>, String> {
+fn of_text<T: OfDocuments>(document: &Document, claims: &ClaimBook) -> Result<Vec<T>, String> {
     let told = |error| format!("{}: {error}", document.name);
-    match HostRun::of_documents(&document.text).map_err(told)? {
+    match T::of_documents(&document.text).map_err(told)? {
         Some(runs) => Ok(runs),
         None => {
             let records = read_runs(&document.text).map_err(told)?;
-            Ok(records.iter().map(|record| judged(record, claims)).collect())
+            Ok(records.iter().filter_map(|record| T::of_record(record, claims)).collect())
         }
     }
 }
@@ -173,15 +222,10 @@ fn documents_below(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
 }
 
 /// The runs that a word means.
-fn of_word(context: &Context, word: &str, claims: &ClaimBook) -> Result<Vec<HostRun>> {
+fn of_word<T: OfDocuments>(context: &Context, word: &str, claims: &ClaimBook) -> Result<Vec<T>> {
     let loaded = inputs::load_all(context, word, &Stated::default(), claims)?;
     loaded.iter().for_each(|one| terminal::problems(context, &one.problems));
-    Ok(loaded.iter().map(|one| judged(&one.record, claims)).collect())
-}
-
-fn judged(record: &RunRecord, claims: &ClaimBook) -> HostRun {
-    let assessment = judged_anew(record, claims);
-    HostRun::of(Judged { record, assessment: &assessment })
+    Ok(loaded.iter().filter_map(|one| T::of_record(&one.record, claims)).collect())
 }
 
 /// The table of all hosts' drives.

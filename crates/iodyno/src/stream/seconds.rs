@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use iodyno_campaign::Begin;
 use iodyno_load::{Counting, DirectionInterval, Interval};
 use iodyno_model::{DIRECTIONS, Measurement, PerDirection};
-use iodyno_report::document::stream::{
-    Bins, Directions, Done, JobSecond, MeasurementEnd, Second, State,
-};
+use iodyno_report::document::bins::Bins;
+use iodyno_report::document::stream::{Directions, Done, JobSecond, MeasurementEnd, Second, State};
 
 const SECOND_NS: u64 = 1_000_000_000;
 

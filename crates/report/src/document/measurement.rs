@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::account::JobStats;
+use super::mergeable::Mergeable;
 use super::reported::Disk;
 use super::verdict::{Ceiling, Claim, MetricVerdict};
 use crate::percentiles::{LEVEL, Percentile, percentiles, percentiles_of_kind};
@@ -156,6 +157,10 @@ pub struct DirectionResult {
     /// that window only; null: it cannot be told.
     #[serde(default)]
     pub slow: Option<bool>,
+    /// What adds up with the same of other nodes, exactly; absent of all but runs that began at an
+    /// agreed moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mergeable: Option<Mergeable>,
 }
 
 /// Latencies by kind.
@@ -207,7 +212,7 @@ pub struct PercentileInterval {
 
 impl Measurement {
     /// The public form; `judged` is what it was judged to mean.
-    pub(super) fn new(
+    pub(crate) fn new(
         measurement: &model::Measurement,
         judged: Option<&JudgedMeasurement>,
     ) -> Self {
@@ -242,6 +247,22 @@ impl Measurement {
             ceilings: metrics.iter().filter_map(Ceiling::of).collect(),
             verdicts: metrics.iter().map(MetricVerdict::from).collect(),
         }
+    }
+
+    /// With what its results add up by, of `measurement`, of which it is the public form.
+    pub(crate) fn mergeable(mut self, measurement: &model::Measurement) -> Self {
+        for of in &measurement.total {
+            let result = match of.direction {
+                Direction::Read => &mut self.results.read,
+                Direction::Write => &mut self.results.write,
+                Direction::Trim => &mut self.results.trim,
+                Direction::Mixed => &mut self.results.mixed,
+            };
+            if let Some(result) = result {
+                result.mergeable = Mergeable::of(of, measurement.warmup_ns);
+            }
+        }
+        self
     }
 }
 
@@ -282,6 +303,13 @@ impl Results {
             mixed: result(Direction::Mixed),
         }
     }
+
+    /// Those that occurred, in the order read, write, trim, mixed.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Direction, &DirectionResult)> {
+        let names = [Direction::Read, Direction::Write, Direction::Trim, Direction::Mixed];
+        let known = names.into_iter().zip([&self.read, &self.write, &self.trim, &self.mixed]);
+        known.filter_map(|(direction, of)| Some((direction, of.as_ref()?)))
+    }
 }
 
 impl From<&model::DirectionResult> for DirectionResult {
@@ -304,6 +332,7 @@ impl From<&model::DirectionResult> for DirectionResult {
             },
             steady: result.steady,
             slow: result.slow,
+            mergeable: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! schemas stand in docs/schema and are compared in a test.
 
 pub mod account;
+pub mod bins;
 pub mod comparison;
 pub mod drive;
 mod explain;
@@ -13,6 +14,7 @@ pub mod host;
 mod layouts;
 pub mod link;
 pub mod measurement;
+pub mod mergeable;
 pub mod read;
 pub mod reported;
 mod rounds;

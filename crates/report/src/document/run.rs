@@ -207,6 +207,7 @@ pub struct Rule {
 pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8) -> RunDocument {
     let run = &record.run;
     let host = record.host();
+    let is_together = run.accepted.as_ref().is_some_and(|of| of.start_at.is_some());
     RunDocument {
         schema: RUN_SCHEMA.into(),
         head: RunHead::of(run),
@@ -226,8 +227,8 @@ pub fn run_document(record: &RunRecord, assessment: &Assessment, exit_status: u8
             .iter()
             .enumerate()
             .map(|(index, measurement)| {
-                let judged = assessment.of(index);
-                Measurement::new(measurement, judged)
+                let of = Measurement::new(measurement, assessment.of(index));
+                if is_together { of.mergeable(measurement) } else { of }
             })
             .collect(),
         group_totals: totals_of(record).iter().map(GroupTotal::from).collect(),

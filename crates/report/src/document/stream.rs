@@ -1,9 +1,10 @@
 //! The lines of a stream: what is measured, second by second, while it goes on.
 
-use iodyno_model::{self as model, Direction, Histogram, PerDirection, Run, RunState, rfc3339};
+use iodyno_model::{self as model, Direction, PerDirection, Run, RunState, rfc3339};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bins::Bins;
 use super::measurement::Measurement;
 use super::run::Origin;
 
@@ -153,18 +154,6 @@ pub struct Done {
     pub latency: Bins,
 }
 
-/// A latency histogram. Two are merged by adding the counts of equal bins.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Bins {
-    /// Sum, ns.
-    pub sum_ns: f64,
-    /// Smallest and largest latency, ns; null where the bins were derived from others.
-    pub range_ns: Option<(u64, u64)>,
-    /// Bins that are not empty, in ascending order: smallest latency of the bin, ns; count. A bin
-    /// is 1 ns wide below 128 ns, and 2^(n-6) ns from 2^n ns on: fio's bins.
-    pub bins: Vec<(u64, u64)>,
-}
-
 /// A measurement that is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasurementEnd {
@@ -254,36 +243,5 @@ impl Directions {
     /// What `of` gives of each direction.
     pub fn each(of: impl Fn(Direction) -> Option<Done>) -> Self {
         Self { read: of(Direction::Read), write: of(Direction::Write), trim: of(Direction::Trim) }
-    }
-}
-
-impl Bins {
-    fn is_empty(&self) -> bool {
-        self.bins.is_empty()
-    }
-
-    /// What is left without `part`, which is a part of it.
-    fn without(&self, part: &Self) -> Self {
-        let mut parts = part.bins.iter().peekable();
-        let left = |&(low_ns, count): &(u64, u64)| {
-            while parts.next_if(|of| of.0 < low_ns).is_some() {}
-            let of = parts.next_if(|of| of.0 == low_ns).map_or(0, |of| of.1);
-            (count > of).then(|| (low_ns, count - of))
-        };
-        let bins: Vec<(u64, u64)> = self.bins.iter().filter_map(left).collect();
-        match bins.is_empty() {
-            true => Self::default(),
-            false => Self { sum_ns: (self.sum_ns - part.sum_ns).max(0.0), range_ns: None, bins },
-        }
-    }
-}
-
-impl From<&Histogram> for Bins {
-    fn from(histogram: &Histogram) -> Self {
-        Self {
-            sum_ns: histogram.sum_ns(),
-            range_ns: histogram.min_ns().zip(histogram.max_ns()),
-            bins: histogram.bins().map(|bin| (bin.low_ns, bin.count)).collect(),
-        }
     }
 }

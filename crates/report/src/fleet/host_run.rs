@@ -19,8 +19,8 @@ pub struct HostRun {
     pub(super) started_ns: i64,
     /// Name of the host, where it is known.
     pub(super) host: Option<String>,
-    /// Start that many hosts agreed on, ns since 1970 UTC.
-    pub(super) start_at_ns: Option<i64>,
+    /// Start that many hosts agreed on, ns since 1970 UTC, and which step it is of.
+    pub(super) start: Option<(i64, u32)>,
     /// Each drive, with its class and figures.
     pub(super) drives: Vec<(Option<DriveKind>, FleetDrive, Vec<Figure>)>,
 }
@@ -70,7 +70,7 @@ impl HostRun {
             id: run.id.clone(),
             started_ns: run.started_ns,
             host: hostname.map(str::to_owned),
-            start_at_ns: accepted.and_then(|of| parse_rfc3339(of.start_at.as_deref()?)),
+            start: accepted.and_then(|of| Some((parse_rfc3339(of.start_at.as_deref()?)?, of.step))),
             drives: drives.collect(),
         }
     }
@@ -161,6 +161,8 @@ struct Document {
 #[derive(Deserialize)]
 struct Start {
     node: String,
+    #[serde(default)]
+    step: u32,
     start_at: Option<String>,
 }
 
@@ -281,10 +283,10 @@ impl Document {
             });
             (kind, fleet_drive, own.flat_map(DocumentMeasurement::figures).collect())
         });
-        let start_at = self.accepted.as_ref().and_then(|of| of.start_at.as_deref());
+        let start = self.accepted.as_ref().and_then(|of| Some((of.start_at.as_deref()?, of.step)));
         Ok(HostRun {
             started_ns: time(&self.started)?,
-            start_at_ns: start_at.map(time).transpose()?,
+            start: start.map(|(at, step)| time(at).map(|at| (at, step))).transpose()?,
             drives: drives.collect(),
             host: hostname.clone(),
             id: self.id.clone(),

@@ -3,10 +3,14 @@
 mod common;
 mod drive;
 mod host_run;
+mod node_run;
+mod together;
 
 pub use common::Common;
 pub use drive::{DriveKind, FleetClass, FleetDrive, Outlier, Traits};
 pub use host_run::HostRun;
+pub use node_run::{LoadName, Moment, NodeRun};
+pub use together::{LoadTogether, Rates, Together, together};
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -84,13 +88,13 @@ pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
 /// How far apart runs began that were to begin together.
 #[derive(Default)]
 struct StartSpread {
-    by_moment: HashMap<i64, (i64, i64)>,
+    by_moment: HashMap<(i64, u32), (i64, i64)>,
     widest_ns: Option<u64>,
 }
 
 impl StartSpread {
     fn add(&mut self, run: &HostRun) {
-        let Some(at) = run.start_at_ns else { return };
+        let Some(at) = run.start else { return };
         let began = run.started_ns;
         let (first, last) = self.by_moment.entry(at).or_insert((began, began));
         (*first, *last) = ((*first).min(began), (*last).max(began));

@@ -1,5 +1,6 @@
 //! `iodyno accept`: a profile's steps in bounded time, one document of them, and where it goes.
 
+mod clock;
 mod hint;
 mod node;
 mod profile;
@@ -171,6 +172,7 @@ impl Steps {
                 host_id: node.host_id.clone(),
                 rank: node.rank.clone(),
                 start_at: arguments.start_at.map(rfc3339),
+                clock_error_ns: arguments.start_at.and(node.clock_error_ns),
                 cut_short: ended.cut_short,
             };
             if let Some(mut record) = recorded(context, &name, &ended.printed) {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use iodyno_model::Rank;
 use sha2::{Digest as _, Sha256};
 
+use super::clock;
+
 /// Digits of a digest that tell hosts of one name apart.
 const DIGITS: usize = 12;
 /// Characters of a node's name in that of a document.
@@ -18,6 +20,8 @@ pub(super) struct Node {
     pub(super) host_id: Option<String>,
     /// Place among the processes that were started together.
     pub(super) rank: Option<Rank>,
+    /// How far its clock may be off, ns.
+    pub(super) clock_error_ns: Option<u64>,
 }
 
 impl Node {
@@ -34,6 +38,7 @@ impl Node {
             name: named.unwrap_or_else(hostname),
             host_id: id.as_deref().map(digest),
             rank: Rank::of_environment(variable),
+            clock_error_ns: clock::error_ns(),
         }
     }
 
@@ -70,7 +75,8 @@ mod tests {
 
     #[test]
     fn names_of_documents_hold_no_path() {
-        let node = Node { name: "../db 01.rack".into(), host_id: Some(digest("x")), rank: None };
+        let node =
+            Node { name: "../db 01.rack".into(), host_id: Some(digest("x")), ..Node::this() };
         let name = node.document("../0198");
         assert!(name.starts_with("___db_01_rack.") && !name.contains('/'), "{name}");
         assert!(!name.contains(".."), "{name}");

@@ -61,11 +61,8 @@ fn part(of: &Part) -> model::Part {
     }
 }
 
-/// Results in the order read, write, trim, mixed.
 fn directions(of: &Results) -> Vec<model::DirectionResult> {
-    let names = [Direction::Read, Direction::Write, Direction::Trim, Direction::Mixed];
-    let known = names.into_iter().zip([&of.read, &of.write, &of.trim, &of.mixed]);
-    known.filter_map(|(direction, of)| Some(result(direction, of.as_ref()?))).collect()
+    of.each().map(|(direction, of)| result(direction, of)).collect()
 }
 
 fn result(direction: Direction, of: &DirectionResult) -> model::DirectionResult {

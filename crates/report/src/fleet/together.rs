@@ -1,0 +1,158 @@
+//! What nodes that began at an agreed moment did together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iodyno_model::Histogram;
+
+use super::node_run::{Load, LoadName, Moment, NodeRun};
+
+/// Nodes that began together, and what that came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Together {
+    /// When, and what.
+    pub moment: Moment,
+    /// How many nodes there are documents of.
+    pub nodes: usize,
+    /// Ranks of which there is none, as far as their launcher said how many there are.
+    pub missing: Vec<u32>,
+    /// How far apart their runs began by their clocks, ns.
+    pub start_spread_ns: u64,
+    /// The largest error of their clocks, ns; `None`: of one it is not known.
+    pub clock_error_ns: Option<u64>,
+    /// Each load, in the order in which they were measured.
+    pub loads: Vec<LoadTogether>,
+}
+
+/// One load on all nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadTogether {
+    /// Which one.
+    pub of: LoadName,
+    /// The one target of all of them; `None`: it has another name on another node, or there are several.
+    pub target: Option<String>,
+    /// How many nodes were measured.
+    pub nodes: usize,
+    /// How far apart the measurements began by the nodes' clocks, ns.
+    pub start_spread_ns: u64,
+    /// While all of them were measured; `None`: they never were at the same time, or it is not known when each
+    /// did what.
+    pub common: Option<Rates>,
+    /// All that was measured, from the first one's start to the last one's end.
+    pub whole: Rates,
+    /// The latencies of all of them.
+    pub latency: Histogram,
+}
+
+/// Rates over a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// How long, ns.
+    pub duration_ns: u64,
+    /// I/Os per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bandwidth: f64,
+}
+
+/// Missing ranks are named up to so many.
+const MOST_MISSING: usize = 1000;
+
+/// What the nodes of each agreed moment did together, the earliest first. Of several runs of one node for one
+/// moment the newest counts.
+pub fn together(mut runs: Vec<NodeRun>) -> Vec<Together> {
+    runs.sort_by(|a, b| (b.started_ns, &b.id).cmp(&(a.started_ns, &a.id)));
+    let mut known = BTreeSet::new();
+    runs.retain(|run| {
+        let (name, host_id, rank) = &run.node;
+        let rank = rank.as_ref().map(|of| (of.job.clone(), of.rank));
+        known.insert((run.moment.clone(), name.clone(), host_id.clone(), rank))
+    });
+    let mut moments: BTreeMap<Moment, Vec<NodeRun>> = BTreeMap::new();
+    for run in runs {
+        moments.entry(run.moment.clone()).or_default().push(run);
+    }
+    moments.into_iter().map(|(moment, nodes)| of_moment(moment, &nodes)).collect()
+}
+
+fn of_moment(moment: Moment, nodes: &[NodeRun]) -> Together {
+    let mut loads: BTreeMap<&LoadName, Vec<(usize, &Load)>> = BTreeMap::new();
+    for (node, load) in
+        nodes.iter().enumerate().flat_map(|(n, of)| of.loads.iter().map(move |load| (n, load)))
+    {
+        loads.entry(&load.of).or_default().push((node, load));
+    }
+    Together {
+        moment,
+        nodes: nodes.len(),
+        missing: missing(nodes),
+        start_spread_ns: spread_ns(nodes.iter().map(|node| node.started_ns)),
+        clock_error_ns: nodes.iter().try_fold(0, |most, node| Some(node.clock_error_ns?.max(most))),
+        loads: loads.into_iter().map(|(of, all)| of_load(of, &all)).collect(),
+    }
+}
+
+/// Ranks of no node.
+fn missing(nodes: &[NodeRun]) -> Vec<u32> {
+    let ranks = || nodes.iter().filter_map(|node| node.node.2.as_ref());
+    let there: BTreeSet<u32> = ranks().map(|of| of.rank).collect();
+    let count = ranks().filter_map(|of| of.of).max().unwrap_or(0);
+    (0..count).filter(|rank| !there.contains(rank)).take(MOST_MISSING).collect()
+}
+
+fn of_load(of: &LoadName, all: &[(usize, &Load)]) -> LoadTogether {
+    let loads = || all.iter().map(|(_, load)| *load);
+    let from =
+        |first: fn(i64, i64) -> i64| loads().map(|load| load.at(load.measured_ns.0)).reduce(first);
+    let to =
+        |last: fn(i64, i64) -> i64| loads().map(|load| load.at(load.measured_ns.1)).reduce(last);
+    let span = |from: Option<i64>, to: Option<i64>| Some((from?, to?));
+    let sum = |of: fn(&Load) -> u64| loads().map(|load| of(load) as f64).sum::<f64>();
+    let mut latency = Histogram::default();
+    loads().for_each(|load| latency.merge(&load.latency));
+    let targets: BTreeSet<&String> = loads().flat_map(|load| &load.targets).collect();
+    let is_known = loads().all(|load| !load.seconds.is_empty());
+    let common = span(from(i64::max), to(i64::min)).filter(|(from, to)| is_known && from < to);
+    let (first, last) = span(from(i64::min), to(i64::max)).unwrap_or_default();
+    LoadTogether {
+        of: of.clone(),
+        target: targets.first().filter(|_| targets.len() == 1).map(|one| (*one).clone()),
+        nodes: all.iter().map(|(node, _)| node).collect::<BTreeSet<_>>().len(),
+        start_spread_ns: spread_ns(loads().map(|load| load.began_ns)),
+        common: common.map(|(from, to)| {
+            let within = loads().map(|load| load.within(from, to));
+            let (ios, bytes) = within.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            Rates::over(to.abs_diff(from), ios, bytes)
+        }),
+        whole: Rates::over(last.abs_diff(first), sum(|load| load.ios), sum(|load| load.bytes)),
+        latency,
+    }
+}
+
+fn spread_ns(times: impl Iterator<Item = i64> + Clone) -> u64 {
+    times.clone().min().zip(times.max()).map_or(0, |(first, last)| last.abs_diff(first))
+}
+
+impl Rates {
+    fn over(duration_ns: u64, ios: f64, bytes: f64) -> Self {
+        let seconds = duration_ns.max(1) as f64 / 1e9;
+        Self { duration_ns, iops: ios / seconds, bandwidth: bytes / seconds }
+    }
+}
+
+impl Load {
+    /// ns since 1970 UTC of a time since it began.
+    fn at(&self, ns: u64) -> i64 {
+        self.began_ns.saturating_add_unsigned(ns)
+    }
+
+    /// I/Os and bytes between two times, ns since 1970 UTC: of a stretch that is in part between them,
+    /// its part.
+    fn within(&self, from_ns: i64, to_ns: i64) -> (f64, f64) {
+        self.seconds.iter().fold((0.0, 0.0), |(ios, bytes), one| {
+            let (start, end) = (self.at(one.start_ns), self.at(one.end_ns()));
+            let shared = (end.min(to_ns)).saturating_sub(start.max(from_ns)).max(0);
+            let part = shared as f64 / one.duration_ns.max(1) as f64;
+            (ios + one.ios as f64 * part, bytes + one.bytes as f64 * part)
+        })
+    }
+}

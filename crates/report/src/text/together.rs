@@ -1,0 +1,111 @@
+//! What nodes that began together did as one.
+
+use iodyno_model::{Metric, format_count, format_duration_ns, rfc3339};
+
+use super::Style;
+use super::figure::{percentile_value, stated};
+use super::grid::{GridCell, GridColumn, grid};
+use super::host::counted;
+use super::ink::Ink;
+use super::words::{clean, first_line, listed};
+use crate::fleet::{LoadTogether, Rates, Together};
+use crate::percentiles::percentiles;
+
+/// Of all latencies together.
+const PERCENTS: [f64; 3] = [50.0, 99.0, 99.9];
+/// So many missing ranks are named.
+const MOST_MISSING: usize = 8;
+
+/// For each agreed moment which nodes began, how far apart, and a table of what they did: the rates while all of
+/// them were measured, those to the last one's end, and percentiles of all latencies. Lines are at most
+/// `style.width` long.
+pub fn together_text(all: &[Together], style: &Style) -> String {
+    if all.is_empty() {
+        return "No run of these began at an agreed moment: iodyno accept --start-at TIME does.\n"
+            .into();
+    }
+    let texts: Vec<String> = all.iter().map(|one| of_moment(one, style)).collect();
+    texts.join("\n")
+}
+
+fn of_moment(of: &Together, style: &Style) -> String {
+    let first = first_line(("", Ink::Plain), &heading(of), style);
+    let column = GridColumn::new;
+    let columns = [
+        column("STEP", 0, false),
+        column("NODES", 0, true),
+        column("BEGUN WITHIN", 3, true),
+        column("COMMON", 1, true),
+        column("IOPS", 0, true),
+        column("BANDWIDTH", 1, true),
+        column("TO LAST END", 2, true),
+        column("IOPS", 2, true),
+        column("BANDWIDTH", 4, true),
+        column("p50", 1, true),
+        column("p99", 0, true),
+        column("p99.9", 1, true),
+    ];
+    let rows: Vec<Vec<GridCell>> = of.loads.iter().map(|load| row(of, load)).collect();
+    match rows.is_empty() {
+        true => first,
+        false => first + &grid(&columns, &rows, style, style.wide).text,
+    }
+}
+
+/// `check, step 1 at 2026-11-23T16:00:00Z`, which nodes, how far apart they began.
+fn heading(of: &Together) -> Vec<String> {
+    let moment = &of.moment;
+    let mut items = vec![
+        format!("{}, step {} at {}", clean(&moment.profile), moment.step, rfc3339(moment.at_ns)),
+        counted(of.nodes, "node"),
+    ];
+    if !of.missing.is_empty() {
+        let mut names: Vec<String> =
+            of.missing.iter().take(MOST_MISSING).map(ToString::to_string).collect();
+        if of.missing.len() > MOST_MISSING {
+            names.push("…".into());
+        }
+        items.push(format!("missing: rank {}", listed(&names)));
+    }
+    let clocks = match of.clock_error_ns {
+        Some(ns) => format!("clocks within {}", format_duration_ns(ns as f64)),
+        None => "clocks not known to be right".into(),
+    };
+    items.push(format!("begun within {}", format_duration_ns(of.start_spread_ns as f64)));
+    items.push(clocks);
+    items
+}
+
+fn row(of: &Together, load: &LoadTogether) -> Vec<GridCell> {
+    let duration = |ns: u64| format_duration_ns(ns as f64);
+    let rates = |rates: Option<Rates>| match rates {
+        Some(of) => [
+            duration(of.duration_ns),
+            format_count(of.iops),
+            stated(Metric::Bandwidth, of.bandwidth),
+        ],
+        None => ["-"; 3].map(str::to_owned),
+    };
+    let nodes = match load.nodes == of.nodes {
+        true => load.nodes.to_string(),
+        false => format!("{} of {}", load.nodes, of.nodes),
+    };
+    let mut cells = vec![name(load), nodes, duration(load.start_spread_ns)];
+    cells.extend(rates(load.common));
+    cells.extend(rates(Some(load.whole)));
+    let shown = percentiles(&load.latency, &PERCENTS);
+    cells.extend(PERCENTS.iter().map(|percent| {
+        let known = shown.iter().find(|one| one.percent == *percent);
+        known.map_or_else(|| "-".to_owned(), percentile_value)
+    }));
+    cells.into_iter().map(GridCell::plain).collect()
+}
+
+/// `rand-read nvme0n1`, and the direction where its `rw` has several.
+fn name(load: &LoadTogether) -> String {
+    let is_mixed = load.of.rw.as_deref().is_some_and(|rw| rw.contains("rw"));
+    let direction = is_mixed.then_some(load.of.direction.name());
+    let target = load.target.as_deref();
+    let words = [Some(load.of.measurement.as_str()), target, direction];
+    words.into_iter().flatten().map(clean).collect::<Vec<_>>().join(" ")
+}
