@@ -36,7 +36,7 @@ LONG_CASES = [
     "exports", "in_use", "nfs", "neighbours", "crashes", "cliff", "limits", "layers", "pcie_errors", "explained", "control_groups", "healthy", "rules_fire", "switched",
     "nodes", "two_paths", "raid_card", "stacks", "replug", "documented", "old_kernel",
 ]
-LONG_LIMIT_S = 5400
+LONG_LIMIT_S = 7200
 
 
 class Report(unittest.TestResult):

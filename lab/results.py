@@ -20,6 +20,7 @@ UNIT_TESTS_ONLY = {
     "thermal-throttling": HEALTH,
     "behind-vmd": "QEMU has no VMD controller",
     "sata-limits": "its RAID card presents volumes, and no ATA disk",
+    "volume-limit": "QEMU's drives have no log page of Amazon's volumes (D0h)",
     "tail-not-drives": "QEMU's drives have no latency monitor (OCP log page C3h)",
 }
 

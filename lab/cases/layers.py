@@ -68,6 +68,17 @@ class Layers(Scenario):
             _, document = self.iodyno(f"run {job.replace('write', 'read')} --readonly", 120)
             self.fires("array-degraded", document, "lacks 1 member")
 
+    def test_an_application_whose_bound_is_missed(self):
+        """Each I/O takes 20 ms, and etcd's log is to be flushed in 10 ms."""
+        device = f"/dev/{self.lab.namespace('C')}"
+        self.say(f"mkfs.ext4 -q -E nodiscard -b 4096 {device} 800M && mount -t ext4 {device} /mnt")
+        try:
+            with self.lab.slow_to_answer("C", 20_000_000):
+                result = self.lab.run(f"iodyno fit --json --store {STORE} etcd /mnt", 300)
+        finally:
+            self.say(f"umount /mnt; wipefs -qa {device}")
+        self.fires("application-bound", self.documented("fit", result), "etcd")
+
     def test_two_stacks_compare_by_what_they_are_made_of(self):
         members = " ".join(f"/dev/{self.lab.namespace(drive)}" for drive in "AB")
         for chunk, options in (("256", "noatime"), ("64", "relatime,commit=7")):

@@ -14,6 +14,10 @@ class Limits(Scenario):
         document = self.unhurried("ABC", [self.lab.controller(drive) for drive in "ABC"], self.lab.sharing("A", "B"))
         self.named("two drives share a limit", document, {"all-at-once|shared-limit"})
 
+    def test_all_drives_share_something_that_is_no_link(self):
+        document = self.unhurried("AB", [self.lab.controller(drive) for drive in "AB"], self.lab.sharing("A", "B"))
+        self.named("all drives share a limit", document, {"all-at-once"})
+
     def test_one_drive_is_capped(self):
         with self.lab.throttled("C", 1 / 4):
             document = self.checked()

@@ -173,9 +173,11 @@ fn an_interrupt_keeps_what_was_measured_and_leaves_nothing_behind() {
 #[test]
 fn after_a_kill_clean_up_removes_what_was_left() {
     let world = World::new();
-    let (mut child, _notes) = started(&world);
+    let (mut child, mut notes) = started(&world);
     child.kill().unwrap();
     child.wait().unwrap();
+    // What was killed is the supervisor: the process that measures has gone once nobody can write any more.
+    notes.read_to_string(&mut String::new()).unwrap();
     let cleaned = world.run(&["clean-up"]);
     status(&cleaned, 0);
     assert!(world.files("data").is_empty());
