@@ -72,7 +72,7 @@ lab:
 	$(CARGO) build --release
 	$(AS_USER) python3 lab/lab.py --binary $(TARGET)/release/iodyno
 
-# An hour and a half of it, and what came of it in docs/explanation/lab-results.md. LAB_SEED repeats its kills and power cuts.
+# More than an hour of it, and what came of it in docs/explanation/lab-results.md. LAB_SEED repeats its kills and power cuts.
 lab-full:
 	$(CARGO) build --release
 	python3 lab/lab.py --binary $(TARGET)/release/iodyno --full
