@@ -80,7 +80,9 @@ pub fn carry_out(
         Err(_) if options.resumed.is_some() && !touched => RunState::Interrupted,
         _ => RunState::Failed,
     };
-    end(tools, &mut run, work, result.is_ok() || touched)?;
+    // Nor is a run that was not let go on: it may have been stopped before its first measurement.
+    let is_kept = result.is_ok() || touched || options.resumed.is_some();
+    end(tools, &mut run, work, is_kept)?;
     result.map(|()| run.id)
 }
 

@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Output, Stdio};
 
 use common::{Loop, World, status, text};
@@ -57,6 +57,36 @@ fn what_a_plan_sets_is_in_effect_and_restored() {
     assert_eq!(setting["value"], asked.to_string());
     assert_eq!(requests(&disk), before);
     assert!(text(&world.run(&["clean-up"]).stdout).contains("Nothing was left behind"));
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_run_that_is_not_let_go_on_stays_as_it_is() {
+    let world = World::new();
+    let disk = Loop::new(&world, "a", 16 * MIB);
+    let plan = plan(&world, "[preparation]\nfill = 100.0", 1);
+    let word = disk.word();
+    let allowing = ["--allow-write", &word, "--discard-data", &word];
+    let mut child = world
+        .command()
+        .args(["sweep", &plan, "--target", &disk.device])
+        .args(allowing)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Killed before its first measurement.
+    disk.wait_for_writes(10);
+    child.kill().unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut String::new()).unwrap();
+    child.wait().unwrap();
+    for _ in 0..2 {
+        let refused = world.run(&["resume"]);
+        status(&refused, 2);
+        let said = text(&refused.stderr);
+        assert!(said.contains("was not named for writing"), "{said}");
+    }
+    status(&world.run(&[&["resume"], &allowing[..]].concat()), 0);
 }
 
 #[test]
