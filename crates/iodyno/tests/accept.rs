@@ -159,7 +159,8 @@ fn nodes_that_begin_together_are_shown_as_one() {
         }
     }
     let table = |words: &[&str]| {
-        let output = shared.run(&[&["runs", "fleet", "--together", "--wide"], words].concat());
+        let output =
+            shared.run(&[&["runs", "fleet", "--format", "together", "--wide"], words].concat());
         status(&output, 0);
         text(&output.stdout)
     };
@@ -171,7 +172,7 @@ fn nodes_that_begin_together_are_shown_as_one() {
     // The nodes' stores say the same as their documents.
     let stores = worlds.each_ref().map(|world| world.path("store.sqlite"));
     assert_eq!(table(&stores.each_ref().map(|store| path(store))), shown);
-    let told = shared.run(&["runs", "fleet", "--together", MACHINE]);
+    let told = shared.run(&["runs", "fleet", "--format", "together", MACHINE]);
     assert!(text(&told.stdout).contains("began at an agreed moment"), "{}", text(&told.stdout));
 }
 

@@ -284,7 +284,7 @@ Examples:
   iodyno runs fleet
   iodyno runs fleet hosts/ --wide
   iodyno runs fleet hosts/ --format work-list > work.csv
-  iodyno runs fleet hosts/ --together
+  iodyno runs fleet hosts/ --format together
 
 A postgres:// or s3:// URL stands for all documents that nodes pushed there; credentials are where
 `accept --push` has them.")]
@@ -299,9 +299,6 @@ pub(crate) struct Fleet {
     /// Print something else instead of the table
     #[arg(long, value_enum)]
     pub(crate) format: Option<FleetFormat>,
-    /// Print what runs of `accept --start-at` did as one: rates of all nodes, percentiles of all latencies
-    #[arg(long, conflicts_with_all = ["format", "places"])]
-    pub(crate) together: bool,
     /// Where hosts stand, for the work list: CSV with the columns host and rack
     #[arg(long, value_name = "FILE")]
     pub(crate) places: Option<PathBuf>,
@@ -313,6 +310,8 @@ pub(crate) enum FleetFormat {
     WorkList,
     /// Gauges for node_exporter's textfile collector
     Openmetrics,
+    /// What nodes of `accept --start-at` did as one: rates, percentiles of all latencies
+    Together,
 }
 
 #[derive(Debug, Args)]

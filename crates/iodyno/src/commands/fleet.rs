@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     }
     let claims = context.claims(&Sheets::default())?;
     let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
-    if arguments.together {
+    if arguments.format == Some(FleetFormat::Together) {
         let all = together(of_words(context, &words, &claims)?);
         return terminal::print(&terminal::in_locale(together_text(&all, &style)));
     }
@@ -44,7 +44,7 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     match arguments.format {
         Some(FleetFormat::WorkList) => terminal::print(&work_list(&fleet, &places)?),
         Some(FleetFormat::Openmetrics) => terminal::print(&fleet_openmetrics(&fleet)),
-        None => terminal::print(&terminal::in_locale(fleet_text(&fleet, &style))),
+        _ => terminal::print(&terminal::in_locale(fleet_text(&fleet, &style))),
     }
 }
 
