@@ -19,7 +19,8 @@ use crate::text::fit;
 use crate::text::glance_table::{expectation, glance};
 use crate::text::ink::Ink;
 use crate::text::measurements::step_name;
-use crate::text::replay::{self, replayed};
+use crate::text::replay::replayed;
+use crate::text::rows::clause as clause_of_rows;
 use crate::text::screen::{clause, warnings};
 use crate::text::verdict_words;
 use crate::text::words::clean;
@@ -41,6 +42,10 @@ pub(super) struct AttentionView {
 pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
     let (record, assessment) = (run.judged.record, run.judged.assessment);
     record.host().filter(|_| !is_of_question(record))?;
+    if replayed(record).is_some() {
+        let ((label, ink), clause) = clause_of_rows(record, assessment, &[]);
+        return Some((Cell::mark(label, ink), clause));
+    }
     let status = run.judged.exit_status(false);
     let (verdict, words) = verdict_words(assessment, status as u8);
     let mut clauses = vec![words];
@@ -54,17 +59,7 @@ pub(super) fn verdict(run: &PageRun<'_>) -> Option<(Cell, String)> {
         clauses.extend(glance.uncompared.iter().map(|[result, _]| result.clone()));
         clauses.extend(warnings(&entries));
     }
-    let mut mark = Cell::verdict(verdict);
-    if let Some((of, target)) = replayed(record) {
-        let (label, pace) = replay::clause(of, &target);
-        if status as u8 == 0 {
-            clauses.clear();
-            let (label, ink) = label.unwrap_or(("DONE", Ink::Good));
-            mark = Cell::mark(label, ink);
-        }
-        clauses.push(pace);
-    }
-    Some((mark, clauses.join(", ")))
+    Some((Cell::verdict(verdict), clauses.join(", ")))
 }
 
 /// Failures and warnings, one for each cause.

@@ -37,7 +37,7 @@ pub(crate) mod rounds;
 mod rounds_matrix;
 mod rounds_recovery;
 pub(crate) mod rounds_tables;
-mod rows;
+pub(crate) mod rows;
 mod rules;
 pub(crate) mod runs;
 mod scaling;

@@ -14,14 +14,16 @@ use super::ink::Ink;
 use super::jobs::target_words;
 use super::outlook::predictions_text;
 use super::point_grids::{PlannedPoint, matrices, rate};
+use super::replay::{self, replayed};
 use super::results::table_of;
 use super::words::{clean, listed};
 
 /// Caveats before the rest is counted.
 const SHOWN: usize = 4;
 
-/// The label of the first line and its ink, and what the whole is in one clause.
-pub(super) fn clause(
+/// The label of the first line and its ink, and what the whole is in one clause: of a replay that did
+/// not fail, whether its pace was kept.
+pub(crate) fn clause(
     record: &RunRecord,
     assessment: &Assessment,
     planned: &[PlannedPoint],
@@ -71,7 +73,13 @@ pub(super) fn clause(
         (Verdict::Unjudged | Verdict::Pass, _) if !is_judged(assessment) => ("DONE", Ink::Good),
         (verdict, _) => (verdict.label(), Ink::of_verdict(verdict)),
     };
-    (label, text)
+    match replayed(record).filter(|_| failed == 0) {
+        Some((of, target)) => {
+            let (own, pace) = replay::clause(of, &target);
+            (own.filter(|_| label.0 == "DONE").unwrap_or(label), pace)
+        }
+        None => (label, text),
+    }
 }
 
 fn is_judged(assessment: &Assessment) -> bool {

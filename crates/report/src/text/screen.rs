@@ -77,16 +77,11 @@ pub fn run_screen(
             vec![head, attention, table, lines(follows, style), others]
         }
         Body::Rows { planned, outlook, follows } => {
-            let (mut label, mut clause) = clause_of_rows(record, assessment, planned);
+            let (label, mut clause) = clause_of_rows(record, assessment, planned);
             let under_load = outlook.map_or(&[][..], |outlook| &outlook.headroom);
             let replayed = replay::replayed(record).filter(|_| label.0 != "FAILED");
             let table = match under_load {
-                [] if let Some((of, target)) = &replayed => {
-                    let (own, said) = replay::clause(of, target);
-                    label = own.filter(|_| label.0 == "DONE").unwrap_or(label);
-                    clause = said;
-                    replay::body(of, false, style)
-                }
+                [] if let Some((of, _)) = replayed => replay::body(of, false, style),
                 [] => rows(record, assessment, planned, outlook, style),
                 found => {
                     clause = headroom::clause(found);
