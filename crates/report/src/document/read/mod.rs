@@ -42,13 +42,23 @@ pub enum DocumentError {
 /// # Errors
 /// It is not JSON, or a document of something else.
 pub fn read_runs(text: &str) -> Result<Vec<RunRecord>, DocumentError> {
-    for Head { schema } in documents(text)? {
-        let schema = schema.as_str().unwrap_or_default();
-        if schema != RUN_SCHEMA && schema != SCHEMA_1 {
-            return Err(DocumentError::Schema(schema.into()));
-        }
+    let read = documents(text).map_err(|error| of_another_schema(text).unwrap_or(error));
+    let all: Vec<RunDocument> = read?;
+    all.iter().try_for_each(|of| known(&of.schema))?;
+    all.into_iter().map(record).collect()
+}
+
+/// Why a text that cannot be read cannot: it holds documents of another schema.
+fn of_another_schema(text: &str) -> Option<DocumentError> {
+    let heads: Vec<Head> = documents(text).ok()?;
+    heads.iter().find_map(|of| known(of.schema.as_str().unwrap_or_default()).err())
+}
+
+fn known(schema: &str) -> Result<(), DocumentError> {
+    match schema {
+        RUN_SCHEMA | SCHEMA_1 => Ok(()),
+        other => Err(DocumentError::Schema(other.into())),
     }
-    documents(text)?.into_iter().map(record).collect()
 }
 
 /// What a document says first.
