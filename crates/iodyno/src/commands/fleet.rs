@@ -36,15 +36,15 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     }
     let claims = context.claims(&Sheets::default())?;
     let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
-    if arguments.format == Some(FleetFormat::Together) {
-        let all = together(of_words(context, &words, &claims)?);
-        return terminal::print(&terminal::in_locale(together_text(&all, &style)));
-    }
-    let fleet = fleet_of(of_words(context, &words, &claims)?);
+    let fleet = || of_words(context, &words, &claims).map(fleet_of);
     match arguments.format {
-        Some(FleetFormat::WorkList) => terminal::print(&work_list(&fleet, &places)?),
-        Some(FleetFormat::Openmetrics) => terminal::print(&fleet_openmetrics(&fleet)),
-        _ => terminal::print(&terminal::in_locale(fleet_text(&fleet, &style))),
+        Some(FleetFormat::WorkList) => terminal::print(&work_list(&fleet()?, &places)?),
+        Some(FleetFormat::Openmetrics) => terminal::print(&fleet_openmetrics(&fleet()?)),
+        Some(FleetFormat::Together) => {
+            let all = together(of_words(context, &words, &claims)?);
+            terminal::print(&terminal::in_locale(together_text(&all, &style)))
+        }
+        None => terminal::print(&terminal::in_locale(fleet_text(&fleet()?, &style))),
     }
 }
 

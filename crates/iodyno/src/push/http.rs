@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ureq::http::Uri;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Error};
 
@@ -41,14 +42,12 @@ pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
 
 /// Whether others may read what goes to `url`: it is not encrypted, and leaves this machine.
 fn is_in_clear(url: &str) -> bool {
-    let Some(("http", rest)) = url.split_once("://") else { return false };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = match authority.strip_prefix('[') {
-        Some(address) => address.split(']').next(),
-        None => authority.split(':').next(),
-    };
-    let host = host.unwrap_or_default();
-    host != "localhost" && !host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+    // Nothing goes to what is no URL.
+    let Ok(url) = url.parse::<Uri>() else { return false };
+    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+    let is_here =
+        host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+    url.scheme_str() == Some("http") && !is_here
 }
 
 /// Puts `parcel` at `url`, unless something is there.
