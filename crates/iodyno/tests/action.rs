@@ -279,6 +279,32 @@ fn what_cannot_work_says_so_before_anything_is_measured() {
 }
 
 #[test]
+fn no_folder_is_emptied_that_it_did_not_make() {
+    let runner = Runner::new();
+    let own = runner.world.directory("work space/own");
+    std::fs::write(own.join("data"), "mine").unwrap();
+    let with = |input: (&'static str, &'static str), more: (&'static str, &'static str)| {
+        runner.run(&[("job", "job.fio"), ("candidate", "exit 9"), input, more])
+    };
+    for results in ["own", "own/data", "", "."] {
+        let refused = with(("results", results), ("baseline", "exit 9"));
+        status(&refused, 2);
+        assert!(text(&refused.stdout).contains("::error::results: '"), "{results}");
+    }
+    assert_eq!(runner.read("work space/own/data"), "mine");
+    // It made this one, and what is there may still be a baseline.
+    for attempt in 0..2 {
+        status(&with(("results", "new"), ("baseline", "exit 9")), 9);
+        assert_eq!(runner.count("new/candidate"), 0, "{attempt}");
+        std::fs::write(runner.world.path("work space/new/candidate/1.json"), "{}").unwrap();
+    }
+    let refused = with(("results", "new"), ("baseline-results", "own/../new/candidate"));
+    status(&refused, 2);
+    assert!(text(&refused.stdout).contains("::error::baseline-results:"));
+    assert_eq!(runner.count("new/candidate"), 1);
+}
+
+#[test]
 fn the_release_is_fetched_and_checked_and_built_from_source_where_there_is_none() {
     let runner = Runner::new();
     let program = |name: &str, script: &str| {
