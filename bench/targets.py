@@ -17,8 +17,9 @@ class Unavailable(Exception):
 def file_of(directory, name, size_bytes, written):
     """A file: only holes, which ext4 reads inline without a device, or every block written with data."""
     path = Path(directory, name)
+    path.touch(exist_ok=False)  # what was there is not removed below
     try:
-        with open(path, "xb", buffering=0) as file:
+        with open(path, "r+b", buffering=0) as file:
             if written:
                 piece = os.urandom(4 * MIB)
                 for _ in range(0, size_bytes, len(piece)):
