@@ -44,11 +44,10 @@ class Faults:
         The cache takes what comes in so many seconds, and loses meanwhile what the drive does at its own rates: with
         a factor of 2 the cliff comes after twice the `seconds`.
         """
-        usual = topology.limits(self.topology.named(drive).rates)
-        burst = {name: int(value * factor) for name, value in usual.items()}
-        more = {f"{name}-max": value for name, value in burst.items()}
-        length = {f"{name}-max-length": seconds for name in burst}
-        with self._limited(drive, {**usual, **more, **length}):
+        limits = topology.limits(self.topology.named(drive).rates)
+        for name in ("iops-total", "bps-total"):
+            limits |= {f"{name}-max": int(limits[name] * factor), f"{name}-max-length": seconds}
+        with self._limited(drive, limits):
             yield
 
     @contextlib.contextmanager

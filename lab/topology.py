@@ -172,8 +172,9 @@ DRIVES = FAULTY_MACHINE.drives
 
 
 def limits(rates):
-    """A throttle group's `limits` property."""
-    return {"iops-total": rates.iops, "bps-total": rates.bandwidth}
+    """A throttle group's `limits` property, of which QEMU keeps what is not given: a burst would outlive its case."""
+    usual = {"iops-total": rates.iops, "bps-total": rates.bandwidth}
+    return {**usual, **{f"{name}-max": 0 for name in usual}, **{f"{name}-max-length": 1 for name in usual}}
 
 
 def processors(topology):
