@@ -9,12 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use iodyno_files::NamedBy;
 
-use super::{Parcel, Reference, Refused};
+use super::{MOST_DOCUMENT_BYTES, Parcel, Reference, Refused};
 
 /// What follows a document's name in that of the list of its destinations.
 const TO: &str = ".to";
-/// No document is longer, bytes.
-const MOST_BYTES: u64 = 1 << 30;
 /// No list of destinations is longer, bytes.
 const MOST_TO_BYTES: u64 = 1 << 20;
 /// Documents that are kept, …
@@ -169,7 +167,7 @@ impl Outbox {
     fn read(&self, name: &str) -> Result<(Vec<u8>, Vec<Reference>)> {
         let list = self.folder.join(format!("{name}{TO}"));
         let to = serde_json::from_slice(&iodyno_files::read(&list, MOST_TO_BYTES)?)?;
-        Ok((iodyno_files::read(&self.folder.join(name), MOST_BYTES)?, to))
+        Ok((iodyno_files::read(&self.folder.join(name), MOST_DOCUMENT_BYTES)?, to))
     }
 
     fn put_list(&self, name: &str, to: &[Reference]) -> Result<()> {

@@ -12,13 +12,12 @@ use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::context::Context;
+use crate::push::MOST_DOCUMENT_BYTES;
 
 /// A command that was asked to end does so within this: its worker is left behind where a device keeps it.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// Between two looks at whether the user wants an end.
 const LOOK: Duration = Duration::from_millis(100);
-/// No document that a command prints is longer, bytes.
-const MOST_BYTES: u64 = 1 << 30;
 
 /// What came of a step.
 pub(super) struct Ended {
@@ -44,7 +43,7 @@ pub(super) fn carry_out(context: &Context, words: &[String], until: Instant) -> 
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(output) = output.take() {
-            let _ = output.take(MOST_BYTES).read_to_end(&mut bytes);
+            let _ = output.take(MOST_DOCUMENT_BYTES).read_to_end(&mut bytes);
         }
         let _ = give.send(bytes);
     });
