@@ -16,7 +16,8 @@ pub struct Drive {
     pub serial: Fact<String>,
     /// Firmware revision, trimmed.
     pub firmware: Fact<String>,
-    /// `live`, `resetting`, `connecting`, `deleting`, `dead`.
+    /// `new`, `live`, `resetting`, `connecting`, `deleting`, `deleting (no IO)`, `dead` (Linux:
+    /// drivers/nvme/host/sysfs.c).
     pub state: Fact<String>,
     /// `pcie`, `tcp`, `rdma`, `fc`, `loop`.
     pub transport: Fact<String>,
@@ -243,6 +244,11 @@ pub struct HealthLog {
 }
 
 impl Drive {
+    /// Whether the kernel is removing it: what is left of a drive that was pulled, until its requests ended.
+    pub fn is_going(&self) -> bool {
+        self.state.get().is_some_and(|state| state == "deleting" || state == "deleting (no IO)")
+    }
+
     /// Composite temperature, °C, by the hardware monitor or the log; `None`: not reported.
     pub fn composite_c(&self) -> Option<f64> {
         let monitor = self.temperature.get().map(|temperature| temperature.composite_c);

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Host(check),
 };
 
-fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for function in &host.nvme_functions {
         tally.looked();
         if function.controller.is_some() {
@@ -67,6 +67,15 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 vec![name.clone()],
                 format!("The controller {name} is {state}, not live."),
                 evidence("state", state.clone()),
+                WHY,
+                format!("See why: sudo dmesg | grep {name}; a reset may bring it back: sudo nvme reset /dev/{name}"),
+            ));
+        } else if let Some(state) = state.and_then(|_| became(facts, drive)) {
+            tally.found(finding(
+                Severity::Fail,
+                vec![name.clone()],
+                format!("The controller {name} was live at the start, and is {state} at the end."),
+                evidence("state", state.to_owned()),
                 WHY,
                 format!("See why: sudo dmesg | grep {name}; a reset may bring it back: sudo nvme reset /dev/{name}"),
             ));
@@ -122,6 +131,12 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
 }
 
+/// The state of a drive at the end of the run, unless it is live or about to vanish.
+fn became<'f>(facts: &RuleContext<'f>, drive: &Drive) -> Option<&'f str> {
+    let now = facts.record().host_after()?.drive(&drive.name).filter(|now| !now.is_going())?;
+    now.state.get().map(String::as_str).filter(|state| *state != "live")
+}
+
 /// Discovery controllers have no namespaces; kernels before 5.17 do not say what a
 /// controller is (cntrltype), its name does (NVM Express Base Specification 2.0, 4.7).
 fn is_discovery(drive: &Drive) -> bool {
@@ -152,6 +167,13 @@ mod tests {
         assert_eq!(look(&RULE, &Bench::new(2).record()), Outcome::Clear);
         let dead = Bench::new(1).drive(0, |drive| drive.state = known("dead".into())).record();
         assert!(look(&RULE, &dead).only(Severity::Fail).what.contains("dead"));
+        let died = |state: &str| {
+            let after = |host: &mut Host| host.drives[1].state = known(state.into());
+            look(&RULE, &Bench::new(2).after(after).record())
+        };
+        let what = &died("resetting").only(Severity::Fail).what;
+        assert_eq!(what, "The controller nvme1 was live at the start, and is resetting at the end.");
+        assert_eq!(died("deleting"), Outcome::Clear, "drive-missing tells it");
         let empty = Bench::new(1).drive(0, |drive| drive.namespaces.clear()).record();
         assert!(look(&RULE, &empty).only(Severity::Fail).what.contains("no namespace"));
         let over_tcp = |nqn: &str| {

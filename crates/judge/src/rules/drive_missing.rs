@@ -48,7 +48,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
 }
 
-/// Drives that were there at the start and not at a later snapshot.
+/// Drives that were there at the start, and at the end are not or are about not to be.
 fn vanished(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     if facts.record().snapshots.len() < 2 || host.drives.is_empty() {
         return;
@@ -56,7 +56,8 @@ fn vanished(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     tally.looked();
     let last = facts.record().host_after();
     for drive in &host.drives {
-        if last.is_some_and(|last| last.drive(&drive.name).is_some()) {
+        let now = last.and_then(|last| last.drive(&drive.name));
+        if now.is_some_and(|now| !now.is_going() || drive.is_going()) {
             continue;
         }
         let serial = drive.serial.value().unwrap_or_else(|| "unknown".into());
@@ -127,7 +128,7 @@ fn same_machine(a: &Host, b: &Host) -> bool {
 mod tests {
     use super::*;
     use crate::expectation::Expectation;
-    use crate::testing::{Bench, Outcome, look, look_with};
+    use crate::testing::{Bench, Outcome, known, look, look_with};
 
     fn expected(bench: &Bench, text: &str) -> Outcome {
         let record = bench.record();
@@ -175,6 +176,12 @@ mod tests {
         let record = Bench::new(2).after(|host| host.drives.truncate(1)).record();
         assert_eq!(look(&RULE, &record).only(Severity::Fail).subjects[0], "nvme1");
         assert_eq!(look(&RULE, &Bench::new(2).after(|_| {}).record()), Outcome::Clear);
+        let with = |state: &str| {
+            let after = |host: &mut Host| host.drives[1].state = known(state.into());
+            look(&RULE, &Bench::new(2).after(after).record())
+        };
+        assert_eq!(with("deleting (no IO)").only(Severity::Fail).subjects[0], "nvme1");
+        assert_eq!(with("dead"), Outcome::Clear, "it is there, and drive-dead's");
         let mut blind = record;
         blind.snapshots.clear();
         assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
