@@ -18,14 +18,15 @@ class PowerCase(StudyCase):
             whole = self.whole(study, grid)
             self.say("echo 1 > /mnt/flushed; sync")
             command = self.sweep(study, grid)
-            for _ in range(cuts):
+            for number in range(cuts):
                 with self.lab.throttled("F", FREE):
                     self.in_background(command)
                     self.wait_until_told(self.random.randint(1, 3))
                     # Somewhere within a point, or between two.
                     time.sleep(self.random.uniform(0, 0.6))
                     told = self.told()
-                    self.say("echo 1 > /mnt/not-flushed")
+                    # A new name each time: ext4 writes what replaces a file as soon as it is closed (auto_da_alloc).
+                    self.say(f"echo 1 > /mnt/not-flushed-{number}")
                     name = self.lab.namespace("F")
                     self.lab.cut_power()
                     # Names are given as drives answer. Under another one the study would not find its drive.
@@ -33,7 +34,7 @@ class PowerCase(StudyCase):
                         self.lab.cut_power()
                 self.lab.load("disk")
                 self.say("mount -t ext4 /dev/vda /mnt")
-                self.assertEqual(self.say("cat /mnt/flushed /mnt/not-flushed 2>/dev/null || true"), "1\n")
+                self.assertEqual(self.say("cat /mnt/flushed /mnt/not-flushed-* 2>/dev/null || true"), "1\n")
                 before = self.points(study)
                 self.assert_kept(told, before, before)
                 self.assertLess(len(before), len(whole), "it was over before the power went")
