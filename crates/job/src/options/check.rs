@@ -1,6 +1,6 @@
 //! Options that contradict each other, and what a user should be told.
 
-use iodyno_model::Direction;
+use iodyno_model::{Direction, PerDirection};
 
 use super::{Support, find};
 use crate::value::JobError;
@@ -11,19 +11,29 @@ const VERIFY_HEADER: u64 = 48;
 /// Smallest unit of O_DIRECT on any device, bytes.
 const SECTOR: u64 = 512;
 
-/// What contradicts itself in a job; empty where nothing does. The first nine
-/// are fio's own (init.c, `fixup_options`).
+/// What contradicts itself in a job; empty where nothing does.
 pub fn check(job: &Job) -> Vec<JobError> {
     let mut errors = Vec::new();
-    let mut wrong = |is_wrong: bool, text: String| {
+    let wrong = &mut |is_wrong: bool, text: String| {
         if is_wrong {
             errors.push(JobError::Conflict(text));
         }
     };
-    let (pattern, pace) = (&job.pattern, &job.pace);
-    let rates = |each: &iodyno_model::PerDirection<Option<u64>>| {
-        each.iter().any(|(_, rate)| rate.is_some())
-    };
+    pace(job, wrong);
+    space(job, wrong);
+    files(job, wrong);
+    engine(job, wrong);
+    verify(job, wrong);
+    steady_state(job, wrong);
+    blocks(job, wrong);
+    errors.extend(not_native(job));
+    errors
+}
+
+/// Rates; the first two as fio's own (init.c, `fixup_options`).
+fn pace(job: &Job, wrong: &mut impl FnMut(bool, String)) {
+    let pace = &job.pace;
+    let rates = |each: &PerDirection<Option<u64>>| each.iter().any(|(_, rate)| rate.is_some());
     wrong(
         (rates(&pace.rate) && rates(&pace.rate_iops))
             || (rates(&pace.rate_min) && rates(&pace.rate_iops_min)),
@@ -36,6 +46,15 @@ pub fn check(job: &Job) -> Vec<JobError> {
         wrong(least.iter().any(above), format!("{name}_min is above {name}"));
     }
     wrong(
+        pace.latency_target.is_some() && (rates(&pace.rate) || rates(&pace.rate_iops)),
+        "latency_target and a rate exclude each other: each chooses how many I/Os are made".into(),
+    );
+}
+
+/// Zones and sizes, as fio's own.
+fn space(job: &Job, wrong: &mut impl FnMut(bool, String)) {
+    let pattern = &job.pattern;
+    wrong(
         pattern.zonemode == ZoneMode::Strided && pattern.zonesize.is_none(),
         "zonemode=strided needs a zonesize".into(),
     );
@@ -47,6 +66,10 @@ pub fn check(job: &Job) -> Vec<JobError> {
     if let Some(Amount::Bytes(size)) = job.space.size {
         wrong(size < smallest, format!("size={size} is less than a block of {smallest} bytes"));
     }
+}
+
+fn files(job: &Job, wrong: &mut impl FnMut(bool, String)) {
+    let pattern = &job.pattern;
     let files = &job.files;
     wrong(
         pattern.sprandom
@@ -81,6 +104,9 @@ pub fn check(job: &Job) -> Vec<JobError> {
         replay.align_bytes > 0 && !replay.align_bytes.is_power_of_two(),
         format!("replay_align={} is not a power of two", replay.align_bytes),
     );
+}
+
+fn engine(job: &Job, wrong: &mut impl FnMut(bool, String)) {
     let ioengine = job.engine.ioengine;
     let takes_flags = matches!(
         ioengine,
@@ -93,16 +119,6 @@ pub fn check(job: &Job) -> Vec<JobError> {
             ioengine.name()
         ),
     );
-    let every = u64::from(job.verify.pattern_interval);
-    let divided = used(job).all(|(_, bs)| every == 0 || bs.smallest() % every == 0);
-    // A block is read as it was written only where all have one size and their places.
-    let mut sizes = used(job).map(|(_, bs)| bs.fixed());
-    let first = sizes.next().flatten();
-    let alike = first.is_some() && sizes.all(|bs| bs == first) && pattern.blockalign.is_none();
-    wrong(
-        !divided && !alike,
-        format!("verify_pattern_interval={every} does not divide the blocks, which differ"),
-    );
     let load = &job.engine.cpu_load;
     let burns = ioengine == IoEngine::Cpuio;
     wrong(
@@ -114,6 +130,7 @@ pub fn check(job: &Job) -> Vec<JobError> {
         burns && job.time.runtime_ns.is_none() && !load.ends_with_io,
         "ioengine=cpuio would not end: give runtime or exit_on_io_done=1".into(),
     );
+    let files = &job.files;
     wrong(
         ioengine == IoEngine::PageFault && (files.nrfiles > 1 || files.filename.len() > 1),
         "ioengine=page_fault works on memory in place of one file: give no more of them".into(),
@@ -133,7 +150,9 @@ pub fn check(job: &Job) -> Vec<JobError> {
             ioengine.name()
         ),
     );
-    verify(job, &mut wrong);
+}
+
+fn steady_state(job: &Job, wrong: &mut impl FnMut(bool, String)) {
     if let Some(state) = job.time.steadystate {
         let second = 1_000_000_000;
         wrong(
@@ -147,11 +166,21 @@ pub fn check(job: &Job) -> Vec<JobError> {
             "steadystate_duration is not a multiple of steadystate_check_interval".into(),
         );
     }
+}
+
+/// What the device, and their pattern, ask of blocks.
+fn blocks(job: &Job, wrong: &mut impl FnMut(bool, String)) {
+    let every = u64::from(job.verify.pattern_interval);
+    let divided = used(job).all(|(_, bs)| every == 0 || bs.smallest() % every == 0);
+    // A block is read as it was written only where all have one size and their places.
+    let mut sizes = used(job).map(|(_, bs)| bs.fixed());
+    let first = sizes.next().flatten();
+    let alike = first.is_some() && sizes.all(|bs| bs == first) && job.pattern.blockalign.is_none();
     wrong(
-        pace.latency_target.is_some() && (rates(&pace.rate) || rates(&pace.rate_iops)),
-        "latency_target and a rate exclude each other: each chooses how many I/Os are made".into(),
+        !divided && !alike,
+        format!("verify_pattern_interval={every} does not divide the blocks, which differ"),
     );
-    if job.engine.direct && !pattern.bs_unaligned {
+    if job.engine.direct && !job.pattern.bs_unaligned {
         let uneven = used(job).find(|(_, bs)| bs.smallest() % SECTOR != 0);
         if let Some((direction, bs)) = uneven {
             let size = bs.smallest();
@@ -164,8 +193,6 @@ pub fn check(job: &Job) -> Vec<JobError> {
             );
         }
     }
-    errors.extend(not_native(job));
-    errors
 }
 
 /// What fio would do of a job and the native generator does not, however each
