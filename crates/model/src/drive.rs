@@ -246,7 +246,8 @@ pub struct HealthLog {
 impl Drive {
     /// Whether the kernel is removing it: what is left of a drive that was pulled, until its requests ended.
     pub fn is_going(&self) -> bool {
-        self.state.get().is_some_and(|state| state == "deleting" || state == "deleting (no IO)")
+        let word = self.state.get().and_then(|state| state.split(' ').next());
+        word == Some("deleting")
     }
 
     /// Composite temperature, °C, by the hardware monitor or the log; `None`: not reported.

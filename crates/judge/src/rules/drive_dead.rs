@@ -18,6 +18,13 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
+    functions(host, tally);
+    controllers(facts, host, tally);
+    namespaces(host, tally);
+    slots(host, tally);
+}
+
+fn functions(host: &Host, tally: &mut Tally) {
     for function in &host.nvme_functions {
         tally.looked();
         if function.controller.is_some() {
@@ -51,6 +58,9 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             )
         });
     }
+}
+
+fn controllers(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
         let state = tally.know(name, "controller state", &drive.state);
@@ -90,6 +100,9 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             ));
         }
     }
+}
+
+fn namespaces(host: &Host, tally: &mut Tally) {
     for block in empty_namespaces(host) {
         let known = host.namespace(&block.name).map(|(drive, _)| drive.name.as_str());
         let drive = known.unwrap_or(&block.name);
@@ -102,6 +115,9 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             format!("See why: sudo dmesg | grep {drive}; what the drive says of it: sudo nvme id-ns /dev/{}", block.name),
         ));
     }
+}
+
+fn slots(host: &Host, tally: &mut Tally) {
     for slot in &host.slots {
         // Ports that cannot tell are common, ports that may not be read are a gap.
         for fact in [&slot.present, &slot.link_active] {
@@ -171,8 +187,12 @@ mod tests {
             let after = |host: &mut Host| host.drives[1].state = known(state.into());
             look(&RULE, &Bench::new(2).after(after).record())
         };
-        let what = &died("resetting").only(Severity::Fail).what;
-        assert_eq!(what, "The controller nvme1 was live at the start, and is resetting at the end.");
+        let died_so = died("resetting");
+        let what = &died_so.only(Severity::Fail).what;
+        assert_eq!(
+            what,
+            "The controller nvme1 was live at the start, and is resetting at the end."
+        );
         assert_eq!(died("deleting"), Outcome::Clear, "drive-missing tells it");
         let empty = Bench::new(1).drive(0, |drive| drive.namespaces.clear()).record();
         assert!(look(&RULE, &empty).only(Severity::Fail).what.contains("no namespace"));
