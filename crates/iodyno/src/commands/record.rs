@@ -13,8 +13,8 @@ use iodyno_host::Source;
 use iodyno_model::TraceSummary;
 use iodyno_report::document::TraceDocument;
 use iodyno_report::text::{json_text, trace_line, trace_text};
-use iodyno_trace::tracefs::{Options, Recorder, Watched};
-use iodyno_trace::{Counter, Device, Header, Io, Names, TraceError, Writer};
+use iodyno_trace::tracefs::{Options, RecordError, Recorder, Watched};
+use iodyno_trace::{Counter, Device, Header, Io, TraceError, Writer};
 
 use crate::arguments::Record;
 use crate::commands::setup::end_on_signals;
@@ -36,26 +36,15 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
         refuse_unwritable(path)?;
     }
     let source = context.source()?;
-    let mut watched = Vec::new();
-    for name in &arguments.devices {
-        watched.extend(devices(source.as_ref(), name)?);
+    let watched = watched(source.as_ref(), &arguments.devices)?;
+    let trace = arguments.output.as_deref().filter(|_| !arguments.summary);
+    if let Some(path) = trace.filter(|_| !context.quiet) {
+        note_own_writes(source.as_ref(), path, &watched);
     }
-    watched.dedup();
-    if let Some(path) = arguments.output.as_ref().filter(|_| !arguments.summary)
-        && let Some(drive) =
-            watched.iter().find(|one| lies_on(source.as_ref(), path, &one.device.name))
-        && !context.quiet
-    {
-        let (path, name) = (path.display(), &drive.device.name);
-        terminal::note(&format!(
-            "{path} lies on {name}: the trace has its own writes in it; write it to another drive"
-        ));
-    }
-    let shift = arguments.anonymise.then(random_shift);
     let interrupted = Arc::clone(&context.interrupted);
     end_on_signals(&interrupted)?;
-    let wrong = |error: &dyn std::fmt::Display| Usage(error.to_string());
-    let mut recorder = Recorder::start(&watched, Options { shift }).map_err(|one| wrong(&one))?;
+    let shift = arguments.anonymise.then(random_shift);
+    let recorder = Recorder::start(&watched, Options { shift }).map_err(refused)?;
     let header = Header {
         source: "tracefs".into(),
         started_ns: u64::try_from(now_ns()).ok(),
@@ -66,52 +55,21 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
         anonymous: arguments.anonymise,
         seed: None,
     };
-    let trace = arguments.output.as_ref().filter(|_| !arguments.summary);
-    let trace = trace.map(|path| {
+    let writer = trace.map(|path| {
         let file = iodyno_files::create(path, NamedBy::User)?;
         Ok::<_, anyhow::Error>(Writer::new(BufWriter::new(file), &header)?)
     });
-    let mut kept = Kept { writer: trace.transpose()?, counter: Counter::default() };
-    let mut ios: Vec<Io> = Vec::new();
-    let (started, mut shown, mut lost) = (Instant::now(), Instant::now(), 0);
-    let limit = arguments.duration.map(Duration::from_nanos);
-    let is_live = terminal::is_terminal() && !context.quiet && !context.json;
-    while !interrupted.load(Ordering::Relaxed) && limit.is_none_or(|most| started.elapsed() < most)
-    {
-        let has_more = recorder.poll(|io| ios.push(io)).map_err(|one| wrong(&one))?;
-        kept.lost(recorder.lost() - lost);
-        lost = recorder.lost();
-        kept.keep(&mut ios, recorder.names())?;
-        if is_live && shown.elapsed() >= SHOWN_EVERY {
-            shown = Instant::now();
-            let duration_ns = recorder.elapsed_ns();
-            let summary = kept.counter.summary(recorder.names(), duration_ns);
-            terminal::live_line(&trace_line(&TraceSummary { lost, ..summary }));
-        }
-        if !has_more {
-            let left = limit.map_or(EVERY, |most| most.saturating_sub(started.elapsed()));
-            std::thread::sleep(left.min(EVERY));
-        }
-    }
-    let duration_ns = recorder.end(|io| ios.push(io)).map_err(|one| wrong(&one))?;
-    kept.lost(recorder.lost() - lost);
-    kept.keep(&mut ios, recorder.names())?;
-    if is_live {
-        terminal::live_line("");
-    }
-    let summary = TraceSummary {
+    let writer = writer.transpose()?;
+    let (counter, ios) = (Counter::default(), Vec::new());
+    let mut recording = Recording { recorder, writer, counter, ios, lost: 0 };
+    recording.follow(context, arguments.duration.map(Duration::from_nanos))?;
+    let summary = recording.end()?;
+    let document = TraceDocument::new(TraceSummary {
         source: header.source,
         tick_ns: header.tick_ns,
-        lost: recorder.lost(),
-        unmatched: recorder.unmatched(),
-        ..kept.counter.summary(recorder.names(), duration_ns)
-    };
-    if let Some(writer) = kept.writer {
-        writer.end(recorder.names(), duration_ns, recorder.unmatched())?;
-    }
-    drop(recorder);
+        ..summary
+    });
     let style = terminal::style(context, &Default::default());
-    let document = TraceDocument::new(summary);
     match context.json {
         true => terminal::print(&json_text(&document)?)?,
         false => terminal::print(&trace_text(&document.trace, &style))?,
@@ -128,27 +86,99 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
     Ok(0)
 }
 
-/// Where I/Os go.
-struct Kept<W> {
-    writer: Option<Writer<W>>,
-    counter: Counter,
+fn refused(error: RecordError) -> Usage {
+    Usage(error.to_string())
 }
 
-impl<W: std::io::Write> Kept<W> {
-    fn keep(&mut self, ios: &mut Vec<Io>, names: &Names) -> Result<(), TraceError> {
-        for io in ios.drain(..) {
+/// What the kernel's rings hold, and where it goes.
+struct Recording<W> {
+    recorder: Recorder,
+    writer: Option<Writer<W>>,
+    counter: Counter,
+    /// Just taken from the rings.
+    ios: Vec<Io>,
+    /// Events that were known to be lost.
+    lost: u64,
+}
+
+impl<W: std::io::Write> Recording<W> {
+    /// Records until the user wants an end, for `limit` at most; a line says how far it is.
+    fn follow(&mut self, context: &Context, limit: Option<Duration>) -> Result<()> {
+        let (started, mut shown) = (Instant::now(), Instant::now());
+        let is_live = terminal::is_terminal() && !context.quiet && !context.json;
+        let is_over = || limit.is_some_and(|most| started.elapsed() >= most);
+        while !context.interrupted.load(Ordering::Relaxed) && !is_over() {
+            let has_more = self.recorder.poll(|io| self.ios.push(io)).map_err(refused)?;
+            self.keep()?;
+            if is_live && shown.elapsed() >= SHOWN_EVERY {
+                shown = Instant::now();
+                let so_far = self.summary(self.recorder.elapsed_ns());
+                terminal::live_line(&trace_line(&so_far));
+            }
+            if !has_more {
+                let left = limit.map_or(EVERY, |most| most.saturating_sub(started.elapsed()));
+                std::thread::sleep(left.min(EVERY));
+            }
+        }
+        if is_live {
+            terminal::live_line("");
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<TraceSummary> {
+        let duration_ns = self.recorder.end(|io| self.ios.push(io)).map_err(refused)?;
+        self.keep()?;
+        let summary = self.summary(duration_ns);
+        if let Some(writer) = self.writer {
+            writer.end(self.recorder.names(), duration_ns, self.recorder.unmatched())?;
+        }
+        Ok(summary)
+    }
+
+    fn keep(&mut self) -> Result<(), TraceError> {
+        let lost = self.recorder.lost() - std::mem::replace(&mut self.lost, self.recorder.lost());
+        if let Some(writer) = &mut self.writer {
+            writer.lost(lost);
+        }
+        for io in self.ios.drain(..) {
             self.counter.count(&io);
             if let Some(writer) = &mut self.writer {
-                writer.push(io, names)?;
+                writer.push(io, self.recorder.names())?;
             }
         }
         Ok(())
     }
 
-    fn lost(&mut self, events: u64) {
-        if let Some(writer) = &mut self.writer {
-            writer.lost(events);
+    fn summary(&self, duration_ns: u64) -> TraceSummary {
+        TraceSummary {
+            lost: self.recorder.lost(),
+            unmatched: self.recorder.unmatched(),
+            ..self.counter.summary(self.recorder.names(), duration_ns)
         }
+    }
+}
+
+/// The devices of all `names`, each once.
+fn watched(source: &dyn Source, names: &[String]) -> Result<Vec<Watched>> {
+    let mut all: Vec<Watched> = Vec::new();
+    for name in names {
+        for one in devices(source, name)? {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// What a trace records of itself is said.
+fn note_own_writes(source: &dyn Source, path: &Path, watched: &[Watched]) {
+    if let Some(drive) = watched.iter().find(|one| lies_on(source, path, &one.device.name)) {
+        let (path, name) = (path.display(), &drive.device.name);
+        terminal::note(&format!(
+            "{path} lies on {name}: the trace has its own writes in it; write it to another drive"
+        ));
     }
 }
 
