@@ -10,8 +10,8 @@ use iodyno_native::NativeGenerator;
 use iodyno_target::{Permission, Target, TargetError};
 
 use crate::arguments::{Check, Generator};
+use crate::commands::present;
 use crate::commands::setup::Setup;
-use crate::commands::show;
 use crate::context::{Context, Usage, read};
 use crate::terminal;
 
@@ -55,11 +55,11 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         ..Options::of_jobs(arguments.naming.name(), Permission::default())
     };
     let record = setup.measure(context, &work, &targets, &options, generator.as_mut())?;
-    let status = show::judge_and_print(
+    let status = present::judge_and_print(
         context,
         &mut setup.store,
         &record,
-        &show::Judging {
+        &present::Judging {
             claims: &setup.claims,
             baseline: baseline.as_ref(),
             expect: expect.as_ref(),
@@ -68,7 +68,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
                 || !(arguments.targets.is_empty() || record.run.skipped.is_empty()),
             run: &shell_word(arguments.naming.run_name.as_deref().unwrap_or("last")),
             table: &arguments.table,
-            shape: show::Shape::of(arguments.format, arguments.verbose),
+            shape: present::Shape::of(arguments.format, arguments.verbose),
         },
     )?;
     terminal::advise_root(context, &setup.host);

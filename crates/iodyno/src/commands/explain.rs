@@ -18,8 +18,8 @@ use iodyno_report::text::{
 use iodyno_target::Target;
 
 use crate::arguments::{Explain, Generator, Table};
+use crate::commands::present::Judging;
 use crate::commands::setup::Setup;
-use crate::commands::show::Judging;
 use crate::commands::{headroom, judged_anew};
 use crate::context::{Context, Usage};
 use crate::{inputs, stated, terminal};

@@ -13,8 +13,8 @@ use iodyno_model::{Bytes, Profile, ProfileTarget, RunRecord};
 use iodyno_native::NativeGenerator;
 
 use crate::arguments::Fit;
+use crate::commands::present::{Judging, judge_and_print};
 use crate::commands::setup::Setup;
-use crate::commands::show::{Judging, judge_and_print};
 use crate::context::{Context, Usage, read, refuse_unwritable};
 use crate::terminal;
 

@@ -20,6 +20,7 @@ pub(crate) mod model;
 mod model_options;
 pub(crate) mod plot;
 pub(crate) mod prepare;
+mod present;
 pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod report;

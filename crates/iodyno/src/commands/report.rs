@@ -13,7 +13,7 @@ use iodyno_report::page::{PageRun, is_page, page, trace_page};
 use iodyno_report::text::PlannedPoint;
 
 use crate::arguments::Report;
-use crate::commands::show::{in_order, prepared};
+use crate::commands::present::{in_order, prepared};
 use crate::commands::{judged_anew, traced};
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::inputs::{Loaded, load_each};

@@ -17,7 +17,7 @@ use iodyno_model::{DiskUse, Host, Measurement, RunRecord};
 use iodyno_store::Store;
 
 use crate::arguments::Table;
-use crate::commands::show::{Judging, judge, judge_and_print};
+use crate::commands::present::{Judging, judge, judge_and_print};
 use crate::context::Context;
 use crate::terminal;
 

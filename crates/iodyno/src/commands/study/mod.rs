@@ -15,8 +15,8 @@ use iodyno_store::Store;
 use iodyno_target::{Permission, Target, resolve_all};
 
 use crate::arguments::{Carrying, Table};
+use crate::commands::present::{Judging, judge_and_print};
 use crate::commands::setup::Setup;
-use crate::commands::show::{Judging, judge_and_print};
 use crate::context::{Context, Usage};
 use crate::grid::Grid;
 use crate::progress::Display;

@@ -1,0 +1,267 @@
+//! A run as a command prints it: judged, and as a glance, as text with all that is known, or as what other
+//! programs read.
+
+use anyhow::Result;
+use iodyno_campaign::{Order, Point, Study};
+use iodyno_judge::limiter::is_of_question;
+use iodyno_judge::{BlocksEffect, ClaimBook, Expectation, Question, assess, exit_status};
+use iodyno_model::{Assessment, DriveState, Predictions, Rounds, RunRecord};
+use iodyno_report::Judged;
+use iodyno_report::document::{TargetRounds, run_document};
+use iodyno_report::export::{Format, Results};
+use iodyno_report::text::{
+    Body, PlannedPoint, Style, blocks_effect_words, headroom_text, jobs_text, json_text, knees,
+    predictions_text, pts_text, replay_text, rounds_text, run_heading, run_screen, run_text,
+    scaling_words, sentence,
+};
+use iodyno_store::Store;
+
+use crate::arguments::Table;
+use crate::commands::{explain, headroom};
+use crate::context::Context;
+use crate::terminal;
+
+/// What a run is judged by and how it is shown.
+pub(crate) struct Judging<'a> {
+    pub(crate) claims: &'a ClaimBook,
+    pub(crate) baseline: Option<&'a RunRecord>,
+    pub(crate) expect: Option<&'a Expectation>,
+    pub(crate) require_verdict: bool,
+    /// What the commands that say more of it call it.
+    pub(crate) run: &'a str,
+    pub(crate) table: &'a Table,
+    pub(crate) shape: Shape,
+}
+
+impl<'a> Judging<'a> {
+    /// Of what was just measured, against `claims` alone, at a glance.
+    pub(crate) const fn last(claims: &'a ClaimBook, table: &'a Table) -> Self {
+        Self {
+            claims,
+            baseline: None,
+            expect: None,
+            require_verdict: false,
+            run: "last",
+            table,
+            shape: Shape::Glance,
+        }
+    }
+}
+
+/// What is printed unless JSON is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// The verdict, and a row or a cell for each drive, job or point.
+    Glance,
+    /// Drives, measurements, findings.
+    Text,
+    /// What another tool reads.
+    Format(Format),
+}
+
+impl Shape {
+    /// Text, all of it if it is to be `verbose`, unless a format is asked for.
+    pub(crate) fn of(format: Option<Format>, verbose: bool) -> Self {
+        format.map_or(if verbose { Self::Text } else { Self::Glance }, Self::Format)
+    }
+}
+
+/// Judges, stores the assessment and prints; the exit status.
+pub(crate) fn judge_and_print(
+    context: &Context,
+    store: &mut Store,
+    record: &RunRecord,
+    judging: &Judging<'_>,
+) -> Result<u8> {
+    let (assessment, status) = print(context, record, judging)?;
+    store.put_assessment(&record.run.id, &assessment)?;
+    Ok(status)
+}
+
+/// Judges and stores the assessment; the text to print, and the exit status.
+pub(crate) fn judge(
+    context: &Context,
+    store: &mut Store,
+    record: &RunRecord,
+    judging: &Judging<'_>,
+) -> Result<(String, u8)> {
+    let (assessment, text, status) = judged(context, record, judging)?;
+    store.put_assessment(&record.run.id, &assessment)?;
+    Ok((text, status))
+}
+
+/// Judges and prints; the assessment, and the exit status.
+pub(crate) fn print(
+    context: &Context,
+    record: &RunRecord,
+    judging: &Judging<'_>,
+) -> Result<(Assessment, u8)> {
+    let (assessment, text, status) = judged(context, record, judging)?;
+    terminal::print(&text)?;
+    Ok((assessment, status))
+}
+
+/// The assessment of a run, its text, and its exit status.
+fn judged(
+    context: &Context,
+    record: &RunRecord,
+    judging: &Judging<'_>,
+) -> Result<(Assessment, String, u8)> {
+    let assessment = assess(&Question {
+        record,
+        claims: judging.claims,
+        baseline: judging.baseline,
+        expect: judging.expect,
+    });
+    let status = exit_status(record, &assessment, judging.require_verdict) as u8;
+    let shown = Shown::new(context, judging, Judged { record, assessment: &assessment }, status);
+    let text = match judging.shape {
+        _ if context.json => shown.document()?,
+        Shape::Format(format) => String::from_utf8(format.export(Results::Runs(&[shown.of]))?)?,
+        Shape::Glance => terminal::in_locale(shown.glance()?),
+        Shape::Text => shown.text()?,
+    };
+    Ok((assessment, text, status))
+}
+
+/// A judged run, and what follows from it beyond its measurements.
+struct Shown<'a> {
+    context: &'a Context,
+    judging: &'a Judging<'a>,
+    of: Judged<'a>,
+    status: u8,
+    style: Style,
+    study: Option<Study>,
+    outlook: Option<Predictions>,
+    /// The plan's own, or those that conditioned the drives before it.
+    rounds: Option<Rounds>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(context: &'a Context, judging: &'a Judging<'a>, of: Judged<'a>, status: u8) -> Self {
+        let run = &of.record.run;
+        let style = terminal::style(context, judging.table);
+        let study = Study::of(run);
+        let outlook = study.as_ref().and_then(|study| study.outlook(of.record));
+        let conditioned = study.as_ref().and_then(|study| study.preparation.as_ref()?.rounds());
+        let rounds = run.rounds.as_ref().map(|plan| plan.rounds.clone()).or(conditioned);
+        Self { context, judging, of, status, style, study, outlook, rounds }
+    }
+
+    fn document(&self) -> Result<String> {
+        let (record, assessment) = (self.of.record, self.of.assessment);
+        let mut document = run_document(record, assessment, self.status);
+        document.outlook = self.outlook.clone();
+        if record.run.kind.is_of_drives() {
+            document.earlier_headroom = headroom::stored(self.context, record);
+        }
+        document.rounds = self.rounds.as_ref().map(|rounds| TargetRounds::of(rounds, record));
+        Ok(json_text(&document)?)
+    }
+
+    fn glance(&self) -> Result<String> {
+        let (context, record, style) = (self.context, self.of.record, &self.style);
+        let is_of_drives = record.run.kind.is_of_drives();
+        if self.judging.table.is_of_drives(is_of_drives) {
+            return self.text();
+        }
+        if is_of_question(record)
+            && let Some(answer) = explain::shown(context, record, self.judging, style)
+        {
+            return Ok(answer);
+        }
+        let screen = |body: Body<'_>| {
+            run_screen(record, self.of.assessment, self.status, body, self.judging.run, style)
+        };
+        if is_of_drives {
+            return Ok(screen(Body::Drives(&few(headroom::lines(context, record)))));
+        }
+        if let Some(profile) = record.run.profile() {
+            return Ok(screen(Body::Fit(&profile)));
+        }
+        if let Some(rounds) = &self.rounds {
+            return Ok(screen(Body::Rounds(rounds)));
+        }
+        Ok(screen(Body::Rows {
+            planned: &self.study.as_ref().map_or(Vec::new(), in_order),
+            outlook: self.outlook.as_ref(),
+            follows: &few(self.follows()),
+        }))
+    }
+
+    fn text(&self) -> Result<String> {
+        let (record, assessment, style) = (self.of.record, self.of.assessment, &self.style);
+        // Of fio's jobs there is nothing but what they did.
+        if record.host().is_none() {
+            let jobs = jobs_text(record, assessment, style);
+            return Ok(format!("{}\n{jobs}", run_heading(&record.run, style)));
+        }
+        let mut parts = vec![run_text(record, assessment, self.status, style)?];
+        if let Some(rounds) = &self.rounds {
+            if let Some(plan) = &record.run.rounds {
+                let prepared = prepared(self.context, record)?;
+                parts.push(pts_text(record, plan, &prepared, style));
+            }
+            parts.push(rounds_text(record, rounds, style));
+        } else {
+            let outlook = self.outlook.as_ref();
+            parts.extend(outlook.map(|of| predictions_text(of, style)));
+            parts.extend(outlook.map(|of| headroom_text(&of.headroom, style)));
+            parts.push(replay_text(record, style));
+            let mut lines = self.follows();
+            if record.run.kind.is_of_drives() {
+                lines.extend(headroom::lines(self.context, record));
+            }
+            parts.push(lines.iter().map(|line| sentence(line, style)).collect());
+        }
+        parts.retain(|part| !part.is_empty());
+        Ok(parts.join("\n"))
+    }
+
+    /// Knees, how drives scale, what blocks of another size would do: a line each.
+    fn follows(&self) -> Vec<String> {
+        let (record, assessment) = (self.of.record, self.of.assessment);
+        let scaling = self.study.as_ref().and_then(|study| study.scaling.as_ref());
+        let mut all = self.outlook.as_ref().map_or(Vec::new(), knees);
+        all.extend(scaling.map_or(Vec::new(), |of| scaling_words(record, assessment, of)));
+        all.extend(BlocksEffect::all(record).iter().map(blocks_effect_words));
+        all
+    }
+}
+
+/// The points of a study, in the order of its axes.
+pub(crate) fn in_order(study: &Study) -> Vec<PlannedPoint> {
+    let mut study = study.clone();
+    study.order = Order::Written;
+    let mut planned: Vec<PlannedPoint> = Vec::new();
+    for Point { title, part, at, .. } in study.points(0) {
+        if !planned.iter().any(|known| known.title == title) {
+            planned.push(PlannedPoint { title, part, at });
+        }
+    }
+    planned
+}
+
+/// The first of `lines`, and how many more there are.
+fn few(mut lines: Vec<String>) -> Vec<String> {
+    const MOST: usize = 4;
+    if let Some(more) = lines.len().checked_sub(MOST).filter(|more| *more > 0) {
+        lines.truncate(MOST);
+        lines.push(format!("and {more} more (-v)"));
+    }
+    lines
+}
+
+/// The states that the drives of a run were in when it began, as the store has them.
+pub(crate) fn prepared(context: &Context, record: &RunRecord) -> Result<Vec<DriveState>> {
+    let mut states = Vec::new();
+    // What was measured elsewhere can be shown where there is no store.
+    let Ok(store) = context.store_to_read() else { return Ok(states) };
+    let namespaces = record.run.targets.iter().filter_map(|name| record.host()?.namespace(name));
+    for (drive, namespace) in namespaces {
+        if let (Some(serial), Some(nsid)) = (drive.serial.get(), namespace.nsid.get()) {
+            states.extend(store.drive_state_at(serial, *nsid, record.run.started_ns)?);
+        }
+    }
+    Ok(states)
+}
