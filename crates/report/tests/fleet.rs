@@ -5,12 +5,12 @@
 mod common;
 
 use iodyno_judge::{ClaimBook, Question, assess};
-use iodyno_model::{Assessment, Fact, RunRecord, Verdict};
+use iodyno_model::{Accepted, Assessment, Fact, RunRecord, Verdict};
 use iodyno_report::Judged;
 use iodyno_report::document::read::read_runs;
 use iodyno_report::document::run_document;
 use iodyno_report::export::{Places, fleet_openmetrics, work_list};
-use iodyno_report::fleet::{Fleet, HostRun, fleet, fleet_of};
+use iodyno_report::fleet::{Against, Fleet, HostRun, Outlier, fleet, fleet_of};
 use iodyno_report::text::{Style, fleet_text, json_text};
 
 fn style(width: usize) -> Style {
@@ -67,7 +67,7 @@ fn an_outlier_of_its_class_stands_first() {
     );
     assert!((outlier.unlike.ratio - 0.6).abs() < 0.01, "{outlier:?}");
     // nvme2 was never written and is INVALID, nvme3 was not measured.
-    assert_eq!(outlier.of, 8);
+    assert_eq!(outlier.against, Against::Class { drives: 8 });
     assert!(fleet.classes[0].drives[1..].iter().all(|drive| drive.outliers.is_empty()));
     let text = fleet_text(&fleet, &style(120));
     let lines: Vec<&str> = text.lines().collect();
@@ -101,7 +101,124 @@ fn the_newest_run_of_a_host_counts() {
     let runs = fleet.classes[0].drives.iter().filter(|drive| drive.host == "db01");
     assert!(runs.clone().count() == 4 && runs.clone().all(|drive| drive.run_id == "later"));
     let text = fleet_text(&fleet, &style(100));
-    assert!(text.contains("1 older run of the same hosts left out"), "{text}");
+    assert!(text.contains("1 older run of the same hosts\n"), "{text}");
+}
+
+/// Eight hosts whose random reads fell to `factor` of four earlier runs, and of nvme1 of db03 to `own` of them.
+fn over_months(factor: f64, own: f64) -> Fleet {
+    let mut records = Vec::new();
+    for n in 1..=8 {
+        let of = |month: usize, factor: f64| {
+            let mut record = host(n);
+            for at in 0..record.measurements.len() {
+                // No two are the same.
+                let noise = 1.0 + 0.004 * ((n * 7 + month * 3 + at) % 5) as f64;
+                if record.measurements[at].name == "rand-read" {
+                    record = scaled(record, at, noise * factor);
+                }
+            }
+            record.run.id = format!("{n}-{month}");
+            record.run.started_ns += month as i64 * 30 * 86_400 * 1_000_000_000;
+            record
+        };
+        // Whatever a drive does, it does not do it as fast as its equals: that is no change.
+        let usual = 1.0 - 0.01 * n as f64;
+        records.extend((0..4).map(|month| of(month, usual)));
+        let last = of(4, usual * factor);
+        records.push(if n == 3 { scaled(last, 4, own / factor) } else { last });
+    }
+    of(&records)
+}
+
+#[test]
+fn a_drive_that_slows_down_is_held_against_what_it_was() {
+    let fleet = over_months(1.0, 0.85);
+    assert_eq!((fleet.older_runs, fleet.outliers().1), (32, 1));
+    let fell = fleet.drives().find(|drive| !drive.outliers.is_empty()).unwrap();
+    assert_eq!((fell.host.as_str(), fell.name.as_str()), ("db03", "nvme1"));
+    let before = fell.outliers.iter().find_map(|one| match one.against {
+        Against::Itself { value, runs, .. } => Some((one.estimate.value / value, runs)),
+        Against::Class { .. } => None,
+    });
+    let (share, runs) = before.unwrap();
+    assert!((share - 0.85).abs() < 0.02 && runs == 4, "{share} {runs}");
+    let text = fleet_text(&fleet, &style(160));
+    assert!(text.contains("1 slower than before"), "{text}");
+    // All are slower, as by a kernel: that is no drive's doing.
+    assert_eq!(over_months(0.85, 0.85).outliers().1, 0);
+    assert_eq!(over_months(1.0, 1.0).outliers().1, 0);
+    let both = over_months(0.9, 0.7);
+    assert_eq!(both.outliers().1, 1);
+    let text = fleet_text(&both, &style(200));
+    assert!(
+        text.contains("of what it was in 4 runs since 20") && text.contains(", its class 90 %"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_drive_is_the_same_in_another_host() {
+    let mut records = Vec::new();
+    for n in 1..=4 {
+        let mut earlier = host(n);
+        earlier.run.id = format!("earlier-{n}");
+        earlier.run.started_ns -= 1_000_000_000;
+        records.extend([earlier, host(n)]);
+    }
+    // The drives of the first two hosts changed places, and those of one suffer from it.
+    for (at, serials) in [(1, 2), (3, 1)] {
+        for drive in &mut records[at].snapshots[0].drives {
+            drive.serial = Fact::Read(format!("S64H{serials:02}{}", drive.name));
+        }
+    }
+    records[1] = scaled(records[1].clone(), 4, 0.6);
+    let fleet = of(&records);
+    let fell: Vec<_> = fleet.drives().filter(|drive| !drive.outliers.is_empty()).collect();
+    assert_eq!(fell.len(), 1);
+    assert_eq!((fell[0].host.as_str(), fell[0].serial.as_deref()), ("db01", Some("S64H02nvme1")));
+    let itself = |one: &&Outlier| matches!(one.against, Against::Itself { runs: 1, .. });
+    assert!(fell[0].outliers.iter().any(|one| itself(&one)), "{:?}", fell[0].outliers);
+}
+
+#[test]
+fn steps_of_one_acceptance_are_shown_together() {
+    let step = |number: u32, of: Option<usize>| {
+        let mut record = host(1);
+        record.run.id = format!("step-{number}");
+        record.run.started_ns += i64::from(number);
+        record.run.accepted = Some(Accepted {
+            profile: "own".into(),
+            step: number,
+            node: "db01".into(),
+            host_id: None,
+            rank: None,
+            start_at: None,
+            clock_error_ns: None,
+            cut_short: false,
+        });
+        if let Some(drive) = of {
+            let kept = record.snapshots[0].drives.remove(drive);
+            record.run.targets.retain(|name| name.starts_with(&kept.name));
+            record
+                .measurements
+                .retain(|of| of.targets.iter().all(|name| name.starts_with(&kept.name)));
+            record.snapshots[0].drives = vec![kept];
+        }
+        record
+    };
+    let run_of = |fleet: &Fleet, name: &str| {
+        fleet.drives().find(|drive| drive.name == name).map(|drive| drive.run_id.clone())
+    };
+    // The second step was of one drive; the first of an earlier acceptance counts no more.
+    let fleet = of(&[step(1, None), step(2, Some(0)), host(2)]);
+    assert_eq!((fleet.len(), fleet.older_runs), (8, 0));
+    assert_eq!(run_of(&fleet, "nvme0").as_deref(), Some("step-2"));
+    assert_eq!(run_of(&fleet, "nvme1").as_deref(), Some("step-1"));
+    let mut before = step(2, None);
+    before.run.started_ns -= 1_000_000;
+    before.run.id = "before".into();
+    let fleet = of(&[before, step(1, None), step(2, Some(0))]);
+    assert_eq!((fleet.len(), fleet.older_runs), (4, 1));
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub struct FleetDrive {
     pub next: Option<String>,
     /// What it may have in common with others.
     pub traits: Traits,
-    /// Measured figures that are worse than the median of its class, worst first.
+    /// Measured figures that are worse than the median of its class, or than they were, worst first.
     pub outliers: Vec<Outlier>,
 }
 
@@ -59,19 +59,39 @@ pub struct Traits {
     pub slot: Option<String>,
 }
 
-/// A measured figure that is unlike its class.
+/// A measured figure that is unlike its class, or unlike what it was.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outlier {
     /// The step: `rand-read`.
     pub measurement: String,
-    /// What is held against the median.
+    /// What is held against others.
     pub metric: Metric,
     /// The drive's own figure, in the metric's unit.
     pub estimate: Estimate,
-    /// Beside the class, by the rule `unlike-peers` over all hosts.
+    /// Beside the class, by the rule `unlike-peers` over all hosts; of figures over what they were, where it is
+    /// held against itself.
     pub unlike: Unlike,
-    /// Drives of the class that were measured so.
-    pub of: usize,
+    /// What it is unlike.
+    pub against: Against,
+}
+
+/// What a figure is held against.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Against {
+    /// The median of the drives of its class that were measured so.
+    Class {
+        /// How many they are.
+        drives: usize,
+    },
+    /// What the drive did in earlier runs.
+    Itself {
+        /// The median, in the metric's unit.
+        value: f64,
+        /// How many runs they are.
+        runs: usize,
+        /// Start of the first, ns since 1970 UTC.
+        since_ns: i64,
+    },
 }
 
 impl FleetDrive {
@@ -82,7 +102,7 @@ impl FleetDrive {
         slow.into_iter().chain(fails)
     }
 
-    /// Whether it FAILs, or is slower than its class.
+    /// Whether it FAILs, or is slower than its class or than it was.
     pub fn is_wrong(&self) -> bool {
         self.verdict == Verdict::Fail || !self.outliers.is_empty()
     }

@@ -21,6 +21,8 @@ pub struct HostRun {
     pub(super) host: Option<String>,
     /// Start that many hosts agreed on, ns since 1970 UTC, and which step it is of.
     pub(super) start: Option<(i64, u32)>,
+    /// Profile of the acceptance that it is a step of, and which step.
+    pub(super) acceptance: Option<(String, u32)>,
     /// Each drive, with its class and figures.
     pub(super) drives: Vec<(Option<DriveKind>, FleetDrive, Vec<Figure>)>,
 }
@@ -71,6 +73,7 @@ impl HostRun {
             started_ns: run.started_ns,
             host: hostname.map(str::to_owned),
             start: accepted.and_then(|of| Some((parse_rfc3339(of.start_at.as_deref()?)?, of.step))),
+            acceptance: accepted.map(|of| (of.profile.clone(), of.step)),
             drives: drives.collect(),
         }
     }
@@ -160,6 +163,8 @@ struct Document {
 
 #[derive(Deserialize)]
 struct Start {
+    #[serde(default)]
+    profile: String,
     node: String,
     #[serde(default)]
     step: u32,
@@ -287,6 +292,7 @@ impl Document {
         Ok(HostRun {
             started_ns: time(&self.started)?,
             start: start.map(|(at, step)| time(at).map(|at| (at, step))).transpose()?,
+            acceptance: self.accepted.as_ref().map(|of| (of.profile.clone(), of.step)),
             drives: drives.collect(),
             host: hostname.clone(),
             id: self.id.clone(),

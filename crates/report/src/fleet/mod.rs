@@ -4,14 +4,16 @@ mod common;
 mod drive;
 mod host_run;
 mod node_run;
+mod past;
 mod together;
 
 pub use common::Common;
-pub use drive::{DriveKind, FleetClass, FleetDrive, Outlier, Traits};
+pub use drive::{Against, DriveKind, FleetClass, FleetDrive, Outlier, Traits};
 pub use host_run::HostRun;
 pub use node_run::{LoadName, Moment, NodeRun};
 pub use together::{LoadTogether, Rates, Together, together};
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use iodyno_judge::{FALSE_DISCOVERIES, unlike_equals};
@@ -21,13 +23,14 @@ use iodyno_stats::benjamini_hochberg;
 use crate::judged::Judged;
 use common::in_common;
 use host_run::{Figure, Step};
+use past::Past;
 
 /// Drives of all hosts, by class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fleet {
     /// The classes: those with the worst drives first.
     pub classes: Vec<FleetClass>,
-    /// Runs that were left out, since a later one of the same host is there.
+    /// Runs of hosts of which a later one is there: drives are held against what they did in them.
     pub older_runs: usize,
     /// What the drives with something wrong have in common, the surest first.
     pub common: Vec<Common>,
@@ -43,25 +46,38 @@ pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
     fleet_of(runs.iter().map(|run| HostRun::of(*run)).collect())
 }
 
-/// Drives of many runs. Of several runs of one host the newest counts that has the drive. A
-/// figure is an outlier where three or more drives of the class (model,
+/// Drives of many runs. Of several runs of one host the newest counts, and with it the earlier steps of its
+/// acceptance, as far as they are of other drives. A figure is an outlier where three or more drives of the class (model,
 /// firmware, capacity) were measured by the same step (name, rw and bs), and it is more than
 /// 10 % worse than their median with intervals that do not meet. Of eight or more drives the test is
 /// robust and shared by the whole fleet: at most 1 % of the drives named are wrong ([`FALSE_DISCOVERIES`]),
-/// and 5 % worse suffices. An INVALID measurement is neither held against the others nor part of the median.
+/// and 5 % worse suffices. So is one that fell, beside the drive's own earlier runs, further than those of the
+/// class. An INVALID measurement is neither held against the others nor part of the median.
 pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
     // The newest first: it counts.
     runs.sort_by(|a, b| (b.started_ns, &b.id).cmp(&(a.started_ns, &a.id)));
-    let mut known: HashSet<String> = HashSet::new();
+    let mut hosts: HashMap<String, Shown> = HashMap::new();
     let (mut older_runs, mut spread) = (0, StartSpread::default());
-    let mut newest: Vec<HostRun> = Vec::new();
-    for run in runs {
+    let (mut newest, mut past): (Vec<HostRun>, Past) = Default::default();
+    for mut run in runs {
         spread.add(&run);
-        match &run.host {
-            // A host without a name is nobody else's.
-            Some(host) if !known.insert(host.clone()) => older_runs += 1,
-            _ => newest.push(run),
+        // A host without a name is nobody else's.
+        let Some(host) = run.host.clone() else {
+            newest.push(run);
+            continue;
+        };
+        let (shown, is_known) = match hosts.entry(host) {
+            Entry::Vacant(new) => (new.insert(Shown::default()), false),
+            Entry::Occupied(known) => (known.into_mut(), true),
+        };
+        if is_known && !shown.goes_on_with(&run) {
+            older_runs += 1;
+            past.add(run);
+            continue;
         }
+        let earlier = shown.take(&mut run);
+        newest.push(run);
+        past.add(earlier);
     }
     newest.reverse();
     let mut classes: Vec<(Option<DriveKind>, Vec<Measured>)> = Vec::new();
@@ -73,7 +89,7 @@ pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
         });
         classes[place].1.push((drive, figures));
     }
-    mark_outliers(&mut classes);
+    mark_outliers(&mut classes, &past);
     let mut classes: Vec<FleetClass> =
         classes.into_iter().map(|(kind, drives)| class(kind, drives)).collect();
     // Stable: classes of one rank stay in the order in which they were met.
@@ -83,6 +99,36 @@ pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
     });
     let common = in_common(&classes);
     Fleet { classes, older_runs, common, start_spread_ns: spread.widest_ns }
+}
+
+/// What is shown of a host.
+#[derive(Default)]
+struct Shown {
+    /// Its drives and targets, by serial number or name.
+    names: HashSet<String>,
+    /// The acceptance that its newest run is a step of: the profile, and the first step that was met.
+    acceptance: Option<(String, u32)>,
+}
+
+impl Shown {
+    /// Whether `run` is an earlier step of the same acceptance.
+    fn goes_on_with(&mut self, run: &HostRun) -> bool {
+        let of = self.acceptance.take().zip(run.acceptance.as_ref());
+        of.is_some_and(|(later, earlier)| later.0 == earlier.0 && later.1 > earlier.1)
+    }
+
+    /// Leaves in `run` what is not shown yet; the rest of it.
+    fn take(&mut self, run: &mut HostRun) -> HostRun {
+        self.acceptance.clone_from(&run.acceptance);
+        let all = std::mem::take(&mut run.drives);
+        let mut known = run.clone();
+        for one in all {
+            let (_, drive, _) = &one;
+            let is_new = self.names.insert(drive.serial.as_ref().unwrap_or(&drive.name).clone());
+            if is_new { run.drives.push(one) } else { known.drives.push(one) }
+        }
+        known
+    }
 }
 
 /// How far apart runs began that were to begin together.
@@ -109,8 +155,8 @@ pub fn are_of_several_hosts(records: &[&RunRecord]) -> bool {
     hosts.collect::<BTreeSet<_>>().len() > 1
 }
 
-/// Notes in each drive which of its figures are unlike those of its class.
-fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)]) {
+/// Notes in each drive which of its figures are unlike those of its class, or unlike what they were.
+fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &Past) {
     // All figures of the fleet are one question.
     let mut looked: Vec<(usize, usize, Outlier)> = Vec::new();
     for (place, (kind, drives)) in classes.iter().enumerate() {
@@ -138,11 +184,13 @@ fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)]) {
             for ((at, estimate), unlike) in all.iter().zip(unlike) {
                 let Some(unlike) = unlike else { continue };
                 let (measurement, metric) = (step.measurement.clone(), step.metric);
-                let of = estimates.len();
-                let outlier = Outlier { measurement, metric, estimate: *estimate, unlike, of };
+                let against = Against::Class { drives: estimates.len() };
+                let outlier = Outlier { measurement, metric, estimate: *estimate, unlike, against };
                 looked.push((place, *at, outlier));
             }
         }
+        let changed = past.unlike(kind.as_ref(), drives);
+        looked.extend(changed.into_iter().map(|(at, outlier)| (place, at, outlier)));
     }
     let sure = surely_slow(&looked);
     for ((place, at, mut outlier), is_sure) in looked.into_iter().zip(sure) {
@@ -222,9 +270,13 @@ impl Fleet {
         self.drives().filter(|drive| drive.verdict == verdict).count()
     }
 
-    /// How many are unlike their class.
-    pub fn outliers(&self) -> usize {
-        self.drives().filter(|drive| !drive.outliers.is_empty()).count()
+    /// How many are unlike their class, and how many unlike what they were.
+    pub fn outliers(&self) -> (usize, usize) {
+        let is_of_class = |one: &Outlier| matches!(one.against, Against::Class { .. });
+        let has = |of_class| {
+            move |drive: &&FleetDrive| drive.outliers.iter().any(|one| is_of_class(one) == of_class)
+        };
+        (self.drives().filter(has(true)).count(), self.drives().filter(has(false)).count())
     }
 
     /// All of them.

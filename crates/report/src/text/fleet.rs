@@ -1,6 +1,6 @@
 //! The table of many hosts' drives.
 
-use iodyno_model::Verdict;
+use iodyno_model::{Verdict, rfc3339};
 
 use super::Style;
 use super::figure::{estimated, percent, stated};
@@ -8,10 +8,13 @@ use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
 use super::words::{clean, cut, display_width, first_line};
-use crate::fleet::{Common, DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
+use crate::fleet::{Against, Common, DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
 
 /// Of what drives have in common so many are told.
 const MOST_COMMON: usize = 5;
+
+/// A class that changed by less is not told of.
+const NOTHING: f64 = 0.02;
 
 /// Columns that a reason gets at least.
 const LEAST_WHY: usize = 24;
@@ -60,15 +63,19 @@ pub(crate) fn counts(fleet: &Fleet) -> Vec<String> {
         .filter(|verdict| fleet.count(*verdict) > 0)
         .map(|verdict| format!("{} {}", fleet.count(verdict), verdict.label()))
         .collect();
-    if fleet.outliers() > 0 {
-        items.push(format!("{} unlike the class", fleet.outliers()));
+    let (unlike, slower) = fleet.outliers();
+    if unlike > 0 {
+        items.push(format!("{unlike} unlike the class"));
+    }
+    if slower > 0 {
+        items.push(format!("{slower} slower than before"));
     }
     if let Some(ns) = fleet.start_spread_ns {
         items.push(format!("begun within {:.3} s", ns as f64 / 1e9));
     }
     if fleet.older_runs > 0 {
         let runs = counted(fleet.older_runs, "older run");
-        items.push(format!("{runs} of the same hosts left out"));
+        items.push(format!("{runs} of the same hosts"));
     }
     let drives = fleet.classes.iter().all(|class| class.kind.is_some());
     let what = if drives { "drive" } else { "drive or target" };
@@ -164,14 +171,30 @@ pub(crate) fn why(drive: &FleetDrive) -> Option<String> {
     Some(format!("{}{more}", outlier(first)))
 }
 
-/// `rand-read 60 % of the median of 8: 587k ± 1k IOPS, not 981k IOPS`.
+/// `rand-read 60 % of the median of 8: 587k ± 1k IOPS, not 981k IOPS`, `rand-read 60 % of what it was in 3 runs
+/// since 2026-05-01: …`, and how far its class fell.
 fn outlier(outlier: &Outlier) -> String {
-    let Outlier { measurement, metric, estimate, unlike, of } = outlier;
+    let Outlier { measurement, metric, estimate, unlike, against } = outlier;
+    let (share, of, usual) = match against {
+        Against::Class { drives } => {
+            (unlike.ratio, format!("the median of {drives}"), unlike.median)
+        }
+        Against::Itself { value, runs, since_ns } => {
+            let since = rfc3339(*since_ns);
+            let since = since.split('T').next().unwrap_or_default();
+            let class = match (unlike.median - 1.0).abs() > NOTHING {
+                true => format!(", its class {}", percent(unlike.median)),
+                false => String::new(),
+            };
+            let of = format!("what it was in {} since {since}{class}", counted(*runs, "run"));
+            (estimate.value / value, of, *value)
+        }
+    };
     format!(
-        "{} {} of the median of {of}: {}, not {}",
+        "{} {} of {of}: {}, not {}",
         clean(measurement),
-        percent(unlike.ratio),
+        percent(share),
         estimated(*metric, estimate),
-        stated(*metric, unlike.median),
+        stated(*metric, usual),
     )
 }

@@ -1,0 +1,99 @@
+//! What drives did in earlier runs, whatever host they were in: a drive that slows down over months is beside
+//! its equals for long.
+
+use std::collections::HashMap;
+
+use iodyno_judge::unlike_equals;
+use iodyno_model::Estimate;
+use iodyno_stats::two_sample::median;
+
+use super::Measured;
+use super::drive::{Against, DriveKind, Outlier};
+use super::host_run::{Figure, HostRun, Step};
+
+/// A drive, wherever it is: its model, and its serial number.
+type Identity = (String, String);
+
+/// The figures of drives in runs that a later one of their host follows.
+#[derive(Default)]
+pub(super) struct Past {
+    of: HashMap<Identity, Vec<(i64, Vec<Figure>)>>,
+}
+
+/// What a drive did before.
+struct Before {
+    /// Median of its runs.
+    value: f64,
+    runs: usize,
+    /// Start of the first, ns since 1970 UTC.
+    since_ns: i64,
+}
+
+impl Past {
+    /// Keeps the figures of a run.
+    pub(super) fn add(&mut self, run: HostRun) {
+        for (kind, drive, figures) in run.drives {
+            let model = kind.and_then(|kind| kind.model);
+            if let (Some(model), Some(serial), false) = (model, drive.serial, figures.is_empty()) {
+                self.of.entry((model, serial)).or_default().push((run.started_ns, figures));
+            }
+        }
+    }
+
+    fn before(&self, identity: &Identity, step: &Step) -> Option<Before> {
+        let runs = self.of.get(identity)?.iter();
+        let of = |figures: &[Figure]| {
+            let found = figures.iter().find(|figure| figure.step == *step)?;
+            Some(found.estimate.value).filter(|value| *value > 0.0)
+        };
+        let known: Vec<(i64, f64)> =
+            runs.filter_map(|(at_ns, figures)| Some((*at_ns, of(figures)?))).collect();
+        let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
+        let since_ns = known.iter().map(|(at_ns, _)| *at_ns).min()?;
+        Some(Before { value: median(&values)?, runs: known.len(), since_ns })
+    }
+
+    /// The figures of a class over what its drives did before, each beside that of the others: what changed
+    /// for all of them, a kernel or the way of measuring, is no drive's doing. With the places of the drives.
+    pub(super) fn unlike(
+        &self,
+        kind: Option<&DriveKind>,
+        drives: &[Measured],
+    ) -> Vec<(usize, Outlier)> {
+        let Some(model) = kind.and_then(|kind| kind.model.as_ref()) else { return Vec::new() };
+        let mut steps: HashMap<&Step, Vec<(usize, Estimate, Before)>> = HashMap::new();
+        for (at, (drive, figures)) in drives.iter().enumerate() {
+            let Some(serial) = &drive.serial else { continue };
+            let identity = (model.clone(), serial.clone());
+            for Figure { step, estimate } in figures {
+                let known = steps.entry(step).or_default();
+                // Repetitions are no further drives.
+                if known.last().is_none_or(|(last, ..)| *last != at)
+                    && let Some(before) = self.before(&identity, step)
+                {
+                    known.push((at, *estimate, before));
+                }
+            }
+        }
+        let mut unlike = Vec::new();
+        for (step, known) in steps {
+            let changes: Vec<Estimate> =
+                known.iter().map(|(_, now, before)| now.scaled(1.0 / before.value)).collect();
+            let found = unlike_equals(step.metric, &changes);
+            unlike.extend(known.into_iter().zip(found).filter_map(|((at, now, before), found)| {
+                let Before { value, runs, since_ns } = before;
+                Some((
+                    at,
+                    Outlier {
+                        measurement: step.measurement.clone(),
+                        metric: step.metric,
+                        estimate: now,
+                        unlike: found?,
+                        against: Against::Itself { value, runs, since_ns },
+                    },
+                ))
+            }));
+        }
+        unlike
+    }
+}
