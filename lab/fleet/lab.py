@@ -298,6 +298,10 @@ exec {real} accept "${{own[@]}}" "$@"''')
     for node in drained:
         run("scontrol", "update", f"NodeName={node}", "State=RESUME", env=env)
     eventually("the nodes are back", of("idle"))
+    run("sbatch", "--wait", "--nodes=4", "--output", out, DEPLOY / "slurm/accept.sbatch", "check", "--deadlin", "5m", env=job, check=False)
+    eventually("the mistyped job is over, and drained nothing", of("idle"))
+    said = out.read_text()
+    assert said.count(" 2 not begun, not drained") == 4, said
     configure(fleet, conf, f"HealthCheckProgram={folder}/healthcheck\nHealthCheckInterval=5\nHealthCheckNodeState=ANY\n")
     run("scontrol", "reconfigure", env=env)
     eventually("the health check drains node3", lambda: states().get("node3", "").startswith("drain"))
