@@ -71,7 +71,7 @@ fn server(statuses: &'static [u16]) -> (String, JoinHandle<Vec<(String, String)>
             let answer =
                 format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
             stream.write_all(answer.as_bytes()).unwrap();
-            (head, text(&body))
+            (head, String::from_utf8_lossy(&body).into_owned())
         });
         answered.collect()
     });
@@ -246,6 +246,58 @@ fn what_no_destination_takes_is_kept_and_pushed_later() {
     assert_eq!(heard.len(), 2);
     let nothing = push(&world);
     status(&nothing, 0);
+}
+
+#[test]
+fn where_nothing_can_be_kept_the_node_is_judged_and_pushed_all_the_same() {
+    let world = World::new();
+    let shared = world.directory("shared");
+    std::fs::write(world.path("store.sqlite.outbox"), "").unwrap();
+    let away = world.path("away");
+    let words = ["--push", path(&shared), "--push", path(&away), "--drain-hint"];
+    let output = quick(&world, &words);
+    status(&output, 1);
+    assert!(text(&output.stdout).contains("link-degraded"), "{}", text(&output.stdout));
+    let said = text(&output.stderr);
+    assert!(said.contains("now or never") && said.contains("away took no document"), "{said}");
+    assert_eq!(world.files("shared").len(), 1, "{said}");
+    // Of a node that is well it is all that is wrong.
+    let own = profile(&world, TWICE);
+    let place = world.directory("data");
+    let output = world.run(&["accept", &own, path(&place), "--push", path(&shared)]);
+    status(&output, 2);
+    assert_eq!(world.files("shared").len(), 2);
+}
+
+#[test]
+fn the_measurements_are_pushed_as_a_table_where_that_is_taken() {
+    let world = World::new();
+    let (place, shared) = (world.directory("data"), world.directory("shared"));
+    let own = profile(&world, TWICE);
+    let (url, heard) = server(&[201, 201, 201]);
+    let mut command = world.command();
+    command.args(["accept", &own, path(&place), "--push-parquet", "--push", path(&shared)]);
+    // What is signed is one object.
+    command.args(["--push", "env:A", "--push", "env:B"]);
+    command.env("A", &url).env("B", format!("{url}/one?X-Amz-Signature=0"));
+    status(&command.output().unwrap(), 0);
+    let mut names = world.files("shared");
+    names.sort();
+    let stem = names[0].strip_suffix(".json").unwrap();
+    assert_eq!(names[1..], [format!("{stem}.parquet")]);
+    let table = std::fs::read(shared.join(&names[1])).unwrap();
+    assert!(table.starts_with(b"PAR1") && table.ends_with(b"PAR1"));
+    let heard = heard.join().unwrap();
+    let of = |kind: &str| heard.iter().filter(|(head, _)| head.contains(kind)).count();
+    assert_eq!((of("application/json"), of("application/vnd.apache.parquet")), (2, 1));
+    // Whatever reads documents passes over it.
+    let table = text(&world.run(&["runs", "fleet", path(&shared)]).stdout);
+    assert!(table.contains("1 host"), "{table}");
+    let other = World::new();
+    let imported = other.run(&["import", path(&shared)]);
+    status(&imported, 0);
+    assert_eq!(json(&other.run(&["runs", "--json"]).stdout)["runs"].as_array().unwrap().len(), 2);
+    status(&world.run(&["accept", &own, path(&place), "--push-parquet"]), 2);
 }
 
 #[test]

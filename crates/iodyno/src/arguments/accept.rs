@@ -39,6 +39,9 @@ pub(crate) struct Accept {
     /// Directory, http://, https://, s3:// or postgres:// URL, @FILE or env:NAME; repeatable
     #[arg(long, value_name = "URL")]
     pub(crate) push: Vec<String>,
+    /// Also push the measurements as Parquet, for data frames and DuckDB
+    #[arg(long, requires = "push")]
+    pub(crate) push_parquet: bool,
     /// End after this time, whatever is done by then [default: the profile's]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) deadline: Option<u64>,

@@ -58,7 +58,11 @@ pub(super) fn put_at(
 ) -> Result<(), Refused> {
     let left = parcel.until.saturating_duration_since(Instant::now());
     let agent = agent(url, left.clamp(SHORTEST, LONGEST));
-    let mut request = agent.put(url).content_type("application/json").header("If-None-Match", "*");
+    let kind = match parcel.is_table() {
+        true => "application/vnd.apache.parquet",
+        false => "application/json",
+    };
+    let mut request = agent.put(url).content_type(kind).header("If-None-Match", "*");
     if let Some(value) = authorization {
         request = request.header("Authorization", value);
     }

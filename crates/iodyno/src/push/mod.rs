@@ -34,14 +34,20 @@ pub(crate) const MOST_DOCUMENT_BYTES: u64 = 256 << 20;
 #[cfg(any(feature = "postgres", feature = "push"))]
 const SHORTEST: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// A document under the name that no other machine gives to one.
+/// A document, or its measurements as a table, under the name that no other machine gives to one.
 pub(crate) struct Parcel<'a> {
-    /// `HOST-HOSTID-RUN.json`.
+    /// `HOST.HOSTID.RUN.json`, or `.parquet`.
     pub(crate) name: &'a str,
     /// It.
     pub(crate) bytes: &'a [u8],
     /// No attempt goes on after this.
     pub(crate) until: Instant,
+}
+
+impl Parcel<'_> {
+    fn is_table(&self) -> bool {
+        self.name.ends_with(".parquet")
+    }
 }
 
 /// A document that another machine gave to a store.

@@ -78,6 +78,12 @@ impl Outbox {
         Ok(())
     }
 
+    /// Gives away a document that could not be kept, once and for all; who did not take it, and why.
+    pub(crate) fn give(parcel: &Parcel<'_>, to: &[Reference]) -> Vec<(Reference, String)> {
+        let refused = |to: &Reference| Some((to.clone(), insisted(to, parcel).err()?.why));
+        to.iter().filter_map(refused).collect()
+    }
+
     /// Gives away what is kept, the oldest first, until `until`. Of what is left then, the oldest documents are
     /// dropped beyond the bounds.
     ///
@@ -185,7 +191,7 @@ impl Outbox {
 
 /// The run in a document's name (`NODE.HOSTID.RUN.json`): its key tells when it began.
 fn began(name: &str) -> &str {
-    let stem = name.strip_suffix(".json").unwrap_or(name);
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     stem.rsplit('.').next().unwrap_or(stem)
 }
 

@@ -15,14 +15,15 @@ use iodyno_judge::ClaimBook;
 use iodyno_model::{Accepted, Assessment, RunRecord, rfc3339};
 use iodyno_report::Judged;
 use iodyno_report::document::read::read_runs;
+use iodyno_report::export::{self, ExportError, Format, Results, offered_by};
 
 use crate::arguments::{Accept, Table};
 use crate::commands::export::documents;
 use crate::commands::judged_anew;
+use crate::commands::present::{Judging, judge_and_print};
 use crate::commands::setup::end_on_signals;
-use crate::commands::show::{Judging, judge_and_print};
 use crate::context::{Context, Usage, refuse_unwritable, write};
-use crate::push::{Outbox, Reference};
+use crate::push::{Outbox, Parcel, Reference};
 use crate::terminal;
 
 use node::Node;
@@ -43,6 +44,7 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
     let profile = Profile::named(arguments.profile.as_deref().unwrap_or_default())?;
     let to = destinations(&arguments.push)?;
     refuse(context, arguments, &profile)?;
+    let table = arguments.push_parquet.then(as_table).transpose()?;
     let claims = context.claims(&arguments.sheets)?;
     end_on_signals(&context.interrupted)?;
     if let Some(at_ns) = arguments.start_at {
@@ -59,17 +61,26 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
     let judged: Vec<Judged<'_>> =
         runs.iter().map(|(record, assessment)| Judged { record, assessment }).collect();
     let outbox = Outbox::of(context.store_path());
+    let until = deadline.max(Instant::now() + Duration::from_secs(1));
+    // A full disk is a reason to say what the node is, not one to say nothing.
+    let mut failed = Vec::new();
     if let Some((first, _)) = runs.first() {
         let text = documents(&judged)?;
         if let Some(path) = &arguments.output {
-            write(path, text.as_bytes())?;
+            failed.extend(write(path, text.as_bytes()).err());
         }
-        if !to.is_empty() {
-            outbox.add(&node.document(&first.run.id), text.as_bytes(), &to)?;
+        let stem = node.document(&first.run.id);
+        let table = table.map(|format| format.export(Results::Runs(&judged))).transpose()?;
+        let document = Some((format!("{stem}.json"), text.as_bytes()));
+        let table = table.as_deref().map(|bytes| (format!("{stem}.parquet"), bytes));
+        for (name, bytes) in [document, table].into_iter().flatten().filter(|_| !to.is_empty()) {
+            let Err(error) = outbox.add(&name, bytes, &to) else { continue };
+            failed.push(error.context("the outbox took no document, which is pushed now or never"));
+            not_taken(&Outbox::give(&Parcel { name: &name, bytes, until }, &to));
         }
-        show(context, arguments, &runs, &claims, &text)?;
+        failed.extend(show(context, arguments, &runs, &claims, &text).err());
     }
-    push(context, &outbox, deadline.max(Instant::now() + Duration::from_secs(1)))?;
+    failed.extend(push(context, &outbox, until).err());
     // Whoever ends it says nothing of the node.
     if arguments.drain_hint
         && !context.interrupted.load(Ordering::Relaxed)
@@ -77,7 +88,16 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
     {
         terminal::print(&format!("{line}\n"))?;
     }
-    Ok(status)
+    // The verdict on the node outweighs that it could not be written down.
+    let last = if status == 0 { failed.pop() } else { None };
+    failed.iter().filter(|error| !terminal::is_closed_pipe(error)).for_each(terminal::complain);
+    last.map_or(Ok(status), Err)
+}
+
+/// The format of tables.
+fn as_table() -> Result<Format> {
+    let found = offered_by(export::Command::Export).find(|format| format.name() == "parquet");
+    Ok(found.ok_or(ExportError::NoParquet)?)
 }
 
 /// Where the document goes.
@@ -250,9 +270,7 @@ fn show(
 /// Pushes what is kept, and says what is left; how much that is.
 pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result<usize> {
     let pushed = outbox.push(until)?;
-    for (to, why) in &pushed.refused {
-        terminal::note(&format!("{} took no document: {why}", to.name()));
-    }
+    not_taken(&pushed.refused);
     for what in &pushed.unreadable {
         terminal::note(&format!("left in the outbox: {what}"));
     }
@@ -277,6 +295,12 @@ pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result
         terminal::note(&format!("pushed: {}", pushed.done));
     }
     Ok(pushed.left)
+}
+
+fn not_taken(refused: &[(Reference, String)]) {
+    for (to, why) in refused {
+        terminal::note(&format!("{} took no document: {why}", to.name()));
+    }
 }
 
 fn list() -> String {

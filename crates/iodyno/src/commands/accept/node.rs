@@ -42,13 +42,14 @@ impl Node {
         }
     }
 
-    /// The name of a document of this node that begins with the run `run_id`: no other node's.
+    /// The name, without its ending, of a document of this node that
+    /// begins with the run `run_id`: no other node's.
     pub(super) fn document(&self, run_id: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let node: String = self.name.chars().map(plain).take(MOST_NAME).collect();
         let id = self.host_id.as_deref().unwrap_or("0");
         let run_id: String = run_id.chars().map(plain).collect();
-        format!("{node}.{id}.{run_id}.json")
+        format!("{node}.{id}.{run_id}")
     }
 }
 
