@@ -25,6 +25,8 @@ pub(super) enum Kind {
     Capture,
     /// A page that `iodyno report` wrote.
     Page,
+    /// Measurements as Parquet, which are for others to read.
+    Table,
     /// Anything else: whatever fio finds in it.
     Fio,
 }
@@ -35,6 +37,8 @@ pub(super) fn kind(text: &str) -> Kind {
     let holds = |words: &str| text.contains(words);
     if text.starts_with("SQLite format 3\0") {
         Kind::Store
+    } else if text.starts_with("PAR1") {
+        Kind::Table
     } else if head.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with("\"/")) {
         Kind::Capture
     } else if is_page(text.as_bytes()) {
@@ -128,6 +132,7 @@ mod tests {
         assert_eq!(kind("{\n  \"schema\": \"iodyno.run/2\""), Kind::Documents);
         assert_eq!(kind("[\n {\"id\":\"\", \"schema\":\"iodyno.run/2\""), Kind::Documents);
         assert_eq!(kind("{\n\"/proc/cpuinfo\": "), Kind::Capture);
+        assert_eq!(kind("PAR1\u{15}\0"), Kind::Table);
         let page = "<html>\n<meta name=\"generator\" content=\"iodyno 0.1.0\">";
         assert_eq!(kind(page), Kind::Page);
         for fio in ["{\n  \"fio version\" : \"fio-3.33\"", "", "3;fio-3.33;", "[global]\nrw=read"] {

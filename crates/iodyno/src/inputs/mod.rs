@@ -145,8 +145,8 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     imported.problems.retain(|problem| !is_ours(problem));
     let mut all = Vec::new();
     for (own, kind) in ours {
-        // Many a report lies among what it was made of.
-        if kind == Kind::Page {
+        // Many a report or table lies among what it was made of.
+        if matches!(kind, Kind::Page | Kind::Table) {
             continue;
         }
         match of_file(&own, kind) {
@@ -219,6 +219,7 @@ fn of_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>>
         match kind(&text) {
             Kind::Documents => return documents(&text, name),
             Kind::Page => return Err(of_page(name)),
+            Kind::Table => return Err(of_table(name)),
             Kind::Store | Kind::Capture => {
                 let text = format!("{name}: stores and captures are read from files");
                 return Err(Usage(text).into());
@@ -256,6 +257,7 @@ fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
             documents(&text_of(file, length.max(MOST_STREAM_BYTES))?, &name)
         }
         Kind::Page => Err(of_page(&name)),
+        Kind::Table => Err(of_table(&name)),
         Kind::Store => {
             let store = Store::copy_of(file)?;
             let mut runs = store.runs()?;
@@ -282,6 +284,12 @@ fn of_page(name: &str) -> anyhow::Error {
     let text = format!(
         "{name} is a page of iodyno report; what is read is the data behind its button Data (JSON)"
     );
+    Usage(text).into()
+}
+
+fn of_table(name: &str) -> anyhow::Error {
+    let text =
+        format!("{name} is a table for other programs; what is read is the run's document (JSON)");
     Usage(text).into()
 }
 
