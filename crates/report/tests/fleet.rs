@@ -198,10 +198,10 @@ fn steps_of_one_acceptance_are_shown_together() {
         });
         if let Some(drive) = of {
             let kept = record.snapshots[0].drives.remove(drive);
-            record.run.targets.retain(|name| name.starts_with(&kept.name));
-            record
-                .measurements
-                .retain(|of| of.targets.iter().all(|name| name.starts_with(&kept.name)));
+            let is_kept = |name: &String| name.starts_with(&kept.name);
+            record.run.targets.retain(is_kept);
+            record.run.skipped.retain(|skipped| is_kept(&skipped.target));
+            record.measurements.retain(|of| of.targets.iter().all(is_kept));
             record.snapshots[0].drives = vec![kept];
         }
         record
