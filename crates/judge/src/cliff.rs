@@ -28,8 +28,9 @@ pub(crate) struct Cliff {
 impl Cliff {
     /// The first in a result; `None`: there is none, or its rate over time is not known.
     pub(crate) fn of(result: &DirectionResult) -> Option<Self> {
+        let windows = result.series.whole();
         let windows: Vec<&Window> =
-            result.series.windows().iter().filter(|window| window.bytes.is_some()).collect();
+            windows.iter().filter(|window| window.bytes.is_some()).collect();
         // In so short a time two levels cannot be told apart, or are none.
         (windows.len() >= 2 * WINDOWS).then(|| cliff(&windows)).flatten()
     }

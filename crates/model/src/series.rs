@@ -123,6 +123,18 @@ impl RateSeries {
     pub fn windows(&self) -> &[Window] {
         &self.windows
     }
+
+    /// The windows without slivers, of less than a quarter of the median's length, as the last one of a job that
+    /// ends between two borders: what was in flight comes back in it, at a rate that nobody has.
+    pub fn whole(&self) -> Vec<Window> {
+        let mut lengths_ns: Vec<u64> = self.windows.iter().map(|one| one.duration_ns).collect();
+        let middle = lengths_ns.len() / 2;
+        if lengths_ns.is_empty() {
+            return Vec::new();
+        }
+        let usual_ns = *lengths_ns.select_nth_unstable(middle).1;
+        self.windows.iter().filter(|one| one.duration_ns >= usual_ns / 4).copied().collect()
+    }
 }
 
 /// Latencies of one stretch of time.
@@ -240,6 +252,17 @@ mod tests {
         for pair in series.windows().windows(2) {
             assert_eq!(pair[0].start_ns + pair[0].duration_ns, pair[1].start_ns);
         }
+    }
+
+    #[test]
+    fn what_came_back_in_a_last_sliver_is_no_rate() {
+        let mut series = RateSeries::default();
+        assert!(series.whole().is_empty());
+        for (start_ns, duration_ns) in [(0, 40), (40, 60), (100, 101), (201, 99), (300, 1)] {
+            series.push(Window { start_ns, duration_ns, ios: Some(8), ..Window::default() });
+        }
+        let starts: Vec<u64> = series.whole().iter().map(|window| window.start_ns).collect();
+        assert_eq!(starts, [0, 40, 100, 201]);
     }
 
     #[test]

@@ -23,10 +23,9 @@ pub(crate) fn result(
     let (record, by_windows) = over_time;
     let measured: Vec<Window> = record
         .series
-        .windows()
-        .iter()
+        .whole()
+        .into_iter()
         .filter(|window| window.start_ns >= counted.start_ns)
-        .copied()
         .collect();
     let ios = counted.ios;
     let seconds = counted.duration_ns as f64 / 1e9;

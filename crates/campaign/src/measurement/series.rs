@@ -53,7 +53,7 @@ pub(crate) fn rates(windows: &[Window]) -> Vec<f64> {
 /// How much of the series is warm-up, ns: its ramp, and what is unlike the
 /// rest behind that.
 fn warmup_ns(series: &RateSeries, ramp_ns: u64, level: f64) -> u64 {
-    let windows = series.windows();
+    let windows = series.whole();
     let windows = &windows[windows.partition_point(|window| window.start_ns < ramp_ns)..];
     mean_interval(&rates(windows), level)
         .and_then(|interval| windows.get(interval.warmup_len))

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use iodyno_model::{Measurement, Window};
 
-use super::time::whole;
 use crate::figure::{
     Axis, Content, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series, Stroke,
 };
@@ -151,7 +150,7 @@ impl Stretch<'_> {
     ) -> Vec<Point> {
         let mut points = Vec::new();
         let (mut joined, mut written): (Option<Window>, f64) = (None, 0.0);
-        let windows = whole(self.one.result.series.windows());
+        let windows = self.one.result.series.whole();
         for (at, window) in windows.iter().enumerate() {
             let whole = match joined.take() {
                 Some(mut before) => {

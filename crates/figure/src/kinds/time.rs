@@ -107,26 +107,12 @@ fn line(name: &str, detail: String, stroke: Stroke, points: Vec<Point>) -> Optio
     (!points.is_empty()).then(|| Series { name: name.into(), detail, form, points })
 }
 
-/// Windows but for a sliver at their end: the last one ends with the measurement,
-/// and the rate of a sliver is noise.
-pub(super) fn whole(windows: &[Window]) -> &[Window] {
-    match windows {
-        [before @ .., last]
-            if before.last().is_some_and(|one| 4 * last.duration_ns < one.duration_ns) =>
-        {
-            before
-        }
-        _ => windows,
-    }
-}
-
 fn rate_points(
     request: &Request,
     one: &Observation<'_>,
     value: impl Fn(&Window) -> Option<f64>,
 ) -> Vec<Point> {
-    whole(one.result.series.windows())
-        .iter()
+    (one.result.series.whole().iter())
         .filter_map(|window| {
             let x = place(request, window.start_ns, window.duration_ns)?;
             Some(Point::new(x, value(window).filter(|y| y.is_finite())?))

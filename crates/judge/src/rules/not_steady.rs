@@ -53,7 +53,7 @@ fn is_told(facts: &RuleContext<'_>, of: &Measurement) -> bool {
 
 /// The two levels of a rate that changed from one to the other.
 fn levels(result: &DirectionResult, warmup_ns: u64) -> Option<String> {
-    let windows = result.series.windows();
+    let windows = result.series.whole();
     let measured = &windows[windows.partition_point(|window| window.start_ns < warmup_ns)..];
     let rates: Vec<f64> = measured.iter().filter_map(Window::iops).collect();
     let found = shift(&rates)?;
