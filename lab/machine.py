@@ -58,7 +58,7 @@ class Machine:
             "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max",
             "-kernel", str(kernel), "-initrd", str(initrd),
             # Where this machine is loaded the emulated timer may be late, which Linux else takes for broken and panics.
-            "-append", f"console=ttyS0 quiet panic=-1 no_timer_check {kernel_words}",
+            "-append", f"console=ttyS0 loglevel=5 panic=-1 no_timer_check {kernel_words}",
             "-serial", f"file:{self.console}",
             "-qmp", f"unix:{qmp},server=on,wait=off",
             "-device", "virtio-serial-pci,id=agents",
@@ -106,7 +106,7 @@ class Machine:
         tails = []
         for log in (self.console, self.directory / "qemu.log"):
             if log.exists():
-                lines = log.read_text(errors="replace").splitlines()[-30:]
+                lines = log.read_text(errors="replace").splitlines()[-60:]
                 tails.append("\n".join([f"--- end of {log.name}", *lines]))
         return MachineError("\n".join([message, *tails]))
 
