@@ -56,6 +56,8 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ("sweep blocksize --target nope/at/all", &["nope/at/all"]),
     ("sweep --target @ --grid bs=4q", &["4q"]),
     ("sweep --target @ --grid bs", &["OPTION=VALUE"]),
+    ("sweep blocksize @", &["targets are named by --target "]),
+    ("replay x.iotrace @", &["targets are named by --target "]),
     ("resume", &["nothing to resume"]),
     ("resume nope", &["nope", "iodyno runs"]),
     ("show nope", &["nope", "iodyno runs"]),

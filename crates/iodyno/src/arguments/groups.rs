@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Command;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use iodyno_model::shell_word;
 use iodyno_target::typed_words;
 
@@ -42,6 +42,9 @@ pub(crate) fn grouped(command: Command) -> Command {
     }
 }
 
+/// Commands whose first word is what to do, and their targets an option.
+const WITH_TARGET: [&str; 2] = ["sweep", "replay"];
+
 /// A list of values that an error shows beside a suggestion, characters.
 const LISTED: usize = 40;
 
@@ -51,6 +54,14 @@ pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
         && error.get(ContextKind::SuggestedSubcommand).is_none()
         && let Some(tip) = meant(word)
     {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
+        && !word.starts_with('-')
+        && typed_words().any(|typed| WITH_TARGET.contains(&typed.as_str()))
+    {
+        let tip = format!("targets are named by --target {}", shell_word(word));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     let suggests = error.get(ContextKind::SuggestedValue).is_some();
