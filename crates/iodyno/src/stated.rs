@@ -5,7 +5,7 @@ use iodyno_judge::{ClaimBook, LAYERS};
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Drive, Estimate, Fact, FillOrder, Host, Link, LinkEnd,
     LinkState, MdArray, Measurement, Namespace, RunRecord, Stated, StatedBlocks, StorageCard,
-    WrittenShare, WrittenState,
+    WrittenEvidence, WrittenShare, WrittenState,
 };
 
 /// Makes the facts of the host of `record` from what is stated of each of its
@@ -132,7 +132,7 @@ fn mark_blocks(measurement: &mut Measurement, blocks: Option<StatedBlocks>) {
         samples: 0,
         share: Estimate::bare(share),
         state,
-        evidence: format!("stated: {}", blocks.name()),
+        evidence: WrittenEvidence::Stated { blocks },
     };
     measurement.conditions.written = measurement.targets.iter().map(share).collect();
     measurement.conditions.fill = fill;

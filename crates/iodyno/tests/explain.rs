@@ -255,7 +255,8 @@ fn what_is_stated_is_imported_and_marked() {
     let shown: Value =
         serde_json::from_slice(&world.run(&["show", "p5600", "--json"]).stdout).unwrap();
     assert_eq!(shown["drives"][0]["model"], "Intel SSD D7-P5600 3.2TB");
-    assert_eq!(shown["measurements"][2]["conditions"]["written"][0]["evidence"], "stated: trimmed");
+    let evidence = &shown["measurements"][2]["conditions"]["written"][0]["evidence"];
+    assert_eq!(evidence["text"], "stated: trimmed");
     let again = world.run(&["explain", "p5600", "--link", "gen4x4"]);
     status(&again, 2);
     assert!(text(&again.stderr).contains("nothing can be stated of it"));

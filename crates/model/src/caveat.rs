@@ -299,14 +299,22 @@ impl<T: Into<String>> From<T> for Caveat {
     }
 }
 
-/// A caveat with its sentence, as JSON has it.
+/// A value with its sentence, as JSON has it.
 #[derive(Serialize, JsonSchema)]
-pub struct ToldCaveat {
+#[schemars(rename = "Told{T}")]
+pub struct Told<T> {
     /// The value.
     #[serde(flatten)]
-    pub value: Caveat,
+    pub value: T,
     /// Its sentence.
     pub text: String,
+}
+
+impl<T: Clone + fmt::Display> Told<T> {
+    /// A value with what it displays.
+    pub(crate) fn of(value: &T) -> Self {
+        Self { value: value.clone(), text: value.to_string() }
+    }
 }
 
 /// JSON of a list of caveats, each with its sentence; read back, the value counts. What version
@@ -322,9 +330,7 @@ pub mod told {
     /// # Errors
     /// Of the serializer.
     pub fn serialize<S: Serializer>(all: &[Caveat], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(
-            all.iter().map(|one| ToldCaveat { value: one.clone(), text: one.to_string() }),
-        )
+        to.collect_seq(all.iter().map(Told::of))
     }
 
     /// Reads values, or the sentences that version 1 wrote.

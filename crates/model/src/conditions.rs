@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::json::{Named, estimate, named, number};
-use crate::{AboveLimit, Caveat, Estimate, ToldCaveat, told};
+use crate::json::{Named, named, number};
+use crate::{AboveLimit, Caveat, FillOrder, Told, WrittenShare, told};
 
 named! {
     /// One depth of the search for the depth that suffices.
@@ -64,11 +64,11 @@ pub struct Conditions {
     pub scratch: bool,
     /// What qualifies the target.
     #[serde(with = "told")]
-    #[schemars(with = "Vec<ToldCaveat>")]
+    #[schemars(with = "Vec<Told<Caveat>>")]
     pub target_remarks: Vec<Caveat>,
     /// What qualifies the load.
     #[serde(with = "told")]
-    #[schemars(with = "Vec<ToldCaveat>")]
+    #[schemars(with = "Vec<Told<Caveat>>")]
     pub shortfalls: Vec<Caveat>,
     /// I/Os on the devices that were not ours, per second, while it ran.
     pub other_iops: Option<f64>,
@@ -157,46 +157,4 @@ pub struct Setting {
     pub before: String,
     /// What it was set to.
     pub value: String,
-}
-
-/// Whether blocks were ever written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WrittenState {
-    /// All measured blocks hold data.
-    Written,
-    /// Some were never written.
-    Partly,
-    /// None, or too few to measure, were ever written.
-    Unwritten,
-    /// It cannot be told.
-    Unknown,
-}
-
-/// In which order blocks were written. A drive reads what was written at
-/// random as many small pieces, however large the read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FillOrder {
-    /// In sequence.
-    Sequential,
-    /// At random.
-    Random,
-}
-
-/// Which share of a target's blocks was ever written, from samples.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WrittenShare {
-    /// Target.
-    pub target: String,
-    /// Blocks that were looked at.
-    pub samples: u32,
-    /// Share that holds data, 0..1, with its interval.
-    #[serde(with = "estimate")]
-    #[schemars(with = "Option<Estimate>")]
-    pub share: Estimate,
-    /// What follows from it.
-    pub state: WrittenState,
-    /// How it was told, and of what, as a sentence.
-    pub evidence: String,
 }

@@ -64,6 +64,7 @@ mod trace_summary;
 mod units;
 mod volume;
 mod workload;
+mod written;
 
 pub use accepted::{Accepted, Launcher, Rank};
 pub use assessment::{
@@ -72,11 +73,9 @@ pub use assessment::{
 };
 pub use block_life::{BlockLife, BlockState};
 pub use built::{Built, Mark};
-pub use caveat::{Caveat, DepthLimit, FileSystemEffect, NotPolled, ToldCaveat, told};
+pub use caveat::{Caveat, DepthLimit, FileSystemEffect, NotPolled, Told, told};
 pub use claim::{Claim, ClaimFigure, ClaimScope};
-pub use conditions::{
-    Beside, BlockTimes, Conditions, FillOrder, Setting, SteadyState, WrittenShare, WrittenState,
-};
+pub use conditions::{Beside, BlockTimes, Conditions, Setting, SteadyState};
 pub use control_group::{ControlGroup, CpuThrottling, IoMax};
 pub use device_mapper::{MappedDevice, MappedPlace, MappedSegment};
 pub use disk_use::DiskUse;
@@ -144,3 +143,4 @@ pub use units::{
 };
 pub use volume::{AboveLimit, VolumeLimit, VolumeLimits};
 pub use workload::{Direction, Workload};
+pub use written::{FillOrder, UnwrittenProof, WrittenEvidence, WrittenShare, WrittenState};

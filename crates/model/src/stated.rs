@@ -1,6 +1,7 @@
 //! What a user states of the machine that a result came from, where nothing of
 //! it was read.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{LinkState, ParseError};
@@ -23,7 +24,7 @@ pub struct Stated {
 }
 
 /// What the blocks that were measured held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatedBlocks {
     /// Data, written in sequence.

@@ -80,7 +80,9 @@ fn an_earlier_document_is_read_whole() {
         let is_leaf = !value.is_array() && !value.is_object() && !value.is_null();
         // A null without a reason says that there is none.
         if is_leaf && *value != "not offered by this machine" {
-            assert_eq!(again.pointer(pointer), Some(value), "{pointer}");
+            // A sentence that has become a value is its text.
+            let now = again.pointer(pointer).map(|now| now.get("text").unwrap_or(now));
+            assert_eq!(now, Some(value), "{pointer}");
             compared += 1;
         }
     }

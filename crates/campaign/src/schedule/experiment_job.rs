@@ -4,7 +4,8 @@
 use iodyno_job::{BlockSize, Extent, IoEngine, Job, Pattern};
 use iodyno_judge::limiter::interrupts_on_one_cpu;
 use iodyno_model::{
-    Direction, Estimate, Experiment, Host, Measurement, RunRecord, WrittenShare, WrittenState,
+    Direction, Estimate, Experiment, Host, Measurement, RunRecord, WrittenEvidence, WrittenShare,
+    WrittenState,
 };
 
 use crate::targets::{PreparedTarget, Written, bare_blocks};
@@ -239,7 +240,7 @@ fn unwritten(target: &PreparedTarget) -> Option<Written> {
     let share = WrittenShare {
         share: Estimate::bare(0.0),
         state: WrittenState::Unwritten,
-        evidence: "what lies between the written stretches".into(),
+        evidence: WrittenEvidence::BetweenWritten,
         ..written.share.clone()
     };
     (bytes >= LEAST_BYTES).then_some(Written { share, extents })

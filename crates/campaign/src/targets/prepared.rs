@@ -2,7 +2,7 @@
 
 use iodyno_job::{Job, Room};
 use iodyno_load::ProbeSample;
-use iodyno_model::{Caveat, Conditions, Drive, Host, WrittenShare, WrittenState};
+use iodyno_model::{Caveat, Conditions, Drive, Host, WrittenEvidence, WrittenShare, WrittenState};
 use iodyno_target::ReadClearance;
 
 use super::written::Written;
@@ -81,7 +81,7 @@ impl PreparedTarget {
                 samples: 0,
                 share: iodyno_model::Estimate::bare(1.0),
                 state: WrittenState::Written,
-                evidence: "the scratch file was written just before".into(),
+                evidence: WrittenEvidence::ScratchFile,
             },
             extents: Vec::new(),
         });

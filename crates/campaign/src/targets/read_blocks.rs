@@ -4,7 +4,7 @@
 
 use iodyno_job::{Amount, Extent, Room, Stream};
 use iodyno_load::ClearedJob;
-use iodyno_model::{Direction, Host, Origin, PreparationState};
+use iodyno_model::{Direction, Host, Origin, PreparationState, WrittenEvidence};
 use iodyno_target::ReadClearance;
 
 use super::prepared::{PreparedTarget, key_of, room};
@@ -169,7 +169,7 @@ impl Blocks {
                 let whole = Extent { offset: 0, length: size };
                 let sampled = written::judge(&target.name, size, &samples, namespace.as_ref());
                 target.written = Some(match self.emptied_by(tools, host, target, whole) {
-                    Some(why) => written::emptied(&sampled.share, &why),
+                    Some(evidence) => written::emptied(&sampled.share, evidence),
                     None => sampled,
                 });
                 target.samples = samples;
@@ -241,8 +241,8 @@ impl Blocks {
             found.extents.clear();
             return Some(found);
         }
-        if let Some(why) = self.emptied_by(tools, host, target, extent) {
-            return Some(written::emptied(&whole.share, &why));
+        if let Some(evidence) = self.emptied_by(tools, host, target, extent) {
+            return Some(written::emptied(&whole.share, evidence));
         }
         let block_bytes = u64::from(clearance.block_bytes()).max(4096);
         let mut offsets =
@@ -266,9 +266,9 @@ impl Blocks {
         host: &Host,
         target: &PreparedTarget,
         extent: Extent,
-    ) -> Option<String> {
+    ) -> Option<WrittenEvidence> {
         if self.is_trimmed(&target.name, extent) {
-            return Some("this run trimmed it, and wrote nothing there since".into());
+            return Some(WrittenEvidence::Trimmed);
         }
         if self.changes.iter().any(|one| one.target == target.name) {
             return None;
@@ -282,6 +282,6 @@ impl Blocks {
             && state.condition.is_none()
             && state.host_written_bytes == Some(now);
         let method = state.purge.filter(|_| is_empty)?;
-        Some(format!("iodyno emptied it ({}), and nothing was written since", method.name()))
+        Some(WrittenEvidence::Purged { method })
     }
 }

@@ -7,7 +7,9 @@
 
 use iodyno_job::{BlockSize, Extent, Job, Pattern, Request, Room, Stream};
 use iodyno_load::{BlockContent, ProbeSample};
-use iodyno_model::{Estimate, IdentifyNamespace, WrittenShare, WrittenState};
+use iodyno_model::{
+    Estimate, IdentifyNamespace, UnwrittenProof, WrittenEvidence, WrittenShare, WrittenState,
+};
 use iodyno_stats::{mann_whitney_less, wilson_interval};
 
 /// The target is looked at in this many equal segments.
@@ -98,11 +100,11 @@ pub(crate) fn judge_range(
 }
 
 /// Of blocks that something is known to have emptied, what was sampled aside.
-pub(crate) fn emptied(of: &WrittenShare, why: &str) -> Written {
+pub(crate) fn emptied(of: &WrittenShare, evidence: WrittenEvidence) -> Written {
     let share = WrittenShare {
         share: Estimate::bare(0.0),
         state: WrittenState::Unwritten,
-        evidence: why.to_owned(),
+        evidence,
         ..of.clone()
     };
     Written { share, extents: Vec::new() }
@@ -126,7 +128,7 @@ fn judge_beside(
         _ => false,
     };
     let suspects = readable.iter().filter(|sample| suspect(sample)).count();
-    let verdict = |state, unwritten: usize, evidence: String, extents| Written {
+    let verdict = |state, unwritten: usize, evidence: WrittenEvidence, extents| Written {
         share: WrittenShare {
             target: target.into(),
             samples: readable.len() as u32,
@@ -137,10 +139,14 @@ fn judge_beside(
         extents,
     };
     if readable.is_empty() {
-        return verdict(WrittenState::Unknown, 0, "no block could be read".into(), Vec::new());
+        return verdict(WrittenState::Unknown, 0, WrittenEvidence::Unreadable, Vec::new());
     }
     let accounting = namespace.and_then(IdentifyNamespace::used_share);
-    let nuse = |used: f64| format!("NUSE: {:.1} % of the namespace in use", used * 100.0);
+    let sampled = |proof| WrittenEvidence::Sampled {
+        samples: readable.len() as u32,
+        uniform: suspects as u32,
+        proof,
+    };
     if suspects == 0 {
         // What was never written may read as anything where the drive does
         // not say as what.
@@ -149,10 +155,10 @@ fn judge_beside(
             let state =
                 if used < ACCOUNTING { WrittenState::Unwritten } else { WrittenState::Unknown };
             let unwritten = ((1.0 - used) * readable.len() as f64) as usize;
-            return verdict(state, unwritten, nuse(used), Vec::new());
+            let evidence = WrittenEvidence::NamespaceUse { share: used };
+            return verdict(state, unwritten, evidence, Vec::new());
         }
-        let evidence = format!("all of {} sampled blocks hold data", readable.len());
-        return verdict(WrittenState::Written, 0, evidence, Vec::new());
+        return verdict(WrittenState::Written, 0, sampled(None), Vec::new());
     }
     let readable_of_all: Vec<&ProbeSample> = match is_part {
         true => {
@@ -169,29 +175,22 @@ fn judge_beside(
     let proof = match accounting {
         // The drive holds no more than the rest: the suspects are what it
         // does not hold. More suspects than that may be zeros that were written.
-        Some(used) if suspect_share <= 1.0 - used + ACCOUNTING => Some(nuse(used)),
+        Some(used) if suspect_share <= 1.0 - used + ACCOUNTING => {
+            Some(UnwrittenProof::NamespaceUse { share: used })
+        }
         _ => faster(&readable_of_all, &suspect),
     };
-    let Some(proof) = proof else {
-        let evidence = format!(
-            "{suspects} of {} sampled blocks hold nothing but one byte's value, which alone proves \
-             nothing: they are not read faster than the others, or there are too few to compare",
-            readable.len()
-        );
+    if proof.is_none() {
         // Too few to matter are not worth a doubt.
         let state = if (suspects as f64) < (1.0 - WRITTEN) * readable.len() as f64 {
             WrittenState::Written
         } else {
             WrittenState::Unknown
         };
-        return verdict(state, 0, evidence, Vec::new());
-    };
+        return verdict(state, 0, sampled(None), Vec::new());
+    }
     let unwritten_share = suspects as f64 / readable.len() as f64;
-    let evidence = format!(
-        "{:.1} % of {} sampled blocks were never written ({proof})",
-        unwritten_share * 100.0,
-        readable.len()
-    );
+    let evidence = sampled(proof);
     if 1.0 - unwritten_share >= WRITTEN {
         return verdict(WrittenState::Written, suspects, evidence, Vec::new());
     }
@@ -232,10 +231,7 @@ pub(crate) fn of_file(target: &str, size_bytes: u64, data: &[(u64, u64)]) -> Wri
             samples: 0,
             share: Estimate::bare(share),
             state,
-            evidence: format!(
-                "the file system has data for {:.1} % of the file (SEEK_DATA)",
-                share * 100.0
-            ),
+            evidence: WrittenEvidence::FileSystem { share },
         },
         extents: if state == WrittenState::Partly { extents } else { Vec::new() },
     }
@@ -251,7 +247,10 @@ fn share(samples: usize, unwritten: usize) -> Estimate {
 }
 
 /// Whether the suspects are read faster than blocks with data, and by how much.
-fn faster(readable: &[&ProbeSample], suspect: &impl Fn(&ProbeSample) -> bool) -> Option<String> {
+fn faster(
+    readable: &[&ProbeSample],
+    suspect: &impl Fn(&ProbeSample) -> bool,
+) -> Option<UnwrittenProof> {
     let latencies = |wanted: bool| -> Vec<f64> {
         let picked = readable.iter().filter(|sample| suspect(sample) == wanted);
         picked.map(|sample| sample.latency_ns as f64).collect()
@@ -260,15 +259,10 @@ fn faster(readable: &[&ProbeSample], suspect: &impl Fn(&ProbeSample) -> bool) ->
     if empty.len() < COMPARABLE || data.len() < COMPARABLE {
         return None;
     }
-    let (empty_median, data_median) = (median(&empty), median(&data));
+    let (uniform_ns, data_ns) = (median(&empty), median(&data));
     let significant = mann_whitney_less(&empty, &data) < 0.001;
-    (significant && empty_median < FASTER * data_median).then(|| {
-        format!(
-            "they read as deallocated and take {} at depth 1, blocks with data {}",
-            iodyno_model::format_duration_ns(empty_median),
-            iodyno_model::format_duration_ns(data_median)
-        )
-    })
+    (significant && uniform_ns < FASTER * data_ns)
+        .then_some(UnwrittenProof::Faster { uniform_ns, data_ns })
 }
 
 fn median(values: &[f64]) -> f64 {
@@ -387,7 +381,11 @@ mod tests {
         let half = samples(|at| at < 0.5, 80_000, 80_000);
         let judged = judge("x", SIZE, &half, Some(&namespace(1.0)));
         assert_eq!(judged.share.state, WrittenState::Unknown);
-        assert!(judged.share.evidence.contains("proves"), "{}", judged.share.evidence);
+        let unproven = |of: &WrittenEvidence| match of {
+            WrittenEvidence::Sampled { uniform, proof, .. } => *uniform > 0 && proof.is_none(),
+            _ => false,
+        };
+        assert!(unproven(&judged.share.evidence), "{}", judged.share.evidence);
     }
 
     #[test]
@@ -404,7 +402,10 @@ mod tests {
         let none = samples(|_| false, 80_000, 80_000);
         let judged = judge("x", SIZE, &none, Some(&namespace(0.0)));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
-        assert!(judged.extents.is_empty() && judged.share.evidence.contains("NUSE"));
+        let proof = Some(UnwrittenProof::NamespaceUse { share: 0.0 });
+        let evidence = WrittenEvidence::Sampled { samples: 4096, uniform: 4096, proof };
+        assert!(judged.extents.is_empty());
+        assert_eq!(judged.share.evidence, evidence);
     }
 
     #[test]

@@ -63,7 +63,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
                         "written",
                         format!("{}{interval}{of_samples}", percent(share.share.value)),
                     ),
-                    Evidence::new("evidence", share.evidence.clone()),
+                    Evidence::new("evidence", share.evidence.to_string()),
                 ],
                 why(target, place.virtual_disk.is_some()),
                 advice::fill(facts.host(), of, target),

@@ -248,7 +248,7 @@ fn invalid_and_failed_measurements_are_shown_and_not_compared() {
             samples: 64,
             share: Estimate::bare(0.0),
             state: WrittenState::Unwritten,
-            evidence: String::new(),
+            evidence: "".into(),
         }];
     });
     let failed = with(job(1.0), |of| {

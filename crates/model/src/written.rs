@@ -1,0 +1,220 @@
+//! Which of a target's blocks were ever written, and how that was told.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::json::estimate;
+use crate::{Estimate, PurgeMethod, StatedBlocks, Told, format_duration_ns};
+
+/// Whether blocks were ever written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WrittenState {
+    /// All measured blocks hold data.
+    Written,
+    /// Some were never written.
+    Partly,
+    /// None, or too few to measure, were ever written.
+    Unwritten,
+    /// It cannot be told.
+    Unknown,
+}
+
+/// In which order blocks were written. A drive reads what was written at
+/// random as many small pieces, however large the read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FillOrder {
+    /// In sequence.
+    Sequential,
+    /// At random.
+    Random,
+}
+
+/// Which share of a target's blocks was ever written, from samples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WrittenShare {
+    /// Target.
+    pub target: String,
+    /// Blocks that were looked at.
+    pub samples: u32,
+    /// Share that holds data, 0..1, with its interval.
+    #[serde(with = "estimate")]
+    #[schemars(with = "Option<Estimate>")]
+    pub share: Estimate,
+    /// What follows from it.
+    pub state: WrittenState,
+    /// How it was told, and of what.
+    #[serde(serialize_with = "with_text", deserialize_with = "value_or_words")]
+    #[schemars(with = "Told<WrittenEvidence>")]
+    pub evidence: WrittenEvidence,
+}
+
+/// By what it was told which blocks were ever written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum WrittenEvidence {
+    /// No sampled block could be read.
+    Unreadable,
+    /// By blocks that were sampled.
+    Sampled {
+        /// Those that could be read.
+        samples: u32,
+        /// Of these, those that hold nothing but one byte's value.
+        uniform: u32,
+        /// What proves that these were never written; absent: nothing does.
+        proof: Option<UnwrittenProof>,
+    },
+    /// By what the drive says of itself (NVM Command Set: NUSE).
+    NamespaceUse {
+        /// Share of the namespace that is in use.
+        share: f64,
+    },
+    /// By what the file system says of a file (SEEK_DATA).
+    FileSystem {
+        /// Share of the file that has data.
+        share: f64,
+    },
+    /// The scratch file was written before.
+    ScratchFile,
+    /// The blocks are those between what is known to be written.
+    BetweenWritten,
+    /// This run trimmed them.
+    Trimmed,
+    /// iodyno purged the drive, and nothing was written since.
+    Purged {
+        /// How.
+        method: PurgeMethod,
+    },
+    /// It was stated with results of another program.
+    Stated {
+        /// What was.
+        blocks: StatedBlocks,
+    },
+    /// Words of an earlier version.
+    Said {
+        /// A sentence.
+        words: String,
+    },
+}
+
+/// What proves that blocks of one byte's value were never written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum UnwrittenProof {
+    /// The drive holds no more than the rest.
+    NamespaceUse {
+        /// Share of the namespace that is in use.
+        share: f64,
+    },
+    /// They are read faster than blocks with data.
+    Faster {
+        /// Median latency of theirs at depth 1, ns.
+        uniform_ns: f64,
+        /// Of blocks with data, ns.
+        data_ns: f64,
+    },
+}
+
+impl fmt::Display for WrittenEvidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable => f.write_str("no block could be read"),
+            Self::Sampled { samples, uniform: 0, .. } => {
+                write!(f, "all of {samples} sampled blocks hold data")
+            }
+            Self::Sampled { samples, uniform, proof: None } => write!(
+                f,
+                "{uniform} of {samples} sampled blocks hold nothing but one byte's value, which \
+                 alone proves nothing: they are not read faster than the others, or there are too \
+                 few to compare"
+            ),
+            Self::Sampled { samples, uniform, proof: Some(proof) } => {
+                let percent = 100.0 * f64::from(*uniform) / f64::from(*samples);
+                write!(f, "{percent:.1} % of {samples} sampled blocks were never written ({proof})")
+            }
+            Self::NamespaceUse { share } => namespace_use(f, *share),
+            Self::FileSystem { share } => {
+                let percent = 100.0 * share;
+                write!(f, "the file system has data for {percent:.1} % of the file (SEEK_DATA)")
+            }
+            Self::ScratchFile => f.write_str("the scratch file was written just before"),
+            Self::BetweenWritten => f.write_str("what lies between the written stretches"),
+            Self::Trimmed => f.write_str("this run trimmed it, and wrote nothing there since"),
+            Self::Purged { method } => {
+                write!(f, "iodyno emptied it ({}), and nothing was written since", method.name())
+            }
+            Self::Stated { blocks } => write!(f, "stated: {}", blocks.name()),
+            Self::Said { words } => f.write_str(words),
+        }
+    }
+}
+
+impl fmt::Display for UnwrittenProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NamespaceUse { share } => namespace_use(f, *share),
+            Self::Faster { uniform_ns, data_ns } => write!(
+                f,
+                "they read as deallocated and take {} at depth 1, blocks with data {}",
+                format_duration_ns(*uniform_ns),
+                format_duration_ns(*data_ns)
+            ),
+        }
+    }
+}
+
+fn namespace_use(f: &mut fmt::Formatter<'_>, share: f64) -> fmt::Result {
+    write!(f, "NUSE: {:.1} % of the namespace in use", share * 100.0)
+}
+
+impl<T: Into<String>> From<T> for WrittenEvidence {
+    fn from(words: T) -> Self {
+        Self::Said { words: words.into() }
+    }
+}
+
+fn with_text<S: Serializer>(one: &WrittenEvidence, to: S) -> Result<S::Ok, S::Error> {
+    Told::of(one).serialize(to)
+}
+
+/// The value, or the sentence that was all of it before.
+fn value_or_words<'de, D: Deserializer<'de>>(from: D) -> Result<WrittenEvidence, D::Error> {
+    match Value::deserialize(from)? {
+        Value::String(words) => Ok(words.into()),
+        value => WrittenEvidence::deserialize(value).map_err(D::Error::custom),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_is_a_value_with_its_sentence_and_sentences_are_read() {
+        let proof = Some(UnwrittenProof::Faster { uniform_ns: 12e3, data_ns: 80e3 });
+        let of = WrittenShare {
+            target: "nvme0n1".into(),
+            samples: 4096,
+            share: Estimate::bare(0.75),
+            state: WrittenState::Partly,
+            evidence: WrittenEvidence::Sampled { samples: 4096, uniform: 1024, proof },
+        };
+        let mut json = serde_json::to_value(&of).unwrap();
+        let evidence = &json["evidence"];
+        assert_eq!((&evidence["kind"], &evidence["uniform"]), (&"sampled".into(), &1024.into()));
+        assert_eq!(
+            evidence["text"],
+            "25.0 % of 4096 sampled blocks were never written (they read as deallocated and take \
+             12 us at depth 1, blocks with data 80 us)"
+        );
+        assert_eq!(serde_json::from_value::<WrittenShare>(json.clone()).unwrap(), of);
+        json["evidence"] = "every sample holds data".into();
+        let read: WrittenShare = serde_json::from_value(json).unwrap();
+        assert_eq!(read.evidence, "every sample holds data".into());
+    }
+}
