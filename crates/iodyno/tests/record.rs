@@ -5,10 +5,12 @@
 
 mod common;
 
+use std::io::Cursor;
 use std::path::PathBuf;
 use std::process::{Child, Output, Stdio};
 
 use common::{Loop, World, eventually, json, status, text, tool, worker_of};
+use iodyno_trace::{Device, Header, Index, Io, Names, Writer};
 
 /// A recording that has begun.
 struct Recording {
@@ -141,8 +143,75 @@ fn published_traces_are_shown_and_imported() {
     bytes.truncate(bytes.len() / 2);
     std::fs::write(ours, &bytes).unwrap();
     let cut = world.run(&["show", ours]);
-    status(&cut, 0);
-    assert!(text(&cut.stdout).contains("No I/Os"), "{}", text(&cut.stdout));
+    status(&cut, 4);
+    let shown = text(&cut.stdout);
+    assert!(shown.contains("No I/Os") && shown.contains("cut off"), "{shown}");
+}
+
+/// A trace of three chunks of 100 reads each, and where the second and the third begin.
+fn chunks() -> (Vec<u8>, [usize; 2]) {
+    let mut names = Names::default();
+    names.device(&Device::named("a")).unwrap();
+    let header = Header { source: "tracefs".into(), tick_ns: 1, ..Header::default() };
+    let mut writer = Writer::new(Vec::new(), &header).unwrap();
+    for n in 0..300_u64 {
+        let io = Io { at_ns: n * 1_000_000, offset: n % 64 * 4096, length: 4096, ..Io::default() };
+        writer.push(io, &names).unwrap();
+        if n % 100 == 99 {
+            writer.flush(&names).unwrap();
+        }
+    }
+    let (bytes, _) = writer.end(&names, 0, 0).unwrap();
+    let index = Index::read(Cursor::new(&bytes)).unwrap();
+    let places = [1, 2].map(|n| index.chunks[n].at as usize);
+    (bytes, places)
+}
+
+/// Whoever reads a trace that is not whole says so, and ends with 4.
+#[test]
+fn damaged_and_cut_traces_are_not_told_as_whole() {
+    let world = World::new();
+    let (whole, [second, third]) = chunks();
+    let mut flipped = whole.clone();
+    flipped[second + 30] ^= 1;
+    let log = bursty() + "2000200 /dev/a rea";
+    let path = |name: &str| world.path(name).to_str().unwrap().to_owned();
+    let (trace, to) = (path("trace"), path("a.iomodel"));
+    let damaged = "1 blocks or lines are damaged: I/Os are missing";
+    let cut = "the recording was cut off";
+    for (bytes, ios, words) in
+        [(&flipped[..], 200, damaged), (&whole[..third], 200, cut), (log.as_bytes(), 3200, cut)]
+    {
+        std::fs::write(&trace, bytes).unwrap();
+        let shown = world.run(&["show", &trace]);
+        status(&shown, 4);
+        assert!(text(&shown.stdout).contains(words), "{}", text(&shown.stdout));
+        let told = |arguments: &[&str]| {
+            let output = world.run(arguments);
+            status(&output, 4);
+            let said = text(&output.stderr);
+            assert!(said.contains(&format!("note: {trace}: {words}")), "{said}");
+            output
+        };
+        let model = json(&told(&["--json", "model", &trace, "-o", &to]).stdout);
+        common::validate(&model, "iodyno.trace-model.1");
+        assert_eq!(model["likeness"]["trace"]["ios"], ios);
+        assert_eq!(model["damaged"], u64::from(words == damaged));
+        assert_eq!(model["is_cut"], words == cut);
+        if bytes == log.as_bytes() {
+            continue;
+        }
+        let log = path("a.iolog");
+        told(&["import", &trace, "-o", &log]);
+        let lines = std::fs::read_to_string(log).unwrap();
+        assert_eq!(lines.lines().filter(|line| line.contains(" read ")).count(), ios);
+        told(&["import", &trace, "-o", &path("a.parquet")]);
+        told(&["replay", &trace, "--target", "copy"]);
+    }
+    std::fs::write(&trace, &whole).unwrap();
+    for words in [&["show"][..], &["model", "-o", &to], &["import", "-o", &path("a.iolog")]] {
+        status(&world.run(&[words, &[trace.as_str()]].concat()), 0);
+    }
 }
 
 #[test]

@@ -10,14 +10,12 @@ type Input = Box<dyn BufRead>;
 
 /// A trace of whatever format.
 pub enum Traced {
-    /// An `.iotrace`; the I/Os of the chunk that is being read, and blocks that were damaged.
+    /// An `.iotrace`, and the I/Os of the chunk that is being read.
     Ours {
         /// Reads the chunks.
         reader: Box<Reader<Input>>,
         /// What is left of the last.
         chunk: IntoIter<Io>,
-        /// Blocks that were left out.
-        damaged: u64,
     },
     /// Another tool's.
     Others(Box<Source>),
@@ -40,7 +38,7 @@ impl Traced {
         {
             let input = std::mem::replace(input, Box::new(std::io::empty()));
             let reader = Box::new(Reader::new(input)?);
-            return Ok(Self::Ours { reader, chunk: Vec::new().into_iter(), damaged: 0 });
+            return Ok(Self::Ours { reader, chunk: Vec::new().into_iter() });
         }
         Ok(Self::Others(Box::new(Source::new(inputs)?)))
     }
@@ -50,9 +48,9 @@ impl Traced {
     /// # Errors
     /// It cannot be read, or an entry of another tool's is not as its format says.
     pub fn next_io(&mut self) -> Result<Option<Io>, ReadError> {
-        let (reader, chunk, damaged) = match self {
+        let (reader, chunk) = match self {
             Self::Others(source) => return source.next_io(),
-            Self::Ours { reader, chunk, damaged } => (reader, chunk, damaged),
+            Self::Ours { reader, chunk } => (reader, chunk),
         };
         loop {
             if let Some(io) = chunk.next() {
@@ -61,7 +59,7 @@ impl Traced {
             match reader.next_chunk() {
                 Ok(None) => return Ok(None),
                 Ok(Some(next)) => *chunk = next.ios.into_iter(),
-                Err(TraceError::Damaged { .. }) => *damaged += 1,
+                Err(TraceError::Damaged { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -108,11 +106,27 @@ impl Traced {
         }
     }
 
-    /// Blocks, lines and records that were left out so far.
+    /// Lines and records of another tool's that are no I/Os, so far.
     pub const fn left_out(&self) -> u64 {
         match self {
-            Self::Ours { damaged, .. } => *damaged,
+            Self::Ours { .. } => 0,
             Self::Others(source) => source.skipped().count,
+        }
+    }
+
+    /// Blocks of ours that were damaged so far.
+    pub const fn damaged(&self) -> u64 {
+        match self {
+            Self::Ours { reader, .. } => reader.damaged(),
+            Self::Others(_) => 0,
+        }
+    }
+
+    /// Whether ours was cut off, known once all is read; another tool's ends with an error then.
+    pub const fn is_cut(&self) -> bool {
+        match self {
+            Self::Ours { reader, .. } => reader.is_cut(),
+            Self::Others(_) => false,
         }
     }
 }

@@ -13,7 +13,9 @@ Examples:
 
 A model (.iomodel) holds counts in slices of 10 ms, 1 ms in bursts, and no I/O of the trace;
 whatever reads a trace reads a model. A job file (.fio) or plan (.toml) keeps means only; it says
-what is lost.")]
+what is lost.
+
+Exit status: 0 modelled, 2 bad usage, 4 part of the trace is missing.")]
 pub(crate) struct Model {
     /// Trace of any format that `show` reads
     #[arg(value_name = "FILE")]

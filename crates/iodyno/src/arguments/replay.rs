@@ -18,7 +18,8 @@ this load? With --closed it waits for those that had completed before it, and fo
 them: how fast would the application run? Several recorded devices stand one behind the other on
 the target, which has to be as large as they are; else --scale-addresses.
 
-Exit status: 0 replayed, 2 bad usage, 3 interrupted or a measurement failed.")]
+Exit status: 0 replayed, 2 bad usage, 3 interrupted or a measurement failed, 4 part of the trace is
+missing.")]
 pub(crate) struct Replay {
     /// Trace: .iotrace, or whatever else `iodyno show` reads
     #[arg(value_name = "FILE")]

@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
     let model = arguments.output.iter().find(|output| ending(output) == "iomodel");
     let mut writer = None;
     let mut names = iodyno_trace::Names::default();
-    let summary = traced::pass(path, &mut |header, known, io| {
+    let summary = traced::pass(context, path, &mut |header, known, io| {
         if writer.is_none() {
             let to: Box<dyn std::io::Write> = match model {
                 Some(model) => {
@@ -53,12 +53,13 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
     let bytes = model.and_then(|model| std::fs::metadata(model).ok()).map(|found| found.len());
     let style = terminal::style(context, &Default::default());
     match context.json {
-        true => terminal::print(&json_text(&ModelDocument::new(likeness.clone(), summary.lost))?)?,
+        true => terminal::print(&json_text(&ModelDocument::new(likeness.clone(), &summary))?)?,
         false => {
             let text = model_text(&likeness, bytes, summary.lost, &style);
             terminal::print(&terminal::in_locale(text))?;
         }
     }
+    traced::tell_damage(context, path, summary.damaged, summary.is_cut);
     let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or("trace");
     for output in &arguments.output {
         let (bytes, what) = match ending(output) {

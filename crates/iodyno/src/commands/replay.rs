@@ -45,9 +45,13 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     let found = survey(trace, [arguments.from, until_ns], skip, place.block_bytes);
     let found = found.map_err(|error| named(&error))?;
     refuse(arguments, &found)?;
+    if found.damaged > 0 || found.is_cut {
+        context.leave_out();
+    }
+    traced::tell_damage(context, Path::new(file), found.damaged, found.is_cut);
     if found.unread > 0 && !context.quiet {
         let unread = found.unread;
-        terminal::note(&format!("note: {file}: {unread} lines or blocks cannot be read"));
+        terminal::note(&format!("note: {file}: {unread} lines or records cannot be read"));
     }
     if arguments.speed > 100 && !context.quiet {
         terminal::note(

@@ -49,7 +49,7 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
         refuse_to_overwrite(output)?;
     }
     if let [word] = &arguments.runs[..]
-        && let Some(summary) = traced::summary(Path::new(word))?
+        && let Some(summary) = traced::summary(context, Path::new(word))?
     {
         return finish(context, output, &trace_page(word, &summary)?);
     }

@@ -9,9 +9,9 @@ use iodyno_fio::read::{plain, plain_name};
 use iodyno_model::TraceSummary;
 use iodyno_report::document::TraceDocument;
 use iodyno_report::export::export_trace;
-use iodyno_report::text::{json_text, trace_text};
+use iodyno_report::text::{damage_notes, json_text, trace_text};
 use iodyno_trace::read::{Format, ReadError, Source};
-use iodyno_trace::{Counter, Header, Io, Names, Reader, TraceError, Traced, is_trace, write};
+use iodyno_trace::{Counter, Header, Io, Names, Reader, Traced, is_trace, write};
 
 use crate::arguments::Show;
 use crate::context::{Context, Usage};
@@ -25,7 +25,7 @@ type Input = Box<dyn BufRead>;
 /// Shows what a trace holds, or the summary of one; none: the word means something else.
 pub(crate) fn show(context: &Context, arguments: &Show) -> Result<Option<u8>> {
     let path = Path::new(&arguments.run);
-    let Some(summary) = summary(path)? else { return Ok(None) };
+    let Some(summary) = summary(context, path)? else { return Ok(None) };
     let style = terminal::style(context, &arguments.table);
     match context.json {
         true => terminal::print(&json_text(&TraceDocument::new(summary))?)?,
@@ -38,12 +38,19 @@ pub(crate) fn show(context: &Context, arguments: &Show) -> Result<Option<u8>> {
 type Take<'a> = &'a mut dyn FnMut(&Header, &Names, &Io) -> Result<()>;
 
 /// What a file holds; none: it is no trace.
-pub(crate) fn summary(path: &Path) -> Result<Option<TraceSummary>> {
-    pass(path, &mut |_, _, _| Ok(()))
+pub(crate) fn summary(context: &Context, path: &Path) -> Result<Option<TraceSummary>> {
+    pass(context, path, &mut |_, _, _| Ok(()))
 }
 
-/// Goes through a trace once: what it holds; none: it is none.
-pub(crate) fn pass(path: &Path, take: Take<'_>) -> Result<Option<TraceSummary>> {
+/// Says what of a trace's file is missing.
+pub(crate) fn tell_damage(context: &Context, path: &Path, damaged: u64, is_cut: bool) {
+    for line in damage_notes(damaged, is_cut).iter().filter(|_| !context.quiet) {
+        terminal::note(&format!("note: {}: {line}", path.display()));
+    }
+}
+
+/// Goes through a trace once: what it holds; none: it is none. The exit status says what is missing.
+pub(crate) fn pass(context: &Context, path: &Path, take: Take<'_>) -> Result<Option<TraceSummary>> {
     if !path.is_file() {
         return Ok(None);
     }
@@ -52,11 +59,20 @@ pub(crate) fn pass(path: &Path, take: Take<'_>) -> Result<Option<TraceSummary>> 
         let document: serde_json::Value = serde_json::from_reader(input)?;
         return Ok(Some(serde_json::from_value(document["trace"].clone())?));
     }
-    match opened(path, &head, input)? {
-        None => Ok(None),
-        Some(Traced::Ours { reader, .. }) => Ok(Some(of_ours(*reader, take)?)),
-        Some(Traced::Others(source)) => Ok(Some(of_others(*source, take)?)),
+    let (summary, is_whole) = match opened(path, &head, input)? {
+        None => return Ok(None),
+        Some(Traced::Ours { reader, .. }) => {
+            let summary = of_ours(*reader, take)?;
+            let is_whole = summary.damaged == 0;
+            (summary, is_whole)
+        }
+        // Lines of another tool's that are no I/Os may be meant so.
+        Some(Traced::Others(source)) => (of_others(*source, take)?, true),
+    };
+    if summary.is_cut || !is_whole {
+        context.leave_out();
     }
+    Ok(Some(summary))
 }
 
 /// A file without its compression, and what it begins with.
@@ -111,30 +127,21 @@ fn per_cpu(path: &Path) -> Vec<PathBuf> {
 }
 
 fn of_ours(mut reader: Reader<Input>, take: Take<'_>) -> Result<TraceSummary> {
-    let (mut counter, mut damaged) = (Counter::default(), 0);
-    loop {
-        match reader.next_chunk() {
-            Ok(None) => break,
-            Ok(Some(chunk)) => {
-                for io in &chunk.ios {
-                    counter.count(io);
-                    take(reader.header(), reader.names(), io)?;
-                }
-            }
-            Err(TraceError::Damaged { .. }) => damaged += 1,
-            Err(error) => return Err(error.into()),
+    let mut counter = Counter::default();
+    while let Some(chunk) = reader.next_sound_chunk()? {
+        for io in &chunk.ios {
+            counter.count(io);
+            take(reader.header(), reader.names(), io)?;
         }
     }
-    let ending = reader.ending().cloned();
-    let is_cut = ending.is_none();
-    let ending = ending.unwrap_or_default();
+    let ending = reader.ending().cloned().unwrap_or_default();
     Ok(TraceSummary {
         source: reader.header().source.clone(),
         tick_ns: reader.header().tick_ns,
         lost: reader.lost(),
         unmatched: ending.unmatched,
-        damaged,
-        is_cut,
+        damaged: reader.damaged(),
+        is_cut: reader.is_cut(),
         ..counter.summary(reader.names(), ending.duration_ns)
     })
 }
@@ -185,16 +192,21 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
         let file = iodyno_files::create(to, NamedBy::User);
         file.map(BufWriter::new).map_err(|error| Usage(error.to_string()))
     };
-    let mut left_out = 0;
+    let lacks = |reader: &Reader<Input>| (reader.damaged(), reader.is_cut());
+    let (mut left_out, mut lacking) = (0, (0, false));
     match (opened, ending) {
         (Traced::Others(mut source), "iotrace") => {
             write::iotrace(&mut source, create()?)??;
             left_out = source.skipped().count;
         }
         (Traced::Ours { mut reader, .. }, "iolog") => {
-            left_out = write::iolog(&mut reader, &mut create()?)?
+            left_out = write::iolog(&mut reader, &mut create()?)?;
+            lacking = lacks(&reader);
         }
-        (Traced::Ours { mut reader, .. }, "parquet") => export_trace(&mut reader, create()?)?,
+        (Traced::Ours { mut reader, .. }, "parquet") => {
+            export_trace(&mut reader, create()?)?;
+            lacking = lacks(&reader);
+        }
         (Traced::Others(_), "iolog" | "parquet") => {
             return Err(Usage("import it first: -o FILE.iotrace".into()).into());
         }
@@ -209,5 +221,10 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
         count => format!(", without {count} lines or commands that are no I/Os"),
     };
     terminal::written(context, to, bytes as usize, &what)?;
+    let (damaged, is_cut) = lacking;
+    if damaged > 0 || is_cut {
+        context.leave_out();
+    }
+    tell_damage(context, path, damaged, is_cut);
     Ok(0)
 }

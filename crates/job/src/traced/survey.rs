@@ -35,8 +35,12 @@ pub struct TraceSurvey {
     touched: Touched,
     /// I/Os that were in flight at once; 0: the trace does not tell.
     pub in_flight: usize,
-    /// Lines, records or blocks of the trace that could not be read.
+    /// Lines or records of another tool's that could not be read.
     pub unread: u64,
+    /// Blocks of ours that were damaged.
+    pub damaged: u64,
+    /// The recording was cut off; known if all of it was read.
+    pub is_cut: bool,
     largest: u32,
     largest_discard: u32,
 }
@@ -137,6 +141,7 @@ pub fn survey(
         ..told
     };
     let unread = selection.trace.left_out();
+    let (damaged, is_cut) = (selection.trace.damaged(), selection.trace.is_cut());
     let largest = largest.max(if trace.ios.flushes > 0 { 1 } else { 0 });
     Ok(TraceSurvey {
         trace,
@@ -146,6 +151,8 @@ pub fn survey(
         touched,
         in_flight,
         unread,
+        damaged,
+        is_cut,
         largest,
         largest_discard,
     })

@@ -34,12 +34,17 @@ pub struct ModelDocument {
     pub misses: Vec<String>,
     /// Events that the kernel dropped while the trace was recorded: I/Os are missing.
     pub lost: u64,
+    /// Blocks or lines of the trace that could not be read: I/Os are missing.
+    pub damaged: u64,
+    /// The recording was cut off.
+    pub is_cut: bool,
 }
 
 impl ModelDocument {
-    /// Of what was compared, and the events that its trace lacks.
-    pub fn new(likeness: ModelLikeness, lost: u64) -> Self {
+    /// Of what was compared, and what its trace lacks.
+    pub fn new(likeness: ModelLikeness, trace: &TraceSummary) -> Self {
         let misses = crate::text::model_misses(&likeness);
-        Self { schema: "iodyno.trace-model/1".into(), likeness, misses, lost }
+        let TraceSummary { lost, damaged, is_cut, .. } = *trace;
+        Self { schema: "iodyno.trace-model/1".into(), likeness, misses, lost, damaged, is_cut }
     }
 }

@@ -81,7 +81,7 @@ pub use scaling::scaling_words;
 pub use screen::{Body, run_screen};
 pub use style::Style;
 pub use together::together_text;
-pub use trace::{trace_line, trace_text};
+pub use trace::{damage_notes, trace_line, trace_text};
 pub use tree::tree_text;
 pub use verdict::verdict_text;
 

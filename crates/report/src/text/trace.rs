@@ -21,19 +21,27 @@ const BURSTY: f64 = 2.0;
 /// The line that says it all, tables of sizes, parts of the latency, bursts and processes, and what
 /// is not known.
 pub fn trace_text(summary: &TraceSummary, style: &Style) -> String {
-    if summary.ios() == 0 {
-        let watched = format_duration_ns(summary.duration_ns as f64);
-        return format!("No I/Os in {watched}{}.\n", on(summary));
+    let mut out = match summary.ios() {
+        0 => {
+            let watched = format_duration_ns(summary.duration_ns as f64);
+            format!("No I/Os in {watched}{}.\n", on(summary))
+        }
+        _ => table(summary, style),
+    };
+    for line in notes(summary) {
+        out.push_str(&first_line(("", Ink::Plain), &[line], style));
     }
+    out
+}
+
+/// The same without what is not known.
+fn table(summary: &TraceSummary, style: &Style) -> String {
     let mut out = first_line(("", Ink::Plain), &headline(summary), style);
     let (columns, rows) = size_rows(summary);
     out.push_str(&grid(&columns, &rows, style, style.wide).text);
     let lines: String = small(summary).iter().map(|words| dim(words, style)).collect();
     if !lines.is_empty() {
         out.push_str(&format!("\n{lines}"));
-    }
-    for line in notes(summary) {
-        out.push_str(&first_line(("", Ink::Plain), &[line], style));
     }
     out
 }
@@ -238,6 +246,19 @@ pub(crate) fn lost_note(events: u64, product: &str) -> String {
     format!("{events} lost in the recording: I/Os are missing, in the {product} as well")
 }
 
+/// What of a trace's file is missing: `damaged` blocks or lines, and its end.
+pub fn damage_notes(damaged: u64, is_cut: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if damaged > 0 {
+        let damaged = format_count(damaged as f64);
+        notes.push(format!("{damaged} blocks or lines are damaged: I/Os are missing"));
+    }
+    if is_cut {
+        notes.push("the recording was cut off".into());
+    }
+    notes
+}
+
 /// What a reader has to know before believing it.
 pub(crate) fn notes(summary: &TraceSummary) -> Vec<String> {
     let count = |count: u64| format_count(count as f64);
@@ -246,18 +267,13 @@ pub(crate) fn notes(summary: &TraceSummary) -> Vec<String> {
         notes.push(format!("{} events lost: I/Os are missing", count(summary.lost)));
     }
     if summary.unmatched > 0 {
-        let share = format_percent(summary.unmatched as f64 / summary.ios() as f64);
-        notes.push(format!("{} I/Os seen in part ({share})", count(summary.unmatched)));
+        let share = match summary.ios() {
+            0 => String::new(),
+            ios => format!(" ({})", format_percent(summary.unmatched as f64 / ios as f64)),
+        };
+        notes.push(format!("{} I/Os seen in part{share}", count(summary.unmatched)));
     }
-    if summary.damaged > 0 {
-        notes.push(format!(
-            "{} blocks or lines are damaged: I/Os are missing",
-            count(summary.damaged)
-        ));
-    }
-    if summary.is_cut {
-        notes.push("the recording was cut off".into());
-    }
+    notes.extend(damage_notes(summary.damaged, summary.is_cut));
     if summary.tick_ns > 1_000_000 {
         let tick = format_duration_ns(summary.tick_ns as f64);
         notes.push(format!("times are known to {tick} only: no bursts below that"));
@@ -349,6 +365,13 @@ mod tests {
         "#]].assert_eq(&trace_text(&lost, &style));
         let empty = TraceSummary { operations: Vec::new(), ..summary() };
         assert_eq!(trace_text(&empty, &style), "No I/Os in 2 s on nvme0n1.\n");
+        let cut = TraceSummary { unmatched: 3, is_cut: true, ..empty };
+        expect![[r#"
+            No I/Os in 2 s on nvme0n1.
+            3 I/Os seen in part
+            the recording was cut off
+        "#]]
+        .assert_eq(&trace_text(&cut, &style));
         assert_eq!(trace_line(&summary()), "2 s  500 IOPS, 10.2 MB/s, 1000 I/Os, p99 900 us");
     }
 }

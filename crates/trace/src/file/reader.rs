@@ -18,6 +18,9 @@ pub struct Reader<R> {
     from_ns: u64,
     lost_before: u64,
     lost: u64,
+    /// Blocks that were left out.
+    damaged: u64,
+    is_over: bool,
     generator: Option<Box<Generator>>,
 }
 
@@ -51,8 +54,18 @@ impl<R: BufRead> Reader<R> {
             names.device(device);
         }
         let generator = header.seed.map(|seed| Box::new(Generator::new(seed)));
-        let (ending, from_ns, lost_before, lost) = (None, 0, 0, 0);
-        Ok(Self { blocks, header, names, ending, from_ns, lost_before, lost, generator })
+        Ok(Self {
+            blocks,
+            header,
+            names,
+            ending: None,
+            from_ns: 0,
+            lost_before: 0,
+            lost: 0,
+            damaged: 0,
+            is_over: false,
+            generator,
+        })
     }
 
     /// What is known of the whole trace.
@@ -76,6 +89,16 @@ impl<R: BufRead> Reader<R> {
         self.lost
     }
 
+    /// Blocks that were damaged so far.
+    pub const fn damaged(&self) -> u64 {
+        self.damaged
+    }
+
+    /// Whether the recording was cut off, known once all is read.
+    pub const fn is_cut(&self) -> bool {
+        self.is_over && self.ending.is_none()
+    }
+
     /// Leaves out chunks whose last I/O is older than `from_ns`, which are not unpacked then. I/Os
     /// of a model follow from those before, so none of it is left out.
     pub const fn leave_out_before(&mut self, from_ns: u64) {
@@ -87,6 +110,16 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// The system refuses, or a block is damaged: then the next call goes on behind it.
     pub fn next_chunk(&mut self) -> Result<Option<Chunk>, TraceError> {
+        let found = self.read_chunk();
+        match &found {
+            Err(TraceError::Damaged { .. }) => self.damaged += 1,
+            Ok(None) => self.is_over = true,
+            _ => {}
+        }
+        found
+    }
+
+    fn read_chunk(&mut self) -> Result<Option<Chunk>, TraceError> {
         while let Some((head, at, contents)) = self.blocks.next()? {
             let damaged = |what| TraceError::Damaged { at, what };
             if head.is(Kind::Chunk) {
@@ -123,7 +156,8 @@ impl<R: BufRead> Reader<R> {
         Ok(None)
     }
 
-    /// The next chunk that is not damaged; none at the end.
+    /// The next chunk that is not damaged; none at the end. [`Self::damaged`] and [`Self::is_cut`]
+    /// say what is missing.
     ///
     /// # Errors
     /// The system refuses.

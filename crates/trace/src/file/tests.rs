@@ -269,3 +269,25 @@ fn chunks_before_a_time_are_not_unpacked() {
     assert_eq!(read(20), ((20..30).collect(), 0, 1));
     assert_eq!(read(30), (Vec::new(), 0, 0));
 }
+
+#[test]
+fn damage_is_counted_and_a_missing_end_is_known() {
+    let ios: Vec<Io> = (0..30).map(|at_ns| Io { at_ns, length: 4096, ..Io::default() }).collect();
+    let whole = written(&ios, 10);
+    let second = Index::read(Cursor::new(&whole)).unwrap().chunks[1].at as usize;
+    let mut flipped = whole.clone();
+    flipped[second + block::HEAD_BYTES] ^= 1;
+    let found = |bytes: &[u8]| {
+        let mut reader = Reader::new(bytes).unwrap();
+        let mut ios = 0;
+        while let Some(chunk) = reader.next_sound_chunk().unwrap() {
+            assert!(!reader.is_cut());
+            ios += chunk.ios.len();
+        }
+        (ios, reader.damaged(), reader.is_cut())
+    };
+    assert_eq!(found(&whole), (30, 0, false));
+    assert_eq!(found(&flipped), (20, 1, false));
+    // Between two chunks.
+    assert_eq!(found(&whole[..second]), (10, 0, true));
+}

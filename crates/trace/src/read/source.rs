@@ -28,6 +28,8 @@ pub struct Source {
     matcher: Matcher,
     events: u32,
     is_over: bool,
+    /// Why it ended; told behind the I/Os that were read before.
+    failure: Option<ReadError>,
     skipped: Skipped,
 }
 
@@ -89,6 +91,7 @@ impl Source {
             matcher: Matcher::default(),
             events: 0,
             is_over: false,
+            failure: None,
             skipped: Skipped::default(),
         })
     }
@@ -128,12 +131,19 @@ impl Source {
     /// The next I/O; none at the end.
     ///
     /// # Errors
-    /// It cannot be read, or is damaged.
+    /// It cannot be read on, or is damaged: all I/Os before that were given.
     pub fn next_io(&mut self) -> Result<Option<Io>, ReadError> {
         while !self.is_over && !self.order.is_full() {
-            self.read()?;
+            if let Err(error) = self.read() {
+                self.end();
+                self.failure = Some(error);
+            }
         }
-        Ok(self.order.pop())
+        let io = self.order.pop();
+        match self.failure.take_if(|_| io.is_none()) {
+            Some(error) => Err(error),
+            None => Ok(io),
+        }
     }
 
     /// Reads an entry, a line or a record.

@@ -241,6 +241,22 @@ fn other_lines_are_counted_and_other_files_refused() {
 }
 
 #[test]
+fn ios_before_a_bad_line_are_given() {
+    let mut source = open(format!("{IOLOG}2100 a rea").as_bytes()).unwrap();
+    let mut count = 0;
+    let error = loop {
+        match source.next_io() {
+            Ok(io) => assert!(io.is_some()),
+            Err(error) => break error,
+        }
+        count += 1;
+    };
+    assert_eq!(count, 3);
+    assert!(matches!(error, ReadError::Entry { number: 8, .. }), "{error}");
+    assert!(source.next_io().unwrap().is_none());
+}
+
+#[test]
 fn steps_back_are_put_in_order() {
     let line = |us: u64| format!("0,R,0,4096,{}\n", 1_577_808_000_000_000 + us);
     let mut times: Vec<u64> = (0..70_000).collect();
