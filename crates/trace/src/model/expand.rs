@@ -124,9 +124,9 @@ struct Rest {
 
 impl Rest {
     fn fill(&mut self, entries: &[[u64; 2]], symbols: usize) -> u64 {
-        self.counts.clear();
+        // Of the slice before alone: there may be as many symbols as I/Os, and as many slices.
+        self.symbols.drain(..).for_each(|symbol| self.counts[symbol] = 0);
         self.counts.resize(symbols, 0);
-        self.symbols.clear();
         for [symbol, count] in entries {
             self.counts[*symbol as usize] += count;
             self.symbols.push(*symbol as usize);

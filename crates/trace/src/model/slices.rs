@@ -92,7 +92,8 @@ impl Slices {
         (bytes.is_empty() && slices.makes_sense()).then_some(slices)
     }
 
-    /// Whether all numbers refer to what there is, and no sum exceeds a chunk.
+    /// Whether all numbers refer to what there is, no sum exceeds a chunk, and no table has more rows
+    /// than there are I/Os, since each row is of one or more.
     fn makes_sense(&self) -> bool {
         let (classes, symbols) = (self.classes.len() as u64, self.symbols.len() as u64);
         let runs = self.runs.len() as u64;
@@ -108,8 +109,20 @@ impl Slices {
                 && u32::try_from(*length).is_ok()
                 && *align < 64
         };
+        let rows_of = [
+            self.classes.len(),
+            self.symbols.len(),
+            self.gaps.len(),
+            self.pairs.len(),
+            self.triples.len(),
+            self.places.len(),
+            self.runs.len(),
+            self.slices.len(),
+            self.entries.len(),
+        ];
         self.shift < 54
             && self.ios <= CHUNK_IOS as u64
+            && rows_of.iter().all(|rows| *rows as u64 <= self.ios)
             && self.classes.iter().all(is_class)
             && self.symbols.iter().all(|[class, on, _]| *class < classes && *on < 2)
             && self.gaps.iter().all(|[symbol, gap, _]| *symbol < symbols && *gap < 8 * 64)

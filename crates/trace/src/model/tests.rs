@@ -212,3 +212,32 @@ fn damaged_models_are_refused() {
         }
     }
 }
+
+/// A few bytes do not keep a reader busy: each slice and each symbol is of an I/O.
+#[test]
+fn a_model_of_more_rows_than_ios_is_refused() {
+    let mut names = Names::default();
+    names.device(&Device::named("a"));
+    let one = super::Modeller::new(1).chunk(&[Io { length: 4096, ..Io::default() }], &names);
+    let holds = |slices: &super::Slices| super::Slices::decode(&slices.encode()).is_some();
+    assert!(holds(&one) && holds(&super::Slices::default()));
+    let many = 1 << 18;
+    for ios in [0, 1] {
+        let mut slices = super::Slices { slices: vec![[0, 1, 0, 0, 0, 0]; many], ..one.clone() };
+        slices.symbols = vec![[0, 0, 0]; many];
+        slices.ios = ios;
+        slices.entries.truncate(ios as usize);
+        slices.slices[0][5] = ios;
+        assert!(!holds(&slices));
+    }
+}
+
+/// As many slices, classes and symbols as I/Os are honest.
+#[test]
+fn every_io_may_have_a_slice_and_a_symbol_of_its_own() {
+    let ios: Vec<Io> = (0..crate::CHUNK_IOS as u64)
+        .map(|n| Io { at_ns: n * SECOND / 100, length: n as u32 + 1, ..Io::default() })
+        .collect();
+    let (_, made, _) = modelled(&ios);
+    assert!(made.iter().zip(&ios).all(|(made, io)| made.length == io.length));
+}
