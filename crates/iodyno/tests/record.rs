@@ -235,6 +235,30 @@ fn what_cannot_be_recorded_or_converted_is_said() {
     wrong(&["import", notes, "-o", "a.parquet"], "import it first");
 }
 
+#[test]
+fn a_conversion_that_fails_leaves_what_was_there() {
+    let world = World::new();
+    let (log, to) = (world.path("a.iolog"), world.path("a.iotrace"));
+    let convert = |from: &PathBuf, expected: i32, words: &str| {
+        let (from, to) = (from.to_str().unwrap(), to.to_str().unwrap());
+        let output = world.run(&["import", from, "-o", to]);
+        status(&output, expected);
+        assert!(text(&output.stderr).contains(words), "{}", text(&output.stderr));
+    };
+    std::fs::write(&log, "fio version 3 iolog\n0 a add\n0 a read 0 4096\n1 a rea").unwrap();
+    convert(&log, 2, "line 4");
+    assert!(!to.exists());
+    std::fs::write(&to, "precious").unwrap();
+    convert(&log, 2, "line 4");
+    assert_eq!(std::fs::read(&to).unwrap(), b"precious");
+    std::fs::write(&to, ALIBABA).unwrap();
+    convert(&to, 2, "is the trace itself");
+    assert_eq!(std::fs::read(&to).unwrap(), ALIBABA.as_bytes());
+    std::fs::write(&log, bursty()).unwrap();
+    convert(&log, 0, "");
+    assert!(std::fs::read(&to).unwrap().starts_with(b"IOTRACE"));
+}
+
 /// Thirty reads at once every 20 ms, and a log that is flushed; fio's log of them.
 fn bursty() -> String {
     let mut log = String::from("fio version 3 iolog\n0 /dev/a add\n0 /dev/a open\n");

@@ -4,14 +4,14 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::Result;
-use iodyno_files::NamedBy;
 use iodyno_report::document::ModelDocument;
 use iodyno_report::text::{json_text, model_text};
 use iodyno_trace::read::ReadError;
 use iodyno_trace::{Header, Writer};
 
 use crate::arguments::Model;
-use crate::commands::{model_options, traced};
+use crate::commands::model_options;
+use crate::commands::traced::{self, Output};
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::terminal;
 
@@ -25,13 +25,15 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
         refuse_unwritable(output)?;
     }
     let model = arguments.output.iter().find(|output| ending(output) == "iomodel");
-    let mut writer = None;
+    let (mut writer, mut output) = (None, None);
     let mut names = iodyno_trace::Names::default();
     let summary = traced::pass(context, path, &mut |header, known, io| {
         if writer.is_none() {
             let to: Box<dyn std::io::Write> = match model {
                 Some(model) => {
-                    Box::new(BufWriter::new(iodyno_files::create(model, NamedBy::User)?))
+                    let (made, file) = Output::create(model, path)?;
+                    output = Some(made);
+                    Box::new(BufWriter::new(file))
                 }
                 None => Box::new(std::io::sink()),
             };
@@ -49,6 +51,9 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
     let mut writer = writer.ok_or_else(|| wrong(&"no I/O of which a model could be made"))?;
     writer.lost(summary.lost);
     let (_, ending_of) = writer.end(&names, summary.duration_ns, 0)?;
+    if let Some(output) = output {
+        output.keep();
+    }
     let likeness = ending_of.likeness.unwrap_or_default();
     let bytes = model.and_then(|model| std::fs::metadata(model).ok()).map(|found| found.len());
     let style = terminal::style(context, &Default::default());

@@ -1,10 +1,12 @@
 //! Traces on the command line: what one holds, and one as another.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Cursor, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use iodyno_files::NamedBy;
+use iodyno_files::{FileError, FileIdentity, NamedBy, There};
 use iodyno_fio::read::{plain, plain_name};
 use iodyno_model::TraceSummary;
 use iodyno_report::document::TraceDocument;
@@ -179,6 +181,65 @@ fn of_others(mut source: Source, take: Take<'_>) -> Result<TraceSummary> {
     })
 }
 
+/// A file that is made of a trace. Where there was none before, it is removed unless it is kept.
+pub(crate) struct Output {
+    path: PathBuf,
+    made: Option<FileIdentity>,
+}
+
+impl Output {
+    /// An empty file at `path`, for what is made of the trace at `of`.
+    pub(crate) fn create(path: &Path, of: &Path) -> Result<(Self, File)> {
+        let usage = |error: FileError| Usage(error.to_string());
+        let absolute = std::path::absolute(path)?;
+        let (file, made) = match iodyno_files::look(path, NamedBy::User).map_err(usage)? {
+            There::File(there) if identity(of) == Some(there) => {
+                let what = format!("{} is the trace itself; name another file", path.display());
+                return Err(Usage(what).into());
+            }
+            There::Nothing => {
+                let file = iodyno_files::create_new(path).map_err(usage)?;
+                let made = rustix::fs::fstat(&file).ok().map(|stat| FileIdentity::of(&stat));
+                (file, made)
+            }
+            _ => (iodyno_files::create(path, NamedBy::User).map_err(usage)?, None),
+        };
+        Ok((Self { path: absolute, made }, file))
+    }
+
+    /// It is whole.
+    pub(crate) fn keep(mut self) {
+        self.made = None;
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(made) = self.made {
+            let _ = iodyno_files::remove(&self.path, |there| FileIdentity::of(there) == made);
+        }
+    }
+}
+
+fn identity(path: &Path) -> Option<FileIdentity> {
+    let found = std::fs::metadata(path).ok()?;
+    Some(FileIdentity { device: found.dev(), inode: found.ino() })
+}
+
+/// Refuses a trace that cannot be read to its end, before a file that is there is emptied for it.
+fn refuse_unreadable(path: &Path, to: &Path) -> Result<()> {
+    let is_there = matches!(iodyno_files::look(to, NamedBy::User), Ok(There::File(_)));
+    // What comes through a pipe comes once.
+    if is_there
+        && path.is_file()
+        && let Some(mut trace) = open(path)?
+    {
+        let named = |error| Usage(format!("{}: {error}", path.display()));
+        while trace.next_io().map_err(named)?.is_some() {}
+    }
+    Ok(())
+}
+
 /// Writes a trace as another: `to` ends in `.iotrace`, `.iolog` or `.parquet`.
 pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<u8> {
     let [path] = paths else {
@@ -188,9 +249,12 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
     let opened =
         open(path)?.ok_or_else(|| Usage(format!("{}: {}", path.display(), ReadError::Unknown)))?;
     let ending = to.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let create = || {
-        let file = iodyno_files::create(to, NamedBy::User);
-        file.map(BufWriter::new).map_err(|error| Usage(error.to_string()))
+    let mut output = None;
+    let mut create = || {
+        refuse_unreadable(path, to)?;
+        let (made, file) = Output::create(to, path)?;
+        output = Some(made);
+        Ok::<_, anyhow::Error>(BufWriter::new(file))
     };
     let lacks = |reader: &Reader<Input>| (reader.damaged(), reader.is_cut());
     let (mut left_out, mut lacking) = (0, (0, false));
@@ -214,6 +278,9 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
             let text = "-o writes .iotrace of other tools' traces, .iolog and .parquet of .iotrace";
             return Err(Usage(text.into()).into());
         }
+    }
+    if let Some(output) = output {
+        output.keep();
     }
     let bytes = std::fs::metadata(to).map_or(0, |found| found.len());
     let what = match left_out {
