@@ -4,10 +4,12 @@
 
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{World, json, status, text, tool};
+use common::{World, eventually, json, status, text, tool};
+use iodyno_model::RunState;
+use iodyno_store::Store;
 
 /// A small file system of its own, with the store on it.
 struct Small<'w> {
@@ -98,6 +100,55 @@ fn results_of_a_run_whose_store_is_full_are_printed_and_can_be_imported() {
     // A second time there is nothing to be added.
     let again = small.run(&["import", kept.to_str().unwrap()]);
     assert!(text(&again.stderr).contains("in the store already"), "{}", text(&again.stderr));
+}
+
+/// A profile of several measurements in a directory.
+const ONCE: &str = r#"
+format = "iodyno.accept/1"
+name = "once"
+about = "for a test"
+deadline = "60s"
+
+[[step]]
+run = ["check", "--time", "1s", "{targets}"]
+"#;
+
+/// The state of the newest run in the file, and how many measurements that has of it.
+fn stored(path: &Path) -> (RunState, usize) {
+    let store = Store::open_existing_readonly(path).unwrap();
+    let newest = store.runs().unwrap().into_iter().next();
+    newest.map_or((RunState::Running, 0), |run| {
+        (run.state, store.measurements(&run.id).unwrap().len())
+    })
+}
+
+#[test]
+#[ignore = "needs root"]
+fn an_acceptance_is_judged_by_what_its_full_store_lacks() {
+    let world = World::new();
+    let small = Small::new(&world);
+    let (store, hog) = (small.at.join("store.sqlite"), small.at.join("hog"));
+    let (own, data, document) =
+        (world.path("own.toml"), world.directory("data"), world.path("all.json"));
+    std::fs::write(&own, ONCE).unwrap();
+    drop(Store::open(&store).unwrap());
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            eventually("the first measurement is stored", || stored(&store).1 > 0);
+            tool("sh", &["-c", &format!("cat /dev/zero > {}; exit 0", hog.display())]);
+        });
+        let [own, data, document] = [&own, &data, &document].map(|path| path.to_str().unwrap());
+        small.run(&["accept", own, data, "-o", document])
+    });
+    status(&output, 0);
+    let said = text(&output.stderr);
+    std::fs::remove_file(hog).unwrap();
+    let whole = json(&std::fs::read(document).unwrap());
+    let measured = whole["measurements"].as_array().unwrap().len();
+    let (state, kept) = stored(&store);
+    assert!((1..measured).contains(&kept), "{kept} of {measured}: {said}");
+    assert_eq!(whole["state"], "done", "{said}");
+    assert_eq!(state, RunState::Interrupted, "a part is not called the whole: {said}");
 }
 
 /// A run whose store fails in its midst, by `script`, and works again after `mend`.

@@ -20,7 +20,7 @@ use iodyno_report::export::{self, ExportError, Format, Results, offered_by};
 use crate::arguments::{Accept, Table};
 use crate::commands::export::documents;
 use crate::commands::judged_anew;
-use crate::commands::present::{Judging, judge_and_print};
+use crate::commands::present::{Judging, print};
 use crate::commands::setup::end_on_signals;
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::push::{Outbox, Parcel, Reference};
@@ -209,13 +209,30 @@ impl Steps {
     }
 }
 
-/// The run of a step: the store's; else, where that took nothing any more, what the step printed.
+/// The run of a step, as its store and as what it printed have it.
 fn recorded(context: &Context, name: &str, printed: &[u8]) -> Option<RunRecord> {
     let stored = context.store_to_read().ok().and_then(|store| {
         let run = store.find(name).ok()?;
         store.load(&run.id).ok()
     });
-    stored.or_else(|| read_runs(std::str::from_utf8(printed).ok()?).ok()?.pop())
+    let printed = std::str::from_utf8(printed).ok().and_then(|text| read_runs(text).ok()?.pop());
+    fuller(stored, printed)
+}
+
+/// The store's record, since documents hold no series; but what was printed where the store took nothing
+/// any more in the midst of the step, and lacks measurements.
+fn fuller(stored: Option<RunRecord>, printed: Option<RunRecord>) -> Option<RunRecord> {
+    match (stored, printed) {
+        (Some(mut stored), Some(printed))
+            if stored.measurements.len() >= printed.measurements.len() =>
+        {
+            // The end may be all that it lacks.
+            stored.run.state = printed.run.state;
+            stored.run.ended_ns = printed.run.ended_ns;
+            Some(stored)
+        }
+        (stored, printed) => printed.or(stored),
+    }
 }
 
 /// The options of what may be written.
@@ -248,13 +265,15 @@ fn show(
 ) -> Result<()> {
     let (mut store, table) = (context.store()?, Table::default());
     for (record, assessment) in runs {
-        // Of a run that its store could not take there is the document alone.
-        if store.find(&record.run.id).is_err() {
-            continue;
+        let id = &record.run.id;
+        // Of a run that its store could not take, or not all of, there is the document alone.
+        let is_kept =
+            store.find(id).is_ok() && store.measurements(id)?.len() >= record.measurements.len();
+        if is_kept {
+            store.update_run(&record.run)?;
+            store.put_assessment(id, assessment)?;
         }
-        store.update_run(&record.run)?;
         if context.json || arguments.drain_hint {
-            store.put_assessment(&record.run.id, assessment)?;
             continue;
         }
         let judging = Judging {
@@ -262,7 +281,7 @@ fn show(
             run: &record.run.name,
             ..Judging::last(claims, &table)
         };
-        judge_and_print(context, &mut store, record, &judging)?;
+        print(context, record, &judging)?;
     }
     if context.json { terminal::print(text) } else { Ok(()) }
 }
@@ -313,7 +332,31 @@ fn list() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::graver;
+    use iodyno_model::{Measurement, Run, RunRecord, RunState};
+
+    use super::{fuller, graver};
+
+    #[test]
+    fn the_record_with_more_measurements_counts() {
+        let record = |source: &str, measurements: usize, state: RunState| {
+            let run = Run { name: source.into(), state, ..Run::new("id", 0) };
+            let measurements = vec![Measurement::unknown("m"); measurements];
+            RunRecord { run, snapshots: Vec::new(), measurements }
+        };
+        let of = |stored: usize, printed: usize| {
+            let stored = record("stored", stored, RunState::Interrupted);
+            let found = fuller(Some(stored), Some(record("printed", printed, RunState::Done)));
+            let RunRecord { run, measurements, .. } = found.unwrap();
+            (run.name, measurements.len(), run.state)
+        };
+        assert_eq!(of(1, 3), ("printed".into(), 3, RunState::Done));
+        assert_eq!(of(3, 3), ("stored".into(), 3, RunState::Done));
+        assert_eq!(of(0, 0), ("stored".into(), 0, RunState::Done));
+        let alone = record("alone", 1, RunState::Interrupted);
+        assert_eq!(fuller(Some(alone.clone()), None), Some(alone.clone()));
+        assert_eq!(fuller(None, Some(alone.clone())), Some(alone));
+        assert_eq!(fuller(None, None), None);
+    }
 
     #[test]
     fn the_gravest_status_counts() {
