@@ -2,6 +2,7 @@
 //! `NAME.to`, which lists the destinations that lack it. The newest are kept; `dropped` names the others.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -44,7 +45,7 @@ pub(crate) struct Pushed {
     pub(crate) left: usize,
     /// Destinations that took none, and why.
     pub(crate) refused: Vec<(Reference, String)>,
-    /// Documents that cannot be read, and why: they are left.
+    /// Documents that cannot be read, or whose list cannot be written, and why: they are left.
     pub(crate) unreadable: Vec<String>,
     /// Names of the oldest documents, which were dropped now: the outbox was full.
     pub(crate) dropped: Vec<String>,
@@ -120,8 +121,11 @@ impl Outbox {
                 self.forget(name);
             } else {
                 pushed.left += 1;
-                if lacking != to {
-                    self.put_list(name, &lacking)?;
+                // The list is as it was then: who has the document already takes it once more.
+                if lacking != to
+                    && let Err(error) = self.put_list(name, &lacking)
+                {
+                    pushed.unreadable.push(format!("{error:#}"));
                 }
             }
         }
@@ -165,7 +169,7 @@ impl Outbox {
         let known = String::from_utf8_lossy(&known);
         let names: Vec<&str> = known.lines().chain(dropped.iter().map(String::as_str)).collect();
         let text = names[names.len().saturating_sub(MOST_DROPPED)..].join("\n") + "\n";
-        iodyno_files::write(&file, NamedBy::Iodyno, text.as_bytes())?;
+        self.put(DROPPED, text.as_bytes())?;
         dropped.iter().for_each(|name| self.forget(name));
         Ok(dropped)
     }
@@ -177,8 +181,18 @@ impl Outbox {
     }
 
     fn put_list(&self, name: &str, to: &[Reference]) -> Result<()> {
-        let list = self.folder.join(format!("{name}{TO}"));
-        Ok(iodyno_files::write(&list, NamedBy::Iodyno, &serde_json::to_vec(to)?)?)
+        self.put(&format!("{name}{TO}"), &serde_json::to_vec(to)?)
+    }
+
+    /// Makes `bytes` all that is in the file `name`; it stays as it was where the disk is full, or a kill comes.
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let part = self.folder.join(format!(".{name}.{}.part", std::process::id()));
+        let outcome = written(&part, bytes)
+            .and_then(|()| Ok(iodyno_files::rename(&part, &self.folder.join(name))?));
+        if outcome.is_err() {
+            let _ = iodyno_files::remove(&part, |_| true);
+        }
+        outcome.map(drop)
     }
 
     fn forget(&self, name: &str) {
@@ -187,6 +201,13 @@ impl Outbox {
             let _ = iodyno_files::remove(&self.folder.join(name), |_| true);
         }
     }
+}
+
+/// A file of `bytes`, on the disk when this returns.
+fn written(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = iodyno_files::create(path, NamedBy::Iodyno)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// The run in a document's name (`NODE.HOSTID.RUN.json`): its key tells when it began.
@@ -263,5 +284,29 @@ mod tests {
         let (file, count) = outbox.dropped();
         assert_eq!(count, 2);
         assert_eq!(std::fs::read_to_string(file).unwrap(), "n.0.1.json\nn.0.2.json\n");
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_written_stays_as_it_was_and_stops_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let [outbox, away, here] = ["outbox", "away", "here"].map(|name| folder.path().join(name));
+        std::fs::create_dir(&here).unwrap();
+        let outbox = Outbox { folder: outbox, most: 2, most_bytes: 1 << 20 };
+        let to = [away, here].map(|path| Reference::typed(path.to_str().unwrap()).unwrap());
+        for run in ["1", "2"] {
+            outbox.add(&format!("n.0.{run}.json"), b"{}", &to).unwrap();
+        }
+        // What is in the way as a full disk is: the new list cannot be written.
+        let part = format!(".n.0.1.json{TO}.{}.part", std::process::id());
+        std::fs::create_dir(outbox.folder.join(&part)).unwrap();
+        let pushed = outbox.push(Instant::now()).unwrap();
+        assert_eq!((pushed.left, pushed.unreadable.len()), (2, 1), "{pushed:?}");
+        assert_eq!(outbox.read("n.0.1.json").unwrap().1, to);
+        assert_eq!(outbox.read("n.0.2.json").unwrap().1, to[..1]);
+        std::fs::remove_dir(outbox.folder.join(part)).unwrap();
+        let pushed = outbox.push(Instant::now()).unwrap();
+        assert_eq!((pushed.left, pushed.unreadable.len()), (2, 0), "{pushed:?}");
+        assert_eq!(outbox.read("n.0.1.json").unwrap().1, to[..1]);
+        assert_eq!(outbox.folder.read_dir().unwrap().count(), 4, "nothing is left beside them");
     }
 }
