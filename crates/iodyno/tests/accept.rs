@@ -7,7 +7,7 @@ mod common;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -376,4 +376,24 @@ fn mistakes_are_told_before_anything_is_done() {
     let list = text(&world.run(&["accept", "--list"]).stdout);
     let names: Vec<&str> = list.lines().filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(names, ["quick", "check", "fit", "write", "burn-in"]);
+}
+
+#[test]
+fn slurms_prolog_keeps_jobs_off_bad_and_silent_drives_alone() {
+    let world = World::new();
+    let prolog = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/slurm/prolog.sh");
+    let options = world.path("healthcheck");
+    let exits = |iodyno: &str, status: u8| {
+        std::fs::write(&options, format!("IODYNO={iodyno}\n")).unwrap();
+        // `sh check --quiet …` in the place of `iodyno check --quiet …`.
+        std::fs::write(world.path("check"), format!("exit {status}\n")).unwrap();
+        let mut command = world.with_environment(Command::new("bash"));
+        let ended = command.arg(prolog).env("IODYNO_HEALTHCHECK", &options).output().unwrap();
+        ended.status.code().unwrap()
+    };
+    // 124 is what timeout(1) says of one that gave no answer.
+    for (status, expected) in [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (124, 1), (126, 0)] {
+        assert_eq!(exits("sh", status), expected, "{status}");
+    }
+    assert_eq!(exits("/none", 0), 0, "a binary that is missing drains no cluster");
 }
