@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use iodyno_host::Live;
-use iodyno_store::{JournalEntry, SettingChange, Store, StoreError, WriteCacheChange, boot_id};
+use iodyno_store::{
+    JournalEntry, Pending, SettingChange, Store, StoreError, WriteCacheChange, boot_id,
+};
 use iodyno_target::{FileIdentity, Removed};
 
 use crate::error::CampaignError;
@@ -28,12 +30,8 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
     let mut held = BTreeSet::new();
     for pending in pending {
         let run_id = &pending.run_id;
-        if pending.may_be_running {
-            let by_hand = format!("iodyno clean-up {run_id} --ended");
-            let this = Undone {
-                what: format!("run {run_id}"),
-                outcome: Outcome::MayBeRunning { by_hand },
-            };
+        if let Some(outcome) = left_to_others(&pending) {
+            let this = Undone { what: format!("run {run_id}"), outcome };
             if undone.last().is_none_or(|last| last.what != this.what) {
                 undone.push(this);
             }
@@ -78,6 +76,17 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
     }
     held.iter().for_each(|run_id| store.let_go(run_id));
     Ok(undone)
+}
+
+/// Why nothing of a run is undone here, or now.
+fn left_to_others(pending: &Pending) -> Option<Outcome> {
+    let run_id = &pending.run_id;
+    if let Some(host) = pending.elsewhere.clone() {
+        let by_hand = format!("iodyno clean-up {run_id} --here");
+        return Some(Outcome::Elsewhere { host, by_hand });
+    }
+    let by_hand = format!("iodyno clean-up {run_id} --ended");
+    pending.may_be_running.then_some(Outcome::MayBeRunning { by_hand })
 }
 
 fn removed(path: &str, identity: Option<(u64, u64)>) -> Outcome {

@@ -38,6 +38,13 @@ pub enum Outcome {
         /// The command that undoes it, for who knows that it ended.
         by_hand: String,
     },
+    /// Of a run on another host that shares the store. It stays in the journal.
+    Elsewhere {
+        /// That host's name.
+        host: String,
+        /// The command that takes it for this host's, for who knows better.
+        by_hand: String,
+    },
     /// What its entry says cannot be read: why. It stays in the journal.
     Unreadable(String),
     /// It is ours and cannot be undone: why. It stays in the journal.
@@ -51,6 +58,7 @@ impl Outcome {
             self,
             Self::Unproven { .. }
                 | Self::MayBeRunning { .. }
+                | Self::Elsewhere { .. }
                 | Self::Unreadable(_)
                 | Self::Failed(_)
         )
@@ -77,6 +85,13 @@ impl fmt::Display for Outcome {
                 write!(
                     f,
                     "left alone: whether it still goes on cannot be known; if it ended: {by_hand}"
+                )
+            }
+            Self::Elsewhere { host, by_hand } => {
+                write!(
+                    f,
+                    "left alone: it is undone on {host}, where it was made; if that is this host, or gone for \
+                     good: {by_hand}"
                 )
             }
             Self::Unreadable(why) => write!(f, "cannot be read: {why}"),

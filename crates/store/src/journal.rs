@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::StoreError;
 use crate::lock::Liveness;
 use crate::open::Store;
+use crate::this_host::Maker;
 
 /// A change to the machine, with what undoing it needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +58,16 @@ pub struct SettingChange {
     pub boot_id: Option<String>,
 }
 
+/// A row as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Row<E> {
+    /// The host that was changed; earlier versions did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host: Option<Maker>,
+    #[serde(flatten)]
+    entry: E,
+}
+
 /// An entry that is not undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
@@ -68,6 +79,8 @@ pub struct Pending {
     pub entry: Result<JournalEntry, String>,
     /// No process is known to work on its run, but one may.
     pub may_be_running: bool,
+    /// The name of the host that was changed, where that is another one.
+    pub elsewhere: Option<String>,
 }
 
 impl Store {
@@ -77,7 +90,7 @@ impl Store {
     /// The store cannot be written.
     pub fn journal_add(&mut self, run_id: &str, entry: &JournalEntry) -> Result<i64, StoreError> {
         self.refuse_aside()?;
-        let body = serde_json::to_string(entry).map_err(|e| self.damaged("an entry", e))?;
+        let body = self.row_of_this_host(entry)?;
         self.connection
             .query_row(
                 "INSERT INTO journal (run_id, ordinal, done, body)
@@ -100,6 +113,28 @@ impl Store {
                 params![run_id, ordinal],
             )
         })
+    }
+
+    /// Takes what is pending of a run for changes of this host, whichever the journal names.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn journal_of_this_host(&mut self, run_id: &str) -> Result<(), StoreError> {
+        for Pending { run_id, ordinal, entry, .. } in self.journal_pending(Some(run_id))? {
+            // What cannot be read stays as it is.
+            let Ok(entry) = entry else { continue };
+            let body = self.row_of_this_host(&entry)?;
+            self.execute(
+                "UPDATE journal SET body = ?3 WHERE run_id = ?1 AND ordinal = ?2",
+                params![run_id, ordinal, body],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn row_of_this_host(&self, entry: &JournalEntry) -> Result<String, StoreError> {
+        let row = Row { host: Some(Maker::this()), entry };
+        serde_json::to_string(&row).map_err(|error| self.damaged("an entry", error))
     }
 
     /// Changes that are not undone, the last one first: of one run, or of all
@@ -126,6 +161,7 @@ impl Store {
             .map_err(|error| self.explain(error))?;
         let mut pending = Vec::new();
         let mut looked: Option<(String, Liveness)> = None;
+        let this = Maker::this();
         for row in rows {
             let (run_id, ordinal, body, state, owner) = row.map_err(|error| self.explain(error))?;
             let liveness = match &looked {
@@ -137,9 +173,14 @@ impl Store {
                 continue;
             }
             let may_be_running = liveness == Liveness::Unknown;
-            let entry =
+            let row: Result<Row<JournalEntry>, String> =
                 body.and_then(|body| serde_json::from_str(&body).map_err(|why| why.to_string()));
-            pending.push(Pending { run_id, ordinal, entry, may_be_running });
+            let (host, entry) = match row {
+                Ok(Row { host, entry }) => (host, Ok(entry)),
+                Err(why) => (None, Err(why)),
+            };
+            let elsewhere = host.filter(|host| host.is_another(&this)).map(|host| host.name);
+            pending.push(Pending { run_id, ordinal, entry, may_be_running, elsewhere });
         }
         Ok(pending)
     }

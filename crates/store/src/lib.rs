@@ -15,9 +15,11 @@ mod open;
 mod place;
 mod running;
 mod runs;
+mod this_host;
 
 pub use error::StoreError;
 pub use journal::{JournalEntry, Pending, SettingChange, WriteCacheChange};
 pub use lock::{Liveness, boot_id};
 pub use open::{Store, default_path, until_boot};
 pub use runs::new_id;
+pub use this_host::host_ids;

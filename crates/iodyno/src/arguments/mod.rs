@@ -370,6 +370,9 @@ pub(crate) struct CleanUp {
     /// Vouch that the run has ended, where iodyno cannot tell (started by an earlier version)
     #[arg(long, requires = "run")]
     pub(crate) ended: bool,
+    /// Vouch that the run was made on this host (its machine id changed), or that its host is gone for good
+    #[arg(long, requires = "run")]
+    pub(crate) here: bool,
 }
 
 #[cfg(test)]

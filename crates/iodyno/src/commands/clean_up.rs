@@ -16,6 +16,9 @@ pub(crate) fn run(context: &Context, arguments: &CleanUp) -> Result<u8> {
             store.declare_ended(run_id)?;
         }
         store.refuse_running(run_id)?;
+        if arguments.here {
+            store.journal_of_this_host(run_id)?;
+        }
     }
     let undone = iodyno_campaign::clean_up(&mut store, run_id.as_deref())?;
     for Undone { what, outcome } in &undone {

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use iodyno_model::Rank;
-use sha2::{Digest as _, Sha256};
+use iodyno_store::host_ids;
 
 use super::clock;
 
-/// Digits of a digest that tell hosts of one name apart.
-const DIGITS: usize = 12;
 /// Characters of a node's name in that of a document.
 const MOST_NAME: usize = 64;
 
@@ -31,12 +29,9 @@ impl Node {
         let text = |path| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
         let hostname = || text("/proc/sys/kernel/hostname").unwrap_or_else(|| "unknown".into());
         let named = ["SLURMD_NODENAME", "NODE_NAME"].into_iter().find_map(variable);
-        // Containers of one host share its board and not its machine id.
-        let ids = ["/etc/machine-id", "/var/lib/dbus/machine-id", "/sys/class/dmi/id/product_uuid"];
-        let id = ids.into_iter().find_map(text).filter(|id| !id.is_empty());
         Self {
             name: named.unwrap_or_else(hostname),
-            host_id: id.as_deref().map(digest),
+            host_id: host_ids().into_iter().next(),
             rank: Rank::of_environment(variable),
             clock_error_ns: clock::error_ns(),
         }
@@ -53,17 +48,6 @@ impl Node {
     }
 }
 
-fn digest(id: &str) -> String {
-    let mut hash = Sha256::new();
-    hash.update("iodyno ");
-    hash.update(id);
-    let mut digits = String::new();
-    for byte in hash.finalize().iter().take(DIGITS / 2) {
-        digits.push_str(&format!("{byte:02x}"));
-    }
-    digits
-}
-
 /// Time until `at_ns` by this machine's clock; zero where it is past.
 pub(super) fn until(at_ns: i64) -> Duration {
     let left = at_ns.saturating_sub(iodyno_campaign::now_ns());
@@ -76,12 +60,10 @@ mod tests {
 
     #[test]
     fn names_of_documents_hold_no_path() {
-        let node =
-            Node { name: "../db 01.rack".into(), host_id: Some(digest("x")), ..Node::this() };
+        let host_id = Some("0123456789ab".into());
+        let node = Node { name: "../db 01.rack".into(), host_id, ..Node::this() };
         let name = node.document("../0198");
         assert!(name.starts_with("___db_01_rack.") && !name.contains('/'), "{name}");
         assert!(!name.contains(".."), "{name}");
-        assert_eq!(digest("x").len(), DIGITS);
-        assert_ne!(digest("x"), digest("y"));
     }
 }

@@ -1,0 +1,86 @@
+//! Which host a change was made on: a store may be shared by several, and a change is undone where it was made.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::lock::boot_id;
+
+/// Digits of a digest that tell hosts of one name apart.
+const DIGITS: usize = 12;
+
+/// Digests of what tells this host from others, the best one first: its machine id, which itself is not to be
+/// given away (machine-id(5)), and its board, which containers of one host share.
+pub fn host_ids() -> Vec<String> {
+    let files = ["/etc/machine-id", "/var/lib/dbus/machine-id", "/sys/class/dmi/id/product_uuid"];
+    let texts = files.into_iter().filter_map(|file| std::fs::read_to_string(file).ok());
+    let mut ids: Vec<String> =
+        texts.map(|text| text.trim().to_owned()).filter(|id| !id.is_empty()).collect();
+    ids.dedup();
+    ids.iter().map(|id| digest(id)).collect()
+}
+
+fn digest(id: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update("iodyno ");
+    hash.update(id);
+    let mut digits = String::new();
+    for byte in hash.finalize().iter().take(DIGITS / 2) {
+        digits.push_str(&format!("{byte:02x}"));
+    }
+    digits
+}
+
+/// A host, as a row of the journal names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Maker {
+    /// Its name, for people.
+    pub(crate) name: String,
+    /// [`host_ids`] of it.
+    ids: Vec<String>,
+    /// Its boot.
+    boot: String,
+}
+
+impl Maker {
+    /// This host.
+    pub(crate) fn this() -> Self {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Self { name: name.trim().to_owned(), ids: host_ids(), boot: boot_id() }
+    }
+
+    /// Whether it is another one than `this`. Containers of one host may have ids of their own, and share its
+    /// boot; of a host without an id nothing is known.
+    pub(crate) fn is_another(&self, this: &Self) -> bool {
+        let is_same = self.boot == this.boot || self.ids.iter().any(|id| this.ids.contains(id));
+        !self.ids.is_empty() && !is_same
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_another_one_by_all_that_is_known_of_it() {
+        let host = |ids: &[&str], boot: &str| Maker {
+            name: "any".into(),
+            ids: ids.iter().map(|id| digest(id)).collect(),
+            boot: boot.into(),
+        };
+        let this = host(&["machine", "board"], "now");
+        assert!(host(&["other"], "then").is_another(&this));
+        assert!(host(&["other", "other board"], "then").is_another(&host(&[], "now")));
+        let of_this_host = [
+            host(&["machine"], "then"),
+            // A container's, or an image's that has a new machine id at each boot.
+            host(&["other", "board"], "then"),
+            host(&["other"], "now"),
+            host(&[], "then"),
+        ];
+        for one in of_this_host {
+            assert!(!one.is_another(&this), "{one:?}");
+        }
+        assert_eq!(digest("x").len(), DIGITS);
+        assert_ne!(digest("x"), digest("y"));
+    }
+}
