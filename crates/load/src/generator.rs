@@ -125,8 +125,8 @@ pub struct JobReport {
     pub lapses_ns: Vec<u64>,
     /// In all, for each direction.
     pub whole: PerDirection<Whole>,
-    /// How long it was at it, ns, where a direction had a time of its own: what
-    /// was written is verified afterwards.
+    /// How long of the counted time it was at it, ns, where a direction had a time of its own:
+    /// what was written is verified afterwards.
     pub active_ns: PerDirection<Option<u64>>,
     /// Latencies in two parts over the counted time, where `strict_stamps` was asked for.
     pub split: PerDirection<Option<SplitLatency>>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use iodyno_job::{ExitWhat, Job};
 use iodyno_load::{JobInterval, JobReport, LoadError, ThreadUse};
-use iodyno_model::{Caveat, Failure, Histogram};
+use iodyno_model::{Caveat, Direction, Failure, Histogram};
 
 use crate::clock::Clock;
 use crate::least_rate::LeastRate;
@@ -151,8 +151,12 @@ impl Running {
         account.replayed = outcome.replayed;
         if let Some((write_ns, verify_ns)) = outcome.stages_ns {
             let active = &mut self.report.active_ns;
-            active.read = active.read.max(Some(verify_ns));
             active.write = active.write.max(Some(write_ns));
+            active.trim = active.trim.max(Some(write_ns));
+            // The job's own reads and those that verify are counted together, in the time of both.
+            if !self.job.pattern.rw.has(Direction::Read) {
+                active.read = active.read.max(Some(verify_ns));
+            }
         }
         for (direction, split) in outcome.split.iter() {
             let sum = self.report.split.of_mut(direction);

@@ -1,10 +1,11 @@
 //! What the threads of a job share with the control thread.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use iodyno_model::{Direction, ErrorCount};
 
+use crate::clock::Clock;
 use crate::failure::Failure;
 
 /// Offsets that are kept of each kind of error.
@@ -14,7 +15,8 @@ const OFFSETS_KEPT: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     state: AtomicU8,
-    counting: AtomicBool,
+    /// When the ramp was over, ticks; 0: it goes on.
+    counting_since: AtomicU64,
     first_error: OnceLock<Failure>,
     errors: Mutex<Vec<ErrorCount>>,
 }
@@ -50,13 +52,21 @@ impl Shared {
 
     /// The ramp is over: what is only kept by the threads counts from now on.
     pub(crate) fn count_from_now(&self) {
-        self.counting.store(true, Ordering::Relaxed);
+        self.counting_since.store(Clock::get().now().max(1), Ordering::Relaxed);
     }
 
     /// Whether the ramp is over.
     #[inline]
     pub(crate) fn is_counting(&self) -> bool {
-        self.counting.load(Ordering::Relaxed)
+        self.counting_since.load(Ordering::Relaxed) > 0
+    }
+
+    /// How much of the time between two others counts: what is behind the ramp; ticks.
+    pub(crate) fn counted(&self, begun: u64, ended: u64) -> u64 {
+        match self.counting_since.load(Ordering::Relaxed) {
+            0 => 0,
+            since => ended.saturating_sub(begun.max(since)),
+        }
     }
 
     /// Takes down an I/O that failed.

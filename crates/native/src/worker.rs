@@ -111,7 +111,7 @@ pub(crate) struct Outcome {
     pub(crate) levels: Levels,
     pub(crate) split: PerDirection<Option<SplitLatency>>,
     pub(crate) by_priority: PerDirection<PriorityLatencies>,
-    /// Time that it wrote, and that it verified afterwards, if it did, ns.
+    /// Time that it wrote, and that it verified afterwards, if it did, ns; not in the ramp.
     pub(crate) stages_ns: Option<(u64, u64)>,
     pub(crate) verified: u64,
     pub(crate) mismatches: u64,
@@ -228,13 +228,15 @@ impl Assignment {
         tell(Event::Ready { depth, registered_buffers, shortfalls, outlook, id });
         self.shared.wait_for_start();
         let before = of_this_thread();
-        let mut spent = Spent::default();
-        let ending = stages(&mut course, job, &fresh, length, &mut spent);
+        let clock = Clock::get();
+        let (begun, mut verified) = (clock.now(), None);
+        let ending = stages(&mut course, job, &fresh, length, &mut verified);
+        let counted = self.shared.counted(begun, clock.now());
         let ended = Some(Instant::now());
         let usage = of_this_thread().since(before).and(course.io.finish());
-        let stages_ns = spent.verified.map(|ticks| {
-            let clock = Clock::get();
-            (clock.ns(spent.worked), clock.ns(ticks))
+        let stages_ns = verified.map(|verified| {
+            let written = counted.saturating_sub(verified);
+            (clock.ns(written), clock.ns(verified))
         });
         let cut = course.issuer.failure().map(|why| (libc::EINVAL, why));
         let failure = failure::<I>(ending).or(cut);
@@ -288,21 +290,15 @@ fn outcome<I: Io>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
     outcome
 }
 
-/// Ticks that were spent.
-#[derive(Debug, Default)]
-struct Spent {
-    worked: u64,
-    verified: Option<u64>,
-}
-
 /// Does the work; where it is to be verified, that too, after each
-/// `verify_backlog` writes and after each loop.
+/// `verify_backlog` writes and after each loop. So many ticks of the time
+/// that counts are `verified`.
 fn stages<I: Io>(
     course: &mut Course<'_, I>,
     job: &Job,
     fresh: &Stream,
     length: u32,
-    spent: &mut Spent,
+    verified: &mut Option<u64>,
 ) -> io::Result<Ending> {
     if let Some(pacer) = &mut course.issuer.pacer {
         pacer.start(Clock::get().now());
@@ -318,7 +314,8 @@ fn stages<I: Io>(
         if turn > 0 {
             course.issuer.begin_again(Requests::stream(fresh.clone()));
         }
-        let ending = work(course, verifies.then_some(job.verify.backlog), length, spent)?;
+        let backlog = verifies.then_some(job.verify.backlog);
+        let ending = work(course, job, backlog, length, verified)?;
         if ending != Ending::Done {
             return Ok(ending);
         }
@@ -326,27 +323,19 @@ fn stages<I: Io>(
             break;
         }
     }
-    // Closing a file is all that follows.
-    let synced = job.flush.end_fsync || job.files.fsync_on_close;
-    if synced && job.writes() && !course.shared.is_over(true) {
-        for file in 0..job.files.paths.len().max(1) {
-            let ending = sync_at_end(course, file as u16)?;
-            if ending != Ending::Done {
-                return Ok(ending);
-            }
-        }
-    }
     Ok(Ending::Done)
 }
 
 /// Does what the course has to do, and verifies it if there is a `backlog`:
 /// after so many writes each time, or, where it is 0, once all are made. Trims
-/// some of the writes in between, where the job wants that.
+/// some of the writes in between, where the job wants that. What is synced at
+/// the end is so before it is verified: as in fio that belongs to the writing.
 fn work<I: Io>(
     course: &mut Course<'_, I>,
+    job: &Job,
     backlog: Option<u64>,
     length: u32,
-    spent: &mut Spent,
+    verified: &mut Option<u64>,
 ) -> io::Result<Ending> {
     let clock = Clock::get();
     let turn = |every: u64| if every > 0 { every } else { u64::MAX };
@@ -356,10 +345,7 @@ fn work<I: Io>(
     loop {
         let allowed = to_verify.min(to_trim);
         course.issuer.allowance = allowed;
-        let begun = clock.now();
         let ending = course.run()?;
-        let worked = clock.now();
-        spent.worked += worked.saturating_sub(begun);
         let goes_on = allowed < u64::MAX && course.issuer.allowance == 0;
         course.issuer.allowance = u64::MAX;
         if ending != Ending::Done {
@@ -370,17 +356,22 @@ fn work<I: Io>(
             to_trim = trim_every;
             let chosen = trims(course).map(Trims::turn).unwrap_or_default();
             let ending = replay(course, Replay::of(chosen), false)?;
-            spent.worked += clock.now().saturating_sub(worked);
             if ending != Ending::Done {
                 return Ok(ending);
             }
         }
         let last = !goes_on || course.shared.is_over(false);
+        if last {
+            let ending = sync_at_end(course, job)?;
+            if ending != Ending::Done {
+                return Ok(ending);
+            }
+        }
         if backlog.is_some() && (to_verify == 0 || last) {
             to_verify = verify_every;
             let begun = clock.now();
             let ending = verify(course, length)?;
-            *spent.verified.get_or_insert(0) += clock.now().saturating_sub(begun);
+            *verified.get_or_insert(0) += course.shared.counted(begun, clock.now());
             if ending != Ending::Done {
                 return Ok(ending);
             }
@@ -388,8 +379,11 @@ fn work<I: Io>(
                 preparation.settle();
             }
         }
-        if last || course.shared.is_over(false) {
+        if last {
             return Ok(Ending::Done);
+        }
+        if course.shared.is_over(false) {
+            return sync_at_end(course, job);
         }
     }
 }
@@ -438,9 +432,24 @@ fn replay<I: Io>(course: &mut Course<'_, I>, replay: Replay, uncached: bool) -> 
     ending
 }
 
+/// fsync of what the job wrote, where it wants that at its end or when it closes files: closing
+/// them is all that follows.
+fn sync_at_end<I: Io>(course: &mut Course<'_, I>, job: &Job) -> io::Result<Ending> {
+    let synced = job.flush.end_fsync || job.files.fsync_on_close;
+    if synced && job.writes() && !course.shared.is_over(true) {
+        for file in 0..job.files.paths.len().max(1) {
+            let ending = sync(course, file as u16)?;
+            if ending != Ending::Done {
+                return Ok(ending);
+            }
+        }
+    }
+    Ok(Ending::Done)
+}
+
 /// fsync of a file once nothing is in flight any more. As in fio it is none of the syncs
 /// that are counted: it is not between writes.
-fn sync_at_end<I: Io>(course: &mut Course<'_, I>, file: u16) -> io::Result<Ending> {
+fn sync<I: Io>(course: &mut Course<'_, I>, file: u16) -> io::Result<Ending> {
     let sync = [Request { file, operation: Operation::Sync, ..Request::default() }];
     course.io.queue(course.flights.reserve(&sync).iter());
     loop {
@@ -456,3 +465,6 @@ fn sync_at_end<I: Io>(course: &mut Course<'_, I>, file: u16) -> io::Result<Endin
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -152,6 +152,23 @@ fn each_loop_is_written_and_verified_once() {
 }
 
 #[test]
+fn what_is_written_and_its_verification_have_times_of_their_own() {
+    let times = |options: &str| {
+        let line = format!("ioengine=libaio iodepth=8 verify=crc32c {options}");
+        let (report, _) = run_one(&line);
+        (report.active_ns, report.account.counted_ns)
+    };
+    // Half a second, of which the ramp is none.
+    let (active, counted_ns) = times("rw=randwrite rate_iops=400 ramp_time=300ms");
+    let both_ns = active.write.unwrap() + active.read.unwrap();
+    assert!(both_ns > 0 && both_ns <= counted_ns + 1_000_000, "{both_ns} {counted_ns}");
+    assert_eq!(active.trim, active.write);
+    // Its own reads are counted with those that verify, and so is their time.
+    let (active, _) = times("rw=randrw");
+    assert!(active.read.is_none() && active.write.is_some(), "{active:?}");
+}
+
+#[test]
 fn blocks_whose_size_goes_by_the_order_have_room() {
     for engine in ENGINES {
         for rw in ["randread", "randread percentage_random=50", "randwrite"] {

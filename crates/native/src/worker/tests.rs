@@ -1,0 +1,107 @@
+//! The stages of a thread on a device that keeps in mind what it was told.
+
+use std::time::Duration;
+
+use iodyno_job::{Region, Room};
+
+use super::*;
+use crate::buffers::Buffers;
+use crate::io::{Completion, Descriptor};
+use crate::tally::{Counts, Reading, Tally};
+use crate::verify::{Ledger, Verifier};
+
+const BLOCK: u32 = 4096;
+const BLOCKS: u64 = 8;
+const BYTES: u64 = BLOCKS * BLOCK as u64;
+const DEPTH: u16 = 4;
+
+/// A device that writes at once; all else takes it some time.
+struct Recorded {
+    seen: Vec<Operation>,
+    in_flight: Vec<Descriptor>,
+    slow: Duration,
+    buffers: Buffers,
+}
+
+impl Io for Recorded {
+    const NAME: &'static str = "recorded";
+
+    fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
+        unreachable!("it is made as it is")
+    }
+
+    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
+        self.in_flight.extend(batch);
+    }
+
+    fn enter(&mut self, _: u32) -> io::Result<()> {
+        if self.in_flight.iter().any(|one| one.operation != Operation::Write) {
+            std::thread::sleep(self.slow);
+        }
+        Ok(())
+    }
+
+    fn completions(&mut self) -> impl Iterator<Item = Completion> {
+        self.seen.extend(self.in_flight.iter().map(|one| one.operation));
+        let done = |one: Descriptor| Completion { slot: one.slot, result: one.length.into() };
+        self.in_flight.drain(..).map(done)
+    }
+
+    fn buffers(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+}
+
+/// What a job that writes and verifies does, and the latencies of its writes.
+fn staged(options: &str, slow: Duration) -> (Vec<Operation>, Counts) {
+    let mut job = Job::default();
+    for option in format!("rw=write bs=4k verify=crc32c {options}").split_whitespace() {
+        let (name, value) = option.split_once('=').unwrap();
+        iodyno_job::apply(&mut job, name, value).unwrap();
+    }
+    let mut of_a_turn = job.clone();
+    of_a_turn.space.loops = 1;
+    let stream = Stream::new(&of_a_turn, &[Room { size_bytes: BYTES, block_bytes: 512 }], 0, 0);
+    let stream = stream.unwrap();
+    let (shared, writes, others) = (Shared::default(), Tally::default(), Tally::default());
+    shared.start();
+    let region = Region { file: 0, offset: 0, length: BYTES };
+    let bounds = Bounds::new(&[region], std::iter::once(BYTES), BLOCK);
+    let pacer = Pacer::new(&job.pace, Clock::get(), 1);
+    let issuer = Issuer::new(&job, DEPTH, Requests::stream(stream.clone()), pacer);
+    let buffers = Buffers::new(DEPTH.into(), BLOCK).unwrap();
+    let io = Recorded { seen: Vec::new(), in_flight: Vec::new(), slow, buffers };
+    let tallies = [&others, &writes, &others, &others, &others];
+    let mut course = Course::new(io, issuer, InFlights::new(DEPTH), bounds, tallies, &shared);
+    let sizes = &job.pattern.bs.write;
+    let verifying = Verifying {
+        verifier: Verifier::new(&job.verify, &job.contents, sizes, 1, 0).unwrap(),
+        ledgers: vec![Ledger::new(0, BLOCK.into(), BLOCKS, 1 << 20).unwrap()],
+        dumps: None,
+        backlog: (job.verify.backlog > 0).then(Vec::new),
+        trims: Trims::new(&job, 1),
+        following: None,
+        pretended: true,
+    };
+    course.preparation = Some(Preparation { filler: None, verifying: Some(verifying), number: 0 });
+    let tallies = Arc::new(Tallies::new(|_| true, true));
+    course.attendant = Attendant::new(&job, DEPTH, true, true, &tallies, None, None);
+    let ending = stages(&mut course, &job, &stream, BLOCK, &mut None).unwrap();
+    assert_eq!(ending, Ending::Done, "{options}");
+    let mut counts = Counts::default();
+    Reading::default().take(&writes, &mut counts);
+    (course.io.seen, counts)
+}
+
+#[test]
+fn what_is_synced_at_the_end_is_so_before_it_is_verified() {
+    use Operation::{Read, Sync, Write};
+    for (options, loops) in [("end_fsync=1", 1), ("fsync_on_close=1 loops=3", 3)] {
+        let (seen, _) = staged(options, Duration::ZERO);
+        let turn = [[Write; BLOCKS as usize].as_slice(), &[Sync], &[Read; BLOCKS as usize]];
+        assert_eq!(seen, turn.concat().repeat(loops), "{options}");
+    }
+    let (seen, _) = staged("end_fsync=1 verify_backlog=6", Duration::ZERO);
+    let turns = [[Write; 6].as_slice(), &[Read; 6], &[Write; 2], &[Sync], &[Read; 2]];
+    assert_eq!(seen, turns.concat());
+}
