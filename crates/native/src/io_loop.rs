@@ -291,7 +291,10 @@ impl<'a, I: Io> Course<'a, I> {
             let flight = self.flights.end(slot);
             let succeeded = result == i64::from(flight.length);
             let latency_ns = || clock.ns(now.saturating_sub(flight.begun));
-            self.issuer.completed(slot, now, succeeded.then(latency_ns));
+            // What verifies has no pace.
+            if !self.verifying {
+                self.issuer.completed(slot, now, succeeded.then(latency_ns));
+            }
             let tally = self.tallies[flight.operation as usize];
             if let Some(preparation) = &mut self.preparation {
                 preparation.completed(slot, &flight, succeeded);

@@ -107,6 +107,16 @@ impl Pacer {
         }
     }
 
+    /// So many ticks, in which something else had to be done first, are no time of the job's: all
+    /// that is to come is due so much later.
+    pub(crate) fn postpone(&mut self, ticks: u64) {
+        self.started += ticks;
+        if let Some(pause) = &mut self.pause {
+            pause.until = pause.until.saturating_add(ticks);
+            pause.working_since = pause.working_since.saturating_add(ticks);
+        }
+    }
+
     /// When `request` is due; 0: at once.
     pub(crate) fn due(&self, request: &Request) -> u64 {
         let due = request.operation.direction().map_or(0, |direction| self.due_in(direction));
@@ -250,6 +260,29 @@ mod tests {
         assert!((mean_ns / 1e6 - 1.0).abs() < 0.02, "{mean_ns}");
         // P(gap > mean) = 1/e.
         assert!((long as f64 / f64::from(n) - (-1_f64).exp()).abs() < 0.01, "{long}");
+    }
+
+    #[test]
+    fn what_is_postponed_is_due_as_much_later() {
+        let ms = |ms: u64| Clock::get().ticks(1_000_000 * ms);
+        let mut pace = Pace::default();
+        pace.rate_iops.read = Some(1000);
+        (pace.thinktime_ns, pace.thinktime_iotime_ns) = (20_000_000, 3_000_000);
+        pace.thinktime_blocks_type = ThinkBlocks::Issue;
+        let mut pacer = Pacer::new(&pace, Clock::get(), 1).unwrap();
+        pacer.start(10);
+        pacer.submitted(&READ, 10);
+        let due = pacer.due(&READ);
+        pacer.postpone(ms(5));
+        assert_eq!(pacer.due(&READ), due + ms(5));
+        // The time after which it pauses has not gone by, either.
+        pacer.submitted(&READ, 10 + ms(6));
+        assert!(pacer.due(&READ) < 10 + ms(8));
+        pacer.submitted(&READ, 10 + ms(9));
+        let due = pacer.due(&READ);
+        assert!(due > 10 + ms(28));
+        pacer.postpone(ms(5));
+        assert_eq!(pacer.due(&READ), due + ms(5));
     }
 
     #[test]

@@ -330,6 +330,7 @@ fn stages<I: Io>(
 /// after so many writes each time, or, where it is 0, once all are made. Trims
 /// some of the writes in between, where the job wants that. What is synced at
 /// the end is so before it is verified: as in fio that belongs to the writing.
+/// Nothing is due meanwhile.
 fn work<I: Io>(
     course: &mut Course<'_, I>,
     job: &Job,
@@ -351,6 +352,7 @@ fn work<I: Io>(
         if ending != Ending::Done {
             return Ok(ending);
         }
+        let paused = clock.now();
         (to_verify, to_trim) = (less(to_verify, allowed), less(to_trim, allowed));
         if to_trim == 0 && goes_on {
             to_trim = trim_every;
@@ -378,6 +380,9 @@ fn work<I: Io>(
             if let Some(preparation) = &mut course.preparation {
                 preparation.settle();
             }
+        }
+        if let Some(pacer) = &mut course.issuer.pacer {
+            pacer.postpone(clock.now().saturating_sub(paused));
         }
         if last {
             return Ok(Ending::Done);

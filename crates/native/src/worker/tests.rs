@@ -52,8 +52,9 @@ impl Io for Recorded {
     }
 }
 
-/// What a job that writes and verifies does, and the latencies of its writes.
-fn staged(options: &str, slow: Duration) -> (Vec<Operation>, Counts) {
+/// What a job that writes and verifies does, the latencies of its writes, and when the next one
+/// would be due.
+fn staged(options: &str, slow: Duration) -> (Vec<Operation>, Counts, u64) {
     let mut job = Job::default();
     for option in format!("rw=write bs=4k verify=crc32c {options}").split_whitespace() {
         let (name, value) = option.split_once('=').unwrap();
@@ -90,18 +91,43 @@ fn staged(options: &str, slow: Duration) -> (Vec<Operation>, Counts) {
     assert_eq!(ending, Ending::Done, "{options}");
     let mut counts = Counts::default();
     Reading::default().take(&writes, &mut counts);
-    (course.io.seen, counts)
+    let next = Request { operation: Operation::Write, ..Request::default() };
+    let due = course.issuer.pacer.as_ref().map_or(0, |pacer| pacer.due(&next));
+    (course.io.seen, counts, due)
 }
 
 #[test]
 fn what_is_synced_at_the_end_is_so_before_it_is_verified() {
     use Operation::{Read, Sync, Write};
     for (options, loops) in [("end_fsync=1", 1), ("fsync_on_close=1 loops=3", 3)] {
-        let (seen, _) = staged(options, Duration::ZERO);
+        let (seen, ..) = staged(options, Duration::ZERO);
         let turn = [[Write; BLOCKS as usize].as_slice(), &[Sync], &[Read; BLOCKS as usize]];
         assert_eq!(seen, turn.concat().repeat(loops), "{options}");
     }
-    let (seen, _) = staged("end_fsync=1 verify_backlog=6", Duration::ZERO);
+    let (seen, ..) = staged("end_fsync=1 verify_backlog=6", Duration::ZERO);
     let turns = [[Write; 6].as_slice(), &[Read; 6], &[Write; 2], &[Sync], &[Read; 2]];
     assert_eq!(seen, turns.concat());
+}
+
+#[test]
+fn no_write_waits_for_what_verifies() {
+    let slow = Duration::from_millis(150);
+    for options in [
+        "loops=2",
+        "loops=2 end_fsync=1",
+        "verify_backlog=4",
+        "trim_percentage=100 trim_backlog=2 do_verify=0",
+    ] {
+        let (_, writes, _) = staged(&format!("rate_iops=1000 {options}"), slow);
+        let latest_ns = writes.latency.max_ns().unwrap();
+        assert!(latest_ns < 100_000_000, "{options}: {latest_ns}");
+    }
+}
+
+#[test]
+fn reads_that_verify_are_no_blocks_of_the_jobs() {
+    let think = "thinktime=1h thinktime_blocks=9 thinktime_blocks_type=complete";
+    let (seen, _, due) = staged(think, Duration::ZERO);
+    assert_eq!(seen.len() as u64, 2 * BLOCKS);
+    assert!(due <= Clock::get().now(), "it pauses after eight writes");
 }
