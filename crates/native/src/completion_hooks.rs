@@ -206,7 +206,7 @@ impl Attendant {
             });
         }
         if let Some(search) = &mut self.search
-            && search.completed(latency_ns, now)
+            && search.completed(flight.begun, latency_ns, now)
         {
             return Attended::Found;
         }

@@ -6,7 +6,7 @@ use iodyno_job::LatencyTarget;
 use crate::clock::Clock;
 
 /// A search by doubling and then by halving intervals. Each depth is tried for
-/// one window; it holds if enough of the I/Os that ended in it were in time.
+/// one window; it holds if enough of its I/Os that ended in it were in time.
 #[derive(Debug)]
 pub(crate) struct TargetSearch {
     target_ns: u64,
@@ -19,6 +19,8 @@ pub(crate) struct TargetSearch {
     failed: usize,
     depth: usize,
     most: usize,
+    /// When the depth was changed last.
+    since: u64,
     window_end: u64,
     in_time: u64,
     all: u64,
@@ -36,6 +38,7 @@ impl TargetSearch {
             failed: most + 1,
             depth: 1,
             most,
+            since: 0,
             window_end: 0,
             in_time: 0,
             all: 0,
@@ -53,9 +56,13 @@ impl TargetSearch {
         self.found.then_some(self.held as u32)
     }
 
-    /// An I/O took `latency_ns` and ended at `now`. Whether the search, and
-    /// with it the job, is over.
-    pub(crate) fn completed(&mut self, latency_ns: u64, now: u64) -> bool {
+    /// An I/O that was begun then took `latency_ns` and ended at `now`. Whether
+    /// the search, and with it the job, is over.
+    pub(crate) fn completed(&mut self, begun: u64, latency_ns: u64, now: u64) -> bool {
+        // What was submitted at the old depth says nothing of the new one (fio waits for it).
+        if begun < self.since {
+            return false;
+        }
         if self.window_end == 0 {
             self.window_end = now + self.window_ticks;
         }
@@ -82,8 +89,7 @@ impl TargetSearch {
         } else {
             self.held.midpoint(self.failed)
         };
-        // What was submitted at the old depth belongs to neither.
-        self.window_end = now + self.window_ticks;
+        (self.since, self.window_end) = (now, now + self.window_ticks);
         (self.in_time, self.all) = (0, 0);
         self.found && !self.run
     }
@@ -108,10 +114,38 @@ mod tests {
             let over = (0..1000).any(|_| {
                 now += clock.ticks(600_000);
                 let latency_ns = if search.depth() <= limit { 900 } else { 1100 };
-                search.completed(latency_ns, now)
+                search.completed(now - clock.ticks(latency_ns), latency_ns, now)
             });
             assert!(over);
             assert_eq!(search.result(), Some(limit.min(most) as u32), "{limit} of {most}");
+        }
+    }
+
+    #[test]
+    fn what_was_submitted_at_a_depth_that_failed_is_not_held_against_the_next() {
+        let clock = Clock::get();
+        for limit in [1, 7, 50, 60, 63] {
+            let target = LatencyTarget {
+                target_ns: 10_000,
+                window_ns: 1_000_000,
+                percentile: 100.0,
+                run: false,
+            };
+            let mut search = TargetSearch::new(&target, 64, clock);
+            // What is in flight: when it ends, and when it was begun.
+            let (mut in_flight, mut now) = (std::collections::BinaryHeap::new(), 1);
+            loop {
+                while in_flight.len() < search.depth() {
+                    let ns = if in_flight.len() < limit { 9000 } else { 11_000 };
+                    in_flight.push(std::cmp::Reverse((now + clock.ticks(ns), now, ns)));
+                }
+                let std::cmp::Reverse((end, begun, latency_ns)) = in_flight.pop().unwrap();
+                now = end;
+                if search.completed(begun, latency_ns, now) {
+                    break;
+                }
+            }
+            assert_eq!(search.result(), Some(limit as u32));
         }
     }
 
@@ -125,7 +159,7 @@ mod tests {
         let mut ended = |latency_ns, times| {
             (0..times).any(|_| {
                 now += clock.ticks(600_000);
-                search.completed(latency_ns, now)
+                search.completed(now - clock.ticks(latency_ns), latency_ns, now)
             })
         };
         assert!(!ended(2000, 10), "nothing less than one can be tried");
