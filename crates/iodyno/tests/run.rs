@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{World, status, text};
+use common::{World, json, status, text};
 
 /// `iodyno run` with these words, in this world's folder.
 fn run(world: &World, arguments: &[&str]) -> Output {
@@ -401,6 +401,24 @@ impl Drop for Mounted {
     fn drop(&mut self) {
         let _ = Command::new("umount").args(["--lazy", &self.0]).status();
     }
+}
+
+#[test]
+fn what_a_steady_state_was_judged_by_is_stored_and_printed() {
+    let world = World::new();
+    let job = "--name=a --filename=data --size=64k --rw=randread --time_based --runtime=9 \
+               --ss=iops:99% --ss_dur=1 --ss_interval=500ms";
+    let printed = document(&world, &job.split_whitespace().collect::<Vec<_>>());
+    let output = world.run(&["show", "last", "--json"]);
+    status(&output, 0);
+    let stored = json(&output.stdout);
+    let samples = stored["measurements"][0]["account"]["steadystate_samples"].as_array().unwrap();
+    let iops = |sample: &serde_json::Value| {
+        (sample["ios"].as_f64().unwrap() * 1e9 / sample["duration_ns"].as_f64().unwrap()) as u64
+    };
+    let iops: Vec<u64> = samples.iter().map(iops).collect();
+    assert_eq!(printed["jobs"][0]["steadystate"]["data"]["iops"], serde_json::json!(iops));
+    assert_eq!(iops.len(), 2);
 }
 
 #[test]

@@ -68,6 +68,23 @@ pub struct JobStats {
     pub replayed: Option<Box<Replayed>>,
     /// What `steadystate` found.
     pub steadystate_attained: Option<bool>,
+    /// The samples that it was judged by, over `steadystate_duration`, of all jobs that were judged
+    /// together: with the first of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steadystate_samples: Vec<SteadySample>,
+}
+
+/// What jobs did between two looks of `steadystate`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SteadySample {
+    /// Time between them, ns.
+    pub duration_ns: u64,
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Sum of their latencies, ns.
+    pub latency_sum_ns: f64,
 }
 
 impl JobStats {

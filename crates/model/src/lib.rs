@@ -98,7 +98,7 @@ pub use host::{
 };
 pub use interrupt::Interrupt;
 pub use iommu::Iommu;
-pub use job_stats::{CpuUse, ErrorCount, JobStats};
+pub use job_stats::{CpuUse, ErrorCount, JobStats, SteadySample};
 pub use latency::{LatencyKind, LatencyRange, LatencySummary, PERCENTILES, StatedLatencies};
 pub use layer::{BackingFile, BlockDevice, BlockKind, Mount, Queue, Use};
 pub use link::{Aspm, Link, LinkEnd, LinkState, PcieError, PcieSeverity};

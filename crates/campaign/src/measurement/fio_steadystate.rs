@@ -2,6 +2,7 @@
 
 use iodyno_job::{Job, SteadyKind, SteadyState};
 use iodyno_load::Interval;
+use iodyno_model::SteadySample;
 use iodyno_stats::{Decision, Steady, SteadyBy, StopRule, Stopper};
 
 /// fio's `steadystate_check_interval`, ns.
@@ -15,19 +16,13 @@ pub(crate) struct SteadyWatch {
     /// By their numbers in the phase.
     jobs: Vec<usize>,
     group: Option<u32>,
-    sample: Sample,
-    samples: Vec<f64>,
+    sample: SteadySample,
+    samples: Vec<SteadySample>,
+    /// What of each is looked at.
+    values: Vec<f64>,
     stopper: Stopper,
     /// The steady state came.
     attained: bool,
-}
-
-#[derive(Debug, Default)]
-struct Sample {
-    duration_ns: u64,
-    ios: u64,
-    bytes: u64,
-    latency_sum_ns: f64,
 }
 
 impl SteadyWatch {
@@ -45,8 +40,9 @@ impl SteadyWatch {
                     asked,
                     jobs: vec![number],
                     group,
-                    sample: Sample::default(),
+                    sample: SteadySample::default(),
                     samples: Vec::new(),
+                    values: Vec::new(),
                     stopper: Stopper::new(rule(asked)),
                     attained: false,
                 }),
@@ -60,6 +56,18 @@ impl SteadyWatch {
         all.iter().find(|one| one.jobs.contains(&number)).map(|one| one.attained)
     }
 
+    /// The samples that these jobs were judged by, if they were by themselves; of jobs that were
+    /// judged together the first one has them.
+    pub(crate) fn samples(all: &[Self], jobs: &[usize]) -> Vec<SteadySample> {
+        let own = |one: &&Self| {
+            one.jobs.first() == jobs.first() && jobs.iter().all(|job| one.jobs.contains(job))
+        };
+        all.iter().find(own).map_or_else(Vec::new, |one| {
+            let first = one.samples.len().saturating_sub(wanted(one.asked));
+            one.samples[first..].to_vec()
+        })
+    }
+
     /// Takes an interval; the jobs to be ended, once they are steady.
     pub(crate) fn take(&mut self, interval: &Interval) -> Option<&[usize]> {
         if self.attained {
@@ -67,14 +75,14 @@ impl SteadyWatch {
         }
         let sample = self.next_sample(interval)?;
         self.samples.push(sample);
+        self.values.push(value(self.asked, sample));
         let elapsed_s = (interval.start_ns + interval.duration_ns) as f64 / 1e9;
-        self.attained = self.stopper.observe(elapsed_s, &self.samples) != Decision::Continue;
+        self.attained = self.stopper.observe(elapsed_s, &self.values) != Decision::Continue;
         self.attained.then_some(&self.jobs)
     }
 
-    /// The next sample, if `interval` completes it: IOPS, bytes per second, or
-    /// the mean latency, ns.
-    fn next_sample(&mut self, interval: &Interval) -> Option<f64> {
+    /// The next sample, if `interval` completes it.
+    fn next_sample(&mut self, interval: &Interval) -> Option<SteadySample> {
         let jobs = || self.jobs.iter().filter_map(|number| interval.jobs.get(*number));
         // Jobs that begin or end within it, or are over, have no rate in it.
         let runs = jobs().any(|job| job.active_ns >= interval.duration_ns);
@@ -92,13 +100,18 @@ impl SteadyWatch {
         if sample.duration_ns + interval.duration_ns / 10 < every_ns(self.asked) {
             return None;
         }
-        let Sample { duration_ns, ios, bytes, latency_sum_ns } = std::mem::take(&mut self.sample);
-        let seconds = duration_ns as f64 / 1e9;
-        Some(match self.asked.kind {
-            SteadyKind::Iops | SteadyKind::IopsSlope => ios as f64 / seconds,
-            SteadyKind::Bandwidth | SteadyKind::BandwidthSlope => bytes as f64 / seconds,
-            SteadyKind::Latency | SteadyKind::LatencySlope => latency_sum_ns / ios as f64,
-        })
+        Some(std::mem::take(&mut self.sample))
+    }
+}
+
+/// What is looked at: IOPS, bytes per second, or the mean latency, ns.
+fn value(asked: SteadyState, sample: SteadySample) -> f64 {
+    let SteadySample { duration_ns, ios, bytes, latency_sum_ns } = sample;
+    let seconds = duration_ns as f64 / 1e9;
+    match asked.kind {
+        SteadyKind::Iops | SteadyKind::IopsSlope => ios as f64 / seconds,
+        SteadyKind::Bandwidth | SteadyKind::BandwidthSlope => bytes as f64 / seconds,
+        SteadyKind::Latency | SteadyKind::LatencySlope => latency_sum_ns / ios as f64,
     }
 }
 
@@ -110,17 +123,21 @@ const fn every_ns(asked: SteadyState) -> u64 {
     }
 }
 
+/// Samples that it is to be steady over.
+fn wanted(asked: SteadyState) -> usize {
+    usize::try_from(asked.duration_ns / every_ns(asked)).unwrap_or(usize::MAX)
+}
+
 /// When it ends.
 fn rule(asked: SteadyState) -> StopRule {
-    let SteadyState { kind, limit, percent, duration_ns, .. } = asked;
+    let SteadyState { kind, limit, percent, .. } = asked;
     let by = match kind {
         SteadyKind::Iops | SteadyKind::Bandwidth | SteadyKind::Latency => SteadyBy::Deviation,
         SteadyKind::IopsSlope | SteadyKind::BandwidthSlope | SteadyKind::LatencySlope => {
             SteadyBy::Slope
         }
     };
-    let samples = usize::try_from(duration_ns / every_ns(asked)).unwrap_or(usize::MAX);
-    StopRule::Steady(Steady { by, limit, percent, samples })
+    StopRule::Steady(Steady { by, limit, percent, samples: wanted(asked) })
 }
 
 #[cfg(test)]
@@ -171,7 +188,7 @@ mod tests {
             // The other job's do not count.
             assert_eq!(watch.take(&interval(n, &[Some(1_000_000), Some(n)])), None);
         }
-        assert_eq!(watch.samples, [2.0 * 60.0, 2.0 * 85.0]);
+        assert_eq!(watch.values, [2.0 * 60.0, 2.0 * 85.0]);
         assert!(SteadyWatch::of([&Job::default()].into_iter()).is_empty());
     }
 
@@ -195,6 +212,16 @@ mod tests {
             assert_eq!((attained(0), attained(1)), expected);
             assert_eq!(attained(2), None);
             assert_eq!(ended, if expected.0 == Some(true) { vec![0] } else { vec![] });
+            // The last three seconds: of the first job, or of both with the first one.
+            let ios = |jobs: &[usize]| {
+                let samples = SteadyWatch::samples(&all, jobs);
+                samples.iter().map(|sample| sample.ios).collect::<Vec<_>>()
+            };
+            match expected.0 {
+                Some(true) => assert_eq!((ios(&[0]), ios(&[1]).len()), (vec![1000; 3], 3)),
+                _ => assert_eq!((ios(&[0]), ios(&[1])), (ios(&[0, 1]), vec![])),
+            }
+            assert_eq!((ios(&[0]).len(), ios(&[2])), (3, vec![]));
         }
         let mut all = SteadyWatch::of([&other, &together, &together].into_iter());
         let ended = (0..40).find_map(|n| {

@@ -80,6 +80,7 @@ impl OverPhase<'_> {
                     // fio ends its jobs by itself, and says so.
                     let known = account.steadystate_attained;
                     account.steadystate_attained = known.or(self.is_steady(members));
+                    account.steadystate_samples = SteadyWatch::samples(&self.steady, members);
                 }
             }
         }

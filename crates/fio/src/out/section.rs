@@ -139,6 +139,7 @@ impl<'a> Section<'a> {
         }
         let mut steady = SteadySamples::default();
         if let Some(asked) = &job.reporting.steadystate {
+            steady = SteadySamples::judged(&account.steadystate_samples);
             let of_each = member.results.iter().map(|one| SteadySamples::of(&one.series, asked));
             of_each.for_each(|one| steady.add(&one));
         }

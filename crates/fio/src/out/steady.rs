@@ -2,7 +2,7 @@
 //! deviate (steadystate.c).
 
 use iodyno_job::{SteadyKind, SteadyState};
-use iodyno_model::RateSeries;
+use iodyno_model::{RateSeries, SteadySample};
 
 use crate::out::tree::Tree;
 
@@ -16,6 +16,8 @@ const MOST: usize = 1 << 16;
 #[derive(Debug, Clone, Default)]
 pub(super) struct SteadySamples {
     samples: Vec<Sample>,
+    /// They are those that were judged, of all that was judged together.
+    judged: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,7 +29,19 @@ struct Sample {
 }
 
 impl SteadySamples {
-    /// Of `series`, which count from the job's start, behind the ramp.
+    /// Those by which it was judged; none are known of results of others, and while it goes on.
+    pub(super) fn judged(samples: &[SteadySample]) -> Self {
+        let sample = |one: &SteadySample| Sample {
+            ns: one.duration_ns,
+            ios: one.ios,
+            bytes: one.bytes,
+            latency_ns: one.latency_sum_ns,
+        };
+        Self { samples: samples.iter().map(sample).collect(), judged: !samples.is_empty() }
+    }
+
+    /// Of `series`, which count from the job's start, behind the ramp: nearly those by which it was
+    /// judged, as long as no windows were merged.
     pub(super) fn of(series: &RateSeries, asked: &SteadyState) -> Self {
         let every_ns = every_ns(asked);
         let (mut samples, mut open) = (Vec::new(), Sample::default());
@@ -42,11 +56,14 @@ impl SteadySamples {
                 samples.push(std::mem::take(&mut open));
             }
         }
-        Self { samples }
+        Self { samples, judged: false }
     }
 
-    /// Adds what ran at the same time.
+    /// Adds what ran at the same time, unless all of it is there.
     pub(super) fn add(&mut self, other: &Self) {
+        if self.judged {
+            return;
+        }
         let most = self.samples.len().max(other.samples.len());
         self.samples.resize(most, Sample::default());
         for (mine, theirs) in self.samples.iter_mut().zip(&other.samples) {
@@ -239,6 +256,16 @@ mod tests {
             assert!(text.contains(part), "{part} is missing in {text}");
         }
         assert!((slope(&[30, 40, 50, 60]) - 10.0).abs() < 1e-9);
+        // What was judged is known, in a run that is so long that its windows were merged.
+        let duration_ns = 1_000_000_000;
+        let sample = |ios| SteadySample { duration_ns, ios, ..SteadySample::default() };
+        let mut samples = SteadySamples::judged(&[100, 102, 98, 100].map(sample));
+        samples.add(&SteadySamples::of(&series, &asked));
+        let found = samples.found(&asked);
+        assert_eq!((found.iops, found.criterion), (100, 2.0));
+        let mut samples = SteadySamples::judged(&[]);
+        samples.add(&SteadySamples::of(&series, &asked));
+        assert_eq!(samples.found(&asked).iops, 45);
         let few = SteadySamples::default().tree(&asked, false).document();
         assert!(few.contains("\"criterion\" : \"0.000000%\""), "{few}");
         assert_eq!(few.lines().filter(|line| line.trim_end_matches(',').trim() == "0").count(), 8);
