@@ -43,27 +43,24 @@ fn is_of_a_group(of: &Measurement) -> bool {
 }
 
 /// From the first one's start to the last one's end, ns, where that is told, and no less than
-/// the longest of them took.
+/// the longest of them took. What is not counted of one is no time of it: its ramp, and until it
+/// began, since all of a phase have the phase's start.
 pub fn span_ns(all: &[&Measurement]) -> Option<u64> {
-    let longest = all.iter().filter_map(|of| ran_ns(of)).max()?;
-    let starts: Option<Vec<i64>> = all.iter().map(|of| of.started_ns).collect();
+    let longest = all.iter().filter_map(|of| of.duration_ns).max()?;
+    let start = |of: &&Measurement| Some(of.started_ns?.saturating_add_unsigned(of.warmup_ns));
+    let starts: Option<Vec<i64>> = all.iter().map(start).collect();
     let Some(starts) = starts else { return Some(longest) };
     let ends = starts.iter().zip(all);
-    let ends = ends.map(|(start, of)| start.saturating_add_unsigned(ran_ns(of).unwrap_or(0)));
+    let ends = ends.map(|(start, of)| start.saturating_add_unsigned(of.duration_ns.unwrap_or(0)));
     let span = starts.iter().min().zip(ends.max()).map(|(first, last)| last.abs_diff(*first));
     Some(longest.max(span.unwrap_or(0)))
-}
-
-/// How long it ran, warm-up included, ns.
-fn ran_ns(of: &Measurement) -> Option<u64> {
-    Some(of.duration_ns?.saturating_add(of.warmup_ns))
 }
 
 /// What they came to in each direction that occurred. One's rate is of its own time, and theirs
 /// of the time of all of them.
 pub fn totals(all: &[&Measurement]) -> Vec<DirectionResult> {
     let span_ns = span_ns(all);
-    let share = |of: &Measurement| match (ran_ns(of), span_ns) {
+    let share = |of: &Measurement| match (of.duration_ns, span_ns) {
         (Some(own), Some(span)) => own as f64 / span.max(1) as f64,
         _ => 1.0,
     };
@@ -178,6 +175,21 @@ mod tests {
         // One behind the other they took longer than each.
         let jobs = [job(0, 0, 10, 100.0, 1), job(0, 10, 10, 300.0, 1)];
         assert_eq!(group_totals(&jobs)[0].total[0].iops.unwrap().value, 200.0);
+    }
+
+    #[test]
+    fn a_job_that_waited_did_not_run_meanwhile() {
+        const S: u64 = 1_000_000_000;
+        let of = |warmups_s: [u64; 2]| {
+            let mut jobs = [job(0, 0, 30, 100.0, 1), job(0, 0, 30, 300.0, 1)];
+            jobs.iter_mut().zip(warmups_s).for_each(|(job, s)| job.warmup_ns = s * S);
+            let total = group_totals(&jobs).remove(0);
+            (total.duration_ns.unwrap() / S, total.total[0].iops.unwrap().value)
+        };
+        assert_eq!(of([0, 30]), (60, 200.0));
+        // The ramps of all, and one more that waited.
+        assert_eq!(of([10, 10]), (30, 400.0));
+        assert_eq!(of([10, 40]), (60, 200.0));
     }
 
     #[test]
