@@ -32,7 +32,9 @@ pub(crate) fn result(
     let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
     let rate_interval = window_interval(&rates(&measured), level);
     let iops = around(per_second(ios as f64), rate_interval.as_ref());
-    let bytes_per_io = if ios > 0 { counted.bytes as f64 / ios as f64 } else { 0.0 };
+    let byte_rates: Vec<f64> = measured.iter().filter_map(Window::bytes_per_s).collect();
+    let byte_rate_interval = window_interval(&byte_rates, level);
+    let bandwidth = around(per_second(counted.bytes as f64), byte_rate_interval.as_ref());
     let latency_sums: Vec<f64> = measured.iter().map(|window| window.latency_sum_ns).collect();
     let counts: Vec<f64> = measured.iter().filter_map(|one| Some(one.ios? as f64)).collect();
     let latency_interval = ratio_interval(&latency_sums, &counts, level);
@@ -45,7 +47,7 @@ pub(crate) fn result(
         errors: Some(whole.errors),
         short_ios: Some(whole.short_ios),
         iops: Some(iops),
-        bandwidth: Some(iops.scaled(bytes_per_io)),
+        bandwidth: Some(bandwidth),
         latency_mean: counted.latency.mean_ns().map(|mean| around(mean, latency_interval.as_ref())),
         latency: counted.latency.clone(),
         stated: None,
@@ -78,8 +80,13 @@ mod tests {
 
     /// Windows of 100 ms at depth 1, full of I/Os of the latencies given, ns.
     fn of_windows(latencies_ns: impl Iterator<Item = u64>) -> DirectionResult {
+        of_blocks(latencies_ns.map(|latency_ns| (latency_ns, 4096)))
+    }
+
+    /// The same with the mean length of their I/Os, bytes.
+    fn of_blocks(windows: impl Iterator<Item = (u64, u64)>) -> DirectionResult {
         let (mut record, mut counted) = (DirectionRecord::default(), Counted::default());
-        for (n, latency_ns) in (0..).zip(latencies_ns) {
+        for (n, (latency_ns, length)) in (0..).zip(windows) {
             let (start_ns, duration_ns) = (n * 100_000_000, 100_000_000);
             let ios = duration_ns / latency_ns;
             let mut latency = Histogram::default();
@@ -91,13 +98,13 @@ mod tests {
                 start_ns,
                 duration_ns,
                 ios: Some(ios),
-                bytes: Some(4096 * ios),
+                bytes: Some(length * ios),
                 latency_sum_ns: latency.sum_ns(),
                 ..Window::default()
             });
             counted.duration_ns = start_ns + duration_ns;
             counted.ios += ios;
-            counted.bytes += 4096 * ios;
+            counted.bytes += length * ios;
             counted.latency.merge(&latency);
         }
         let over_time = (&record, &[][..]);
@@ -111,6 +118,22 @@ mod tests {
         let width = |of: Option<Estimate>| of.unwrap().relative_half_width().unwrap();
         assert!(width(found.latency_mean) < 0.2, "{:?}", found.latency_mean);
         assert!(width(found.latency_mean) < 2.0 * width(found.iops));
+    }
+
+    #[test]
+    fn bandwidth_of_several_block_sizes_has_its_own_interval() {
+        // The I/Os come evenly; how many of them are large differs.
+        let found = of_blocks((0..96_u64).map(|n| {
+            let uneven = n * 7919 % 101;
+            (100_000 + uneven * 10, 4096 * (1 + uneven))
+        }));
+        let width = |of: Option<Estimate>| of.unwrap().relative_half_width().unwrap();
+        let (iops, bandwidth) = (width(found.iops), width(found.bandwidth));
+        assert!(bandwidth > 10.0 * iops, "{bandwidth} {iops}");
+        // Of one size they are the same.
+        let found = of_windows((0..96_u64).map(|n| 100_000 + n * 7919 % 101 * 10));
+        let (iops, bandwidth) = (width(found.iops), width(found.bandwidth));
+        assert!((bandwidth / iops - 1.0).abs() < 1e-3, "{bandwidth} {iops}");
     }
 
     #[test]
