@@ -152,6 +152,8 @@ impl OverPhase<'_> {
             let of_longest = |one: &JobStats| one.elapsed_ns as f64 / longest_ns as f64;
             cpu.user = accounts().map(|one| one.cpu.user * of_longest(one)).sum();
             cpu.system = accounts().map(|one| one.cpu.system * of_longest(one)).sum();
+            // A thread was as busy as it was in its own time.
+            cpu.busiest_thread = accounts().map(|one| one.cpu.busiest_thread).fold(0.0, f64::max);
             let is_over = end == EndReason::Done && first.time.time_based;
             if is_over && self.is_steady(numbers) != Some(true) {
                 end = EndReason::Time;
@@ -339,22 +341,96 @@ fn written(job: &Job) -> BTreeMap<String, String> {
 mod tests {
     use iodyno_load::JobReport;
     use iodyno_model::{CpuUse, Host};
-    use iodyno_target::resolve_anywhere;
+    use iodyno_target::{ReadClearance, resolve_anywhere};
 
     use super::*;
+    use crate::phase::PhaseJob;
 
-    #[test]
-    fn targets_on_one_device_issue_together() {
+    const S: u64 = 1_000_000_000;
+
+    /// A file that may be read.
+    fn cleared() -> (tempfile::NamedTempFile, ReadClearance) {
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_len(1 << 20).unwrap();
         let path = file.path().to_str().unwrap();
         let found = resolve_anywhere(&Host::default(), path).unwrap().remove(0);
         let clearance = found.clear_for_reading().unwrap();
-        let jobs = [3, 5, 4].map(|_| ClearedJob::reading(Job::direct(), &clearance));
-        let on = |device: &str| PreparedTarget {
+        (file, clearance)
+    }
+
+    /// The file as a target on `device`.
+    fn target(clearance: &ReadClearance, device: &str) -> PreparedTarget {
+        PreparedTarget {
             bottom: vec![device.into()],
-            ..PreparedTarget::new(&Host::default(), "file", &clearance, None, false, Vec::new())
+            ..PreparedTarget::new(&Host::default(), "file", clearance, None, false, Vec::new())
+        }
+    }
+
+    /// Sections of a phase.
+    fn sections(jobs: &[ClearedJob<'_>]) -> Phase {
+        let job = |one: &ClearedJob<'_>| PhaseJob { job: one.job.clone(), section: 0, on: None };
+        Phase { jobs: jobs.iter().map(job).collect(), ..Phase::default() }
+    }
+
+    /// A phase of which nothing was recorded, in which some thread was busy all the time.
+    fn over<'a>(
+        phase: &'a Phase,
+        jobs: &'a [ClearedJob<'a>],
+        on: &'a [Vec<usize>],
+        targets: &'a [PreparedTarget],
+        reports: Vec<JobReport>,
+    ) -> OverPhase<'a> {
+        let mut recorder = Recorder::default();
+        recorder.jobs.resize_with(jobs.len(), JobRecord::default);
+        let cpu = CpuUse { busiest_thread: 1.0, ..CpuUse::default() };
+        OverPhase {
+            phase,
+            number: 1,
+            jobs,
+            on,
+            targets,
+            report: Ok(PhaseReport { jobs: reports, cpu }),
+            recorder,
+            end: EndReason::Done,
+            source: String::new(),
+            started_ns: 0,
+            seconds: 1.0,
+            disk_stats: (Vec::new(), Vec::new()),
+            steady: Vec::new(),
+            cut: Cut::Nothing,
+            above_limits: Vec::new(),
+            steady_state: None,
+            p99_asked: None,
+            block_times: None,
+            stop: Stop::NEVER,
+            settings: &[],
+        }
+    }
+
+    #[test]
+    fn the_busiest_thread_is_the_sections_own() {
+        let (_file, clearance) = cleared();
+        let jobs = [(); 3].map(|()| ClearedJob::reading(Job::direct(), &clearance));
+        let (phase, on) = (sections(&jobs), [vec![0], vec![0], vec![0]]);
+        let targets = [target(&clearance, "sda")];
+        // One hardly works, one fills its CPU while it lasts, one only loads a CPU.
+        let busy = |(seconds, busiest_thread): (u64, f64)| {
+            let mut report = JobReport::default();
+            report.account.elapsed_ns = seconds * S;
+            report.account.cpu.busiest_thread = busiest_thread;
+            report
         };
+        let reports = [(60, 0.02), (10, 0.98), (60, 1.0)].map(busy).to_vec();
+        let over = over(&phase, &jobs, &on, &targets, reports);
+        let busiest = |n: usize| over.measurement(&[n]).cpu.unwrap().busiest_thread;
+        assert_eq!([0, 1].map(busiest), [0.02, 0.98]);
+    }
+
+    #[test]
+    fn targets_on_one_device_issue_together() {
+        let (_file, clearance) = cleared();
+        let jobs = [(); 3].map(|()| ClearedJob::reading(Job::direct(), &clearance));
+        let on = ["sda", "sdb", "sda"].map(|device| target(&clearance, device));
         let own = |ios| {
             let mut report = JobReport::default();
             (report.whole.read.ios, report.whole.read.bytes) = (ios, ios * 4096);
@@ -367,30 +443,14 @@ mod tests {
             read_bytes: reads * 4096,
             ..DiskStats::default()
         };
+        let phase = Phase { measured: Measured::Targets(3), ..Phase::default() };
+        let numbers = [vec![0], vec![1], vec![2]];
         let over = OverPhase {
-            phase: &Phase { measured: Measured::Targets(3), ..Phase::default() },
-            number: 1,
-            jobs: &jobs,
-            on: &[vec![0], vec![1], vec![2]],
-            targets: &[on("sda"), on("sdb"), on("sda")],
-            report: Ok(PhaseReport { jobs: reports, cpu: CpuUse::default() }),
-            recorder: Recorder::default(),
-            end: EndReason::Done,
-            source: String::new(),
-            started_ns: 0,
-            seconds: 1.0,
             disk_stats: (
                 vec![stats("sda", 0), stats("sdb", 0)],
                 vec![stats("sda", 7), stats("sdb", 25)],
             ),
-            steady: Vec::new(),
-            cut: Cut::Nothing,
-            above_limits: Vec::new(),
-            steady_state: None,
-            p99_asked: None,
-            block_times: None,
-            stop: Stop::NEVER,
-            settings: &[],
+            ..over(&phase, &jobs, &numbers, &on, reports)
         };
         let others = |device: &str| over.others_on(&device.to_owned(), None).map(|of| of.iops);
         assert_eq!(others("sda"), Some(0.0), "two targets on one disk are not strangers");
