@@ -427,6 +427,25 @@ mod tests {
     }
 
     #[test]
+    fn clones_count_the_same_time() {
+        let (_file, clearance) = cleared();
+        let jobs = [0, 1].map(|clone| {
+            let mut job = Job::direct();
+            job.threads.clone = clone;
+            ClearedJob::reading(job, &clearance)
+        });
+        let (phase, on) = (sections(&jobs), [vec![0], vec![0]]);
+        let targets = [target(&clearance, "sda")];
+        let counted = |seconds: u64| {
+            let mut report = JobReport::default();
+            report.account.counted_ns = seconds * S;
+            report
+        };
+        let over = over(&phase, &jobs, &on, &targets, [10, 8].map(counted).to_vec());
+        assert_eq!(over.measurement(&[0, 1]).account.unwrap().counted_ns, 10 * S);
+    }
+
+    #[test]
     fn targets_on_one_device_issue_together() {
         let (_file, clearance) = cleared();
         let jobs = [(); 3].map(|()| ClearedJob::reading(Job::direct(), &clearance));

@@ -256,7 +256,7 @@ fn account_of(members: &[Member<'_>]) -> JobStats {
     for one in reports {
         sum.started_ns = sum.started_ns.min(one.started_ns);
         sum.elapsed_ns = sum.elapsed_ns.max(one.elapsed_ns);
-        sum.counted_ns += one.counted_ns;
+        sum.counted_ns = sum.counted_ns.max(one.counted_ns);
         if sum.error == 0 {
             sum.error = one.error;
             sum.failure.clone_from(&one.failure);
