@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iodyno_load::{ClearedJob, Flow, Interval, JobInterval, Observer, Recorder};
-use iodyno_model::{EndReason, SteadyState};
+use iodyno_model::{Direction, EndReason, SteadyState};
 use iodyno_stats::{Decision, PtsRounds, StopReason, Stopper};
 
 use crate::measurement::{Cut, SteadyWatch, p99};
@@ -82,7 +82,12 @@ impl PhaseWatch<'_> {
     }
 
     /// What was recorded, and why it ended.
-    pub(crate) fn finish(self) -> (Recorder, EndReason) {
+    pub(crate) fn finish(mut self) -> (Recorder, EndReason) {
+        for (record, ClearedJob { job, .. }) in self.recorder.jobs.iter_mut().zip(self.jobs) {
+            if job.verifies_its_writes() {
+                record.part_stages(job.pattern.rw.has(Direction::Read));
+            }
+        }
         (self.recorder, self.observed.end.unwrap_or(EndReason::Done))
     }
 }
@@ -147,5 +152,67 @@ impl Observer for PhaseWatch<'_> {
                 Flow::Stop
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_job::Job;
+    use iodyno_load::{Counting, DirectionInterval};
+    use iodyno_model::PerDirection;
+    use iodyno_stats::StopRule;
+
+    use super::*;
+    use crate::watch::Silent;
+
+    /// How many windows reads and writes have of a job that writes for 20 and reads for 15.
+    fn windows(options: &[(&str, &str)]) -> (usize, usize) {
+        let mut job = Job::default();
+        for (name, value) in options {
+            iodyno_job::apply(&mut job, name, value).unwrap();
+        }
+        let jobs = [ClearedJob { job, files: Vec::new() }];
+        let (mut watcher, interrupted) = (Silent, AtomicBool::new(false));
+        let mut each_second = |_: u64| None;
+        let mut watch = PhaseWatch {
+            recorder: Recorder::counting(Counting::Whole),
+            stopper: Stopper::new(StopRule::Time { seconds: f64::INFINITY }),
+            watcher: &mut watcher,
+            interrupted: &interrupted,
+            progress: Progress::default(),
+            each_second: &mut each_second,
+            rounds: None,
+            jobs: &jobs,
+            steady: Vec::new(),
+            measured: 1,
+            observed: Observed::default(),
+        };
+        for n in 0..35 {
+            let one = DirectionInterval { ios: 10, bytes: 40_960, ..DirectionInterval::default() };
+            let directions = match n < 20 {
+                true => PerDirection { write: one, ..PerDirection::default() },
+                false => PerDirection { read: one, ..PerDirection::default() },
+            };
+            let active_ns = 100_000_000;
+            let flow = watch.observe(&Interval {
+                start_ns: n * active_ns,
+                duration_ns: active_ns,
+                draining: false,
+                cut: false,
+                warnings: Vec::new(),
+                jobs: vec![JobInterval { active_ns, directions, ..JobInterval::default() }],
+            });
+            assert_eq!(flow, Flow::Continue);
+        }
+        let (recorder, _) = watch.finish();
+        let PerDirection { read, write, .. } = &recorder.jobs[0].directions;
+        (read.series.windows().len(), write.series.windows().len())
+    }
+
+    #[test]
+    fn writes_have_no_rate_while_they_are_verified() {
+        assert_eq!(windows(&[("rw", "write"), ("verify", "crc32c")]), (15, 20));
+        assert_eq!(windows(&[("rw", "randrw"), ("verify", "crc32c")]), (35, 20));
+        assert_eq!(windows(&[("rw", "randrw")]), (35, 35));
     }
 }

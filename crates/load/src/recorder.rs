@@ -111,6 +111,27 @@ impl Recorder {
     }
 }
 
+impl JobRecord {
+    /// Leaves each window to what the job did in it, of one that reads again what it has written: a
+    /// direction has no rate while the other one's stage lasts. A stall is of the stage that it
+    /// interrupts. Reads of a job that is `mixed`, with some of its own, have no stage.
+    pub fn part_stages(&mut self, mixed: bool) {
+        let PerDirection { read, write, .. } = &self.directions;
+        let moved = |one: &Window| one.ios > Some(0);
+        let mut stage = (mixed, true);
+        let windows = read.series.windows().iter().zip(write.series.windows());
+        let stages = windows.map(|(read, write)| {
+            if moved(read) || moved(write) {
+                stage = (mixed || moved(read), moved(write));
+            }
+            stage
+        });
+        let stages: Vec<(bool, bool)> = stages.collect();
+        self.directions.read.series.keep(stages.iter().map(|(reads, _)| *reads));
+        self.directions.write.series.keep(stages.iter().map(|(_, writes)| *writes));
+    }
+}
+
 impl DirectionRecord {
     fn add_slice(&mut self, start_ns: u64, end_ns: u64, interval: &DirectionInterval) {
         let DirectionInterval { ios, bytes, latency, .. } = interval;
@@ -166,6 +187,13 @@ impl DirectionRecord {
         counted
     }
 
+    /// How long these slices last, ns, whatever was completed in them.
+    pub fn counted_ns(&self, warmup_ns: u64) -> u64 {
+        let slices = self.from(warmup_ns);
+        let end_ns = slices.last().map_or(0, |last| last.end_ns);
+        end_ns - slices.first().map_or(0, |first| first.start_ns)
+    }
+
     /// The latencies of these slices one by one, each with its start, ns.
     pub fn latencies_from(&self, warmup_ns: u64) -> impl Iterator<Item = (u64, &Histogram)> {
         self.from(warmup_ns).iter().map(|slice| (slice.start_ns, &slice.latency))
@@ -215,9 +243,43 @@ mod tests {
         let counted = recorder.jobs[0].directions.read.counted_from(1_500_000_000);
         assert_eq!(counted.start_ns, 1_500_000_000);
         assert_eq!(counted.duration_ns, 4_200_000_000);
+        let record = &recorder.jobs[0].directions;
+        assert_eq!(record.write.counted_ns(1_500_000_000), counted.duration_ns);
         let ios: u64 = (15..57).map(|n| n % 7 + 1).sum();
         assert_eq!(counted.latency.count(), ios);
         assert_eq!(counted.bytes, 4096 * ios);
+    }
+
+    #[test]
+    fn what_is_written_and_then_verified_has_two_stages() {
+        // Windows of writes, of reads, of both and of none: which of them reads have, and writes.
+        let stages = |course: &str, mixed: bool| {
+            let mut recorder = Recorder::default();
+            for (n, what) in (0..).zip(course.chars()) {
+                let one = DirectionInterval { ios: 5, ..DirectionInterval::default() };
+                let mut interval = interval(n);
+                let directions = &mut interval.jobs[0].directions;
+                *directions = PerDirection::default();
+                if "rb".contains(what) {
+                    directions.read = one.clone();
+                }
+                if "wb".contains(what) {
+                    directions.write = one;
+                }
+                recorder.record(&interval, None);
+            }
+            recorder.jobs[0].part_stages(mixed);
+            let of = |record: &DirectionRecord| -> Vec<u64> {
+                record.series.windows().iter().map(|one| one.start_ns / 100_000_000).collect()
+            };
+            let PerDirection { read, write, .. } = &recorder.jobs[0].directions;
+            (of(read), of(write))
+        };
+        // Two loops; a stall is no end of a stage.
+        let (reads, writes) = stages(".ww..wrr.rwwr", false);
+        assert_eq!((reads, writes), (vec![6, 7, 8, 9, 12], vec![0, 1, 2, 3, 4, 5, 10, 11]));
+        assert_eq!(stages("wbr", false), (vec![1, 2], vec![0, 1]));
+        assert_eq!(stages("bwbrr", true), (vec![0, 1, 2, 3, 4], vec![0, 1, 2]));
     }
 
     #[test]

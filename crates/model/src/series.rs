@@ -119,6 +119,11 @@ impl RateSeries {
         self.gathered_per_window *= 2;
     }
 
+    /// Keeps those of the windows that `kept` says, in order.
+    pub fn keep(&mut self, mut kept: impl Iterator<Item = bool>) {
+        self.windows.retain(|_| kept.next().unwrap_or(true));
+    }
+
     /// The windows, in order of time.
     pub fn windows(&self) -> &[Window] {
         &self.windows

@@ -136,7 +136,7 @@ impl Taken<'_> {
             started_ns: Some(self.started_ns),
             duration_ns: Some(duration_ns),
             warmup_ns: from_ns,
-            conditions: self.conditions(&whole, &total),
+            conditions: self.conditions(&whole, &total, from_ns),
             source: self.source,
             total,
             parts,
@@ -184,9 +184,17 @@ impl Taken<'_> {
         whole
     }
 
-    fn conditions(&self, whole: &JobReport, total: &[DirectionResult]) -> Conditions {
-        let depths =
-            total.iter().map(|result| Some(result.iops?.value * result.latency_mean?.value / 1e9));
+    fn conditions(&self, whole: &JobReport, total: &[DirectionResult], from_ns: u64) -> Conditions {
+        // Stages that come one behind the other have rates of their own, which do not add up.
+        let staged = self.members.iter().filter(|one| one.report.active_ns.write.is_some());
+        let staged_ns = staged.map(|one| one.record.directions.write.counted_ns(from_ns)).max();
+        let depths = total.iter().map(|result| {
+            let per_ns = match staged_ns {
+                Some(ns) => result.ios? as f64 / ns.max(1) as f64,
+                None => result.iops?.value / 1e9,
+            };
+            Some(per_ns * result.latency_mean?.value)
+        });
         let depth_reached = depths.fold(None, |sum: Option<f64>, depth| match (sum, depth) {
             (Some(sum), Some(depth)) => Some(sum + depth),
             (sum, depth) => sum.or(depth),
