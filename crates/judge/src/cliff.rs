@@ -1,6 +1,6 @@
 //! Rates that fall to a lower level and stay there.
 
-use iodyno_model::{DirectionResult, Window};
+use iodyno_model::{DirectionResult, Measurement, RateSeries, Window};
 use iodyno_stats::shift::{Shift, shift};
 
 /// The lower level is at most this part of the upper. Caches of sheets that
@@ -26,9 +26,19 @@ pub(crate) struct Cliff {
 }
 
 impl Cliff {
-    /// The first in a result; `None`: there is none, or its rate over time is not known.
-    pub(crate) fn of(result: &DirectionResult) -> Option<Self> {
-        let windows = result.series.whole();
+    /// The first in a result of `of`; `None`: there is none, or its rate over time is not known.
+    /// The sum of several also falls when one of them is done, so one of them has to fall itself.
+    pub(crate) fn of(of: &Measurement, result: &DirectionResult) -> Option<Self> {
+        let cliff = Self::in_series(&result.series)?;
+        let own = of.parts.iter().flat_map(|part| &part.results);
+        let own = own.filter(|own| own.direction == result.direction).map(|own| &own.series);
+        let mut own = own.filter(|series| !series.windows().is_empty()).peekable();
+        let falls = own.peek().is_none() || own.any(|series| Self::in_series(series).is_some());
+        falls.then_some(cliff)
+    }
+
+    fn in_series(series: &RateSeries) -> Option<Self> {
+        let windows = series.whole();
         let windows: Vec<&Window> =
             windows.iter().filter(|window| window.bytes.is_some()).collect();
         // In so short a time two levels cannot be told apart, or are none.

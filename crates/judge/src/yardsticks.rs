@@ -184,7 +184,7 @@ fn lasting(of: &Measurement, metric: Metric, mean: Estimate) -> Option<Lasting> 
     if metric == Metric::LatencyMean || result.direction != Direction::Read || is_paced(of) {
         return None;
     }
-    let cliff = Cliff::of(result)?;
+    let cliff = Cliff::of(of, result)?;
     let share = cliff.after_bytes_per_s / result.bandwidth?.value;
     (share < 1.0).then(|| Lasting {
         rate: Estimate::bare(mean.value * share),

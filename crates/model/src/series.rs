@@ -107,16 +107,19 @@ impl RateSeries {
     }
 
     fn halve(&mut self) {
-        self.windows = self
-            .windows
-            .chunks(2)
-            .map(|pair| {
-                let mut merged = pair[0];
-                pair[1..].iter().for_each(|next| merged.absorb(next));
-                merged
-            })
-            .collect();
+        self.windows = joined(&self.windows, 2);
         self.gathered_per_window *= 2;
+    }
+
+    /// How many pushed windows make one held window; 0: there is none.
+    pub const fn pushed_per_window(&self) -> u32 {
+        self.gathered_per_window
+    }
+
+    /// The windows joined until each holds `pushed` pushed ones, where they hold fewer.
+    pub fn joined(&self, pushed: u32) -> Vec<Window> {
+        let at_once = pushed / self.gathered_per_window.max(1);
+        joined(&self.windows, at_once.max(1) as usize)
     }
 
     /// Keeps those of the windows that `kept` says, in order.
@@ -140,6 +143,16 @@ impl RateSeries {
         let usual_ns = *lengths_ns.select_nth_unstable(middle).1;
         self.windows.iter().filter(|one| one.duration_ns >= usual_ns / 4).copied().collect()
     }
+}
+
+/// Each `at_once` neighbours as one.
+fn joined(windows: &[Window], at_once: usize) -> Vec<Window> {
+    let neighbours = windows.chunks(at_once).map(|neighbours| {
+        let mut first = neighbours[0];
+        neighbours[1..].iter().for_each(|next| first.absorb(next));
+        first
+    });
+    neighbours.collect()
 }
 
 /// Latencies of one stretch of time.

@@ -1,5 +1,7 @@
 //! Rates over time: added up, and cut where the measurement begins.
 
+use std::collections::BTreeMap;
+
 use iodyno_load::Recorder;
 use iodyno_model::{RateSeries, Window};
 use iodyno_stats::mean_interval;
@@ -26,22 +28,29 @@ impl Cut {
     }
 }
 
-/// The windows of all series added up; the jobs of a phase report the same windows.
+/// The windows of all series added up by when they begin: the jobs of a phase report the same
+/// windows, but each only those in which it ran, and who ran longer has joined more of them.
 pub(crate) fn summed<'s>(all: impl Iterator<Item = &'s RateSeries>) -> RateSeries {
-    let mut sum: Vec<Window> = Vec::new();
-    for series in all {
-        for (n, window) in series.windows().iter().enumerate() {
-            match sum.get_mut(n) {
-                Some(total) => {
-                    total.duration_ns = total.duration_ns.max(window.duration_ns);
-                    total.add(window);
-                }
-                None => sum.push(*window),
+    let mut all: Vec<&RateSeries> = all.collect();
+    // Pairs of who began later begin within pairs of who began first.
+    all.sort_by_key(|series| series.windows().first().map(|window| window.start_ns));
+    let pushed = all.iter().map(|series| series.pushed_per_window()).max().unwrap_or(0);
+    let mut sum: BTreeMap<u64, Window> = BTreeMap::new();
+    for window in all.iter().flat_map(|series| series.joined(pushed)) {
+        let before = sum.range_mut(..=window.start_ns).next_back().map(|(_, total)| total);
+        let holds = |total: &Window| window.start_ns - total.start_ns < total.duration_ns.max(1);
+        match before.filter(|total| holds(total)) {
+            Some(total) => {
+                total.duration_ns = total.duration_ns.max(window.duration_ns);
+                total.add(&window);
+            }
+            None => {
+                sum.insert(window.start_ns, window);
             }
         }
     }
     let mut series = RateSeries::default();
-    sum.into_iter().for_each(|window| series.push(window));
+    sum.into_values().for_each(|window| series.push(window));
     series
 }
 
@@ -70,4 +79,50 @@ pub(crate) fn rate_behind_start(recorder: &Recorder) -> Option<f64> {
     let (ios, ns) = settled
         .fold((0, 0), |(ios, ns), window| (ios + window.ios.unwrap_or(0), ns + window.duration_ns));
     (ns > 0).then(|| ios as f64 * 1e9 / ns as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many windows of 100 ms from the `first` one on, of so many I/Os each.
+    fn even(first: u64, count: u64, ios: u64) -> RateSeries {
+        let mut series = RateSeries::default();
+        for n in first..first + count {
+            let (start_ns, duration_ns) = (n * 100_000_000, 100_000_000);
+            series.push(Window { start_ns, duration_ns, ios: Some(ios), ..Window::default() });
+        }
+        series
+    }
+
+    /// When each window begins, s, and its rate.
+    fn rates_of(all: &[RateSeries]) -> Vec<(f64, f64)> {
+        let sum = summed(all.iter());
+        let each = sum.windows().iter();
+        each.map(|one| (one.start_ns as f64 / 1e9, one.iops().unwrap())).collect()
+    }
+
+    #[test]
+    fn jobs_add_up_when_they_run() {
+        let rates = rates_of(&[even(5, 10, 20), even(0, 10, 10), even(20, 1, 10)]);
+        let expected = |n: u32| match n {
+            0..5 => 100.0,
+            5..10 => 300.0,
+            _ => 200.0,
+        };
+        let mut all: Vec<(f64, f64)> =
+            (0..15).map(|n| (f64::from(n) / 10.0, expected(n))).collect();
+        all.push((2.0, 100.0));
+        assert_eq!(rates, all);
+    }
+
+    #[test]
+    fn who_ran_longer_has_longer_windows() {
+        // 4096 windows are held: one has joined its pairs. The other began a window later.
+        let rates = rates_of(&[even(1, 4000, 10), even(0, 4200, 30)]);
+        assert_eq!(rates.len(), 2100);
+        assert!(rates[..2000].iter().all(|(_, rate)| *rate == 400.0));
+        assert!(rates[2000..].iter().all(|(_, rate)| *rate == 300.0));
+        assert_eq!(rates[2099].0, 419.8);
+    }
 }

@@ -34,7 +34,7 @@ pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
         return Ok(None);
     }
     if let Some((result, cliff)) =
-        of.total.iter().find_map(|result| Some((result, Cliff::of(result)?)))
+        of.total.iter().find_map(|result| Some((result, Cliff::of(of, result)?)))
     {
         return Ok(Some(words(result, &cliff)));
     }
@@ -64,23 +64,28 @@ fn words(result: &DirectionResult, cliff: &Cliff) -> String {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, each, look, reserves};
-    use iodyno_model::{RateSeries, RunRecord, Severity, Window};
+    use iodyno_model::{Part, RateSeries, RunRecord, Severity, Window};
 
-    /// A run whose windows of 100 ms move so many MB.
+    /// Windows of 100 ms that move so many MB.
+    fn series(rates: impl Iterator<Item = u64>) -> RateSeries {
+        let mut series = RateSeries::default();
+        for (n, rate) in (0..).zip(rates) {
+            series.push(Window {
+                start_ns: n * 100_000_000,
+                duration_ns: 100_000_000,
+                ios: Some(1),
+                bytes: Some(rate * 1_000_000),
+                ..Window::default()
+            });
+        }
+        series
+    }
+
+    /// A run whose windows are so.
     fn with(rates: impl Fn(u64) -> u64 + Copy) -> RunRecord {
         let bench = each(Bench::new(1).measured(), |of| {
-            let mut series = RateSeries::default();
-            (0..100).for_each(|n| {
-                series.push(Window {
-                    start_ns: n * 100_000_000,
-                    duration_ns: 100_000_000,
-                    ios: Some(1),
-                    bytes: Some(rates(n) * 1_000_000),
-                    ..Window::default()
-                });
-            });
             of.total[0].direction = Direction::Write;
-            of.total[0].series = series;
+            of.total[0].series = series((0..100).map(rates));
         });
         bench.record()
     }
@@ -106,6 +111,32 @@ mod tests {
         for rates in clear {
             assert_eq!(look(&RULE, &with(rates)), Outcome::Clear);
         }
+    }
+
+    #[test]
+    fn a_clone_that_is_done_is_no_cliff() {
+        let fallen = with(|n| if n < 40 { 230 } else { 60 });
+        let of_clones = |clones: [RateSeries; 2]| {
+            let mut record = fallen.clone();
+            for of in &mut record.measurements {
+                let own = |series| DirectionResult { series, ..of.total[0].clone() };
+                let part = |series| Part {
+                    target: of.targets[0].clone(),
+                    clone: Some(0),
+                    results: vec![own(series)],
+                    account: None,
+                    failure: None,
+                };
+                of.parts = clones.clone().map(part).to_vec();
+            }
+            record
+        };
+        let done = of_clones([series((0..100).map(|_| 60)), series((0..40).map(|_| 170))]);
+        assert_eq!(look(&RULE, &done), Outcome::Clear);
+        let full = |n: u64| if n < 40 { 115 } else { 30 };
+        look(&RULE, &of_clones([0, 1].map(|_| series((0..100).map(full))))).only(Severity::Info);
+        // Of what is read from elsewhere their own rates may not be known.
+        look(&RULE, &of_clones([0, 1].map(|_| RateSeries::default()))).only(Severity::Info);
     }
 
     #[test]
