@@ -11,7 +11,7 @@ use crate::control_group::held_back;
 use crate::figures::percent;
 use crate::index::Index;
 use crate::limiter;
-use crate::measured::is_70_30;
+use crate::measured::{is_70_30, is_paced};
 use crate::outstanding::{allowed, outstanding};
 use crate::place::Place;
 use crate::yardsticks::{CLAIM, Judgement};
@@ -81,6 +81,16 @@ pub(crate) fn against_claim(
     };
     if as_good {
         return held(Verdict::Pass, "");
+    }
+    if is_paced(of) {
+        let why = BelowSaturation {
+            outstanding: outstanding(of),
+            needed: None,
+            enough: false,
+            surpassed_by: None,
+        };
+        let held = held(Verdict::Unjudged, ", and it was asked to go no faster");
+        return Judgement { below_saturation: Some(why), ..held };
     }
     if figure.scope == ClaimScope::SeriesMax {
         let why = ", which is the best of the series and not of this capacity";

@@ -268,6 +268,33 @@ mod tests {
     }
 
     #[test]
+    fn what_was_asked_to_go_no_faster_is_no_slow_drive() {
+        let paced = |points: &[(u32, u32, f64)], option: &str, value: &str| {
+            let mut record = table(points);
+            let pace =
+                |of: &mut Measurement| of.workload.options.insert(option.into(), value.into());
+            record.measurements.iter_mut().for_each(|of| drop(pace(of)));
+            judged(&record)
+        };
+        let points = [(4, 1, 5e3), (16, 1, 5e3), (64, 1, 5e3)];
+        for (option, value) in
+            [("rate_iops", "5000"), ("rate", "20m"), ("flow", "8"), ("latency_target", "1ms")]
+        {
+            let (verdicts, status) = paced(&points, option, value);
+            for (verdict, reason) in &verdicts {
+                assert_eq!(*verdict, Verdict::Unjudged, "{option}: {reason}");
+                assert!(
+                    reason.ends_with("the claim, and it was asked to go no faster"),
+                    "{reason}"
+                );
+            }
+            assert_eq!(status, ExitStatus::Unjudged);
+        }
+        assert_eq!(paced(&[(32, 16, 1.39e6)], "rate_iops", "2m").0[0].0, Verdict::Pass);
+        assert_eq!(paced(&[(32, 16, 510e3)], "rate_iops", "0").0[0].0, Verdict::Fail, "none");
+    }
+
+    #[test]
     fn one_synchronous_sequential_read_at_a_time_is_no_failure() {
         let mut record = table(&[(1, 1, 1e5)]);
         for depth in [1, 32] {

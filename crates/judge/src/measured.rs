@@ -35,10 +35,20 @@ pub(crate) fn is_fio(of: &Measurement) -> bool {
 }
 
 /// Whether it paused between I/Os because it was asked to.
-pub(crate) fn is_paced(of: &Measurement) -> bool {
-    let paces = ["rate", "rate_iops", "thinktime"];
-    paces.iter().any(|pace| of.workload.options.contains_key(*pace))
+pub(crate) fn pauses(of: &Measurement) -> bool {
+    is_set(of, &["rate", "rate_iops", "thinktime"])
         || of.account.as_ref().is_some_and(|account| account.replayed.is_some())
+}
+
+/// Whether it was asked to go no faster: it paused, or kept to its share or to a latency.
+pub(crate) fn is_paced(of: &Measurement) -> bool {
+    pauses(of) || is_set(of, &["flow", "latency_target"])
+}
+
+/// One of these options of fio's is set to more than 0, which is none.
+fn is_set(of: &Measurement, names: &[&str]) -> bool {
+    let mut values = names.iter().filter_map(|name| of.workload.options.get(*name));
+    values.any(|value| value.contains(|digit: char| matches!(digit, '1'..='9')))
 }
 
 /// Whether it wrote, as far as is known.

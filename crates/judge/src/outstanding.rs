@@ -56,7 +56,8 @@ pub(crate) fn allowed(of: &Measurement) -> Option<u32> {
 }
 
 /// I/Os outstanding on the average: rate x measured mean latency (Little's
-/// law) over all directions; where no latency is known, what was allowed.
+/// law) over all directions, and no more than was allowed: the latency of a paced I/O counts from
+/// when it was due. Where no latency is known, what was allowed.
 pub(crate) fn outstanding(of: &Measurement) -> Option<f64> {
     let of_direction = |result: &iodyno_model::DirectionResult| {
         let bytes = of.workload.bs.filter(|bs| *bs > 0);
@@ -65,9 +66,13 @@ pub(crate) fn outstanding(of: &Measurement) -> Option<f64> {
         Some(iops * result.mean_latency()?.1.value / 1e9)
     };
     let measured: Option<f64> = of.total.iter().map(of_direction).sum();
+    let allowed = allowed(of).map(f64::from);
+    // Without the number of jobs it is not known how many were allowed.
+    let most = allowed.filter(|_| of.workload.numjobs.is_some());
     measured
         .filter(|count| count.is_finite() && *count > 0.0)
-        .or_else(|| allowed(of).map(f64::from))
+        .map(|count| most.map_or(count, |most| count.min(most)))
+        .or(allowed)
 }
 
 #[cfg(test)]
@@ -102,6 +107,15 @@ mod tests {
         assert!((outstanding(&of).unwrap() - 1.0).abs() < 1e-9);
         of.total[0].latency_mean = None;
         assert_eq!(outstanding(&of), Some(32.0));
+    }
+
+    #[test]
+    fn what_was_due_and_not_begun_was_not_outstanding() {
+        let mut of = of("io_uring", 4, 1);
+        of.total[0].iops = Some(Estimate::bare(50_000.0));
+        // 500,000 a second were asked for.
+        of.total[0].latency_mean = Some(Estimate::bare(15e9));
+        assert_eq!(outstanding(&of), Some(4.0));
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub enum Metric {
     LatencyMean,
 }
 
-/// Too few I/Os were outstanding to hold a figure against its claim, or the same
+/// Too few I/Os were outstanding to hold a figure against its claim, or the job was paced, or the same
 /// workload was faster at another depth, which is judged in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BelowSaturation {

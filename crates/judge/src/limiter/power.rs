@@ -3,7 +3,7 @@
 use iodyno_model::{Drive, Fact, Host, Measurement, RunRecord, format_count};
 
 use super::bottlenecks::ocp_grown;
-use crate::measured::is_paced;
+use crate::measured::pauses;
 use crate::outstanding::allowed;
 
 /// What is done to save power, a sentence.
@@ -28,7 +28,7 @@ pub(crate) fn power_saving<'a>(
         if let Some(state) = reduced(drive) {
             return Ok(Some(PowerSaving::Reduced(state)));
         }
-        let (at_depth_1, paced) = (allowed(of) == Some(1), is_paced(of));
+        let (at_depth_1, paced) = (allowed(of) == Some(1), pauses(of));
         let changes = ocp_grown(record, of, &drive.name, |log| log.power_state_changes);
         if let Some(changes) = changes.filter(|changes| *changes > 0 && (at_depth_1 || paced)) {
             let times = format_count(changes as f64);

@@ -12,7 +12,7 @@ use crate::ceiling::{Bound, Ceiling};
 use crate::claims::{ClaimBook, claim_of};
 use crate::control_group::held_back;
 use crate::index::Index;
-use crate::measured::is_paced;
+use crate::measured::pauses;
 
 /// A ceiling is reached from this share of its least value on: the formula of
 /// links hits published ceilings within 1 to 2 %, and intervals add to that.
@@ -341,7 +341,7 @@ impl Scene<'_, '_> {
                 return Some(Suspect::open(Limiter::PowerSaving, Experiment::FullPower));
             }
             // With pauses of its own no load beside it shows in its rate.
-            PowerSaving::Resting(_) if is_paced(case.of_run()) => return None,
+            PowerSaving::Resting(_) if pauses(case.of_run()) => return None,
             PowerSaving::Resting(why) => why,
         };
         let outcome = self.effect(|change| *change == Change::KeptAwake);

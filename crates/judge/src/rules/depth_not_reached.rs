@@ -75,11 +75,13 @@ mod tests {
             bench.clone().measurement(1, |of| of.conditions.depth_reached = Some(9.0)).record();
         look(&RULE, &tripped).only(Severity::Info);
         assert!(reserves(&RULE, &tripped, 1).is_some());
-        let paced = bench.clone().measurement(1, |of| {
-            of.conditions.depth_reached = Some(9.0);
-            of.workload.options.insert("rate_iops".into(), "100".into());
-        });
-        assert_eq!(look(&RULE, &paced.record()), Outcome::Clear);
+        for (option, value) in [("rate_iops", "100"), ("flow", "8"), ("latency_target", "1ms")] {
+            let paced = bench.clone().measurement(1, |of| {
+                of.conditions.depth_reached = Some(9.0);
+                of.workload.options.insert(option.into(), value.into());
+            });
+            assert_eq!(look(&RULE, &paced.record()), Outcome::Clear, "{option}");
+        }
         let blind = (0..3)
             .fold(bench, |bench, n| bench.measurement(n, |of| of.conditions.depth_reached = None));
         assert_eq!(look(&RULE, &blind.record()), Outcome::CannotTell);
