@@ -184,21 +184,8 @@ impl Taken<'_> {
         whole
     }
 
-    fn conditions(&self, whole: &JobReport, total: &[DirectionResult], from_ns: u64) -> Conditions {
-        // Stages that come one behind the other have rates of their own, which do not add up.
-        let staged = self.members.iter().filter(|one| one.report.active_ns.write.is_some());
-        let staged_ns = staged.map(|one| one.record.directions.write.counted_ns(from_ns)).max();
-        let depths = total.iter().map(|result| {
-            let per_ns = match staged_ns {
-                Some(ns) => result.ios? as f64 / ns.max(1) as f64,
-                None => result.iops?.value / 1e9,
-            };
-            Some(per_ns * result.latency_mean?.value)
-        });
-        let depth_reached = depths.fold(None, |sum: Option<f64>, depth| match (sum, depth) {
-            (Some(sum), Some(depth)) => Some(sum + depth),
-            (sum, depth) => sum.or(depth),
-        });
+    fn conditions(&self, whole: &JobReport, total: &[DirectionResult]) -> Conditions {
+        let depth_asked: u32 = self.members.iter().map(|one| one.job.job.outstanding()).sum();
         let known = self.conditions.clone();
         let mut shortfalls = known.shortfalls;
         shortfalls.extend(whole.shortfalls.iter().cloned());
@@ -216,13 +203,22 @@ impl Taken<'_> {
             registered_buffers: whole.registered_buffers,
             threads: Some(whole.threads),
             cpus: whole.cpus.clone(),
-            depth_asked: Some(self.members.iter().map(|one| one.job.job.outstanding()).sum()),
-            depth_reached,
+            depth_asked: Some(depth_asked),
+            depth_reached: depth_reached(total, depth_asked),
             shortfalls,
             lapses_ns: whole.lapses_ns.clone(),
             ..known
         }
     }
+}
+
+/// I/Os outstanding on the average (Little's law), and no more than were asked for: the latency of a
+/// paced I/O counts from when it was due.
+fn depth_reached(total: &[DirectionResult], asked: u32) -> Option<f64> {
+    let depth =
+        |result: &DirectionResult| Some(result.iops?.value * result.latency_mean?.value / 1e9);
+    let all = total.iter().filter_map(depth).reduce(|a, b| a + b);
+    all.map(|reached| reached.min(f64::from(asked)))
 }
 
 /// What several jobs did over time in one direction.
@@ -301,4 +297,25 @@ fn first_of(failures: Vec<Failure>) -> Option<Failure> {
         cause,
         text: if more > 0 { format!("{shown}; and {more} more") } else { shown },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use iodyno_model::Estimate;
+
+    use super::*;
+
+    #[test]
+    fn no_more_is_outstanding_than_was_asked_for() {
+        let reads = |iops, latency_ns| DirectionResult {
+            iops: Some(Estimate::bare(iops)),
+            latency_mean: Some(Estimate::bare(latency_ns)),
+            ..DirectionResult::unknown(Direction::Read)
+        };
+        assert_eq!(depth_reached(&[reads(50e3, 60e3)], 4), Some(3.0));
+        assert_eq!(depth_reached(&[reads(50e3, 20e3), reads(25e3, 80e3)], 4), Some(3.0));
+        // Late by 15 s, since 500,000 a second were asked for.
+        assert_eq!(depth_reached(&[reads(50e3, 15e9)], 4), Some(4.0));
+        assert_eq!(depth_reached(&[], 4), None);
+    }
 }
