@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 use iodyno_model::{BelowSaturation, Claim, Direction, Measurement, Metric};
 
 use crate::conditions::{is_random_at_depth_1, stated};
-use crate::measured::figure;
+use crate::measured::{figure, is_paced};
 use crate::outstanding::{STILL_GROWING, allowed, outstanding};
+use crate::shape::Shape;
 
 /// The host's way to a drive and back, which a data sheet's latency leaves out, ns.
 pub(crate) const HOST_LATENCY_NS: f64 = 10_000.0;
@@ -72,31 +73,30 @@ struct Point {
 /// What makes measurements those of the same workload on the same targets.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Work<'a> {
-    bs: Option<u64>,
-    rw: Option<&'a str>,
+    shape: Shape<'a>,
     targets: &'a [String],
 }
 
 impl<'a> Work<'a> {
     fn of(of: &'a Measurement) -> Self {
-        Self { bs: of.workload.bs, rw: of.workload.rw.as_deref(), targets: &of.targets }
+        Self { shape: Shape::of(&of.workload), targets: &of.targets }
     }
 }
 
-/// The same of one mix, the blocks written alike.
+/// The same, the blocks written alike.
 #[derive(Debug)]
 struct Series<'a> {
     /// Any measurement of it.
     like: &'a Measurement,
     /// By depth, jobs and the I/Os that these allow, the best bandwidth and IOPS.
-    best: BTreeMap<(Shape, u32), [Option<f64>; 2]>,
+    best: BTreeMap<(Load, u32), [Option<f64>; 2]>,
 }
 
 /// Depth of each job, and jobs.
-type Shape = (Option<u32>, Option<u32>);
+type Load = (Option<u32>, Option<u32>);
 
 /// What measurements of one series have in common, as [`Depths::key`] takes it.
-type SeriesKey<'a> = (Work<'a>, Option<&'a str>, Option<u64>);
+type SeriesKey<'a> = (Work<'a>, Option<u64>);
 
 /// What a run's measurements came to at each depth.
 #[derive(Debug, Default)]
@@ -107,9 +107,10 @@ pub(crate) struct Depths<'a> {
 }
 
 impl<'a> Depths<'a> {
-    /// Adds a measurement that came to an end.
+    /// Adds a measurement that came to an end. What was asked to go no faster says nothing of what
+    /// a depth gives.
     pub(crate) fn add(&mut self, of: &'a Measurement) {
-        let Some(allowed) = allowed(of) else { return };
+        let Some(allowed) = allowed(of).filter(|_| !is_paced(of)) else { return };
         let bandwidth = of.total.iter().map(|one| one.bandwidth).collect::<Option<Vec<_>>>();
         let iops = of.total.iter().map(|one| one.iops).collect::<Option<Vec<_>>>();
         let own = [bandwidth, iops].map(|rates| {
@@ -122,7 +123,7 @@ impl<'a> Depths<'a> {
             alike.push(Series { like: of, best: BTreeMap::new() });
             alike.len() - 1
         });
-        let best = alike[at].best.entry((shape(of), allowed)).or_default();
+        let best = alike[at].best.entry((load(of), allowed)).or_default();
         for (best, own) in best.iter_mut().zip(own) {
             *best = (*best).into_iter().chain(own).reduce(f64::max);
         }
@@ -136,9 +137,8 @@ impl<'a> Depths<'a> {
 
     /// What is equal in a series, all but a share of its written blocks.
     fn key(of: &'a Measurement) -> SeriesKey<'a> {
-        let mix = of.workload.options.get("rwmixread").map(String::as_str);
         let written = of.conditions.written.first().map(|one| one.share.value.to_bits());
-        (Work::of(of), mix, written)
+        (Work::of(of), written)
     }
 
     /// The same workload on the same targets at other depths or with other jobs.
@@ -146,7 +146,7 @@ impl<'a> Depths<'a> {
         let mut alike = self.series.get(&Depths::key(of)).into_iter().flatten();
         let series = alike.find(|one| one.like.conditions.written == of.conditions.written);
         let all = series.into_iter().flat_map(|one| &one.best);
-        all.filter(|((other, _), _)| *other != shape(of))
+        all.filter(|((other, _), _)| *other != load(of))
             .filter_map(|((_, allowed), [bandwidth, iops])| {
                 let rate = if metric == Metric::Bandwidth { bandwidth } else { iops };
                 Some(Point { allowed: *allowed, rate: (*rate)? })
@@ -155,7 +155,7 @@ impl<'a> Depths<'a> {
     }
 }
 
-fn shape(of: &Measurement) -> Shape {
+fn load(of: &Measurement) -> Load {
     (of.workload.iodepth, of.workload.numjobs)
 }
 
@@ -289,6 +289,20 @@ mod tests {
                 );
             }
             assert_eq!(status, ExitStatus::Unjudged);
+        }
+        // Nor is a job with other options a depth that gives no more.
+        let others: [fn(&mut Measurement); 3] = [
+            |of| drop(of.workload.options.insert("rate_iops".into(), "5000".into())),
+            |of| drop(of.workload.options.insert("fsync".into(), "1".into())),
+            |of| of.workload.direct = Some(false),
+        ];
+        for other in others {
+            let mut record = table(&[(4, 1, 86e3), (8, 1, 5e3)]);
+            other(&mut record.measurements[1]);
+            let (verdicts, _) = judged(&record);
+            let (verdict, reason) = &verdicts[0];
+            assert_eq!(*verdict, Verdict::Unjudged, "{reason}");
+            assert!(reason.contains("not enough outstanding to reach the claim"), "{reason}");
         }
         assert_eq!(paced(&[(32, 16, 1.39e6)], "rate_iops", "2m").0[0].0, Verdict::Pass);
         assert_eq!(paced(&[(32, 16, 510e3)], "rate_iops", "0").0[0].0, Verdict::Fail, "none");

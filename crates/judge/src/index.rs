@@ -6,14 +6,14 @@ use std::ops::Deref;
 use iodyno_model::{Measurement, Metric, RunRecord, Workload};
 
 use crate::claim_reach::Depths;
-use crate::measured::metric;
+use crate::measured::{is_paced, metric};
+use crate::shape::Shape;
 
-/// What makes I/Os the same: targets, block size, `rw`, `direct`.
-type Alone<'a> = (&'a [String], Option<u64>, Option<&'a str>, Option<bool>);
+/// Targets, and what is done on them.
+type Alone<'a> = (&'a [String], Shape<'a>);
 
 fn alone(of: &Measurement) -> Alone<'_> {
-    let workload = &of.workload;
-    (&of.targets, workload.bs, workload.rw.as_deref(), workload.direct)
+    (&of.targets, Shape::of(&of.workload))
 }
 
 /// A run of which measurements are found without looking through all of them.
@@ -51,7 +51,8 @@ impl<'a> Index<'a> {
             if of.failure().is_none() {
                 index.repeated.entry((&of.name, &of.workload)).or_default().push(of);
                 index.depths.add(of);
-                if metric(of) == Metric::LatencyMean {
+                // A paced I/O waits for those before it, however few are outstanding.
+                if metric(of) == Metric::LatencyMean && !is_paced(of) {
                     index.latencies.entry(alone(of)).or_insert(of);
                 }
             }

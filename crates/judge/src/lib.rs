@@ -46,6 +46,7 @@ mod question;
 mod rule_context;
 mod rules;
 mod scaling;
+mod shape;
 mod tail;
 #[cfg(test)]
 mod testing;

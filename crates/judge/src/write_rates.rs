@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use iodyno_model::{Direction, Measurement};
 
 use crate::limiter;
+use crate::measured::is_paced;
 use crate::outstanding::outstanding;
 use crate::rule_context::RuleContext;
 
@@ -17,7 +18,7 @@ pub(crate) fn rate(facts: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
     let throttled = of.targets.iter().any(|target| facts.place(of, target).virtual_disk.is_some());
     let busy = outstanding(of).is_some_and(|count| count >= BUSY);
     let cpu = limiter::saturated(facts.host(), of) == Some(true);
-    let known = busy && !cpu && !throttled && of.conditions.punted != Some(true);
+    let known = busy && !cpu && !throttled && !is_paced(of) && of.conditions.punted != Some(true);
     known.then(|| of.result(Direction::Write)?.iops).flatten().map(|iops| iops.value)
 }
 

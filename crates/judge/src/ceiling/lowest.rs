@@ -155,6 +155,13 @@ mod tests {
         shallow.measurements[1].conditions.depth_asked = Some(64);
         let queue = ceiling(&Index::of(&shallow), &shallow.measurements[1], Metric::Iops).unwrap();
         assert!((queue.0 - 800_000.0).abs() < 1.0, "{queue:?}");
+        // Late by 10 s, since more were asked for: no time that an I/O takes.
+        shallow.measurements[2].total[0].latency_mean = Some(iodyno_model::Estimate::bare(1e10));
+        for of in &mut shallow.measurements[1..] {
+            of.workload.options.insert("rate_iops".into(), "50000".into());
+        }
+        let link = ceiling(&Index::of(&shallow), &shallow.measurements[1], Metric::Iops).unwrap();
+        assert!(link.1.starts_with("link"), "{link:?}");
         assert_eq!(
             ceiling(&Index::of(&record), &record.measurements[2], Metric::LatencyMean),
             None

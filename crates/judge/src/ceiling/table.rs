@@ -11,6 +11,8 @@ use crate::claims::ClaimBook;
 use crate::claims::claim_of;
 use crate::control_group::io_ceiling;
 use crate::limiter::{Case, busiest_share};
+use crate::measured::is_paced;
+use crate::shape::Shape;
 
 /// The maximum payload sizes that a link may have where none could be read,
 /// bytes: what desktops use, what servers use, the largest in use.
@@ -231,11 +233,13 @@ fn depth(case: &Case<'_>, others: &[Case<'_>]) -> Vec<Ceiling> {
     let mut all = Vec::new();
     let (Some(outstanding), Metric::Iops) = (case.outstanding(), case.metric) else { return all };
     let of = case.of_run();
+    let shape = Shape::of(&of.workload);
     let alone = others.iter().filter(|other| {
         let theirs = other.of_run();
         other.outstanding() == Some(1)
             && theirs.targets == of.targets
-            && (&theirs.workload.rw, theirs.workload.bs) == (&of.workload.rw, of.workload.bs)
+            && Shape::of(&theirs.workload) == shape
+            && !is_paced(theirs)
     });
     let alone = alone.filter_map(|other| other.latency_ns).reduce(f64::min);
     let Some(latency_ns) = alone else { return all };
@@ -279,13 +283,14 @@ fn control_group(case: &Case<'_>) -> Option<Ceiling> {
 /// What a layer should give: so many times its slowest member, as far as one was measured.
 fn layer(case: &Case<'_>, others: &[Case<'_>]) -> Option<Ceiling> {
     let layer = case.layer.as_deref()?;
-    let of = case.of_run();
+    let shape = Shape::of(&case.of_run().workload);
     let alone = others.iter().filter(|other| {
         let theirs = other.of_run();
         other.layer.is_none()
             && other.drive_count == 1
             && other.metric == case.metric
-            && (&theirs.workload.rw, theirs.workload.bs) == (&of.workload.rw, of.workload.bs)
+            && Shape::of(&theirs.workload) == shape
+            && !is_paced(theirs)
     });
     let slowest = alone.map(|other| other.rate.value).reduce(f64::min)?;
     let gain = super::gain(case)?;

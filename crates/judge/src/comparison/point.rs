@@ -4,29 +4,7 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{Direction, Measurement, Workload};
 
-/// Options that make another workload, and the default of each that counts as
-/// not set. All others are conditions, which may differ.
-const SHAPE: [(&str, &str); 19] = [
-    ("bs", ""),
-    ("bsrange", ""),
-    ("bssplit", ""),
-    ("bs_is_seq_rand", "0"),
-    ("fdatasync", "0"),
-    ("fsync", "0"),
-    ("latency_target", "0"),
-    ("percentage_random", ""),
-    ("random_distribution", "random"),
-    ("rate", ""),
-    ("rate_iops", ""),
-    ("rate_process", "linear"),
-    ("rwmixread", "50"),
-    ("rwmixwrite", "50"),
-    ("sync", "0"),
-    ("thinktime", "0"),
-    ("thinktime_blocks", "1"),
-    ("zonemode", "none"),
-    ("verify", "0"),
-];
+use crate::shape::{Shape, is_of_shape};
 
 /// Options that say where, when and how long, or what else is written down.
 const NOT_OF_WORKLOADS: [&str; 18] = [
@@ -76,16 +54,7 @@ impl Key {
     /// `searched` says that the depth came of a search.
     pub(super) fn of(measurement: &Measurement, direction: Direction, searched: bool) -> Self {
         let workload = &measurement.workload;
-        let mut shape: BTreeMap<String, String> = SHAPE
-            .iter()
-            .filter_map(|(name, default)| {
-                let value = workload.options.get(*name).filter(|value| value != default)?;
-                Some(((*name).to_owned(), value.clone()))
-            })
-            .collect();
-        if workload.bs.is_some() {
-            shape.remove("bs");
-        }
+        let shape = Shape::of(workload).options.into_iter();
         let mut key = Self {
             direction,
             rw: workload.rw.clone(),
@@ -96,7 +65,7 @@ impl Key {
                 None => Depth::Unknown,
             },
             numjobs: workload.numjobs.filter(|_| !searched),
-            shape,
+            shape: shape.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             name: None,
         };
         key.name = (!key.tells()).then(|| measurement.name.clone());
@@ -180,10 +149,12 @@ pub(super) fn manner(of: &Measurement) -> BTreeMap<String, String> {
         .options
         .iter()
         .filter(|(name, _)| {
-            let shapes = SHAPE.iter().any(|(shape, _)| shape == name);
             let logs =
                 name.starts_with("log_") || (name.starts_with("write_") && name.ends_with("_log"));
-            !shapes && !logs && !NOT_OF_WORKLOADS.contains(&name.as_str()) && *name != "size"
+            !is_of_shape(name)
+                && !logs
+                && !NOT_OF_WORKLOADS.contains(&name.as_str())
+                && *name != "size"
         })
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();

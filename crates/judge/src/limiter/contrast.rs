@@ -8,6 +8,7 @@ use iodyno_model::{
 use super::case::Case;
 use super::interrupts::{OneCpu, interrupts_on_one_cpu};
 use super::power::{PowerSaving, power_saving};
+use crate::shape::Shape;
 
 /// Rounds without which nobody is named: what was asked, the change, and both again.
 pub(super) const ROUNDS: usize = 2;
@@ -238,7 +239,8 @@ fn changes(a: &Case<'_>, b: &Case<'_>) -> Option<Vec<Change>> {
         (true, 1) => ours.targets == theirs.targets,
         _ => true,
     };
-    if ours.workload.rw != theirs.workload.rw
+    let (our_shape, their_shape) = (Shape::of(&ours.workload), Shape::of(&theirs.workload));
+    if our_shape.of_any_size() != their_shape.of_any_size()
         || hostname(a) != hostname(b)
         || model(a) != model(b)
         || !same_place

@@ -138,6 +138,25 @@ fn two_engines_are_one_change_and_not_none() {
 }
 
 #[test]
+fn more_depth_and_other_io_are_no_single_change() {
+    let claims = claims();
+    let changes: [fn(&mut Measurement); 4] = [
+        |of| drop(of.workload.options.insert("rate_iops".into(), "5000".into())),
+        |of| drop(of.workload.options.insert("flow".into(), "8".into())),
+        |of| drop(of.workload.options.insert("fsync".into(), "1".into())),
+        |of| of.workload.direct = Some(false),
+    ];
+    for (n, change) in changes.into_iter().enumerate() {
+        let both = and(slow().record(), LARGE, 0.1, |of| {
+            deeper(of);
+            change(of);
+        });
+        let evidence = Evidence { records: &[&both], claims: &claims, possible: &[], repeats: 0 };
+        assert!(explain(&evidence, (0, LARGE)).unwrap().contrasts.is_empty(), "{n}");
+    }
+}
+
+#[test]
 fn interrupts_on_one_cpu_are_left_to_it() {
     let on = |cpu: fn(u32) -> u32| {
         let bench = slow().host(|host| {

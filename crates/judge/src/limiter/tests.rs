@@ -335,6 +335,15 @@ fn ceilings_are_sorted_and_say_where_they_come_from() {
         assert!(bounds.contains(&bound), "{bound:?} in {bounds:?}");
     }
     assert!(random.ceilings.iter().all(|ceiling| !ceiling.formula.is_empty()));
+    // One alone that waits for its turn, or for more than itself, bounds nothing.
+    for (option, value) in [("rate_iops", "50000"), ("fsync", "1")] {
+        let set =
+            |of: &mut Measurement| drop(of.workload.options.insert(option.into(), value.into()));
+        let other = Bench::new(1).measured().measurement(2, set).record();
+        let evidence = Evidence { records: &[&other], ..evidence };
+        let random = explain(&evidence, (0, 1)).unwrap();
+        assert!(random.ceilings.iter().all(|one| one.bound != Bound::Depth), "{option}");
+    }
 }
 
 /// What is said of a drive that claims `claim` MB/s, on a link of which no payload

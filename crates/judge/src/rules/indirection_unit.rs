@@ -98,6 +98,11 @@ mod tests {
         let why = reserves(&RULE, &qlc, 0).unwrap().why;
         assert!(why.starts_with("21k writes of 4 KiB a second, and as many of 16 KiB"), "{why}");
         assert_eq!(reserves(&RULE, &qlc, 1), None);
+        let mut paced = qlc.clone();
+        for of in &mut paced.measurements {
+            of.workload.options.insert("rate_iops".into(), "20k".into());
+        }
+        assert_eq!(look(&RULE, &paced), Outcome::Clear, "as many as were asked for");
         let mut large = qlc;
         large.measurements[0].workload.bs = Some(2 * LARGEST);
         assert_eq!(look(&RULE, &large), Outcome::Clear, "no unit is as large");

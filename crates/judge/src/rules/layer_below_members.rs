@@ -9,9 +9,10 @@ use crate::claims::claim_of;
 use crate::figures;
 use crate::figures::percent;
 use crate::limiter::Case;
-use crate::measured::{metric, unwritten};
+use crate::measured::{is_paced, metric, unwritten};
 use crate::place::Place;
 use crate::rule_context::RuleContext;
+use crate::shape::Shape;
 
 /// A layer that gives this share of what it should does so.
 const FINE: f64 = 0.9;
@@ -42,13 +43,14 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
 }
 
 /// A layer of the kernel's over several devices, with more than one I/O at a
-/// time, which one member alone answers. A card's arrays are weighed with the card.
+/// time, which one member alone answers, as fast as it goes. A card's arrays are weighed with the card.
 fn is_meant(case: &Case<'_>) -> bool {
     let of = case.of_run();
     case.layer.is_some()
         && case.cards().is_empty()
         && of.targets.len() == 1
         && metric(of) != Metric::LatencyMean
+        && !is_paced(of)
         && !unwritten(of)
 }
 
@@ -91,14 +93,14 @@ fn expected(
 
 /// The slowest of its members, where this run measured each alone.
 fn measured(case: &Case<'_>, all: &[Case<'_>]) -> Option<Expected> {
-    let of = case.of_run();
+    let shape = Shape::of(&case.of_run().workload);
     let alone = |other: &&Case<'_>| {
         let theirs = other.of_run();
         other.layer.is_none()
             && other.drives.len() == 1
             && theirs.targets.len() == 1
             && other.metric == case.metric
-            && (&theirs.workload.rw, theirs.workload.bs) == (&of.workload.rw, of.workload.bs)
+            && Shape::of(&theirs.workload) == shape
     };
     let members: Option<Vec<&Case<'_>>> = case
         .drives
@@ -244,6 +246,17 @@ mod tests {
         let mut empty = array("raid0", 0.5);
         empty.measurements.iter_mut().for_each(|of| set_written(of, WrittenState::Unwritten));
         assert_eq!(look(rule, &empty), Outcome::NotApplicable);
+        let set = |of: &mut Measurement, option: &str, value: &str| {
+            of.workload.options.insert(option.into(), value.into());
+        };
+        let mut paced = array("raid0", 0.5);
+        paced.measurements.iter_mut().for_each(|of| set(of, "rate_iops", "5000"));
+        assert_eq!(look(rule, &paced), Outcome::NotApplicable);
+        // Members that did something else are none of it: their data sheets tell.
+        let mut other = array("raid0", 0.5);
+        other.measurements[..6].iter_mut().for_each(|of| set(of, "fsync", "1"));
+        let Outcome::Findings(found) = look(rule, &other) else { panic!() };
+        assert!(found.iter().all(|found| found.severity == Severity::Info), "{found:?}");
     }
 
     #[test]

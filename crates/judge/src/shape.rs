@@ -1,0 +1,68 @@
+//! What makes I/Os the same.
+
+use std::collections::BTreeMap;
+
+use iodyno_model::Workload;
+
+/// Options that make another workload, and the default of each that counts as
+/// not set. All others are conditions, which may differ.
+const SHAPE: [(&str, &str); 20] = [
+    ("bs", ""),
+    ("bsrange", ""),
+    ("bssplit", ""),
+    ("bs_is_seq_rand", "0"),
+    ("fdatasync", "0"),
+    ("flow", "0"),
+    ("fsync", "0"),
+    ("latency_target", "0"),
+    ("percentage_random", ""),
+    ("random_distribution", "random"),
+    ("rate", ""),
+    ("rate_iops", ""),
+    ("rate_process", "linear"),
+    ("rwmixread", "50"),
+    ("rwmixwrite", "50"),
+    ("sync", "0"),
+    ("thinktime", "0"),
+    ("thinktime_blocks", "1"),
+    ("zonemode", "none"),
+    ("verify", "0"),
+];
+
+/// Whether an option makes another workload.
+pub(crate) fn is_of_shape(option: &str) -> bool {
+    SHAPE.iter().any(|(name, _)| *name == option)
+}
+
+/// What the I/Os of a workload are, in whatever depth and by however many jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Shape<'a> {
+    rw: Option<&'a str>,
+    bs: Option<u64>,
+    /// They are known to go through the page cache.
+    buffered: bool,
+    /// The options that make another workload, as they are set.
+    pub(crate) options: BTreeMap<&'static str, &'a str>,
+}
+
+impl<'a> Shape<'a> {
+    pub(crate) fn of(workload: &'a Workload) -> Self {
+        let set = SHAPE.into_iter().filter_map(|(name, default)| {
+            let value = workload.options.get(name)?.as_str();
+            // A size that is known stands in its own place.
+            let is_told = name == "bs" && workload.bs.is_some();
+            (value != default && !is_told).then_some((name, value))
+        });
+        Self {
+            rw: workload.rw.as_deref(),
+            bs: workload.bs,
+            buffered: workload.is_buffered() == Some(true),
+            options: set.collect(),
+        }
+    }
+
+    /// The same with blocks of any size.
+    pub(crate) fn of_any_size(self) -> Self {
+        Self { bs: None, ..self }
+    }
+}
