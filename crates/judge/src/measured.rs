@@ -57,6 +57,11 @@ pub(crate) fn writes(of: &Measurement) -> bool {
     rw.contains("write") || rw.contains("rw") || of.result(Direction::Write).is_some()
 }
 
+/// Whether it did nothing but trim, which moves no data.
+pub(crate) fn only_trims(of: &Measurement) -> bool {
+    !of.total.is_empty() && of.total.iter().all(|result| result.direction == Direction::Trim)
+}
+
 /// The metric that a measurement is judged by, and its figure; `None` where it
 /// failed or has none.
 pub(crate) fn figure(of: &Measurement) -> Option<(Metric, Estimate)> {

@@ -251,11 +251,9 @@ impl OverPhase<'_> {
             let (before, after) = (reads_only(before), reads_only(after));
             return other_io(&before, &after, self.seconds, issued.read, largest_bytes);
         }
-        let PerDirection { read, write, trim } = issued;
-        let issued = Issued {
-            ios: read.ios + write.ios + trim.ios,
-            bytes: read.bytes + write.bytes + trim.bytes,
-        };
+        // The kernel counts trims apart.
+        let PerDirection { read, write, .. } = issued;
+        let issued = Issued { ios: read.ios + write.ios, bytes: read.bytes + write.bytes };
         other_io(before, after, self.seconds, issued, largest_bytes)
     }
 
@@ -338,4 +336,68 @@ fn written(job: &Job) -> BTreeMap<String, String> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use iodyno_load::JobReport;
+    use iodyno_model::{CpuUse, Host};
+    use iodyno_target::resolve_anywhere;
+
+    use super::*;
+
+    #[test]
+    fn targets_on_one_device_issue_together() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(1 << 20).unwrap();
+        let path = file.path().to_str().unwrap();
+        let found = resolve_anywhere(&Host::default(), path).unwrap().remove(0);
+        let clearance = found.clear_for_reading().unwrap();
+        let jobs = [3, 5, 4].map(|_| ClearedJob::reading(Job::direct(), &clearance));
+        let on = |device: &str| PreparedTarget {
+            bottom: vec![device.into()],
+            ..PreparedTarget::new(&Host::default(), "file", &clearance, None, false, Vec::new())
+        };
+        let own = |ios| {
+            let mut report = JobReport::default();
+            (report.whole.read.ios, report.whole.read.bytes) = (ios, ios * 4096);
+            // Which no count of reads and writes shows.
+            (report.whole.trim.ios, report.whole.trim.bytes) = (100, 100 * 4096);
+            report
+        };
+        let reports = [3, 5, 4].map(own).to_vec();
+        let stats = |device: &str, reads| DiskStats {
+            name: device.into(),
+            reads,
+            read_bytes: reads * 4096,
+            ..DiskStats::default()
+        };
+        let over = OverPhase {
+            phase: &Phase { measured: Measured::Targets(3), ..Phase::default() },
+            number: 1,
+            jobs: &jobs,
+            on: &[vec![0], vec![1], vec![2]],
+            targets: &[on("sda"), on("sdb"), on("sda")],
+            report: Ok(PhaseReport { jobs: reports, cpu: CpuUse::default() }),
+            recorder: Recorder::default(),
+            end: EndReason::Done,
+            source: String::new(),
+            started_ns: 0,
+            seconds: 1.0,
+            disk_stats: (
+                vec![stats("sda", 0), stats("sdb", 0)],
+                vec![stats("sda", 7), stats("sdb", 25)],
+            ),
+            steady: Vec::new(),
+            cut: Cut::Nothing,
+            above_limits: Vec::new(),
+            steady_state: None,
+            p99_asked: None,
+            block_times: None,
+            stop: Stop::NEVER,
+            settings: &[],
+        };
+        let others = |device: &str| over.others_on(&device.to_owned(), None).map(|of| of.iops);
+        assert_eq!(others("sda"), Some(0.0), "two targets on one disk are not strangers");
+        assert_eq!(others("sdb"), Some(20.0));
+        assert_eq!(others("sdc"), None);
+        assert_eq!(over.others(&[0, 1, 2]).map(|of| of.iops), Some(20.0), "the most of all");
+    }
+}

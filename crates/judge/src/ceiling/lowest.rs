@@ -26,6 +26,10 @@ pub(crate) fn ceiling(
 }
 
 fn link_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Option<(f64, String)> {
+    // Trims move no data.
+    if of.result(Direction::Trim).is_some() {
+        return None;
+    }
     let mut drives: Vec<&Drive> = Vec::new();
     for target in &of.targets {
         let drive = place(Some(host), of, target).drive?;
@@ -145,6 +149,10 @@ mod tests {
         let record = Bench::new(1).measured().record();
         let seq = ceiling(&Index::of(&record), &record.measurements[0], Metric::Bandwidth).unwrap();
         assert!((seq.0 / 1e6 - 7094.0).abs() < 2.0 && seq.1.contains("Gen4 x4"), "{seq:?}");
+        let mut trims = record.clone();
+        trims.measurements[0].total[0].direction = Direction::Trim;
+        let none = ceiling(&Index::of(&trims), &trims.measurements[0], Metric::Bandwidth);
+        assert_eq!(none, None, "they move no data");
         let mut slow = record.clone();
         let host = &mut slow.snapshots[0];
         host.links[0].current = testing::known(LinkState { generation: 3, width: 1 });

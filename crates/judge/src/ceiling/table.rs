@@ -11,7 +11,7 @@ use crate::claims::ClaimBook;
 use crate::claims::claim_of;
 use crate::control_group::io_ceiling;
 use crate::limiter::{Case, busiest_share};
-use crate::measured::is_paced;
+use crate::measured::{is_paced, only_trims};
 use crate::shape::Shape;
 
 /// The maximum payload sizes that a link may have where none could be read,
@@ -140,9 +140,9 @@ fn links(case: &Case<'_>) -> Vec<Ceiling> {
     let formula = if case.reads() { OF_READS } else { OF_WRITES };
     let Some(host) = case.host() else { return Vec::new() };
     let paths = case.paths();
-    // Reads and writes go in opposite directions: their sum has no such bound.
+    // Reads and writes go in opposite directions: their sum has no such bound. Trims move no data.
     let is_mix = case.of_run().total.len() > 1;
-    if case.virtual_disk.is_some() || paths.is_empty() || is_mix {
+    if case.virtual_disk.is_some() || paths.is_empty() || is_mix || only_trims(case.of_run()) {
         return Vec::new();
     }
     // A link is a drive's own where no other drive's path leads over it.

@@ -12,6 +12,7 @@ use super::weigh::Scene;
 use crate::ceiling::Bound;
 use crate::claims::claim_of;
 use crate::figures::percent;
+use crate::measured::only_trims;
 
 /// A link whose payload is this close to what each drive gives is consistent with it.
 const CONSISTENT: f64 = 0.03;
@@ -38,6 +39,7 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
     let of = case.of_run();
     let queue = crate::place::devices(case.host(), of);
     if let [bottom] = queue.as_slice()
+        && !only_trims(of)
         && let Some(block) = case.host().and_then(|host| host.block(bottom))
         && let (Some(bs), Some(kib)) = (of.workload.bs, block.queue.max_sectors_kib.value())
         && bs > u64::from(kib) << 10

@@ -335,6 +335,13 @@ fn ceilings_are_sorted_and_say_where_they_come_from() {
         assert!(bounds.contains(&bound), "{bound:?} in {bounds:?}");
     }
     assert!(random.ceilings.iter().all(|ceiling| !ceiling.formula.is_empty()));
+    let trims = Bench::new(1).measured().measurement(1, |of| {
+        of.total[0].direction = iodyno_model::Direction::Trim;
+    });
+    let trims = trims.record();
+    let evidence = Evidence { records: &[&trims], ..evidence };
+    let bounds = explain(&evidence, (0, 1)).unwrap().ceilings;
+    assert!(bounds.iter().all(|one| one.bound != Bound::Link), "they move no data: {bounds:?}");
     // One alone that waits for its turn, or for more than itself, bounds nothing.
     for (option, value) in [("rate_iops", "50000"), ("fsync", "1")] {
         let set =

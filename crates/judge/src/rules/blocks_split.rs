@@ -4,6 +4,7 @@ use iodyno_model::{Bytes, Measurement};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
+use crate::measured::only_trims;
 use crate::place::bottoms;
 use crate::rule_context::RuleContext;
 
@@ -19,6 +20,10 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
 });
 
 fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
+    // Of trims the kernel makes requests of another size (discard_max_bytes).
+    if only_trims(of) {
+        return Ok(None);
+    }
     let Some(block_bytes) = of.workload.bs else {
         return Err("its block size is not known".into());
     };
@@ -73,6 +78,9 @@ mod tests {
         look(&RULE, &tripped).only(Severity::Info);
         assert!(reserves(&RULE, &tripped, 0).unwrap().why.contains("256 KiB became"));
         assert_eq!(reserves(&RULE, &tripped, 1), None);
+        let mut trims = tripped;
+        trims.measurements[0].total[0].direction = iodyno_model::Direction::Trim;
+        assert_eq!(look(&RULE, &trims), Outcome::Clear);
         let blind = Bench::new(1)
             .measured()
             .host(|host| host.blocks[0].queue.max_sectors_kib = Fact::Absent)
