@@ -4,6 +4,7 @@ use iodyno_model::{Direction, Measurement, format_count};
 
 use super::Rule;
 use super::qualifies::{Qualifies, Seen};
+use crate::measured::pauses;
 use crate::rule_context::RuleContext;
 
 /// Fewer slow I/Os than these are an accident.
@@ -24,6 +25,10 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
 
 fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let [target] = of.targets.as_slice() else { return Ok(None) };
+    // Its latencies count from when I/Os were due, which the drive knows nothing of.
+    if pauses(of) {
+        return Ok(None);
+    }
     let place = facts.place(of, target);
     // A layer splits I/Os or gathers them: the counts would be of other things.
     let Some(drive) = place.drive.filter(|_| place.whole) else { return Ok(None) };
@@ -100,6 +105,11 @@ mod tests {
         look(&RULE, &hosts).only(Severity::Info);
         let why = reserves(&RULE, &hosts, 0).unwrap().why;
         assert_eq!(why, "100 reads took more than 5 ms, and the drive counted 2");
+        let mut paced = hosts;
+        for of in &mut paced.measurements {
+            of.workload.options.insert("rate_iops".into(), "5000".into());
+        }
+        assert_eq!(look(&RULE, &paced), Outcome::Clear);
         let mut anew = run(100, 0);
         if let Fact::Read(monitor) = &mut anew.snapshots[1].drives[0].latency_monitor {
             monitor.counts = [[0; 3]; 4];
