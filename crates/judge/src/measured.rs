@@ -1,6 +1,10 @@
 //! What a measurement says of itself: its metric and figure, its options, what it wrote.
 
-use iodyno_model::{Direction, DirectionResult, Estimate, Measurement, Metric, WrittenState};
+use std::collections::BTreeSet;
+
+use iodyno_model::{
+    Direction, DirectionResult, Estimate, Measurement, Metric, RunRecord, WrittenState,
+};
 
 use crate::outstanding::allowed;
 
@@ -93,6 +97,13 @@ pub(crate) fn is_70_30(of: &Measurement) -> bool {
     of.workload.rw.as_deref() == Some("randrw")
         && of.total.len() == 2
         && of.workload.options.get("rwmixread").is_some_and(|percent| percent == "70")
+}
+
+/// Names of a run's steps whose depth was searched for: what several targets at once get is what
+/// was found for each alone.
+pub(crate) fn searched(record: &RunRecord) -> BTreeSet<&str> {
+    let searches = record.measurements.iter().filter(|of| !of.conditions.depths_tried.is_empty());
+    searches.map(|of| of.name.as_str()).collect()
 }
 
 /// Whether a target's blocks were written.

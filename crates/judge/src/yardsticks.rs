@@ -1,7 +1,7 @@
 //! A measurement held against its claim, its peers, the baseline and, for
 //! several drives at once, the sum of each alone.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use iodyno_model::{
     Basis, BelowSaturation, Bytes, ClaimFigure, Direction, Drive, Estimate, Host, Measurement,
@@ -18,9 +18,10 @@ use crate::control_group::held_back;
 use crate::figures::percent;
 use crate::index::Index;
 use crate::limiter;
-use crate::measured::{figure, is_70_30, is_paced, unwritten, written};
+use crate::measured::{figure, is_70_30, is_paced, searched, unwritten, written};
 use crate::place::{capacities, own_link, place, shared_drives};
 use crate::question::Question;
+use crate::shape::Shape;
 
 /// Below this share of the claim a rate is too low.
 pub(crate) const CLAIM: f64 = 0.9;
@@ -94,7 +95,8 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
     if record.run.kind == RunKind::Fit {
         return Vec::new();
     }
-    let peers = Peers::of(record);
+    let searched = searched(record);
+    let peers = Peers::of(record, &searched);
     let baseline = question.baseline.map(Baseline::of);
     let all = record.measurements.iter().enumerate();
     all.filter_map(|(at, of)| {
@@ -159,7 +161,10 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
             peers: against_peers,
             baseline: baseline
                 .as_ref()
-                .and_then(|baseline| baseline.against(record, of, metric, estimate))
+                .and_then(|baseline| {
+                    let made = (Step::of(of, &searched), identity(record, of));
+                    baseline.against(&made, metric, estimate)
+                })
                 .map(|(earlier, held)| (earlier, excused(index, of, held))),
             alone,
             unjudged,
@@ -203,6 +208,27 @@ impl Lasting {
     }
 }
 
+/// What was done: of one name it may be something else on another drive, or another day.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Step<'a> {
+    name: &'a str,
+    shape: Shape<'a>,
+    /// Depth of each job, and jobs; `None`: searched for.
+    load: Option<(Option<u32>, u32)>,
+}
+
+impl<'a> Step<'a> {
+    /// A measurement of a run in which these were `searched` for.
+    fn of(of: &'a Measurement, searched: &BTreeSet<&str>) -> Self {
+        let load = (of.workload.iodepth, of.workload.numjobs.unwrap_or(1));
+        Self {
+            name: &of.name,
+            shape: Shape::of(&of.workload),
+            load: (!searched.contains(of.name.as_str())).then_some(load),
+        }
+    }
+}
+
 /// What makes drives peers besides the step.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Kind {
@@ -237,16 +263,16 @@ struct Peers<'a> {
 }
 
 impl<'a> Peers<'a> {
-    fn of(record: &'a RunRecord) -> Self {
+    fn of(record: &'a RunRecord, searched: &BTreeSet<&str>) -> Self {
         let mut peers = Self { groups: Vec::new(), of: Vec::new() };
-        let mut known: HashMap<(&str, Kind, Metric), (usize, HashSet<&str>)> = HashMap::new();
+        let mut known: HashMap<(Step<'_>, Kind, Metric), (usize, HashSet<&str>)> = HashMap::new();
         for of in &record.measurements {
             let own = record.host().and_then(|host| kind(host, of));
             let own = own.filter(|(kind, _)| kind.written != WrittenState::Unwritten);
             let own = own.zip(figure(of));
             peers.of.push(own.map(|((kind, drive), (metric, estimate))| {
                 let next = known.len();
-                let key = (of.name.as_str(), kind, metric);
+                let key = (Step::of(of, searched), kind, metric);
                 let (group, drives) = known.entry(key).or_insert_with(|| {
                     peers.groups.push(Vec::new());
                     (next, HashSet::new())
@@ -363,28 +389,29 @@ pub(crate) fn identity(record: &RunRecord, of: &Measurement) -> Vec<String> {
     all
 }
 
-/// An earlier run: by name of the step and what it was made on, what was measured.
-struct Baseline<'a>(HashMap<NameAndTargets<'a>, Vec<(Metric, Estimate)>>);
+/// An earlier run: by the step and what it was made on, what was measured.
+struct Baseline<'a>(HashMap<Made<'a>, Vec<(Metric, Estimate)>>);
 
-type NameAndTargets<'a> = (&'a str, Vec<String>);
+type Made<'a> = (Step<'a>, Vec<String>);
 
 impl<'a> Baseline<'a> {
     fn of(record: &'a RunRecord) -> Self {
+        let searched = searched(record);
         let mut all = HashMap::<_, Vec<_>>::new();
         for of in record.measurements.iter().filter(|of| !unwritten(of)) {
-            all.entry((of.name.as_str(), identity(record, of))).or_default().extend(figure(of));
+            let made = (Step::of(of, &searched), identity(record, of));
+            all.entry(made).or_default().extend(figure(of));
         }
         Self(all)
     }
 
     fn against(
         &self,
-        record: &RunRecord,
-        of: &Measurement,
+        made: &Made<'_>,
         metric: Metric,
         estimate: Estimate,
     ) -> Option<(Estimate, Judgement)> {
-        let same = self.0.get(&(of.name.as_str(), identity(record, of)))?;
+        let same = self.0.get(made)?;
         let (_, theirs) = *same.iter().find(|(their_metric, _)| *their_metric == metric)?;
         let bounds = (theirs.low(), theirs.high());
         let held = unlike(metric, estimate, theirs.value, bounds, Yardstick::Baseline)?;

@@ -1,6 +1,6 @@
 //! One repetition of a workload: a measurement, or several that were made at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use iodyno_model::{
     Assessment, Direction, DirectionResult, Estimate, LatencyKind, Measurement, Reason, RunRecord,
@@ -10,6 +10,7 @@ use iodyno_model::{
 use super::point::{Key, directions, manner};
 use super::quantity::Quantity;
 use crate::each_once::each_once;
+use crate::measured::searched;
 use crate::window::ByWindow;
 use crate::yardsticks::identity;
 
@@ -33,10 +34,7 @@ impl<'a> Sample<'a> {
     pub(super) fn all(side: usize, window: &'a ByWindow<'_>, judged: &Assessment) -> Vec<Self> {
         let record: &RunRecord = &window.record;
         let in_rounds = window.of.iter().any(|of| of.len() > 1);
-        // What several targets at once get is what was found for each alone.
-        let searches =
-            record.measurements.iter().filter(|of| !of.conditions.depths_tried.is_empty());
-        let searched: BTreeSet<&str> = searches.map(|of| of.name.as_str()).collect();
+        let searched = searched(record);
         let by_index: BTreeMap<usize, _> =
             judged.measurements.iter().map(|judged| (judged.measurement, judged)).collect();
         let mut singles = Vec::new();

@@ -19,7 +19,10 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     for compared in &facts.compared {
         let of = &facts.record().measurements[compared.measurement];
         let Some((earlier, held)) = &compared.baseline else {
-            tally.unknown(of.title(), "the baseline holds no valid measurement of it");
+            tally.unknown(
+                of.title(),
+                "the baseline holds no valid measurement of the same workload",
+            );
             continue;
         };
         if unwritten(of) {
@@ -52,7 +55,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
 mod tests {
     use super::*;
     use crate::testing::{Bench, Outcome, known, look, look_with, scale};
-    use iodyno_model::RunRecord;
+    use iodyno_model::{Measurement, RunRecord};
 
     fn against(now: &RunRecord, baseline: &RunRecord) -> Outcome {
         look_with(&RULE, now, Some(baseline), None)
@@ -68,6 +71,33 @@ mod tests {
         assert_eq!(against(&now(1.5), &before), Outcome::Clear);
         against(&now(0.85), &before).only(Severity::Warn);
         against(&now(0.5), &before).only(Severity::Fail);
+    }
+
+    #[test]
+    fn something_else_of_the_same_name_is_no_baseline() {
+        let before = Bench::new(1).measured();
+        let now = before.clone().measurement(1, |of| scale(of, 0.5));
+        let changes: [fn(&mut Measurement); 6] = [
+            |of| of.workload.rw = Some("randwrite".into()),
+            |of| of.workload.bs = Some(8192),
+            |of| of.workload.iodepth = Some(256),
+            |of| of.workload.numjobs = Some(2),
+            |of| of.workload.direct = Some(false),
+            |of| drop(of.workload.options.insert("fsync".into(), "1".into())),
+        ];
+        for (n, change) in changes.into_iter().enumerate() {
+            let other = before.clone().measurement(1, change).record();
+            assert_eq!(against(&now.record(), &other), Outcome::ClearBut(1), "{n}");
+        }
+        // What was searched for may be found anew each time.
+        let found = |bench: Bench, depth: u32| {
+            let bench = bench.measurement(1, |of| {
+                of.workload.iodepth = Some(depth);
+                of.conditions.depths_tried = vec![(64, 1e5), (128, 1.01e5)];
+            });
+            bench.record()
+        };
+        against(&found(now, 64), &found(before, 256)).only(Severity::Fail);
     }
 
     #[test]

@@ -97,6 +97,8 @@ mod tests {
         assert_eq!(look(&RULE, &unequal.record()), Outcome::NotApplicable);
         let unlike = one_at(0.5).measurement(4, |of| set_written(of, WrittenState::Partly));
         assert_eq!(look(&RULE, &unlike.record()), Outcome::Clear, "the other steps have peers");
+        let shallow = one_at(0.5).measurement(4, |of| of.workload.iodepth = Some(4));
+        assert_eq!(look(&RULE, &shallow.record()), Outcome::Clear, "no equal load");
         let empty = (0..3).fold(Bench::new(1).measured(), |bench, n| {
             bench.measurement(n, |of| set_written(of, WrittenState::Unwritten))
         });
