@@ -67,6 +67,7 @@ pub use expectation::Expectation;
 pub use file_error::{ClaimError, FileError};
 pub use headroom::{LoadStep, LoadSurface};
 pub use index::Index;
+pub use measured::is_pace;
 pub use place::{device_of, drive_under, names, shared_drives};
 pub use question::Question;
 pub use rule_context::RuleContext;

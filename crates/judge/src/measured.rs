@@ -38,15 +38,24 @@ pub(crate) fn is_fio(of: &Measurement) -> bool {
     of.source.split(' ').next() == Some("fio")
 }
 
+/// Options that make a job pause between I/Os …
+const PAUSES: [&str; 3] = ["rate", "rate_iops", "thinktime"];
+/// … and that keep it to its share, or to a latency.
+const KEEPS: [&str; 2] = ["flow", "latency_target"];
+
+/// Whether an option of fio's asks a job to go no faster.
+pub fn is_pace(option: &str) -> bool {
+    PAUSES.contains(&option) || KEEPS.contains(&option)
+}
+
 /// Whether it paused between I/Os because it was asked to.
 pub(crate) fn pauses(of: &Measurement) -> bool {
-    is_set(of, &["rate", "rate_iops", "thinktime"])
-        || of.account.as_ref().is_some_and(|account| account.replayed.is_some())
+    is_set(of, &PAUSES) || of.account.as_ref().is_some_and(|account| account.replayed.is_some())
 }
 
 /// Whether it was asked to go no faster: it paused, or kept to its share or to a latency.
 pub(crate) fn is_paced(of: &Measurement) -> bool {
-    pauses(of) || is_set(of, &["flow", "latency_target"])
+    pauses(of) || is_set(of, &KEEPS)
 }
 
 /// One of these options of fio's is set to more than 0, which is none.

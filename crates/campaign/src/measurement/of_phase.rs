@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_job::{Job, options};
+use iodyno_judge::is_pace;
 use iodyno_load::{ClearedJob, JobRecord, JobReport, LoadError, PhaseReport, Recorder};
 use iodyno_model::{
     AboveLimit, Beside, BlockTimes, Caveat, Conditions, DiskStats, EndReason, Failure, JobStats,
@@ -71,8 +72,8 @@ impl OverPhase<'_> {
             Ok(report) => self.taken(report, members, conditions),
             Err(error) => self.not_measured(members, conditions, Failure::from(error)),
         };
+        measurement.workload.options = told(job, is_fios);
         if is_fios {
-            measurement.workload.options = written(job);
             let parts = measurement.parts.iter_mut().map(|part| &mut part.account);
             let whole = (&mut measurement.account, members);
             for (account, members) in parts.zip(members.chunks(1)).chain([whole]) {
@@ -313,6 +314,13 @@ fn reads_only(stats: &DiskStats) -> DiskStats {
     DiskStats { writes: 0, written_bytes: 0, ..stats.clone() }
 }
 
+/// The options that are told of a job: of a step those that say why it goes no faster.
+fn told(job: &Job, is_fios: bool) -> BTreeMap<String, String> {
+    let mut options = written(job);
+    options.retain(|option, _| is_fios || is_pace(option));
+    options
+}
+
 /// The options of a job that are not fio's defaults, as fio writes them, but
 /// for those that a workload has a place for and those that name its targets.
 fn written(job: &Job) -> BTreeMap<String, String> {
@@ -342,6 +350,14 @@ mod tests {
     use iodyno_target::resolve_anywhere;
 
     use super::*;
+
+    #[test]
+    fn a_step_tells_that_it_was_paced() {
+        let mut job = Job::direct();
+        assert!(told(&job, false).is_empty());
+        job.pace.rate_iops.read = Some(5000);
+        assert_eq!(told(&job, false).into_keys().collect::<Vec<_>>(), ["rate_iops"]);
+    }
 
     #[test]
     fn targets_on_one_device_issue_together() {

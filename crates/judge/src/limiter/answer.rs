@@ -15,6 +15,7 @@ use super::words;
 use crate::assess::assess;
 use crate::ceiling::{Bound, Ceiling, ceilings};
 use crate::claims::ClaimBook;
+use crate::measured::is_paced;
 use crate::question::Question;
 
 /// A ceiling this close above a rate promises nothing.
@@ -109,9 +110,9 @@ pub struct Explanation<'a> {
 }
 
 /// The measurements worth explaining, as (record, measurement): of each
-/// workload in each state and environment the one with most drives, then the
-/// fastest, then the one with fewest I/Os outstanding. Of a run that was made
-/// to explain something, that alone.
+/// workload in each state and environment the one with most drives, then one that
+/// was not paced, then the fastest, then the one with fewest I/Os outstanding. Of
+/// a run that was made to explain something, that alone.
 pub fn subjects(records: &[&RunRecord]) -> Vec<(usize, usize)> {
     let mut best: Vec<(String, Case<'_>, (usize, usize))> = Vec::new();
     for (n, record) in records.iter().enumerate() {
@@ -148,6 +149,11 @@ fn kind(record: usize, case: &Case<'_>) -> String {
 fn is_better(case: &Case<'_>, than: &Case<'_>) -> bool {
     if case.drive_count != than.drive_count {
         return case.drive_count > than.drive_count;
+    }
+    // What was asked to go no faster has not met what limits it.
+    let is_paced = |case: &Case<'_>| is_paced(case.of_run());
+    if is_paced(case) != is_paced(than) {
+        return is_paced(than);
     }
     let ratio = case.rate.value / than.rate.value;
     if ratio > AS_FAST && ratio < 1.0 / AS_FAST {

@@ -324,6 +324,40 @@ fn what_is_possible_is_asked_for_before_anything_is_named() {
 }
 
 #[test]
+fn a_job_that_keeps_its_pace_is_not_the_drives_fault() {
+    let paced = |of: &mut Measurement| {
+        of.workload.options.insert("rate".into(), "680m".into());
+        scale(of, 0.1);
+        // It waits for its turn, not for the drive.
+        of.total[0].latency_mean = Some(Estimate::bare(100_000.0));
+    };
+    let alone = Bench::new(1).measured().measurement(0, paced).record();
+    let deeper = and(alone, |of| {
+        of.workload.iodepth = of.workload.iodepth.map(|depth| depth * 2);
+        of.conditions.depth_asked = of.conditions.depth_asked.map(|depth| depth * 2);
+    });
+    let more_jobs = and(deeper, |of| {
+        of.workload.numjobs = Some(2);
+        scale(of, 2.0);
+    });
+    let (answer, sentence, _) = of_first(&more_jobs);
+    assert_eq!(answer, Answer::Undecided { between: Vec::new(), experiments: Vec::new() });
+    assert!(sentence.contains("as fast as it was asked to go"), "{sentence}");
+    // One that falls behind meets what limits it.
+    let behind = Bench::new(1).measured().measurement(0, |of| {
+        paced(of);
+        of.total[0].latency_mean = Some(Estimate::bare(1e10));
+    });
+    assert!(!of_first(&behind.record()).1.contains("as fast as it was asked to go"));
+    // Beside one that was free to go on it is not what is explained.
+    let mut both = and(Bench::new(1).measured().record(), |of| scale(of, 0.05));
+    paced(&mut both.measurements[0]);
+    let last = both.measurements.len() - 1;
+    let explained = subjects(&[&both]);
+    assert!(explained.contains(&(0, last)) && !explained.contains(&(0, 0)), "{explained:?}");
+}
+
+#[test]
 fn ceilings_are_sorted_and_say_where_they_come_from() {
     let record = Bench::new(1).measured().record();
     let claims = claims();

@@ -7,12 +7,13 @@ use super::case::{Case, figure, range};
 use super::contrast::{Change, Contrast, Effect};
 use super::interrupts::interrupts_on_one_cpu;
 use super::power::{PowerSaving, power_saving};
-use super::suspect::{Limiter, Suspect};
+use super::suspect::{Limiter, Standing, Suspect};
 use crate::ceiling::{Bound, Ceiling};
+use crate::claim_reach::FULL_QUEUE;
 use crate::claims::{ClaimBook, claim_of};
 use crate::control_group::held_back;
 use crate::index::Index;
-use crate::measured::pauses;
+use crate::measured::{is_paced, pauses};
 
 /// A ceiling is reached from this share of its least value on: the formula of
 /// links hits published ceilings within 1 to 2 %, and intervals add to that.
@@ -70,7 +71,24 @@ impl<'a> Scene<'a, '_> {
             self.drive(),
             self.card(),
         ];
-        weighed.into_iter().flatten().collect()
+        let mut suspects: Vec<Suspect> = weighed.into_iter().flatten().collect();
+        if self.keeps_pace() {
+            suspects.retain(|suspect| match suspect.standing {
+                Standing::Open(_) => false,
+                // Two jobs go at twice the pace of one.
+                Standing::Confirmed(_) => !matches!(suspect.limiter, Limiter::Depth | Limiter::Cpu),
+                Standing::Cleared(_) => true,
+            });
+        }
+        suspects
+    }
+
+    /// It goes as fast as it was asked to, since it has I/Os to spare: nothing that is not seen
+    /// holds it back.
+    pub(super) fn keeps_pace(&self) -> bool {
+        let kept = self.case.in_flight().zip(self.case.outstanding());
+        is_paced(self.case.of_run())
+            && kept.is_some_and(|((count, _), most)| count < FULL_QUEUE * f64::from(most))
     }
 
     /// What the change did, of the contrasts that `pick` takes.

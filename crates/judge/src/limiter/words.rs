@@ -97,7 +97,10 @@ pub(super) fn advice(scene: &Scene<'_, '_>, answer: &Answer, judged: &JudgedMeas
                 return format!("Measure again while the machine is quiet, or for longer{longer}.");
             }
             let what: Vec<&str> = experiments.iter().map(|experiment| experiment.what()).collect();
-            if what.is_empty() {
+            if what.is_empty() && scene.keeps_pace() {
+                "Measure it without its pace (rate, rate_iops, thinktime, flow, latency_target)."
+                    .into()
+            } else if what.is_empty() {
                 String::new()
             } else {
                 format!("To decide it, {}.", what.join("; "))
@@ -276,6 +279,10 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
     let mut text = format!("{} were {}", case.figure(), done(case));
     if let Some(alone) = layer_against_alone(scene) {
         text.push_str(&format!(": {alone}"));
+    }
+    if between.is_empty() && scene.keeps_pace() {
+        text.push_str(", as fast as it was asked to go, with I/Os to spare.");
+        return text;
     }
     if between.is_empty() {
         text.push_str(", and nothing of what is known limits that; more has to be measured.");
