@@ -4,6 +4,7 @@ use iodyno_model::{Estimate, Measurement, Metric, RunRecord, WrittenState};
 
 use crate::measured::figure;
 use crate::measured::written;
+use crate::shape::Shape;
 
 /// What it does to a rate that the blocks hold nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,9 +42,10 @@ impl BlocksEffect {
         for empty in holding(WrittenState::Unwritten) {
             let same = |of: &&Measurement| {
                 let (ours, theirs) = (&of.workload, &empty.workload);
-                (&ours.rw, ours.bs, ours.iodepth, ours.numjobs, &ours.ioengine)
-                    == (&theirs.rw, theirs.bs, theirs.iodepth, theirs.numjobs, &theirs.ioengine)
+                (ours.iodepth, ours.numjobs, &ours.ioengine)
+                    == (theirs.iodepth, theirs.numjobs, &theirs.ioengine)
                     && of.targets == empty.targets
+                    && Shape::of(ours) == Shape::of(theirs)
             };
             let written = holding(WrittenState::Written).find(same).and_then(figure);
             let (Some((metric, written)), Some((_, empty_rate))) = (written, figure(empty)) else {
@@ -75,6 +77,10 @@ mod tests {
         let mut trimmed = record.measurements[1].clone();
         set_written(&mut trimmed, WrittenState::Unwritten);
         scale(&mut trimmed, 3.0);
+        let mut paced = record.clone();
+        paced.measurements[1].workload.options.insert("rate_iops".into(), "5000".into());
+        paced.measurements.push(trimmed.clone());
+        assert_eq!(BlocksEffect::all(&paced), [], "another workload");
         record.measurements.push(trimmed);
         let [effect] = &BlocksEffect::all(&record)[..] else { panic!() };
         assert!((effect.ratio() - 3.0).abs() < 1e-9);

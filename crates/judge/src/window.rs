@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use iodyno_model::{DirectionResult, Estimate, Measurement, Rounds, RunRecord};
 
 use crate::convergence::{Convergence, is_whole};
+use crate::shape::Shape;
 
 /// A run in which what was measured in each round stands once, as it was over the
 /// measurement window. Rounds are no repetitions: they follow each other on one
@@ -64,11 +65,12 @@ pub fn by_window(record: &RunRecord) -> ByWindow<'_> {
 /// Whether a measurement only brings the drive into the state in which what is
 /// tracked is measured: it does the same, and is not what is tracked.
 fn is_conditioning(rounds: &Rounds, all: &[Measurement], of: &Measurement) -> bool {
-    let key = |one: &Measurement| {
-        let of = &one.workload;
-        (of.rw.clone(), of.bs, of.iodepth, of.numjobs)
+    let load = |one: &Measurement| (one.workload.iodepth, one.workload.numjobs);
+    let does_the_same = |other: &Measurement| {
+        rounds.tracks(&other.name)
+            && load(other) == load(of)
+            && Shape::of(&other.workload) == Shape::of(&of.workload)
     };
-    let does_the_same = |other: &Measurement| rounds.tracks(&other.name) && key(other) == key(of);
     !rounds.tracks(&of.name) && all.iter().any(does_the_same)
 }
 

@@ -56,6 +56,21 @@ fn parts_of_a_round_that_do_the_same_are_told_apart_by_name() {
 }
 
 #[test]
+fn another_mix_is_no_conditioning_of_what_is_tracked() {
+    let mixes = |rate: f64| {
+        let mut record = rounds(&[rate; 5]);
+        let mut more: Vec<Measurement> = record.measurements.clone();
+        for of in &mut more {
+            of.name = "another mix".into();
+            of.workload.options.insert("rwmixread".into(), "95".into());
+        }
+        record.measurements.extend(more);
+        record
+    };
+    assert_eq!(compared(&[&mixes(100.0), &mixes(120.0)]).rows.len(), 2);
+}
+
+#[test]
 fn what_is_not_steady_carries_that_and_what_has_no_window_is_left_out() {
     let steady = rounds(&[100.0; 5]);
     let unsteady = rounds(&[100.0, 200.0, 100.0, 200.0, 100.0]);
