@@ -1,7 +1,6 @@
 //! Where I/Os are while a measurement begins: the kernel's block tracepoints, read for a moment.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use iodyno_model::{BlockKind, BlockTimes, Histogram, Host};
@@ -34,31 +33,41 @@ pub(crate) fn queues(host: &Host, targets: &[&PreparedTarget]) -> Option<Vec<Wat
         Some(Watched { number: block.major << 20 | block.minor, device })
     };
     let mut queues = targets.iter().map(queue).collect::<Option<Vec<_>>>()?;
-    queues.dedup();
+    // Several jobs work on one device; the kernel's filter has a page for all names.
+    queues.sort_by_key(|queue| queue.number);
+    queues.dedup_by_key(|queue| queue.number);
     Some(queues)
 }
 
-/// Looks beside a measurement that `ended` ends.
-pub(crate) fn look<'s>(
-    scope: &'s Scope<'s, '_>,
-    queues: Vec<Watched>,
-    ended: &'s AtomicBool,
-) -> ScopedJoinHandle<'s, Option<BlockTimes>> {
-    scope.spawn(move || {
-        // Without root or tracefs nothing is known, which is no failure of the measurement.
-        let mut recorder = Recorder::start(&queues, Options::default()).ok()?;
-        let (begun, mut seen) = (Instant::now(), Seen::default());
-        while seen.device.count() < ENOUGH
-            && begun.elapsed() < LONGEST
-            && !ended.load(Ordering::Relaxed)
-        {
-            if !recorder.poll(|io| seen.add(&io)).ok()? {
-                std::thread::sleep(EVERY);
-            }
-        }
-        recorder.end(|io| seen.add(&io)).ok()?;
-        seen.times()
+/// What `work` gives, and what was seen of `queues` while it began.
+pub(crate) fn beside<T>(
+    queues: Option<Vec<Watched>>,
+    work: impl FnOnce() -> T,
+) -> (T, Option<BlockTimes>) {
+    let ended = &AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let look = queues.map(|queues| scope.spawn(move || look(&queues, ended)));
+        let given = work();
+        ended.store(true, Ordering::Relaxed);
+        (given, look.and_then(|look| look.join().ok()?))
     })
+}
+
+/// Looks until `ended`, or enough is seen.
+fn look(queues: &[Watched], ended: &AtomicBool) -> Option<BlockTimes> {
+    // Without root or tracefs nothing is known, which is no failure of the measurement.
+    let mut recorder = Recorder::start(queues, Options::default()).ok()?;
+    let (begun, mut seen) = (Instant::now(), Seen::default());
+    while seen.device.count() < ENOUGH
+        && begun.elapsed() < LONGEST
+        && !ended.load(Ordering::Relaxed)
+    {
+        if !recorder.poll(|io| seen.add(&io)).ok()? {
+            std::thread::sleep(EVERY);
+        }
+    }
+    recorder.end(|io| seen.add(&io)).ok()?;
+    seen.times()
 }
 
 /// What was seen so far.
@@ -120,7 +129,25 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
+    use iodyno_host::{Captured, Depth, snapshot};
+    use iodyno_target::resolve_anywhere;
+
     use super::*;
+
+    #[test]
+    fn a_device_of_several_jobs_is_looked_at_once() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
+        let host = snapshot(&Captured::open(path).unwrap(), Depth::Quick);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(1 << 20).unwrap();
+        let found = resolve_anywhere(&Host::default(), file.path().to_str().unwrap()).unwrap();
+        let clearance = found[0].clear_for_reading().unwrap();
+        let on = |block: &str| {
+            PreparedTarget::new(&host, "t", &clearance, Some(block), false, Vec::new())
+        };
+        let [a, b] = [&host.blocks[0].name, &host.blocks[1].name].map(|name| on(name));
+        assert_eq!(queues(&host, &[&a, &b, &a, &b]).unwrap().len(), 2);
+    }
 
     #[test]
     fn means_are_of_what_was_seen_whole_after_the_start() {

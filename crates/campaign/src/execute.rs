@@ -2,19 +2,19 @@
 //! stored before the next is asked for. It knows no schedule.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use iodyno_host::Depth;
 use iodyno_load::{ClearedJob, Counting, LoadError, Recorder};
-use iodyno_model::{Drive, Host, Measurement, Origin, RunRecord, Setting};
+use iodyno_model::{Host, Measurement, Origin, RunRecord, Setting};
 use iodyno_stats::Stopper;
 use iodyno_trace::tracefs::Watched;
 
 use crate::block_times;
 use crate::ending::Ending;
 use crate::error::CampaignError;
-use crate::measurement::{Cut, LimitWatch, OverPhase, SteadyWatch, rate_behind_start};
+use crate::host_watch::{HostWatch, hottest_c};
+use crate::measurement::{Cut, OverPhase, SteadyWatch, rate_behind_start};
 use crate::phase::{End, Measured, Phase, PhaseJob, Schedule, Seen};
 use crate::phase_watch::{Observed, PhaseWatch};
 use crate::plan::Stop;
@@ -189,21 +189,9 @@ impl<'a, 't> Execution<'a, 't> {
         let known = self.known(phase, &jobs, &targets.prepared);
         let measured = phase.measured_jobs().min(jobs.len());
         let source = self.tools.source;
-        let mut under_load: Option<Host> = None;
-        // As with temperatures, none is read while single latencies are what is measured.
-        let outstanding: u32 = jobs.iter().map(|one| one.job.depth.iodepth).sum();
-        let drives = on[..measured].iter().flatten().filter(|_| outstanding > 1);
-        let drives = drives.filter_map(|number| self.host.drive(known[*number].drive.as_deref()?));
-        let count = |drive: &Drive| iodyno_host::volume_limits(source, drive);
-        let mut limits = LimitWatch::begin(count, drives);
-        let mut each_second = |elapsed_ns: u64| {
-            limits.look(elapsed_ns);
-            if phase.reads_links && under_load.is_none() {
-                under_load = Some(iodyno_host::snapshot(source, Depth::Quick));
-            }
-            let numbers = on[..measured].iter().flatten().filter(|_| phase.reads_temperature);
-            hottest_c(source, numbers.map(|number| &known[*number]))
-        };
+        let outstanding = jobs.iter().map(|one| one.job.depth.iodepth).sum();
+        let worked_on = on[..measured].iter().flatten().map(|number| &known[*number]).collect();
+        let host = HostWatch::begin(source, self.host, phase, worked_on, outstanding);
         let (name, target) = (phase.name(), place(phase, &jobs[..measured]));
         let ends_itself = phase.end == End::ByThemselves;
         let ending = Ending::of(phase, &self.stop, self.options.fixed_ns);
@@ -239,20 +227,15 @@ impl<'a, 't> Execution<'a, 't> {
             watcher: self.tools.watcher,
             interrupted: self.tools.interrupted,
             progress,
-            each_second: &mut each_second,
+            host,
             rounds: ending.rounds,
             jobs: &jobs,
             steady,
             measured,
             observed: Observed::default(),
         };
-        let ended = AtomicBool::new(false);
-        let (report, block_times) = std::thread::scope(|scope| {
-            let look = queues.map(|queues| block_times::look(scope, queues, &ended));
-            let report = self.tools.generator.run(&jobs, &mut watch);
-            ended.store(true, Ordering::Relaxed);
-            (report, look.and_then(|look| look.join().ok()?))
-        });
+        let (report, block_times) =
+            block_times::beside(queues, || self.tools.generator.run(&jobs, &mut watch));
         if let (Err(LoadError::Unfit { what, .. }), Measured::Sections, 1, Some(first)) =
             (&report, phase.measured, self.phase, jobs.first())
         {
@@ -261,7 +244,7 @@ impl<'a, 't> Execution<'a, 't> {
         }
         self.spent_ns += phase.most_ns;
         if trying.is_some() {
-            let (recorder, _) = watch.finish();
+            let (recorder, ..) = watch.finish();
             return Ok(report.ok().and_then(|_| rate_behind_start(&recorder)));
         }
         let seconds = clock.elapsed().as_secs_f64();
@@ -270,7 +253,8 @@ impl<'a, 't> Execution<'a, 't> {
         let steady = std::mem::take(&mut watch.steady);
         let steady_state = watch.steady_state();
         let cut = if ends_itself { Cut::Nothing } else { watch.cut() };
-        let (recorder, end) = watch.finish();
+        let (recorder, host, end) = watch.finish();
+        let (under_load, above_limits) = host.end();
         self.blocks.add(&jobs);
         let over = OverPhase {
             phase,
@@ -288,7 +272,7 @@ impl<'a, 't> Execution<'a, 't> {
             steady,
             cut,
             steady_state,
-            above_limits: limits.end(),
+            above_limits,
             p99_asked: ending.p99,
             block_times,
             stop: self.stop,
@@ -428,13 +412,4 @@ fn place(phase: &Phase, jobs: &[ClearedJob<'_>]) -> String {
         (_, Measured::Targets(_)) => "all at once".into(),
         (several, _) => format!("{} targets", several.len()),
     }
-}
-
-/// Temperature of the hottest drive, °C.
-fn hottest_c<'d>(
-    source: &dyn iodyno_host::Source,
-    targets: impl Iterator<Item = &'d PreparedTarget>,
-) -> Option<f32> {
-    let drives = targets.filter_map(|target| target.drive.as_deref());
-    drives.filter_map(|drive| iodyno_host::temperature_c(source, drive)).reduce(f32::max)
 }

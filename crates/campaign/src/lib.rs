@@ -12,6 +12,7 @@ mod cost;
 mod ending;
 mod error;
 mod execute;
+mod host_watch;
 mod layouts;
 mod measurement;
 mod other_io;

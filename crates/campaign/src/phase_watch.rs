@@ -6,6 +6,7 @@ use iodyno_load::{ClearedJob, Flow, Interval, JobInterval, Observer, Recorder};
 use iodyno_model::{Direction, EndReason, SteadyState};
 use iodyno_stats::{Decision, PtsRounds, StopReason, Stopper};
 
+use crate::host_watch::HostWatch;
 use crate::measurement::{Cut, SteadyWatch, p99};
 use crate::watch::{Event, Progress, Watcher};
 
@@ -30,9 +31,7 @@ pub(crate) struct PhaseWatch<'a> {
     pub(crate) watcher: &'a mut dyn Watcher,
     pub(crate) interrupted: &'a AtomicBool,
     pub(crate) progress: Progress<'a>,
-    /// Called about once a second while it runs, with the time since its start, ns; may give the
-    /// hottest drive's temperature, °C.
-    pub(crate) each_second: &'a mut dyn FnMut(u64) -> Option<f32>,
+    pub(crate) host: HostWatch<'a>,
     /// What its rate has to be steady over.
     pub(crate) rounds: Option<PtsRounds>,
     /// The jobs, whose intervals are shown.
@@ -55,7 +54,7 @@ pub(crate) struct Observed {
     end: Option<EndReason>,
 }
 
-impl PhaseWatch<'_> {
+impl<'a> PhaseWatch<'a> {
     /// What is not counted: what comes before the last rounds, where there are as many as it has
     /// to be steady over.
     pub(crate) fn cut(&self) -> Cut {
@@ -81,14 +80,14 @@ impl PhaseWatch<'_> {
         })
     }
 
-    /// What was recorded, and why it ended.
-    pub(crate) fn finish(mut self) -> (Recorder, EndReason) {
+    /// What was recorded, what was seen of the host, and why it ended.
+    pub(crate) fn finish(mut self) -> (Recorder, HostWatch<'a>, EndReason) {
         for (record, ClearedJob { job, .. }) in self.recorder.jobs.iter_mut().zip(self.jobs) {
             if job.verifies_its_writes() {
                 record.part_stages(job.pattern.rw.has(Direction::Read));
             }
         }
-        (self.recorder, self.observed.end.unwrap_or(EndReason::Done))
+        (self.recorder, self.host, self.observed.end.unwrap_or(EndReason::Done))
     }
 }
 
@@ -99,7 +98,7 @@ impl Observer for PhaseWatch<'_> {
         self.observed.elapsed_ns = elapsed_ns;
         let temperature_c = if elapsed_ns / 1_000_000_000 > self.observed.seconds {
             self.observed.seconds = elapsed_ns / 1_000_000_000;
-            (self.each_second)(elapsed_ns)
+            self.host.look(elapsed_ns)
         } else {
             None
         };
@@ -157,12 +156,14 @@ impl Observer for PhaseWatch<'_> {
 
 #[cfg(test)]
 mod tests {
+    use iodyno_host::Live;
     use iodyno_job::Job;
     use iodyno_load::{Counting, DirectionInterval};
-    use iodyno_model::PerDirection;
+    use iodyno_model::{Host, PerDirection};
     use iodyno_stats::StopRule;
 
     use super::*;
+    use crate::phase::Phase;
     use crate::watch::Silent;
 
     /// How many windows reads and writes have of a job that writes for 20 and reads for 15.
@@ -173,14 +174,14 @@ mod tests {
         }
         let jobs = [ClearedJob { job, files: Vec::new() }];
         let (mut watcher, interrupted) = (Silent, AtomicBool::new(false));
-        let mut each_second = |_: u64| None;
+        let (source, host) = (Live::new(), Host::default());
         let mut watch = PhaseWatch {
             recorder: Recorder::counting(Counting::Whole),
             stopper: Stopper::new(StopRule::Time { seconds: f64::INFINITY }),
             watcher: &mut watcher,
             interrupted: &interrupted,
             progress: Progress::default(),
-            each_second: &mut each_second,
+            host: HostWatch::begin(&source, &host, &Phase::default(), Vec::new(), 1),
             rounds: None,
             jobs: &jobs,
             steady: Vec::new(),
@@ -204,7 +205,7 @@ mod tests {
             });
             assert_eq!(flow, Flow::Continue);
         }
-        let (recorder, _) = watch.finish();
+        let (recorder, ..) = watch.finish();
         let PerDirection { read, write, .. } = &recorder.jobs[0].directions;
         (read.series.windows().len(), write.series.windows().len())
     }

@@ -1,0 +1,64 @@
+//! What of the host is looked at while a phase runs.
+
+use iodyno_host::{Depth, Source};
+use iodyno_model::{AboveLimit, Drive, Host, VolumeLimits};
+
+use crate::measurement::LimitWatch;
+use crate::phase::Phase;
+use crate::targets::PreparedTarget;
+
+/// Reads what a volume of a cloud counts of its limits.
+type ReadLimits<'a> = Box<dyn Fn(&Drive) -> Option<VolumeLimits> + 'a>;
+
+/// Looks at the host about once a second.
+pub(crate) struct HostWatch<'a> {
+    source: &'a dyn Source,
+    limits: LimitWatch<'a, ReadLimits<'a>>,
+    /// The links are to be read under load, which they are once.
+    reads_links: bool,
+    under_load: Option<Host>,
+    /// Whose temperature is read.
+    warm: Vec<&'a PreparedTarget>,
+}
+
+impl<'a> HostWatch<'a> {
+    /// As `phase` asks for, on `targets`; `outstanding` I/Os keep them busy.
+    pub(crate) fn begin(
+        source: &'a dyn Source,
+        host: &'a Host,
+        phase: &Phase,
+        targets: Vec<&'a PreparedTarget>,
+        outstanding: u32,
+    ) -> Self {
+        // As with temperatures, none is read while single latencies are what is measured.
+        let volumes = targets.iter().filter(|_| outstanding > 1);
+        let volumes = volumes.filter_map(|target| host.drive(target.drive.as_deref()?));
+        let read: ReadLimits<'a> = Box::new(|drive| iodyno_host::volume_limits(source, drive));
+        let limits = LimitWatch::begin(read, volumes);
+        let warm = if phase.reads_temperature { targets } else { Vec::new() };
+        Self { source, limits, reads_links: phase.reads_links, under_load: None, warm }
+    }
+
+    /// Looks once the load has lasted for `elapsed_ns`; the hottest drive's temperature, °C.
+    pub(crate) fn look(&mut self, elapsed_ns: u64) -> Option<f32> {
+        self.limits.look(elapsed_ns);
+        if self.reads_links && self.under_load.is_none() {
+            self.under_load = Some(iodyno_host::snapshot(self.source, Depth::Quick));
+        }
+        hottest_c(self.source, self.warm.iter().copied())
+    }
+
+    /// The host under load, where its links were read, and when volumes were above their limits.
+    pub(crate) fn end(self) -> (Option<Host>, Vec<AboveLimit>) {
+        (self.under_load, self.limits.end())
+    }
+}
+
+/// Temperature of the hottest drive, °C.
+pub(crate) fn hottest_c<'d>(
+    source: &dyn Source,
+    targets: impl Iterator<Item = &'d PreparedTarget>,
+) -> Option<f32> {
+    let drives = targets.filter_map(|target| target.drive.as_deref());
+    drives.filter_map(|drive| iodyno_host::temperature_c(source, drive)).reduce(f32::max)
+}
