@@ -184,8 +184,10 @@ impl Taken<'_> {
         whole
     }
 
-    fn conditions(&self, whole: &JobReport, total: &[DirectionResult]) -> Conditions {
+    fn conditions(&self, whole: &JobReport, total: &[DirectionResult], from_ns: u64) -> Conditions {
         let depth_asked: u32 = self.members.iter().map(|one| one.job.job.outstanding()).sum();
+        let staged = self.members.iter().filter(|one| one.report.active_ns.write.is_some());
+        let staged_ns = staged.map(|one| one.record.directions.write.counted_ns(from_ns)).max();
         let known = self.conditions.clone();
         let mut shortfalls = known.shortfalls;
         shortfalls.extend(whole.shortfalls.iter().cloned());
@@ -204,7 +206,7 @@ impl Taken<'_> {
             threads: Some(whole.threads),
             cpus: whole.cpus.clone(),
             depth_asked: Some(depth_asked),
-            depth_reached: depth_reached(total, depth_asked),
+            depth_reached: depth_reached(total, depth_asked, staged_ns),
             shortfalls,
             lapses_ns: whole.lapses_ns.clone(),
             ..known
@@ -214,9 +216,15 @@ impl Taken<'_> {
 
 /// I/Os outstanding on the average (Little's law), and no more than were asked for: the latency of a
 /// paced I/O counts from when it was due.
-fn depth_reached(total: &[DirectionResult], asked: u32) -> Option<f64> {
-    let depth =
-        |result: &DirectionResult| Some(result.iops?.value * result.latency_mean?.value / 1e9);
+/// Stages that come one behind the other took `staged_ns` together: their rates do not add up.
+fn depth_reached(total: &[DirectionResult], asked: u32, staged_ns: Option<u64>) -> Option<f64> {
+    let depth = |result: &DirectionResult| {
+        let per_ns = match staged_ns {
+            Some(ns) => result.ios? as f64 / ns.max(1) as f64,
+            None => result.iops?.value / 1e9,
+        };
+        Some(per_ns * result.latency_mean?.value)
+    };
     let all = total.iter().filter_map(depth).reduce(|a, b| a + b);
     all.map(|reached| reached.min(f64::from(asked)))
 }
@@ -312,10 +320,10 @@ mod tests {
             latency_mean: Some(Estimate::bare(latency_ns)),
             ..DirectionResult::unknown(Direction::Read)
         };
-        assert_eq!(depth_reached(&[reads(50e3, 60e3)], 4), Some(3.0));
-        assert_eq!(depth_reached(&[reads(50e3, 20e3), reads(25e3, 80e3)], 4), Some(3.0));
+        assert_eq!(depth_reached(&[reads(50e3, 60e3)], 4, None), Some(3.0));
+        assert_eq!(depth_reached(&[reads(50e3, 20e3), reads(25e3, 80e3)], 4, None), Some(3.0));
         // Late by 15 s, since 500,000 a second were asked for.
-        assert_eq!(depth_reached(&[reads(50e3, 15e9)], 4), Some(4.0));
-        assert_eq!(depth_reached(&[], 4), None);
+        assert_eq!(depth_reached(&[reads(50e3, 15e9)], 4, None), Some(4.0));
+        assert_eq!(depth_reached(&[], 4, None), None);
     }
 }

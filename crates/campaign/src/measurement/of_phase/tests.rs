@@ -109,7 +109,9 @@ fn clones_count_the_same_time() {
 #[test]
 fn depths_of_two_stages_do_not_add_up() {
     let (_file, clearance) = cleared();
-    let jobs = [ClearedJob::reading(Job::direct(), &clearance)];
+    let mut job = Job::direct();
+    job.depth.iodepth = 16;
+    let jobs = [ClearedJob::reading(job, &clearance)];
     let (phase, on) = (sections(&jobs), [vec![0]]);
     let targets = [target(&clearance, "sda")];
     let mut report = JobReport::default();
@@ -149,6 +151,14 @@ fn depths_of_two_stages_do_not_add_up() {
 }
 
 #[test]
+fn a_step_tells_that_it_was_paced() {
+    let mut job = Job::direct();
+    assert!(told(&job, false).is_empty());
+    job.pace.rate_iops.read = Some(5000);
+    assert_eq!(told(&job, false).into_keys().collect::<Vec<_>>(), ["rate_iops"]);
+}
+
+#[test]
 fn targets_on_one_device_issue_together() {
     let (_file, clearance) = cleared();
     let jobs = [(); 3].map(|()| ClearedJob::reading(Job::direct(), &clearance));
@@ -156,6 +166,8 @@ fn targets_on_one_device_issue_together() {
     let own = |ios| {
         let mut report = JobReport::default();
         (report.whole.read.ios, report.whole.read.bytes) = (ios, ios * 4096);
+        // Which no count of reads and writes shows.
+        (report.whole.trim.ios, report.whole.trim.bytes) = (100, 100 * 4096);
         report
     };
     let reports = [3, 5, 4].map(own).to_vec();
