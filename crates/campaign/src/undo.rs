@@ -28,6 +28,8 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
     }
     let mut undone: Vec<Undone> = Vec::new();
     let mut held = BTreeSet::new();
+    // Runs of which something still stands.
+    let mut standing = BTreeSet::new();
     for pending in pending {
         let run_id = &pending.run_id;
         if let Some(outcome) = left_to_others(&pending) {
@@ -65,10 +67,17 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
                     false => Outcome::LeftAlone("the machine was restarted since".into()),
                 },
             ),
+            JournalEntry::Built(built) if standing.contains(run_id) => {
+                let why = "what stands on it could not be taken down".into();
+                (built.title(), Outcome::Failed(why))
+            }
             JournalEntry::Built(built) => {
                 (built.title(), Outcome::of(undo(built, Witness::Journal)))
             }
         };
+        if matches!((entry, &outcome), (JournalEntry::Built(_), Outcome::Failed(_))) {
+            standing.insert(run_id.clone());
+        }
         if outcome.is_settled() {
             store.journal_done(run_id, pending.ordinal)?;
         }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iodyno_campaign::clean_up;
+use iodyno_campaign::{Outcome, clean_up};
 use iodyno_model::{Run, RunState};
 use iodyno_store::{JournalEntry, Store, boot_id};
 use proptest::prelude::*;
@@ -76,9 +76,9 @@ impl Victims {
         format!("/sys/block/{}/queue/{file}", self.device.trim_start_matches("/dev/"))
     }
 
-    /// The word that names the device for writing.
+    /// The word that names the device for writing, as a journal has it.
     fn word(&self) -> String {
-        format!("{}:{SIZE}", self.device.trim_start_matches("/dev/"))
+        format!("{}:{}M", self.device.trim_start_matches("/dev/"), SIZE >> 20)
     }
 }
 
@@ -173,4 +173,37 @@ fn nothing_that_iodyno_did_not_make_is_touched() {
         Ok(())
     });
     outcome.unwrap();
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_drive_is_left_while_something_may_stand_on_it() {
+    let victims = Victims::new();
+    let uuid = "00112233-4455-6677-8899-aabbccddeeff";
+    run("mkfs.ext4", &["-q", "-F", "-U", uuid, "-L", "iodyno-00112", &victims.device]);
+    let at = format!("/run/iodyno/{MARK}");
+    fs::create_dir_all(&at).unwrap();
+    run("mount", &["-t", "tmpfs", "busy", &at]);
+    let mut busy = Command::new("sleep").arg("600").current_dir(&at).spawn().unwrap();
+    let before = victims.state();
+    let mut store = Store::in_memory().unwrap();
+    let left = Run { state: RunState::Interrupted, ..Run::new(iodyno_store::new_id(), 0) };
+    store.create_run(&left).unwrap();
+    for built in [
+        json!({ "drive": { "device": victims.device, "word": victims.word(), "mark": MARK } }),
+        json!({ "mount": { "at": at, "mark": MARK } }),
+    ] {
+        let entry: JournalEntry = serde_json::from_value(json!({ "built": built })).unwrap();
+        store.journal_add(&left.id, &entry).unwrap();
+    }
+    let refused = clean_up(&mut store, None);
+    let is_kept = victims.state() == before;
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    let done: Vec<Outcome> =
+        clean_up(&mut store, None).unwrap().into_iter().map(|one| one.outcome).collect();
+    assert!(is_kept, "{refused:?}");
+    let refused: Vec<Outcome> = refused.unwrap().into_iter().map(|one| one.outcome).collect();
+    assert!(matches!(&refused[..], [Outcome::Failed(_), Outcome::Failed(_)]), "{refused:?}");
+    assert_eq!(done, [Outcome::TakenDown, Outcome::Emptied]);
 }

@@ -31,7 +31,13 @@ impl Names {
 
     /// The label of what is built: a label of XFS has 12 characters.
     pub fn label(&self) -> String {
-        format!("iodyno-{}", self.mark.tag())
+        label(self.mark)
+    }
+
+    /// Whether what blkid or mdadm call a label or a name is that of this mark. An array's has a
+    /// host's name in front.
+    pub fn is_label(mark: Mark, found: &str) -> bool {
+        found.rsplit(':').next() == Some(&label(mark))
     }
 
     /// The name of a volume group: a hyphen would be doubled in those of its mappings.
@@ -55,6 +61,10 @@ impl Names {
         let rest = rest.and_then(|rest| rest.strip_prefix(&mark.to_string()));
         rest.is_some_and(|rest| matches!(rest, "" | "-data" | "-crypt"))
     }
+}
+
+fn label(mark: Mark) -> String {
+    format!("iodyno-{}", mark.tag())
 }
 
 /// What dm-crypt leaves free at the beginning of a drive for the drive's own

@@ -45,6 +45,24 @@ impl Target {
         self.clear_with(&Live::new(), host, permission)
     }
 
+    /// Verifies of a block device what [`Self::clear_for_writing`] does before it opens it: for who
+    /// has to change it by a program, and before anybody closes it after writing, since udev would
+    /// look at it then, and bring up what is on it.
+    ///
+    /// # Errors
+    /// As there; a target that is no block device.
+    pub fn verify_for_writing(
+        &self,
+        host: &Host,
+        permission: &Permission,
+    ) -> Result<(), TargetError> {
+        let Self::Block(block) = self else {
+            let why = "only a block device is verified without being opened".into();
+            return Err(TargetError::Refused { name: self.name().into(), why });
+        };
+        Guard { source: &Live::new(), host, permission }.verified(block).map(drop)
+    }
+
     /// The same with facts of a test's own.
     pub(crate) fn clear_with(
         &self,

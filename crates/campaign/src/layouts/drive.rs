@@ -61,6 +61,8 @@ impl Drive<'_> {
             // Nobody opens it for writing before its mark is lost: udev looks at
             // what is closed then, and would bring up again what the mark says.
             OnDrive::Layout => {
+                let permission = Permission { discard_data: self.words(), ..self.permission() };
+                target.verify_for_writing(&host, &permission).map_err(CampaignError::Target)?;
                 let [discarding, wiping] = empty(&path_of(&target));
                 if takes_discards(&host, &target) {
                     asked(&discarding, &[0])?;
@@ -77,6 +79,19 @@ impl Drive<'_> {
             OnDrive::Nothing => return self.unproven(&host, &target),
         }
         self.empty(&host, &target, mark, true)
+    }
+
+    fn words(&self) -> Vec<String> {
+        vec![self.word.to_owned()]
+    }
+
+    /// To write it. What could not be known was answered for when it was taken.
+    fn permission(&self) -> Permission {
+        Permission {
+            allow_write: self.words(),
+            assume_unused: self.words(),
+            ..Permission::default()
+        }
     }
 
     /// Nothing says that what is on it is ours.
@@ -99,15 +114,10 @@ impl Drive<'_> {
         mark: Mark,
         discards: bool,
     ) -> Result<Outcome, CampaignError> {
-        // What could not be known was answered for when it was taken.
-        let mut permission = Permission {
-            allow_write: vec![self.word.to_owned()],
-            assume_unused: vec![self.word.to_owned()],
-            ..Permission::default()
-        };
+        let mut permission = self.permission();
         let cleared = match target.clear_for_writing(host, &permission) {
             Err(error) if error.is_unmarked_data() => {
-                permission.discard_data.push(self.word.to_owned());
+                permission.discard_data = self.words();
                 target.clear_for_writing(host, &permission)
             }
             cleared => cleared,
@@ -155,8 +165,16 @@ fn on_drive(target: &Target, mark: Mark) -> Result<OnDrive, CampaignError> {
         }
         // It is its group that has a name of ours.
         "LVM2_member" => Names::are_of(mark, &group_of(&device)?),
-        _ => mark.is_uuid(&value_of(&device, "UUID")?),
+        // A UUID may be read by anybody, and be written into a journal.
+        _ => {
+            mark.is_uuid(&value_of(&device, "UUID")?)
+                && Names::is_label(mark, &value_of(&device, "LABEL")?)
+        }
     };
+    if is_ours && !value_of(&device, "PTTYPE")?.is_empty() {
+        // Somebody divided it since, which leaves what file systems begin with.
+        return Ok(OnDrive::Another("a partition table".into()));
+    }
     Ok(if is_ours { OnDrive::Layout } else { OnDrive::Another(kind) })
 }
 
@@ -186,12 +204,15 @@ fn group_of(device: &str) -> Result<String, CampaignError> {
 #[cfg(test)]
 mod tests {
     use std::fs::OpenOptions;
+    use std::io::Read;
     use std::os::unix::fs::FileExt;
+    use std::process::{Command, Stdio};
 
     use super::*;
 
     const MIB: usize = 1 << 20;
     const MARK: Mark = Mark(0x9911_2233_4455_6677_8899_aabb_ccdd_eeff);
+    const LABEL: &str = "iodyno-99112";
 
     /// A loop device over a file of its own; needs root.
     struct Disk {
@@ -217,11 +238,29 @@ mod tests {
             disk
         }
 
-        fn with_ext4(uuid: &str) -> Self {
+        fn with_ext4(uuid: &str, label: &str) -> Self {
             let disk = Self::new();
-            let words = ["-q", "-F", "-U", uuid, "-L", "iodyno-99112", &disk.device];
+            let words = ["-q", "-F", "-U", uuid, "-L", label, &disk.device];
             asked(&command("mkfs.ext4", &words), &[0]).unwrap();
             disk
+        }
+
+        /// One that a layout left.
+        fn ours() -> Self {
+            Self::with_ext4(&MARK.uuid(), LABEL)
+        }
+
+        /// With a partition table (MBR) of one partition.
+        fn divided(self) -> Self {
+            let mut table = [0; 66];
+            table[4] = 0x83;
+            table[8..12].copy_from_slice(&2048_u32.to_le_bytes());
+            table[12..16].copy_from_slice(&8192_u32.to_le_bytes());
+            table[64..].copy_from_slice(&[0x55, 0xaa]);
+            let device = OpenOptions::new().write(true).open(&self.device).unwrap();
+            device.write_all_at(&table, 446).unwrap();
+            device.sync_all().unwrap();
+            self
         }
 
         /// Gives it up, as a layout does.
@@ -244,11 +283,14 @@ mod tests {
             (host, target)
         }
 
-        fn given_back_by(&self, witness: Witness) -> Outcome {
+        fn asked_back(&self, witness: Witness) -> Result<Outcome, CampaignError> {
             let (host, target) = self.resolved();
             let word = target.word_for_writing(&host).unwrap();
-            let drive = Drive { device: &self.device, word: &word, mark: Some(MARK) };
-            drive.give_back(witness).unwrap()
+            Drive { device: &self.device, word: &word, mark: Some(MARK) }.give_back(witness)
+        }
+
+        fn given_back_by(&self, witness: Witness) -> Outcome {
+            self.asked_back(witness).unwrap()
         }
 
         fn given_back(&self) -> Outcome {
@@ -271,7 +313,7 @@ mod tests {
     #[test]
     #[ignore = "needs root"]
     fn what_is_ours_is_emptied() {
-        let ours = Disk::with_ext4(&MARK.uuid());
+        let ours = Disk::ours();
         assert_eq!((ours.given_back(), ours.is_empty()), (Outcome::Emptied, true));
         // What a layout without a signature leaves, where its mark is left at the end.
         let measured = Disk::new().stamped();
@@ -290,8 +332,14 @@ mod tests {
     #[test]
     #[ignore = "needs root"]
     fn what_may_be_somebody_elses_is_left_alone() {
-        let other = Disk::with_ext4("11112233-4455-6677-8899-aabbccddeeff");
+        let other = Disk::with_ext4("11112233-4455-6677-8899-aabbccddeeff", LABEL);
         assert!(matches!(other.given_back(), Outcome::LeftAlone(_)), "{}", other.device);
+        // A journal that names what somebody's file system is known by.
+        let named = Disk::with_ext4(&MARK.uuid(), "root");
+        assert!(matches!(named.given_back(), Outcome::LeftAlone(_)), "{}", named.device);
+        let divided = Disk::ours().divided();
+        let by_now = Outcome::LeftAlone("it holds a partition table by now".into());
+        assert_eq!(divided.given_back(), by_now);
         // Somebody made a file system since, which left the mark at the end.
         let since = Disk::new().stamped();
         asked(&command("mkfs.ext4", &["-q", "-F", "-E", "nodiscard", &since.device]), &[0])
@@ -303,9 +351,27 @@ mod tests {
         assert!(
             matches!(&outcome, Outcome::Unproven { by_hand } if by_hand.contains(&unknown.device))
         );
-        for disk in [other, since, unknown] {
+        for disk in [other, named, divided, since, unknown] {
             assert!(!disk.is_empty(), "{}", disk.device);
         }
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn what_is_ours_and_used_is_not_touched() {
+        let used = Disk::ours();
+        let open = std::fs::File::open(&used.device).unwrap();
+        let mut other = Command::new("cat").stdin(open).stdout(Stdio::piped()).spawn().unwrap();
+        // It has begun to read, and cannot go on while nobody takes what it says.
+        other.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let refused = used.asked_back(Witness::Journal);
+        assert!(
+            matches!(&refused, Err(CampaignError::Target(why)) if why.is_held()),
+            "{refused:?}"
+        );
+        assert!(!used.is_empty());
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 
     #[test]

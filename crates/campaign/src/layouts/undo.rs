@@ -146,8 +146,13 @@ fn mapped_by(name: &str, mark: Option<Mark>) -> Standing {
 fn array_of(said: &str, name: &str, mark: Option<Mark>, witness: Witness) -> Standing {
     let uuid = said.lines().find_map(|line| line.strip_prefix("MD_UUID="));
     let is_named = !name.is_empty() && said.contains(name);
+    // A UUID may be read by anybody, and be written into a journal.
+    let bears = |mark| {
+        let mut names = said.lines().filter_map(|line| line.strip_prefix("MD_NAME="));
+        names.any(|name| Names::is_label(mark, name)) || witness == Witness::Maker
+    };
     match (uuid, mark) {
-        (Some(uuid), Some(mark)) if mark.is_uuid(uuid) => Standing::Ours,
+        (Some(uuid), Some(mark)) if mark.is_uuid(uuid) && bears(mark) => Standing::Ours,
         // Of one whose drives are gone it says no more.
         (None, Some(_)) if is_named && witness == Witness::Maker => Standing::Ours,
         (None, Some(_)) if is_named => Standing::Unproven,
@@ -231,6 +236,8 @@ mod tests {
         let silent = "MD_LEVEL=raid0\nMD_DEVNAME=iodyno-00112\n";
         let of = |said, mark, witness| array_of(said, "iodyno-00112", mark, witness);
         assert_eq!(of(ours, Some(MARK), Witness::Journal), Standing::Ours);
+        let named_otherwise = ours.replace("iodyno-00112", "home");
+        assert_eq!(of(&named_otherwise, Some(MARK), Witness::Journal), Standing::Gone);
         assert_eq!(of(other, Some(MARK), Witness::Maker), Standing::Gone);
         assert_eq!(of(silent, Some(MARK), Witness::Maker), Standing::Ours);
         assert_eq!(of(silent, Some(MARK), Witness::Journal), Standing::Unproven);
