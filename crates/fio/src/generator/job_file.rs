@@ -129,13 +129,26 @@ fn check_foreign(job: &Job, name: &str, value: &str) -> Result<(), String> {
         "readwrite",
         "rw",
     ];
-    /// They work on the files that they are given.
+    /// Engines that work on the files that they are given.
     const ENGINES: [&str; 3] = ["ftruncate", "pvsync", "vsync"];
+    /// And that do so where they read.
+    const READING: [&str; 10] = [
+        "cpp_null",
+        "dev-dax",
+        "filelistxattr",
+        "guasi",
+        "libpmem",
+        "libzbc",
+        "mtd",
+        "pmemblk",
+        "sg",
+        "syslet-rw",
+    ];
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    // An engine of which nothing is known goes where it likes.
+    // Any other goes where it likes: over a network, or into a library that it loads.
     let engine = name == "ioengine"
         && !ENGINES.contains(&value)
-        && (job.writes() || value.starts_with("exec"));
+        && (job.writes() || !READING.contains(&value));
     // `mmaphuge:FILE` puts buffers into a file.
     let memory = matches!(name, "mem" | "iomem") && value.contains(':');
     if !plain || name.is_empty() || ELSEWHERE.contains(&name) || engine || memory {
@@ -270,9 +283,17 @@ mod tests {
         let foreign = [("zonemode".to_owned(), "zbd".to_owned())];
         file.add(0, &job(), &["x".into()], 1 << 20, &foreign).unwrap();
         assert!(file.text.ends_with("\nzonemode=zbd\n"), "{}", file.text);
-        for (name, value) in
-            [("filename", "/dev/sda"), ("rw", "write"), ("ioengine", "exec"), ("a\nb", "c")]
-        {
+        let reading = [("ioengine".to_owned(), "libpmem".to_owned())];
+        file.add(0, &job(), &["x".into()], 1 << 20, &reading).unwrap();
+        for (name, value) in [
+            ("filename", "/dev/sda"),
+            ("rw", "write"),
+            ("ioengine", "exec"),
+            ("ioengine", "external:/tmp/theirs.so"),
+            ("ioengine", "/tmp/theirs.so"),
+            ("ioengine", "nbd"),
+            ("a\nb", "c"),
+        ] {
             let elsewhere = [(name.to_owned(), value.to_owned())];
             assert!(file.add(0, &job(), &["x".into()], 1 << 20, &elsewhere).is_err(), "{name}");
         }
