@@ -1,7 +1,7 @@
 //! Looks at what has a file's name, and opens exactly that.
 
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, fstatfs, major, minor, ope
 use rustix::io::Errno;
 
 use crate::error::{FileError, Kind};
-use crate::reading::reopen;
+use crate::reading::{open_to_read, reopen};
 use crate::removal::{FileIdentity, open_folder};
 
 /// File systems whose files are the kernel's (linux/magic.h): a write there
 /// changes the machine.
-const OF_THE_KERNEL: [i64; 12] = [
+const OF_THE_KERNEL: [i64; 20] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
     0x6462_6720, // debugfs
@@ -27,6 +27,14 @@ const OF_THE_KERNEL: [i64; 12] = [
     0xcafe_4a11, // bpf
     0xde5e_81e4, // efivarfs
     0x4249_4e4d, // binfmt_misc
+    0x9fa1,      // openpromfs
+    0x6573_5543, // fusectl
+    0x6165_676c, // pstore
+    0x0765_5821, // resctrl
+    0x6e66_7364, // nfsd
+    0x4341_5d53, // smackfs
+    0x5a3c_69f0, // apparmorfs
+    0xabba_1974, // xenfs
 ];
 
 /// Tries against a name that changes between the look and the creation.
@@ -70,6 +78,26 @@ pub fn look(path: &Path, by: NamedBy) -> Result<There, FileError> {
         Found::Nothing(_) => Ok(There::Nothing),
         Found::There(_, there) => Ok(there),
     }
+}
+
+/// As [`look`], and refuses a file that neither is empty nor begins with `head`: a log is written
+/// there, and whoever named it may have meant another.
+///
+/// # Errors
+/// As [`look`]; the file is no such log, or cannot be read.
+pub fn look_for_log(path: &Path, by: NamedBy, head: &[u8]) -> Result<There, FileError> {
+    let there = look(path, by)?;
+    if matches!(there, There::File(_)) {
+        let mut found = Vec::new();
+        open_to_read(path)?
+            .take(head.len() as u64)
+            .read_to_end(&mut found)
+            .map_err(|error| FileError::Unreadable { path: path.into(), error })?;
+        if !found.is_empty() && found != head {
+            return Err(FileError::NoLog { path: path.into() });
+        }
+    }
+    Ok(there)
 }
 
 /// The file at `path`, empty: a new one, or what is there, emptied.

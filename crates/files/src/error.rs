@@ -68,6 +68,12 @@ pub enum FileError {
         /// Its name.
         path: PathBuf,
     },
+    /// A log is written in place of nothing but a log.
+    #[error("{path} is there already and no such log; name a new file")]
+    NoLog {
+        /// Its name.
+        path: PathBuf,
+    },
     /// The system does not let it be read.
     #[error("{path} cannot be read: {error}")]
     Unreadable {

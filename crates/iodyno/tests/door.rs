@@ -165,20 +165,26 @@ fn names_that_we_make_up_follow_no_link() {
 
 #[test]
 #[ignore = "needs root"]
-fn fio_writes_to_no_device_and_to_no_file_of_others() {
+fn a_log_of_ios_takes_the_place_of_no_device_and_of_no_file_of_others() {
     let world = World::new();
     let disk = prepared(&world);
-    let log = |path: &str| {
-        run(&world, &format!("{} --generator fio --write_iolog={path}", JOB.join(" ")))
-    };
-    let before = flushed(&disk);
+    for generator in ["native", "fio"] {
+        write_log(&world, &disk, generator);
+    }
+}
+
+fn write_log(world: &World, disk: &Loop<'_>, generator: &str) {
+    let job = JOB.join(" ");
+    let log =
+        |path: &str| run(world, &format!("{job} --generator {generator} --write_iolog={path}"));
+    let before = flushed(disk);
     let theirs = world.path("theirs.txt");
     std::fs::write(&theirs, "somebody's work\n").unwrap();
     for path in [Path::new(&disk.device), &theirs] {
         let output = log(path.to_str().unwrap());
         assert!(!output.status.success(), "{path:?}");
     }
-    assert!(flushed(&disk) == before, "fio wrote to the device");
+    assert!(flushed(disk) == before, "{generator} wrote to the device");
     assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "somebody's work\n");
     status(&log("new.iolog"), 0);
     assert!(std::fs::read_to_string(world.path("new.iolog")).unwrap().starts_with("fio version"));

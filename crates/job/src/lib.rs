@@ -18,11 +18,11 @@ mod value;
 pub use job::{
     AccessPattern, Amount, BlockSize, CommandPriority, CommandType, Contents, ContinueOn, CpuLoad,
     CpuPolicy, DedupeMode, Depth, Distribution, Engine, Errors, ExitWhat, Extent, Fallocate,
-    FileService, Files, Flush, IoEngine, Job, LatencyTarget, Log, Logs, MemoryPolicy, Pace,
-    Pattern, PatternPart, Percentiles, Priority, Program, RandomGenerator, RateProcess, Replay,
-    Report, Sequencer, SizePriority, Space, Sprandom, StatType, SteadyKind, SteadyState, Sync,
-    ThinkBlocks, Threads, Time, TraceReplay, Unified, Verify, VerifyMethod, VerifyPolicy, Zone,
-    ZoneMode, ioprio,
+    FileService, Files, Flush, IOLOG_HEAD, IoEngine, Job, LatencyTarget, Log, Logs, MemoryPolicy,
+    Pace, Pattern, PatternPart, Percentiles, Priority, Program, RandomGenerator, RateProcess,
+    Replay, Report, Sequencer, SizePriority, Space, Sprandom, StatType, SteadyKind, SteadyState,
+    Sync, ThinkBlocks, Threads, Time, TraceReplay, Unified, Verify, VerifyMethod, VerifyPolicy,
+    Zone, ZoneMode, ioprio,
 };
 pub use nearest::nearest_of;
 pub use operation::Operation;

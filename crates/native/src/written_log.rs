@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use iodyno_job::{Job, Operation};
+use iodyno_files::{NamedBy, create, look_for_log};
+use iodyno_job::{IOLOG_HEAD, Job, Operation};
 use iodyno_model::Caveat;
 
 use crate::clock::Clock;
@@ -25,8 +26,9 @@ impl WrittenLog {
     /// A sentence that says why it cannot be written.
     pub(crate) fn create(job: &Job) -> Result<Option<Self>, String> {
         let Some(name) = &job.replay.write_iolog else { return Ok(None) };
-        let file = iodyno_files::create(name.as_ref(), iodyno_files::NamedBy::User)
-            .map_err(|error| error.to_string())?;
+        let file = look_for_log(name.as_ref(), NamedBy::User, IOLOG_HEAD)
+            .and_then(|_| create(name.as_ref(), NamedBy::User))
+            .map_err(|error| format!("write_iolog: {error}"))?;
         let names = job.files.paths.clone();
         let mut log = Self { to: BufWriter::new(file), names, epoch: 0, failure: None };
         log.begin().map_err(|error| format!("write_iolog={name}: {error}"))?;

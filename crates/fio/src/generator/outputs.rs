@@ -1,29 +1,11 @@
 //! Files that fio itself will write, looked at before it starts.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
-use iodyno_files::{FileError, NamedBy, There, look, rename};
-use iodyno_job::Job;
-use thiserror::Error;
+use iodyno_files::{FileError, NamedBy, look, look_for_log, rename};
+use iodyno_job::{IOLOG_HEAD, Job};
 
 use crate::out::LogKind;
-
-/// How fio's logs of I/Os begin (fio's HOWTO, "Trace file format").
-const IOLOG_HEAD: &[u8] = b"fio version";
-
-/// A file that fio would write, and must not.
-#[derive(Debug, Error)]
-pub(super) enum OutputError {
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// fio would write behind what is there.
-    #[error(
-        "write_iolog={0}: there is another file already, which is no log of fio's; name a new one"
-    )]
-    Foreign(String),
-}
 
 /// The same job for a fio that numbers the logs of its sections from 1 on, while `before` sections
 /// of other fios were written: its logs have names of their own, until [`number_logs`].
@@ -84,25 +66,14 @@ fn logs(job: &Job, section: usize) -> Vec<String> {
 ///
 /// # Errors
 /// One of the files is a device, a link, or somebody else's.
-pub(super) fn refuse(job: &Job, section: usize, before: usize) -> Result<(), OutputError> {
+pub(super) fn refuse(job: &Job, section: usize, before: usize) -> Result<(), FileError> {
     let own = logs(&with_own_logs(job, before), section);
     for name in logs(job, section + before).iter().chain(&own) {
         look(Path::new(name), NamedBy::Iodyno)?;
     }
     if let Some(path) = &job.replay.write_iolog {
         // As a name of ours: fio opens it again, and a link may lead elsewhere by then.
-        let there = look(Path::new(path), NamedBy::Iodyno)?;
-        if matches!(there, There::File(_)) && !is_iolog(Path::new(path)) {
-            return Err(OutputError::Foreign(path.clone()));
-        }
+        look_for_log(Path::new(path), NamedBy::Iodyno, IOLOG_HEAD)?;
     }
     Ok(())
-}
-
-/// Whether it is empty or one of fio's.
-fn is_iolog(path: &Path) -> bool {
-    let mut head = Vec::new();
-    let read =
-        File::open(path).and_then(|file| file.take(IOLOG_HEAD.len() as u64).read_to_end(&mut head));
-    read.is_ok() && (head.is_empty() || head == IOLOG_HEAD)
 }

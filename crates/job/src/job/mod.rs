@@ -34,7 +34,7 @@ pub use pattern::{
     AccessPattern, BlockSize, Distribution, Pattern, RandomGenerator, Sequencer, Sprandom, Zone,
     ZoneMode,
 };
-pub use replay::{Replay, TraceReplay};
+pub use replay::{IOLOG_HEAD, Replay, TraceReplay};
 pub use report::{Log, Logs, Percentiles, Report, Unified};
 pub use space::{Amount, Extent, Space};
 pub use threads::{CpuPolicy, ExitWhat, MemoryPolicy, Priority, Threads};

@@ -7,6 +7,9 @@ use iodyno_model::ReplayedTrace;
 use crate::Operation;
 use crate::traced::places::Places;
 
+/// How fio's logs of I/Os begin (fio's HOWTO, "Trace file format").
+pub const IOLOG_HEAD: &[u8] = b"fio version";
+
 /// fio's `read_iolog` with what belongs to it, and `write_iolog`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
