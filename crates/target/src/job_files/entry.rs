@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use iodyno_files::{FileIdentity, Removed, remove_in};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxFlags};
@@ -45,6 +46,8 @@ pub struct FileEntry {
     removable: Option<FileIdentity>,
     /// The file or directory that it made.
     made: Mutex<Option<FileIdentity>>,
+    /// A file was there already when one was to be made.
+    found: AtomicBool,
     is_directory: bool,
 }
 
@@ -55,7 +58,8 @@ impl FileEntry {
         removable: Option<FileIdentity>,
         is_directory: bool,
     ) -> Self {
-        Self { folder, name, removable, made: Mutex::default(), is_directory }
+        let (made, found) = (Mutex::default(), AtomicBool::new(false));
+        Self { folder, name, removable, made, found, is_directory }
     }
 
     /// Makes the directory. The caller says so by [`Self::note_directory`].
@@ -84,15 +88,18 @@ impl FileEntry {
         let new = flags | OFlags::CREATE | OFlags::EXCL;
         match rustix::fs::openat(&self.folder, &self.name, new, Mode::from_raw_mode(0o600)) {
             Err(Errno::EXIST) if self.stat().is_ok_and(|stat| is_file(&stat)) => {
+                self.found.store(true, Ordering::Relaxed);
                 rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())
             }
             made => made,
         }
     }
 
-    /// Keeps in mind what [`Self::make`] opened, if it is empty: to be known again as iodyno's.
+    /// Keeps in mind what [`Self::make`] opened, if it made it and nobody wrote to it since: to be
+    /// known again as iodyno's.
     pub fn note(&self, file: &OwnedFd) {
-        if let Ok(stat) = rustix::fs::fstat(file)
+        if !self.found.load(Ordering::Relaxed)
+            && let Ok(stat) = rustix::fs::fstat(file)
             && stat.st_size == 0
             && let Ok(mut made) = self.made.lock()
         {

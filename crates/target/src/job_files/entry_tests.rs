@@ -39,6 +39,20 @@ fn a_directory_is_removed_only_by_who_made_it() {
 }
 
 #[test]
+fn an_empty_file_that_was_there_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let [there, new] = ["there", "new"].map(|name| folder.path().join(name));
+    fs::write(&there, "").unwrap();
+    for (path, removed) in [(&there, Removed::NotOurs), (&new, Removed::Yes)] {
+        let entry = entry(path, EntryKind::File).unwrap();
+        let file = entry.make().unwrap();
+        entry.note(&file);
+        assert_eq!(entry.remove_made().unwrap(), removed);
+    }
+    assert!(there.exists() && !new.exists());
+}
+
+#[test]
 fn what_is_there_already_is_no_new_directory() {
     let folder = tempfile::tempdir().unwrap();
     let [directory, file] = ["d", "f"].map(|name| folder.path().join(name));
