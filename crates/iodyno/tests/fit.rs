@@ -148,6 +148,11 @@ fn profiles_are_listed_explained_and_planned() {
     let planned = world.run(&["fit", "etcd", directory.to_str().unwrap(), "--dry-run"]);
     let planned = text(&planned.stdout);
     assert!(planned.contains("50 s in all; up to 100 s"), "{planned}");
+    // Eight jobs work on a file that `filesize` makes larger than what each of them works on.
+    let directory_word = directory.to_str().unwrap();
+    let planned = world.run(&["fit", "mlperf-checkpoint", directory_word, "--dry-run"]);
+    let planned = text(&planned.stdout);
+    assert!(planned.contains(" 1, 4.29 GB together"), "{planned}");
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
 }
 

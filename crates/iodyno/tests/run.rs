@@ -407,7 +407,7 @@ impl Drop for Mounted {
 fn what_a_steady_state_was_judged_by_is_stored_and_printed() {
     let world = World::new();
     let job = "--name=a --filename=data --size=64k --rw=randread --time_based --runtime=9 \
-               --ss=iops:99% --ss_dur=1 --ss_interval=500ms";
+               --ss=iops:99% --ss_dur=2 --ss_interval=1";
     let printed = document(&world, &job.split_whitespace().collect::<Vec<_>>());
     let output = world.run(&["show", "last", "--json"]);
     status(&output, 0);

@@ -62,7 +62,7 @@ pub enum ValueError {
         text: String,
     },
     /// A size with a point, of which fio takes the whole part alone.
-    #[error("fio cuts `{0}` at its point: write it in a smaller unit, such as 1536m")]
+    #[error("fio cuts `{0}` at its point: write it in a smaller unit, as 1536m for 1.5g")]
     Cut(String),
     /// More than 64 bits.
     #[error("`{0}` is more than 2^64")]

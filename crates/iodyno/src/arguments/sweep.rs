@@ -11,7 +11,8 @@ Examples:
   iodyno sweep --list
   iodyno sweep blocksize --target /dev/nvme0n1 --dry-run
   iodyno sweep depth-grid --target /dev/nvme0n1 --grid rw=randread --grid iodepth=1,8,64
-  iodyno sweep --target /mnt/data/file --set bs=4k --grid rw=read,randread --grid iodepth=1,16
+  iodyno sweep --target /mnt/data/file --set bs=4k --set direct=1 --set ioengine=auto \\
+               --grid rw=read,randread --grid iodepth=1,16
   iodyno sweep scaling --target /dev/nvme0n1 --target /dev/nvme1n1 --target /dev/nvme2n1
   iodyno sweep acceptance --target /dev/nvme0n1 --allow-write SERIAL
   iodyno sweep depth-grid --target /dev/nvme0n1 --adaptive --p99-bound 500us

@@ -117,10 +117,11 @@ fn target(profile: &Profile, word: &str) -> Result<String> {
     }
 }
 
-/// How large the file of a job is.
+/// How large each file of a job is at most.
 fn size_of(job: &Job) -> u64 {
-    match job.space.size {
-        Some(Amount::Bytes(bytes)) => bytes,
+    match (job.space.filesize, job.space.size) {
+        (Some((_, most)), _) => most,
+        (None, Some(Amount::Bytes(bytes))) => bytes,
         _ => 0,
     }
 }
@@ -139,7 +140,8 @@ fn planned(profile: &Profile, script: &Script, target: &str) -> String {
     let mut files: Vec<(&str, u64)> = jobs()
         .flat_map(|job| job.files.paths.iter().map(|path| (path.as_str(), size_of(job))))
         .collect();
-    files.sort_unstable();
+    // What one job makes another may make larger.
+    files.sort_unstable_by(|a, b| b.cmp(a));
     files.dedup_by_key(|(path, _)| *path);
     let bytes = Bytes(files.iter().map(|(_, bytes)| bytes).sum());
     let what = match profile.on {

@@ -182,6 +182,9 @@ impl Steps {
             for sheet in &arguments.sheets.datasheet {
                 words.extend(["--datasheet".into(), sheet.display().to_string()]);
             }
+            for contract in &arguments.sheets.volume {
+                words.extend(["--volume".into(), contract.clone()]);
+            }
             let ended = step::carry_out(context, &words, until)?;
             all.cut_short |= ended.cut_short;
             all.status = graver(all.status, ended.status);
