@@ -10,12 +10,11 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools};
-use iodyno_host::{Depth, Live, snapshot};
 use iodyno_judge::layouts::Layouts as Held;
 use iodyno_layout::{Layout, expand, parse};
 use iodyno_model::{Bytes, Host, RunRecord, RunState, shell_word};
 use iodyno_store::StoreError;
-use iodyno_target::{Permission, Target, resolve_all, unused_allowances};
+use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unused_allowances};
 
 use crate::arguments::Layouts;
 use crate::commands::free_name;
@@ -230,7 +229,7 @@ fn measured_on(
 }
 
 /// What of the user's permission is of which drive.
-struct Allowed(Vec<(Target, Permission)>);
+struct Allowed(Vec<(String, Permission)>);
 
 impl Allowed {
     /// Nothing is touched before all of it may be.
@@ -242,25 +241,18 @@ impl Allowed {
         if let Some(word) = unused_allowances(permission, &cleared).into_iter().next() {
             return Err(CampaignError::UnusedAllowance(word).into());
         }
-        let own = cleared.iter().map(|one| permission.only_of([one]));
-        Ok(Self(targets.iter().cloned().zip(own).collect()))
+        let of =
+            |one: &WriteClearance| (one.as_read().name().to_owned(), permission.only_of([one]));
+        Ok(Self(cleared.iter().map(of).collect()))
     }
 
-    /// For the next trial. What was measured on them before may be lost: a drive may show it even
-    /// after its blocks are discarded. It has no signature; what has one somebody made since.
+    /// From now on what is on them is what was measured before, which may be
+    /// lost: a drive may show it even after its blocks are discarded.
     fn of(&self, drives: &[String]) -> Permission {
-        let host = snapshot(&Live::new(), Depth::Quick);
         let mut all = Permission::default();
-        for (drive, own) in &self.0 {
-            if !drives.iter().any(|name| name == drive.name()) {
-                continue;
-            }
-            let refused = drive.clear_for_writing(&host, own).err();
-            if refused.is_some_and(|error| error.is_unmarked_data()) {
-                all.discard_data.extend(own.allow_write.iter().cloned());
-            }
+        for (_, own) in self.0.iter().filter(|(name, _)| drives.contains(name)) {
             all.allow_write.extend(own.allow_write.iter().cloned());
-            all.discard_data.extend(own.discard_data.iter().cloned());
+            all.discard_data.extend(own.allow_write.iter().cloned());
             all.assume_unused.extend(own.assume_unused.iter().cloned());
         }
         all
