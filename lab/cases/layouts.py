@@ -126,3 +126,20 @@ class Layouts(LayoutCase):
             check(["is in use", "mounted at /mnt"], "raw", "md0")
         finally:
             self.say(f"umount /mnt; wipefs --all --quiet {second}")
+
+    def test_what_somebody_makes_between_two_trials_is_not_taken(self):
+        """A file system on the second drive, while the first is measured alone."""
+        _, second = self.devices
+        self.say("; ".join(f"blkdiscard {device}" for device in self.devices))
+        result = self.lab.run(
+            f"{self.command('raw', time='2s')} >/tmp/out 2>/tmp/err & pid=$!; until grep -q '1 of 2' /tmp/err || ! kill -0 $pid; do usleep 10000; done; "
+            f"mkfs.ext4 -q {second} >&2; wait $pid; status=$?; cat /tmp/err >&2; exit $status", LIMIT_S)
+        self.no_panic(result)
+        try:
+            self.assertEqual(result.status, 3, result.stderr)
+            for word in ["holds data", "ext4", "--discard-data"]:
+                self.assertIn(word, result.stderr)
+            self.assertIn("ext4", self.say(f"wipefs --no-act {second}"))
+        finally:
+            self.say(f"wipefs --all --quiet {second}")
+        self.assert_clean()

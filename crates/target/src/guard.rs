@@ -234,7 +234,12 @@ impl Guard<'_> {
             });
         };
         self.sees_enough(name, word, look.blind, names)?;
-        if !lost.is_empty() && !self.permission.discard_data.iter().any(|word| names(word)) {
+        let may_lose = |words: &[String]| words.iter().any(|word| names(word));
+        let is_unmarked = lost.iter().all(Lost::is_unknown);
+        let may_be_lost = lost.is_empty()
+            || may_lose(&self.permission.discard_data)
+            || is_unmarked && may_lose(&self.permission.discard_unmarked);
+        if !may_be_lost {
             return Err(TargetError::HoldsData { name: name.into(), word: word.clone(), lost });
         }
         Ok(self.permission.naming(names))

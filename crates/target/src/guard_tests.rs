@@ -36,6 +36,16 @@ pub(crate) fn everything(word: &str) -> Permission {
     }
 }
 
+/// What it may lose after a measurement of ours.
+pub(crate) fn unmarked(disk: &Loop) -> Permission {
+    let word = disk.word();
+    Permission {
+        allow_write: vec![word.clone()],
+        discard_unmarked: vec![word],
+        ..Permission::default()
+    }
+}
+
 pub(crate) fn clear(disk: &Loop, permission: &Permission) -> Result<WriteClearance, TargetError> {
     target(disk.name()).clear_for_writing(&live(), permission)
 }
@@ -427,6 +437,8 @@ fn stale_data_is_listed_and_has_to_be_discarded() {
     assert_eq!(error.next_step(), format!("if it may be lost: --discard-data {}", disk.word()));
     let lost = target(disk.name()).would_lose(&live());
     assert_eq!(lost, ["ext2, ext3 or ext4 (at 0x438)"]);
+    let error = refused(&disk, || clear(&disk, &unmarked(&disk)));
+    assert!(matches!(error, TargetError::HoldsData { .. }), "{error}");
 
     // Both words at once where none was typed.
     let error = refused(&disk, || clear(&disk, &Permission::default()));
@@ -461,6 +473,7 @@ fn an_allowance_that_names_nothing_is_told() {
         allow_write: vec![disk.word(), "S4EWNX0N123456".into()],
         discard_data: vec![format!("{}:8M", disk.name()), "S4EWNX0N123456".into(), "x".into()],
         assume_unused: vec![disk.word(), "y".into()],
+        ..Permission::default()
     };
     let clearance = clear(&disk, &permission).unwrap();
     assert_eq!(unused_allowances(&permission, [&clearance]), ["S4EWNX0N123456", "x", "y"]);

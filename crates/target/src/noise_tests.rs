@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 
-use crate::guard_tests::{clear, everything, refused};
+use crate::guard_tests::{clear, everything, refused, unmarked};
 use crate::loop_devices::{Loop, MIB, eventually};
 use crate::random::Random;
 use crate::{Lost, Permission, TargetError};
@@ -25,9 +25,9 @@ fn noise_has_to_be_discarded_unless_a_benchmark_left_it() {
     let error = refused(&disk, || clear(&disk, &allow));
     let lost = Lost::Unknown { blocks: 1, sampled: 1536, offset: 3 << 20 };
     assert!(matches!(&error, TargetError::HoldsData { lost: found, .. } if *found == [lost]));
-    assert!(error.is_unmarked_data());
     assert_eq!(error.next_step(), format!("if it may be lost: --discard-data {}", disk.word()));
     clear(&disk, &everything(&disk.word())).unwrap();
+    clear(&disk, &unmarked(&disk)).unwrap();
 
     // Where sectors have their offset in them, they are a benchmark's.
     for (n, sector) in noise.chunks_mut(512).enumerate() {

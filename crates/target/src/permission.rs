@@ -19,6 +19,9 @@ pub struct Permission {
     pub allow_write: Vec<String>,
     /// The words after `--discard-data`: data on these that nobody uses may be lost.
     pub discard_data: Vec<String>,
+    /// Data on these may be lost that bear no signature, as a benchmark leaves them. What bears
+    /// one somebody made since.
+    pub discard_unmarked: Vec<String>,
     /// The words after `--assume-unused`: the user knows that nobody uses
     /// these where that cannot be looked at ([`crate::BlindSpot`]).
     pub assume_unused: Vec<String>,
@@ -28,8 +31,10 @@ impl Permission {
     /// All words, each once, that `names` says name its target.
     pub(crate) fn naming(&self, names: impl Fn(&str) -> bool) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
-        let all = self.allow_write.iter().chain(&self.discard_data).chain(&self.assume_unused);
-        for word in all {
+        let Self { allow_write, discard_data, discard_unmarked, assume_unused } = self;
+        for word in
+            [allow_write, discard_data, discard_unmarked, assume_unused].into_iter().flatten()
+        {
             if names(word) && !words.contains(word) {
                 words.push(word.clone());
             }
@@ -46,6 +51,7 @@ impl Permission {
         Self {
             allow_write: only(&self.allow_write),
             discard_data: only(&self.discard_data),
+            discard_unmarked: only(&self.discard_unmarked),
             assume_unused: only(&self.assume_unused),
         }
     }

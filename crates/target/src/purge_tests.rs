@@ -190,6 +190,7 @@ fn cleared_of(
         allow_write: words.to_vec(),
         discard_data: words.to_vec(),
         assume_unused: assumed.to_vec(),
+        ..Permission::default()
     };
     clear_with(&source, &targets[..1], &host, &permission, PurgeMethod::Format)
 }

@@ -114,15 +114,8 @@ impl Drive<'_> {
         mark: Mark,
         discards: bool,
     ) -> Result<Outcome, CampaignError> {
-        let mut permission = self.permission();
-        let cleared = match target.clear_for_writing(host, &permission) {
-            Err(error) if error.is_unmarked_data() => {
-                permission.discard_data = self.words();
-                target.clear_for_writing(host, &permission)
-            }
-            cleared => cleared,
-        };
-        let clearance = match cleared {
+        let permission = Permission { discard_unmarked: self.words(), ..self.permission() };
+        let clearance = match target.clear_for_writing(host, &permission) {
             Ok(clearance) => clearance,
             Err(error @ TargetError::HoldsData { .. }) => {
                 return Ok(Outcome::LeftAlone(error.to_string()));

@@ -155,6 +155,7 @@ impl<'p> Stack<'p> {
             allow_write: words.clone(),
             discard_data: words.clone(),
             assume_unused: words,
+            ..Permission::default()
         })
     }
 

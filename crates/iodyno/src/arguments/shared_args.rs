@@ -188,6 +188,7 @@ impl Allowing {
             allow_write: self.allow_write.clone(),
             discard_data: self.discard_data.clone(),
             assume_unused: self.assume_unused.clone(),
+            ..iodyno_target::Permission::default()
         }
     }
 }

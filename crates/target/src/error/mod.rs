@@ -341,13 +341,6 @@ impl TargetError {
             _ => false,
         }
     }
-
-    /// Whether all that is in the way of writing is data that no signature
-    /// says anything of: what a benchmark wrote looks so.
-    pub fn is_unmarked_data(&self) -> bool {
-        let Self::HoldsData { lost, .. } = self else { return false };
-        lost.iter().all(Lost::is_unknown)
-    }
 }
 
 /// What would be lost, as the end of a sentence.

@@ -32,7 +32,12 @@ impl Files {
     /// They are ours, to be written and emptied.
     pub(crate) fn permission(&self) -> Permission {
         let words = self.made.words();
-        Permission { allow_write: words.clone(), discard_data: words.clone(), assume_unused: words }
+        Permission {
+            allow_write: words.clone(),
+            discard_data: words.clone(),
+            assume_unused: words,
+            ..Permission::default()
+        }
     }
 
     /// Removes them.

@@ -246,13 +246,14 @@ impl Allowed {
         Ok(Self(cleared.iter().map(of).collect()))
     }
 
-    /// From now on what is on them is what was measured before, which may be
-    /// lost: a drive may show it even after its blocks are discarded.
+    /// What was measured on them before may be lost: a drive may show it even after its blocks are
+    /// discarded. It bears no signature; what bears one somebody made between two trials.
     fn of(&self, drives: &[String]) -> Permission {
         let mut all = Permission::default();
         for (_, own) in self.0.iter().filter(|(name, _)| drives.contains(name)) {
             all.allow_write.extend(own.allow_write.iter().cloned());
-            all.discard_data.extend(own.allow_write.iter().cloned());
+            all.discard_data.extend(own.discard_data.iter().cloned());
+            all.discard_unmarked.extend(own.allow_write.iter().cloned());
             all.assume_unused.extend(own.assume_unused.iter().cloned());
         }
         all
