@@ -161,7 +161,7 @@ MDBOOK := 0.5.4
 docs:
 	$(CARGO) install --quiet --locked mdbook --version $(MDBOOK) --no-default-features --features search --root $(TARGET)/mdbook
 	$(TARGET)/mdbook/bin/mdbook build --dest-dir $(abspath $(TARGET))/book
-	$(CARGO) test --quiet -p iodyno --test docs
+	$(CARGO) test --quiet -p iodyno --test cli docs::
 
 lint:
 	$(CARGO) fmt --all --check

@@ -1,9 +1,5 @@
 //! `iodyno accept`: steps in bounded time, one document, and where it goes.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
@@ -11,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use common::{World, json, status, text, validate};
+use crate::common::{World, json, status, text, validate};
 use serde_json::Value;
 
 /// Four drives, one of them behind a degraded link.

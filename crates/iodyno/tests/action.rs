@@ -1,13 +1,9 @@
 //! The CI action: its steps run in bash, as a runner would run them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::collections::HashMap;
 use std::process::{Command, Output};
 
-use common::{World, json, status, text};
+use crate::common::{self, World, json, status, text};
 
 /// Small reads; what makes them slow is that each is the disk's.
 const JOB: &str = "[read]\nfilename=data\nsize=1m\nrw=randread\nbs=4k\nioengine=psync\ntime_based\nruntime=100ms\ninvalidate=0\ndirect=0\n";
@@ -248,8 +244,7 @@ fn the_documented_step_runs_as_printed() {
     assert_eq!(printed.len(), 4, "{printed:?}");
     let runner = Runner::new();
     let program = "#!/bin/sh\necho \"$SIDE is $1\" >>used\n";
-    runner.write("use", program);
-    common::tool("chmod", &["755", runner.world.path("work space/use").to_str().unwrap()]);
+    common::script(&runner.world.path("work space/use"), program);
     let mut inputs: Vec<(&str, &str)> =
         printed.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     inputs.extend([("repetitions", "3"), ("most-repetitions", "3")]);
@@ -309,8 +304,7 @@ fn the_release_is_fetched_and_checked_and_built_from_source_where_there_is_none(
     let runner = Runner::new();
     let program = |name: &str, script: &str| {
         let path = runner.world.path("programs").join(name);
-        std::fs::write(&path, format!("#!/bin/bash\n{script}\n")).unwrap();
-        common::tool("chmod", &["755", path.to_str().unwrap()]);
+        common::script(&path, &format!("#!/bin/bash\n{script}\n"));
     };
     let inputs = [("job", "job.fio"), ("binary", ""), ("baseline", "exit 9")];
     // Every file of the release comes from a folder; 9: it was installed, and the next step began.

@@ -1,7 +1,5 @@
 //! The walls of the house, as ARCHITECTURE.md states them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

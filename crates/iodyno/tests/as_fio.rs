@@ -1,15 +1,11 @@
 //! iodyno called as fio, by a link of that name: what programs that call fio look at.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{Loop, World, json, status, text};
+use crate::common::{Loop, World, json, status, text};
 
 /// A link of the name `fio` in a folder of its own, which a PATH may begin with.
 fn link(world: &World) -> std::path::PathBuf {

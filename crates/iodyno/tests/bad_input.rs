@@ -1,9 +1,5 @@
 //! The mistakes that people make, each with a clear message and no panic.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io::Read;
@@ -11,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Output, Stdio};
 
-use common::{World, status, text};
+use crate::common::{World, status, text};
 
 /// Runs and expects exit status 2 and a message that holds all of `words`.
 #[track_caller]

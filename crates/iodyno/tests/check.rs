@@ -1,13 +1,9 @@
 //! `check` from end to end: on simulated drives, and on real files.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use common::{World, json, status, text, validate};
+use crate::common::{World, json, status, text, validate};
 
 #[test]
 fn a_simulated_drive_is_checked_stored_and_shown_again() {

@@ -1,10 +1,6 @@
 //! `compare` from end to end: stored runs, fio's files, limits.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
-use common::{World, json, status, text, validate};
+use crate::common::{World, json, status, text, validate};
 use serde_json::Value;
 
 /// A report as fio 3.33 writes it, as far as it is read, of 4 KiB random reads.

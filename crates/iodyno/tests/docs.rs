@@ -1,17 +1,11 @@
 //! The documentation is true: its commands run, its links lead somewhere, every page is in the book.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-mod pages;
-
 use std::fmt::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{World, text};
-use pages::{Block, How};
+use crate::common::{self, World, text};
+use crate::pages::{self, Block, How};
 
 /// Languages of blocks without commands.
 const NO_COMMANDS: &[&str] = &["text", "toml", "ini", "json", "yaml"];
@@ -66,11 +60,7 @@ impl Reader {
     fn new() -> Self {
         let world = World::new();
         let programs = world.directory("programs");
-        let program = |name: &str, script: &str| {
-            let path = programs.join(name);
-            std::fs::write(&path, script).unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        };
+        let program = |name: &str, script: &str| common::script(&programs.join(name), script);
         program("iodyno", WRAPPER);
         for (name, script, _) in PROGRAMS {
             program(name, &format!("#!/bin/sh\n{script}\n"));

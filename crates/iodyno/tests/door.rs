@@ -1,13 +1,9 @@
 //! Whatever a file is named, and whoever names it: a file system on a device stays as it is.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use common::{Loop, World, status, text, tool};
+use crate::common::{Loop, World, status, text, tool};
 
 const SIZE: u64 = 8 << 20;
 

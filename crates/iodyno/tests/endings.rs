@@ -1,15 +1,11 @@
 //! Ends that nobody plans: a kill, a file that shrinks.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{World, eventually, json, status, text, tool, worker_of};
+use crate::common::{World, eventually, json, status, text, tool, worker_of};
 
 /// Processes that have this file open, zombies aside.
 fn holders(path: &str) -> Vec<String> {

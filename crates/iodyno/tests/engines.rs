@@ -1,13 +1,9 @@
 //! I/O engines that are chosen by name, in whole runs.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fs;
 use std::process::Output;
 
-use common::{World, json, status, text};
+use crate::common::{World, json, status, text};
 
 fn run(world: &World, arguments: &[&str]) -> Output {
     let mut command = world.command();

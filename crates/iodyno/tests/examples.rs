@@ -1,7 +1,5 @@
 //! The job files of examples/, as the README shows them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::path::Path;
 
 use assert_cmd::Command;

@@ -1,11 +1,7 @@
 //! `iodyno explain`: published studies come out as their authors found, and
 //! what is asked of targets and of the command line.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
-use common::{World, status, text};
+use crate::common::{World, status, text};
 use serde_json::Value;
 
 fn study(name: &str) -> String {

@@ -1,10 +1,6 @@
 //! `runs export`: JSON, CSV and Parquet.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
-use common::{World, status, text};
+use crate::common::{World, status, text};
 use serde_json::Value;
 
 fn world() -> World {

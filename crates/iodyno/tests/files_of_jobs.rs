@@ -1,13 +1,9 @@
 //! What becomes of the files that jobs work on: on a disk, and in memory.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fs;
 use std::process::Output;
 
-use common::{World, status, text};
+use crate::common::{World, status, text};
 
 fn run(world: &World, job_file: &str, more: &[&str]) -> Output {
     fs::write(world.path("jobs.fio"), job_file).unwrap();

@@ -1,14 +1,10 @@
 //! What programs that call fio ask of it, line by line: each call as the client makes it, with
 //! sizes and times cut down, and what the client reads of the answer.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fs;
 use std::process::Command;
 
-use common::{World, json, text};
+use crate::common::{World, json, text};
 use serde_json::Value;
 
 /// A call of a client.

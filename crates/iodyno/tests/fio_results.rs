@@ -1,13 +1,9 @@
 //! fio's results as `show`, `import`, `run` and `runs export` print them: totals of groups,
 //! details, what is cut off, what a stated machine must not hide.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::process::Command;
 
-use common::{World, status, text};
+use crate::common::{World, status, text};
 use serde_json::Value;
 
 /// What fio prints of jobs on two files, in the file `name`.

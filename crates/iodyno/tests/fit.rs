@@ -1,12 +1,8 @@
 //! `iodyno fit` for real, in a directory: what it prints, writes, leaves behind and refuses.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::path::Path;
 
-use common::{World, json, status, text, validate};
+use crate::common::{World, json, status, text, validate};
 
 /// A log as etcd's, with bounds that every disk keeps, none keeps, and that are undecided.
 const LOG: &str = r#"

@@ -1,11 +1,7 @@
 //! `--format` of `check` and `show`. What the formats hold is tested where
 //! they are made; here, that the commands print them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
-use common::{World, status, text};
+use crate::common::{World, status, text};
 
 #[test]
 fn check_and_show_print_what_other_tools_read() {

@@ -1,13 +1,9 @@
 //! A store that takes nothing any more while a run goes on: its results are kept beside.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{World, eventually, json, status, text, tool};
+use crate::common::{World, eventually, json, status, text, tool};
 use iodyno_model::RunState;
 use iodyno_store::Store;
 

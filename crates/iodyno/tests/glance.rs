@@ -1,12 +1,8 @@
 //! The check of the laboratory's seven drives, as it is shown on terminals of several widths.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::path::Path;
 
-use common::{World, as_captured, status, text};
+use crate::common::{World, as_captured, status, text};
 
 #[test]
 fn the_laboratory_is_read_at_a_glance() {

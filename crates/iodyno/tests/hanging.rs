@@ -1,10 +1,6 @@
 //! Devices that do not answer, played by a frozen file system: who waits for it waits in the
 //! kernel, and no signal ends that.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
@@ -12,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{World, eventually, tool, worker_of};
+use crate::common::{World, eventually, tool, worker_of};
 
 /// A file system of its own, on a loop device.
 struct Frozen {

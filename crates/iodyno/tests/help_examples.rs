@@ -1,14 +1,9 @@
 //! The examples of each command's help, tried as they are printed.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fmt::Write as _;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use common::{World, status, text};
+use crate::common::{World, script, status, text};
 
 const COMMANDS: [&str; 31] = [
     "",
@@ -74,18 +69,13 @@ fn examples(help: &str) -> Vec<String> {
     block.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }
 
-fn executable(path: &Path, content: &str) {
-    std::fs::write(path, content).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 #[test]
 fn every_example_is_understood() {
     let world = World::new();
     let here = world.directory("here");
     let programs = world.directory("programs");
-    executable(&programs.join("iodyno"), STAND_IN);
-    executable(&programs.join("sudo"), "#!/bin/sh\nexec \"$@\"\n");
+    script(&programs.join("iodyno"), STAND_IN);
+    script(&programs.join("sudo"), "#!/bin/sh\nexec \"$@\"\n");
     let path = format!("{}:/usr/bin:/bin", programs.display());
     let shell = |line: &str| {
         let mut command = world.with_environment(std::process::Command::new("sh"));

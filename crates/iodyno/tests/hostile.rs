@@ -1,10 +1,6 @@
 //! Whatever a store or a file of others holds, a terminal gets no orders from it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
-use common::{World, status, text};
+use crate::common::{World, status, text};
 use serde_json::Value;
 
 /// Of every kind that a terminal acts upon, hides, or shows in another order.

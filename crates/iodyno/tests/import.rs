@@ -1,14 +1,10 @@
 //! `import`: what fio printed, what iodyno wrote elsewhere.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{World, status, text};
+use crate::common::{World, status, text};
 use serde_json::Value;
 
 /// fio's own report of a small job, as JSON, in the file `name`.

@@ -1,12 +1,8 @@
 //! Memory that `import` takes, in proportion to what it reads.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::process::Stdio;
 
-use common::{World, eventually, worker_of};
+use crate::common::{World, eventually, worker_of};
 use serde_json::{Map, Value, json};
 
 /// JSON+ of so many jobs, as fio indents it.

@@ -1,15 +1,11 @@
 //! `iodyno layouts` on loop devices. Needs root, losetup, mkfs.ext4 and mount;
 //! arrays and volumes are built in the lab.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{Loop, World, json, status, text, validate};
+use crate::common::{Loop, World, json, status, text, validate};
 
 /// Two short points, one of which writes.
 const PLAN: &str = r#"

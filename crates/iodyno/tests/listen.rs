@@ -1,17 +1,11 @@
 //! `--listen`: what is served, and who attacks it gets nothing else.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-#[path = "common/listening.rs"]
-mod listening;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use common::{World, eventually, json, status, text};
-use listening::Listening;
+use crate::common::listening::Listening;
+use crate::common::{World, eventually, json, status, text};
 
 /// Sends `request` and reads all that is answered.
 fn ask(at: &str, request: &str) -> String {

@@ -1,10 +1,6 @@
 //! The full view and `top` in a real pseudo-terminal, read by a terminal emulator: what is on the
 //! screen at each size, and that the terminal is as it was however the process ends.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::num::NonZero;
@@ -13,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{World, json, status, text, tool, validate, worker_of};
+use crate::common::{World, json, status, text, tool, validate, worker_of};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};

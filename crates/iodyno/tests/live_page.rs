@@ -1,16 +1,8 @@
 //! The page that `--listen` serves, in a real browser.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-#[allow(dead_code, reason = "it serves several tests")]
-mod browser;
-mod common;
-#[path = "common/listening.rs"]
-mod listening;
-
-use browser::Browser;
-use common::{World, status};
-use listening::Listening;
+use crate::browser::Browser;
+use crate::common::listening::Listening;
+use crate::common::{World, status};
 
 #[test]
 fn figures_appear_and_follow_the_measurement() {

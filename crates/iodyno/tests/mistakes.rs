@@ -1,14 +1,10 @@
 //! Thirty mistakes that people make at the prompt: each is answered in at most three lines, with
 //! what to type next.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::os::unix::fs::chown;
 use std::process::{Command, Output};
 
-use common::{Loop, World, status, text, tool};
+use crate::common::{Loop, World, status, text, tool};
 
 /// What was typed, and what the answer has to name. `@` stands for a file of 1 MiB.
 const MISTAKES: &[(&str, &[&str])] = &[

@@ -1,14 +1,10 @@
 //! Rescue systems, containers and old kernels: what can be done is done, and why the rest is missing is
 //! said. Most need root (mount namespaces), python3 (filters of system calls) or a control group.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{World, json, status, text};
+use crate::common::{World, json, status, text};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_iodyno");
 const FILTERED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../dist/without_io_uring.py");

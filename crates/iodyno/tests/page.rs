@@ -1,16 +1,10 @@
 //! `report` from end to end: the page in a real browser.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-#[allow(dead_code, reason = "it serves several tests")]
-mod browser;
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use browser::Browser;
-use common::{World, status, text};
+use crate::browser::Browser;
+use crate::common::{World, status, text};
 
 /// A run of one mixed and one random read job, each half a second.
 fn jobs(world: &World, name: &str) {

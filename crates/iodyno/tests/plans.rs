@@ -1,14 +1,10 @@
 //! What plans do to a machine and to several targets, on loop devices. Needs
 //! root and losetup; fails by name where one is missing.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Output, Stdio};
 
-use common::{Loop, World, status, text};
+use crate::common::{Loop, World, status, text};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;

@@ -1,12 +1,8 @@
 //! `iodyno plot`, from stored runs and from what fio printed.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::process::Command;
 
-use common::{World, status, text};
+use crate::common::{World, status, text};
 
 /// A sweep over depths, stored as `sweep`: each job is done after 4 MiB.
 fn sweep(world: &World) {

@@ -1,15 +1,11 @@
 //! Documents in Postgres: a server of the test's own, with deploy/postgres in it, over TLS.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{World, status, text, tool};
+use crate::common::{World, status, text, tool};
 
 /// Four drives, one of them behind a degraded link.
 const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");

@@ -1,13 +1,9 @@
 //! `prepare` as a user meets it, on loop devices. Needs root, losetup,
 //! mkfs.ext4 and mount; fails by name where one is missing.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::process::{Output, Stdio};
 
-use common::{Loop, World, status, text, tool};
+use crate::common::{Loop, World, status, text, tool};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;

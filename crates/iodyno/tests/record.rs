@@ -1,15 +1,11 @@
 //! `record`, and traces in `show` and `import`. Recording needs root, tracefs, losetup and dd;
 //! fails by name where one is missing.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::io::Cursor;
 use std::path::PathBuf;
 use std::process::{Child, Output, Stdio};
 
-use common::{Loop, World, eventually, json, status, text, tool, worker_of};
+use crate::common::{self, Loop, World, eventually, json, status, text, tool, worker_of};
 use iodyno_trace::{Device, Header, Index, Io, Names, Writer};
 
 /// A recording that has begun.

@@ -1,14 +1,10 @@
 //! `replay`: traces with known I/Os on files and, as root, on loop devices.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
-use common::{Loop, World, eventually, json, status, text, tool, worker_of};
+use crate::common::{Loop, World, eventually, json, status, text, tool, worker_of};
 use iodyno_trace::{Device, Header, Io, Latency, Names, Writer};
 use serde_json::Value;
 

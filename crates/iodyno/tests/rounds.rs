@@ -1,13 +1,9 @@
 //! Plans in rounds as a user meets them, on real files.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::process::{Output, Stdio};
 
-use common::{World, status, text};
+use crate::common::{World, status, text};
 use serde_json::Value;
 
 const PRESETS: [&str; 8] = ["iops", "throughput", "latency", "wsat", "hir", "xsr", "cbw", "dirth"];

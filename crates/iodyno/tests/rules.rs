@@ -1,10 +1,6 @@
 //! `rules`: the list, and the page of one; and rules that changed since a run.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
-use common::{World, status, text};
+use crate::common::{World, status, text};
 use iodyno_store::Store;
 
 #[test]

@@ -2,16 +2,12 @@
 //! them, on real files. Needs fio, and root, losetup, mkfs.ext4 and mount for
 //! the full disk; fails by name where one is missing.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{World, json, status, text};
+use crate::common::{World, json, status, text};
 
 /// `iodyno run` with these words, in this world's folder.
 fn run(world: &World, arguments: &[&str]) -> Output {

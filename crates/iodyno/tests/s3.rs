@@ -1,13 +1,9 @@
 //! Documents in object storage: a server that checks signatures by itself, in Python.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Output, Stdio};
 
-use common::{World, status, text};
+use crate::common::{World, status, text};
 
 /// Four drives, one of them behind a degraded link.
 const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");

@@ -1,13 +1,9 @@
 //! What the commands print of stored runs, on terminals of several widths, in several locales.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fmt::Write as _;
 use std::path::Path;
 
-use common::{World, as_captured, status, text, tool};
+use crate::common::{self, World, as_captured, status, text, tool};
 
 /// The lab's data sheet, as commands in the folder of captures name it.
 const SHEET: &str = "datasheet.toml";

@@ -1,15 +1,11 @@
 //! The completion scripts in the shells that they are for, and the manual pages by what reads them.
 //! Needs bash, zsh, fish, mandoc and groff.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use common::{World, status, text};
+use crate::common::{World, status, text};
 
 /// What is typed before the tabulator key, and what then stands there.
 const COMPLETED: &[(&str, &str)] = &[

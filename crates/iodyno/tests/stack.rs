@@ -2,13 +2,9 @@
 //! Needs root, losetup, mkfs.ext4 and mount;
 //! arrays and volumes are the lab's.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::path::PathBuf;
 
-use common::{Loop, World, json, status, text, tool, validate};
+use crate::common::{Loop, World, json, status, text, tool, validate};
 
 const MIB: u64 = 1 << 20;
 

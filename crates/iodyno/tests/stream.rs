@@ -1,9 +1,5 @@
 //! `--stream`: seconds add up to the results, and no reader disturbs a measurement.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
@@ -11,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{Loop, World, json, status, text, tool, worker_of};
+use crate::common::{self, Loop, World, json, status, text, tool, worker_of};
 use serde_json::Value;
 
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];

@@ -1,14 +1,10 @@
 //! `sweep` and `resume` as a user meets them, on real files.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 
-use common::{World, status, text};
+use crate::common::{World, status, text};
 use serde_json::Value;
 
 fn command(world: &World, arguments: &[&str]) -> Command {

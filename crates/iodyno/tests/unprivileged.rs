@@ -1,15 +1,11 @@
 //! A user who may write a device and cannot see who else has it open. Needs
 //! root (to be that user), losetup, mknod and setpriv.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::process::{Command, Output};
 
-use common::{Loop, World, status, text, tool};
+use crate::common::{Loop, World, status, text, tool};
 
 const NOBODY: u32 = 65534;
 

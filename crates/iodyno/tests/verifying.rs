@@ -1,14 +1,10 @@
 //! What one run wrote, verified by another (`verify_state_save`, `verify_state_load`), and trims
 //! of what a run verifies.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod common;
-
 use std::fs;
 use std::process::{Command, Output};
 
-use common::{Loop, World, json, status, text};
+use crate::common::{Loop, World, json, status, text};
 
 /// A file of 64 blocks; what is not written holds zeros.
 const JOB: &str = "--name=a/b --filesize=256k --bs=4k --verify=crc32c --output-format=json";

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Output, Stdio};
 
-use super::common::World;
+use super::World;
 
 /// A job that reads and writes a file, and is listened to.
 pub(crate) struct Listening {

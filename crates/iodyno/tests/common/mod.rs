@@ -1,9 +1,10 @@
 //! A scratch world for the binary: a store and a target directory of its own.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+pub(crate) mod listening;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// A temporary folder with a store, on the disk that the build is on: tmpfs
@@ -184,6 +185,19 @@ impl Drop for Loop<'_> {
         let detached = Command::new("losetup").args(["--detach", &self.device]).status();
         assert!(detached.unwrap().success() || std::thread::panicking());
     }
+}
+
+/// Makes a script that can be run. Another process writes it: what other tests start meanwhile
+/// would inherit it as open for writing, and nobody could run it (ETXTBSY).
+pub(crate) fn script(path: &Path, text: &str) {
+    let mut writer = Command::new("sh")
+        .args(["-c", "cat >\"$0\" && chmod 755 \"$0\""])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(writer.wait().unwrap().success());
 }
 
 /// Compares `shown` with the file `name` in `captured`, which `UPDATE_EXPECT=1` writes anew.
