@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 QEMU = "qemu-system-x86_64"
-BOOT_TIMEOUT_S = 180
+BOOT_TIMEOUT_S = 120
 QMP_TIMEOUT_S = 20
 # What the host waits beyond the guest's own limit for a command.
 GRACE_S = 20
@@ -22,6 +22,10 @@ GRACE_S = 20
 
 class MachineError(Exception):
     """The machine did not do what it should; the text ends with its console's last lines."""
+
+
+class BootError(MachineError):
+    """The guest never reported."""
 
 
 class Result(NamedTuple):
@@ -149,7 +153,10 @@ class Machine:
     def boot(self):
         """Lets the paused machine run until its agent reports; keeps the guest's seconds since power-on."""
         self.qmp("cont")
-        self.uptime_s = float(self._answer(0, BOOT_TIMEOUT_S).stdout)
+        try:
+            self.uptime_s = float(self._answer(0, BOOT_TIMEOUT_S).stdout)
+        except MachineError as error:
+            raise BootError(str(error)) from None
 
     def begin(self, command, timeout_s=60):
         """Starts a shell command in the guest; `finish` waits for it. One at a time."""
