@@ -1,6 +1,7 @@
 //! Scripts carried out: what their jobs name is cleared, looked at and worked on.
 
 use iodyno_job::script::Script;
+use iodyno_model::add_missing;
 use iodyno_target::Permission;
 
 use crate::announce;
@@ -58,12 +59,8 @@ pub(crate) fn run_on(
     jobs: &ScriptJobs,
     targets: &mut Targets,
 ) -> Result<(), CampaignError> {
-    let known = &mut execution.record.run.targets;
-    for name in targets.prepared.iter().map(|target| &target.name) {
-        if !known.contains(name) {
-            known.push(name.clone());
-        }
-    }
+    let names = targets.prepared.iter().map(|target| target.name.clone());
+    add_missing(&mut execution.record.run.targets, names);
     execution.sample(targets, targets.read_by(&jobs.script));
     let mut schedule = jobs.schedule();
     execution.carry_out(&mut *schedule, targets).map_err(|error| error.placed(&jobs.script))

@@ -5,6 +5,8 @@
 
 use std::io;
 
+use iodyno_model::add_missing;
+
 use crate::read;
 use crate::source::Source;
 
@@ -100,11 +102,7 @@ const SERVERS: [Server; 5] = [
 pub fn exports(source: &dyn Source) -> Exports {
     let mut exports = Exports::default();
     for server in &SERVERS {
-        let mut unreadable = |folder: String| {
-            if !exports.unreadable.contains(&folder) {
-                exports.unreadable.push(folder);
-            }
-        };
+        let mut unreadable = |folder: String| add_missing(&mut exports.unreadable, [folder]);
         // configfs is mounted, which a container may do without.
         let is_loaded = source.list(&format!("/sys/module/{}", server.module)).is_ok();
         let is_configured = server.root.starts_with(CONFIGFS);

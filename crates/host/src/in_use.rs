@@ -1,6 +1,6 @@
 //! What uses block devices: mounts, swap, loop devices, members of file systems.
 
-use iodyno_model::{BlockDevice, BlockKind, Mount, Use};
+use iodyno_model::{BlockDevice, BlockKind, Mount, Use, add_missing};
 
 use crate::block::Block;
 use crate::exports::exports;
@@ -75,9 +75,7 @@ pub(crate) fn complete(source: &dyn Source, blocks: &mut [Block]) {
 
 fn add(blocks: &mut [Block], is_it: impl Fn(&BlockDevice) -> bool, used: Use) {
     let Some(block) = blocks.iter_mut().find(|block| is_it(&block.device)) else { return };
-    if !block.device.used_by.contains(&used) {
-        block.device.used_by.push(used);
-    }
+    add_missing(&mut block.device.used_by, [used]);
 }
 
 /// The name of the block device whose node is at `path`: by its kernel's or

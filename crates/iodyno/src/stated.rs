@@ -5,7 +5,7 @@ use iodyno_judge::{ClaimBook, LAYERS};
 use iodyno_model::{
     BlockDevice, BlockKind, Bytes, Drive, Estimate, Fact, FillOrder, Host, Link, LinkEnd,
     LinkState, MdArray, Measurement, Namespace, RunRecord, Stated, StatedBlocks, StorageCard,
-    WrittenEvidence, WrittenShare, WrittenState,
+    WrittenEvidence, WrittenShare, WrittenState, add_missing,
 };
 
 /// Makes the facts of the host of `record` from what is stated of each of its
@@ -36,11 +36,7 @@ pub(crate) fn apply(record: &mut RunRecord, of_each: &[Stated], claims: &ClaimBo
 /// What is stated by a name that nothing is known of, a sentence each.
 pub(crate) fn unknown_names(of_each: &[Stated], claims: &ClaimBook) -> Vec<String> {
     let mut unknown: Vec<String> = Vec::new();
-    let mut push = |text: String| {
-        if !unknown.contains(&text) {
-            unknown.push(text);
-        }
-    };
+    let mut push = |text: String| add_missing(&mut unknown, [text]);
     for stated in of_each {
         if let Some(model) = stated.model.as_deref().filter(|name| claims.named(name).is_none()) {
             let nearest = claims.nearest(model);

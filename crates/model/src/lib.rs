@@ -18,6 +18,7 @@ mod conditions;
 mod control_group;
 mod device_mapper;
 mod disk_use;
+mod distinct;
 mod drive;
 mod drive_state;
 mod estimate;
@@ -79,6 +80,7 @@ pub use conditions::{Beside, BlockTimes, Conditions, Setting, SteadyState};
 pub use control_group::{ControlGroup, CpuThrottling, IoMax};
 pub use device_mapper::{MappedDevice, MappedPlace, MappedSegment};
 pub use disk_use::DiskUse;
+pub use distinct::{add_missing, distinct};
 pub use drive::{
     ABSOLUTE_ZERO_C, Drive, HealthLog, IdentifyController, IdentifyNamespace, LbaFormat, Namespace,
     PowerState, Temperature,

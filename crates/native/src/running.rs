@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use iodyno_job::{ExitWhat, Job};
 use iodyno_load::{JobInterval, JobReport, LoadError, ThreadUse};
-use iodyno_model::{Caveat, Direction, Failure, Histogram};
+use iodyno_model::{Direction, Failure, Histogram, add_missing};
 
 use crate::clock::Clock;
 use crate::least_rate::LeastRate;
@@ -117,7 +117,7 @@ impl Running {
                 };
                 self.silence.include(outlook);
                 self.ids = self.ids.iter().copied().chain([id]).collect();
-                self.fall_short(shortfalls);
+                add_missing(&mut self.report.shortfalls, shortfalls);
             }
             Event::Refused(refused) => {
                 let action = format!("set up {} ({})", self.report.engine, refused.action);
@@ -172,18 +172,10 @@ impl Running {
         for (direction, latencies) in outcome.by_priority.iter() {
             self.report.by_priority.of_mut(direction).merge(latencies);
         }
-        self.fall_short(outcome.shortfalls);
+        add_missing(&mut self.report.shortfalls, outcome.shortfalls);
         if let Some((errno, failure)) = outcome.failure {
             self.shared.abort();
             self.fail(errno, failure);
-        }
-    }
-
-    fn fall_short(&mut self, shortfalls: Vec<Caveat>) {
-        for shortfall in shortfalls {
-            if !self.report.shortfalls.contains(&shortfall) {
-                self.report.shortfalls.push(shortfall);
-            }
         }
     }
 

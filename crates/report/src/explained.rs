@@ -2,7 +2,7 @@
 
 use iodyno_judge::Bound;
 use iodyno_judge::limiter::{Answer, Contrast, Explanation, Standing, figure, range};
-use iodyno_model::Validity;
+use iodyno_model::{Validity, distinct};
 
 use crate::text::figure::estimated;
 
@@ -49,13 +49,8 @@ pub(crate) fn ceilings(explained: &Explanation<'_>) -> Vec<(String, String)> {
 
 /// How the ceilings are reckoned, each formula once.
 pub(crate) fn formulas<'a>(explained: &'a Explanation<'_>) -> Vec<&'a str> {
-    let mut formulas: Vec<&str> = Vec::new();
-    for ceiling in explained.ceilings.iter().filter(|ceiling| ceiling.bound != Bound::Claim) {
-        if !formulas.contains(&ceiling.formula.as_str()) {
-            formulas.push(&ceiling.formula);
-        }
-    }
-    formulas
+    let all = explained.ceilings.iter().filter(|ceiling| ceiling.bound != Bound::Claim);
+    distinct(all.map(|ceiling| ceiling.formula.as_str()))
 }
 
 /// What was changed, and what came of it.

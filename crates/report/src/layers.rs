@@ -1,6 +1,6 @@
 //! What stands on a drive, in words.
 
-use iodyno_model::{BlockDevice, BlockKind, Drive, Host, Use};
+use iodyno_model::{BlockDevice, BlockKind, Drive, Host, Use, add_missing};
 
 /// The kind of a block device in a few words: `md raid1`, `LVM vg-root`.
 pub(crate) fn kind(kind: &BlockKind) -> String {
@@ -32,11 +32,7 @@ pub(crate) fn uses(host: &Host, drive: &Drive) -> Option<Vec<String>> {
 pub(crate) fn uses_of(host: &Host, blocks: &[&BlockDevice]) -> Vec<String> {
     let mut ends: Vec<String> = Vec::new();
     let mut layers: Vec<String> = Vec::new();
-    let note = |list: &mut Vec<String>, word: String| {
-        if !list.contains(&word) {
-            list.push(word);
-        }
-    };
+    let note = |list: &mut Vec<String>, word: String| add_missing(list, [word]);
     for bottom in blocks {
         for device in std::iter::once(*bottom).chain(host.above(&bottom.name)) {
             match &device.kind {

@@ -17,10 +17,10 @@
 //! like one that wanders far and slowly. So it is looked for apart (module `shift`). It makes
 //! the series unsteady and leaves the interval as it is, which is wide then.
 //!
-//! An interval is called reliable if the series is steady and long enough for the classical one:
-//! 20 batches of 5 integrated autocorrelation times. At 10 samples a second, 10 s are
-//! enough for that with white noise only (tau = 0.5 samples, 50 samples); AR(0.8) needs 45 s and
-//! AR(0.95) 195 s. Shorter series get a wide interval that still covers.
+//! Long enough for the classical interval are 20 batches of 5 integrated autocorrelation times. At
+//! 10 samples a second, 10 s are enough for that with white noise only (tau = 0.5 samples, 50
+//! samples); AR(0.8) needs 45 s and AR(0.95) 195 s. Shorter series get a wide interval that still
+//! covers.
 //!
 //! A series that fluctuates as slowly as it is long, such as 1/f noise, has no such mean within
 //! reach, and its interval is of the window only: it is marked (module `slow`) and never ends a
@@ -52,10 +52,10 @@ use crate::{ar1, slow, warmup};
 /// is not known at all.
 pub const LEAST_SAMPLES: usize = 5;
 
-/// Fewest batches of a reliable interval.
+/// Fewest batches of the classical interval.
 pub const LEAST_BATCHES: usize = 20;
 
-/// Least length of a batch of a reliable interval, in integrated autocorrelation times.
+/// Least length of a batch of the classical interval, in integrated autocorrelation times.
 pub const BATCH_TIMES: f64 = 5.0;
 
 /// Most batches.
@@ -75,23 +75,15 @@ pub struct MeanInterval {
     pub high: f64,
     /// Level of the interval, for example 0.95.
     pub level: f64,
-    /// Batches that the interval was computed from.
-    pub batches: usize,
-    /// Samples in each of them.
-    pub batch_len: usize,
     /// Integrated autocorrelation time in samples, at least 0.5 (independent).
     pub tau: f64,
     /// Samples at the start that were cut off as warm-up.
     pub warmup_len: usize,
-    /// The line through the rest; `None` for fewer than 5 batches or no variation.
-    pub trend: Option<Trend>,
     /// Whether there is neither a trend that matters, [`Trend::is_steady`], nor a [`shift`].
     pub steady: bool,
     /// Whether it fluctuates as slowly as the window is long, or may: then the interval is of the
     /// window only, and the mean of a longer one may lie outside of it (module `slow`).
     pub slow: bool,
-    /// Whether the series is steady and lasts for 20 batches of 5 autocorrelation times.
-    pub reliable: bool,
 }
 
 impl MeanInterval {
@@ -138,13 +130,11 @@ pub fn window_interval(window: &[f64], level: f64) -> Option<MeanInterval> {
     }
     let mean = window.iter().sum::<f64>() / window.len() as f64;
     let tau = integrated_time(window);
-    let (batch_len, means) = batch(window, tau);
-    let batches = means.len();
-
+    let means = batch(window, tau);
     let trend = trend(&means);
     let half_width = fit(&means, trend).map_or(0.0, |fit| {
         fit.half_width(level, |component| {
-            component.sigma * ar1::variance_of_mean(component.phi, batches).sqrt()
+            component.sigma * ar1::variance_of_mean(component.phi, means.len()).sqrt()
         })
     });
     let steady = trend.is_none_or(|trend| trend.is_steady()) && shift(&means).is_none();
@@ -153,14 +143,10 @@ pub fn window_interval(window: &[f64], level: f64) -> Option<MeanInterval> {
         low: mean - half_width,
         high: mean + half_width,
         level,
-        batches,
-        batch_len,
         tau,
         warmup_len: 0,
-        trend,
         steady,
         slow: slow::is_slow(window, tau),
-        reliable: steady && is_long_enough(window.len(), tau),
     })
 }
 
@@ -171,7 +157,7 @@ pub(crate) fn variance_of_mean(window: &[f64]) -> Option<(f64, usize)> {
     if window.len() < LEAST_SAMPLES || !finite {
         return None;
     }
-    let (_, means) = batch(window, integrated_time(window));
+    let means = batch(window, integrated_time(window));
     let variance = fit(&means, trend(&means)).map_or(0.0, |fit| {
         fit.average(|component| {
             component.sigma.powi(2) * ar1::variance_of_mean(component.phi, means.len())
@@ -189,12 +175,12 @@ fn fit(means: &[f64], trend: Option<Trend>) -> Option<ar1::Fit> {
 }
 
 /// Whether `n` samples make 20 batches of 5 autocorrelation times `tau` (in samples).
-pub(crate) fn is_long_enough(n: usize, tau: f64) -> bool {
+fn is_long_enough(n: usize, tau: f64) -> bool {
     n as f64 >= LEAST_BATCHES as f64 * BATCH_TIMES * tau
 }
 
-/// Length and means of the batches; what does not fill a batch is left out at the start.
-fn batch(window: &[f64], tau: f64) -> (usize, Vec<f64>) {
+/// The means of the batches; what does not fill a batch is left out at the start.
+fn batch(window: &[f64], tau: f64) -> Vec<f64> {
     let n = window.len();
     let mut batch_len = n.div_ceil(MOST_BATCHES);
     if is_long_enough(n, tau) {
@@ -209,7 +195,7 @@ fn batch(window: &[f64], tau: f64) -> (usize, Vec<f64>) {
             .map(|batch| batch.iter().sum::<f64>() / batch_len as f64)
             .collect();
         if means.len() < 2 * LEAST_BATCHES || is_first_order(&means) {
-            return (batch_len, means);
+            return means;
         }
         batch_len *= 2;
     }
@@ -251,9 +237,7 @@ mod tests {
     #[test]
     fn a_constant_series_has_an_interval_of_width_zero() {
         let interval = mean_interval(&[0.1; 60], 0.95).expect("enough samples");
-        assert!(interval.half_width() < 1e-9 && interval.reliable, "{interval:?}");
-        let trend = mean_interval(&[7.0; 6], 0.95).expect("enough samples").trend;
-        assert_eq!(trend, None);
+        assert!(interval.half_width() < 1e-9 && interval.steady, "{interval:?}");
     }
 
     proptest! {
@@ -270,7 +254,7 @@ mod tests {
             let scaled: Vec<f64> = samples.iter().map(|x| x * factor).collect();
             let scaled = mean_interval(&scaled, 0.9).expect("valid");
             prop_assert!((scaled.half_width() / factor - narrow.half_width()).abs() <= 1e-6 * narrow.half_width());
-            prop_assert_eq!((scaled.reliable, scaled.slow), (narrow.reliable, narrow.slow));
+            prop_assert_eq!(scaled.slow, narrow.slow);
         }
     }
 }

@@ -37,7 +37,6 @@ pub use rank_sum::mann_whitney_less;
 pub use ratio::ratio_interval;
 pub use steady::{Steady, SteadyBy};
 pub use stopper::{Decision, LONG, SHORT, StopReason, StopRule, Stopper};
-pub use trend::Trend;
 
 /// Values without order for tests: uniform in 0 to 1, from a multiplicative hash of `t`.
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use iodyno_host::{FileId, Source};
-use iodyno_model::{BlockDevice, Host};
+use iodyno_model::{BlockDevice, Host, add_missing};
 
 use crate::BlindSpot;
 use crate::identity::{generic_of, is_same_drive};
@@ -27,18 +27,12 @@ pub(crate) struct Look {
 impl Look {
     /// A use that was seen, once.
     pub(crate) fn saw(&mut self, line: String) {
-        if !self.uses.contains(&line) {
-            self.uses.push(line);
-        }
+        add_missing(&mut self.uses, [line]);
     }
 
     /// What was not seen, once.
     pub(crate) fn missed(&mut self, spots: impl IntoIterator<Item = BlindSpot>) {
-        for spot in spots {
-            if !self.blind.contains(&spot) {
-                self.blind.push(spot);
-            }
-        }
+        add_missing(&mut self.blind, spots);
     }
 
     /// All of another look.
@@ -67,11 +61,7 @@ pub(crate) fn ways_to(
     // A drive has a name for each path to it where the kernel does not bundle them.
     let drives = blocks.into_iter().filter(|device| host.namespace(&device.name).is_some());
     for drive in host.bottom_of(block).into_iter().chain(drives) {
-        for way in characters(source, host, drive) {
-            if !ways.contains(&way) {
-                ways.push(way);
-            }
-        }
+        add_missing(&mut ways, characters(source, host, drive));
     }
     ways
 }
@@ -110,11 +100,8 @@ pub(crate) fn controllers_of(host: &Host, namespace: &str) -> Vec<String> {
     let same = host.drives.iter().filter(|other| is_same_drive(other, drive));
     let mut names: Vec<String> = same.map(|other| other.name.clone()).collect();
     let of_subsystem = host.subsystems.iter().map(|subsystem| &subsystem.controllers);
-    for name in of_subsystem.filter(|controllers| controllers.contains(&drive.name)).flatten() {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
+    let of_subsystem = of_subsystem.filter(|controllers| controllers.contains(&drive.name));
+    add_missing(&mut names, of_subsystem.flatten().cloned());
     names
 }
 

@@ -3,7 +3,7 @@
 use iodyno_load::{ClearedJob, Counted, DirectionRecord, JobRecord, JobReport, Whole};
 use iodyno_model::{
     Caveat, Conditions, CpuUse, Direction, DirectionResult, EndReason, Failure, JobStats,
-    Measurement, Part, SplitLatency,
+    Measurement, Part, SplitLatency, add_missing,
 };
 
 use super::p99::windows;
@@ -173,11 +173,7 @@ impl Taken<'_> {
                 (a, b) => a.or(b),
             };
             whole.first_error = whole.first_error.take().or_else(|| report.first_error.clone());
-            for shortfall in &report.shortfalls {
-                if !whole.shortfalls.contains(shortfall) {
-                    whole.shortfalls.push(shortfall.clone());
-                }
-            }
+            add_missing(&mut whole.shortfalls, report.shortfalls.iter().cloned());
         }
         whole.cpus.sort_unstable();
         whole.cpus.dedup();

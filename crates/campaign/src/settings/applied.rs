@@ -3,7 +3,7 @@
 use std::io;
 
 use iodyno_host::Source;
-use iodyno_model::Setting;
+use iodyno_model::{Setting, add_missing};
 use iodyno_store::{JournalEntry, SettingChange, Store, WriteCacheChange, boot_id};
 
 use super::{Restored, Sysfs, Wanted, restore, switch_back};
@@ -89,9 +89,7 @@ impl Applied {
                 return Err(CampaignError::Setting(what));
             }
         }
-        if !self.conditions.contains(&setting) {
-            self.conditions.push(setting);
-        }
+        add_missing(&mut self.conditions, [setting]);
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! Runs side by side, workload by workload, as they are or over the first.
 
+use iodyno_model::distinct;
+
 use crate::figure::{Axis, Content, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
 use crate::naming::{common, names, shared_names, workloads};
 use crate::observation::{Observation, observations, table_notes, value_of, whisker_notes};
@@ -66,7 +68,7 @@ impl<'a> Table<'a> {
                 shown.iter().map(|one| one.label.to_owned()).collect(),
             ),
         };
-        let (rows, columns) = (in_order(&categories), in_order(&series));
+        let (rows, columns) = (distinct(categories.clone()), distinct(series.clone()));
         let named = shown.iter().zip(categories.into_iter().zip(series));
         let cells = named.map(|(one, (row, column))| (*one, row, column)).collect();
         Self { cells, rows, columns }
@@ -141,14 +143,4 @@ fn over_first(series: &mut Vec<Series>, first: &str) {
             points: vec![Point::new(1.0, 0.0)],
         });
     }
-}
-
-fn in_order(names: &[String]) -> Vec<String> {
-    let mut distinct: Vec<String> = Vec::new();
-    for name in names {
-        if !distinct.contains(name) {
-            distinct.push(name.clone());
-        }
-    }
-    distinct
 }

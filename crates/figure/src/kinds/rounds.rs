@@ -1,6 +1,8 @@
 //! Rounds until a drive is steady: what is tracked over all of them, and over
 //! the measurement window, as the SNIA PTS draws both.
 
+use iodyno_model::distinct;
+
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
 use crate::naming::common;
 use crate::observation::observations;
@@ -15,13 +17,8 @@ pub(super) fn convergence(
     sources: &[Source<'_>],
 ) -> Result<Figure, FigureError> {
     let tracks = tracks(request, sources)?;
-    let mut notes: Vec<String> = Vec::new();
-    for track in &tracks {
-        let verdict = titled(track.verdict.clone(), track, &tracks, sources, false);
-        if !notes.contains(&verdict) {
-            notes.push(verdict);
-        }
-    }
+    let verdict = |track: &&Track| titled(track.verdict.clone(), track, &tracks, sources, false);
+    let mut notes = distinct(tracks.iter().map(verdict));
     if tracks.iter().any(|track| track.window.is_some()) {
         notes.push("Ringed: the measurement window.".into());
     }

@@ -10,7 +10,7 @@ use anyhow::Result;
 use iodyno_campaign::now_ns;
 use iodyno_files::NamedBy;
 use iodyno_host::Source;
-use iodyno_model::TraceSummary;
+use iodyno_model::{TraceSummary, add_missing};
 use iodyno_report::document::TraceDocument;
 use iodyno_report::text::{json_text, trace_line, trace_text};
 use iodyno_trace::tracefs::{Options, RecordError, Recorder, Watched};
@@ -163,11 +163,7 @@ impl<W: std::io::Write> Recording<W> {
 fn watched(source: &dyn Source, names: &[String]) -> Result<Vec<Watched>> {
     let mut all: Vec<Watched> = Vec::new();
     for name in names {
-        for one in devices(source, name)? {
-            if !all.contains(&one) {
-                all.push(one);
-            }
-        }
+        add_missing(&mut all, devices(source, name)?);
     }
     Ok(all)
 }

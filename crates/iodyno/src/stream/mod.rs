@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use anyhow::Result;
 use iodyno_campaign::{Begin, Event, Watcher, now_ns};
-use iodyno_model::{Host, Measurement, Run, RunState, rfc3339};
+use iodyno_model::{Host, Measurement, Run, RunState, distinct, rfc3339};
 use iodyno_report::document::stream::{MeasurementStart, RunEnd, RunStart, StreamRecord};
 
 use crate::arguments::Streaming;
@@ -99,12 +99,7 @@ impl Stream {
         for (section, &number) in &numbers {
             let of = |n: &usize| begin.sections[*n] == *section;
             let jobs: Vec<_> = (0..begin.sections.len()).filter(of).collect();
-            let mut targets: Vec<String> = Vec::new();
-            for target in jobs.iter().map(|n| begin.jobs[*n].target()) {
-                if !targets.contains(&target) {
-                    targets.push(target);
-                }
-            }
+            let targets = distinct(jobs.iter().map(|n| begin.jobs[*n].target()));
             let job = &begin.jobs[jobs[0]].job;
             let workload = job.workload(None);
             shown.push((

@@ -2,6 +2,8 @@
 //!
 //! Names, letters and arguments are those of fio's `l_opts` (init.c).
 
+use iodyno_model::add_missing;
+
 use super::command_line::CommandLine;
 use super::invocation::{Debug, Eta, IdleProf, OutputFormat, Page};
 use crate::parse_seconds;
@@ -321,9 +323,7 @@ fn set_formats(line: &mut CommandLine, list: &str) -> Result<(), String> {
             "terse" | "minimal" | "csv" => OutputFormat::Terse,
             _ => return Err("a list of normal, json, json+, terse was expected".into()),
         };
-        if !formats.contains(&format) {
-            formats.push(format);
-        }
+        add_missing(&mut formats, [format]);
     }
     line.invocation.output_formats = formats;
     Ok(())

@@ -6,7 +6,9 @@ use iodyno_figure::{
     Series, Source, figure, suggested,
 };
 use iodyno_judge::limiter::is_of_question;
-use iodyno_model::{Assessment, JudgedMeasurement, Metric, RunRecord, Validity, Verdict};
+use iodyno_model::{
+    Assessment, JudgedMeasurement, Metric, RunRecord, Validity, Verdict, add_missing,
+};
 
 use super::data::FigureView;
 use super::measurement::not_valid;
@@ -122,9 +124,7 @@ fn shares(record: &RunRecord, assessment: &Assessment) -> Option<Figure> {
         alone.push(short_name(target));
         let Some((point, basis)) = share(judged) else { continue };
         found.push((short_name(target), step_name(&of.name), point));
-        if !bases.contains(&basis) {
-            bases.push(basis);
-        }
+        add_missing(&mut bases, [basis]);
     }
     let mut drives: Vec<(&str, f64)> = Vec::new();
     for (drive, _, point) in &found {

@@ -1,7 +1,7 @@
 //! What needs attention, in two lines each: what is wrong, and what to do.
 
 use iodyno_judge::explains;
-use iodyno_model::{Assessment, Finding, Metric, RunRecord, Severity, Skipped, Verdict};
+use iodyno_model::{Assessment, Finding, Metric, RunRecord, Severity, Skipped, Verdict, distinct};
 
 use super::Style;
 use super::drives::short_name;
@@ -44,14 +44,10 @@ pub(crate) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec
             let target = of.subjects.first().filter(|_| SPEED.contains(&of.rule.as_str()));
             target.and_then(|target| slowness(record, assessment, target))
         };
-        let mut follows: Vec<String> = Vec::new();
-        for one in &own {
+        let follows = distinct(own.iter().map(|one| {
             let text = slow(one).unwrap_or_else(|| headline(one));
-            let text = text.trim_end_matches('.').to_owned();
-            if !follows.contains(&text) {
-                follows.push(text);
-            }
-        }
+            text.trim_end_matches('.').to_owned()
+        }));
         Entry {
             severity: own.iter().map(|one| one.severity).fold(first.severity, Severity::max),
             rule: &first.rule,

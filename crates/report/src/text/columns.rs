@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use iodyno_model::add_missing;
+
 /// A column of the table of drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
@@ -142,10 +144,7 @@ impl std::error::Error for ColumnError {}
 pub(super) fn parse(names: &[String]) -> Result<Vec<Column>, ColumnError> {
     let mut columns = Vec::new();
     for name in names.iter().filter(|name| !name.trim().is_empty()) {
-        let column = Column::parse(name)?;
-        if !columns.contains(&column) {
-            columns.push(column);
-        }
+        add_missing(&mut columns, [Column::parse(name)?]);
     }
     Ok(columns)
 }

@@ -3,7 +3,7 @@
 use std::iter::once;
 
 use iodyno_model::{
-    Assessment, BlockDevice, Drive, Fact, Host, LinkState, Namespace, RunRecord, Verdict,
+    Assessment, BlockDevice, Drive, Fact, Host, LinkState, Namespace, RunRecord, Verdict, distinct,
 };
 
 use super::columns::Column;
@@ -174,12 +174,7 @@ fn lba(drive: &Drive) -> GridCell {
         }
         namespace.logical_block_bytes.get().map(u32::to_string)
     };
-    let mut texts: Vec<String> = Vec::new();
-    for text in drive.namespaces.iter().filter_map(format) {
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
+    let texts = distinct(drive.namespaces.iter().filter_map(format));
     GridCell::plain(if texts.is_empty() { "-".into() } else { texts.join(", ") })
 }
 

@@ -3,7 +3,7 @@
 use iodyno_judge::fit::{Fitted, fitted, is_valid, setting_text, words};
 use iodyno_model::{
     Assessment, Bytes, Direction, FigureKind, IoOf, Kept, Profile, RunRecord, RunState, Severity,
-    Verdict,
+    Verdict, distinct,
 };
 
 use super::Style;
@@ -130,15 +130,10 @@ fn sources(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
     let bounds = all.iter().flat_map(|one| &one.bounds);
     let open =
         bounds.filter(|(bound, kept)| bound.severity > Severity::Info && *kept > Kept::Unknown);
-    let mut lines: Vec<String> = Vec::new();
-    for (bound, _) in open {
-        let text = format!("{}: {} ({})", bound.limit, clean(&bound.source), bound.date);
-        let line = hanging.lines(&[text]);
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    lines.concat()
+    let lines = open.map(|(bound, _)| {
+        hanging.lines(&[format!("{}: {} ({})", bound.limit, clean(&bound.source), bound.date)])
+    });
+    distinct(lines).concat()
 }
 
 /// What a bound comes to; those that are worth knowing alone fail nothing.

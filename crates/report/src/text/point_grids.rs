@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use iodyno_model::{
-    Assessment, DirectionResult, Measurement, Metric, Prediction, RunRecord, Validity,
-    format_count, format_duration_ns, significant,
+    Assessment, DirectionResult, Measurement, Metric, Prediction, RunRecord, Validity, add_missing,
+    distinct, format_count, format_duration_ns, significant,
 };
 
 use super::Style;
@@ -85,9 +85,7 @@ pub(super) fn matrices(
     let mut targets: Vec<String> = Vec::new();
     for (n, of) in record.measurements.iter().enumerate() {
         let target = of.targets.join(" ");
-        if !targets.contains(&target) {
-            targets.push(target.clone());
-        }
+        add_missing(&mut targets, [target.clone()]);
         if cells.insert((of.name.clone(), target), n).is_some() {
             return None;
         }
@@ -192,13 +190,7 @@ impl<'p> Group<'p> {
     fn of(point: &'p PlannedPoint, planned: &'p [PlannedPoint]) -> Option<Self> {
         let part = || planned.iter().filter(|other| other.part == point.part);
         let axis = |(option, _): &'p (String, String)| -> Axis<'p> {
-            let mut values: Vec<&str> = Vec::new();
-            for value in part().filter_map(|other| value(other, option)) {
-                if !values.contains(&value) {
-                    values.push(value);
-                }
-            }
-            (option, values)
+            (option, distinct(part().filter_map(|other| value(other, option))))
         };
         let mut axes: Vec<Axis<'p>> = point.at.iter().map(axis).collect();
         axes.sort_by_key(|(_, values)| std::cmp::Reverse(values.len()));

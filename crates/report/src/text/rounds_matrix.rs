@@ -2,7 +2,7 @@
 //! size, threads by depth.
 
 use iodyno_judge::Convergence;
-use iodyno_model::{Measurement, Metric, Rounds};
+use iodyno_model::{Measurement, Metric, Rounds, distinct};
 
 use super::grid::{GridCell, GridColumn};
 use super::rounds_tables::{RoundsTable, cell, mean, name, of_window};
@@ -61,15 +61,4 @@ fn parted(name: &str) -> Option<(&str, &str, &str)> {
     let (part, word) = name.rsplit_once(' ')?;
     let (option, value) = word.split_once('=')?;
     (!part.contains('=')).then_some((part, option, value))
-}
-
-/// Each once, in their order.
-fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut found = Vec::new();
-    for one in all {
-        if !found.contains(&one) {
-            found.push(one);
-        }
-    }
-    found
 }

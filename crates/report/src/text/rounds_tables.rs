@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use iodyno_judge::{Convergence, Track, figure};
-use iodyno_model::{Histogram, Measurement, Metric, Rounds, format_count};
+use iodyno_model::{Histogram, Measurement, Metric, Rounds, distinct, format_count};
 
 use super::Style;
 use super::figure::stated;
@@ -84,13 +84,7 @@ fn averages(asked: &Rounds, found: &Convergence, all: &[&Measurement]) -> Option
     let window = found.window(asked)?;
     let within: Vec<&&Measurement> =
         all.iter().filter(|of| of.round.is_some_and(|round| window.contains(&round))).collect();
-    let mut names: Vec<&str> = Vec::new();
-    for of in &within {
-        if !names.contains(&of.name.as_str()) {
-            names.push(&of.name);
-        }
-    }
-    let rows = names
+    let rows = distinct(within.iter().map(|of| of.name.as_str()))
         .iter()
         .map(|name| {
             let of: Vec<&Measurement> =

@@ -3,7 +3,7 @@
 
 use iodyno_model::{
     Assessment, Caveat, Measurement, Metric, Predictions, RunKind, RunRecord, RunState, Severity,
-    Validity, Verdict,
+    Validity, Verdict, distinct,
 };
 
 use super::Style;
@@ -36,12 +36,7 @@ pub(crate) fn clause(
         false => "point",
     };
     let count = counted(all.len(), noun);
-    let mut targets: Vec<String> = Vec::new();
-    for target in all.iter().flat_map(|of| &of.targets) {
-        if !targets.contains(target) {
-            targets.push(target.clone());
-        }
-    }
+    let targets = distinct(all.iter().flat_map(|of| &of.targets).cloned());
     let mut text = match (failed, targets.is_empty()) {
         (0, true) => count,
         (0, false) if targets.len() > 1 => format!("{count} on {} targets", targets.len()),

@@ -1,19 +1,14 @@
 //! Scaling: where the aggregate of more and more drives stopped growing.
 
 use iodyno_judge::Growth;
-use iodyno_model::{Assessment, Measurement, Reason, RunRecord, Scaling, Validity};
+use iodyno_model::{Assessment, Reason, RunRecord, Scaling, Validity, distinct};
 
 use super::words::clean;
 
 /// A sentence for each point that was measured on several drives. What is not valid lets nobody
 /// conclude that drives share a limit.
 pub fn scaling_words(record: &RunRecord, assessment: &Assessment, asked: &Scaling) -> Vec<String> {
-    let mut names: Vec<&str> = Vec::new();
-    for Measurement { name, .. } in &record.measurements {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
+    let names = distinct(record.measurements.iter().map(|of| of.name.as_str()));
     let words = |name: &str| {
         let own = || record.measurements.iter().enumerate().filter(move |(_, of)| of.name == name);
         let growth = Growth::of(asked, own().map(|(_, of)| of)).sentence(&clean(name))?;

@@ -1,6 +1,8 @@
 //! What jobs that ran at the same time came to together.
 
-use iodyno_model::{GroupTotal, Measurement, RunRecord, format_duration_ns, group_totals};
+use iodyno_model::{
+    GroupTotal, Measurement, RunRecord, distinct, format_duration_ns, group_totals,
+};
 
 use super::Style;
 use super::ink::Ink;
@@ -38,12 +40,7 @@ pub(crate) fn title(total: &GroupTotal, record: &RunRecord) -> String {
 pub(super) fn total_text(total: &GroupTotal, record: &RunRecord, style: &Style) -> String {
     let members: Vec<&Measurement> =
         total.members.iter().filter_map(|n| record.measurements.get(*n)).collect();
-    let mut targets: Vec<String> = Vec::new();
-    for target in members.iter().flat_map(|of| &of.targets) {
-        if !targets.contains(target) {
-            targets.push(target.clone());
-        }
-    }
+    let targets = distinct(members.iter().flat_map(|of| &of.targets).cloned());
     let title = title(total, record);
     let mut words = vec![target_words(&targets)];
     words.extend(total.duration_ns.map(|ns| format_duration_ns(ns as f64)));

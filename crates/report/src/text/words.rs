@@ -1,5 +1,7 @@
 //! Untrusted strings made safe for a terminal, and lines filled to its width.
 
+use iodyno_model::distinct;
+
 use super::Style;
 use super::harmless::is_hostile;
 use super::ink::Ink;
@@ -55,12 +57,7 @@ pub(super) fn dim(items: &[String], style: &Style) -> String {
 
 /// Up to four names; of more the first three, and how many others.
 pub(super) fn listed(names: &[String]) -> String {
-    let mut once: Vec<&str> = Vec::new();
-    for name in names {
-        if !once.contains(&name.as_str()) {
-            once.push(name);
-        }
-    }
+    let once = distinct(names.iter().map(String::as_str));
     match once.len() {
         0..=4 => once.join(", "),
         more => format!("{} and {} more", once[..3].join(", "), more - 3),

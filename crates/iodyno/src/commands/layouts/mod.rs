@@ -12,7 +12,7 @@ use anyhow::Result;
 use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools};
 use iodyno_judge::layouts::Layouts as Held;
 use iodyno_layout::{Layout, expand, parse};
-use iodyno_model::{Bytes, Host, RunRecord, RunState, shell_word};
+use iodyno_model::{Bytes, Host, RunRecord, RunState, add_missing, shell_word};
 use iodyno_store::StoreError;
 use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unused_allowances};
 
@@ -79,11 +79,7 @@ fn layouts(arguments: &Layouts) -> Result<Vec<Layout>> {
     };
     let mut layouts: Vec<Layout> = Vec::new();
     for word in words {
-        for layout in expand(word).map_err(|error| Usage(error.to_string()))? {
-            if !layouts.contains(&layout) {
-                layouts.push(layout);
-            }
-        }
+        add_missing(&mut layouts, expand(word).map_err(|error| Usage(error.to_string()))?);
     }
     Ok(layouts)
 }

@@ -3,6 +3,7 @@
 use iodyno_judge::comparison::{
     Comparison, Difference, Figure, Outcome, REPETITIONS, Reality, Row, Ruling,
 };
+use iodyno_model::distinct;
 
 use super::table::{shown, table};
 use super::{Style, hanging, names, notes, sides};
@@ -143,12 +144,7 @@ fn verdict(
 
 /// The conditions that differ, by name.
 fn conditions(comparison: &Comparison, style: &Style) -> String {
-    let mut what: Vec<String> = Vec::new();
-    for one in comparison.differing.iter().map(|one| clean(&one.what)) {
-        if !what.contains(&one) {
-            what.push(one);
-        }
-    }
+    let mut what = distinct(comparison.differing.iter().map(|one| clean(&one.what)));
     let more = what.len().saturating_sub(NAMED);
     what.truncate(NAMED);
     let mut items = Vec::new();

@@ -1,0 +1,29 @@
+//! Lists in which nothing stands twice.
+
+/// Each of `all` once, in their order.
+pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut list = Vec::new();
+    add_missing(&mut list, all);
+    list
+}
+
+/// Appends to `list` those of `all` that it does not hold.
+pub fn add_missing<T: PartialEq>(list: &mut Vec<T>, all: impl IntoIterator<Item = T>) {
+    for one in all {
+        if !list.contains(&one) {
+            list.push(one);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_equal_ones_stays() {
+        let mut list = distinct([3, 1, 3, 2, 1]);
+        add_missing(&mut list, [1, 4, 4]);
+        assert_eq!(list, [3, 1, 2, 4]);
+    }
+}
