@@ -3,6 +3,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod defaults;
 pub mod iolog;
 mod job;
 mod nearest;

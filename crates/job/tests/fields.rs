@@ -48,7 +48,8 @@ fn what_an_option_sets_is_looked_at() {
     let mut unread = BTreeSet::new();
     for (_, text) in sources(&own) {
         for line in text.lines() {
-            let field = line.strip_prefix("    pub ").and_then(|rest| rest.split_once(": "));
+            let field =
+                line.trim_start().strip_prefix("pub ").and_then(|rest| rest.split_once(": "));
             let Some((field, _)) = field.filter(|(name, _)| !name.contains(' ')) else { continue };
             let dotted = format!(".{field}");
             let reads = |text: &&str| {

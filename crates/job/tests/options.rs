@@ -242,7 +242,7 @@ fn contradictions_are_told() {
         (vec![("rate", "1m"), ("rate_min", "2m")], "above"),
         (vec![("zonemode", "strided")], "zonesize"),
         (vec![("zonemode", "none"), ("zonesize", "1m")], "exclude each other"),
-        (vec![("rw", "randtrim"), ("directory", "/mnt")], "block device"),
+        (vec![("rw", "randtrim"), ("directory", "/mnt")], "needs a filename and no directory"),
         (vec![("size", "1k")], "less than a block"),
         (vec![("verify", "md5"), ("bs", "32")], "header"),
         (vec![("verify", "pattern")], "verify_pattern"),

@@ -2,19 +2,23 @@
 
 use iodyno_model::PerDirection;
 
-/// fio's `cmdprio_*`: a share of the I/Os gets another priority than its job has.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CommandPriority {
-    /// `cmdprio_percentage`.
-    pub percent: PerDirection<u32>,
-    /// `cmdprio_class`: 1 real time, 2 best effort, 3 idle.
-    pub class: PerDirection<u32>,
-    /// `cmdprio`: 0 (highest) to 7.
-    pub level: PerDirection<u32>,
-    /// `cmdprio_hint`, such as the number of a command duration limit.
-    pub hint: PerDirection<u32>,
-    /// `cmdprio_bssplit`.
-    pub by_size: PerDirection<Vec<SizePriority>>,
+use crate::defaults::with_defaults;
+
+with_defaults! {
+    /// fio's `cmdprio_*`: a share of the I/Os gets another priority than its job has.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct CommandPriority {
+        /// `cmdprio_percentage`.
+        pub percent: PerDirection<u32>,
+        /// `cmdprio_class`: 1 real time, 2 best effort, 3 idle.
+        pub class: PerDirection<u32> = PerDirection::all(1),
+        /// `cmdprio`: 0 (highest) to 7.
+        pub level: PerDirection<u32>,
+        /// `cmdprio_hint`, such as the number of a command duration limit.
+        pub hint: PerDirection<u32>,
+        /// `cmdprio_bssplit`.
+        pub by_size: PerDirection<Vec<SizePriority>>,
+    }
 }
 
 /// An entry of `cmdprio_bssplit`.
@@ -26,19 +30,6 @@ pub struct SizePriority {
     pub percent: u32,
     /// this priority: class, level and hint. `None`: that of the other options.
     pub priority: Option<[u32; 3]>,
-}
-
-impl Default for CommandPriority {
-    fn default() -> Self {
-        let all = |value| PerDirection { read: value, write: value, trim: value };
-        Self {
-            percent: all(0),
-            class: all(1),
-            level: all(0),
-            hint: all(0),
-            by_size: PerDirection::default(),
-        }
-    }
 }
 
 impl CommandPriority {

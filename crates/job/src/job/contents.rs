@@ -1,5 +1,7 @@
 //! What is written.
 
+use crate::defaults::with_defaults;
+
 /// fio's `dedupe_mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DedupeMode {
@@ -10,45 +12,30 @@ pub enum DedupeMode {
     WorkingSet,
 }
 
-/// What is written.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Contents {
-    /// `zero_buffers`.
-    pub zero_buffers: bool,
-    /// `refill_buffers`: new contents for every write.
-    pub refill_buffers: bool,
-    /// `scramble_buffers`: slightly changed for every write, so that no two
-    /// blocks are alike; fio's default.
-    pub scramble_buffers: bool,
-    /// `buffer_pattern`, bytes that are repeated; empty: random contents.
-    pub buffer_pattern: Vec<u8>,
-    /// `buffer_compress_percentage`, 0 to 100; `None`: not asked for.
-    pub buffer_compress_percentage: Option<u32>,
-    /// `buffer_compress_chunk`, bytes.
-    pub buffer_compress_chunk: u64,
-    /// `dedupe_percentage`, 0 to 100.
-    pub dedupe_percentage: u32,
-    /// `dedupe_mode`.
-    pub dedupe_mode: DedupeMode,
-    /// `dedupe_global`: blocks of the working sets of all such jobs are repeated.
-    pub dedupe_global: bool,
-    /// `dedupe_working_set_percentage`.
-    pub dedupe_working_set_percentage: u32,
-}
-
-impl Default for Contents {
-    fn default() -> Self {
-        Self {
-            zero_buffers: false,
-            refill_buffers: false,
-            scramble_buffers: true,
-            buffer_pattern: Vec::new(),
-            buffer_compress_percentage: None,
-            buffer_compress_chunk: 512,
-            dedupe_percentage: 0,
-            dedupe_mode: DedupeMode::default(),
-            dedupe_global: false,
-            dedupe_working_set_percentage: 5,
-        }
+with_defaults! {
+    /// What is written.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Contents {
+        /// `zero_buffers`.
+        pub zero_buffers: bool,
+        /// `refill_buffers`: new contents for every write.
+        pub refill_buffers: bool,
+        /// `scramble_buffers`: slightly changed for every write, so that no two
+        /// blocks are alike; fio's default.
+        pub scramble_buffers: bool = true,
+        /// `buffer_pattern`, bytes that are repeated; empty: random contents.
+        pub buffer_pattern: Vec<u8>,
+        /// `buffer_compress_percentage`, 0 to 100; `None`: not asked for.
+        pub buffer_compress_percentage: Option<u32>,
+        /// `buffer_compress_chunk`, bytes.
+        pub buffer_compress_chunk: u64 = 512,
+        /// `dedupe_percentage`, 0 to 100.
+        pub dedupe_percentage: u32,
+        /// `dedupe_mode`.
+        pub dedupe_mode: DedupeMode,
+        /// `dedupe_global`: blocks of the working sets of all such jobs are repeated.
+        pub dedupe_global: bool,
+        /// `dedupe_working_set_percentage`.
+        pub dedupe_working_set_percentage: u32 = 5,
     }
 }

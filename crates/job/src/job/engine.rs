@@ -1,6 +1,7 @@
 //! How a job talks to the kernel.
 
 use super::CommandPriority;
+use crate::defaults::with_defaults;
 
 /// fio's `ioengine`, and `auto`: the best that works on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,110 +85,74 @@ pub enum StatType {
     Statx,
 }
 
-/// How `ioengine=cpuio` loads a CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CpuLoad {
-    /// `cpuload`: percent of its time, to 100; 0: it was not said.
-    pub percent: u32,
-    /// `cpuchunks`: how long without a pause, us.
-    pub chunk_us: u32,
-    /// `cpumode=qsort`.
-    pub sorts: bool,
-    /// `exit_on_io_done`.
-    pub ends_with_io: bool,
-}
-
-impl Default for CpuLoad {
-    fn default() -> Self {
-        Self { percent: 0, chunk_us: 50_000, sorts: false, ends_with_io: false }
+with_defaults! {
+    /// How `ioengine=cpuio` loads a CPU.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct CpuLoad {
+        /// `cpuload`: percent of its time, to 100; 0: it was not said.
+        pub percent: u32,
+        /// `cpuchunks`: how long without a pause, us.
+        pub chunk_us: u32 = 50_000,
+        /// `cpumode=qsort`.
+        pub sorts: bool,
+        /// `exit_on_io_done`.
+        pub ends_with_io: bool,
     }
-}
 
-/// What `ioengine=exec` runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
-    /// `program`.
-    pub name: Option<String>,
-    /// `arguments`, with blanks between them.
-    pub arguments: String,
-    /// `grace_time`: how long it may take to end once it was asked to, s.
-    pub grace_s: u32,
-    /// `std_redirect`: what it prints goes to files.
-    pub redirects: bool,
-}
-
-impl Default for Program {
-    fn default() -> Self {
-        Self { name: None, arguments: String::new(), grace_s: 1, redirects: true }
+    /// What `ioengine=exec` runs.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Program {
+        /// `program`.
+        pub name: Option<String>,
+        /// `arguments`, with blanks between them.
+        pub arguments: String,
+        /// `grace_time`: how long it may take to end once it was asked to, s.
+        pub grace_s: u32 = 1,
+        /// `std_redirect`: what it prints goes to files.
+        pub redirects: bool = true,
     }
-}
 
-/// How a job talks to the kernel.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Engine {
-    /// `ioengine`.
-    pub ioengine: IoEngine,
-    /// `direct`, and the opposite of `buffered`: past the page cache.
-    pub direct: bool,
-    /// `sync`.
-    pub sync: Sync,
-    /// `hipri`: polled completions.
-    pub hipri: bool,
-    /// `fixedbufs`: ours are registered wherever the kernel lets us, with or without it.
-    pub fixedbufs: bool,
-    /// `registerfiles`: as `fixedbufs`.
-    pub registerfiles: bool,
-    /// `sqthread_poll`: a kernel thread submits.
-    pub sqthread_poll: bool,
-    /// `sqthread_poll_cpu`.
-    pub sqthread_poll_cpu: Option<u32>,
-    /// `nonvectored`: ours never use vectors.
-    pub nonvectored: bool,
-    /// `force_async`: every so many I/Os are given to kernel threads.
-    pub force_async: Option<u32>,
-    /// `nowait`: RWF_NOWAIT.
-    pub nowait: bool,
-    /// `uncached`: RWF_DONTCACHE.
-    pub uncached: bool,
-    /// `stat_type` of filestat.
-    pub stat_type: StatType,
-    /// `atomic`: RWF_ATOMIC, and past the page cache.
-    pub atomic: bool,
-    /// `cmd_type`.
-    pub cmd_type: CommandType,
-    /// `cpuload` and friends.
-    pub cpu_load: CpuLoad,
-    /// `program` and friends.
-    pub program: Program,
-    /// `cmdprio_percentage` and friends.
-    pub command_priority: CommandPriority,
-    /// `iomem`, `mem`: huge pages were asked for; ours always ask for them.
-    pub huge_pages: bool,
-}
-
-impl Default for Engine {
-    fn default() -> Self {
-        Self {
-            ioengine: IoEngine::default(),
-            direct: false,
-            sync: Sync::default(),
-            hipri: false,
-            fixedbufs: true,
-            registerfiles: true,
-            sqthread_poll: false,
-            sqthread_poll_cpu: None,
-            nonvectored: true,
-            force_async: None,
-            nowait: false,
-            uncached: false,
-            stat_type: StatType::default(),
-            atomic: false,
-            cmd_type: CommandType::default(),
-            cpu_load: CpuLoad::default(),
-            program: Program::default(),
-            command_priority: CommandPriority::default(),
-            huge_pages: false,
-        }
+    /// How a job talks to the kernel.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Engine {
+        /// `ioengine`.
+        pub ioengine: IoEngine,
+        /// `direct`, and the opposite of `buffered`: past the page cache.
+        pub direct: bool,
+        /// `sync`.
+        pub sync: Sync,
+        /// `hipri`: polled completions.
+        pub hipri: bool,
+        /// `fixedbufs`: ours are registered wherever the kernel lets us, with or without it.
+        pub fixedbufs: bool = true,
+        /// `registerfiles`: as `fixedbufs`.
+        pub registerfiles: bool = true,
+        /// `sqthread_poll`: a kernel thread submits.
+        pub sqthread_poll: bool,
+        /// `sqthread_poll_cpu`.
+        pub sqthread_poll_cpu: Option<u32>,
+        /// `nonvectored`: ours never use vectors.
+        pub nonvectored: bool = true,
+        /// `force_async`: every so many I/Os are given to kernel threads.
+        pub force_async: Option<u32>,
+        /// `nowait`: RWF_NOWAIT.
+        pub nowait: bool,
+        /// `uncached`: RWF_DONTCACHE.
+        pub uncached: bool,
+        /// `stat_type` of filestat.
+        pub stat_type: StatType,
+        /// `atomic`: RWF_ATOMIC, and past the page cache.
+        pub atomic: bool,
+        /// `cmd_type`.
+        pub cmd_type: CommandType,
+        /// `cpuload` and friends.
+        pub cpu_load: CpuLoad,
+        /// `program` and friends.
+        pub program: Program,
+        /// `cmdprio_percentage` and friends.
+        pub command_priority: CommandPriority,
+        /// `iomem`, `mem`: huge pages were asked for; ours always ask for them.
+        pub huge_pages: bool,
     }
 }
 

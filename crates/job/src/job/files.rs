@@ -1,5 +1,7 @@
 //! Which files and devices a job uses, and how files come into being.
 
+use crate::defaults::with_defaults;
+
 /// fio's `fallocate`: how room is made for a file that is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fallocate {
@@ -28,65 +30,43 @@ pub enum FileService {
     Sequential,
 }
 
-/// Which files and devices a job uses, and how files come into being.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Files {
-    /// `filename`, split at its colons; empty: names are made of `filename_format`.
-    pub filename: Vec<String>,
-    /// `directory`, split at its colons; clones take them in turn.
-    pub directory: Vec<String>,
-    /// `filename_format`; `$jobname`, `$jobnum`, `$filenum` are replaced.
-    pub filename_format: Option<String>,
-    /// `nrfiles`.
-    pub nrfiles: u32,
-    /// `openfiles`: open at the same time.
-    pub openfiles: Option<u32>,
-    /// `file_service_type`.
-    pub file_service_type: FileService,
-    /// I/Os to a file before the next one's turn (`file_service_type=roundrobin:8`).
-    pub file_service_ios: u32,
-    /// `allow_file_create`.
-    pub allow_file_create: bool,
-    /// `create_on_open`: files come into being when the job opens them.
-    pub create_on_open: bool,
-    /// `create_only`: lays files out, and makes no I/O.
-    pub create_only: bool,
-    /// `fallocate`.
-    pub fallocate: Fallocate,
-    /// `overwrite`: files are written before the job writes them.
-    pub overwrite: bool,
-    /// `unlink`: files are removed when the job is done.
-    pub unlink: bool,
-    /// `invalidate`: what the page cache holds of them is dropped first.
-    pub invalidate: bool,
-    /// `fadvise_hint`.
-    pub fadvise_hint: bool,
-    /// `fsync_on_close`.
-    pub fsync_on_close: bool,
-    /// Full names, made of all of these. Not an option.
-    pub paths: Vec<String>,
-}
-
-impl Default for Files {
-    fn default() -> Self {
-        Self {
-            filename: Vec::new(),
-            directory: Vec::new(),
-            filename_format: None,
-            nrfiles: 1,
-            openfiles: None,
-            file_service_type: FileService::default(),
-            file_service_ios: 1,
-            allow_file_create: true,
-            create_on_open: false,
-            create_only: false,
-            fallocate: Fallocate::default(),
-            overwrite: false,
-            unlink: false,
-            invalidate: true,
-            fadvise_hint: true,
-            fsync_on_close: false,
-            paths: Vec::new(),
-        }
+with_defaults! {
+    /// Which files and devices a job uses, and how files come into being.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Files {
+        /// `filename`, split at its colons; empty: names are made of `filename_format`.
+        pub filename: Vec<String>,
+        /// `directory`, split at its colons; clones take them in turn.
+        pub directory: Vec<String>,
+        /// `filename_format`; `$jobname`, `$jobnum`, `$filenum` are replaced.
+        pub filename_format: Option<String>,
+        /// `nrfiles`.
+        pub nrfiles: u32 = 1,
+        /// `openfiles`: open at the same time.
+        pub openfiles: Option<u32>,
+        /// `file_service_type`.
+        pub file_service_type: FileService,
+        /// I/Os to a file before the next one's turn (`file_service_type=roundrobin:8`).
+        pub file_service_ios: u32 = 1,
+        /// `allow_file_create`.
+        pub allow_file_create: bool = true,
+        /// `create_on_open`: files come into being when the job opens them.
+        pub create_on_open: bool,
+        /// `create_only`: lays files out, and makes no I/O.
+        pub create_only: bool,
+        /// `fallocate`.
+        pub fallocate: Fallocate,
+        /// `overwrite`: files are written before the job writes them.
+        pub overwrite: bool,
+        /// `unlink`: files are removed when the job is done.
+        pub unlink: bool,
+        /// `invalidate`: what the page cache holds of them is dropped first.
+        pub invalidate: bool = true,
+        /// `fadvise_hint`.
+        pub fadvise_hint: bool = true,
+        /// `fsync_on_close`.
+        pub fsync_on_close: bool,
+        /// Full names, made of all of these. Not an option.
+        pub paths: Vec<String>,
     }
 }

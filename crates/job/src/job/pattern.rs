@@ -2,6 +2,8 @@
 
 use iodyno_model::{Direction, PerDirection};
 
+use crate::defaults::with_defaults;
+
 /// fio's `rw`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pattern {
@@ -124,97 +126,65 @@ pub enum ZoneMode {
     Strided,
 }
 
-/// In which directions, blocks and order I/O is made.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AccessPattern {
-    /// `rw`.
-    pub rw: Pattern,
-    /// Number behind `rw=…:`: I/Os before the next random offset, or bytes
-    /// (may be negative: backwards) added to each offset of a sequence.
-    pub rw_step: Option<i64>,
-    /// `rw_sequencer`.
-    pub rw_sequencer: Sequencer,
-    /// `bs`, `bsrange`, `bssplit`.
-    pub bs: PerDirection<BlockSize>,
-    /// `blocksize_unaligned`, `bs_unaligned`.
-    pub bs_unaligned: bool,
-    /// `bs_is_seq_rand`: sizes of reads are for sequential, of writes for random I/O.
-    pub bs_is_seq_rand: bool,
-    /// `blockalign`, `ba`: offsets of random I/O are multiples of it; `None`,
-    /// and 0 of a direction: of its block size.
-    pub blockalign: Option<PerDirection<u64>>,
-    /// `rwmixread`, percent of reads in a mix.
-    pub rwmixread_percent: u32,
-    /// `percentage_random`.
-    pub percentage_random: PerDirection<u32>,
-    /// `random_distribution`.
-    pub random_distribution: PerDirection<Distribution>,
-    /// `random_sequence_stride`: each time further by as many blocks as the sequence has.
-    pub random_sequence_stride: bool,
-    /// `norandommap`: blocks may come again before all were had.
-    pub norandommap: bool,
-    /// `random_generator`.
-    pub random_generator: RandomGenerator,
-    /// `sprandom`: written as an SSD is preconditioned.
-    pub sprandom: bool,
-    /// How.
-    pub preconditioning: Sprandom,
-    /// `randseed`; with `randrepeat` the seeds of all streams follow from it.
-    pub randseed: u64,
-    /// `randrepeat`: the same each time; else a new seed for each run.
-    pub randrepeat: bool,
-    /// `zonemode`.
-    pub zonemode: ZoneMode,
-    /// `zonesize`, bytes; with one zones are strided once the options are settled.
-    pub zonesize: Option<u64>,
-    /// `zonerange`, bytes.
-    pub zonerange: Option<u64>,
-    /// `zoneskip`, bytes.
-    pub zoneskip: u64,
-}
-
-/// fio's `sprandom`: random writes that leave an SSD as a long random load would.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sprandom {
-    /// `spr_num_regions`: parts of the drive that are written one after the other.
-    pub regions: u32,
-    /// `spr_op`: what the drive has beyond its size, as a share of that.
-    pub over_provisioning: f64,
-    /// `spr_cs`: the drive's cache, bytes.
-    pub cache_bytes: u64,
-}
-
-impl Default for Sprandom {
-    fn default() -> Self {
-        Self { regions: 100, over_provisioning: 0.15, cache_bytes: 0 }
+with_defaults! {
+    /// In which directions, blocks and order I/O is made.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct AccessPattern {
+        /// `rw`.
+        pub rw: Pattern,
+        /// Number behind `rw=…:`: I/Os before the next random offset, or bytes
+        /// (may be negative: backwards) added to each offset of a sequence.
+        pub rw_step: Option<i64>,
+        /// `rw_sequencer`.
+        pub rw_sequencer: Sequencer,
+        /// `bs`, `bsrange`, `bssplit`.
+        pub bs: PerDirection<BlockSize>,
+        /// `blocksize_unaligned`, `bs_unaligned`.
+        pub bs_unaligned: bool,
+        /// `bs_is_seq_rand`: sizes of reads are for sequential, of writes for random I/O.
+        pub bs_is_seq_rand: bool,
+        /// `blockalign`, `ba`: offsets of random I/O are multiples of it; `None`,
+        /// and 0 of a direction: of its block size.
+        pub blockalign: Option<PerDirection<u64>>,
+        /// `rwmixread`, percent of reads in a mix.
+        pub rwmixread_percent: u32 = 50,
+        /// `percentage_random`.
+        pub percentage_random: PerDirection<u32> = PerDirection::all(100),
+        /// `random_distribution`.
+        pub random_distribution: PerDirection<Distribution>,
+        /// `random_sequence_stride`: each time further by as many blocks as the sequence has.
+        pub random_sequence_stride: bool,
+        /// `norandommap`: blocks may come again before all were had.
+        pub norandommap: bool,
+        /// `random_generator`.
+        pub random_generator: RandomGenerator,
+        /// `sprandom`: written as an SSD is preconditioned.
+        pub sprandom: bool,
+        /// How.
+        pub preconditioning: Sprandom,
+        /// `randseed`; with `randrepeat` the seeds of all streams follow from it.
+        pub randseed: u64 = 0x1055_eed5,
+        /// `randrepeat`: the same each time; else a new seed for each run.
+        pub randrepeat: bool = true,
+        /// `zonemode`.
+        pub zonemode: ZoneMode,
+        /// `zonesize`, bytes; with one zones are strided once the options are settled.
+        pub zonesize: Option<u64>,
+        /// `zonerange`, bytes.
+        pub zonerange: Option<u64>,
+        /// `zoneskip`, bytes.
+        pub zoneskip: u64,
     }
-}
 
-impl Default for AccessPattern {
-    fn default() -> Self {
-        Self {
-            rw: Pattern::default(),
-            rw_step: None,
-            rw_sequencer: Sequencer::default(),
-            bs: PerDirection::default(),
-            bs_unaligned: false,
-            bs_is_seq_rand: false,
-            blockalign: None,
-            rwmixread_percent: 50,
-            percentage_random: PerDirection::all(100),
-            random_distribution: PerDirection::default(),
-            random_sequence_stride: false,
-            norandommap: false,
-            random_generator: RandomGenerator::default(),
-            sprandom: false,
-            preconditioning: Sprandom::default(),
-            randseed: 0x1055_eed5,
-            randrepeat: true,
-            zonemode: ZoneMode::default(),
-            zonesize: None,
-            zonerange: None,
-            zoneskip: 0,
-        }
+    /// fio's `sprandom`: random writes that leave an SSD as a long random load would.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct Sprandom {
+        /// `spr_num_regions`: parts of the drive that are written one after the other.
+        pub regions: u32 = 100,
+        /// `spr_op`: what the drive has beyond its size, as a share of that.
+        pub over_provisioning: f64 = 0.15,
+        /// `spr_cs`: the drive's cache, bytes.
+        pub cache_bytes: u64,
     }
 }
 

@@ -5,34 +5,37 @@ use std::sync::Arc;
 use iodyno_model::ReplayedTrace;
 
 use crate::Operation;
+use crate::defaults::with_defaults;
 use crate::traced::places::Places;
 
 /// How fio's logs of I/Os begin (fio's HOWTO, "Trace file format").
 pub const IOLOG_HEAD: &[u8] = b"fio version";
 
-/// fio's `read_iolog` with what belongs to it, and `write_iolog`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replay {
-    /// `read_iolog`: the job makes the I/Os of this log. Colons between several, one for each clone.
-    pub read_iolog: Option<String>,
-    /// `write_iolog`: the job's I/Os are logged.
-    pub write_iolog: Option<String>,
-    /// `replay_no_stall`: without regard to time.
-    pub no_stall: bool,
-    /// `replay_redirect`: onto this file or device, whatever the log names.
-    pub redirect: Option<String>,
-    /// `replay_scale`: offsets are divided by it.
-    pub scale: u32,
-    /// `replay_align`, bytes: offsets are rounded down to multiples; a power of two, or 0.
-    pub align_bytes: u64,
-    /// `replay_time_scale`, percent: 200 is twice as fast.
-    pub time_scale_percent: u32,
-    /// `replay_skip`: reads, writes, trims, syncs.
-    pub skip: [bool; 4],
-    /// The trace that is replayed in the place of a log. Not an option.
-    pub trace: Option<Box<TraceReplay>>,
-    /// Where the last I/O of each file ends, bytes. Not an option: what the log says.
-    pub ends: Vec<u64>,
+with_defaults! {
+    /// fio's `read_iolog` with what belongs to it, and `write_iolog`.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Replay {
+        /// `read_iolog`: the job makes the I/Os of this log. Colons between several, one for each clone.
+        pub read_iolog: Option<String>,
+        /// `write_iolog`: the job's I/Os are logged.
+        pub write_iolog: Option<String>,
+        /// `replay_no_stall`: without regard to time.
+        pub no_stall: bool,
+        /// `replay_redirect`: onto this file or device, whatever the log names.
+        pub redirect: Option<String>,
+        /// `replay_scale`: offsets are divided by it.
+        pub scale: u32 = 1,
+        /// `replay_align`, bytes: offsets are rounded down to multiples; a power of two, or 0.
+        pub align_bytes: u64,
+        /// `replay_time_scale`, percent: 200 is twice as fast.
+        pub time_scale_percent: u32 = 100,
+        /// `replay_skip`: reads, writes, trims, syncs.
+        pub skip: [bool; 4],
+        /// The trace that is replayed in the place of a log. Not an option.
+        pub trace: Option<Box<TraceReplay>>,
+        /// Where the last I/O of each file ends, bytes. Not an option: what the log says.
+        pub ends: Vec<u64>,
+    }
 }
 
 /// How a trace is replayed.
@@ -48,23 +51,6 @@ pub struct TraceReplay {
     pub places: Option<Arc<Places>>,
     /// Addresses and lengths were surveyed as multiples of this, bytes.
     pub align_bytes: u32,
-}
-
-impl Default for Replay {
-    fn default() -> Self {
-        Self {
-            read_iolog: None,
-            write_iolog: None,
-            no_stall: false,
-            redirect: None,
-            scale: 1,
-            align_bytes: 0,
-            time_scale_percent: 100,
-            skip: [false; 4],
-            trace: None,
-            ends: Vec::new(),
-        }
-    }
 }
 
 impl Replay {

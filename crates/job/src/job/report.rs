@@ -1,5 +1,7 @@
 //! What is reported and logged.
 
+use crate::defaults::with_defaults;
+
 /// fio's `unified_rw_reporting`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unified {
@@ -12,17 +14,92 @@ pub enum Unified {
     Both,
 }
 
-/// Of which latencies percentiles are reported.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Percentiles {
-    /// `clat_percentiles`.
-    pub clat: bool,
-    /// `lat_percentiles`.
-    pub lat: bool,
-    /// `slat_percentiles`.
-    pub slat: bool,
-    /// `percentile_list`, percent, growing; empty: fio's list.
-    pub list: Vec<f64>,
+with_defaults! {
+    /// Of which latencies percentiles are reported.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Percentiles {
+        /// `clat_percentiles`.
+        pub clat: bool = true,
+        /// `lat_percentiles`.
+        pub lat: bool,
+        /// `slat_percentiles`.
+        pub slat: bool,
+        /// `percentile_list`, percent, growing; empty: fio's list.
+        pub list: Vec<f64>,
+    }
+
+    /// Logs, and what their rows hold.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Logs {
+        /// `write_bw_log`.
+        pub bandwidth: Option<Log>,
+        /// `write_iops_log`.
+        pub iops: Option<Log>,
+        /// `write_lat_log`: of slat, clat and lat.
+        pub latency: Option<Log>,
+        /// `write_hist_log`.
+        pub histogram: Option<Log>,
+        /// `per_job_logs`: a file for each clone.
+        pub per_job: bool = true,
+        /// `log_avg_msec`, ms; 0: a row for each I/O.
+        pub average_ms: u64,
+        /// `log_hist_msec`, ms.
+        pub histogram_ms: u64,
+        /// `log_hist_coarseness`, 0 to 6.
+        pub histogram_coarseness: u32,
+        /// `log_max_value`, `log_window_value`: the greatest value of the window.
+        pub max: bool,
+        /// `log_window_value=avg` or `both`: the mean value of the window.
+        pub mean: bool = true,
+        /// `log_offset`.
+        pub offset: bool,
+        /// `log_prio`.
+        pub priority: bool,
+        /// `log_issue_time`.
+        pub issue_time: bool,
+        /// `log_unix_epoch`.
+        pub unix_epoch: bool,
+        /// `log_alternate_epoch`, with its clock.
+        pub alternate_epoch: Option<i32>,
+        /// `log_entries`.
+        pub entries: u64 = 1024,
+        /// `log_store_compressed`: files of fio's samples, compressed.
+        pub compressed: bool,
+    }
+
+    /// What is reported and logged.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Report {
+        /// `disable_lat`.
+        pub disable_lat: bool,
+        /// `disable_clat`.
+        pub disable_clat: bool,
+        /// `disable_slat`.
+        pub disable_slat: bool,
+        /// `disable_bw_measurement`.
+        pub disable_bw: bool,
+        /// `gtod_reduce`: no latencies at all.
+        pub gtod_reduce: bool,
+        /// `unified_rw_reporting`.
+        pub unified: Unified,
+        /// Which percentiles.
+        pub percentiles: Percentiles,
+        /// Which logs.
+        pub logs: Logs,
+        /// iodyno's `strict_stamps`: a stamp for each I/O before and after the
+        /// submitting system call, so that slat and clat are known apart.
+        pub strict: bool,
+        /// `kb_base`, 1000 or 1024: what `k` is in values, and in fio's normal output.
+        pub kb_base: u32 = 1024,
+        /// `unit_base`, of fio's normal output: 8 for bytes, 1 for bits; 0: bytes.
+        pub unit_base: u32,
+        /// `significant_figures` of fio's normal output, 1 to 10.
+        pub significant_figures: u32 = 4,
+        /// `block_error_percentiles`: how often each block was trimmed before it failed.
+        pub block_lives: bool,
+        /// `disk_util`: fio's output says what the disks did.
+        pub disk_util: bool = true,
+    }
 }
 
 /// A log that is written: fio's `write_*_log`.
@@ -32,134 +109,10 @@ pub struct Log {
     pub prefix: Option<String>,
 }
 
-/// Logs, and what their rows hold.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Logs {
-    /// `write_bw_log`.
-    pub bandwidth: Option<Log>,
-    /// `write_iops_log`.
-    pub iops: Option<Log>,
-    /// `write_lat_log`: of slat, clat and lat.
-    pub latency: Option<Log>,
-    /// `write_hist_log`.
-    pub histogram: Option<Log>,
-    /// `per_job_logs`: a file for each clone.
-    pub per_job: bool,
-    /// `log_avg_msec`, ms; 0: a row for each I/O.
-    pub average_ms: u64,
-    /// `log_hist_msec`, ms.
-    pub histogram_ms: u64,
-    /// `log_hist_coarseness`, 0 to 6.
-    pub histogram_coarseness: u32,
-    /// `log_max_value`, `log_window_value`: the greatest value of the window.
-    pub max: bool,
-    /// `log_window_value=avg` or `both`: the mean value of the window.
-    pub mean: bool,
-    /// `log_offset`.
-    pub offset: bool,
-    /// `log_prio`.
-    pub priority: bool,
-    /// `log_issue_time`.
-    pub issue_time: bool,
-    /// `log_unix_epoch`.
-    pub unix_epoch: bool,
-    /// `log_alternate_epoch`, with its clock.
-    pub alternate_epoch: Option<i32>,
-    /// `log_entries`.
-    pub entries: u64,
-    /// `log_store_compressed`: files of fio's samples, compressed.
-    pub compressed: bool,
-}
-
-/// What is reported and logged.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Report {
-    /// `disable_lat`.
-    pub disable_lat: bool,
-    /// `disable_clat`.
-    pub disable_clat: bool,
-    /// `disable_slat`.
-    pub disable_slat: bool,
-    /// `disable_bw_measurement`.
-    pub disable_bw: bool,
-    /// `gtod_reduce`: no latencies at all.
-    pub gtod_reduce: bool,
-    /// `unified_rw_reporting`.
-    pub unified: Unified,
-    /// Which percentiles.
-    pub percentiles: Percentiles,
-    /// Which logs.
-    pub logs: Logs,
-    /// iodyno's `strict_stamps`: a stamp for each I/O before and after the
-    /// submitting system call, so that slat and clat are known apart.
-    pub strict: bool,
-    /// `kb_base`, 1000 or 1024: what `k` is in values, and in fio's normal output.
-    pub kb_base: u32,
-    /// `unit_base`, of fio's normal output: 8 for bytes, 1 for bits; 0: bytes.
-    pub unit_base: u32,
-    /// `significant_figures` of fio's normal output, 1 to 10.
-    pub significant_figures: u32,
-    /// `block_error_percentiles`: how often each block was trimmed before it failed.
-    pub block_lives: bool,
-    /// `disk_util`: fio's output says what the disks did.
-    pub disk_util: bool,
-}
-
 impl Report {
     /// A log has a row for so many ms with the submission latencies of that time.
     pub fn averages_submissions(&self) -> bool {
         let logs = &self.logs;
         logs.latency.is_some() && logs.average_ms > 0 && !self.disable_slat && !self.gtod_reduce
-    }
-}
-
-impl Default for Report {
-    fn default() -> Self {
-        Self {
-            disable_lat: false,
-            disable_clat: false,
-            disable_slat: false,
-            disable_bw: false,
-            gtod_reduce: false,
-            unified: Unified::default(),
-            percentiles: Percentiles::default(),
-            logs: Logs::default(),
-            strict: false,
-            kb_base: 1024,
-            unit_base: 0,
-            significant_figures: 4,
-            block_lives: false,
-            disk_util: true,
-        }
-    }
-}
-
-impl Default for Percentiles {
-    fn default() -> Self {
-        Self { clat: true, lat: false, slat: false, list: Vec::new() }
-    }
-}
-
-impl Default for Logs {
-    fn default() -> Self {
-        Self {
-            bandwidth: None,
-            iops: None,
-            latency: None,
-            histogram: None,
-            per_job: true,
-            average_ms: 0,
-            histogram_ms: 0,
-            histogram_coarseness: 0,
-            max: false,
-            mean: true,
-            offset: false,
-            priority: false,
-            issue_time: false,
-            unix_epoch: false,
-            alternate_epoch: None,
-            entries: 1024,
-            compressed: false,
-        }
     }
 }

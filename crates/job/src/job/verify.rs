@@ -1,5 +1,7 @@
 //! How what was written is verified.
 
+use crate::defaults::with_defaults;
+
 /// fio's `verify`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum VerifyMethod {
@@ -45,49 +47,51 @@ pub enum VerifyMethod {
     Pattern,
 }
 
-/// How what was written is verified.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Verify {
-    /// `verify`.
-    pub method: VerifyMethod,
-    /// `do_verify`: reads again what the job wrote.
-    pub do_verify: bool,
-    /// `verify_only`.
-    pub verify_only: bool,
-    /// `verifysort`.
-    pub sort: bool,
-    /// `verify_offset`: where the header is in its interval, bytes.
-    pub offset: u32,
-    /// `verify_interval`, bytes; `None`: a block.
-    pub interval: Option<u32>,
-    /// `verify_pattern`; `%o` stands for the offset: (bytes, places of offsets).
-    pub pattern: Vec<PatternPart>,
-    /// `verify_pattern_interval`, bytes after which the pattern begins again; 0: a block.
-    pub pattern_interval: u32,
-    /// `verify_fatal`: ends at the first that is wrong.
-    pub fatal: bool,
-    /// `verify_dump`: writes what was expected and found into files.
-    pub dump: bool,
-    /// `verify_backlog`: verifies after so many writes; 0: at the end.
-    pub backlog: u64,
-    /// `trim_percentage`: of the writes, trimmed after `trim_backlog` of them.
-    pub trim_percent: u32,
-    /// `trim_verify_zero`: trimmed blocks have to read as zeros, and are read.
-    pub trim_verify_zero: bool,
-    /// `trim_backlog`: writes between two turns of trims; 0: none are made.
-    pub trim_backlog: u64,
-    /// `trim_backlog_batch`: trims in a turn at most; 0: as many as `trim_backlog`.
-    pub trim_batch: u64,
-    /// `verify_async`: threads that verify; ours do it where they read.
-    pub asynchronous: u32,
-    /// `verify_state_save`: what was written is known to other runs, as far as `policy` has it.
-    pub state_save: bool,
-    /// `verify_state_load`: verifies as far as another run wrote.
-    pub state_load: bool,
-    /// `verify_policy`.
-    pub policy: VerifyPolicy,
-    /// `verify_write_sequence`: headers hold the number of the write, which is checked.
-    pub write_sequence: bool,
+with_defaults! {
+    /// How what was written is verified.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Verify {
+        /// `verify`.
+        pub method: VerifyMethod,
+        /// `do_verify`: reads again what the job wrote.
+        pub do_verify: bool = true,
+        /// `verify_only`.
+        pub verify_only: bool,
+        /// `verifysort`.
+        pub sort: bool = true,
+        /// `verify_offset`: where the header is in its interval, bytes.
+        pub offset: u32,
+        /// `verify_interval`, bytes; `None`: a block.
+        pub interval: Option<u32>,
+        /// `verify_pattern`; `%o` stands for the offset: (bytes, places of offsets).
+        pub pattern: Vec<PatternPart>,
+        /// `verify_pattern_interval`, bytes after which the pattern begins again; 0: a block.
+        pub pattern_interval: u32,
+        /// `verify_fatal`: ends at the first that is wrong.
+        pub fatal: bool,
+        /// `verify_dump`: writes what was expected and found into files.
+        pub dump: bool,
+        /// `verify_backlog`: verifies after so many writes; 0: at the end.
+        pub backlog: u64,
+        /// `trim_percentage`: of the writes, trimmed after `trim_backlog` of them.
+        pub trim_percent: u32,
+        /// `trim_verify_zero`: trimmed blocks have to read as zeros, and are read.
+        pub trim_verify_zero: bool = true,
+        /// `trim_backlog`: writes between two turns of trims; 0: none are made.
+        pub trim_backlog: u64,
+        /// `trim_backlog_batch`: trims in a turn at most; 0: as many as `trim_backlog`.
+        pub trim_batch: u64,
+        /// `verify_async`: threads that verify; ours do it where they read.
+        pub asynchronous: u32,
+        /// `verify_state_save`: what was written is known to other runs, as far as `policy` has it.
+        pub state_save: bool = true,
+        /// `verify_state_load`: verifies as far as another run wrote.
+        pub state_load: bool,
+        /// `verify_policy`.
+        pub policy: VerifyPolicy,
+        /// `verify_write_sequence`: headers hold the number of the write, which is checked.
+        pub write_sequence: bool = true,
+    }
 }
 
 /// Which writes a saved state has: fio's `verify_policy`.
@@ -114,31 +118,4 @@ pub enum PatternPart {
     Bytes(Vec<u8>),
     /// The offset of the block, 8 bytes, little endian (`%o`).
     Offset,
-}
-
-impl Default for Verify {
-    fn default() -> Self {
-        Self {
-            method: VerifyMethod::default(),
-            do_verify: true,
-            verify_only: false,
-            sort: true,
-            offset: 0,
-            interval: None,
-            pattern: Vec::new(),
-            pattern_interval: 0,
-            fatal: false,
-            dump: false,
-            backlog: 0,
-            trim_percent: 0,
-            trim_verify_zero: true,
-            trim_backlog: 0,
-            trim_batch: 0,
-            asynchronous: 0,
-            state_save: true,
-            state_load: false,
-            policy: VerifyPolicy::Completed,
-            write_sequence: true,
-        }
-    }
 }

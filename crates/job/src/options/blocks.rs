@@ -7,7 +7,7 @@ use iodyno_model::PerDirection;
 
 use super::codecs::print_size;
 use super::value::{Taken, Value, print_directions};
-use super::{Kind, OptionSpec, Support};
+use super::{Kind, OptionSpec};
 use crate::{BlockSize, Job};
 
 /// Largest block: what Linux moves in one system call is a little less than 2 GiB.
@@ -22,8 +22,6 @@ pub(super) const BS: OptionSpec = OptionSpec {
     name: "bs",
     aliases: &["blocksize"],
     default: "4096",
-    support: Support::Native,
-    harmless: &[],
     examples: &["4k", "8k,4k", "8k,", ",1m,", "4k,8k,16k", "4k:8k"],
     help: "block size",
     kind: || Kind::Directions(Box::new(Kind::Size)),
@@ -37,14 +35,12 @@ pub(super) const BS: OptionSpec = OptionSpec {
         Ok(())
     },
     print: |job| print(job, |bs| bs.fixed().map(print_size)),
+    ..OptionSpec::PLAIN
 };
 
 pub(super) const BSRANGE: OptionSpec = OptionSpec {
     name: "bsrange",
     aliases: &["blocksize_range"],
-    default: "",
-    support: Support::Native,
-    harmless: &[],
     examples: &["4k-64k", "512:1m", "4k-8k,16k-32k", ",1k-4k,"],
     help: "random block size of this range, in multiples of the smaller",
     kind: || Kind::Directions(Box::new(Kind::Range)),
@@ -66,14 +62,11 @@ pub(super) const BSRANGE: OptionSpec = OptionSpec {
             _ => None,
         })
     },
+    ..OptionSpec::PLAIN
 };
 
 pub(super) const BSSPLIT: OptionSpec = OptionSpec {
     name: "bssplit",
-    aliases: &[],
-    default: "",
-    support: Support::Native,
-    harmless: &[],
     examples: &[
         "4k/10:64k/50:32k/40",
         "4k/50:1k/:32k/",
@@ -98,6 +91,7 @@ pub(super) const BSSPLIT: OptionSpec = OptionSpec {
             _ => None,
         })
     },
+    ..OptionSpec::PLAIN
 };
 
 fn print(job: &Job, part: impl Fn(&BlockSize) -> Option<String>) -> String {

@@ -93,7 +93,7 @@ fn files(job: &Job, wrong: &mut impl FnMut(bool, String)) {
             && job.engine.ioengine != IoEngine::Falloc
             && (!files.directory.is_empty()
                 || (files.filename.is_empty() && files.paths.is_empty())),
-        format!("rw={} needs a block device as filename", pattern.rw.name()),
+        format!("rw={} needs a filename and no directory, or ioengine=falloc", pattern.rw.name()),
     );
     let replay = &job.replay;
     wrong(

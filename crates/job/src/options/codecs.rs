@@ -12,9 +12,14 @@ pub(super) trait Codec {
     type Of;
     /// What it takes, for the reference and the command line.
     fn kind(&self) -> Kind;
+    /// Reads `value`.
+    fn read(&self, value: Value<'_>) -> Taken<Self::Of>;
     /// Reads `value` into `of`.
-    fn set(&self, value: Value<'_>, of: &mut Self::Of) -> Taken;
-    /// As `set` reads it; empty: nothing is to be written.
+    fn set(&self, value: Value<'_>, of: &mut Self::Of) -> Taken {
+        *of = self.read(value)?;
+        Ok(())
+    }
+    /// As `read` reads it; empty: nothing is to be written.
     fn print(&self, of: &Self::Of) -> String;
 }
 
@@ -54,13 +59,12 @@ impl Codec for Bool {
     fn kind(&self) -> Kind {
         Kind::Bool
     }
-    fn set(&self, value: Value<'_>, of: &mut bool) -> Taken {
-        *of = match value.text.trim() {
-            "0" => false,
-            "1" => true,
-            _ => return Err("0 or 1 was expected".into()),
-        };
-        Ok(())
+    fn read(&self, value: Value<'_>) -> Taken<bool> {
+        match value.text.trim() {
+            "0" => Ok(false),
+            "1" => Ok(true),
+            _ => Err("0 or 1 was expected".into()),
+        }
     }
     fn print(&self, of: &bool) -> String {
         u8::from(*of).to_string()
@@ -72,9 +76,8 @@ impl Codec for Flag {
     fn kind(&self) -> Kind {
         Kind::Flag
     }
-    fn set(&self, value: Value<'_>, of: &mut bool) -> Taken {
-        *of = value.text.is_empty() || value.number_within(0, u32::MAX.into())? != 0;
-        Ok(())
+    fn read(&self, value: Value<'_>) -> Taken<bool> {
+        Ok(value.text.is_empty() || value.number_within(0, u32::MAX.into())? != 0)
     }
     fn print(&self, of: &bool) -> String {
         u8::from(*of).to_string()
@@ -86,9 +89,8 @@ impl Codec for Number {
     fn kind(&self) -> Kind {
         Kind::Number
     }
-    fn set(&self, value: Value<'_>, of: &mut u64) -> Taken {
-        *of = value.number_within(self.0, self.1)?;
-        Ok(())
+    fn read(&self, value: Value<'_>) -> Taken<u64> {
+        value.number_within(self.0, self.1)
     }
     fn print(&self, of: &u64) -> String {
         of.to_string()
@@ -103,10 +105,9 @@ impl Codec for Count {
     fn kind(&self) -> Kind {
         Kind::Number
     }
-    fn set(&self, value: Value<'_>, of: &mut u32) -> Taken {
+    fn read(&self, value: Value<'_>) -> Taken<u32> {
         let number = value.number_within(self.0.into(), self.1.into())?;
-        *of = u32::try_from(number).map_err(|_| "a number of 32 bits was expected")?;
-        Ok(())
+        u32::try_from(number).map_err(|_| "a number of 32 bits was expected".into())
     }
     fn print(&self, of: &u32) -> String {
         of.to_string()
@@ -118,8 +119,8 @@ impl Codec for Percent {
     fn kind(&self) -> Kind {
         Kind::Percent
     }
-    fn set(&self, value: Value<'_>, of: &mut u32) -> Taken {
-        Count(0, 100).set(value, of)
+    fn read(&self, value: Value<'_>) -> Taken<u32> {
+        Count(0, 100).read(value)
     }
     fn print(&self, of: &u32) -> String {
         of.to_string()
@@ -131,13 +132,12 @@ impl Codec for Size {
     fn kind(&self) -> Kind {
         Kind::Size
     }
-    fn set(&self, value: Value<'_>, of: &mut u64) -> Taken {
+    fn read(&self, value: Value<'_>) -> Taken<u64> {
         let size = value.number()?;
         if !(self.0..=self.1).contains(&size) {
             return Err(format!("a size from {} to {} bytes was expected", self.0, self.1).into());
         }
-        *of = size;
-        Ok(())
+        Ok(size)
     }
     fn print(&self, of: &u64) -> String {
         print_size(*of)
@@ -149,20 +149,19 @@ impl Codec for Share {
     fn kind(&self) -> Kind {
         Kind::Share
     }
-    fn set(&self, value: Value<'_>, of: &mut Amount) -> Taken {
+    fn read(&self, value: Value<'_>) -> Taken<Amount> {
         let text = value.text.trim();
         if text.strip_suffix('z').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())) {
             return Err(Refusal::ByFio("it counts zones of a zoned device".into()));
         }
-        *of = match value.percent() {
+        match value.percent() {
             // fio cuts 12.5% to 12 bytes.
             Some(percent) => match percent.text.trim_end().parse::<u8>() {
-                Ok(percent) if percent <= 100 => Amount::Percent(percent.into()),
-                _ => return Err("whole percent from 0% to 100% were expected".into()),
+                Ok(percent) if percent <= 100 => Ok(Amount::Percent(percent.into())),
+                _ => Err("whole percent from 0% to 100% were expected".into()),
             },
-            None => Amount::Bytes(value.number()?),
-        };
-        Ok(())
+            None => value.number().map(Amount::Bytes),
+        }
     }
     fn print(&self, of: &Amount) -> String {
         match of {
@@ -177,9 +176,8 @@ impl Codec for Time {
     fn kind(&self) -> Kind {
         Kind::Time(self.0)
     }
-    fn set(&self, value: Value<'_>, of: &mut u64) -> Taken {
-        *of = parse_time(value.text, self.0)?;
-        Ok(())
+    fn read(&self, value: Value<'_>) -> Taken<u64> {
+        Ok(parse_time(value.text, self.0)?)
     }
     fn print(&self, of: &u64) -> String {
         print_time(*of)
@@ -191,9 +189,8 @@ impl Codec for PlainMilliseconds {
     fn kind(&self) -> Kind {
         Kind::Time(TimeUnit::Milliseconds)
     }
-    fn set(&self, value: Value<'_>, of: &mut u64) -> Taken {
-        *of = value.number_within(0, u32::MAX.into())? * TimeUnit::Milliseconds.ns();
-        Ok(())
+    fn read(&self, value: Value<'_>) -> Taken<u64> {
+        Ok(value.number_within(0, u32::MAX.into())? * TimeUnit::Milliseconds.ns())
     }
     fn print(&self, of: &u64) -> String {
         (of / TimeUnit::Milliseconds.ns()).to_string()
@@ -205,12 +202,11 @@ impl<T: Copy + PartialEq> Codec for Words<T> {
     fn kind(&self) -> Kind {
         Kind::Words(self.0.iter().map(|(word, _)| *word).collect())
     }
-    fn set(&self, value: Value<'_>, of: &mut T) -> Taken {
+    fn read(&self, value: Value<'_>) -> Taken<T> {
         if value.text.contains(':') {
             return Err(format!("a word alone was expected, not `{}`", value.text).into());
         }
-        *of = value.word(self.0)?;
-        Ok(())
+        value.word(self.0)
     }
     fn print(&self, of: &T) -> String {
         let found = self.0.iter().find(|(_, value)| value == of);
@@ -223,9 +219,8 @@ impl Codec for Text {
     fn kind(&self) -> Kind {
         Kind::Text
     }
-    fn set(&self, value: Value<'_>, of: &mut String) -> Taken {
-        *of = value.text.into();
-        Ok(())
+    fn read(&self, value: Value<'_>) -> Taken<String> {
+        Ok(value.text.into())
     }
     fn print(&self, of: &String) -> String {
         of.clone()
@@ -237,7 +232,7 @@ impl Codec for Names {
     fn kind(&self) -> Kind {
         Kind::Names
     }
-    fn set(&self, value: Value<'_>, of: &mut Vec<String>) -> Taken {
+    fn read(&self, value: Value<'_>) -> Taken<Vec<String>> {
         let mut names = vec![String::new()];
         let mut letters = value.text.trim().chars().peekable();
         while let Some(letter) = letters.next() {
@@ -253,8 +248,7 @@ impl Codec for Names {
         if names.is_empty() {
             return Err("a name was expected".into());
         }
-        *of = names;
-        Ok(())
+        Ok(names)
     }
     fn print(&self, of: &Vec<String>) -> String {
         of.iter().map(|name| name.replace(':', "\\:")).collect::<Vec<_>>().join(":")
@@ -266,29 +260,25 @@ impl Codec for List {
     fn kind(&self) -> Kind {
         Kind::List
     }
-    fn set(&self, value: Value<'_>, of: &mut Vec<u32>) -> Taken {
+    fn read(&self, value: Value<'_>) -> Taken<Vec<u32>> {
         let list = parse_list(value.text)?;
         if list.is_empty() {
             return Err("a list such as 0-3,8 was expected".into());
         }
-        *of = list;
-        Ok(())
+        Ok(list)
     }
     fn print(&self, of: &Vec<u32>) -> String {
         of.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
     }
 }
 
-impl<C: Codec<Of: Default>> Codec for Maybe<C> {
+impl<C: Codec> Codec for Maybe<C> {
     type Of = Option<C::Of>;
     fn kind(&self) -> Kind {
         self.0.kind()
     }
-    fn set(&self, value: Value<'_>, of: &mut Self::Of) -> Taken {
-        let mut inner = C::Of::default();
-        self.0.set(value, &mut inner)?;
-        *of = Some(inner);
-        Ok(())
+    fn read(&self, value: Value<'_>) -> Taken<Self::Of> {
+        self.0.read(value).map(Some)
     }
     fn print(&self, of: &Self::Of) -> String {
         of.as_ref().map_or(String::new(), |inner| self.0.print(inner))
@@ -300,11 +290,8 @@ impl<C: Codec<Of: Default + PartialEq>> Codec for OrZero<C> {
     fn kind(&self) -> Kind {
         self.0.kind()
     }
-    fn set(&self, value: Value<'_>, of: &mut Self::Of) -> Taken {
-        let mut inner = C::Of::default();
-        self.0.set(value, &mut inner)?;
-        *of = (inner != C::Of::default()).then_some(inner);
-        Ok(())
+    fn read(&self, value: Value<'_>) -> Taken<Self::Of> {
+        Ok(Some(self.0.read(value)?).filter(|inner| *inner != C::Of::default()))
     }
     fn print(&self, of: &Self::Of) -> String {
         of.as_ref().map_or("0".into(), |inner| self.0.print(inner))
@@ -315,6 +302,11 @@ impl<C: Codec<Of: Default>> Codec for Directions<C> {
     type Of = PerDirection<C::Of>;
     fn kind(&self) -> Kind {
         Kind::Directions(Box::new(self.0.kind()))
+    }
+    fn read(&self, value: Value<'_>) -> Taken<Self::Of> {
+        let mut of = PerDirection::default();
+        self.set(value, &mut of)?;
+        Ok(of)
     }
     fn set(&self, value: Value<'_>, of: &mut Self::Of) -> Taken {
         for (direction, part) in value.directions(true)? {

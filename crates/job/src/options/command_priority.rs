@@ -2,7 +2,7 @@
 
 use super::codecs::{Count, Directions, Percent};
 use super::value::{Taken, Value, print_directions};
-use super::{Kind, OptionSpec, Support, row};
+use super::{Kind, OptionSpec, row};
 use crate::SizePriority;
 
 pub(super) static ROWS: &[OptionSpec] = &[
@@ -40,10 +40,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "cmdprio_bssplit",
-        aliases: &[],
-        default: "",
-        support: Support::Native,
-        harmless: &[],
         examples: &["64k/25/1/1:64k/75/3/2", "64k/10:1m/5,1m/20", "1m/10/2/0/3"],
         help: "percent by block size, each as SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL[/HINT]",
         kind: || Kind::Directions(Box::new(Kind::Text)),
@@ -59,6 +55,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
                 (!texts.is_empty()).then(|| texts.join(":"))
             }))
         },
+        ..OptionSpec::PLAIN
     },
 ];
 

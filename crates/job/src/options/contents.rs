@@ -1,33 +1,20 @@
 //! What is written.
 
 use super::codecs::{Bool, Flag, Maybe, Percent, Size, Words};
-use super::{Kind, OptionSpec, Support, pattern_bytes, row};
+use super::{Kind, OptionSpec, off, on, pattern_bytes, row};
 use crate::{DedupeMode, PatternPart};
 
 pub(super) static ROWS: &[OptionSpec] = &[
-    row!("zero_buffers", contents.zero_buffers, Flag, "0", ["1"], "write zeros"),
-    row!(
-        "refill_buffers",
-        contents.refill_buffers,
-        Flag,
-        "0",
-        ["1"],
-        "new random data for every write"
-    ),
-    row!(
+    off!("zero_buffers", contents.zero_buffers, Flag, "write zeros"),
+    off!("refill_buffers", contents.refill_buffers, Flag, "new random data for every write"),
+    on!(
         "scramble_buffers",
         contents.scramble_buffers,
         Bool,
-        "1",
-        ["0"],
         "change the data slightly for every write, so that no two blocks are equal"
     ),
     OptionSpec {
         name: "buffer_pattern",
-        aliases: &[],
-        default: "",
-        support: Support::Native,
-        harmless: &[],
         examples: &["0xdeadbeef", "\"aaaa\"", "255"],
         help: "pattern to repeat",
         kind: || Kind::Text,
@@ -38,6 +25,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         print: |job| {
             pattern_bytes::print(&[PatternPart::Bytes(job.contents.buffer_pattern.clone())])
         },
+        ..OptionSpec::PLAIN
     },
     row!(
         "buffer_compress_percentage",
@@ -71,12 +59,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["working_set"],
         "duplicate the previous block, or one of a set"
     ),
-    row!(
+    off!(
         "dedupe_global",
         contents.dedupe_global,
         Bool,
-        "0",
-        ["1"],
         "blocks are like those of other such jobs, too (dedupe_mode=working_set)"
     ),
     row!(

@@ -1,25 +1,21 @@
 //! How jobs load a CPU (`ioengine=cpuio`).
 
 use super::codecs::{Bool, Codec, Count, Words};
-use super::{Kind, OptionSpec, Support, row};
+use super::{Kind, OptionSpec, off, row};
 
 pub(super) static ROWS: &[OptionSpec] = &[
     OptionSpec {
         name: "cpuload",
-        aliases: &[],
         default: "0",
-        support: Support::Native,
-        harmless: &[],
         examples: &["50", "100"],
         help: "percent of a CPU that each clone uses",
         kind: || Kind::Number,
         parse: |job, value| {
-            let percent = &mut job.engine.cpu_load.percent;
-            Count(0, u32::MAX).set(value, percent)?;
-            *percent = (*percent).min(100);
+            job.engine.cpu_load.percent = Count(0, u32::MAX).read(value)?.min(100);
             Ok(())
         },
         print: |job| job.engine.cpu_load.percent.to_string(),
+        ..OptionSpec::PLAIN
     },
     row!(
         "cpuchunks",
@@ -37,12 +33,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["qsort"],
         "spin, or sort numbers, which takes more power"
     ),
-    row!(
+    off!(
         "exit_on_io_done",
         engine.cpu_load.ends_with_io,
         Bool,
-        "0",
-        ["1"],
         "end when all jobs beside it that do I/O have ended"
     ),
 ];

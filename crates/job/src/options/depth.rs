@@ -1,7 +1,7 @@
 //! How many I/Os are outstanding.
 
 use super::codecs::{Bool, Count, OrZero, Words};
-use super::{OptionSpec, ignored, row};
+use super::{OptionSpec, ignored, off, row};
 
 /// Greatest depth: io_uring's and libaio's queues go to 32768 and beyond, fio's `iodepth` to 2^31.
 const DEEPEST: u32 = 65_536;
@@ -40,12 +40,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["8"],
         "refill the queue only at this depth"
     ),
-    row!(
+    off!(
         "serialize_overlap",
         depth.serialize_overlap,
         Bool,
-        "0",
-        ["1"],
         "never have two I/Os to the same blocks outstanding"
     ),
     row!(

@@ -3,7 +3,7 @@
 use iodyno_model::PerDirection;
 
 use super::value::{Taken, Value, print_directions};
-use super::{Kind, OptionSpec, Support};
+use super::{Kind, OptionSpec};
 use crate::{Distribution, Zone};
 
 /// fio's FIO_SEQ_MAX.
@@ -13,10 +13,7 @@ const WORDS: [&str; 7] = ["random", "zipf", "pareto", "normal", "zoned", "zoned_
 
 pub(super) const ROW: OptionSpec = OptionSpec {
     name: "random_distribution",
-    aliases: &[],
     default: "random",
-    support: Support::Native,
-    harmless: &[],
     examples: &[
         "random",
         "zipf",
@@ -43,6 +40,7 @@ pub(super) const ROW: OptionSpec = OptionSpec {
             _ => print_zoned(each),
         }
     },
+    ..OptionSpec::PLAIN
 };
 
 fn distribution(value: Value<'_>) -> Taken<PerDirection<Distribution>> {

@@ -1,8 +1,8 @@
 //! How a job talks to the kernel.
 
-use super::codecs::{Bool, Count, Flag, Maybe, OrZero, Words};
+use super::codecs::{Bool, Codec, Count, Flag, Maybe, OrZero, Words};
 use super::value::{Refusal, one_of};
-use super::{Kind, OptionSpec, Support, ignored, row};
+use super::{Kind, OptionSpec, Support, ignored, off, row};
 use crate::{CommandType, IoEngine, StatType, Sync};
 
 /// fio's other I/O engines, as its manual lists them.
@@ -72,10 +72,7 @@ const MEMORY: [(&str, Option<bool>); 7] = [
 pub(super) static ROWS: &[OptionSpec] = &[
     OptionSpec {
         name: "ioengine",
-        aliases: &[],
         default: "psync",
-        support: Support::Native,
-        harmless: &[],
         examples: &[
             "auto",
             "io_uring",
@@ -115,25 +112,20 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Err(one_of(word, IoEngine::ALL.iter().map(|(name, _)| *name)))
         },
         print: |job| job.engine.ioengine.name().into(),
+        ..OptionSpec::PLAIN
     },
-    row!("direct", engine.direct, Bool, "0", ["1"], "bypass the page cache (O_DIRECT)"),
+    off!("direct", engine.direct, Bool, "bypass the page cache (O_DIRECT)"),
     OptionSpec {
         name: "buffered",
-        aliases: &[],
         default: "1",
-        support: Support::Native,
-        harmless: &[],
         examples: &["0", "1"],
         help: "use the page cache; the opposite of direct",
         kind: || Kind::Bool,
         parse: |job, value| {
-            use super::codecs::Codec;
-            let mut buffered = true;
-            Bool.set(value, &mut buffered)?;
-            job.engine.direct = !buffered;
+            job.engine.direct = !Bool.read(value)?;
             Ok(())
         },
-        print: |_| String::new(),
+        ..OptionSpec::PLAIN
     },
     row!(
         "sync",
@@ -143,7 +135,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["sync", "dsync", "1"],
         "open files with O_SYNC or O_DSYNC"
     ),
-    row!("hipri", engine.hipri, Flag, "0", ["1"], "poll for completions (io_uring, pvsync2)"),
+    off!("hipri", engine.hipri, Flag, "poll for completions (io_uring, pvsync2)"),
     row!(
         "fixedbufs",
         engine.fixedbufs,
@@ -160,14 +152,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["1", "0"],
         "register files with the kernel; iodyno always does where possible"
     ),
-    row!(
-        "sqthread_poll",
-        engine.sqthread_poll,
-        Flag,
-        "0",
-        ["1"],
-        "a kernel thread submits (io_uring)"
-    ),
+    off!("sqthread_poll", engine.sqthread_poll, Flag, "a kernel thread submits (io_uring)"),
     row!(
         "sqthread_poll_cpu",
         engine.sqthread_poll_cpu,
@@ -178,10 +163,8 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "nonvectored",
-        aliases: &[],
         default: "-1",
         support: Support::Ignored("I/O never uses vectors but with ioengine=pvsync2"),
-        harmless: &[],
         examples: &["1", "-1", "0"],
         help: "I/O of one buffer each, without vectors",
         kind: || Kind::Number,
@@ -193,6 +176,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| u8::from(job.engine.nonvectored).to_string(),
+        ..OptionSpec::PLAIN
     },
     row!(
         "force_async",
@@ -202,14 +186,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["4"],
         "every Nth I/O is issued from a kernel worker (io_uring)"
     ),
-    row!("nowait", engine.nowait, Bool, "0", ["1"], "RWF_NOWAIT: fail instead of waiting"),
-    row!("uncached", engine.uncached, Flag, "0", ["1"], "RWF_DONTCACHE"),
-    row!(
+    off!("nowait", engine.nowait, Bool, "RWF_NOWAIT: fail instead of waiting"),
+    off!("uncached", engine.uncached, Flag, "RWF_DONTCACHE"),
+    off!(
         "atomic",
         engine.atomic,
         Bool,
-        "0",
-        ["1"],
         "write all or nothing: RWF_ATOMIC (io_uring, libaio, pvsync2); implies direct=1"
     ),
     row!(
@@ -222,10 +204,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "cmd_type",
-        aliases: &[],
         default: "nvme",
-        support: Support::Native,
-        harmless: &[],
         examples: &["nvme"],
         help: "commands of io_uring_cmd (bsg: by fio)",
         kind: || Kind::Words(vec!["nvme", "bsg"]),
@@ -238,6 +217,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         print: |job| match job.engine.cmd_type {
             CommandType::Nvme => "nvme".into(),
         },
+        ..OptionSpec::PLAIN
     },
     OptionSpec {
         name: "mem",

@@ -4,7 +4,7 @@ use iodyno_model::PerDirection;
 
 use super::codecs::{Bool, Directions, OrZero, Time};
 use super::value::{Taken, Value};
-use super::{Kind, OptionSpec, Support, errno, ignored, row};
+use super::{Kind, OptionSpec, errno, ignored, row};
 use crate::value::TimeUnit;
 use crate::{ContinueOn, Errors};
 
@@ -26,10 +26,7 @@ const WORDS: [(&str, ContinueOn); 8] = [
 pub(super) static ROWS: &[OptionSpec] = &[
     OptionSpec {
         name: "continue_on_error",
-        aliases: &[],
         default: "none",
-        support: Support::Native,
-        harmless: &[],
         examples: &["read", "io", "all", "verify"],
         help: "errors after which the job continues",
         kind: || Kind::Words(WORDS.map(|(word, _)| word).to_vec()),
@@ -38,13 +35,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| print_continue(&job.errors),
+        ..OptionSpec::PLAIN
     },
     OptionSpec {
         name: "ignore_error",
-        aliases: &[],
-        default: "",
-        support: Support::Native,
-        harmless: &[],
         examples: &["EIO:ENOSPC", ",ENOSPC", "EIO,28,EILSEQ"],
         help: "errors to ignore for reads, writes and verifying, by name or number",
         kind: || Kind::Directions(Box::new(Kind::Names)),
@@ -65,6 +59,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let text = [read, write, trim].map(list).join(",");
             text.trim_end_matches(',').into()
         },
+        ..OptionSpec::PLAIN
     },
     ignored!(
         "error_dump",

@@ -2,7 +2,7 @@
 
 use super::codecs::{Bool, Count, Maybe, Names, OrZero, Text, Words};
 use super::value::Refusal;
-use super::{Kind, OptionSpec, Support, ignored, row};
+use super::{Kind, OptionSpec, ignored, off, on, row};
 use crate::{Fallocate, FileService};
 
 const SERVICES: [(&str, Option<FileService>); 7] = [
@@ -78,10 +78,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "file_service_type",
-        aliases: &[],
         default: "roundrobin",
-        support: Support::Native,
-        harmless: &[],
         examples: &["random", "sequential", "roundrobin:8"],
         help: "how the next file is chosen, and after how many I/Os (zipf, pareto, normal, gauss: by fio)",
         kind: || Kind::Words(SERVICES.map(|(word, _)| word).to_vec()),
@@ -106,8 +103,9 @@ pub(super) static ROWS: &[OptionSpec] = &[
                 ios => format!("{word}:{ios}"),
             }
         },
+        ..OptionSpec::PLAIN
     },
-    row!("allow_file_create", files.allow_file_create, Bool, "1", ["0"], "create missing files"),
+    on!("allow_file_create", files.allow_file_create, Bool, "create missing files"),
     ignored!(
         "create_serialize",
         Bool,
@@ -124,15 +122,8 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "files that are laid out are always synced",
         "files are synced once laid out"
     ),
-    row!(
-        "create_on_open",
-        files.create_on_open,
-        Bool,
-        "0",
-        ["1"],
-        "create files when the job opens them"
-    ),
-    row!("create_only", files.create_only, Bool, "0", ["1"], "only lay out files"),
+    off!("create_on_open", files.create_on_open, Bool, "create files when the job opens them"),
+    off!("create_only", files.create_only, Bool, "only lay out files"),
     row!(
         "fallocate",
         files.fallocate,
@@ -141,29 +132,22 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["none", "keep", "posix", "truncate"],
         "how space is allocated for files"
     ),
-    row!(
+    off!(
         "overwrite",
         files.overwrite,
         Bool,
-        "0",
-        ["1"],
         "lay out files before writing; in files that iodyno did not create, only the missing part"
     ),
-    row!("unlink", files.unlink, Bool, "0", ["1"], "remove files when the job is done"),
-    row!(
+    off!("unlink", files.unlink, Bool, "remove files when the job is done"),
+    on!(
         "invalidate",
         files.invalidate,
         Bool,
-        "1",
-        ["0"],
         "drop the page cache of the files first, at each restart (time_based, loops), and before verifying"
     ),
     OptionSpec {
         name: "fadvise_hint",
-        aliases: &[],
         default: "1",
-        support: Support::Native,
-        harmless: &[],
         examples: &["0"],
         help: "tell the kernel whether I/O is sequential or random (words: by fio)",
         kind: || Kind::Words(vec!["0", "1", "random", "sequential", "noreuse"]),
@@ -182,8 +166,9 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| u8::from(job.files.fadvise_hint).to_string(),
+        ..OptionSpec::PLAIN
     },
-    row!("fsync_on_close", files.fsync_on_close, Bool, "0", ["1"], "sync files when closing them"),
+    off!("fsync_on_close", files.fsync_on_close, Bool, "sync files when closing them"),
     ignored!(
         "filetype",
         Words(&[("none", 0), ("file", 1), ("block", 2), ("char", 3)]),

@@ -1,7 +1,7 @@
 //! When what was written is made durable.
 
 use super::codecs::{Bool, Count};
-use super::{OptionSpec, row};
+use super::{OptionSpec, off, row};
 
 pub(super) static ROWS: &[OptionSpec] = &[
     row!(
@@ -20,5 +20,5 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["1", "128"],
         "fdatasync(2) after this many writes"
     ),
-    row!("end_fsync", flush.end_fsync, Bool, "0", ["1"], "fsync(2) when the job is done"),
+    off!("end_fsync", flush.end_fsync, Bool, "fsync(2) when the job is done"),
 ];

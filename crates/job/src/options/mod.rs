@@ -124,8 +124,6 @@ macro_rules! row {
             name: $name,
             aliases: &[$($alias),*],
             default: $default,
-            support: crate::options::Support::Native,
-            harmless: &[],
             examples: &$examples,
             help: $help,
             kind: || crate::options::codecs::Codec::kind(&$codec),
@@ -133,7 +131,22 @@ macro_rules! row {
                 crate::options::codecs::Codec::set(&$codec, value, &mut job.$($field).+)
             },
             print: |job| crate::options::codecs::Codec::print(&$codec, &job.$($field).+),
+            ..crate::options::OptionSpec::PLAIN
         }
+    };
+}
+
+/// A row of a switch that is off unless it is given.
+macro_rules! off {
+    ($name:literal $(| $alias:literal)*, $($field:ident).+, $codec:expr, $help:literal $(,)?) => {
+        crate::options::row!($name $(| $alias)*, $($field).+, $codec, "0", ["1"], $help)
+    };
+}
+
+/// A row of a switch that is on unless it is given.
+macro_rules! on {
+    ($name:literal $(| $alias:literal)*, $($field:ident).+, $codec:expr, $help:literal $(,)?) => {
+        crate::options::row!($name $(| $alias)*, $($field).+, $codec, "1", ["0"], $help)
     };
 }
 
@@ -146,21 +159,32 @@ macro_rules! ignored {
             aliases: &[$($alias),*],
             default: $default,
             support: crate::options::Support::Ignored($reason),
-            harmless: &[],
             examples: &$examples,
             help: $help,
             kind: || crate::options::codecs::Codec::kind(&$codec),
-            parse: |_, value| {
-                crate::options::codecs::Codec::set(&$codec, value, &mut Default::default())
-            },
-            print: |_| String::new(),
+            parse: |_, value| crate::options::codecs::Codec::read(&$codec, value).map(|_| ()),
+            ..crate::options::OptionSpec::PLAIN
         }
     };
 }
 
-use {ignored, row};
+use {ignored, off, on, row};
 
 impl OptionSpec {
+    /// What a row is where it says nothing else.
+    const PLAIN: Self = Self {
+        name: "",
+        aliases: &[],
+        default: "",
+        support: Support::Native,
+        harmless: &[],
+        examples: &[],
+        help: "",
+        kind: || Kind::Text,
+        parse: |_, _| Ok(()),
+        print: |_| String::new(),
+    };
+
     /// What it takes.
     pub fn kind(&self) -> Kind {
         (self.kind)()

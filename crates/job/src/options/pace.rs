@@ -3,7 +3,7 @@
 use super::codecs::{
     Bool, Codec, Count, Directions, Number, OrZero, PlainMilliseconds, Size, Time, Words,
 };
-use super::{Kind, OptionSpec, Support, row};
+use super::{Kind, OptionSpec, row};
 use crate::value::TimeUnit::{Microseconds, Seconds};
 use crate::{Job, LatencyTarget, RateProcess, ThinkBlocks};
 
@@ -21,10 +21,7 @@ macro_rules! target_row {
     ($name:literal, $field:ident, $codec:expr, $default:literal, $examples:expr, $help:literal) => {
         OptionSpec {
             name: $name,
-            aliases: &[],
             default: $default,
-            support: Support::Native,
-            harmless: &[],
             examples: &$examples,
             help: $help,
             kind: || $codec.kind(),
@@ -33,6 +30,7 @@ macro_rules! target_row {
                 let target = job.pace.latency_target;
                 target.map_or(String::new(), |target| $codec.print(&target.$field))
             },
+            ..OptionSpec::PLAIN
         }
     };
 }
@@ -45,13 +43,12 @@ impl Codec for Percentile {
     fn kind(&self) -> Kind {
         Kind::Percent
     }
-    fn set(&self, value: super::value::Value<'_>, of: &mut f64) -> super::value::Taken {
+    fn read(&self, value: super::value::Value<'_>) -> super::value::Taken<f64> {
         let percentile = value.float()?;
         if !(0.0..=100.0).contains(&percentile) {
             return Err("percent from 0 to 100 were expected".into());
         }
-        *of = percentile;
-        Ok(())
+        Ok(percentile)
     }
     fn print(&self, of: &f64) -> String {
         of.to_string()

@@ -4,7 +4,7 @@ use iodyno_model::PerDirection;
 
 use super::codecs::{Bool, Codec, Count, Directions, Flag, OrZero, Percent, Share, Size, Words};
 use super::value::Refusal;
-use super::{Kind, OptionSpec, Support, ignored, row};
+use super::{Kind, OptionSpec, ignored, off, on, row};
 use crate::value::parse_signed;
 use crate::{Amount, Pattern, RandomGenerator, Sequencer, ZoneMode};
 
@@ -23,8 +23,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
         name: "rw",
         aliases: &["readwrite"],
         default: "read",
-        support: Support::Native,
-        harmless: &[],
         examples: &["randread", "rw", "randwrite:8", "read:-8k", "write:4k", "trimwrite"],
         help: "direction and order; `:N` sets the I/Os per random offset, or the gap between sequential blocks",
         kind: words_of_rw,
@@ -45,6 +43,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             (word, Some(step)) => format!("{word}:{step}"),
             (word, None) => word.into(),
         },
+        ..OptionSpec::PLAIN
     },
     row!(
         "rw_sequencer",
@@ -57,28 +56,21 @@ pub(super) static ROWS: &[OptionSpec] = &[
     super::blocks::BS,
     super::blocks::BSRANGE,
     super::blocks::BSSPLIT,
-    row!(
+    off!(
         "bs_unaligned" | "blocksize_unaligned",
         pattern.bs_unaligned,
         Flag,
-        "0",
-        ["1"],
         "block sizes of a range need not be multiples of the smallest (verified: by fio)"
     ),
-    row!(
+    off!(
         "bs_is_seq_rand",
         pattern.bs_is_seq_rand,
         Bool,
-        "0",
-        ["1"],
         "the read block size is for sequential, the write block size for random I/O"
     ),
     OptionSpec {
         name: "ba",
         aliases: &["blockalign"],
-        default: "",
-        support: Support::Native,
-        harmless: &[],
         examples: &["4k", "4k,8k", ",512,"],
         help: "random offsets are multiples of this; default the block size",
         kind: || Kind::Directions(Box::new(Kind::Size)),
@@ -93,6 +85,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             };
             job.pattern.blockalign.map_or(String::new(), print)
         },
+        ..OptionSpec::PLAIN
     },
     row!(
         "rwmixread",
@@ -104,20 +97,15 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "rwmixwrite",
-        aliases: &[],
         default: "50",
-        support: Support::Native,
-        harmless: &[],
         examples: &["30", "0"],
         help: "percent of writes in a mix",
         kind: || Kind::Percent,
         parse: |job, value| {
-            let mut writes = 0;
-            Percent.set(value, &mut writes)?;
-            job.pattern.rwmixread_percent = 100 - writes;
+            job.pattern.rwmixread_percent = 100 - Percent.read(value)?;
             Ok(())
         },
-        print: |_| String::new(),
+        ..OptionSpec::PLAIN
     },
     row!(
         "percentage_random",
@@ -128,20 +116,16 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "percent of random offsets; the others continue sequentially"
     ),
     super::distribution::ROW,
-    row!(
+    off!(
         "random_sequence_stride",
         pattern.random_sequence_stride,
         Bool,
-        "0",
-        ["1"],
         "start each pass of random_distribution=sequence after the previous one"
     ),
-    row!(
+    off!(
         "norandommap",
         pattern.norandommap,
         Flag,
-        "0",
-        ["1"],
         "a block may be repeated before all have been visited"
     ),
     ignored!(
@@ -160,12 +144,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["lfsr", "tausworthe64"],
         "generator of random offsets; iodyno's is a permutation, like lfsr"
     ),
-    row!(
+    off!(
         "sprandom",
         pattern.sprandom,
         Bool,
-        "0",
-        ["1"],
         "random writes of the drive's physical capacity that leave it as a long random load would; \
          random_generator=lfsr and norandommap follow"
     ),
@@ -179,10 +161,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "spr_op",
-        aliases: &[],
         default: "0.15",
-        support: Support::Native,
-        harmless: &[],
         examples: &["0.25"],
         help: "over-provisioning of the drive, as a share of its size (sprandom)",
         kind: || Kind::Floats,
@@ -195,6 +174,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.pattern.preconditioning.over_provisioning.to_string(),
+        ..OptionSpec::PLAIN
     },
     row!(
         "spr_cs",
@@ -206,10 +186,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "randseed",
-        aliases: &[],
         default: "137",
-        support: Support::Native,
-        harmless: &[],
         examples: &["42", "0xdeadbeef"],
         help: "seed of all random choices",
         kind: || Kind::Number,
@@ -218,21 +195,17 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.pattern.randseed.to_string(),
+        ..OptionSpec::PLAIN
     },
-    row!(
+    on!(
         "randrepeat" | "allrandrepeat",
         pattern.randrepeat,
         Bool,
-        "1",
-        ["0"],
         "the same random numbers in each run"
     ),
     OptionSpec {
         name: "zonemode",
-        aliases: &[],
         default: "none",
-        support: Support::Native,
-        harmless: &[],
         examples: &["none", "strided"],
         help: "do zonesize bytes of I/O in each zonerange, zoneskip apart (of zoned devices: by fio)",
         kind: || Kind::Words(vec!["none", "strided", "zbd"]),
@@ -252,6 +225,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             ZoneMode::None => "none".into(),
             ZoneMode::Strided => "strided".into(),
         },
+        ..OptionSpec::PLAIN
     },
     row!(
         "zonesize",
@@ -271,20 +245,18 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "zoneskip",
-        aliases: &[],
         default: "0",
-        support: Support::Native,
-        harmless: &[],
         examples: &["2g"],
         help: "bytes skipped between zones",
         kind: || Kind::Size,
         parse: |job, value| {
-            let mut skip = Amount::Bytes(0);
-            Share.set(value, &mut skip)?;
-            let Amount::Bytes(bytes) = skip else { return Err("bytes were expected".into()) };
+            let Amount::Bytes(bytes) = Share.read(value)? else {
+                return Err("bytes were expected".into());
+            };
             job.pattern.zoneskip = bytes;
             Ok(())
         },
         print: |job| job.pattern.zoneskip.to_string(),
+        ..OptionSpec::PLAIN
     },
 ];

@@ -1,7 +1,7 @@
 //! A program that runs beside the I/O (`ioengine=exec`).
 
 use super::codecs::{Bool, Count, Maybe, Text};
-use super::{OptionSpec, row};
+use super::{OptionSpec, on, row};
 
 pub(super) static ROWS: &[OptionSpec] = &[
     row!(
@@ -28,12 +28,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["0"],
         "seconds from SIGTERM to SIGKILL when the job is over"
     ),
-    row!(
+    on!(
         "std_redirect",
         engine.program.redirects,
         Bool,
-        "1",
-        ["0"],
         "its output goes to NAME.stdout and NAME.stderr"
     ),
 ];

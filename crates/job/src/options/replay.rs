@@ -1,7 +1,7 @@
 //! Logs of I/O: those that a job makes again, and the one that it writes.
 
 use super::codecs::{Bool, Count, Maybe, Size, Text};
-use super::{Kind, OptionSpec, Support, ignored, row};
+use super::{Kind, OptionSpec, ignored, off, row};
 
 const SKIPPED: [&str; 4] = ["read", "write", "trim", "sync"];
 
@@ -22,7 +22,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["log"],
         "log each I/O as text, version 3, for replay"
     ),
-    row!("replay_no_stall", replay.no_stall, Bool, "0", ["1"], "replay without the log's pauses"),
+    off!("replay_no_stall", replay.no_stall, Bool, "replay without the log's pauses"),
     row!(
         "replay_redirect",
         replay.redirect,
@@ -50,10 +50,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "replay_skip",
-        aliases: &[],
-        default: "",
-        support: Support::Native,
-        harmless: &[],
         examples: &["write", "read,sync"],
         help: "skip read, write, trim or sync; comma-separated",
         kind: || Kind::Text,
@@ -68,6 +64,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let skipped = SKIPPED.iter().zip(job.replay.skip).filter(|(_, skip)| *skip);
             skipped.map(|(word, _)| *word).collect::<Vec<_>>().join(",")
         },
+        ..OptionSpec::PLAIN
     },
     ignored!(
         "read_iolog_chunked",

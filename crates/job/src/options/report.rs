@@ -2,7 +2,7 @@
 
 use super::codecs::{Bool, Codec, Count, List, Number, Words};
 use super::value::{Taken, Value};
-use super::{Kind, OptionSpec, Support, ignored, row};
+use super::{Kind, OptionSpec, Support, ignored, off, on, row};
 use crate::{Job, Log, Unified};
 
 const UNIFIED: &[(&str, Unified)] = &[
@@ -28,10 +28,6 @@ macro_rules! log {
     ($name:literal, $field:ident, $help:literal) => {
         OptionSpec {
             name: $name,
-            aliases: &[],
-            default: "",
-            support: Support::Native,
-            harmless: &[],
             examples: &["out/randread"],
             help: $help,
             kind: || Kind::OptionalText,
@@ -40,6 +36,7 @@ macro_rules! log {
                 Ok(())
             },
             print: |job| print_log(job, job.report.logs.$field.as_ref()),
+            ..OptionSpec::PLAIN
         }
     };
 }
@@ -56,26 +53,22 @@ fn print_log(job: &Job, log: Option<&Log>) -> String {
 }
 
 pub(super) static ROWS: &[OptionSpec] = &[
-    row!("disable_lat", report.disable_lat, Bool, "0", ["1"], "no total latencies"),
-    row!("disable_clat", report.disable_clat, Bool, "0", ["1"], "no completion latencies"),
-    row!("disable_slat", report.disable_slat, Bool, "0", ["1"], "no submission latencies"),
-    row!(
+    off!("disable_lat", report.disable_lat, Bool, "no total latencies"),
+    off!("disable_clat", report.disable_clat, Bool, "no completion latencies"),
+    off!("disable_slat", report.disable_slat, Bool, "no submission latencies"),
+    off!(
         "disable_bw_measurement" | "disable_bw",
         report.disable_bw,
         Bool,
-        "0",
-        ["1"],
         "single I/Os have no rows in the bandwidth log"
     ),
-    row!(
+    off!(
         "block_error_percentiles",
         report.block_lives,
         Bool,
-        "0",
-        ["1"],
         "how often each block was trimmed before a write or trim of it failed"
     ),
-    row!("gtod_reduce", report.gtod_reduce, Bool, "0", ["1"], "no latencies"),
+    off!("gtod_reduce", report.gtod_reduce, Bool, "no latencies"),
     row!(
         "unified_rw_reporting",
         report.unified,
@@ -84,15 +77,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["mixed", "both", "1"],
         "report directions together, or both ways"
     ),
-    row!("clat_percentiles", report.percentiles.clat, Bool, "1", ["0"], "of completion latencies"),
-    row!("lat_percentiles", report.percentiles.lat, Bool, "0", ["1"], "of total latencies"),
-    row!("slat_percentiles", report.percentiles.slat, Bool, "0", ["1"], "of submission latencies"),
+    on!("clat_percentiles", report.percentiles.clat, Bool, "of completion latencies"),
+    off!("lat_percentiles", report.percentiles.lat, Bool, "of total latencies"),
+    off!("slat_percentiles", report.percentiles.slat, Bool, "of submission latencies"),
     OptionSpec {
         name: "percentile_list",
-        aliases: &[],
         default: "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99",
-        support: Support::Native,
-        harmless: &[],
         examples: &["50:99:99.9", "99.99"],
         help: "percentiles to report, at most 20",
         kind: || Kind::Floats,
@@ -104,12 +94,13 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let list = &job.report.percentiles.list;
             list.iter().map(f64::to_string).collect::<Vec<_>>().join(":")
         },
+        ..OptionSpec::PLAIN
     },
     log!("write_bw_log", bandwidth, "log bandwidth to files with this prefix"),
     log!("write_iops_log", iops, "log IOPS"),
     log!("write_lat_log", latency, "log latencies: slat, clat and lat"),
     log!("write_hist_log", histogram, "log histograms of completion latency"),
-    row!("per_job_logs", report.logs.per_job, Bool, "1", ["0"], "a file for each job"),
+    on!("per_job_logs", report.logs.per_job, Bool, "a file for each job"),
     row!(
         "log_avg_msec",
         report.logs.average_ms,
@@ -138,8 +129,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
         name: "log_window_value",
         aliases: &["log_max_value"],
         default: "avg",
-        support: Support::Native,
-        harmless: &[],
         examples: &["max", "both", "1"],
         help: "a row holds the mean or the greatest value of its time, or both",
         kind: || Kind::Words(WINDOW.map(|(word, _)| word).to_vec()),
@@ -152,35 +141,29 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let found = WINDOW.iter().find(|(_, value)| *value == wanted);
             found.map_or(String::new(), |(word, _)| (*word).into())
         },
+        ..OptionSpec::PLAIN
     },
-    row!("log_offset", report.logs.offset, Bool, "0", ["1"], "rows hold the offset"),
-    row!("log_prio", report.logs.priority, Bool, "0", ["1"], "rows hold the I/O priority"),
-    row!("log_issue_time", report.logs.issue_time, Bool, "0", ["1"], "rows hold the time of issue"),
-    row!("log_unix_epoch", report.logs.unix_epoch, Bool, "0", ["1"], "rows hold Unix time"),
+    off!("log_offset", report.logs.offset, Bool, "rows hold the offset"),
+    off!("log_prio", report.logs.priority, Bool, "rows hold the I/O priority"),
+    off!("log_issue_time", report.logs.issue_time, Bool, "rows hold the time of issue"),
+    off!("log_unix_epoch", report.logs.unix_epoch, Bool, "rows hold Unix time"),
     OptionSpec {
         name: "log_alternate_epoch",
-        aliases: &[],
         default: "0",
-        support: Support::Native,
-        harmless: &[],
         examples: &["1"],
         help: "rows hold the time of log_alternate_epoch_clock_id",
         kind: || Kind::Bool,
         parse: |job, value| {
-            let mut wanted = false;
-            Bool.set(value, &mut wanted)?;
             let clock = job.report.logs.alternate_epoch.unwrap_or(0);
-            job.report.logs.alternate_epoch = wanted.then_some(clock);
+            job.report.logs.alternate_epoch = Bool.read(value)?.then_some(clock);
             Ok(())
         },
         print: |job| u8::from(job.report.logs.alternate_epoch.is_some()).to_string(),
+        ..OptionSpec::PLAIN
     },
     OptionSpec {
         name: "log_alternate_epoch_clock_id",
-        aliases: &[],
         default: "0",
-        support: Support::Native,
-        harmless: &[],
         examples: &["0", "4"],
         help: "a clock of clock_gettime(2)",
         kind: || Kind::Number,
@@ -191,6 +174,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         print: |job| {
             job.report.logs.alternate_epoch.map_or(String::new(), |clock| clock.to_string())
         },
+        ..OptionSpec::PLAIN
     },
     row!(
         "log_entries",
@@ -200,12 +184,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["4096"],
         "room for so many rows at first"
     ),
-    row!(
+    off!(
         "log_store_compressed",
         report.logs.compressed,
         Bool,
-        "0",
-        ["1"],
         "logs but those of histograms are written compressed (`.fz`); --inflate-log prints one"
     ),
     ignored!(
@@ -226,10 +208,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "kb_base",
-        aliases: &[],
         default: "1024",
-        support: Support::Native,
-        harmless: &[],
         examples: &["1000"],
         help: "1024: k is 1024 and KiB is 1000; 1000: k is 1000 and KiB is 1024",
         kind: || Kind::Words(vec!["1024", "1000"]),
@@ -238,13 +217,11 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.report.kb_base.to_string(),
+        ..OptionSpec::PLAIN
     },
     OptionSpec {
         name: "unit_base",
-        aliases: &[],
         default: "0",
-        support: Support::Native,
-        harmless: &[],
         examples: &["8", "1"],
         help: "fio's normal output: 8: bytes, 1: bits",
         kind: || Kind::Words(vec!["0", "8", "1"]),
@@ -253,6 +230,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.report.unit_base.to_string(),
+        ..OptionSpec::PLAIN
     },
     OptionSpec {
         support: Support::Ignored("fio's normal output has four; JSON has all"),
@@ -267,16 +245,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
     },
     OptionSpec {
         support: Support::Ignored("it is reported wherever it is known"),
-        ..row!("disk_util", report.disk_util, Bool, "1", ["0"], "what the disks did is reported")
+        ..on!("disk_util", report.disk_util, Bool, "what the disks did is reported")
     },
     OptionSpec {
         support: Support::Own,
-        ..row!(
+        ..off!(
             "strict_stamps",
             report.strict,
             Bool,
-            "0",
-            ["1"],
             "time stamps before and after each submission, to tell slat from clat"
         )
     },

@@ -2,7 +2,7 @@
 
 use super::codecs::{Bool, Codec, Number, OrZero, Share, Size, print_size};
 use super::value::{Taken, Value};
-use super::{Kind, OptionSpec, Support, row};
+use super::{Kind, OptionSpec, off, row};
 use crate::Amount;
 
 /// An amount that is none where it is 0.
@@ -13,11 +13,8 @@ impl Codec for ShareOrZero {
     fn kind(&self) -> Kind {
         Kind::Share
     }
-    fn set(&self, value: Value<'_>, of: &mut Self::Of) -> Taken {
-        let mut amount = Amount::Bytes(0);
-        Share.set(value, &mut amount)?;
-        *of = (amount.of(u64::MAX) > 0).then_some(amount);
-        Ok(())
+    fn read(&self, value: Value<'_>) -> Taken<Self::Of> {
+        Ok(Some(Share.read(value)?).filter(|amount| amount.of(u64::MAX) > 0))
     }
     fn print(&self, of: &Self::Of) -> String {
         of.map_or("0".into(), |amount| Share.print(&amount))
@@ -43,10 +40,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "filesize",
-        aliases: &[],
-        default: "",
-        support: Support::Native,
-        harmless: &[],
         examples: &["4m", "4k-1m"],
         help: "size of each file, or a random size of a range",
         kind: || Kind::Range,
@@ -66,6 +59,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Some((low, high)) if low == high => print_size(low),
             Some((low, high)) => format!("{}-{}", print_size(low), print_size(high)),
         },
+        ..OptionSpec::PLAIN
     },
     row!(
         "offset" | "fileoffset",
@@ -101,10 +95,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "loops",
-        aliases: &[],
         default: "1",
-        support: Support::Native,
-        harmless: &[],
         examples: &["10"],
         help: "repeat the job this many times",
         kind: || Kind::Number,
@@ -114,14 +105,8 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.space.loops.to_string(),
+        ..OptionSpec::PLAIN
     },
-    row!(
-        "fill_device" | "fill_fs",
-        space.fill_device,
-        Bool,
-        "0",
-        ["1"],
-        "write until no space is left"
-    ),
-    row!("file_append", space.file_append, Bool, "0", ["1"], "append to the file"),
+    off!("fill_device" | "fill_fs", space.fill_device, Bool, "write until no space is left"),
+    off!("file_append", space.file_append, Bool, "append to the file"),
 ];

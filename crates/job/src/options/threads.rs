@@ -1,7 +1,7 @@
 //! Jobs, threads and CPUs.
 
 use super::codecs::{Count, Flag, List, Maybe, Size, Text, Words, print_time};
-use super::{Kind, OptionSpec, Support, ignored, row};
+use super::{Kind, OptionSpec, ignored, off, row};
 use crate::value::{TimeUnit, parse_list, parse_signed, parse_time};
 use crate::{CpuPolicy, ExitWhat, MemoryPolicy};
 
@@ -10,29 +10,13 @@ const EXIT_WHAT: &[(&str, ExitWhat)] =
 
 pub(super) static ROWS: &[OptionSpec] = &[
     row!("numjobs", threads.numjobs, Count(1, 4096), "1", ["16"], "number of clones of the job"),
-    row!(
-        "thread",
-        threads.thread,
-        Flag,
-        "0",
-        ["1"],
-        "use threads instead of processes; iodyno always does"
-    ),
-    row!(
-        "group_reporting",
-        threads.group_reporting,
-        Flag,
-        "0",
-        ["1"],
-        "report the jobs of a group as one"
-    ),
-    row!("new_group", threads.new_group, Flag, "0", ["1"], "start a new reporting group"),
-    row!(
+    off!("thread", threads.thread, Flag, "use threads instead of processes; iodyno always does"),
+    off!("group_reporting", threads.group_reporting, Flag, "report the jobs of a group as one"),
+    off!("new_group", threads.new_group, Flag, "start a new reporting group"),
+    off!(
         "stonewall" | "wait_for_previous",
         threads.stonewall,
         Flag,
-        "0",
-        ["1"],
         "start when all previous jobs are done"
     ),
     row!(
@@ -45,10 +29,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "startdelay",
-        aliases: &[],
         default: "0",
-        support: Support::Native,
-        harmless: &[],
         examples: &["10", "500ms", "1-3"],
         help: "delay the start, or by a random time of a range",
         kind: || Kind::Time(TimeUnit::Seconds),
@@ -65,6 +46,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let (first, last) = (print_time(low), print_time(high));
             if low == high { first } else { format!("{first}-{last}") }
         },
+        ..OptionSpec::PLAIN
     },
     row!(
         "exec_prerun",
@@ -82,7 +64,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["true"],
         "command to run after the job; requires --allow-exec"
     ),
-    row!("exitall", threads.exitall, Flag, "0", ["1"], "end other jobs when it ends"),
+    off!("exitall", threads.exitall, Flag, "end other jobs when it ends"),
     row!(
         "exit_what",
         threads.exit_what,
@@ -91,21 +73,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["stonewall", "all"],
         "which other jobs to end"
     ),
-    row!(
-        "exitall_on_error",
-        threads.exitall_on_error,
-        Flag,
-        "0",
-        ["1"],
-        "end all other jobs if it fails"
-    ),
+    off!("exitall_on_error", threads.exitall_on_error, Flag, "end all other jobs if it fails"),
     row!("cpus_allowed", threads.cpus_allowed, List, "", ["0-3,8", "1"], "CPUs of the job"),
     OptionSpec {
         name: "cpumask",
-        aliases: &[],
-        default: "",
-        support: Support::Native,
-        harmless: &[],
         examples: &["0x3"],
         help: "CPUs of the job as a bit mask",
         kind: || Kind::Number,
@@ -114,7 +85,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             job.threads.cpus_allowed = (0..32).filter(|cpu| mask & (1 << cpu) != 0).collect();
             Ok(())
         },
-        print: |_| String::new(),
+        ..OptionSpec::PLAIN
     },
     row!(
         "cpus_allowed_policy",
@@ -134,10 +105,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "numa_mem_policy",
-        aliases: &[],
         default: "default",
-        support: Support::Native,
-        harmless: &[],
         examples: &["local", "prefer:1", "bind:0,1", "interleave:0-1"],
         help: "NUMA nodes of the buffers",
         kind: || Kind::Words(vec!["default", "local", "prefer", "bind", "interleave"]),
@@ -168,13 +136,11 @@ pub(super) static ROWS: &[OptionSpec] = &[
                 MemoryPolicy::Interleave(list) => format!("interleave:{}", nodes(list)),
             }
         },
+        ..OptionSpec::PLAIN
     },
     OptionSpec {
         name: "nice",
-        aliases: &[],
         default: "0",
-        support: Support::Native,
-        harmless: &[],
         examples: &["-5", "10"],
         help: "of the job's threads, -20 to 19",
         kind: || Kind::Number,
@@ -185,13 +151,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.threads.nice.to_string(),
+        ..OptionSpec::PLAIN
     },
     OptionSpec {
         name: "prioclass",
-        aliases: &[],
-        default: "",
-        support: Support::Native,
-        harmless: &[],
         examples: &["1", "2", "3"],
         help: "I/O priority: 1 real time, 2 best effort, 3 idle",
         kind: || Kind::Number,
@@ -201,13 +164,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.threads.priority.class.map_or(String::new(), |class| class.to_string()),
+        ..OptionSpec::PLAIN
     },
     OptionSpec {
         name: "prio",
-        aliases: &[],
-        default: "",
-        support: Support::Native,
-        harmless: &[],
         examples: &["0", "7"],
         help: "I/O priority in its class, 0 (highest) to 7",
         kind: || Kind::Number,
@@ -216,6 +176,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.threads.priority.level.map_or(String::new(), |level| level.to_string()),
+        ..OptionSpec::PLAIN
     },
     row!(
         "lockmem",

@@ -2,7 +2,7 @@
 
 use super::codecs::{Flag, OrZero, Time, print_size, print_time};
 use super::value::Value;
-use super::{Kind, OptionSpec, Support, row};
+use super::{Kind, OptionSpec, off, row};
 use crate::value::{TimeUnit, ValueError, parse_size_in, parse_time};
 use crate::{Job, SteadyKind, SteadyState};
 
@@ -40,8 +40,6 @@ macro_rules! steady_time {
             name: $name,
             aliases: &[$alias],
             default: $default,
-            support: Support::Native,
-            harmless: &[],
             examples: &["10", "30s"],
             help: $help,
             kind: || Kind::Time(TimeUnit::Seconds),
@@ -50,6 +48,7 @@ macro_rules! steady_time {
                 Ok(())
             },
             print: |job| job.time.steadystate.map_or(String::new(), |s| print_time(s.$field)),
+            ..OptionSpec::PLAIN
         }
     };
 }
@@ -63,12 +62,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["60", "30s", "1500ms", "5m"],
         "time limit; 0: none"
     ),
-    row!(
+    off!(
         "time_based",
         time.time_based,
         Flag,
-        "0",
-        ["1"],
         "start over if the work is done before the run time is over"
     ),
     row!(
@@ -83,8 +80,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
         name: "steadystate",
         aliases: &["ss"],
         default: "iops_slope:0.01%",
-        support: Support::Native,
-        harmless: &[],
         examples: &["iops:10%", "iops:500", "bw_slope:1%", "bw:100m", "lat:5%", "lat_slope:20us"],
         help: "end when this stays within its limit for steadystate_duration",
         kind: || Kind::Words(KINDS.map(|(word, _)| word).to_vec()),
@@ -124,6 +119,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             };
             format!("{word}:{limit}")
         },
+        ..OptionSpec::PLAIN
     },
     steady_time!(
         "steadystate_duration" | "ss_dur",

@@ -1,7 +1,7 @@
 //! How what was written is verified.
 
 use super::codecs::{Bool, Count, Flag, List, Number, OrZero, Percent, Words};
-use super::{Kind, OptionSpec, Support, ignored, pattern_bytes, row};
+use super::{Kind, OptionSpec, Support, ignored, off, on, pattern_bytes, row};
 use crate::{VerifyMethod, VerifyPolicy};
 
 const METHODS: &[(&str, VerifyMethod)] = &[
@@ -37,23 +37,9 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["0", "crc32c", "md5", "sha256", "xxhash", "pattern", "crc32c-intel"],
         "checksum to verify written data by"
     ),
-    row!(
-        "do_verify",
-        verify.do_verify,
-        Bool,
-        "1",
-        ["0"],
-        "read back and verify what the job wrote"
-    ),
-    row!(
-        "verify_only",
-        verify.verify_only,
-        Flag,
-        "0",
-        ["1"],
-        "verify earlier writes without writing"
-    ),
-    row!("verifysort", verify.sort, Bool, "1", ["0"], "in order of offsets; removed in fio"),
+    on!("do_verify", verify.do_verify, Bool, "read back and verify what the job wrote"),
+    off!("verify_only", verify.verify_only, Flag, "verify earlier writes without writing"),
+    on!("verifysort", verify.sort, Bool, "in order of offsets; removed in fio"),
     ignored!(
         "verifysort_nr",
         Count(0, u32::MAX),
@@ -80,10 +66,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     OptionSpec {
         name: "verify_pattern",
-        aliases: &[],
-        default: "",
-        support: Support::Native,
-        harmless: &[],
         examples: &["0xaa555aa5", "%o", "\"abcd\"%o0xff", "-12"],
         help: "pattern to repeat; %o is the offset",
         kind: || Kind::Text,
@@ -92,6 +74,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| pattern_bytes::print(&job.verify.pattern),
+        ..OptionSpec::PLAIN
     },
     row!(
         "verify_pattern_interval",
@@ -113,16 +96,9 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Ignored(
             "a job always ends at the first block that is wrong, but for continue_on_error=verify",
         ),
-        ..row!(
-            "verify_fatal",
-            verify.fatal,
-            Bool,
-            "0",
-            ["1"],
-            "ends at the first block that is wrong"
-        )
+        ..off!("verify_fatal", verify.fatal, Bool, "ends at the first block that is wrong")
     },
-    row!("verify_dump", verify.dump, Bool, "0", ["1"], "dump expected and found data into files"),
+    off!("verify_dump", verify.dump, Bool, "dump expected and found data into files"),
     OptionSpec {
         support: Support::Ignored("each thread verifies what it reads"),
         ..row!(
@@ -158,14 +134,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["20"],
         "percent of the verified writes that are trimmed, with trim_backlog"
     ),
-    row!(
-        "trim_verify_zero",
-        verify.trim_verify_zero,
-        Bool,
-        "1",
-        ["0"],
-        "trimmed blocks must read as zeros"
-    ),
+    on!("trim_verify_zero", verify.trim_verify_zero, Bool, "trimmed blocks must read as zeros"),
     row!(
         "trim_backlog",
         verify.trim_backlog,
@@ -190,28 +159,22 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "the whole backlog is verified each time",
         "so many blocks each time"
     ),
-    row!(
+    on!(
         "verify_state_save",
         verify.state_save,
         Bool,
-        "1",
-        ["0"],
         "saves what was written in local-NAME-N-verify.state, when the job ends"
     ),
-    row!(
+    off!(
         "verify_state_load",
         verify.state_load,
         Bool,
-        "0",
-        ["1"],
         "a job that only reads verifies as far as that file says"
     ),
-    row!(
+    on!(
         "verify_write_sequence",
         verify.write_sequence,
         Bool,
-        "1",
-        ["0"],
         "the number of each write is checked"
     ),
     ignored!(

@@ -1,47 +1,51 @@
 //! How a run was asked for, beside its jobs.
 
-/// How a run was asked for, beside its jobs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invocation {
-    /// `--output`: the file that takes the place of standard output.
-    pub output: Option<String>,
-    /// `--output-format` as listed, each once; `--minimal` is `[Terse]`; the
-    /// last one given holds. Empty: the summary that is ours.
-    pub output_formats: Vec<OutputFormat>,
-    /// `--append-terse`: terse behind whatever else is printed.
-    pub append_terse: bool,
-    /// `--terse-version`: 2 to 5.
-    pub terse_version: u8,
-    /// `--eta`.
-    pub eta: Eta,
-    /// `--eta-newline`, ns: the live line begins a new line this often.
-    pub eta_newline_ns: Option<u64>,
-    /// `--eta-interval`, ns: the live line is renewed this often.
-    pub eta_interval_ns: u64,
-    /// `--status-interval`, ns: the whole report is printed this often.
-    pub status_interval_ns: Option<u64>,
-    /// `--parse-only`: nothing is run.
-    pub parse_only: bool,
-    /// `--showcmd`: jobs are printed as a command line, and nothing is run.
-    pub show_cmd: bool,
-    /// `--readonly`: a job that writes or trims is an error.
-    pub readonly: bool,
-    /// `--bandwidth-log`: logs of the bandwidth of all jobs together, whose
-    /// names begin with this.
-    pub bandwidth_log: Option<String>,
-    /// `--warnings-fatal`: what would be a warning is an error.
-    pub warnings_fatal: bool,
-    /// `--debug`, as far as it shows something.
-    pub debug: Vec<Debug>,
-    /// `--aux-path`: the folder for files that the run makes.
-    pub aux_path: Option<String>,
-    /// What is shown instead of a run. fio ends at the first of these: nothing
-    /// behind it is looked at.
-    pub page: Option<Page>,
-    /// `--idle-prof`: how idle CPUs were stands behind the report.
-    pub idle_prof: Option<IdleProf>,
-    /// `--trigger`, `--trigger-file` and `--trigger-timeout`.
-    pub trigger: Trigger,
+use crate::defaults::with_defaults;
+
+with_defaults! {
+    /// How a run was asked for, beside its jobs.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Invocation {
+        /// `--output`: the file that takes the place of standard output.
+        pub output: Option<String>,
+        /// `--output-format` as listed, each once; `--minimal` is `[Terse]`; the
+        /// last one given holds. Empty: the summary that is ours.
+        pub output_formats: Vec<OutputFormat>,
+        /// `--append-terse`: terse behind whatever else is printed.
+        pub append_terse: bool,
+        /// `--terse-version`: 2 to 5.
+        pub terse_version: u8 = 3,
+        /// `--eta`.
+        pub eta: Eta = Eta::Auto,
+        /// `--eta-newline`, ns: the live line begins a new line this often.
+        pub eta_newline_ns: Option<u64>,
+        /// `--eta-interval`, ns: the live line is renewed this often.
+        pub eta_interval_ns: u64 = 1_000_000_000,
+        /// `--status-interval`, ns: the whole report is printed this often.
+        pub status_interval_ns: Option<u64>,
+        /// `--parse-only`: nothing is run.
+        pub parse_only: bool,
+        /// `--showcmd`: jobs are printed as a command line, and nothing is run.
+        pub show_cmd: bool,
+        /// `--readonly`: a job that writes or trims is an error.
+        pub readonly: bool,
+        /// `--bandwidth-log`: logs of the bandwidth of all jobs together, whose
+        /// names begin with this.
+        pub bandwidth_log: Option<String>,
+        /// `--warnings-fatal`: what would be a warning is an error.
+        pub warnings_fatal: bool,
+        /// `--debug`, as far as it shows something.
+        pub debug: Vec<Debug>,
+        /// `--aux-path`: the folder for files that the run makes.
+        pub aux_path: Option<String>,
+        /// What is shown instead of a run. fio ends at the first of these: nothing
+        /// behind it is looked at.
+        pub page: Option<Page>,
+        /// `--idle-prof`: how idle CPUs were stands behind the report.
+        pub idle_prof: Option<IdleProf>,
+        /// `--trigger`, `--trigger-file` and `--trigger-timeout`.
+        pub trigger: Trigger,
+    }
 }
 
 /// What fio shows instead of running jobs.
@@ -105,32 +109,6 @@ impl Trigger {
     /// There is something to wait for.
     pub const fn is_set(&self) -> bool {
         self.file.is_some() || self.timeout_ns > 0
-    }
-}
-
-impl Default for Invocation {
-    /// fio's defaults.
-    fn default() -> Self {
-        Self {
-            output: None,
-            output_formats: Vec::new(),
-            append_terse: false,
-            terse_version: 3,
-            eta: Eta::Auto,
-            eta_newline_ns: None,
-            eta_interval_ns: 1_000_000_000,
-            status_interval_ns: None,
-            parse_only: false,
-            show_cmd: false,
-            readonly: false,
-            bandwidth_log: None,
-            warnings_fatal: false,
-            debug: Vec::new(),
-            aux_path: None,
-            page: None,
-            idle_prof: None,
-            trigger: Trigger::default(),
-        }
     }
 }
 

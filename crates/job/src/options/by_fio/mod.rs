@@ -24,8 +24,7 @@ macro_rules! by_fio {
             examples: &$harmless,
             help: "see fio's manual",
             kind: || $kind,
-            parse: |_, _| Ok(()),
-            print: |_| String::new(),
+            ..crate::options::OptionSpec::PLAIN
         }
     };
 }
@@ -38,12 +37,9 @@ macro_rules! part {
             aliases: &[$($alias),*],
             default: $default,
             support: crate::options::Support::Ignored($reason),
-            harmless: &[],
-            examples: &[],
             help: "see fio's manual",
             kind: || $kind,
-            parse: |_, _| Ok(()),
-            print: |_| String::new(),
+            ..crate::options::OptionSpec::PLAIN
         }
     };
     ($name:literal $(| $alias:literal)*, $kind:expr, $default:literal, $of:literal) => {
@@ -56,15 +52,11 @@ macro_rules! taken_out {
     ($name:literal, $help:literal) => {
         crate::options::OptionSpec {
             name: $name,
-            aliases: &[],
-            default: "",
             support: crate::options::Support::Gone,
-            harmless: &[],
-            examples: &[],
             help: $help,
             kind: || Kind::Number,
             parse: |_, _| Err("fio took this option out, and refuses it: remove it".into()),
-            print: |_| String::new(),
+            ..crate::options::OptionSpec::PLAIN
         }
     };
 }
@@ -75,14 +67,10 @@ macro_rules! of {
         crate::options::OptionSpec {
             name: $name,
             aliases: &[$($alias),*],
-            default: "",
             support: crate::options::Support::ByFio(concat!("it belongs to fio's I/O engine ", $engines)),
-            harmless: &[],
-            examples: &[],
             help: concat!("see fio's manual, I/O engine ", $engines),
             kind: || $kind,
-            parse: |_, _| Ok(()),
-            print: |_| String::new(),
+            ..crate::options::OptionSpec::PLAIN
         }
     };
 }
