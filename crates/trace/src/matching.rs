@@ -9,6 +9,8 @@ use crate::{Flags, Io, Latency, Operation};
 const MOST_WAITING: usize = 1 << 17;
 /// Attempts that were never issued, of which there are no more.
 const MOST_QUEUED: usize = 1 << 16;
+/// I/Os in flight, of which no machine has more.
+const MOST_IN_FLIGHT: usize = 1 << 17;
 
 /// A place, and a number where several have it in common.
 type Key = (u128, u64);
@@ -88,21 +90,27 @@ impl Matcher {
 
     fn queue(&mut self, event: &Event) {
         let Event { at_ns, device, operation, sector, sectors, flags, actor, .. } = *event;
-        // A failed attempt is repeated: the first counts. What has no address is no repetition.
-        let number = if sectors > 0 { 0 } else { self.number };
+        // A failed attempt is repeated: the first counts. What has no address is no repetition, nor is
+        // anything where nothing is issued.
+        let number = if sectors > 0 && self.any_issued { 0 } else { self.number };
         let key = (place(device, operation, sector), number);
         let queued = Queued { at_ns, device, operation, sectors, flags, actor };
         self.queued.entry(key).or_insert(queued);
     }
 
     fn issue(&mut self, event: &Event) {
-        self.any_issued = true;
+        if !std::mem::replace(&mut self.any_issued, true) {
+            for ((place, number), one) in std::mem::take(&mut self.queued) {
+                let number = if one.sectors > 0 { 0 } else { number };
+                self.queued.entry((place, number)).or_insert(one);
+            }
+        }
         let Event { device, operation, sector, sectors, .. } = *event;
         let end = sector.saturating_add(sectors.max(1).into());
         let first = place(device, operation, sector);
         let behind = place(device, operation, end);
         let mut found: Option<Queued> = None;
-        // All that was merged into it; of a flush or a command, the oldest.
+        // All that was merged into it, as whoever waits for a flush is; of a command, the oldest.
         while let Some((key, queued)) = self.queued.range((first, 0)..(behind, 0)).next() {
             let (key, queued) = (*key, *queued);
             self.queued.remove(&key);
@@ -116,7 +124,7 @@ impl Matcher {
             if found.is_none_or(|found| queued.at_ns < found.at_ns) {
                 found = Some(queued);
             }
-            if sectors == 0 || queued_end >= end {
+            if operation != Operation::Flush && (sectors == 0 || queued_end >= end) {
                 break;
             }
         }
@@ -152,8 +160,12 @@ impl Matcher {
     }
 
     fn complete(&mut self, event: &Event) {
-        let Some(key) = self.oldest_in_flight(event) else {
-            // A flush is completed twice: as the request, and as the write that asked for it.
+        // A flush is completed twice: as the request, and as the write of nothing, at sector 0, that
+        // asked for it.
+        let asks = event.operation == Operation::Write && event.sectors == 0;
+        let found = self.oldest_in_flight(event);
+        let found = found.filter(|key| !asks || self.in_flight[key].sectors == 0);
+        let Some(key) = found else {
             self.unmatched += u64::from(event.sectors > 0);
             return;
         };
@@ -175,6 +187,11 @@ impl Matcher {
 
     /// Gives what no older I/O can precede any more.
     pub fn take(&mut self, mut give: impl FnMut(Io)) {
+        // Of attempts alone, or without completions.
+        let alone = !self.any_issued && self.queued.len() > MOST_QUEUED;
+        if alone || self.in_flight.len() > MOST_IN_FLIGHT {
+            self.give_up();
+        }
         while self.queued.len() > MOST_QUEUED {
             self.give_up_queued();
         }
@@ -201,14 +218,19 @@ impl Matcher {
 
     /// Gives the rest: what is still under way has no latency.
     pub fn end(&mut self, give: impl FnMut(Io)) {
-        while !self.in_flight.is_empty() {
-            self.give_up_in_flight();
-        }
-        while !self.queued.is_empty() {
-            self.give_up_queued();
-        }
+        self.give_up();
         self.now_ns = u64::MAX;
         self.take(give);
+    }
+
+    /// What is under way is not seen to its end: nothing that comes later is matched with it.
+    fn give_up(&mut self) {
+        let in_flight = std::mem::take(&mut self.in_flight);
+        self.unmatched += in_flight.len() as u64;
+        self.finished.extend(in_flight.into_values().map(|one| one.io));
+        for (key, one) in std::mem::take(&mut self.queued) {
+            self.give_up_attempt(key, one);
+        }
     }
 
     fn give_up_in_flight(&mut self) {
@@ -220,11 +242,15 @@ impl Matcher {
         }
     }
 
-    /// An attempt without issue is no I/O, unless the trace has attempts alone.
     fn give_up_queued(&mut self) {
         let oldest = self.queued.iter().min_by_key(|(_, one)| one.at_ns);
         let Some((key, one)) = oldest.map(|(key, one)| (*key, *one)) else { return };
         self.queued.remove(&key);
+        self.give_up_attempt(key, one);
+    }
+
+    /// An attempt without issue is no I/O, unless the trace has attempts alone.
+    fn give_up_attempt(&mut self, key: Key, one: Queued) {
         if !self.any_issued {
             let Queued { at_ns, device, operation, sectors, flags, actor } = one;
             self.finished.push(Io {

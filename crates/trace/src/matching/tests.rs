@@ -78,6 +78,24 @@ fn flushes_are_matched_in_order() {
     assert_eq!(found, [(Operation::Write, split(42, 8)), (Operation::Flush, Latency::Device(38))]);
 }
 
+/// The kernel has one flush in progress, and serves all that wait by the next.
+#[test]
+fn flushes_asked_for_at_once_are_one() {
+    let done = "C FF 18446744073709551615 0";
+    let two = format!(
+        "10 Q FWS 0 0\n 11 Q FWS 0 0\n 12 D FF 0 0\n 50 {done}\n 51 C WS 0 0\n 51 C WS 0 0\n \
+         100 Q FWS 0 0\n 102 D FF 0 0\n 150 {done}\n 151 C WS 0 0"
+    );
+    assert_eq!(brief(&two), [(10, 0, 0, split(2, 38)), (100, 0, 0, split(2, 48))]);
+}
+
+#[test]
+fn a_flush_does_not_end_the_write_of_the_first_sector() {
+    let both = "10 Q W 0 8\n 11 D W 0 8\n 12 Q FWS 0 0\n 13 D FF 0 0\n \
+        20 C FF 18446744073709551615 0\n 21 C WS 0 0\n 60 C W 0 8";
+    assert_eq!(brief(both), [(10, 0, 8, split(1, 49)), (12, 0, 0, split(1, 7))]);
+}
+
 #[test]
 fn a_block_read_twice_at_once_is_two() {
     let twice = "1 Q R 8 8\n 2 D R 8 8\n 3 Q R 8 8\n 4 D R 8 8\n 9 C R 8 8\n 11 C R 8 8";
@@ -94,8 +112,8 @@ fn what_has_no_other_end_is_counted() {
     assert_eq!((io.at_ns, io.operation, io.latency), (2, Operation::Read, Latency::Unknown));
     let (all, unmatched) = ios("5 D R 8 8\n 9 C R 8 8");
     assert_eq!((all[0].latency, unmatched), (Latency::Device(4), 0));
-    let attempts_alone = brief("1 Q R 0 8\n 2 Q W 0 8");
-    assert_eq!(attempts_alone.len(), 2);
+    let attempts_alone = brief("1 Q R 0 8\n 2 Q W 0 8\n 3 Q R 0 8");
+    assert_eq!(attempts_alone.len(), 3);
 }
 
 /// One that never completes holds back no more than there is memory for.
@@ -126,4 +144,17 @@ fn memory_is_bounded() {
     }
     matcher.end(|_| given += 1);
     assert_eq!((given, matcher.unmatched()), (200_000, 1));
+    // blktrace -a queue, and -a issue.
+    for step in [Step::Queued, Step::Issued] {
+        let (mut matcher, mut given) = (Matcher::default(), 0);
+        for n in 0..200_000 {
+            matcher.event(&event(n, step, n % 8));
+            if n % 1000 == 0 {
+                matcher.take(|_| given += 1);
+                assert!(matcher.queued.len() + matcher.in_flight.len() <= MOST_IN_FLIGHT);
+            }
+        }
+        matcher.end(|_| given += 1);
+        assert_eq!(given, 200_000);
+    }
 }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
 
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::RecordError;
@@ -194,6 +195,12 @@ fn lost(folder: &std::path::Path) -> u64 {
     text.lines().filter_map(of).sum()
 }
 
+/// Whether there is nothing to read: no event, or no ring, since the CPU was not online so far.
+pub(super) fn is_empty(error: &std::io::Error) -> bool {
+    let no_ring = Errno::NODEV.raw_os_error();
+    error.kind() == ErrorKind::WouldBlock || error.raw_os_error() == Some(no_ring)
+}
+
 impl Ring {
     fn read(&mut self, page: &mut [u8], events: &mut Events) -> Result<(), RecordError> {
         self.behind_ns = None;
@@ -202,7 +209,7 @@ impl Ring {
             match self.file.read(page) {
                 Ok(0) => return Ok(()),
                 Ok(length) => last_ns = events.page(&page[..length]).or(last_ns),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if is_empty(&error) => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(RecordError::of(&self.folder, error)),
             }

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use proptest::prelude::*;
+use rustix::io::Errno;
 
 use super::layout::{EVENTS, Layout};
 use super::page::{self, PageLayout};
-use super::recorder::{Events, Options, Watched};
+use super::recorder::{Events, Options, Watched, is_empty};
 use crate::{Device, Io, Latency, Operation};
 
 const HEADER: &str = include_str!("../../tests/fixtures/tracefs/header_page");
@@ -105,6 +106,13 @@ fn fields_are_where_the_kernel_says() {
     let error = Layout::parse(Path::new("format"), "ID: 7\n", EVENTS[1].1).unwrap_err();
     assert!(error.to_string().contains("common_pid"), "{error}");
     assert!(layout.event(5, &data[..20]).is_none());
+}
+
+/// One that is possible and not online has a file and no ring (`ring_buffer_alloc_read_page`).
+#[test]
+fn a_cpu_that_is_offline_has_no_events() {
+    let found = [Errno::AGAIN, Errno::NODEV, Errno::IO].map(|errno| is_empty(&errno.into()));
+    assert_eq!(found, [true, true, false]);
 }
 
 #[test]
