@@ -4,7 +4,7 @@
 use std::os::unix::fs::chown;
 use std::process::{Command, Output};
 
-use crate::common::{Loop, World, status, text, tool};
+use crate::common::{Loop, World, mount_tracefs, status, text, tool};
 
 /// What was typed, and what the answer has to name. `@` stands for a file of 1 MiB.
 const MISTAKES: &[(&str, &[&str])] = &[
@@ -94,6 +94,7 @@ fn so_is_who_may_not_and_what_is_busy() {
     let disk = Loop::new(&world, "image", 16 << 20);
     let device = &*disk.device;
     let whole = format!("run --name=a --rw=write --filename={device}");
+    mount_tracefs();
     tool("mkfs.ext4", &["-qF", device]);
     let mounted = world.directory("mounted");
     let folder = mounted.to_str().unwrap();

@@ -5,7 +5,9 @@ use std::io::Cursor;
 use std::path::PathBuf;
 use std::process::{Child, Output, Stdio};
 
-use crate::common::{self, Loop, World, eventually, json, status, text, tool, worker_of};
+use crate::common::{
+    self, Loop, World, eventually, json, mount_tracefs, status, text, tool, worker_of,
+};
 use iodyno_trace::{Device, Header, Index, Io, Names, Writer};
 
 /// A recording that has begun.
@@ -16,6 +18,7 @@ struct Recording {
 
 impl Recording {
     fn new(world: &World, arguments: &[&str]) -> Self {
+        mount_tracefs();
         let mut command = world.command();
         command.arg("record").args(arguments);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -351,6 +354,7 @@ impl Drop for Mounted {
 #[test]
 #[ignore = "needs root"]
 fn a_trace_on_the_recorded_drive_is_warned_of() {
+    mount_tracefs();
     let world = World::new();
     let [recorded, other] = ["image", "other"].map(|name| Loop::new(&world, name, 8 << 20));
     tool("mkfs.ext4", &["-q", "-F", &recorded.device]);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
-use crate::common::{Loop, World, eventually, json, status, text, tool, worker_of};
+use crate::common::{Loop, World, eventually, json, mount_tracefs, status, text, tool, worker_of};
 use iodyno_trace::{Device, Header, Io, Latency, Names, Writer};
 use serde_json::Value;
 
@@ -308,6 +308,7 @@ fn what_is_recorded_of_a_replay_is_the_trace() {
         .collect();
     trace(&world, &rows);
     let recorded = world.path("back.iotrace").display().to_string();
+    mount_tracefs();
     let mut command = world.command();
     command
         .args(["record", &device, "-o", &recorded])

@@ -5,6 +5,7 @@ pub(crate) mod listening;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 /// A temporary folder with a store, on the disk that the build is on: tmpfs
@@ -104,6 +105,16 @@ pub(crate) fn tool(program: &str, arguments: &[&str]) -> String {
     let said = text(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?} (this test needs root): {said}");
     text(&output.stdout).trim().to_owned()
+}
+
+/// Mounts tracefs where it is usually mounted, if nothing has mounted it yet.
+pub(crate) fn mount_tracefs() {
+    static MOUNTED: Once = Once::new();
+    MOUNTED.call_once(|| {
+        if !Path::new("/sys/kernel/tracing/trace").exists() {
+            tool("mount", &["-t", "tracefs", "none", "/sys/kernel/tracing"]);
+        }
+    });
 }
 
 /// Waits until it is so, for no longer than a minute.
