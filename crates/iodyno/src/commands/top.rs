@@ -9,8 +9,8 @@ use anyhow::{Context as _, Result};
 use iodyno_campaign::now_ns;
 use iodyno_host::{Depth, Source, Vitals, disk_stats, snapshot, vitals};
 use iodyno_model::{
-    BlockDevice, BlockKind, DiskStats, Drive, HealthLog, Host, format_count, format_duration_ns,
-    format_mb_per_s, format_percent, rfc3339,
+    BlockDevice, BlockKind, DiskStats, Drive, HealthLog, Host, distinct, format_count,
+    format_duration_ns, format_mb_per_s, format_percent, rfc3339,
 };
 use iodyno_report::document::{TopDocument, TopDrive};
 use iodyno_report::text::{clean, json_text};
@@ -36,7 +36,7 @@ const COLUMNS: [Column; 11] = [
     Column { heading: "LATENCY", rank: 4 },
     Column { heading: "QUEUE", rank: 6 },
     Column { heading: "UTIL", rank: 2 },
-    Column { heading: "LAST MINUTE", rank: 7 },
+    Column { heading: "HISTORY", rank: 7 },
     Column { heading: "TEMP", rank: 5 },
     Column { heading: "LINK", rank: 8 },
     Column { heading: "STATE", rank: 1 },
@@ -132,13 +132,8 @@ impl Watched {
             names => {
                 let targets = iodyno_target::resolve_all(&host, names)?;
                 let devices = targets.iter().filter_map(|target| target.device());
-                let mut bottom: Vec<String> = Vec::new();
-                for device in devices.flat_map(|device| host.bottom_of(device)) {
-                    if !bottom.contains(&device.name) {
-                        bottom.push(device.name.clone());
-                    }
-                }
-                bottom
+                let bottom = devices.flat_map(|device| host.bottom_of(device));
+                distinct(bottom.map(|device| device.name.clone()))
             }
         };
         if devices.is_empty() {
@@ -189,7 +184,12 @@ impl Watched {
     /// Asks the controllers behind the devices, each once, that do not sleep.
     fn ask(&mut self, drives: &[TopDrive]) {
         self.host = snapshot(self.source.as_ref(), Depth::Quick);
-        self.vitals.clear();
+        // One reading says nothing of what changed: later ones are held against the first.
+        for (name, found) in std::mem::take(&mut self.vitals) {
+            if let Some(health) = found.and_then(|vitals| vitals.health) {
+                self.first.entry(name).or_insert(health);
+            }
+        }
         for drive in drives {
             let Some((controller, _)) = self.host.namespace(&drive.device) else { continue };
             let name = &controller.name;
@@ -198,11 +198,7 @@ impl Watched {
             if self.vitals.get(name).is_some_and(Option::is_some) {
                 continue;
             }
-            let found = vitals(self.source.as_ref(), name, is_idle);
-            if let Some(health) = found.as_ref().and_then(|vitals| vitals.health.as_ref()) {
-                self.first.entry(name.clone()).or_insert_with(|| health.clone());
-            }
-            self.vitals.insert(name.clone(), found);
+            self.vitals.insert(name.clone(), vitals(self.source.as_ref(), name, is_idle));
         }
     }
 
@@ -374,10 +370,30 @@ mod tests {
         assert_eq!((drive.errors, drive.throttled), (Some(4), Some(true)));
         assert_eq!(state(&drive), Cell::Alarm("4 errors, throttled, link degraded".into()));
         let face = Face { ascii: true, color: false };
-        let lines: Vec<String> =
-            watched.lines(&[drive], 120, face).iter().map(ToString::to_string).collect();
+        let shown = |watched: &Watched| -> Vec<String> {
+            let lines = watched.lines(std::slice::from_ref(&drive), 120, face);
+            lines.iter().map(ToString::to_string).collect()
+        };
+        let lines = shown(&watched);
         assert!(lines[1].contains("72 °C  Gen3 x2"), "{lines:?}");
         assert!(!lines[0].contains("LATENCY"), "nothing was done: {lines:?}");
+        // How long it is depends on the interval.
+        watched.rates.insert("nvme0n1".into(), [1.0, 2.0].into());
+        let lines = shown(&watched);
+        assert!(lines[0].contains("  HISTORY  "), "{lines:?}");
+    }
+
+    #[test]
+    fn one_reading_says_nothing_of_throttling() {
+        let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
+        let source = Box::new(iodyno_host::Captured::open(capture).unwrap());
+        let mut watched = Watched::new(source, &[]).unwrap();
+        let drive = described(&watched);
+        watched.ask(std::slice::from_ref(&drive));
+        let once = described(&watched);
+        assert!(once.temperature_c.is_some() && once.throttled.is_none(), "{once:?}");
+        watched.ask(&[drive]);
+        assert_eq!(described(&watched).throttled, Some(false));
     }
 
     #[test]

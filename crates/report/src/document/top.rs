@@ -38,7 +38,7 @@ pub struct TopDrive {
     pub temperature_c: Option<f64>,
     /// It may sleep, so it was not asked.
     pub asleep: bool,
-    /// It throttled for heat since `top` began.
+    /// It throttled for heat since `top` began; null until it was asked twice, so with `--once`.
     pub throttled: Option<bool>,
     /// Media errors, and uncorrectable errors of its link, since `top` began.
     pub errors: Option<u64>,
