@@ -10,7 +10,9 @@ node=${SLURMD_NODENAME:-$(hostname -s)}
 reason=$("$IODYNO" accept quick --quiet --drain-hint "${PUSH[@]}" "${OPTIONS[@]}")
 status=$?
 # 1: a FAIL; 3: a drive that gives errors or no answer. What cannot be judged, or was not begun, drains nothing.
-if [ -n "$reason" ] && { [ $status -eq 1 ] || [ $status -eq 3 ]; }; then
+# A node that is drained already keeps the reason that somebody gave it.
+if [ -n "$reason" ] && { [ $status -eq 1 ] || [ $status -eq 3 ]; } &&
+    ! scontrol show node "$node" | grep -q 'State=[^ ]*DRAIN'; then
     scontrol update NodeName="$node" State=DRAIN Reason="$reason"
 fi
 "$IODYNO" runs prune --quiet --keep 100

@@ -371,6 +371,8 @@ def manifests(_):
             names = {volume["name"] for volume in pod["volumes"]}
             used = {mount["name"] for mount in container.get("volumeMounts", []) + container.get("volumeDevices", [])}
             assert names == used, f"{path}: {names} {used}"
+            # Privileged pods are about their node, and say its name.
+            assert bool(pod.get("hostNetwork")) == bool(container["securityContext"].get("privileged")), path
             assert {one["name"] for one in container["env"]} >= {"NODE_NAME", "JOB_COMPLETIONS", "PUSH_URL"}, path
     print(run(sys.executable, DEPLOY / "ironic/test_iodyno_hardware.py").strip().splitlines()[-1])
 

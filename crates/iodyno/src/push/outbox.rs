@@ -28,6 +28,8 @@ const MOST_DROPPED: usize = 10_000;
 const TRIES: u32 = 4;
 /// … and the first pause between two: doubled each time, and between half of that and all of it.
 const PAUSE: Duration = Duration::from_millis(500);
+/// A document is begun no later than so long after the time for all of them.
+const LATE: Duration = Duration::from_secs(1);
 
 /// The documents of one store.
 pub(crate) struct Outbox {
@@ -85,8 +87,8 @@ impl Outbox {
         to.iter().filter_map(refused).collect()
     }
 
-    /// Gives away what is kept, the oldest first, until `until`. Of what is left then, the oldest documents are
-    /// dropped beyond the bounds.
+    /// Gives away what is kept, the oldest first, until `until` or little later. Of what is left then, the oldest
+    /// documents are dropped beyond the bounds.
     ///
     /// # Errors
     /// The folder cannot be read or written.
@@ -95,6 +97,11 @@ impl Outbox {
         // A destination that is away is not asked again for the next document.
         let mut away = BTreeSet::new();
         for (name, _) in &self.kept()? {
+            // Whoever waits for a verdict does not wait for what was left in the weeks before.
+            if Instant::now() > until + LATE {
+                pushed.left += 1;
+                continue;
+            }
             let (bytes, to) = match self.read(name) {
                 Ok(read) => read,
                 Err(error) => {
@@ -284,6 +291,21 @@ mod tests {
         let (file, count) = outbox.dropped();
         assert_eq!(count, 2);
         assert_eq!(std::fs::read_to_string(file).unwrap(), "n.0.1.json\nn.0.2.json\n");
+    }
+
+    #[test]
+    fn what_was_left_before_delays_no_verdict() {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = Outbox { folder: folder.path().join("outbox"), most: 9, most_bytes: 1 << 20 };
+        let here = [Reference::typed(folder.path().to_str().unwrap()).unwrap()];
+        for run in ["1", "2"] {
+            outbox.add(&format!("n.0.{run}.json"), b"{}", &here).unwrap();
+        }
+        let past = Instant::now().checked_sub(2 * LATE).unwrap();
+        let pushed = outbox.push(past).unwrap();
+        assert_eq!((pushed.done, pushed.left), (0, 2), "{pushed:?}");
+        let pushed = outbox.push(Instant::now()).unwrap();
+        assert_eq!((pushed.done, pushed.left), (2, 0), "{pushed:?}");
     }
 
     #[test]
