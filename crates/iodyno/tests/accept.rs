@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::common::{World, json, status, text, validate};
+use crate::common::{World, json, script, status, text, validate};
 use serde_json::Value;
 
 /// Four drives, one of them behind a degraded link.
@@ -383,6 +383,7 @@ fn slurms_prolog_keeps_jobs_off_bad_and_silent_drives_alone() {
         std::fs::write(&options, format!("IODYNO={iodyno}\n")).unwrap();
         // `sh check --quiet …` in the place of `iodyno check --quiet …`.
         std::fs::write(world.path("check"), format!("exit {status}\n")).unwrap();
+        std::fs::write(world.path("runs"), "echo $* >>pruned\n").unwrap();
         let mut command = world.with_environment(Command::new("bash"));
         let ended = command.arg(prolog).env("IODYNO_HEALTHCHECK", &options).output().unwrap();
         ended.status.code().unwrap()
@@ -391,5 +392,63 @@ fn slurms_prolog_keeps_jobs_off_bad_and_silent_drives_alone() {
     for (status, expected) in [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (124, 1), (126, 0)] {
         assert_eq!(exits("sh", status), expected, "{status}");
     }
+    // A thousand jobs a day fill no disk.
+    let pruned = std::fs::read_to_string(world.path("pruned")).unwrap();
+    assert_eq!(pruned, "prune --quiet --keep 100\n".repeat(7));
     assert_eq!(exits("/none", 0), 0, "a binary that is missing drains no cluster");
+}
+
+#[test]
+fn slurms_health_check_drains_a_node_once_and_leaves_other_reasons() {
+    let world = World::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/slurm/healthcheck.sh");
+    let options = world.path("healthcheck");
+    let asked = |state: &str, status: u8| {
+        // scontrol(1), which the script takes from the system's directories.
+        let scontrol = format!(
+            "scontrol() {{ [ $1 = show ] && echo '   State={state} Weight=1' || echo \"$*\" >>asked; }}"
+        );
+        std::fs::write(&options, format!("IODYNO=sh\n{scontrol}\n")).unwrap();
+        // `sh accept quick …` in the place of `iodyno accept quick …`.
+        let accept = format!("echo 'iodyno: link-degraded'; exit {status}\n");
+        std::fs::write(world.path("accept"), accept).unwrap();
+        std::fs::write(world.path("runs"), "").unwrap();
+        std::fs::write(world.path("asked"), "").unwrap();
+        let mut command = world.with_environment(Command::new("bash"));
+        command.arg(script).env("IODYNO_HEALTHCHECK", &options).env("SLURMD_NODENAME", "node1");
+        assert!(command.status().unwrap().success());
+        std::fs::read_to_string(world.path("asked")).unwrap()
+    };
+    let drains = "update NodeName=node1 State=DRAIN Reason=iodyno: link-degraded\n";
+    assert_eq!([1, 3].map(|status| asked("IDLE", status)), [drains, drains]);
+    assert_eq!([0, 2, 4].map(|status| asked("IDLE", status)), ["", "", ""]);
+    assert_eq!(["IDLE+DRAIN", "DRAINED*"].map(|state| asked(state, 1)), ["", ""]);
+}
+
+#[test]
+fn slurms_acceptance_drains_bad_nodes_and_no_undecided_ones() {
+    let world = World::new();
+    let sbatch = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/slurm/accept.sbatch");
+    let bin = world.directory("bin");
+    for (name, body) in [
+        // srun(1) of one task, on this machine.
+        ("srun", "#!/bin/sh\nshift 2\nexec \"$@\"\n"),
+        ("scontrol", "#!/bin/sh\necho \"$*\" >>asked\n"),
+    ] {
+        script(&bin.join(name), body);
+    }
+    let asked = |status: u8| {
+        let accept = format!("echo 'iodyno: link-degraded'; exit {status}\n");
+        std::fs::write(world.path("accept"), accept).unwrap();
+        std::fs::write(world.path("asked"), "").unwrap();
+        let mut command = world.with_environment(Command::new("bash"));
+        let directories = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        command.arg(sbatch).env("PATH", directories);
+        let ended = command.env("IODYNO", "sh").env("SLURMD_NODENAME", "node1").output().unwrap();
+        assert_eq!(ended.status.code(), Some(i32::from(status)), "{}", text(&ended.stderr));
+        std::fs::read_to_string(world.path("asked")).unwrap()
+    };
+    let drains = "update NodeName=node1 State=DRAIN Reason=iodyno: link-degraded\n";
+    assert_eq!([1, 3].map(asked), [drains, drains]);
+    assert_eq!([0, 2, 4, 126, 127].map(asked), [""; 5]);
 }

@@ -110,7 +110,7 @@ pub(crate) fn is_70_30(of: &Measurement) -> bool {
 
 /// Names of a run's steps whose depth was searched for: what several targets at once get is what
 /// was found for each alone.
-pub(crate) fn searched(record: &RunRecord) -> BTreeSet<&str> {
+pub fn searched(record: &RunRecord) -> BTreeSet<&str> {
     let searches = record.measurements.iter().filter(|of| !of.conditions.depths_tried.is_empty());
     searches.map(|of| of.name.as_str()).collect()
 }

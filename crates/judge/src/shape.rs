@@ -66,3 +66,19 @@ impl<'a> Shape<'a> {
         Self { bs: None, ..self }
     }
 }
+
+/// A workload with nothing but what figures have to share to be held against each other: what its I/Os are, and
+/// depth and jobs unless the depth was searched for.
+pub fn comparable(workload: &Workload, is_searched: bool) -> Workload {
+    let Shape { buffered, options, .. } = Shape::of(workload);
+    let options = options.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Workload {
+        rw: workload.rw.clone(),
+        bs: workload.bs,
+        iodepth: workload.iodepth.filter(|_| !is_searched),
+        numjobs: (!is_searched).then(|| workload.numjobs.unwrap_or(1)),
+        direct: Some(!buffered),
+        options: options.collect(),
+        ..Workload::default()
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use iodyno_model::{
     Basis, BelowSaturation, Bytes, ClaimFigure, Direction, Drive, Estimate, Host, Measurement,
-    Metric, RunKind, RunRecord, Verdict, WrittenState, Yardstick, format_duration_ns,
+    Metric, RunKind, RunRecord, Verdict, Workload, WrittenState, Yardstick, format_duration_ns,
 };
 use iodyno_stats::two_sample::{disjoint, median};
 
@@ -21,7 +21,7 @@ use crate::limiter;
 use crate::measured::{figure, is_70_30, is_paced, searched, unwritten, written};
 use crate::place::{capacities, own_link, place, shared_drives};
 use crate::question::Question;
-use crate::shape::Shape;
+use crate::shape::comparable;
 
 /// Below this share of the claim a rate is too low.
 pub(crate) const CLAIM: f64 = 0.9;
@@ -212,20 +212,14 @@ impl Lasting {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Step<'a> {
     name: &'a str,
-    shape: Shape<'a>,
-    /// Depth of each job, and jobs; `None`: searched for.
-    load: Option<(Option<u32>, u32)>,
+    load: Workload,
 }
 
 impl<'a> Step<'a> {
     /// A measurement of a run in which these were `searched` for.
     fn of(of: &'a Measurement, searched: &BTreeSet<&str>) -> Self {
-        let load = (of.workload.iodepth, of.workload.numjobs.unwrap_or(1));
-        Self {
-            name: &of.name,
-            shape: Shape::of(&of.workload),
-            load: (!searched.contains(of.name.as_str())).then_some(load),
-        }
+        let is_searched = searched.contains(of.name.as_str());
+        Self { name: &of.name, load: comparable(&of.workload, is_searched) }
     }
 }
 

@@ -5,7 +5,7 @@
 mod common;
 
 use iodyno_judge::{ClaimBook, Question, assess};
-use iodyno_model::{Accepted, Assessment, Fact, RunRecord, Verdict};
+use iodyno_model::{Accepted, Assessment, Fact, Measurement, RunRecord, Verdict};
 use iodyno_report::Judged;
 use iodyno_report::document::read::read_runs;
 use iodyno_report::document::run_document;
@@ -92,6 +92,43 @@ fn another_firmware_is_another_class_and_two_are_no_peers() {
 }
 
 #[test]
+fn another_load_of_the_same_name_is_no_peer() {
+    // The random reads of nvme1 of one host, 60 % of all others'.
+    let slow = |change: &dyn Fn(usize, &mut Measurement)| {
+        let mut records: Vec<RunRecord> = (1..=4).map(host).collect();
+        records[2] = scaled(records[2].clone(), 4, 0.6);
+        for (n, record) in records.iter_mut().enumerate() {
+            change(n, &mut record.measurements[4]);
+        }
+        let fleet = of(&records);
+        let read = |record| HostRun::of_documents(&document(record)).unwrap().unwrap();
+        assert_eq!(fleet_of(records.iter().flat_map(read).collect()), fleet);
+        fleet.drives().filter(|drive| !drive.outliers.is_empty()).count()
+    };
+    assert_eq!(slow(&|_, _| ()), 1);
+    let others: [fn(&mut Measurement); 3] = [
+        |of| of.workload.iodepth = Some(4),
+        |of| of.workload.numjobs = Some(1),
+        |of| drop(of.workload.options.insert("rate_iops".into(), "5000".into())),
+    ];
+    for (at, other) in others.into_iter().enumerate() {
+        let of_one = |n: usize, of: &mut Measurement| {
+            if n == 2 {
+                other(of)
+            }
+        };
+        assert_eq!(slow(&of_one), 0, "{at}");
+    }
+    // What was searched for may be found anew on each host.
+    let searched = |n: usize, of: &mut Measurement| {
+        let jobs = 1 << n;
+        (of.workload.iodepth, of.workload.numjobs) = (Some(512 / jobs), Some(jobs));
+        of.conditions.depths_tried = vec![(256, 9e5), (512, 9.1e5)];
+    };
+    assert_eq!(slow(&searched), 1);
+}
+
+#[test]
 fn the_newest_run_of_a_host_counts() {
     let mut later = host(1);
     later.run.started_ns += 1;
@@ -102,6 +139,40 @@ fn the_newest_run_of_a_host_counts() {
     assert!(runs.clone().count() == 4 && runs.clone().all(|drive| drive.run_id == "later"));
     let text = fleet_text(&fleet, &style(100));
     assert!(text.contains("1 older run of the same hosts\n"), "{text}");
+}
+
+#[test]
+fn hosts_of_one_name_are_told_apart() {
+    let accepted = |n: usize, id: &str, later_ns: i64| {
+        let mut record = host(n);
+        record.snapshots[0].hostname = Fact::Read("localhost".into());
+        record.run.id = format!("{n}-{later_ns}");
+        record.run.started_ns += later_ns;
+        record.run.accepted = Some(Accepted {
+            profile: "check".into(),
+            step: 1,
+            node: "localhost".into(),
+            host_id: Some(id.into()),
+            rank: None,
+            start_at: None,
+            clock_error_ns: None,
+            cut_short: false,
+        });
+        record
+    };
+    let records = [
+        accepted(1, "aa", 2),
+        accepted(2, "bb", 1),
+        // Each of them once more, earlier; the second was booted from an image then.
+        accepted(1, "aa", 0),
+        accepted(2, "cc", 0),
+    ];
+    let fleet = of(&records);
+    assert_eq!((fleet.len(), fleet.hosts(), fleet.older_runs), (8, 2, 2));
+    let hosts: Vec<_> = fleet.drives().map(|drive| drive.host.as_str()).collect();
+    assert!(hosts.contains(&"localhost") && hosts.contains(&"localhost.bb"), "{hosts:?}");
+    let read = |record| HostRun::of_documents(&document(record)).unwrap().unwrap();
+    assert_eq!(fleet_of(records.iter().flat_map(read).collect()), fleet);
 }
 
 /// Eight hosts whose random reads fell to `factor` of four earlier runs, and of nvme1 of db03 to `own` of them.
@@ -219,6 +290,28 @@ fn steps_of_one_acceptance_are_shown_together() {
     before.run.id = "before".into();
     let fleet = of(&[before, step(1, None), step(2, Some(0))]);
     assert_eq!((fleet.len(), fleet.older_runs), (4, 1));
+}
+
+#[test]
+fn the_first_steps_begin_together() {
+    let step = |n: usize, number: u32, ms: i64| {
+        let mut record = host(n);
+        record.run.id = format!("{n}-{number}");
+        record.run.started_ns += ms * 1_000_000;
+        record.run.accepted = Some(Accepted {
+            profile: "fit".into(),
+            step: number,
+            node: format!("db{n:02}"),
+            host_id: None,
+            rank: None,
+            start_at: Some("2024-11-21T11:34:56Z".into()),
+            clock_error_ns: None,
+            cut_short: false,
+        });
+        record
+    };
+    let fleet = of(&[step(1, 1, 0), step(2, 1, 7), step(1, 2, 30_000), step(2, 2, 95_000)]);
+    assert_eq!((fleet.hosts(), fleet.start_spread_ns), (2, Some(7_000_000)));
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! What a fleet needs of one host's run: of a thousand hosts all of it at once is too much.
 
-use iodyno_judge::{RULESET, drive_under};
+use std::collections::BTreeSet;
+
+use iodyno_judge::{RULESET, comparable, drive_under, searched};
 use iodyno_model::{
     Bytes, Drive, Estimate, Finding, Host, Metric, MetricJudgement, Severity, Slot, Validity,
     Workload, parse_rfc3339,
 };
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::drive::{DriveKind, FleetDrive, Traits};
 use crate::document::read::{DocumentError, RUN_SCHEMA, documents};
@@ -19,6 +22,8 @@ pub struct HostRun {
     pub(super) started_ns: i64,
     /// Name of the host, where it is known.
     pub(super) host: Option<String>,
+    /// Digest of its machine id, where the run is of an acceptance.
+    pub(super) host_id: Option<String>,
     /// Start that many hosts agreed on, ns since 1970 UTC, and which step it is of.
     pub(super) start: Option<(i64, u32)>,
     /// Profile of the acceptance that it is a step of, and which step.
@@ -34,13 +39,20 @@ pub(super) struct Figure {
     pub(super) estimate: Estimate,
 }
 
-/// What a figure is of. Jobs of one name may do different things on two hosts: name, `rw`, `bs`, metric.
+/// What a figure is of. Jobs of one name may do different things on two hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Step {
     pub(super) measurement: String,
-    pub(super) rw: Option<String>,
-    pub(super) bs: Option<u64>,
+    load: Workload,
     pub(super) metric: Metric,
+}
+
+impl Step {
+    /// Of a run in which the depths of these were `searched` for.
+    fn new(name: &str, workload: &Workload, searched: &BTreeSet<&str>, metric: Metric) -> Self {
+        let load = comparable(workload, searched.contains(name));
+        Self { measurement: name.to_owned(), load, metric }
+    }
 }
 
 impl HostRun {
@@ -72,6 +84,7 @@ impl HostRun {
             id: run.id.clone(),
             started_ns: run.started_ns,
             host: hostname.map(str::to_owned),
+            host_id: accepted.and_then(|of| of.host_id.clone()),
             start: accepted.and_then(|of| Some((parse_rfc3339(of.start_at.as_deref()?)?, of.step))),
             acceptance: accepted.map(|of| (of.profile.clone(), of.step)),
             drives: drives.collect(),
@@ -89,6 +102,14 @@ impl HostRun {
             return Ok(None);
         }
         documents.into_iter().map(Document::host_run).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Names its host by its machine id, too, as its documents are named.
+    pub(super) fn name_apart(&mut self) {
+        let Some(id) = &self.host_id else { return };
+        for (_, drive, _) in &mut self.drives {
+            drive.host = format!("{}.{id}", drive.host);
+        }
     }
 }
 
@@ -122,15 +143,11 @@ fn figures(judged: Judged<'_>, subject: &Subject<'_>) -> Vec<Figure> {
             && subject.is_among(&measurement.targets)
             && drive_under(judged.record, measurement).is_some()
     });
+    let searched = &searched(judged.record);
     own.filter_map(|(measurement, found)| {
         let found = found.filter(|found| found.validity != Validity::Invalid)?;
-        Some(found.metrics.iter().map(|of: &MetricJudgement| Figure {
-            step: Step {
-                measurement: measurement.name.clone(),
-                rw: measurement.workload.rw.clone(),
-                bs: measurement.workload.bs,
-                metric: of.metric,
-            },
+        Some(found.metrics.iter().map(move |of: &MetricJudgement| Figure {
+            step: Step::new(&measurement.name, &measurement.workload, searched, of.metric),
             estimate: of.estimate,
         }))
     })
@@ -166,6 +183,7 @@ struct Start {
     #[serde(default)]
     profile: String,
     node: String,
+    host_id: Option<String>,
     #[serde(default)]
     step: u32,
     start_at: Option<String>,
@@ -210,7 +228,15 @@ struct DocumentMeasurement {
     workload: Workload,
     validity: Option<Validity>,
     #[serde(default)]
+    conditions: DocumentConditions,
+    #[serde(default)]
     verdicts: Vec<MetricVerdict>,
+}
+
+#[derive(Deserialize, Default)]
+struct DocumentConditions {
+    #[serde(default)]
+    depths_tried: Vec<IgnoredAny>,
 }
 
 impl DocumentDrive {
@@ -222,16 +248,11 @@ impl DocumentDrive {
 }
 
 impl DocumentMeasurement {
-    fn figures(&self) -> impl Iterator<Item = Figure> {
+    fn figures(&self, searched: &BTreeSet<&str>) -> impl Iterator<Item = Figure> {
         let is_valid = self.validity.is_some_and(|validity| validity != Validity::Invalid);
-        self.verdicts.iter().filter(move |_| is_valid).filter_map(|of| {
+        self.verdicts.iter().filter(move |_| is_valid).filter_map(move |of| {
             Some(Figure {
-                step: Step {
-                    measurement: self.name.clone(),
-                    rw: self.workload.rw.clone(),
-                    bs: self.workload.bs,
-                    metric: of.metric,
-                },
+                step: Step::new(&self.name, &self.workload, searched, of.metric),
                 estimate: of.measured?,
             })
         })
@@ -245,6 +266,8 @@ impl Document {
         let host = self.host.as_ref();
         let node = || self.accepted.as_ref().map(|of| of.node.clone());
         let hostname = host.and_then(|host| host.hostname.clone()).or_else(node);
+        let searches = self.measurements.iter().filter(|of| !of.conditions.depths_tried.is_empty());
+        let searched: BTreeSet<&str> = searches.map(|of| of.name.as_str()).collect();
         let drives = self.subjects.iter().map(|subject| {
             let drive = self.drives.iter().find(|drive| drive.is(&subject.name));
             let is_its = |names: &[String]| {
@@ -286,7 +309,7 @@ impl Document {
             let own = self.measurements.iter().filter(|of| {
                 of.targets.len() == 1 && drive.is_some_and(|drive| drive.is(&of.targets[0]))
             });
-            (kind, fleet_drive, own.flat_map(DocumentMeasurement::figures).collect())
+            (kind, fleet_drive, own.flat_map(|of| of.figures(&searched)).collect())
         });
         let start = self.accepted.as_ref().and_then(|of| Some((of.start_at.as_deref()?, of.step)));
         Ok(HostRun {
@@ -295,6 +318,7 @@ impl Document {
             acceptance: self.accepted.as_ref().map(|of| (of.profile.clone(), of.step)),
             drives: drives.collect(),
             host: hostname.clone(),
+            host_id: self.accepted.as_ref().and_then(|of| of.host_id.clone()),
             id: self.id.clone(),
         })
     }

@@ -13,7 +13,6 @@ pub use host_run::HostRun;
 pub use node_run::{LoadName, Moment, NodeRun};
 pub use together::{LoadTogether, Rates, Together, together};
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use iodyno_judge::{FALSE_DISCOVERIES, unlike_equals};
@@ -47,8 +46,8 @@ pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
 }
 
 /// Drives of many runs. Of several runs of one host the newest counts, and with it the earlier steps of its
-/// acceptance, as far as they are of other drives. A figure is an outlier where three or more drives of the class (model,
-/// firmware, capacity) were measured by the same step (name, rw and bs), and it is more than
+/// acceptance, as far as they are of other drives. Hosts of one name are told apart by their machine ids. A figure is an outlier where three or more drives of the class (model,
+/// firmware, capacity) were measured by the same step (name and workload), and it is more than
 /// 10 % worse than their median with intervals that do not meet. Of eight or more drives the test is
 /// robust and shared by the whole fleet: at most 1 % of the drives named are wrong ([`FALSE_DISCOVERIES`]),
 /// and 5 % worse suffices. So is one that fell, beside the drive's own earlier runs, further than those of the
@@ -56,7 +55,7 @@ pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
 pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
     // The newest first: it counts.
     runs.sort_by(|a, b| (b.started_ns, &b.id).cmp(&(a.started_ns, &a.id)));
-    let mut hosts: HashMap<String, Shown> = HashMap::new();
+    let mut hosts: HashMap<String, Vec<Shown>> = HashMap::new();
     let (mut older_runs, mut spread) = (0, StartSpread::default());
     let (mut newest, mut past): (Vec<HostRun>, Past) = Default::default();
     for mut run in runs {
@@ -66,11 +65,17 @@ pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
             newest.push(run);
             continue;
         };
-        let (shown, is_known) = match hosts.entry(host) {
-            Entry::Vacant(new) => (new.insert(Shown::default()), false),
-            Entry::Occupied(known) => (known.into_mut(), true),
-        };
-        if is_known && !shown.goes_on_with(&run) {
+        let namesakes = hosts.entry(host).or_default();
+        let known = namesakes.iter().position(|shown| shown.is_host_of(&run));
+        let place = known.unwrap_or(namesakes.len());
+        if known.is_none() {
+            if place > 0 {
+                run.name_apart();
+            }
+            namesakes.push(Shown { host_id: run.host_id.clone(), ..Shown::default() });
+        }
+        let shown = &mut namesakes[place];
+        if known.is_some() && !shown.goes_on_with(&run) {
             older_runs += 1;
             past.add(run);
             continue;
@@ -104,6 +109,8 @@ pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
 /// What is shown of a host.
 #[derive(Default)]
 struct Shown {
+    /// What tells it from others of its name.
+    host_id: Option<String>,
     /// Its drives and targets, by serial number or name.
     names: HashSet<String>,
     /// The acceptance that its newest run is a step of: the profile, and the first step that was met.
@@ -111,6 +118,14 @@ struct Shown {
 }
 
 impl Shown {
+    /// Whether `run` is of this host, as far as that is known. Machines that were just installed have one name, and
+    /// images have another machine id at each boot: then their drives say it.
+    fn is_host_of(&self, run: &HostRun) -> bool {
+        let ids = self.host_id.as_ref().zip(run.host_id.as_ref());
+        let mut serials = run.drives.iter().filter_map(|(_, drive, _)| drive.serial.as_ref());
+        ids.is_none_or(|(a, b)| a == b) || serials.any(|serial| self.names.contains(serial))
+    }
+
     /// Whether `run` is an earlier step of the same acceptance.
     fn goes_on_with(&mut self, run: &HostRun) -> bool {
         let of = self.acceptance.take().zip(run.acceptance.as_ref());
@@ -134,13 +149,14 @@ impl Shown {
 /// How far apart runs began that were to begin together.
 #[derive(Default)]
 struct StartSpread {
-    by_moment: HashMap<(i64, u32), (i64, i64)>,
+    by_moment: HashMap<i64, (i64, i64)>,
     widest_ns: Option<u64>,
 }
 
 impl StartSpread {
     fn add(&mut self, run: &HostRun) {
-        let Some(at) = run.start else { return };
+        // Later steps begin when those before them have ended.
+        let Some((at, 1)) = run.start else { return };
         let began = run.started_ns;
         let (first, last) = self.by_moment.entry(at).or_insert((began, began));
         (*first, *last) = ((*first).min(began), (*last).max(began));
