@@ -148,6 +148,11 @@ fn a_headroom_that_the_store_has_is_shown_with_what_is_explained() {
     let world = World::new();
     write(&world, "small.toml", PLAN);
     status(&run(&world, &["sweep", "small.toml", "--target", "data"]), 0);
+    let all = text(&run(&world, &["show", "-v", "last"]).stdout);
+    let is_heading = |line: &&str| line.starts_with("NAME ") && line.contains(" P99");
+    let mut rows = all.lines().skip_while(|line| !is_heading(line));
+    assert!(rows.next().is_some(), "a row for each measurement: {all}");
+    assert!(rows.take_while(|row| !row.is_empty()).any(|row| row.contains(" reads/s ")), "{all}");
     let job = ["run", "--name=a", "--rw=read", "--bs=4k", "--filename=data"];
     status(&run(&world, &job), 0);
     let explained = text(&run(&world, &["explain", "last"]).stdout);

@@ -12,7 +12,7 @@ use iodyno_report::export::{Format, Results};
 use iodyno_report::text::{
     Body, PlannedPoint, Style, blocks_effect_words, headroom_text, jobs_text, json_text, knees,
     predictions_text, pts_text, replay_text, rounds_text, run_heading, run_screen, run_text,
-    scaling_words, sentence,
+    run_text_in_rows, scaling_words, sentence,
 };
 use iodyno_store::Store;
 
@@ -196,7 +196,11 @@ impl<'a> Shown<'a> {
             let jobs = jobs_text(record, assessment, style);
             return Ok(format!("{}\n{jobs}", run_heading(&record.run, style)));
         }
-        let mut parts = vec![run_text(record, assessment, self.status, style)?];
+        let whole = match self.outlook.as_ref().is_some_and(|of| !of.headroom.is_empty()) {
+            true => run_text_in_rows(record, assessment, self.status, style),
+            false => run_text(record, assessment, self.status, style),
+        };
+        let mut parts = vec![whole?];
         if let Some(rounds) = &self.rounds {
             if let Some(plan) = &record.run.rounds {
                 let prepared = prepared(self.context, record)?;

@@ -114,13 +114,42 @@ pub fn run_text(
     exit_status: u8,
     style: &Style,
 ) -> Result<String, ColumnError> {
+    let measured =
+        [measurements_text(record, assessment, style), totals::totals_text(record, style)];
+    around(record, assessment, exit_status, measured, style)
+}
+
+/// The same with a row for each measurement, of loads that are many, and nothing of those that ran
+/// together: their sums mean nothing.
+///
+/// # Errors
+///
+/// A name in `style.columns` that is no column.
+pub fn run_text_in_rows(
+    record: &RunRecord,
+    assessment: &Assessment,
+    exit_status: u8,
+    style: &Style,
+) -> Result<String, ColumnError> {
+    let order: Vec<usize> = (0..record.measurements.len()).collect();
+    let table = results::table_with(record, Some(assessment), &order, &[], style);
+    let caveats = rows::caveats(record, assessment, |_| true, style);
+    around(record, assessment, exit_status, [table, caveats], style)
+}
+
+fn around(
+    record: &RunRecord,
+    assessment: &Assessment,
+    exit_status: u8,
+    measured: [String; 2],
+    style: &Style,
+) -> Result<String, ColumnError> {
     let mut sections = Vec::new();
     if let Some(host) = record.host() {
         sections.push(host_text(host, style));
         sections.push(drives_table(host, Some((record, assessment)), style)?);
     }
-    sections.push(measurements_text(record, assessment, style));
-    sections.push(totals::totals_text(record, style));
+    sections.extend(measured);
     sections.push(findings_text(assessment, style));
     sections.push(verdict_text(assessment, exit_status, style));
     sections.retain(|section| !section.is_empty());

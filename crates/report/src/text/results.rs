@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use iodyno_model::{
-    Assessment, Bytes, DirectionResult, EndReason, Measurement, Metric, RunRecord, Validity,
+    Assessment, Bytes, DirectionResult, EndReason, GroupTotal, Measurement, Metric, RunRecord,
+    Validity,
 };
 
 use super::Style;
@@ -44,6 +45,17 @@ pub(super) fn table_of(
     order: &[usize],
     style: &Style,
 ) -> String {
+    table_with(record, assessment, order, &totals_of(record), style)
+}
+
+/// The same with these totals.
+pub(super) fn table_with(
+    record: &RunRecord,
+    assessment: Option<&Assessment>,
+    order: &[usize],
+    totals: &[GroupTotal],
+    style: &Style,
+) -> String {
     let column = GridColumn::new;
     // The same on other targets.
     let mut firsts: HashMap<&str, &[String]> = HashMap::new();
@@ -69,7 +81,6 @@ pub(super) fn table_of(
         column("MAX", 5, true),
         column("VALIDITY", 1, false),
     ];
-    let totals = totals_of(record);
     let mut rows = Vec::new();
     for n in order {
         let measurement = &record.measurements[*n];
