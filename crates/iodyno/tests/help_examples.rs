@@ -5,13 +5,14 @@ use std::path::Path;
 
 use crate::common::{World, script, status, text};
 
-const COMMANDS: [&str; 31] = [
+const COMMANDS: [&str; 32] = [
     "",
     "check",
     "accept",
     "explain",
     "fit",
     "list",
+    "top",
     "rules",
     "run",
     "fio",
@@ -40,13 +41,14 @@ const COMMANDS: [&str; 31] = [
 ];
 
 /// What only a real drive can do: the words were understood, and the file in its place refused.
-const WANTS_A_DRIVE: [&str; 6] = [
+const WANTS_A_DRIVE: [&str; 7] = [
     "block device",
     "a drive was expected",
     "leave out --dry-run",
     "nothing to resume",
     "no run",
     "captured machine",
+    "no drive to be seen",
 ];
 
 /// In the place of `iodyno`: no load, no long runs. Called as `sudo`, the command behind it.
@@ -67,6 +69,14 @@ fn examples(help: &str) -> Vec<String> {
     let behind = help.split("Examples:\n").nth(1).unwrap_or_default();
     let block = behind.split("\n\n").next().unwrap_or_default().replace("\\\n", " ");
     block.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
+}
+
+/// The commands that a help text lists, without the nested `help`.
+fn subcommands(help: &str) -> Vec<String> {
+    let list = help.split("\nOptions:").next().unwrap_or_default();
+    let names = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let is_command = |name: &&str| name.starts_with(|c: char| c.is_ascii_lowercase());
+    names.filter(is_command).filter(|name| *name != "help").map(ToOwned::to_owned).collect()
 }
 
 #[test]
@@ -116,6 +126,12 @@ fn every_example_is_understood() {
             _ => world.run(&[&words[..], &["--help"]].concat()),
         };
         status(&help, 0);
+        for name in subcommands(&text(&help.stdout)) {
+            let whole = format!("{command} {name}");
+            if !COMMANDS.contains(&whole.trim_start()) {
+                let _ = writeln!(wrong, "{whole}: not in COMMANDS");
+            }
+        }
         let lines = examples(&text(&help.stdout));
         if lines.is_empty() {
             let _ = writeln!(wrong, "{command}: no examples");

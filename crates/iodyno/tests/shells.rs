@@ -1,11 +1,10 @@
 //! The completion scripts in the shells that they are for, and the manual pages by what reads them.
 //! Needs bash, zsh, fish, mandoc and groff.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{World, status, text};
+use crate::common::{World, script, status, text};
 
 /// What is typed before the tabulator key, and what then stands there.
 const COMPLETED: &[(&str, &str)] = &[
@@ -46,9 +45,7 @@ fn home(world: &World) -> String {
         status(&world.run(&[&check[..], &["--run-name", name]].concat()), 0);
     }
     let programs = world.directory("programs");
-    let program = programs.join("zz-program");
-    std::fs::write(&program, "#!/bin/sh\n").unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    script(&programs.join("zz-program"), "#!/bin/sh\n");
     let ours = Path::new(env!("CARGO_BIN_EXE_iodyno")).parent().unwrap();
     format!("{}:{}:/usr/bin:/bin", programs.display(), ours.display())
 }
