@@ -90,11 +90,21 @@ impl<'a, 't> Execution<'a, 't> {
         self.phase == 0
     }
 
-    /// Carries out what `schedule` asks for, on `targets`, until it asks for nothing more.
+    /// Carries out what `schedule` asks for, on `targets`, until it asks for nothing more; removes
+    /// what is to be unlinked whatever came of that.
     ///
     /// # Errors
     /// Nothing can be recorded any more, or the first job of all cannot be run.
     pub(crate) fn carry_out(
+        &mut self,
+        schedule: &mut dyn Schedule,
+        targets: &mut Targets,
+    ) -> Result<(), CampaignError> {
+        let result = self.phases(schedule, targets);
+        result.and(targets.unlink_all())
+    }
+
+    fn phases(
         &mut self,
         schedule: &mut dyn Schedule,
         targets: &mut Targets,
@@ -121,7 +131,7 @@ impl<'a, 't> Execution<'a, 't> {
             };
             targets.unlink(&phase.unlink)?;
         }
-        targets.unlink_all()
+        Ok(())
     }
 
     /// Looks which blocks of these targets were ever written.

@@ -39,6 +39,9 @@ pub fn profile_schema() -> Value {
 /// Prefix of the files that a profile makes in a directory.
 const FILES: &str = ".iodyno-fit.$jobname.$jobnum.$filenum";
 
+/// Why a profile names no path.
+const NAMED_ALONE: &str = "the target is named on the command line alone";
+
 /// The jobs of a profile on a target: files in a directory, which are removed at the end, or the
 /// device itself.
 ///
@@ -66,18 +69,19 @@ pub(crate) fn script(
     let jobs = in_jobs(profile, measured);
     let mut file = parse_file(jobs.as_bytes(), &source, &environment)
         .map_err(|error| wrong(error.to_string()))?;
-    let own_paths = file.sections.iter().flat_map(|section| &section.entries).find(|entry| {
+    let refused = file.sections.iter().flat_map(|section| &section.entries).find_map(|entry| {
         let path = entry.value.as_deref().unwrap_or_default();
-        match entry.name.as_str() {
-            "directory" => true,
-            "filename" | "filename_format" => {
-                profile.on == ProfileTarget::Device || path.contains(['/', ':'])
-            }
-            _ => false,
-        }
+        let is_device = profile.on == ProfileTarget::Device;
+        let why = match entry.name.as_str() {
+            "directory" | "read_iolog" | "write_iolog" => NAMED_ALONE,
+            "filename" | "filename_format" if is_device || path.contains(['/', ':']) => NAMED_ALONE,
+            "fill_device" | "fill_fs" if !is_device => "the directory's users need room, too",
+            _ => return None,
+        };
+        Some(format!("{}: {why}", entry.name))
     });
-    if let Some(Entry { name, .. }) = own_paths {
-        return Err(wrong(format!("{name}: the target is named on the command line alone")));
+    if let Some(why) = refused {
+        return Err(wrong(why));
     }
     let set = |name: &str, value: &str| Entry {
         name: name.into(),
@@ -95,8 +99,9 @@ pub(crate) fn script(
     for section in &mut file.sections {
         section.entries.splice(..0, places.iter().cloned());
     }
-    let script =
-        compile(&file.sections, &Compile::default()).map_err(|errors| wrong(errors.to_string()))?;
+    // A job has files named after it, also where a directory or device has that name.
+    let how = Compile { is_special: &|_| false, ..Compile::default() };
+    let script = compile(&file.sections, &how).map_err(|errors| wrong(errors.to_string()))?;
     let has = |name: &str| {
         script.phases.iter().flat_map(|phase| &phase.jobs).any(|one| one.job.name == name)
     };
@@ -130,6 +135,7 @@ const PROFILES: &[(&str, &str)] = listed![
 
 #[cfg(test)]
 mod tests {
+    use iodyno_job::Amount;
     use iodyno_model::{FigureOf, IoOf};
 
     use super::*;
@@ -157,6 +163,13 @@ mod tests {
             for of in profile.figures() {
                 assert!(makes(&of), "{name}: its jobs do not make {of}");
             }
+            // What one of several sequential readers read a cache has for the others.
+            for one in jobs.iter().filter(|one| !one.job.pattern.rw.is_random()) {
+                let clones = jobs.iter().filter(|other| other.section == one.section);
+                let same = clones.filter(|other| other.job.files.paths == one.job.files.paths);
+                let is_apart = one.job.space.offset_increment != Amount::Bytes(0);
+                assert!(is_apart || same.count() == 1, "{name}: {} overlaps", one.job.name);
+            }
             for bound in profile.quantities.iter().flat_map(|one| &one.bounds) {
                 assert!(bound.source.len() > 5, "{name}");
                 let (year, month) = bound.date.split_once('-').unwrap();
@@ -167,12 +180,29 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_names_no_paths() {
+    fn a_job_is_no_directory_that_has_its_name_here() {
+        assert!(std::path::Path::new("src").is_dir());
+        let (profile, _) = profile("etcd").unwrap();
+        let of = Profile {
+            jobs: "[src]\nrw=write\nsize=1m".into(),
+            quantities: Vec::new(),
+            settings: Vec::new(),
+            ..profile
+        };
+        let script = profile_script(&of, "/a").unwrap();
+        assert_eq!(script.phases[0].jobs[0].job.files.paths, ["/a/.iodyno-fit.src.0.0"]);
+    }
+
+    #[test]
+    fn a_profile_names_no_paths_and_leaves_room() {
         let (profile, _) = profile("etcd").unwrap();
         for (jobs, is_right) in [
             ("[a]\nrw=write\nfilename=own\nsize=1m", true),
             ("[a]\nrw=write\nfilename=../other\nsize=1m", false),
             ("[a]\nrw=write\ndirectory=/etc\nsize=1m", false),
+            ("[a]\nrw=write\nfilename=own\nsize=1m\nwrite_iolog=/etc/log", false),
+            ("[a]\nrw=write\nfilename=own\nread_iolog=/etc/log", false),
+            ("[a]\nrw=write\nfilename=own\nfill_fs=1", false),
         ] {
             let of = Profile {
                 jobs: jobs.into(),

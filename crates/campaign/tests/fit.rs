@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use iodyno_campaign::{Event, Options, Tools, Watcher, Work, carry_out, profile};
 use iodyno_host::{Captured, Depth, snapshot};
@@ -86,13 +86,18 @@ impl Watcher for Silent {
     fn event(&mut self, _: &Event<'_>) {}
 }
 
-/// etcd's profile on a drive of these p99, ms; files that are small, since nobody writes them.
+/// etcd's profile with files that are small, since nobody writes them.
+fn small_etcd() -> String {
+    let (_, text) = profile("etcd").unwrap();
+    text.replace("size=64000000", "size=1m").replace("size=256m", "size=1m")
+}
+
+/// It on a drive of these p99, ms.
 fn etcd(alone_ms: f64, beside_ms: f64, seed: u64) -> RunRecord {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     std::fs::create_dir(folder.path().join("sys")).unwrap();
     let directory = folder.path().canonicalize().unwrap();
-    let (_, text) = profile("etcd").unwrap();
-    let text = text.replace("size=64000000", "size=1m").replace("size=256m", "size=1m");
+    let text = small_etcd();
     let profile = iodyno_model::Profile::parse(&text).unwrap();
     let work = Work::of_profile(profile, directory.to_str().unwrap(), text).unwrap();
     let source = Captured::open(folder.path()).unwrap();
@@ -116,6 +121,84 @@ fn etcd(alone_ms: f64, beside_ms: f64, seed: u64) -> RunRecord {
     };
     let id = carry_out(&mut tools, &work, &host, &[], &options).unwrap();
     store.load(&id).unwrap()
+}
+
+/// Ctrl-C while the second of etcd's files is laid out.
+struct Interrupting<'a>(&'a AtomicBool);
+
+impl Watcher for Interrupting<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        if let Event::Scratch { directory, .. } = event
+            && directory.ends_with("/.iodyno-fit.wal-busy.0.0")
+        {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Runs no job.
+struct Refusing(SimulatedGenerator);
+
+impl LoadGenerator for Refusing {
+    fn source(&self) -> String {
+        self.0.source()
+    }
+
+    fn run(
+        &mut self,
+        _: &[ClearedJob<'_>],
+        _: &mut dyn Observer,
+    ) -> Result<PhaseReport, LoadError> {
+        Err(LoadError::Unfit { target: "x".into(), what: "it is refused".into() })
+    }
+
+    fn probe(
+        &mut self,
+        target: &ReadClearance,
+        offsets: &[u64],
+        bytes: u32,
+        max_ns: u64,
+    ) -> Result<Vec<ProbeSample>, LoadError> {
+        self.0.probe(target, offsets, bytes, max_ns)
+    }
+}
+
+#[test]
+fn no_file_is_left_where_nothing_can_be_measured() {
+    for interrupts in [true, false] {
+        let interrupted = AtomicBool::new(false);
+        let (watcher, silent) = (&mut Interrupting(&interrupted), &mut Silent);
+        let watcher: &mut dyn Watcher = if interrupts { watcher } else { silent };
+        let said = stopped(watcher, &interrupted);
+        assert_eq!(interrupted.load(Ordering::Relaxed), interrupts);
+        assert!(said.contains(if interrupts { "interrupted" } else { "it is refused" }), "{said}");
+    }
+}
+
+/// What ends etcd's profile before anything is measured; it leaves no file.
+fn stopped(watcher: &mut dyn Watcher, interrupted: &AtomicBool) -> String {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    std::fs::create_dir(folder.path().join("sys")).unwrap();
+    let directory = folder.path().join("var");
+    std::fs::create_dir(&directory).unwrap();
+    let text = small_etcd();
+    let profile = iodyno_model::Profile::parse(&text).unwrap();
+    let work = Work::of_profile(profile, directory.to_str().unwrap(), text).unwrap();
+    let source = Captured::open(folder.path()).unwrap();
+    let host = snapshot(&source, Depth::Full);
+    let options =
+        Options { origin: Origin::Simulated, ..Options::of_jobs("etcd", Permission::default()) };
+    let mut tools = Tools {
+        source: &source,
+        generator: &mut Refusing(SimulatedGenerator::new(1)),
+        claims: &ClaimBook::builtin(),
+        store: &mut Store::in_memory().unwrap(),
+        watcher,
+        interrupted,
+    };
+    let error = carry_out(&mut tools, &work, &host, &[], &options).unwrap_err();
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "{error}");
+    error.to_string()
 }
 
 /// The verdict on the whole, and how the two bounds of 10 ms stand: alone, and beside a writer.

@@ -68,8 +68,8 @@ pub enum FileError {
         /// Its name.
         path: PathBuf,
     },
-    /// A log is written in place of nothing but a log.
-    #[error("{path} is there already and no such log; name a new file")]
+    /// A log, or settings, are written in place of nothing but the same.
+    #[error("{path} is there already and holds something else; name a new file")]
     NoLog {
         /// Its name.
         path: PathBuf,

@@ -62,6 +62,34 @@ apply = "log.conf"
 why = "As fast as the disk."
 "#;
 
+/// Reads of a file that is all hole, which measure no storage.
+const HOLES: &str = r#"
+format = "iodyno.profile/1"
+name = "holes"
+about = "reads of nothing"
+on = "directory"
+rounds = 3
+jobs = """
+[scan]
+ioengine=psync
+rw=read
+bs=64k
+filename=holes
+size=4m
+time_based
+runtime=200ms
+"""
+
+[[quantity]]
+name = "reads of holes"
+of = "scan read iops"
+
+[[setting]]
+text = "scan = {scan read iops}"
+apply = "scan.conf"
+why = "As fast as nothing."
+"#;
+
 fn profile(world: &World, severity: &str) -> String {
     let path = world.path("log.toml");
     std::fs::write(&path, LOG.replace("SEVERITY", severity)).unwrap();
@@ -129,6 +157,38 @@ fn a_directory_is_measured_judged_and_left_as_it_was() {
 }
 
 #[test]
+fn nothing_that_follows_from_invalid_rounds_is_written() {
+    let world = World::new();
+    let directory = world.directory("var");
+    world.sparse("var/holes", 4 << 20);
+    let (holes, settings) = (world.path("holes.toml"), world.path("scan.conf"));
+    std::fs::write(&holes, HOLES).unwrap();
+    let [holes, directory, to] = [&holes, &directory, &settings].map(|path| path.to_str().unwrap());
+    let output = world.run(&["fit", holes, directory, "--write", to]);
+    status(&output, 2);
+    let (shown, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(shown.contains("Not derived: scan read iops is not known."), "{shown}");
+    assert!(said.contains("not written, since scan read iops is not known"), "{said}");
+    assert!(!settings.exists());
+
+    // Nor in place of another configuration, nor for a profile that sets nothing.
+    std::fs::write(to, "theirs").unwrap();
+    let bare = HOLES.split("[[setting]]").next().unwrap();
+    for (profile, why) in [(HOLES, "name a new file"), (bare, "has no settings")] {
+        std::fs::write(holes, profile).unwrap();
+        let output = world.run(&["fit", holes, directory, "--write", to]);
+        status(&output, 2);
+        assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
+        assert_eq!(std::fs::read(to).unwrap(), b"theirs");
+    }
+    // One that it wrote before is no obstacle.
+    std::fs::write(holes, HOLES).unwrap();
+    std::fs::write(to, "scan = 7\n").unwrap();
+    let said = text(&world.run(&["fit", holes, directory, "--write", to]).stderr);
+    assert!(said.contains("not written, since"), "{said}");
+}
+
+#[test]
 fn profiles_are_listed_explained_and_planned() {
     let world = World::new();
     let directory = world.directory("var");
@@ -149,6 +209,12 @@ fn profiles_are_listed_explained_and_planned() {
     let planned = world.run(&["fit", "mlperf-checkpoint", directory_word, "--dry-run"]);
     let planned = text(&planned.stdout);
     assert!(planned.contains(" 1, 4.29 GB together"), "{planned}");
+    // `size` is that of all files of a job.
+    let files = world.path("files.toml");
+    std::fs::write(&files, HOLES.replace("filename=holes", "nrfiles=4")).unwrap();
+    let planned = world.run(&["fit", files.to_str().unwrap(), directory_word, "--dry-run"]);
+    let planned = text(&planned.stdout);
+    assert!(planned.contains(" 4, 4.19 MB together"), "{planned}");
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
 }
 
@@ -164,6 +230,7 @@ fn a_profile_that_is_wrong_is_refused_with_the_place() {
         ("{half write iops}", "{half}", "{half}"),
         ("size=1m", "filename=/etc/passwd", "filename"),
         ("rounds = 3", "rounds = 1", "3 to 50"),
+        ("size=1m", "size=9000p", "too little would be left for others"),
     ] {
         let path = world.path("wrong.toml");
         std::fs::write(&path, LOG.replace("SEVERITY", "FAIL").replacen(from, to, 1)).unwrap();

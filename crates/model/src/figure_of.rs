@@ -67,16 +67,19 @@ impl FromStr for Scaled {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let plain = |of, factor| Self { of, factor, is_inverse: false };
+        let number = |text: &str| {
+            text.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite())
+        };
         if let Some((of, factor)) = text.split_once(" * ") {
-            let factor = factor.parse().map_err(|_| ParseError::new(text, "FIGURE * NUMBER"))?;
+            let factor = number(factor).ok_or_else(|| ParseError::new(text, "FIGURE * NUMBER"))?;
             return Ok(plain(of.parse()?, factor));
         }
         let Some((left, right)) = text.split_once(" / ") else {
             return Ok(plain(text.parse()?, 1.0));
         };
-        match (left.parse::<f64>(), right.parse::<f64>()) {
-            (Ok(factor), _) => Ok(Self { of: right.parse()?, factor, is_inverse: true }),
-            (_, Ok(divisor)) => Ok(plain(left.parse()?, 1.0 / divisor)),
+        match (number(left), number(right)) {
+            (Some(factor), _) => Ok(Self { of: right.parse()?, factor, is_inverse: true }),
+            (_, Some(divisor)) => Ok(plain(left.parse()?, 1.0 / divisor)),
             _ => Err(ParseError::new(text, "FIGURE / NUMBER or NUMBER / FIGURE")),
         }
     }
@@ -200,6 +203,10 @@ mod tests {
         }
         for text in ["a read iops * x", "2 / 3", "a read iops / b read iops", "2 * a read iops"] {
             assert!(of(text).is_err(), "{text}");
+        }
+        for number in ["nan", "inf", "-1", "0"] {
+            assert!(of(&format!("a read iops * {number}")).is_err(), "{number}");
+            assert!(of(&format!("{number} / a read iops")).is_err(), "{number}");
         }
         let known = |name: &str| (name == "a b").then(|| "7".to_owned());
         assert_eq!(filled("x={a b}, {a b}", known).unwrap(), "x=7, 7");

@@ -202,6 +202,10 @@ pub enum ProfileError {
     Rounds(u32),
     /// A figure has a bound of another unit.
     Unit(FigureOf, Limit),
+    /// A bound is no number above 0.
+    Bound(Limit),
+    /// A share is not above 0 and at most 1.
+    Share(f64),
     /// What stands in braces is no figure and no name.
     Placeholder(String),
 }
@@ -218,6 +222,8 @@ impl fmt::Display for ProfileError {
                 write!(f, "rounds = {rounds}: {fewest} to {most} were expected")
             }
             Self::Unit(of, limit) => write!(f, "`{of}` cannot be {limit}"),
+            Self::Bound(limit) => write!(f, "{limit}: a number above 0 was expected"),
+            Self::Share(share) => write!(f, "share = {share}: above 0 and at most 1 was expected"),
             Self::Placeholder(name) => write!(
                 f,
                 "{{{name}}}: expected a figure as in `wal sync p99`, with a factor as in \
@@ -248,6 +254,16 @@ impl Profile {
             if let Some(bound) = misfit {
                 return Err(ProfileError::Unit(quantity.of.clone(), bound.limit));
             }
+            let is_number = |limit: &Limit| limit.value() > 0.0 && limit.value().is_finite();
+            let mut limits = quantity.bounds.iter().map(|one| one.limit);
+            if let Some(limit) = limits.find(|limit| !is_number(limit)) {
+                return Err(ProfileError::Bound(limit));
+            }
+        }
+        let smallest = profile.settings.iter().filter_map(|one| one.smallest.as_ref());
+        let mut shares = smallest.map(|one| one.share);
+        if let Some(share) = shares.find(|share| !(f64::MIN_POSITIVE..=1.0).contains(share)) {
+            return Err(ProfileError::Share(share));
         }
         match profile.unknown_placeholder() {
             Some(name) => Err(ProfileError::Placeholder(name.to_owned())),
@@ -314,6 +330,28 @@ mod tests {
         let wrong = |name: &str| Err(ProfileError::Placeholder(name.to_owned()));
         assert_eq!(parse("[a]", "{nothing}"), wrong("nothing"));
         assert_eq!(parse("[a]\\nrate_iops={target}", "x"), wrong("target"));
+    }
+
+    #[test]
+    fn bounds_and_shares_are_numbers_above_0() {
+        let parse = |limit: &str, share: &str| {
+            Profile::parse(&format!(
+                "format = \"iodyno.profile/1\"\nname = \"x\"\nabout = \"x\"\non = \"device\"\n\
+                 jobs = \"[a]\"\n[[quantity]]\nname = \"x\"\nof = \"a read iops\"\n\
+                 [[quantity.bound]]\nlimit = {{ at_least_iops = {limit} }}\nseverity = \"FAIL\"\n\
+                 source = \"x\"\ndate = \"2026-11\"\n[[setting]]\ntext = \"x\"\napply = \"x\"\n\
+                 why = \"x\"\nsmallest = {{ share = {share}, of = [] }}\n"
+            ))
+        };
+        assert!(parse("1.0", "1.0").is_ok());
+        for limit in ["nan", "inf", "-1.0", "0.0"] {
+            let wrong = parse(limit, "0.9");
+            assert!(matches!(wrong, Err(ProfileError::Bound(_))), "{limit}: {wrong:?}");
+        }
+        for share in ["nan", "-1.0", "0.0", "1.1"] {
+            let wrong = parse("1.0", share);
+            assert!(matches!(wrong, Err(ProfileError::Share(_))), "{share}: {wrong:?}");
+        }
     }
 
     #[test]

@@ -272,6 +272,24 @@ fn what_somebody_puts_into_a_file_of_ours_is_theirs() {
 }
 
 #[test]
+fn a_new_file_that_is_only_read_is_removed_also_where_no_mark_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ours");
+    let unmarked = || {
+        let laid = lay(&plan(path.clone(), Fill::Written, false), &[]).unwrap();
+        // As on NFS and in old tmpfs.
+        let _ = rustix::fs::removexattr(&path, "user.iodyno.laid_out");
+        assert!(!is_laid_out(&path));
+        laid
+    };
+    assert_eq!(unmarked().remove_if_ours().unwrap(), Removed::Yes);
+    let laid = unmarked();
+    fs::write(&path, b"theirs").unwrap();
+    assert_eq!(laid.remove_if_ours().unwrap(), Removed::NotOurs);
+    assert_eq!(fs::read(&path).unwrap(), b"theirs");
+}
+
+#[test]
 fn a_kill_in_the_midst_leaves_a_file_that_is_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("killed");

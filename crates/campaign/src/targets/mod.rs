@@ -102,8 +102,13 @@ impl Targets {
         for ScriptJob { job, .. } in first.iter().flat_map(|phase| &phase.jobs) {
             targets.rehearse(tools, job, &known)?;
         }
+        let unlinking = jobs(script).filter(|job| job.job.files.unlink);
+        targets.unlinking = unlinking.flat_map(|job| wanted::keys(&job.job)).collect();
         for ((name, wanted), surveyed) in files.into_iter().zip(surveyed) {
-            let held = lay_out(tools, host, &name, surveyed, permission)?;
+            let held = lay_out(tools, host, &name, surveyed, permission).inspect_err(|_| {
+                // Nothing will run. What led here is told; an error of this would hide it.
+                let _ = targets.unlink_all();
+            })?;
             if let (Held::File(_, laid_out), true) = (&held, wanted.of_names) {
                 let (entry, size_bytes) = (laid_out.entry()?, wanted.size_bytes);
                 let clearance = WriteClearance::of_entry(&name, entry, size_bytes)?;
@@ -116,8 +121,6 @@ impl Targets {
         }
         targets.prepared = targets.held.iter().map(|held| held.prepared(host)).collect();
         targets.number();
-        let unlinking = jobs(script).filter(|job| job.job.files.unlink);
-        targets.unlinking = unlinking.flat_map(|job| wanted::keys(&job.job)).collect();
         Ok(targets)
     }
 

@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use iodyno_campaign::{Work, profile, profile_names, profile_script};
-use iodyno_files::NamedBy;
+use iodyno_files::{NamedBy, look_for_log};
 use iodyno_job::script::Script;
 use iodyno_job::{Amount, Job};
-use iodyno_judge::fit::setting_texts;
+use iodyno_judge::fit::{is_valid, setting_texts};
+use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_model::{Bytes, Profile, ProfileTarget, RunRecord};
 use iodyno_native::NativeGenerator;
 
 use crate::arguments::Fit;
 use crate::commands::present::{Judging, judge_and_print};
 use crate::commands::setup::Setup;
-use crate::context::{Context, Usage, read, refuse_unwritable};
+use crate::context::{Context, Usage, read};
 use crate::terminal;
 
 pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
@@ -37,8 +38,8 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
         return Err(Usage(format!("iodyno fit {name} TARGET: {what}")).into());
     };
     let target = target(&profile, word)?;
+    let script = profile_script(&profile, &target)?;
     if arguments.dry_run {
-        let script = profile_script(&profile, &target)?;
         terminal::print(&planned(&profile, &script, &target))?;
         return Ok(0);
     }
@@ -46,8 +47,15 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
         return Err(Usage("a captured machine cannot be measured".into()).into());
     }
     if let Some(path) = &arguments.write {
-        refuse_unwritable(path)?;
+        let Some(first) = profile.settings.first() else {
+            return Err(Usage(format!("--write: {name} has no settings")).into());
+        };
+        // In place of a configuration there is only one that it wrote before.
+        let head = first.text.split('{').next().unwrap_or_default();
+        look_for_log(path, NamedBy::User, head.as_bytes())
+            .map_err(|error| Usage(error.to_string()))?;
     }
+    refuse_crowding(&profile, &script, &target)?;
     let work = Work::of_profile(profile.clone(), &target, text)?;
     let mut setup = Setup::of(context, &arguments.making)?;
     let options = arguments.making.options(&arguments.naming);
@@ -58,7 +66,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
     };
     let status = judge_and_print(context, &mut setup.store, &record, &judging)?;
     if let Some(path) = &arguments.write {
-        write(path, &profile, &record)?;
+        write(path, &profile, &record, &setup.claims)?;
     }
     Ok(status)
 }
@@ -117,18 +125,67 @@ fn target(profile: &Profile, word: &str) -> Result<String> {
     }
 }
 
-/// How large each file of a job is at most.
+/// How large a job makes each of its files at most.
 fn size_of(job: &Job) -> u64 {
-    match (job.space.filesize, job.space.size) {
-        (Some((_, most)), _) => most,
-        (None, Some(Amount::Bytes(bytes))) => bytes,
-        _ => 0,
+    let bytes = |amount| match amount {
+        Amount::Bytes(bytes) => bytes,
+        Amount::Percent(_) => 0,
+    };
+    let space = &job.space;
+    match space.filesize {
+        Some((_, most)) => most,
+        None => {
+            let each = space.size.map_or(0, bytes) / job.files.paths.len().max(1) as u64;
+            let step = bytes(space.offset_increment).saturating_mul(job.threads.clone.into());
+            each.saturating_add(bytes(space.offset)).saturating_add(step)
+        }
     }
+}
+
+/// The files that the jobs work on, and how large they are then.
+fn files(script: &Script) -> Vec<(&str, u64)> {
+    let jobs = script.phases.iter().flat_map(|phase| &phase.jobs).map(|one| &one.job);
+    let mut files: Vec<(&str, u64)> = jobs
+        .flat_map(|job| job.files.paths.iter().map(|path| (path.as_str(), size_of(job))))
+        .collect();
+    // What one job makes another may make larger.
+    files.sort_unstable_by(|a, b| b.cmp(a));
+    files.dedup_by_key(|(path, _)| *path);
+    files
+}
+
+fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
+    bytes.fold(0, u64::saturating_add)
+}
+
+/// Whether files of so many bytes leave too little where so much of `all` is free: they take more
+/// than half of that, and less than a tenth of the file system stays, with which Kubernetes evicts
+/// pods (nodefs.available<10%).
+const fn is_crowded(bytes: u64, free: u64, all: u64) -> bool {
+    bytes > free / 2 && free.saturating_sub(bytes) < all / 10
+}
+
+/// Refuses to fill the directory that an application lives in.
+fn refuse_crowding(profile: &Profile, script: &Script, target: &str) -> Result<()> {
+    let Ok(space) = rustix::fs::statvfs(target) else { return Ok(()) };
+    let there = |path: &str| Path::new(path).metadata().map_or(0, |found| found.len());
+    let files = files(script);
+    let made = sum(files.iter().map(|(path, bytes)| bytes.saturating_sub(there(path))));
+    let [free, all] = [space.f_bavail, space.f_blocks].map(|n| n.saturating_mul(space.f_frsize));
+    if profile.on == ProfileTarget::Device || !is_crowded(made, free, all) {
+        return Ok(());
+    }
+    let [made, free] = [made, free].map(|bytes| Bytes(bytes).decimal());
+    let name = &profile.name;
+    Err(Usage(format!(
+        "{name} makes files of {made} in {target}, where {free} are free: too little would be left \
+         for others; free some space, or name a directory on a larger file system"
+    ))
+    .into())
 }
 
 /// What would be measured, written and removed, and how long that takes.
 fn planned(profile: &Profile, script: &Script, target: &str) -> String {
-    let jobs = || script.phases.iter().flat_map(|phase| &phase.jobs).map(|one| &one.job);
     let round_s: u64 = script
         .phases
         .iter()
@@ -137,13 +194,8 @@ fn planned(profile: &Profile, script: &Script, target: &str) -> String {
         .sum();
     let (rounds, name) = (profile.rounds, &profile.name);
     let least_s = round_s * u64::from(rounds);
-    let mut files: Vec<(&str, u64)> = jobs()
-        .flat_map(|job| job.files.paths.iter().map(|path| (path.as_str(), size_of(job))))
-        .collect();
-    // What one job makes another may make larger.
-    files.sort_unstable_by(|a, b| b.cmp(a));
-    files.dedup_by_key(|(path, _)| *path);
-    let bytes = Bytes(files.iter().map(|(_, bytes)| bytes).sum());
+    let files = files(script);
+    let bytes = Bytes(sum(files.iter().map(|(_, bytes)| *bytes)));
     let what = match profile.on {
         ProfileTarget::Directory => format!(
             "Files made in {target} and removed: {}, {} together.",
@@ -193,10 +245,32 @@ fn explained(profile: &Profile) -> String {
     text
 }
 
-/// Writes the settings.
-fn write(path: &Path, profile: &Profile, record: &RunRecord) -> Result<()> {
-    let text = setting_texts(profile, record, |_| true)
+/// Writes the settings that are shown: nothing follows from invalid measurements.
+fn write(path: &Path, profile: &Profile, record: &RunRecord, claims: &ClaimBook) -> Result<()> {
+    let assessment = assess(&Question { record, claims, baseline: None, expect: None });
+    let text = setting_texts(profile, record, is_valid(&assessment))
         .map_err(|missing| Usage(format!("{}: not written, since {missing}", path.display())))?;
     iodyno_files::write(path, NamedBy::User, text.as_bytes())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_crowded;
+
+    #[test]
+    fn others_keep_room() {
+        for (bytes, free, all, expected) in [
+            (4, 5, 100, true),
+            (4, 3, 100, true),
+            // A file system for this alone; one that has long been as full.
+            (40, 60, 100, false),
+            (4, 9, 100, false),
+            (0, 0, 100, false),
+            // It does not say.
+            (4, 0, 0, false),
+        ] {
+            assert_eq!(is_crowded(bytes, free, all), expected, "{bytes} of {free} of {all}");
+        }
+    }
 }

@@ -3,8 +3,8 @@
 mod settings;
 
 use iodyno_model::{
-    Assessment, Bound, Estimate, FigureKind, FigureOf, Histogram, IoOf, Kept, Measurement, Metric,
-    Profile, ProfileQuantity, RunRecord, Validity,
+    Assessment, Bound, EndReason, Estimate, FigureKind, FigureOf, Histogram, IoOf, Kept,
+    Measurement, Metric, Profile, ProfileQuantity, RunRecord, Validity,
 };
 use iodyno_stats::quantile_interval::{design_effect_of_groups, ranks_of_clustered, sectioned};
 use iodyno_stats::two_sample::student_interval;
@@ -74,7 +74,9 @@ pub fn figure(
     is_valid: impl Fn(usize) -> bool,
 ) -> Option<Estimate> {
     let all = record.measurements.iter().enumerate().filter(|(_, one)| one.name == of.job);
-    let rounds: Vec<&Measurement> = all.filter(|(n, _)| is_valid(*n)).map(|(_, one)| one).collect();
+    // A round that was cut short is none: it may have ended before its first I/O.
+    let whole = all.filter(|(n, one)| is_valid(*n) && one.end != EndReason::Interrupted);
+    let rounds: Vec<&Measurement> = whole.map(|(_, one)| one).collect();
     if rounds.len() < LEAST_ROUNDS || rounds.iter().any(|one| one.failure().is_some()) {
         return None;
     }

@@ -18,17 +18,28 @@ pub struct SettingText {
     pub why: String,
 }
 
-/// All settings of a profile, as its application reads them.
+/// All settings of a profile as a file that its application reads: what is applied otherwise than
+/// the first one stands there as a comment.
 ///
 /// # Errors
-/// The first placeholder of which nothing is known.
+/// The first placeholder of that file of which nothing is known.
 pub fn setting_texts(
     profile: &Profile,
     record: &RunRecord,
     is_valid: impl Fn(usize) -> bool + Copy,
 ) -> Result<String, NotKnown> {
-    let settings = profile.settings.iter();
-    settings.map(|one| Ok(setting_text(profile, one, record, is_valid)?.text + "\n")).collect()
+    let mut file = String::new();
+    for one in &profile.settings {
+        let text = setting_text(profile, one, record, is_valid).map(|found| found.text);
+        if one.apply == profile.settings[0].apply {
+            file += &(text? + "\n");
+        } else {
+            let text = text.unwrap_or_else(|missing| missing.to_string());
+            let told = format!("{}:\n{text}", one.apply);
+            file.extend(told.lines().map(|line| format!("# {line}\n")));
+        }
+    }
+    Ok(file)
 }
 
 /// A setting with figures in it.
@@ -132,4 +143,50 @@ fn device(record: &RunRecord) -> Option<&str> {
 
 fn drive(record: &RunRecord) -> Option<&Drive> {
     Some(record.host()?.namespace(device(record)?)?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+
+    #[test]
+    fn lines_that_another_program_reads_are_comments() {
+        let profile = Profile::parse(
+            r#"
+            format = "iodyno.profile/1"
+            name = "x"
+            about = "x"
+            on = "device"
+            jobs = "[a]"
+            quantity = []
+
+            [[setting]]
+            text = "depth = 1"
+            apply = "x.conf"
+            why = ""
+
+            [[setting]]
+            text = "blockdev --setra 1 /dev/{disk}"
+            apply = "as root"
+            why = ""
+
+            [[setting]]
+            text = "width = 2"
+            apply = "x.conf"
+            why = ""
+            "#,
+        );
+        let profile = profile.unwrap();
+        let mut record = Bench::new(1).record();
+        let disk = record.host().unwrap().blocks[0].name.clone();
+        for (target, told) in [
+            (disk.as_str(), format!("blockdev --setra 1 /dev/{disk}")),
+            ("nowhere", "disk is not known".into()),
+        ] {
+            record.run.targets = vec![target.into()];
+            let file = setting_texts(&profile, &record, |_| true);
+            assert_eq!(file, Ok(format!("depth = 1\n# as root:\n# {told}\nwidth = 2\n")));
+        }
+    }
 }

@@ -79,8 +79,12 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
 
 #[cfg(test)]
 mod tests {
-    use iodyno_model::{Assessment, Histogram, JobStats, Measurement, RunKind, RunRecord, Verdict};
+    use iodyno_model::{
+        Assessment, EndReason, Histogram, JobStats, Kept, Measurement, Profile, RunKind, RunRecord,
+        Verdict,
+    };
 
+    use crate::fit::fitted;
     use crate::testing::{Bench, claims};
     use crate::{Question, assess};
 
@@ -134,5 +138,15 @@ mod tests {
         assert_eq!(borderline.verdict, Verdict::Warn, "{:?}", borderline.findings);
         let few = assessed(&with(&[5_000_000; 2]));
         assert_eq!(few.verdict, Verdict::Unjudged, "two rounds give no interval");
+    }
+
+    #[test]
+    fn a_round_that_was_interrupted_takes_nothing_from_the_others() {
+        let profile = Profile::parse(PROFILE).unwrap();
+        let mut cut = with(&[5_000_000; 4]);
+        cut.measurements[3].account = Some(JobStats::default());
+        cut.measurements[3].end = EndReason::Interrupted;
+        let all = fitted(&profile, &cut, |_| true);
+        assert_eq!(all[0].bounds[0].1, Kept::Yes);
     }
 }

@@ -308,7 +308,7 @@ mod tests {
     /// and writes the new sum here.
     #[test]
     fn other_rules_are_another_ruleset() {
-        const JUDGED_BY: (&str, u64) = ("8", 0xd7fd_55ef_57b2_5649);
+        const JUDGED_BY: (&str, u64) = ("8", 0x57da_54dc_36ff_4a7e);
         let mut sources = sources(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
         sources.sort();
         let texts = sources.iter().map(|path| std::fs::read_to_string(path).unwrap());

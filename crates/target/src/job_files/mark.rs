@@ -63,6 +63,11 @@ pub(crate) fn is_ours(file: &OwnedFd) -> bool {
     value(file, &stat).is_ok_and(|value| found == Some(value.as_bytes()))
 }
 
+/// What the mark of a file would say now; `None`: it cannot be read.
+pub(super) fn of(file: &OwnedFd) -> Option<String> {
+    value(file, &rustix::fs::fstat(file).ok()?).ok()
+}
+
 /// Whether nobody loses anything where this file is written: iodyno left what is in it, or
 /// it is empty, as touch(1) and mktemp(1) make files for others to write.
 pub(crate) fn is_free(file: &OwnedFd) -> bool {

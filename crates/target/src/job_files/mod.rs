@@ -91,6 +91,8 @@ pub struct LaidOut {
     identity: FileIdentity,
     is_new: bool,
     is_ours: bool,
+    /// Of a new file that is only read what its mark says: not every file system keeps marks.
+    left: Option<String>,
     written_bytes: u64,
 }
 
@@ -139,9 +141,9 @@ impl LaidOut {
     pub fn remove_if_ours(&self) -> Result<Removed, TargetError> {
         // Of a file that is only read others may have written meanwhile.
         let is_as_it_was = || match &self.cleared {
-            Cleared::Read(_) => {
-                open_to_look(&self.cleared).is_some_and(|file| mark::is_ours(&file))
-            }
+            Cleared::Read(_) => open_to_look(&self.cleared).is_some_and(|file| {
+                mark::is_ours(&file) || (self.left.is_some() && self.left == mark::of(&file))
+            }),
             Cleared::Write(_) => true,
         };
         if !self.is_ours || !is_as_it_was() {
@@ -222,7 +224,8 @@ fn taken(
     written_bytes: u64,
 ) -> Result<LaidOut, TargetError> {
     let identity = FileIdentity { device: target.identity.0, inode: target.identity.1 };
-    Ok(LaidOut { cleared, path: target.path, identity, is_new: false, is_ours, written_bytes })
+    let (path, left) = (target.path, None);
+    Ok(LaidOut { cleared, path, identity, is_new: false, is_ours, left, written_bytes })
 }
 
 /// A new file, `place`, in `folder`.
@@ -257,8 +260,12 @@ fn make(
     write.mark_now();
     let cleared = cleared(write, plan)?;
     unfinished.keep();
+    let left = match &cleared {
+        Cleared::Read(_) => open_to_look(&cleared).and_then(|file| mark::of(&file)),
+        Cleared::Write(_) => None,
+    };
     let path = place.path.clone();
-    Ok(LaidOut { cleared, path, identity, is_new: true, is_ours: true, written_bytes })
+    Ok(LaidOut { cleared, path, identity, is_new: true, is_ours: true, left, written_bytes })
 }
 
 /// The clearance that the plan asks for.
