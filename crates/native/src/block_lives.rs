@@ -1,14 +1,14 @@
-//! How often each block was trimmed before it failed (fio's `block_error_percentiles`).
+//! Counts the trims of each block until it fails (fio's `block_error_percentiles`).
 
 use iodyno_job::{Job, Operation, Region};
 use iodyno_model::{BlockLife, BlockState};
 
 use crate::in_flight::InFlight;
 
-/// As many blocks as fio counts.
+/// Limit of blocks per job, as in fio.
 const MOST: u64 = 8192;
 
-/// A history for each block of the size of a trim.
+/// The history of each block; a block is as long as the job's smallest trim.
 #[derive(Debug)]
 pub(crate) struct BlockLives {
     start: u64,
@@ -17,10 +17,10 @@ pub(crate) struct BlockLives {
 }
 
 impl BlockLives {
-    /// Those of the region that `job` works on, if it asks for them.
+    /// Tracks the blocks of `job`'s first region; `None` without `block_error_percentiles`.
     ///
     /// # Errors
-    /// A sentence, where they are too many, or none.
+    /// A message if the region has no block or too many.
     pub(crate) fn new(job: &Job, regions: &[Region]) -> Result<Option<Self>, String> {
         let (true, Some(region)) = (job.report.block_lives, regions.first()) else {
             return Ok(None);
@@ -37,7 +37,7 @@ impl BlockLives {
         Ok(Some(Self { start: region.offset, block, blocks }))
     }
 
-    /// An I/O is done.
+    /// Records a completion.
     pub(crate) fn completed(&mut self, flight: &InFlight, succeeded: bool) {
         let block = flight.offset.saturating_sub(self.start) / self.block;
         let Some((state, trims)) = self.blocks.get_mut(block as usize) else { return };
@@ -52,7 +52,7 @@ impl BlockLives {
         }
     }
 
-    /// Blocks with the same history together.
+    /// Returns the histories, each with the number of blocks that share it.
     pub(crate) fn finish(&self) -> Vec<BlockLife> {
         let mut lives = Vec::new();
         for &(state, trims) in &self.blocks {

@@ -1,4 +1,5 @@
-//! What of its files a job may touch, held against every request before an engine gets it.
+//! Checks every request against the byte ranges that its job may touch, before it reaches an
+//! engine.
 
 use std::fmt;
 
@@ -6,31 +7,31 @@ use iodyno_job::{Region, Request};
 
 use crate::io::Operation;
 
-/// No offset in a file is larger than a quarter of what fits into 64 bits, whatever a job is
-/// allowed (`fill_device`); so a difference of two that is larger is a negative one.
+/// Upper bound of file offsets, whatever a job allows (`fill_device`): a quarter of the u64 range,
+/// so a larger difference of two offsets is a negative one.
 const END_OF_ALL: u64 = 1 << 62;
 
-/// What of each of its files a job may touch. It is known from the job and from what was cleared,
-/// before there is a request: a mistake of what makes offsets meets it, and writes nothing.
+/// The byte range of each file that a job may touch. Computed from the job and its clearance before
+/// any request exists, so a bug in offset generation is caught here and writes nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
-    /// By file: where it may begin, and where it ends at the latest, bytes.
+    /// By file: start and end, bytes.
     files: Box<[(u64, u64)]>,
-    /// The largest block, bytes.
+    /// Largest block, bytes.
     largest: u32,
 }
 
-/// A request that is not within its job's bounds: a bug of iodyno.
+/// A request outside its job's bounds: a bug in iodyno.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outside {
     request: Request,
-    /// Where the job may begin and end in that file, bytes; nowhere in one that it has not.
+    /// Start and end in that file, bytes; 0 and 0 if the job has no such file.
     bounds: (u64, u64),
 }
 
 impl Bounds {
-    /// Of a job that may touch `regions` of files of these sizes, with blocks of `largest` bytes
-    /// at most.
+    /// The bounds of a job on `regions` of files of these sizes, with blocks of at most `largest`
+    /// bytes.
     pub(crate) fn new(
         regions: &[Region],
         sizes_bytes: impl Iterator<Item = u64>,
@@ -45,15 +46,15 @@ impl Bounds {
         Self { files: (0..=u16::MAX).zip(sizes_bytes).map(of_file).collect(), largest }
     }
 
-    /// The first of `requests` that is outside, if any is.
+    /// Returns the first of `requests` that is out of bounds.
     #[inline]
     pub(crate) fn outside(&self, requests: &[Request]) -> Option<Outside> {
-        // Of one file, which nearly every job has, all together with one comparison: what begins
-        // before the start is by wrapping further behind it than there is room.
+        // Nearly every job has a single file: one comparison covers the whole batch. Subtraction
+        // wraps, so an offset before the start appears far beyond the end.
         if let &[(start, end)] = &*self.files {
             let room = end.wrapping_sub(start).wrapping_sub(self.largest.into());
             let (furthest, lengths) = match requests {
-                // Setting up a loop takes longer than this.
+                // Setting up the loop costs more than this.
                 [one] => (one.offset.wrapping_sub(start), one.length),
                 many => {
                     let (mut furthest, mut lengths) = (0, 0);
@@ -64,7 +65,7 @@ impl Bounds {
                     (furthest, lengths)
                 }
             };
-            // A block larger than all that may be touched leaves less room than none.
+            // A block larger than the whole range makes `room` negative.
             if furthest <= room && room < END_OF_ALL && lengths <= self.largest {
                 return None;
             }
@@ -72,13 +73,13 @@ impl Bounds {
         self.first_outside(requests)
     }
 
-    /// As [`Self::outside`], one after the other.
+    /// As [`Self::outside`], one request at a time.
     #[inline(never)]
     fn first_outside(&self, requests: &[Request]) -> Option<Outside> {
         requests.iter().find_map(|request| {
             let bounds = self.files.get(usize::from(request.file)).copied();
             let inside = bounds.is_some_and(|(start, end)| {
-                // A sync has no place.
+                // A sync has no offset.
                 let moves = !matches!(request.operation, Operation::Sync | Operation::DataSync);
                 let last = request.offset.checked_add(request.length.into());
                 !moves || (request.offset >= start && last.is_some_and(|last| last <= end))
@@ -125,7 +126,7 @@ mod tests {
         }
         let said = bounds.outside(&[request(0, 4096, 0)]).unwrap().to_string();
         assert!(said.starts_with("a write of 4096 bytes at offset 0 of file 0 is out"), "{said}");
-        // What grows until the device is full has no end.
+        // A file that grows until the device is full has no end.
         let grows = Bounds::new(&regions, [u64::MAX].into_iter(), 4096);
         assert_eq!(grows.outside(&[request(1 << 61, 4096, 0)]), None);
         let sync = Request { operation: Operation::Sync, ..Request::default() };

@@ -1,4 +1,4 @@
-//! The memory that I/O works on.
+//! I/O buffers and their loan to the kernel.
 #![allow(unsafe_code)] // Mapped memory, lent to the kernel by address.
 
 use std::ffi::c_void;
@@ -10,30 +10,29 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 /// Size of a huge page where most kernels have one; elsewhere merely an alignment.
 const HUGE: usize = 2 << 20;
 
-/// Buffers that together take less than this get ordinary pages: 64 jobs of one
-/// small block each would take 128 MiB.
+/// Buffers smaller than this in total get ordinary pages: 64 jobs of one small block each would
+/// otherwise take 128 MiB.
 const WORTH_HUGE: usize = HUGE / 2;
 
-/// One buffer for each I/O that may be in flight, in one piece of memory that
-/// is made of huge pages where the kernel grants them and they are worth it.
+/// One buffer per I/O in flight, in one mapping; backed by huge pages where it is large enough and
+/// the kernel grants them.
 ///
-/// The kernel reads or writes a buffer from [`lend`](Lender::lend) to
-/// [`take_back`](Self::take_back). Dropped with one still lent (a device that
-/// never answered), the memory stays mapped for good: a late completion must
-/// not write to what somebody else got in its place.
+/// A buffer belongs to the kernel from [`lend`](Lender::lend) to [`take_back`](Self::take_back). If
+/// one is still lent on drop (a device never answered), the memory stays mapped for good: a late
+/// completion must not write into memory that was reused.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     base: *mut u8,
     stride: usize,
     length: usize,
-    /// For each, more than what may be lent of it, bytes; 0: the kernel has it.
+    /// Per buffer: one more than the length that may be lent, bytes; 0 while it is lent.
     limits: Box<[u32]>,
-    /// The memory is another one's.
+    /// The memory belongs to another thread.
     borrowed: bool,
 }
 
-/// One buffer, for another thread: who made the buffers lends it to nobody else at the same time,
-/// and keeps the memory while that thread has it.
+/// One buffer, lent to another thread. The owner lends it to nobody else meanwhile and keeps the
+/// memory mapped until that thread has ended.
 #[derive(Debug)]
 pub(crate) struct Part {
     base: *mut u8,
@@ -41,15 +40,15 @@ pub(crate) struct Part {
     length: usize,
 }
 
-// SAFETY: an address, at which one thread at a time works: see there.
+// SAFETY: an address that one thread at a time uses, as documented above.
 unsafe impl Send for Part {}
 
 impl Buffers {
-    /// `count` buffers of `length` bytes, each starting a page, touched so that
-    /// no page fault falls into a measured I/O; they hold zeros.
+    /// Maps `count` zeroed, page-aligned buffers of `length` bytes and touches them, so that no
+    /// page fault falls into a measured I/O.
     ///
     /// # Errors
-    /// Where the kernel has no such memory.
+    /// If the memory cannot be mapped.
     pub(crate) fn new(count: u32, length: u32) -> io::Result<Self> {
         let page = rustix::param::page_size();
         let stride = (length as usize).next_multiple_of(page);
@@ -62,8 +61,8 @@ impl Buffers {
             unsafe { mmap_anonymous(ptr::null_mut(), size + HUGE, protection, MapFlags::PRIVATE)? };
         let skipped = start.align_offset(HUGE);
         let base = start.wrapping_byte_add(skipped);
-        // SAFETY: both pieces lie in the mapping made above (skipped < HUGE), outside
-        // base..base + size, and nobody knows of them. A zero length is not unmapped.
+        // SAFETY: both pieces lie in the mapping made above (skipped < HUGE), outside base..base +
+        // size, and have no other user. A zero length is not unmapped.
         unsafe {
             unmap(start, skipped);
             unmap(base.wrapping_byte_add(size), HUGE - skipped);
@@ -71,46 +70,47 @@ impl Buffers {
         let used = count * stride;
         let advice =
             if used < WORTH_HUGE { Advice::LinuxNoHugepage } else { Advice::LinuxHugepage };
-        // SAFETY: base..base + size is ours alone. Huge pages are a wish: a refusal changes nothing.
+        // SAFETY: base..base + size is ours alone. Huge pages are a hint: a refusal changes
+        // nothing.
         let _ = unsafe { madvise(base, size, advice) };
         let base = base.cast::<u8>();
         for offset in (0..used).step_by(page) {
-            // SAFETY: offset < used <= size, inside the mapping; volatile, for the sake of the fault.
+            // SAFETY: offset < used <= size, inside the mapping; volatile, to force the page fault.
             unsafe { base.add(offset).write_volatile(0) };
         }
         let limit = lendable(length);
         Ok(Self { base, stride, length, limits: vec![limit; count].into(), borrowed: false })
     }
 
-    /// Buffer `slot`, for the thread that will work on it.
+    /// Buffer `slot`, for the thread that will use it.
     pub(crate) fn part(&self, slot: u16) -> Part {
         let Self { base, stride, length, .. } = *self;
         Part { base: base.wrapping_add(usize::from(slot) * stride), stride, length }
     }
 
-    /// The one buffer that another thread lends.
+    /// Wraps a buffer of another thread.
     pub(crate) fn borrowed(part: Part) -> Self {
         let Part { base, stride, length } = part;
         Self { base, stride, length, limits: [lendable(length)].into(), borrowed: true }
     }
 
-    /// Lends buffers for a batch: what is the same for all is looked up once.
+    /// Lends buffers for a batch; loads the common fields once.
     #[inline]
     pub(crate) fn lender(&mut self) -> Lender<'_> {
         let Self { base, stride, length, ref mut limits, .. } = *self;
         Lender { base, stride, limit: lendable(length), limits }
     }
 
-    /// The kernel has done with buffer `slot`.
+    /// Returns buffer `slot` from the kernel.
     #[inline]
     pub(crate) fn take_back(&mut self, slot: u16) {
         self.lender().take_back(slot);
     }
 
-    /// The first `length` bytes of buffer `slot`, such as a read left them.
+    /// The first `length` bytes of buffer `slot`, as the last read left them.
     ///
     /// # Panics
-    /// Where the kernel has the buffer, it is shorter, or there is none.
+    /// If the buffer is lent, shorter, or does not exist.
     pub(crate) fn slot(&self, slot: u16, length: u32) -> &[u8] {
         let start = self.own(slot, length);
         // SAFETY: inside the mapping (`own`), initialised by `new`; the kernel does not have it,
@@ -135,9 +135,9 @@ impl Buffers {
         self.base.wrapping_add(slot * self.stride)
     }
 
-    /// The memory in pieces of at most `most` bytes, each of a power of two of
-    /// whole buffers, and the logarithm of that number; `None` where not even
-    /// one buffer fits.
+    /// Divides the memory into pieces of at most `most` bytes, each of a power of two of whole
+    /// buffers, for registration with io_uring. Returns the pieces and log2 of the buffers per
+    /// piece; `None` if a single buffer exceeds `most`.
     pub(crate) fn pieces(&self, most: usize) -> Option<(Vec<libc::iovec>, u32)> {
         let shift = (most / self.stride).checked_ilog2()?.min(15);
         let pieces = (0..self.limits.len()).step_by(1 << shift).map(|first| libc::iovec {
@@ -147,13 +147,13 @@ impl Buffers {
         Some((pieces.collect(), shift))
     }
 
-    /// Bytes of all buffers.
+    /// Total size, bytes.
     pub(crate) const fn size(&self) -> usize {
         self.limits.len() * self.stride
     }
 }
 
-/// Gives buffers to the kernel, and takes them back.
+/// Lends buffers to the kernel and takes them back.
 pub(crate) struct Lender<'a> {
     base: *mut u8,
     stride: usize,
@@ -162,12 +162,11 @@ pub(crate) struct Lender<'a> {
 }
 
 impl Lender<'_> {
-    /// The address of buffer `slot`, of which the kernel is to read or write
-    /// `length` bytes.
+    /// Lends buffer `slot` to the kernel, which will read or write `length` bytes of it, and
+    /// returns its address.
     ///
     /// # Panics
-    /// Where there is no such buffer, it is shorter, or the kernel has it
-    /// already: before any address leaves.
+    /// If the buffer does not exist, is shorter, or is already lent: before any address escapes.
     #[inline]
     pub(crate) fn lend(&mut self, slot: u16, length: u32) -> *mut u8 {
         let slot = usize::from(slot);
@@ -177,7 +176,7 @@ impl Lender<'_> {
         self.base.wrapping_add(slot * self.stride)
     }
 
-    /// The kernel has done with buffer `slot`.
+    /// Returns buffer `slot` from the kernel.
     #[inline]
     pub(crate) fn take_back(&mut self, slot: u16) {
         self.limits[usize::from(slot)] = self.limit;
@@ -188,7 +187,7 @@ impl Drop for Buffers {
     fn drop(&mut self) {
         if !self.borrowed && !self.limits.contains(&0) {
             let size = mapped_size(self.limits.len(), self.stride).unwrap_or(0);
-            // SAFETY: `new` mapped it, `self` alone knew of it, and the kernel has given it back.
+            // SAFETY: mapped by `new`, known to `self` alone, and no buffer is lent.
             unsafe { unmap(self.base.cast(), size) };
         }
     }
@@ -199,8 +198,8 @@ const fn lendable(length: usize) -> u32 {
     (length as u32).saturating_add(1)
 }
 
-/// Bytes mapped for `count` buffers: whole huge pages. `None` where that, with
-/// the alignment, is more than an address space holds.
+/// Bytes to map for `count` buffers, in whole huge pages; `None` if that and the alignment exceed
+/// the address space.
 fn mapped_size(count: usize, stride: usize) -> Option<usize> {
     let size = count.checked_mul(stride)?.checked_next_multiple_of(HUGE)?;
     size.checked_add(HUGE).filter(|all| *all <= isize::MAX as usize).map(|_| size)
@@ -209,11 +208,11 @@ fn mapped_size(count: usize, stride: usize) -> Option<usize> {
 /// Unmaps whole pages.
 ///
 /// # Safety
-/// Nobody may use start..start + size any more.
+/// start..start + size must no longer be in use.
 unsafe fn unmap(start: *mut c_void, size: usize) {
     if size > 0 {
-        // SAFETY: the caller's promise. It fails only for arguments that are
-        // no mapping; then nothing was unmapped.
+        // SAFETY: guaranteed by the caller. Fails only for arguments that are no mapping, and then
+        // unmaps nothing.
         let _ = unsafe { munmap(start, size) };
     }
 }

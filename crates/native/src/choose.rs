@@ -1,4 +1,4 @@
-//! Which I/O engine a job gets.
+//! Selects a job's I/O engine.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::OwnedFd;
@@ -8,7 +8,7 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use crate::io::{Io, Psync, Setup, SetupError, Submit, read_once, submit_by};
 
-/// Does something with the type of an engine, under the name that is given.
+/// Evaluates an expression with `$Io` bound to the type of an engine.
 macro_rules! with_engine {
     ($engine:expr, $Io:ident => $body:expr) => {
         $crate::choose::with_engine!(@ $engine, $Io, $body;
@@ -17,7 +17,7 @@ macro_rules! with_engine {
             Ftruncate Ftruncate, Null Null, PageFault PageFault, Cpuio Null, Exec Null,
             FileCreate FileCreate, FileStat FileStat, FileDelete FileDelete,
             DirCreate DirCreate, DirStat DirStat, DirDelete DirDelete,
-            // By then it is one of the others: see `choose`.
+            // Resolved before: see `choose`.
             Auto Psync)
     };
     (@ $engine:expr, $Io:ident, $body:expr; $($variant:ident $io:ident),*) => {
@@ -31,51 +31,50 @@ macro_rules! with_engine {
 }
 pub(crate) use with_engine;
 
-/// How threads of `io_submit_mode=offload` submit.
+/// The submission function of an `io_submit_mode=offload` thread.
 pub(crate) fn submit(engine: IoEngine) -> Submit {
     match engine {
-        // A file has one position, and the threads share the file.
+        // `sync` relies on the file position, which the threads share.
         IoEngine::Sync => submit_by::<Psync>,
         engine => with_engine!(engine, I => submit_by::<I>),
     }
 }
 
-/// Sets an engine up for one block and reads that. That the block is bad says
-/// nothing against the engine.
+/// Sets up an engine for one block and reads that. A bad block does not count against the engine.
 fn try_out(engine: IoEngine, target: &ProbedTarget<'_>) -> Result<(), SetupError> {
     match engine {
-        // Its device is another one; it shows when the threads are set up.
+        // Works on another device (/dev/ng*); checked when the threads are set up.
         IoEngine::IoUringCmd => Ok(()),
-        // A try would change the target, or try nothing.
+        // A trial would either modify the target or prove nothing.
         IoEngine::Falloc | IoEngine::Ftruncate => Ok(()),
         engine if engine.is_diskless() || engine.is_of_names() => Ok(()),
         engine => with_engine!(engine, I => probe::<I>(target)),
     }
 }
 
-/// A target to try engines on.
+/// The target that engines are tried on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProbedTarget<'a> {
     pub(crate) descriptor: &'a OwnedFd,
-    /// It bypasses the page cache.
+    /// Opened with O_DIRECT.
     pub(crate) direct: bool,
-    /// Where to read, bytes.
+    /// Offset of the trial read, bytes.
     pub(crate) offset: u64,
-    /// How much, bytes: one logical block.
+    /// Length of the trial read, bytes: one logical block.
     pub(crate) block_bytes: u32,
 }
 
-/// The engine that a job gets.
+/// The engine selected for a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) engine: IoEngine,
-    /// Why this one.
+    /// Reason for the choice.
     pub(crate) reason: String,
-    /// Its I/O is made by kernel threads; `None`: not known.
+    /// I/O is punted to kernel threads; `None`: unknown.
     pub(crate) punted: Option<bool>,
 }
 
-/// What a choice follows from.
+/// The inputs of a choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
     /// Name of the target.
@@ -85,15 +84,15 @@ pub(crate) struct Asked {
     pub(crate) direct: bool,
 }
 
-/// Choices that were made, so that of clones only the first is tried out.
+/// Choices made so far: clones of a job reuse the first one's.
 #[derive(Debug, Default)]
 pub(crate) struct Choices(Vec<(Asked, Choice)>);
 
 impl Choices {
-    /// The engine for a job that asked for this; `target` is what it is tried out on.
+    /// Selects the engine for `asked`, tried on `target`.
     ///
     /// # Errors
-    /// Where the one that was asked for does not work here, or none does.
+    /// If the requested engine does not work here, or none does.
     pub(crate) fn choose(
         &mut self,
         asked: Asked,
@@ -108,10 +107,10 @@ impl Choices {
     }
 }
 
-/// The engine for a job that asked for `asked` and `iodepth`.
+/// Selects the engine for a job with `ioengine` and `iodepth`.
 ///
 /// # Errors
-/// Where the one that was asked for does not work here, or none does.
+/// If the requested engine does not work here, or none does.
 fn choose(asked: IoEngine, iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
     if asked == IoEngine::Auto {
         return best(iodepth, target);
@@ -121,8 +120,7 @@ fn choose(asked: IoEngine, iodepth: u32, target: &ProbedTarget<'_>) -> Result<Ch
     Ok(Choice { engine: asked, reason, punted: punted(asked, target) })
 }
 
-/// io_uring if it works and need not hand every read to a kernel thread, else
-/// libaio, else psync.
+/// io_uring if it works without punting every read to a kernel thread, else libaio, else psync.
 fn best(iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
     let uring = try_out(IoEngine::IoUring, target);
     let punted = punted(IoEngine::IoUring, target);
@@ -138,7 +136,7 @@ fn best(iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
                           kernel thread, and at depth 1 pread does the same without";
             return Ok(choice(IoEngine::Psync, reason, Some(false)));
         }
-        // Reads through the page cache make io_submit wait: then threads are the lesser evil.
+        // Buffered reads block in io_submit: kernel threads are then the lesser evil.
         Ok(()) if !target.direct || try_out(IoEngine::Libaio, target).is_err() => {
             let reason = "io_uring was set up and a probing read succeeded; the target has no \
                           NOWAIT support, and libaio does not work on it";
@@ -178,9 +176,9 @@ fn probe<I: Io>(target: &ProbedTarget<'_>) -> Result<(), SetupError> {
     }
 }
 
-/// Whether `engine` hands reads of this target to kernel threads. io_uring
-/// does where the file does not know RWF_NOWAIT (bio-based drivers such as
-/// zram, older device mapper targets, some file systems).
+/// True if `engine` punts reads of this target to kernel threads. io_uring does where the file
+/// lacks RWF_NOWAIT (bio-based drivers such as zram, older device mapper targets, some file
+/// systems).
 fn punted(engine: IoEngine, target: &ProbedTarget<'_>) -> Option<bool> {
     if engine != IoEngine::IoUring {
         return Some(false);
@@ -211,7 +209,7 @@ mod tests {
         let asked = |ioengine| Asked { target: "a".into(), ioengine, iodepth: 4, direct: true };
         let mut choices = Choices::default();
         let first = choices.choose(asked(IoEngine::Psync), &target).unwrap();
-        // Nothing can be read of this one: it is not looked at.
+        // Nothing can be read from this one: it is not tried.
         let nothing = OwnedFd::from(std::io::pipe().unwrap().1);
         let closed = ProbedTarget { descriptor: &nothing, ..target };
         assert_eq!(choices.choose(asked(IoEngine::Psync), &closed).unwrap(), first);

@@ -9,50 +9,50 @@ use rustix::time::{ClockId, clock_gettime};
 /// Fraction bits of the multiplier: 2.7 GHz are converted to 1e-12.
 const SHIFT: u32 = 40;
 
-/// Reads ticks and turns differences of them into ns.
+/// A tick counter and its conversion to ns.
 ///
-/// Ticks are the CPU's counter (TSC, Arm's generic timer) where it runs at a constant rate in
-/// every sleep state (`constant_tsc`, `nonstop_tsc`) and the kernel itself
-/// keeps time by it, which it does only if the CPUs' counters agree. Else they
-/// are ns of `CLOCK_MONOTONIC_RAW`, at about twice the cost.
+/// Ticks are the CPU's counter (TSC, Arm's generic timer) where it runs at a constant rate in every
+/// sleep state (`constant_tsc`, `nonstop_tsc`) and is the kernel's own clock source, which implies
+/// that the CPUs' counters agree. Otherwise they are ns of `CLOCK_MONOTONIC_RAW`, at about twice
+/// the cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clock {
     by_tsc: bool,
-    /// ns for each tick, in 2^-SHIFT.
+    /// ns per tick, in units of 2^-SHIFT.
     multiplier: u64,
 }
 
 impl Clock {
-    /// The machine's clock, calibrated once for the process (10 ms).
+    /// Returns the machine's clock, calibrated once per process (10 ms).
     pub(crate) fn get() -> Self {
         static CLOCK: OnceLock<Clock> = OnceLock::new();
         *CLOCK.get_or_init(|| if tsc_is_good() { Self::calibrate() } else { Self::MONOTONIC })
     }
 
-    /// Ticks are ns.
+    /// A tick is one ns.
     const MONOTONIC: Self = Self { by_tsc: false, multiplier: 1 << SHIFT };
 
-    /// Now, in ticks. Not ordered with the loads and stores around it: the
-    /// fence would cost more than the few ns that it could be off.
+    /// The current time in ticks. Not ordered with surrounding loads and stores: a fence would cost
+    /// more than the few ns of error.
     #[inline]
     pub(crate) fn now(self) -> u64 {
         if self.by_tsc { tsc() } else { raw_ns() }
     }
 
-    /// From ticks to ns.
+    /// Converts ticks to ns.
     #[inline]
     pub(crate) fn ns(self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.multiplier)) >> SHIFT) as u64
     }
 
-    /// From ns to ticks.
+    /// Converts ns to ticks.
     pub(crate) fn ticks(self, ns: u64) -> u64 {
         ((u128::from(ns) << SHIFT) / u128::from(self.multiplier.max(1))) as u64
     }
 
-    /// Compares the counter with `CLOCK_MONOTONIC_RAW` over 10 ms. Each end is
-    /// the tightest of some pairs of readings, known to some 30 ns: 5e-6 in
-    /// all, far below a bin's 1.6 %.
+    /// Compares the counter with `CLOCK_MONOTONIC_RAW` over 10 ms. Each end is the tightest of nine
+    /// pairs of readings, known to about 30 ns: an error of 5e-6, far below the 1.6 % of a
+    /// histogram bin.
     fn calibrate() -> Self {
         let (ticks, ns) = pair();
         std::thread::sleep(Duration::from_millis(10));
@@ -63,7 +63,7 @@ impl Clock {
     }
 }
 
-/// The counter and the time at the same moment.
+/// Counter and time at the same moment.
 fn pair() -> (u64, u64) {
     let reading = || {
         let (before, ns, after) = (tsc(), raw_ns(), tsc());
@@ -126,7 +126,7 @@ mod tests {
         let (ticks, start) = (clock.now(), raw_ns());
         while raw_ns() - start < 20_000_000 {}
         let (ns, kernel_ns) = (clock.ns(clock.now() - ticks), raw_ns() - start);
-        // Each reading can be interrupted; both clocks then miss the same.
+        // Both clocks lose the same time to an interrupted reading.
         let ratio = ns as f64 / kernel_ns as f64;
         assert!((0.9..1.1).contains(&ratio), "{ns} ns by ticks, {kernel_ns} ns by the kernel");
     }

@@ -1,9 +1,8 @@
-//! `exec_prerun` and `exec_postrun`: commands before and after a phase.
+//! Runs the commands of `exec_prerun` and `exec_postrun` before and after a phase.
 //!
-//! fio hands them to a shell, and so do we when we are called as fio. Else they are
-//! argument vectors: words are divided as a shell would, and what needs a shell to be
-//! understood is refused, since `echo 3 > /proc/sys/vm/drop_caches` without one would do
-//! nothing and say so to nobody.
+//! fio passes them to a shell; so does iodyno when called as fio. Otherwise they are split into an
+//! argument vector, and shell syntax outside of quotes is refused: `echo 3 >
+//! /proc/sys/vm/drop_caches` without a shell would silently do nothing.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,23 +11,23 @@ use iodyno_files::NamedBy;
 use iodyno_job::Job;
 use iodyno_model::Caveat;
 
-/// What a shell would act upon outside of quotes.
+/// Characters that a shell interprets outside of quotes.
 const FOR_A_SHELL: &str = "|&;<>()$`*?[]#~!{}";
 
-/// What becomes of the commands of jobs.
+/// How `exec_prerun` and `exec_postrun` are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Commands {
-    /// A job that has one is refused.
+    /// Jobs with commands are refused.
     #[default]
     Refused,
-    /// They are argument vectors.
+    /// Split into an argument vector, without a shell.
     Divided,
-    /// They are handed to a shell, as fio does.
+    /// Passed to `/bin/sh -c`, as in fio.
     Shell,
 }
 
 impl Commands {
-    /// As argument vectors if they are `allowed`.
+    /// Without a shell if `allowed`, else refused.
     pub const fn divided_if(allowed: bool) -> Self {
         if allowed { Self::Divided } else { Self::Refused }
     }
@@ -36,17 +35,17 @@ impl Commands {
 
 const UNCLOSED: &str = "a quote is not closed; in a job file, ; and # end a value";
 
-/// Runs the command that a job has before it, as fio does, with its output in
-/// `NAME.prerun.txt` in the current directory.
+/// Runs `exec_prerun`, if set, with its output in `NAME.prerun.txt` in the current directory, as in
+/// fio.
 ///
 /// # Errors
-/// It cannot be run without a shell, is not there, or did not succeed.
+/// If the command needs a shell, does not exist, or fails.
 pub(crate) fn before(job: &Job, how: Commands) -> Result<(), Caveat> {
     let command = job.threads.exec_prerun.as_deref();
     run("exec_prerun", command, how, &format!("{}.prerun.txt", job.name))
 }
 
-/// The same for the command after it, with its output in `NAME.postrun.txt`.
+/// Runs `exec_postrun`, if set, with its output in `NAME.postrun.txt`.
 ///
 /// # Errors
 /// As [`before`].
@@ -83,8 +82,7 @@ fn run(option: &str, command: Option<&str>, how: Commands, output: &str) -> Resu
     }
 }
 
-/// The words of a command line as a POSIX shell divides them: blanks, quotes
-/// and backslashes.
+/// Splits a command line into words as a POSIX shell does: blanks, quotes and backslashes.
 fn words(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! What some jobs want to have done with each completion.
+//! Per-completion work of jobs that need more than counts and latencies.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -18,28 +18,28 @@ use crate::tally::Tallies;
 use crate::verify::Mismatch;
 use crate::written_log::WrittenLog;
 
-/// Mismatches that are told of each thread, one by one.
+/// Mismatches that each thread reports one by one.
 const MISMATCHES_TOLD: usize = 4;
-/// Rows that are handed over to the control thread at once.
+/// Rows sent to the control thread at once.
 const ROWS: usize = 4096;
 
-/// Sees to each completion by itself. A job that wants nothing of it has none,
-/// and its loop does not pass here.
+/// Handles each completion by itself: verification, logs, `max_latency`, `latency_target`, split
+/// latencies. Jobs that need none of these have none, and their loop skips it.
 #[derive(Debug)]
 pub(crate) struct Attendant {
     clock: Clock,
-    /// Completions of a turn.
+    /// Completions reaped by the current turn of the loop.
     pub(crate) seen: Vec<Completion>,
     /// Reads are verified.
     pub(crate) verifies: bool,
     pub(crate) verified: u64,
     pub(crate) mismatches: u64,
-    /// The first of them, each a sentence.
+    /// The first mismatches, then other remarks.
     pub(crate) told: Vec<Caveat>,
     split: Option<Split>,
-    /// Latencies by priority, where I/Os have one each; set once the engine is.
+    /// Latencies by priority, where I/Os have their own; set once the engine is open.
     pub(crate) ranked: Option<RankedLatencies>,
-    /// The priority of all of them, otherwise.
+    /// The common priority of all I/Os otherwise.
     priority: u16,
     rows: Option<Rows>,
     log: Option<WrittenLog>,
@@ -49,18 +49,18 @@ pub(crate) struct Attendant {
     pub(crate) lives: Option<BlockLives>,
 }
 
-/// Latencies in two parts.
+/// Latencies split into submission and completion.
 #[derive(Debug)]
 struct Split {
-    /// When the system call that carried it was done, by slot; 0: not yet.
+    /// By slot: when the submitting system call returned, ticks; 0: not yet.
     handed_over: Box<[u64]>,
     latencies: PerDirection<Option<SplitLatency>>,
-    /// Where they are counted over time, too.
+    /// Receives them over time as well, for averaged logs.
     tallies: Arc<Tallies>,
     counting: bool,
 }
 
-/// A row for each I/O, for logs.
+/// One row per I/O, for logs.
 #[derive(Debug)]
 struct Rows {
     rows: Vec<IoRow>,
@@ -68,19 +68,19 @@ struct Rows {
     epoch: u64,
 }
 
-/// What an attended completion says of the job.
+/// What a completion means for the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Attended {
     GoOn,
-    /// It took longer than `max_latency`: ns.
+    /// The latency exceeded `max_latency`; ns.
     TooLong(u64),
-    /// `latency_target` is found.
+    /// The search for `latency_target` has ended.
     Found,
 }
 
 impl Attendant {
-    /// What `job` wants; `None`: nothing. `rows`: where rows go, if it logs. `queues`: the engine
-    /// has a submission apart from the completion.
+    /// The hooks that `job` needs; `None`: none. `rows` receives log rows; `queues` is set if the
+    /// engine submits and completes in separate steps.
     pub(crate) fn new(
         job: &Job,
         depth: u16,
@@ -132,7 +132,7 @@ impl Attendant {
         })
     }
 
-    /// Keeps what is wrong with a block.
+    /// Keeps a mismatch, unless there are enough.
     #[cold]
     pub(crate) fn tell(&mut self, mismatch: &Mismatch) {
         if self.told.len() < MISMATCHES_TOLD {
@@ -140,7 +140,7 @@ impl Attendant {
         }
     }
 
-    /// I/Os begin now.
+    /// Starts the clocks of the logs.
     pub(crate) fn start(&mut self) {
         if let Some(rows) = &mut self.rows {
             rows.epoch = self.clock.now();
@@ -150,7 +150,7 @@ impl Attendant {
         }
     }
 
-    /// `batch` is about to be submitted.
+    /// Called before `batch` is submitted.
     pub(crate) fn submit(&mut self, batch: &Batch<'_>) {
         if let Some(log) = &mut self.log {
             log.submit(self.clock, batch);
@@ -162,7 +162,7 @@ impl Attendant {
         }
     }
 
-    /// The system call that submitted what was not submitted yet is done.
+    /// Called at `now`, after the system call that submitted all slots without a time stamp.
     pub(crate) fn handed_over(&mut self, now: u64) {
         if let Some(split) = &mut self.split {
             for stamp in &mut split.handed_over {
@@ -173,7 +173,7 @@ impl Attendant {
         }
     }
 
-    /// An I/O of a slot succeeded, seen at `now`.
+    /// Records a successful I/O, seen at `now`.
     pub(crate) fn completed(
         &mut self,
         slot: u16,
@@ -216,7 +216,7 @@ impl Attendant {
         }
     }
 
-    /// Hands over what is left, and says what the latencies were in two parts.
+    /// Flushes the logs and returns the split latencies.
     pub(crate) fn finish(&mut self) -> PerDirection<Option<SplitLatency>> {
         if let Some(rows) = &mut self.rows {
             rows.hand_over();
@@ -250,8 +250,8 @@ impl Rows {
         }
     }
 
-    /// Waits where the control thread is far behind: a log without gaps was
-    /// asked for. Nobody listens any more where the thread was left behind.
+    /// Sends the rows. Blocks if the control thread is far behind: the log must have no gaps. A
+    /// send error means that this thread was abandoned.
     fn hand_over(&mut self) {
         let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(ROWS));
         let _ = self.to.send(rows);

@@ -1,12 +1,11 @@
-//! How deep the queue was, and how large the batches: fio's distributions.
+//! Counts queue depths and batch sizes, for fio's distributions.
 
 use iodyno_model::JobStats;
 
-/// Larger ones are counted with these.
+/// Last bin: larger values are counted here.
 const MOST: usize = 65;
 
-/// How many batches and I/Os there were of each size and at each depth. Levels
-/// are made of them at the end.
+/// I/Os by queue depth, and batches by size; reduced to fio's levels at the end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Levels {
     depth: [u64; MOST + 1],
@@ -22,7 +21,7 @@ impl Default for Levels {
 }
 
 impl Levels {
-    /// `count` I/Os were submitted at once, and then `in_flight` were outstanding.
+    /// Records that `count` I/Os were submitted at once, after which `in_flight` were outstanding.
     #[inline]
     pub(crate) fn submitted(&mut self, count: usize, in_flight: usize) {
         if count > 0 {
@@ -31,13 +30,13 @@ impl Levels {
         }
     }
 
-    /// `count` completions were seen at once.
+    /// Records that `count` completions were reaped at once.
     #[inline]
     pub(crate) fn completed(&mut self, count: usize) {
         self.complete[count.min(MOST)] += 1;
     }
 
-    /// Adds them to an account.
+    /// Adds the counts to a job's statistics.
     pub(crate) fn add_to(&self, account: &mut JobStats) {
         for (size, times) in self.depth.iter().enumerate().skip(1) {
             account.depth_levels[depth_level(size)] += times;
@@ -49,13 +48,13 @@ impl Levels {
     }
 }
 
-/// 1, 2, 4, 8, 16, 32, 64 and more.
+/// Levels 1, 2, 4, 8, 16, 32, 64 and more.
 const fn depth_level(depth: usize) -> usize {
     let level = depth.ilog2() as usize;
     if level < 7 { level } else { 6 }
 }
 
-/// 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, more.
+/// Levels 0, 1 to 4, 5 to 8, 9 to 16, 17 to 32, 33 to 64, more.
 const fn batch_level(count: usize) -> usize {
     if count == 0 {
         return 0;

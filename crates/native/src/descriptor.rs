@@ -1,36 +1,36 @@
-//! An I/O as it is handed to an engine.
+//! An I/O as engines take it (fio's `io_u`).
 
 use iodyno_job::Operation;
 
-/// An I/O that is to be made.
+/// A request with its slot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     /// Offset, bytes.
     pub(crate) offset: u64,
     /// Length, bytes; 0 for `Sync` and `DataSync`.
     pub(crate) length: u32,
-    /// The buffer that it works on; also its name while it is in flight.
+    /// Index of its buffer; identifies the I/O while it is in flight (blk-mq's tag).
     pub(crate) slot: u16,
     /// Index in [`Setup::files`](crate::io::Setup::files).
     pub(crate) file: u16,
-    /// What it does.
+    /// Kind of I/O.
     pub(crate) operation: Operation,
 }
 
 impl Descriptor {
-    /// What it has in common with most others.
+    /// The properties that consecutive I/Os usually share.
     #[inline]
     pub(crate) const fn what(&self) -> What {
         What::of(self.length, self.file, self.operation)
     }
 }
 
-/// Length, file and operation of an I/O in one number: kept with one store, compared at once.
+/// Length, file and operation of an I/O in one word: stored and compared at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct What(u64);
 
 impl What {
-    /// Of no I/O: there is no such operation.
+    /// Equal to no I/O: the operation does not exist.
     pub(crate) const NONE: Self = Self(u64::MAX);
 
     /// As in [`Descriptor`].
@@ -39,13 +39,13 @@ impl What {
         Self(length as u64 | (file as u64) << 32 | (operation as u64) << 48)
     }
 
-    /// What [`Self::bits`] gave.
+    /// The inverse of [`Self::bits`].
     #[inline]
     pub(crate) const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// To be kept elsewhere.
+    /// The word itself, for atomic storage.
     #[inline]
     pub(crate) const fn bits(self) -> u64 {
         self.0

@@ -1,4 +1,4 @@
-//! An I/O that failed.
+//! I/O errors and the names of errnos.
 
 use std::fmt;
 use std::io;
@@ -7,27 +7,27 @@ use iodyno_job::Operation;
 
 use crate::in_flight::InFlight;
 
-/// What failed, and where.
+/// An I/O that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// What it was to do.
+    /// Kind of I/O.
     pub(crate) operation: Operation,
     /// Offset, bytes.
     pub(crate) offset: u64,
-    /// Bytes that were asked for.
+    /// Requested bytes.
     pub(crate) length: u32,
-    /// Bytes that came, or a negative errno.
+    /// Bytes transferred, or a negative errno.
     pub(crate) result: i64,
 }
 
 impl Failure {
-    /// Of a flight that ended so.
+    /// The failure of an I/O that completed with `result`.
     pub(crate) const fn of(flight: &InFlight, result: i64) -> Self {
         let &InFlight { operation, offset, length, .. } = flight;
         Self { operation, offset, length, result }
     }
 
-    /// Its errno; where fewer bytes came than were asked for, EIO.
+    /// The errno; EIO for a short transfer.
     pub(crate) fn errno(self) -> i32 {
         match self.result {
             0.. => libc::EIO,
@@ -35,7 +35,7 @@ impl Failure {
         }
     }
 
-    /// Whether the device is gone, so that going on is of no use.
+    /// True if the device is gone, so that further I/O is useless.
     pub(crate) const fn is_final(self) -> bool {
         self.result == -(libc::ENODEV as i64) || self.result == -(libc::ENXIO as i64)
     }
@@ -55,12 +55,12 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What the kernel said, as its name: `EIO`.
+/// The errno's name, such as `EIO`.
 pub(crate) fn error_name(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), |errno| errno_name(i64::from(errno)))
 }
 
-/// Names of what block devices, file systems and the engines' system calls return.
+/// Names of the errnos that block devices, file systems and the engines' system calls return.
 fn errno_name(errno: i64) -> String {
     macro_rules! name {
         ($($name:ident)*) => {

@@ -1,4 +1,4 @@
-//! Jobs that share one flow of I/O by their weights (fio's `flow`, flow.c).
+//! Shares of jobs in a common flow of I/O (fio's `flow`, flow.c).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use iodyno_job::Job;
 /// The jobs of one `flow_id`.
 #[derive(Debug)]
 struct Flow {
-    /// I/Os of all of them, and one: fio's counter begins so.
+    /// I/Os of all jobs plus one: fio's counter starts at 1.
     ios: AtomicU64,
     weights: AtomicU64,
 }
@@ -19,7 +19,7 @@ struct Flow {
 #[derive(Debug, Default)]
 pub(crate) struct Flows(BTreeMap<u32, Arc<Flow>>);
 
-/// One thread's part in a flow.
+/// A thread's share of a flow.
 #[derive(Debug)]
 pub(crate) struct FlowShare {
     flow: Arc<Flow>,
@@ -29,7 +29,7 @@ pub(crate) struct FlowShare {
 }
 
 impl Flows {
-    /// What a thread of `job` takes part in, if it does.
+    /// Adds a thread of `job` to its flow, if it has one.
     pub(crate) fn join(&mut self, job: &Job) -> Option<FlowShare> {
         let weight = u64::from(job.pace.flow);
         let new = || Arc::new(Flow { ios: AtomicU64::new(1), weights: AtomicU64::new(0) });
@@ -41,18 +41,18 @@ impl Flows {
 }
 
 impl FlowShare {
-    /// Whether it has had more of the flow than its weight gives it.
+    /// True if the thread is ahead of its weight.
     pub(crate) fn is_ahead(&self) -> bool {
         let of = |part: u64, all: &AtomicU64| part as f64 / all.load(Relaxed) as f64;
         of(self.ios, &self.flow.ios) > of(self.weight, &self.flow.weights)
     }
 
-    /// Waits, where it has nothing else to do.
+    /// Waits for the other jobs.
     pub(crate) fn rest(&self) {
         if self.sleep.is_zero() { std::thread::yield_now() } else { std::thread::sleep(self.sleep) }
     }
 
-    /// One of its I/Os goes.
+    /// Counts an I/O of this thread.
     pub(crate) fn count(&mut self) {
         self.ios += 1;
         self.flow.ios.fetch_add(1, Relaxed);
@@ -60,7 +60,7 @@ impl FlowShare {
 }
 
 impl Drop for FlowShare {
-    /// The others need not wait for it any more.
+    /// Leaves the flow, so that the others do not wait for this thread.
     fn drop(&mut self) {
         self.flow.ios.fetch_sub(self.ios, Relaxed);
         self.flow.weights.fetch_sub(self.weight, Relaxed);

@@ -1,4 +1,4 @@
-//! The native generator as the load generator that others know.
+//! Implements the trait `LoadGenerator` with this crate's engines and loop.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::AsFd;
@@ -22,47 +22,47 @@ use crate::probe::{Stopped, probe};
 use crate::replayed_trace::OpenTrace;
 use crate::stall::{WARN_AFTER, no_answer};
 
-/// How long a stopped phase waits for I/O in flight: NVMe's own time-out is
-/// 30 s (`nvme_core.io_timeout`), then follow abort and controller reset.
+/// Time that a stopped phase waits for I/O in flight: NVMe's own timeout is 30 s
+/// (`nvme_core.io_timeout`), followed by abort and controller reset.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The native load generator. It keeps nothing between phases but for what is random.
+/// The native load generator. Keeps no state between phases except the entropy.
 #[derive(Debug, Clone, Default)]
 pub struct NativeGenerator {
     commands: Commands,
     states: Option<PathBuf>,
     open_trace: Option<OpenTrace>,
-    /// Of the next phase, where it was given.
+    /// Entropy of the next phase, if set.
     entropy: Option<u64>,
 }
 
 impl NativeGenerator {
-    /// A generator.
+    /// Creates a generator that refuses commands, saves no verify states and opens no traces.
     pub const fn new() -> Self {
         Self { commands: Commands::Refused, states: None, open_trace: None, entropy: None }
     }
 
-    /// The same, whose first phase draws from `entropy`, a number that no other run has, and each
-    /// further one from the next number.
+    /// Seeds the first phase with `entropy`, which no other run may use, and each further phase
+    /// with the next number.
     #[must_use]
     pub fn with_entropy(self, entropy: u64) -> Self {
         Self { entropy: Some(entropy), ..self }
     }
 
-    /// The same, which does so with `exec_prerun` and `exec_postrun`.
+    /// Sets how `exec_prerun` and `exec_postrun` are run.
     #[must_use]
     pub fn with_commands(self, commands: Commands) -> Self {
         Self { commands, ..self }
     }
 
-    /// The same, which keeps the states of jobs that verify in `folder` (`verify_state_save`);
-    /// without it none is saved.
+    /// Sets the directory for `verify_state_save` and `verify_state_load`; without it no state is
+    /// saved.
     #[must_use]
     pub fn with_states(self, folder: PathBuf) -> Self {
         Self { states: Some(folder), ..self }
     }
 
-    /// The same, which opens the traces of jobs that replay one with `open`.
+    /// Sets the function that opens the traces of replaying jobs.
     #[must_use]
     pub fn with_traces(self, open: OpenTrace) -> Self {
         Self { open_trace: Some(open), ..self }
@@ -165,7 +165,7 @@ impl LoadGenerator for NativeGenerator {
     }
 }
 
-/// Of the machine.
+/// Memory of the machine, bytes.
 fn memory_bytes() -> u64 {
     let memory = rustix::system::sysinfo();
     (memory.totalram as u64).saturating_mul(memory.mem_unit.into())
@@ -175,7 +175,7 @@ fn unfit(target: &ReadClearance) -> impl Fn(String) -> LoadError {
     move |what| LoadError::Unfit { target: target.name().to_owned(), what }
 }
 
-/// That a job on names has one block in each file: more of them would count as operations.
+/// Checks that each file of a file-operation engine has one block: more would count as operations.
 fn one_block_each(job: &Job, stream: &Stream) -> Result<(), String> {
     let smallest = job.pattern.bs.of(job.pattern.rw.direction()).smallest();
     let longer = |region: &&Region| region.length / smallest.max(1) > 1;

@@ -1,4 +1,4 @@
-//! The I/Os in flight of one thread.
+//! The I/Os of one thread in flight, by slot.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use crate::descriptor::{Descriptor, What};
 /// One I/O from submission to completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct InFlight {
-    /// Ticks just before it was submitted, or when it was due.
+    /// Time stamp just before submission, or the due time of a paced I/O; ticks.
     pub(crate) begun: u64,
     /// Offset, bytes.
     pub(crate) offset: u64,
@@ -18,50 +18,49 @@ pub(crate) struct InFlight {
     pub(crate) length: u32,
     /// Index of its file.
     pub(crate) file: u16,
-    /// What it does.
+    /// Kind of I/O.
     pub(crate) operation: Operation,
 }
 
-/// An I/O that is done: what its count and its latency are made of.
+/// A completed I/O, as far as counts and latencies need it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Completed {
     /// As in [`InFlight`].
     pub(crate) begun: u64,
-    /// Its length, file and operation.
+    /// Length, file and operation.
     pub(crate) what: What,
 }
 
-/// A flight as the control thread may see it at any time. The worker alone
-/// writes, plain stores on every CPU that we know.
+/// An I/O in flight, readable by the control thread at any time. Only the worker writes, with plain
+/// stores on every supported CPU.
 #[derive(Debug, Default)]
-#[repr(align(32))] // Each in one cache line.
+#[repr(align(32))] // Never straddles a cache line.
 struct Slot {
-    /// 0: nothing is in flight.
+    /// Time stamp, ticks; 0: free.
     begun: AtomicU64,
     offset: AtomicU64,
     /// A [`What`].
     what: AtomicU64,
 }
 
-/// Looks at the flights of another thread.
+/// A view of another thread's I/Os in flight.
 #[derive(Debug, Clone)]
 pub(crate) struct InFlightView(Arc<[Slot]>);
 
-/// What is in flight, by slot, and which slots are free.
+/// The I/Os in flight, by slot, and the free slots.
 ///
-/// The stamp is kept with the slot and not with the batch: a table of batches
-/// would have to be as large as the slowest I/O is slow, or the stamps of
-/// exactly the outliers would be overwritten.
+/// Time stamps are kept per slot, not per batch: a table of batches would have to span the slowest
+/// I/O, or the stamps of exactly the outliers would be overwritten.
 #[derive(Debug)]
 pub(crate) struct InFlights {
     slots: Arc<[Slot]>,
-    /// The free slots, `free` of them. Last in, first out: the buffer used
-    /// last is the one in the cache.
+    /// The free slots, `free` of them. Last in, first out: the most recently used buffer is still
+    /// cached.
     stack: Box<[u16]>,
     free: usize,
 }
 
-/// I/Os that are about to be submitted, each with its slot.
+/// I/Os about to be submitted, with their slots.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batch<'a> {
     requests: &'a [Request],
@@ -70,7 +69,7 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// They, as engines take them.
+    /// The I/Os as engines take them.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = Descriptor> + Clone {
         self.requests.iter().zip(self.slots).map(|(request, &slot)| {
@@ -79,7 +78,7 @@ impl Batch<'_> {
         })
     }
 
-    /// They are in flight from now on.
+    /// Marks the I/Os as in flight since `begun`.
     #[inline]
     pub(crate) fn begin(&self, begun: u64) {
         for (request, slot) in self.requests.iter().zip(self.slots) {
@@ -92,7 +91,7 @@ impl Batch<'_> {
     }
 }
 
-/// Frees slots one after the other: what is the same for all is looked up once.
+/// Frees slots one by one; loads the common fields once.
 #[derive(Debug)]
 pub(crate) struct Landings<'a> {
     slots: &'a [Slot],
@@ -102,7 +101,7 @@ pub(crate) struct Landings<'a> {
 }
 
 impl Landings<'_> {
-    /// Frees a slot whose I/O is done, and says what nearly all want to know of it.
+    /// Frees the slot of a completed I/O and returns the fields that nearly every caller needs.
     #[inline]
     pub(crate) fn release(&mut self, slot: u16) -> Completed {
         self.stack[self.free] = slot;
@@ -113,13 +112,13 @@ impl Landings<'_> {
         Completed { begun, what: What::from_bits(slot.what.load(Relaxed)) }
     }
 
-    /// Slots that are free.
+    /// Number of free slots.
     #[inline]
     pub(crate) const fn free(&self) -> usize {
         self.free
     }
 
-    /// What was in flight in this slot, but for when it was begun.
+    /// The last I/O of a slot, without its time stamp.
     pub(crate) fn latest(&self, slot: u16) -> InFlight {
         self.slots[usize::from(slot)].flight()
     }
@@ -147,7 +146,7 @@ impl Slot {
 }
 
 impl InFlightView {
-    /// The flight that was begun first.
+    /// The oldest I/O in flight.
     pub(crate) fn oldest(&self) -> Option<InFlight> {
         let flights = self.0.iter().map(Slot::flight).filter(|flight| flight.begun != 0);
         flights.min_by_key(|flight| flight.begun)
@@ -155,7 +154,7 @@ impl InFlightView {
 }
 
 impl InFlights {
-    /// `depth` free slots.
+    /// A table of `depth` free slots.
     pub(crate) fn new(depth: u16) -> Self {
         Self {
             slots: (0..depth).map(|_| Slot::default()).collect(),
@@ -164,12 +163,12 @@ impl InFlights {
         }
     }
 
-    /// For the control thread.
+    /// A view for the control thread.
     pub(crate) fn outlook(&self) -> InFlightView {
         InFlightView(Arc::clone(&self.slots))
     }
 
-    /// Gives each of `requests` a slot: no more of them than are free.
+    /// Reserves a slot for each of `requests`, which must not exceed the free slots.
     #[inline]
     pub(crate) fn reserve<'a>(&'a mut self, requests: &'a [Request]) -> Batch<'a> {
         let end = self.free;
@@ -177,22 +176,21 @@ impl InFlights {
         Batch { requests, slots: &self.stack[self.free..end], all: &self.slots }
     }
 
-    /// For the I/Os that are done.
+    /// Prepares to free the slots of completed I/Os.
     #[inline]
     pub(crate) fn landings(&mut self) -> Landings<'_> {
         let Self { slots, stack, free } = self;
         Landings { slots, stack, free: *free, freed: free }
     }
 
-    /// Frees a slot whose I/O is done, and says what it was.
+    /// Frees the slot of a completed I/O and returns the I/O.
     pub(crate) fn end(&mut self, slot: u16) -> InFlight {
         let mut landings = self.landings();
         let begun = landings.release(slot).begun;
         InFlight { begun, ..landings.latest(slot) }
     }
 
-    /// Whether what is in flight and may write touches these bytes, or the
-    /// other way round.
+    /// True if `request` touches bytes of an I/O in flight and either of the two writes or trims.
     pub(crate) fn overlaps(&self, request: &Request) -> bool {
         let writes = request.operation != Operation::Read;
         let end = request.offset + u64::from(request.length);
@@ -205,13 +203,13 @@ impl InFlights {
         })
     }
 
-    /// Free slots.
+    /// Number of free slots.
     #[inline]
     pub(crate) const fn free(&self) -> usize {
         self.free
     }
 
-    /// I/Os in flight.
+    /// Number of I/Os in flight.
     #[inline]
     pub(crate) fn count(&self) -> usize {
         self.slots.len() - self.free

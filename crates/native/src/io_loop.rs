@@ -1,4 +1,4 @@
-//! The loop that everything else is built around.
+//! The I/O loop: submits, waits and reaps.
 
 use std::io;
 use std::time::Duration;
@@ -18,47 +18,46 @@ use crate::preparation::Preparation;
 use crate::shared::Shared;
 use crate::tally::Tally;
 
-/// Waiting in the kernel ends this long before something is due; the rest is
-/// spun, since waking up takes tens of µs, which would count as latency.
+/// A wait in the kernel ends this long before the next I/O is due; the rest is spun, since waking
+/// up takes tens of µs, which would count as latency.
 const SPIN: Duration = Duration::from_micros(60);
-/// A wait for something that is due much later ends after this, to see whether
-/// the job was stopped.
+/// Longest wait before the loop checks whether the job was stopped.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What becomes of I/Os that fail.
+/// Handling of failed I/Os.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policy {
     pub(crate) continue_on: ContinueOn,
-    /// Errno numbers that are no errors.
+    /// Errnos that do not count as errors (`ignore_error`).
     pub(crate) ignored: PerDirection<Vec<i32>>,
-    /// It works on devices, which do not end within the size that they had.
+    /// All targets are devices: a read past the end means that the device is gone.
     pub(crate) on_device: bool,
-    /// ENOSPC is the end of the work.
+    /// ENOSPC ends the job successfully (`fill_device`).
     pub(crate) fills_device: bool,
 }
 
-/// How a course ended.
+/// How a run of the loop ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// There was no more to do, or the job was stopped.
+    /// No more work, or the job was stopped.
     Done,
-    /// An I/O failed, and the job does not go on after that.
+    /// An I/O failed, and the job does not continue on errors.
     Failed(Failure),
-    /// The same, in words, with an errno; boxed, since the loop carries it along.
+    /// Another error, as errno and message; boxed to keep the loop's state small.
     Ended(Box<(i32, String)>),
     /// The device is gone.
     Gone(Failure),
 }
 
-/// One thread's I/O from the first to the last.
+/// The I/O of one thread, from first to last.
 #[derive(Debug)]
 pub(crate) struct Course<'a, I> {
     pub(crate) io: I,
     pub(crate) issuer: Issuer,
     pub(crate) flights: InFlights,
-    /// What it may touch.
+    /// Byte ranges that the job may touch.
     bounds: Bounds,
-    /// Sees to writes before they are submitted.
+    /// Prepares writes before they are submitted.
     pub(crate) preparation: Option<Preparation>,
     /// By operation.
     pub(crate) tallies: [&'a Tally; 5],
@@ -66,19 +65,19 @@ pub(crate) struct Course<'a, I> {
     pub(crate) attendant: Option<Attendant>,
     pub(crate) policy: Policy,
     pub(crate) levels: Levels,
-    /// Levels are not counted yet: fio forgets what they were in the ramp.
+    /// The ramp is not over: as in fio, its depths are discarded.
     pub(crate) ramping: bool,
-    /// Completions to wait for where nothing more can be handed over.
+    /// Completions to wait for when nothing more can be submitted.
     pub(crate) least: usize,
-    /// Latencies are wanted.
+    /// Latencies are measured.
     pub(crate) timed: bool,
-    /// What was written is being verified.
+    /// The loop is verifying earlier writes.
     pub(crate) verifying: bool,
     ending: Option<Ending>,
 }
 
 impl<'a, I: Io> Course<'a, I> {
-    /// A thread's I/O through `io`, never outside `bounds`.
+    /// The I/O of a thread through `io`, never outside of `bounds`.
     pub(crate) fn new(
         io: I,
         issuer: Issuer,
@@ -106,11 +105,11 @@ impl<'a, I: Io> Course<'a, I> {
         }
     }
 
-    /// Keeps as many I/Os in flight as the depth allows until there are no
-    /// more, or the job is stopped, and the last of them is done.
+    /// Keeps as many I/Os in flight as the depth allows until there are no more or the job is
+    /// stopped, and the last one has completed.
     ///
     /// # Errors
-    /// Where the engine fails; then I/Os may still be in flight.
+    /// If the engine fails; I/Os may then still be in flight.
     pub(crate) fn run(&mut self) -> io::Result<Ending> {
         self.ending = None;
         if self.issuer.pacer.is_some() && !self.verifying {
@@ -121,12 +120,12 @@ impl<'a, I: Io> Course<'a, I> {
         Ok(self.ending.take().unwrap_or(Ending::Done))
     }
 
-    /// Each turn hands over what may go, at most a batch, and waits for a
-    /// completion only where nothing more can be handed over: waiting for
-    /// several would save system calls, and put the wait into the latencies. A
-    /// fast device makes batches by itself. At depth 1 an I/O is one system call.
+    /// Each turn submits what is permitted, at most a batch, and waits for a completion only if
+    /// nothing more can be submitted: waiting for several would save system calls, but add the wait
+    /// to the latencies. A fast device forms batches by itself. At depth 1, an I/O is one system
+    /// call.
     ///
-    /// `PACED`: I/Os go when they are due, else as soon as they can.
+    /// `PACED`: I/Os are submitted when due, otherwise as soon as possible.
     fn drive<const PACED: bool>(&mut self) -> io::Result<()> {
         let clock = Clock::get();
         loop {
@@ -180,8 +179,8 @@ impl<'a, I: Io> Course<'a, I> {
         batch.slots.len()
     }
 
-    /// Ends the job before anything of a batch with `outside` is handed over: what was to go with
-    /// it is worth as little.
+    /// Ends the job before any part of a batch with an out-of-bounds request is submitted: the rest
+    /// of it is just as doubtful.
     #[cold]
     fn refuse(&mut self, outside: Outside) -> usize {
         self.end(Some(Ending::Ended(Box::new((libc::EIO, outside.to_string())))));
@@ -208,21 +207,20 @@ impl<'a, I: Io> Course<'a, I> {
         count
     }
 
-    /// Nothing is in flight.
+    /// Waits for the next due time with nothing in flight.
     fn sleep_until_due(&self, clock: Clock) {
         let now = clock.now();
         let spin_until = self.issuer.pacer.as_ref().map_or(0, |pacer| pacer.spin_until());
         let left = Duration::from_nanos(clock.ns(self.issuer.due().saturating_sub(now)));
         if left > SPIN && now >= spin_until {
-            // A stop wakes it.
+            // A stop unparks the thread.
             std::thread::park_timeout((left - SPIN).min(LOOK));
         } else {
             std::hint::spin_loop();
         }
     }
 
-    /// Something is in flight, and nothing may go before it is due, or
-    /// something is done.
+    /// Waits for a completion or the next due time, with I/O in flight.
     #[inline(always)] // As the engines' `enter`.
     fn wait_until_due(&mut self, clock: Clock) -> io::Result<()> {
         let left = self.issuer.due().saturating_sub(clock.now());
@@ -243,7 +241,7 @@ impl<'a, I: Io> Course<'a, I> {
         let now = if *timed { clock.now() } else { 0 };
         let tally = |Completed { begun, what }, times: u64| {
             let (tally, length) = (tallies[what.operation() as usize], what.length().into());
-            // Without this the products of it are kept up to date from I/O to I/O.
+            // Prevents products of `times` from being updated on every I/O.
             let times = std::hint::black_box(times);
             match (times, *timed) {
                 (0, _) => {}
@@ -251,7 +249,7 @@ impl<'a, I: Io> Course<'a, I> {
                 (times, false) => tally.count(length, times),
             }
         };
-        // What was submitted and is done together took equally long: it is counted at once.
+        // I/Os submitted together and completed together have equal latencies: count them at once.
         let (mut alike, mut times, mut length) = (Completed::default(), 0, 0);
         let (before, mut odd) = (flights.free(), None);
         for Completion { slot, result } in completions {
@@ -291,7 +289,7 @@ impl<'a, I: Io> Course<'a, I> {
             let flight = self.flights.end(slot);
             let succeeded = result == i64::from(flight.length);
             let latency_ns = || clock.ns(now.saturating_sub(flight.begun));
-            // What verifies has no pace.
+            // Verification is not paced.
             if !self.verifying {
                 self.issuer.completed(slot, now, succeeded.then(latency_ns));
             }
@@ -329,7 +327,7 @@ impl<'a, I: Io> Course<'a, I> {
         self.attendant = Some(attendant);
     }
 
-    /// Compares what was read with what was written.
+    /// Verifies a block that was read.
     fn verify(&mut self, attendant: &mut Attendant, slot: u16, flight: &InFlight) {
         let preparation = self.preparation.as_ref();
         let Some(verifying) = preparation.and_then(|one| one.verifying.as_ref()) else { return };
@@ -365,7 +363,7 @@ impl<'a, I: Io> Course<'a, I> {
     }
 }
 
-/// Hands `batch` to the engine, with all that has to be done before.
+/// Queues `batch`, after its preparation.
 #[inline(always)]
 fn queue<I: Io>(
     io: &mut I,
@@ -382,7 +380,7 @@ fn queue<I: Io>(
     }
 }
 
-/// What an I/O says of the job that took longer than `max_latency`; fio's errno.
+/// The ending for an I/O that exceeded `max_latency`, with fio's errno.
 #[cold]
 fn too_long(flight: &InFlight, ns: u64) -> Ending {
     let (InFlight { operation, offset, .. }, us) = (flight, ns / 1000);
@@ -390,7 +388,7 @@ fn too_long(flight: &InFlight, ns: u64) -> Ending {
     Ending::Ended(Box::new((libc::ETIMEDOUT, said)))
 }
 
-/// What an I/O that did not move what it was asked to says of the job.
+/// Handles a failed or short I/O. Returns the ending if it ends the job.
 #[cold]
 fn unexpected(
     policy: &Policy,
@@ -414,7 +412,7 @@ fn unexpected(
         tally.fall_short();
     }
     shared.note(failure);
-    // A device that was taken out has no size any more.
+    // A removed device has size 0.
     let has_no_size = policy.on_device && reads && result == 0;
     if has_no_size || failure.is_final() {
         return Some(Ending::Gone(failure));

@@ -1,4 +1,4 @@
-//! What to do next.
+//! Selects the next requests to submit.
 
 use iodyno_job::{Flush, Job, Request};
 use iodyno_model::{Direction, Replayed};
@@ -11,49 +11,49 @@ use crate::page_cache::PageCache;
 use crate::replayed_log::ReplayedLog;
 use crate::requests::Requests;
 
-/// Says which requests may go, a batch at a time.
+/// Issues requests, a batch at a time, within depth, pace and sync rules.
 #[derive(Debug)]
 pub(crate) struct Issuer {
     requests: Requests,
-    /// It has no more.
+    /// `requests` has ended.
     exhausted: bool,
-    /// I/Os that are submitted at once, at most.
+    /// Largest batch.
     pub(crate) most: usize,
-    /// I/Os in flight at most: the depth, or what `latency_target` leaves of it.
+    /// Largest number of I/Os in flight: the depth, or the limit of `latency_target`.
     limit: usize,
-    /// Refills when as few are in flight (fio's `iodepth_low`).
+    /// Refills once this few are in flight (fio's `iodepth_low`).
     low: usize,
     refilling: bool,
     serialize_overlap: bool,
-    /// Reads and writes.
+    /// Reads and writes (or trims).
     mixed: bool,
-    /// A request that cannot go yet.
+    /// A request that must wait.
     held: Option<Request>,
-    /// The last that went by itself.
+    /// Storage for a batch of one.
     alone: Request,
     flushing: Option<Flushing>,
     pub(crate) pacer: Option<Box<Pacer>>,
-    /// What it shares with other jobs.
+    /// Share in a flow with other jobs.
     flow: Option<FlowShare>,
-    /// I/Os are counted one by one, for syncs between them or for a flow.
+    /// I/Os are counted one by one, for syncs or a flow.
     careful: bool,
-    /// When the next request is due, if none was; ticks.
+    /// Due time of the next request if none was due; ticks.
     due: u64,
-    /// When there was no room for one more last, ticks.
+    /// When a request last found no room, ticks.
     full_at: u64,
-    /// The first I/Os that may be issued before the caller wants to see to them.
+    /// I/Os that may be issued before the caller intervenes.
     pub(crate) allowance: u64,
 }
 
-/// fsync and fdatasync between writes.
+/// Schedules fsync and fdatasync between writes.
 #[derive(Debug, Clone, Copy)]
 struct Flushing {
-    /// After so many writes each: fsync and fdatasync; 0 is never.
+    /// Writes between two fsyncs, and two fdatasyncs; 0: never.
     every: [(u32, Operation); 2],
     writes: u64,
-    /// Writes when it was synced last.
+    /// Value of `writes` at the last sync.
     synced: u64,
-    /// That was written last.
+    /// Last written file.
     file: u16,
 }
 
@@ -64,14 +64,14 @@ impl Flushing {
         is_any.then_some(Self { every, writes: 0, synced: 0, file: 0 })
     }
 
-    /// What is due now. Where both are, fsync does for both, as in fio.
+    /// The sync that is due. If both are, fsync covers both, as in fio.
     fn due(&self) -> Option<Operation> {
         let is_due = |every: u32| every > 0 && self.writes.is_multiple_of(every.into());
         let found = self.every.iter().find(|(every, _)| is_due(*every));
         found.filter(|_| self.writes > self.synced).map(|(_, operation)| *operation)
     }
 
-    /// Writes until something is due; 0: it is.
+    /// Writes until a sync is due; 0: due now.
     fn left(&self) -> u64 {
         if self.due().is_some() {
             return 0;
@@ -102,7 +102,7 @@ impl Issuer {
             limit: depth,
             low: job.depth.low.map_or(depth - 1, |low| (low as usize).min(depth - 1)),
             refilling: true,
-            // A block is trimmed before it is written.
+            // Blocks are trimmed before they are written.
             serialize_overlap: job.depth.serialize_overlap || job.pattern.rw.trims_and_writes(),
             mixed: job.pattern.rw.has(Direction::Read)
                 && (job.pattern.rw.has(Direction::Write) || job.pattern.rw.has(Direction::Trim)),
@@ -118,14 +118,13 @@ impl Issuer {
         }
     }
 
-    /// Shares `flow` from now on, if there is one.
+    /// Joins `flow`, if any.
     pub(crate) fn set_flow(&mut self, flow: Option<FlowShare>) {
         self.careful |= flow.is_some();
         self.flow = flow;
     }
 
-    /// Takes requests from elsewhere from now on, and gives back where they
-    /// came from, with the one that could not go yet.
+    /// Switches to other requests. Returns the previous ones and the held request.
     pub(crate) fn turn_to(
         &mut self,
         mut requests: Requests,
@@ -137,23 +136,23 @@ impl Issuer {
         (std::mem::replace(&mut self.requests, requests), held)
     }
 
-    /// Takes the requests of another pass from now on.
+    /// Starts another pass with `requests`.
     pub(crate) fn begin_again(&mut self, requests: Requests) {
         let (before, _) = self.turn_to(requests, None);
         self.requests.page_cache = before.page_cache.inspect(PageCache::empty);
     }
 
-    /// Why what it takes requests from ended too early.
+    /// Why the replayed log or trace ended early.
     pub(crate) fn failure(&mut self) -> Option<String> {
         self.requests.log_of().and_then(|log| log.failure.clone())
     }
 
-    /// What replaying a trace came to.
+    /// Result of the replayed trace.
     pub(crate) fn replayed(&mut self) -> Option<Box<Replayed>> {
         self.requests.log_of().and_then(|log| log.outcome())
     }
 
-    /// The request that was [due](Self::next_due) last is being submitted.
+    /// Records the submission of the request last returned by [`Self::next_due`].
     #[inline]
     pub(crate) fn submitted(&mut self, slot: u16, due: u64) {
         if let Some(trace) = self.requests.log_of().and_then(ReplayedLog::trace) {
@@ -161,7 +160,7 @@ impl Issuer {
         }
     }
 
-    /// What is in `slot` is done at `now`, and took `latency_ns`; none: it failed.
+    /// Records a completion at `now` with its latency; `None`: it failed.
     pub(crate) fn completed(&mut self, slot: u16, now: u64, latency_ns: Option<u64>) {
         let Some(pacer) = &mut self.pacer else { return };
         pacer.completed(now);
@@ -170,24 +169,24 @@ impl Issuer {
         }
     }
 
-    /// Changes how many are in flight at most.
+    /// Sets the largest number of I/Os in flight.
     pub(crate) const fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
-    /// There is no more to do.
+    /// True if nothing more may be issued.
     #[inline]
     pub(crate) fn is_exhausted(&self) -> bool {
         (self.exhausted && self.held.is_none()) || self.allowance == 0
     }
 
-    /// Verifying makes no syncs.
+    /// The sync schedule; none while verifying.
     #[inline]
     fn flushing_here(&self) -> Option<Flushing> {
         self.flushing.filter(|_| !self.requests.is_replay())
     }
 
-    /// How many may go now.
+    /// Number of requests that may be issued now.
     #[inline]
     pub(crate) fn room(&mut self, flights: &InFlights) -> usize {
         let count = flights.count();
@@ -204,7 +203,7 @@ impl Issuer {
         (self.limit - count).min(flights.free()).min(self.most)
     }
 
-    /// The next requests, as many as may go at once.
+    /// The next batch of requests, as large as permitted.
     #[inline(always)]
     pub(crate) fn fill(&mut self, flights: &InFlights) -> &[Request] {
         let room = self.room(flights);
@@ -217,7 +216,7 @@ impl Issuer {
         requests
     }
 
-    /// As [`Self::fill`], where something may stand against it.
+    /// As [`Self::fill`], with restrictions.
     #[inline(never)]
     fn fill_carefully(&mut self, flights: &InFlights, room: usize) -> &[Request] {
         let room = self.restrict(room);
@@ -247,7 +246,7 @@ impl Issuer {
         requests
     }
 
-    /// How many of `room` may be asked for where something stands against it.
+    /// Limits `room` by the allowance and the next sync.
     fn restrict(&self, room: usize) -> usize {
         let room = if self.is_exhausted() { 0 } else { room };
         let room = room.min(self.allowance.min(usize::MAX as u64) as usize);
@@ -257,8 +256,8 @@ impl Issuer {
         }
     }
 
-    /// A sync, where one is due and something comes after it: as in fio, the
-    /// last writes are for `end_fsync`.
+    /// A sync if one is due and more requests follow: as in fio, the last writes are left to
+    /// `end_fsync`.
     fn flush(&mut self) -> Option<Request> {
         let operation = self.flushing_here()?.due()?;
         self.held = Some(self.next_request()?);
@@ -267,14 +266,14 @@ impl Issuer {
         Some(Request { file: flushing.file, operation, ..Request::default() })
     }
 
-    /// Whether others are to go first; waits for them where nothing is in flight.
+    /// True if other jobs of the flow go first; waits for them if nothing is in flight.
     fn is_ahead(&self, flights: &InFlights) -> bool {
         let ahead = self.flow.as_ref().filter(|flow| !self.requests.is_replay() && flow.is_ahead());
         ahead.filter(|_| flights.count() == 0).into_iter().for_each(FlowShare::rest);
         ahead.is_some()
     }
 
-    /// `request` goes.
+    /// Counts an issued request.
     fn count(&mut self, request: &Request) {
         if !self.requests.is_replay() {
             self.flow.iter_mut().for_each(FlowShare::count);
@@ -293,8 +292,7 @@ impl Issuer {
         })
     }
 
-    /// The next request that is due at `now`, and when it was due; none where
-    /// it is not, see [`Self::due`].
+    /// The next request due at `now`, with its due time; `None` if none is, see [`Self::due`].
     pub(crate) fn next_due(&mut self, flights: &InFlights, now: u64) -> Option<(Request, u64)> {
         self.due = u64::MAX;
         let room = self.room(flights);
@@ -338,9 +336,8 @@ impl Issuer {
         Some((request, if timed { due } else { now }))
     }
 
-    /// The next request at the pace of `pacer`. In a mix a direction that is
-    /// ahead of its rate leaves its turn to the other, if that is behind it, or
-    /// due earlier.
+    /// The next request at the pace of `pacer`. In a mix, a direction ahead of its rate yields its
+    /// turn to the other one if that is behind or due earlier.
     fn next_paced(&mut self, pacer: &Pacer, now: u64) -> Option<Request> {
         let mixed = self.mixed && self.held.is_none() && pacer.has_rates();
         if !mixed {
@@ -359,14 +356,14 @@ impl Issuer {
         request
     }
 
-    /// When the next one is due, ticks, where [`Self::next_due`] said that
-    /// none was; `u64::MAX` where there is none or no room for it.
+    /// Due time of the next request, ticks, after [`Self::next_due`] returned `None`; `u64::MAX` if
+    /// there is none or no room for it.
     pub(crate) const fn due(&self) -> u64 {
         self.due
     }
 }
 
-/// What is left of an allowance after `count` I/Os; `u64::MAX` is for all.
+/// Subtracts `count` I/Os from an allowance; `u64::MAX` is unlimited.
 const fn left(allowance: u64, count: usize) -> u64 {
     if allowance == u64::MAX { allowance } else { allowance - count as u64 }
 }
@@ -383,7 +380,7 @@ mod tests {
         Requests::stream(Stream::new(job, &rooms, 0, 0).unwrap())
     }
 
-    /// Submits what may go; returns it with its slots.
+    /// Issues a batch.
     fn submit(issuer: &mut Issuer, flights: &mut InFlights) -> Vec<Descriptor> {
         let requests = issuer.fill(flights);
         flights.reserve(requests).iter().collect()
@@ -420,7 +417,7 @@ mod tests {
         let mut job = Job::default();
         job.pattern.rw = iodyno_job::Pattern::Write;
         job.flush.fdatasync = 3;
-        // None after the last write, as in fio.
+        // No sync after the last write, as in fio.
         for (writes, expected) in [(8, &[W, W, W, S, W, W, W, S, W, W][..]), (3, &[W, W, W])] {
             let mut issuer = Issuer::new(&job, 16, stream(&job, writes * 8), None);
             let mut flights = InFlights::new(16);

@@ -1,43 +1,44 @@
-//! Times in which the process did not run: it was stopped (SIGSTOP), its virtual machine moved,
-//! the machine slept. Nothing is measured in them, and the phase's clock stands still.
+//! Detects lapses: times in which the process did not run, because it was stopped (SIGSTOP), its
+//! virtual machine migrated, or the machine slept. They are not measured, and the phase's clock
+//! stands still.
 
 use std::time::Instant;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Waking up so late is a lapse where little I/O was done meanwhile …
+/// Waking up this late is a lapse if little I/O completed meanwhile …
 pub(crate) const LATE_NS: u64 = 500_000_000;
 /// … less than this share of the usual rate, …
 const LITTLE: f64 = 0.5;
-/// … and so late it is one in any case.
+/// … and this late in any case.
 const FAR_TOO_LATE_NS: u64 = 2_000_000_000;
-/// The machine slept where the clock that goes on meanwhile is so far ahead.
+/// The machine slept if CLOCK_BOOTTIME gained this much.
 const SLEPT_NS: u64 = 100_000_000;
 
-/// A phase's clock, ns since its start, and its lapses.
+/// A phase's clock, ns since its start, without lapses.
 #[derive(Debug)]
 pub(crate) struct OwnClock {
     begun: Instant,
-    /// So much of the time since then does not count, ns.
+    /// Excluded time, ns.
     lost_ns: u64,
-    /// How long the machine has slept since it was started, ns.
+    /// Total sleep of the machine since boot, ns.
     slept_ns: u64,
-    /// I/Os that ended and the time that they took, ns, but for lapses.
+    /// Completed I/Os and their time, ns, outside of lapses.
     usual: (u64, u64),
-    /// After a lapse I/Os come back whose latencies hold it.
+    /// The previous interval was a lapse: I/Os now complete whose latencies contain it.
     settling: bool,
     lapses_ns: Vec<u64>,
 }
 
-/// An interval, as the control thread saw it.
+/// An interval as the control thread observed it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen {
     pub(crate) duration_ns: u64,
-    /// I/Os that ended in it.
+    /// I/Os that completed or failed.
     pub(crate) moved: u64,
-    /// How much later than it asked for the control thread woke up, ns.
+    /// Delay of the control thread's wakeup, ns.
     pub(crate) late_ns: u64,
-    /// How long the machine has slept since it was started, ns.
+    /// Total sleep of the machine since boot, ns.
     pub(crate) slept_ns: u64,
 }
 
@@ -57,19 +58,19 @@ impl OwnClock {
         (self.begun.elapsed().as_nanos() as u64).saturating_sub(self.lost_ns)
     }
 
-    /// How long each lapse was, ns.
+    /// Length of each lapse, ns.
     pub(crate) fn lapses_ns(&self) -> &[u64] {
         &self.lapses_ns
     }
 
-    /// Whether an interval holds a lapse, or I/Os that were under way in one. The clock is set back
-    /// by such an interval.
+    /// True if an interval contains a lapse, or I/Os that were in flight in one. Excludes such an
+    /// interval from the clock.
     pub(crate) fn cuts(&mut self, seen: Seen) -> bool {
         let Seen { duration_ns, moved, late_ns, .. } = seen;
         let slept_ns = seen.slept_ns.saturating_sub(self.slept_ns);
         self.slept_ns = seen.slept_ns;
         let (ios, ns) = self.usual;
-        // Of a first interval nothing is usual.
+        // The first interval has no usual rate.
         let little = moved as f64 * ns as f64 <= LITTLE * ios as f64 * duration_ns as f64;
         let is_lapse =
             late_ns >= FAR_TOO_LATE_NS || (late_ns >= LATE_NS && little) || slept_ns >= SLEPT_NS;
@@ -87,8 +88,8 @@ impl OwnClock {
     }
 }
 
-/// By how much CLOCK_BOOTTIME, which goes on while the machine sleeps, is ahead of
-/// CLOCK_MONOTONIC, which does not; ns.
+/// Total sleep of the machine, ns: CLOCK_BOOTTIME, which includes sleep, minus CLOCK_MONOTONIC,
+/// which does not.
 pub(crate) fn slept_ns() -> u64 {
     let ns = |clock| {
         let now = clock_gettime(clock);

@@ -1,25 +1,24 @@
-//! fio's `latency_target`: the greatest depth at which latencies stay below a
-//! limit.
+//! Finds the greatest depth at which latencies stay below a limit (fio's `latency_target`).
 
 use iodyno_job::LatencyTarget;
 
 use crate::clock::Clock;
 
-/// A search by doubling and then by halving intervals. Each depth is tried for
-/// one window; it holds if enough of its I/Os that ended in it were in time.
+/// Searches by doubling, then by bisection. Each depth is tried for one window and passes if enough
+/// of the I/Os that ended in it met the target.
 #[derive(Debug)]
 pub(crate) struct TargetSearch {
     target_ns: u64,
     window_ticks: u64,
     share: f64,
-    /// Goes on at what was found.
+    /// Keeps running at the depth found (`latency_run`).
     run: bool,
-    /// The greatest depth that held, and the least that did not.
+    /// Greatest depth that passed, and smallest that failed.
     held: usize,
     failed: usize,
     depth: usize,
     most: usize,
-    /// When the depth was changed last.
+    /// Time of the last change of depth, ticks.
     since: u64,
     window_end: u64,
     in_time: u64,
@@ -46,20 +45,19 @@ impl TargetSearch {
         }
     }
 
-    /// The depth to be kept now.
+    /// The current depth.
     pub(crate) const fn depth(&self) -> usize {
         self.depth
     }
 
-    /// What was found, once it was.
+    /// The depth found, once the search has ended.
     pub(crate) fn result(&self) -> Option<u32> {
         self.found.then_some(self.held as u32)
     }
 
-    /// An I/O that was begun then took `latency_ns` and ended at `now`. Whether
-    /// the search, and with it the job, is over.
+    /// Records an I/O. Returns true when the search, and with it the job, has ended.
     pub(crate) fn completed(&mut self, begun: u64, latency_ns: u64, now: u64) -> bool {
-        // What was submitted at the old depth says nothing of the new one (fio waits for it).
+        // I/Os submitted at the previous depth do not count (fio drains them).
         if begun < self.since {
             return false;
         }
@@ -73,7 +71,7 @@ impl TargetSearch {
         }
         let holds = self.in_time as f64 >= self.share * self.all as f64;
         if self.depth == 1 && !holds {
-            // Less than one cannot be tried: as in fio it goes on until enough were in time.
+            // Depth 0 does not exist: as in fio, depth 1 is tried until it passes.
             return false;
         }
         if holds {
@@ -132,7 +130,7 @@ mod tests {
                 run: false,
             };
             let mut search = TargetSearch::new(&target, 64, clock);
-            // What is in flight: when it ends, and when it was begun.
+            // I/Os in flight: end, start, latency.
             let (mut in_flight, mut now) = (std::collections::BinaryHeap::new(), 1);
             loop {
                 while in_flight.len() < search.depth() {

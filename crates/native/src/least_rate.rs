@@ -1,4 +1,4 @@
-//! `rate_min` and `rate_iops_min`: a job that is slower ends.
+//! Ends jobs that fall below `rate_min` or `rate_iops_min`.
 
 use iodyno_job::{BlockSize, Job};
 use iodyno_load::JobInterval;
@@ -6,25 +6,25 @@ use iodyno_model::{DIRECTIONS, PerDirection};
 
 /// fio's `rate_cycle`, ns.
 const CYCLE_NS: u64 = 1_000_000_000;
-/// As in fio, it may settle first.
+/// Unchecked time at the start, as in fio, ns.
 const SETTLE_NS: u64 = 2_000_000_000;
 
-/// The least that a job has to do, looked at once a cycle (fio's
-/// `__check_min_rate`, backend.c): where something is done, so that a block that takes longer
-/// than a cycle counts for all of its time; and where two blocks should have been done.
+/// The minimum rates of a job, checked once per cycle (fio's `__check_min_rate`, backend.c): when
+/// an I/O completes, so that a block that takes longer than a cycle counts over all of its time; or
+/// when two blocks are overdue.
 #[derive(Debug)]
 pub(crate) struct LeastRate {
     bytes_per_s: PerDirection<Option<u64>>,
     iops: PerDirection<Option<u64>>,
     cycle_ns: u64,
     settled_ns: u64,
-    /// Of blocks, bytes.
+    /// Largest blocks, bytes.
     largest: PerDirection<u64>,
-    /// Of this cycle.
+    /// Progress in the current cycle.
     done: PerDirection<Done>,
 }
 
-/// What a direction did since it was looked at.
+/// Progress of a direction since its last check.
 #[derive(Debug, Clone, Copy, Default)]
 struct Done {
     ns: u64,
@@ -33,7 +33,7 @@ struct Done {
 }
 
 impl LeastRate {
-    /// What `job` asks for, if it does, of the directions that it has.
+    /// The minimum rates of `job` in its own directions, if it has any.
     pub(crate) fn new(job: &Job) -> Option<Self> {
         let mut pace = job.pace.clone();
         for direction in DIRECTIONS {
@@ -53,8 +53,8 @@ impl LeastRate {
         })
     }
 
-    /// Takes down what the job did in an interval in which it was to work all
-    /// the time. Says what was too slow once a cycle is over.
+    /// Records an interval in which the job was active throughout. Returns a message if a rate was
+    /// too low at the end of a cycle.
     pub(crate) fn check(&mut self, interval: &JobInterval) -> Option<String> {
         if self.settled_ns < SETTLE_NS {
             self.settled_ns += interval.active_ns;

@@ -1,14 +1,12 @@
 //! The native load generator.
 //!
-//! A thread for each clone of a job, each with its own descriptors,
-//! buffers and statistics, and one loop (in `course`) compiled for each
-//! I/O engine. Everything that can be decided before the loop is decided
-//! before it; the control thread only watches, stops and reports.
+//! Each clone of a job is a thread with its own descriptors, buffers and statistics, running one
+//! loop (`io_loop`) that is compiled for each I/O engine. Everything that can be decided before the
+//! loop is decided there; the control thread only watches, stops and reports.
 //!
-//! A latency runs from just before the system call that carries the I/O to
-//! just after its completion became visible in user space, for every engine
-//! alike. So it holds the cost of submission; fio's `clat` does not, which
-//! makes it nearly zero for I/O that completes during submission.
+//! A latency runs from just before the submitting system call to just after the completion became
+//! visible in user space, for every engine alike. It includes the cost of submission; fio's `clat`
+//! does not, which makes it nearly zero for I/O that completes during submission.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,18 +1,18 @@
-//! What the generator can do at all, and what the machine has memory for.
+//! Limits of the generator and of the machine's memory.
 
 use iodyno_job::Job;
 use iodyno_model::Bytes;
 use iodyno_target::Access;
 
-/// The largest block, bytes. The kernel moves up to 2 GiB less a page at once.
+/// Largest block, bytes. The kernel transfers up to 2 GiB less a page at once.
 const LARGEST_BLOCK: u64 = 1 << 30;
-/// Slots are numbered by 16 bits, and a ring has no more entries.
+/// Largest depth: slot numbers have 16 bits, and a ring has no more entries.
 pub(crate) const DEEPEST: u32 = 1 << 15;
 
-/// Whether the generator can do the job with `files`.
+/// Checks that the generator can run the job on `files`.
 ///
 /// # Errors
-/// A sentence that says what does not fit, and what would.
+/// A message with the offending value and the permitted range.
 pub(crate) fn fit(job: &Job, files: &[Access<'_>]) -> Result<(), String> {
     fit_numbers(job, files.len())?;
     if job.writes() && files.iter().any(|file| file.write().is_none()) {
@@ -22,10 +22,10 @@ pub(crate) fn fit(job: &Job, files: &[Access<'_>]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the job's numbers are in the range that the generator works with.
+/// Checks the job's numbers against the generator's limits.
 ///
 /// # Errors
-/// A sentence that says what does not fit, and what would.
+/// A message with the offending value and the permitted range.
 pub(crate) fn fit_numbers(job: &Job, files: usize) -> Result<(), String> {
     let largest = job.largest_buffer();
     if largest == 0 || largest > LARGEST_BLOCK || job.largest_block() > u32::MAX.into() {
@@ -42,11 +42,11 @@ pub(crate) fn fit_numbers(job: &Job, files: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether buffers for all of `jobs` fit into half of `memory_bytes`. Linux
-/// would promise far more, and kill somebody when it is touched.
+/// Checks that the buffers of all `jobs` fit into half of `memory_bytes`. Linux would overcommit
+/// far more, and its OOM killer would strike once they are touched.
 ///
 /// # Errors
-/// A sentence that says what does not fit, and what would.
+/// A message with the required and the available size.
 pub(crate) fn fit_memory<'a>(
     jobs: impl IntoIterator<Item = &'a Job>,
     memory_bytes: u64,

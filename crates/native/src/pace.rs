@@ -1,23 +1,22 @@
-//! When I/Os are due: rates and pauses.
+//! Schedules I/Os by rates and pauses.
 
 use iodyno_job::{Pace, RateProcess, Request, ThinkBlocks};
 use iodyno_model::{Direction, PerDirection};
 
 use crate::clock::Clock;
 
-/// When I/Os are due, in ticks of the clock.
+/// The due times of I/Os, in ticks.
 ///
-/// A rate is a timetable, not a speed limit: what is due is due, whether or
-/// not what came before it is done, and latencies count from then (no
-/// coordinated omission; Tene 2013). A device that cannot keep up shows it in
-/// its latencies.
+/// A rate is a timetable, not a speed limit: an I/O is due whether or not earlier ones have
+/// completed, and latencies count from its due time (no coordinated omission; Tene 2013). A device
+/// that cannot keep up shows it in its latencies.
 #[derive(Debug)]
 pub(crate) struct Pacer {
-    /// When the timetables begin.
+    /// Start of the timetables.
     started: u64,
     rates: PerDirection<Option<Gait>>,
     pause: Option<Pause>,
-    /// I/Os come as independent users make them: exponential gaps.
+    /// Exponential gaps, as from independent users.
     poisson: bool,
     random: u64,
 }
@@ -25,11 +24,11 @@ pub(crate) struct Pacer {
 /// The timetable of one direction.
 #[derive(Debug, Clone, Copy)]
 struct Gait {
-    /// Ticks for each I/O, and for each byte.
+    /// Ticks per I/O, and per byte.
     per_io: f64,
     per_byte: f64,
-    /// When the next one is due, ticks since the timetable began: the counter
-    /// of a machine that is long up has more digits than an f64.
+    /// Next due time, ticks since the start of the timetable: after a long uptime the counter has
+    /// more digits than an f64.
     due: f64,
 }
 
@@ -38,22 +37,21 @@ struct Gait {
 struct Pause {
     ticks: u64,
     spin_ticks: u64,
-    /// After this many I/Os, or this many ticks.
+    /// Pause after this many I/Os, or this many ticks.
     every_ios: u64,
     every_ticks: u64,
-    /// I/Os count when they are done, not when they are submitted.
+    /// Counts I/Os at completion, not at submission.
     at_completion: bool,
     ios: u64,
-    /// Submitted since the last pause: no more than there are to be before the
-    /// next, so that nothing is in flight in it (fio waits for what is).
+    /// Submitted since the last pause; limited to `every_ios`, so that nothing is in flight during
+    /// the pause (fio drains).
     issued: u64,
     working_since: u64,
     until: u64,
 }
 
 impl Pacer {
-    /// The pace that a job asks for, if it asks for one; `seed` makes the
-    /// gaps of a Poisson process.
+    /// The pace of a job, if it has one; `seed` determines the gaps of a Poisson process.
     pub(crate) fn new(pace: &Pace, clock: Clock, seed: u64) -> Option<Self> {
         let ticks_per_s = clock.ticks(1_000_000_000) as f64;
         let gait = |ios: &Option<u64>, bytes: &Option<u64>| {
@@ -88,18 +86,18 @@ impl Pacer {
         paced.then_some(Self { started: 0, rates, pause, poisson, random: seed | 1 })
     }
 
-    /// A pace without rates and pauses, for requests that have their own times.
+    /// A pace without rates and pauses, for requests with times of their own.
     pub(crate) fn of_log() -> Self {
         let rates = PerDirection { read: None, write: None, trim: None };
         Self { started: 0, rates, pause: None, poisson: false, random: 1 }
     }
 
-    /// When the first I/Os were due, ticks.
+    /// Start of the timetables, ticks.
     pub(crate) const fn started(&self) -> u64 {
         self.started
     }
 
-    /// The first I/Os are due now.
+    /// Starts the timetables.
     pub(crate) fn start(&mut self, now: u64) {
         self.started = now;
         if let Some(pause) = &mut self.pause {
@@ -107,8 +105,7 @@ impl Pacer {
         }
     }
 
-    /// So many ticks, in which something else had to be done first, are no time of the job's: all
-    /// that is to come is due so much later.
+    /// Excludes `ticks` from the job's time, for other work: all future I/O is due that much later.
     pub(crate) fn postpone(&mut self, ticks: u64) {
         self.started += ticks;
         if let Some(pause) = &mut self.pause {
@@ -117,23 +114,23 @@ impl Pacer {
         }
     }
 
-    /// When `request` is due; 0: at once.
+    /// Due time of `request`; 0: at once.
     pub(crate) fn due(&self, request: &Request) -> u64 {
         let due = request.operation.direction().map_or(0, |direction| self.due_in(direction));
         due.max(self.pause.map_or(0, |pause| pause.until))
     }
 
-    /// When `direction` has its next turn by its rate alone; 0: at once.
+    /// Due time of `direction`'s next I/O by its rate alone; 0: at once.
     pub(crate) fn due_in(&self, direction: Direction) -> u64 {
         self.rates.of(direction).map_or(0, |gait| self.started.saturating_add(gait.due as u64))
     }
 
-    /// Some direction has a rate.
+    /// True if some direction has a rate.
     pub(crate) fn has_rates(&self) -> bool {
         self.rates.iter().any(|(_, gait)| gait.is_some())
     }
 
-    /// Whether it counts latencies from when I/Os were due.
+    /// True if the latency of `request` counts from its due time.
     pub(crate) fn has_timetable(&self, request: &Request) -> bool {
         self.gait(request).is_some()
     }
@@ -150,7 +147,7 @@ impl Pacer {
         }
     }
 
-    /// `request` is being submitted.
+    /// Records the submission of `request`.
     pub(crate) fn submitted(&mut self, request: &Request, now: u64) {
         let factor = if self.poisson { self.exponential() } else { 1.0 };
         let direction = request.operation.direction();
@@ -165,14 +162,14 @@ impl Pacer {
         }
     }
 
-    /// An I/O is done.
+    /// Records a completion.
     pub(crate) fn completed(&mut self, now: u64) {
         if let Some(pause) = self.pause.as_mut().filter(|pause| pause.at_completion) {
             pause.count(now);
         }
     }
 
-    /// Until when the CPU is to be kept busy.
+    /// End of busy waiting (`thinktime_spin`).
     pub(crate) fn spin_until(&self) -> u64 {
         self.pause.map_or(0, |pause| pause.until.saturating_sub(pause.ticks) + pause.spin_ticks)
     }
@@ -275,7 +272,7 @@ mod tests {
         let due = pacer.due(&READ);
         pacer.postpone(ms(5));
         assert_eq!(pacer.due(&READ), due + ms(5));
-        // The time after which it pauses has not gone by, either.
+        // The time until the next pause is postponed as well.
         pacer.submitted(&READ, 10 + ms(6));
         assert!(pacer.due(&READ) < 10 + ms(8));
         pacer.submitted(&READ, 10 + ms(9));

@@ -1,26 +1,26 @@
-//! Empties what the page cache holds of a job's files, where fio does.
+//! Invalidates the page cache of a job's files when fio does.
 
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{Advice, fadvise, fsync};
 
-/// The files of a buffered job with `invalidate`, whose pages are dropped each time the job begins
-/// them again (fio's `loop_cache_invalidate`) and before what was written is verified
-/// (`do_verify`): otherwise every pass but the first measures memory.
+/// The files of a buffered job with `invalidate`. Their pages are dropped each time the job
+/// restarts its files (fio's `loop_cache_invalidate`) and before verification (`do_verify`):
+/// otherwise every pass but the first measures memory.
 #[derive(Debug)]
 pub(crate) struct PageCache {
     files: Vec<OwnedFd>,
-    /// [`Stream::restarts`](iodyno_job::Stream::restarts) when they were dropped last.
+    /// [`Stream::restarts`](iodyno_job::Stream::restarts) at the last drop.
     restarts: u64,
 }
 
 impl PageCache {
-    /// Of these files, which were dropped just now.
+    /// Tracks these files, whose pages were just dropped.
     pub(crate) const fn new(files: Vec<OwnedFd>) -> Self {
         Self { files, restarts: 0 }
     }
 
-    /// Drops the pages if the files were begun again since.
+    /// Drops the pages if the files were restarted since.
     pub(crate) fn empty_at(&mut self, restarts: u64) {
         if restarts != self.restarts {
             self.restarts = restarts;
@@ -28,22 +28,22 @@ impl PageCache {
         }
     }
 
-    /// Drops the pages that are clean.
+    /// Drops the clean pages.
     pub(crate) fn empty(&self) {
         self.files.iter().for_each(drop_pages);
     }
 
-    /// Writes back what is dirty and drops all pages.
+    /// Writes back dirty pages and drops all pages.
     pub(crate) fn write_back_and_drop(&self) {
         for file in &self.files {
-            // What could not be written is found by the verification.
+            // Verification finds what could not be written.
             let _ = fsync(file);
             drop_pages(file);
         }
     }
 }
 
-/// Drops the clean pages of `file`; as in fio it is no error if the kernel refuses.
+/// Drops the clean pages of `file`; as in fio, a refusal is no error.
 pub(crate) fn drop_pages(file: &OwnedFd) {
     let _ = fadvise(file, 0, None, Advice::DontNeed);
 }
@@ -82,7 +82,7 @@ mod tests {
             for pass in 0..3 {
                 for take in 0..BLOCKS {
                     assert_eq!(requests.take(1).len(), 1);
-                    // Emptied by the first request of a pass that is not the first one.
+                    // Emptied by the first request of each pass except the first.
                     let emptied = pass > 0 && take == 0;
                     let left = if emptied { 0 } else { BLOCKS };
                     assert_eq!(pages_in_memory(&numbered.path), left, "{rw:?} {pass} {take}");

@@ -1,4 +1,4 @@
-//! A phase on the control thread: starts the workers, watches, stops, reports.
+//! Runs a phase on the control thread: starts the workers, watches, stops and reports.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -14,24 +14,24 @@ use crate::running::Running;
 use crate::usage::cpu_use;
 use crate::worker::Event;
 
-/// Length of an interval, but where a log wants a finer one.
+/// Length of an interval, unless a log needs a finer one.
 const INTERVAL_NS: u64 = 100_000_000;
-/// Once the user wants an end, I/O of which none comes back for so long is given up. What was
-/// measured is to be printed before the process ends without us, 1.7 s after that.
+/// After an interrupt, I/O is abandoned if none has completed for this long. Results must be
+/// printed before the supervisor ends the process, 1.7 s later.
 const AFTER_INTERRUPT: Duration = Duration::from_secs(1);
-/// The shortest: reading the counts takes some 10 us for each thread.
+/// Shortest interval: reading the counts takes about 10 µs per thread.
 const SHORTEST_NS: u64 = 10_000_000;
 
-/// When the control thread looks, and how.
+/// State of the control thread at the end of an interval.
 #[derive(Debug, Clone, Copy)]
 struct Looked {
     now_ns: u64,
-    /// How much later than it asked for it woke up, ns.
+    /// Delay of its wakeup, ns.
     late_ns: u64,
     draining: bool,
 }
 
-/// Workers of all jobs, set up and waiting, or running.
+/// The workers of all jobs, ready or running.
 #[derive(Debug)]
 pub(crate) struct Phase {
     jobs: Vec<Running>,
@@ -40,10 +40,10 @@ pub(crate) struct Phase {
 }
 
 impl Phase {
-    /// Starts the threads of `jobs` and returns when each is ready.
+    /// Starts the threads of `jobs` and returns when all are ready.
     ///
     /// # Errors
-    /// Where one cannot be set up; the others have been told to end then.
+    /// If one cannot be set up; the others then end.
     pub(crate) fn set_up(jobs: Vec<Prepared>) -> Result<Self, LoadError> {
         let (tell, events) = channel();
         let mut phase = Self { jobs: Vec::new(), events, reporter: Reporter::default() };
@@ -55,7 +55,7 @@ impl Phase {
         }
         drop(tell);
         for _ in 0..threads {
-            // Each thread says so when it is ready, refused or (by a panic) ended.
+            // Each thread reports that it is ready, refused, or ended (by a panic).
             let Ok((index, event)) = phase.events.recv() else { break };
             let result = phase.jobs[index].note(event, 0);
             phase.or_abort(result)?;
@@ -63,7 +63,7 @@ impl Phase {
         Ok(phase)
     }
 
-    /// Workers that wait for the start must not be left waiting.
+    /// Ends the workers after an error: they must not wait for the start forever.
     fn or_abort(&self, result: Result<(), LoadError>) -> Result<(), LoadError> {
         if result.is_err() {
             self.abort();
@@ -83,7 +83,7 @@ impl Phase {
         self.jobs.push(running);
         let Some(running) = self.jobs.last_mut() else { return Ok(()) };
         for assignment in assignments {
-            // Nobody listens any more where the thread was left behind.
+            // A send error means that this thread was abandoned.
             let tell = tell.clone();
             let tell = move |event| drop(tell.send((index, event)));
             let handle = thread::Builder::new()
@@ -99,8 +99,8 @@ impl Phase {
         Ok(())
     }
 
-    /// Runs until the observer or the jobs themselves end it and all I/O is
-    /// answered; what is not within `patience` of the last stop is given up.
+    /// Runs until the observer or the jobs themselves end the phase and all I/O has completed; I/O
+    /// still missing after `patience` is abandoned.
     pub(crate) fn run(
         mut self,
         observer: &mut dyn Observer,
@@ -121,18 +121,18 @@ impl Phase {
             let wake_ns = marks.chain([next_ns]).chain(give_up).min().unwrap_or(next_ns);
             let wait = Duration::from_nanos(wake_ns.saturating_sub(clock.now_ns()));
             match self.events.recv_timeout(wait) {
-                // A thread that is refused was so before the start.
+                // Threads are refused only before the start.
                 Ok((index, event)) => self.jobs[index].note(event, clock.now_ns()).unwrap_or(()),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             let mut now_ns = clock.now_ns();
-            // Of a process that was stopped nothing came back, and nothing was due.
+            // While the process was stopped, no completion could arrive.
             late_ns = late_ns.max(now_ns.saturating_sub(wake_ns));
             if late_ns < LATE_NS && give_up.is_some_and(|give_up_ns| now_ns >= give_up_ns) {
                 break;
             }
-            // Rates begin and end where jobs do, and where their ramps do.
+            // Intervals are cut where jobs and their ramps begin and end, since rates change there.
             let at_mark = self.jobs.iter().any(|job| job.is_at_mark(now_ns))
                 || (0..self.jobs.len()).any(|index| self.starts(index, now_ns));
             if now_ns >= next_ns || at_mark {
@@ -165,7 +165,7 @@ impl Phase {
         self.conclude(&clock, patience)
     }
 
-    /// Lets go what is due: after its delay, after what it waits for.
+    /// Starts the jobs that are due: after their delay and the jobs they wait for.
     fn start_due(&mut self, now_ns: u64, begun_at_ns: i64) {
         for index in 0..self.jobs.len() {
             if self.starts(index, now_ns) {
@@ -182,7 +182,7 @@ impl Phase {
         !waits && job.is_due(now_ns)
     }
 
-    /// fio's `exitall`: the end of one is the end of others.
+    /// fio's `exitall`: a job that ended ends others.
     fn end_others(&mut self) {
         for index in 0..self.jobs.len() {
             if let Some(others) = self.jobs[index].ends_others() {
@@ -195,14 +195,14 @@ impl Phase {
         }
     }
 
-    /// fio's `exit_on_io_done`: nothing loads a CPU beside I/O that is over.
+    /// fio's `exit_on_io_done`: CPU burners end with the last I/O.
     fn end_burners(&mut self) {
         if !self.jobs.iter().any(|job| job.makes_io() && job.is_busy()) {
             self.jobs.iter().filter(|job| job.ends_with_io()).for_each(Running::enough);
         }
     }
 
-    /// Reports an interval, and stops jobs without hope.
+    /// Reports an interval, and ends jobs whose I/Os all fail.
     fn report(&mut self, clock: &mut OwnClock, at: Looked, observer: &mut dyn Observer) -> Flow {
         let Looked { now_ns, late_ns, draining } = at;
         let mut interval = self.reporter.interval(now_ns, draining);
@@ -247,13 +247,13 @@ impl Phase {
         }
     }
 
-    /// Ends all threads, those that wait for the start as well.
+    /// Ends all threads, including those waiting for the start.
     pub(crate) fn abort(&self) {
         self.jobs.iter().for_each(Running::abort);
     }
 }
 
-/// A length of intervals of which some make a window of `window_ns`.
+/// An interval length that divides a log window of `window_ns`.
 fn interval_for(window_ns: u64) -> u64 {
     let window_ns = window_ns.max(SHORTEST_NS);
     window_ns / window_ns.div_ceil(INTERVAL_NS)

@@ -1,15 +1,15 @@
-//! Memory that is kept from everybody else (fio's `lockmem`).
-#![allow(unsafe_code)] // A mapping, known by its address.
+//! Locks memory, to simulate a machine with less of it (fio's `lockmem`).
+#![allow(unsafe_code)] // A mapping, by address.
 
 use std::ffi::c_void;
 use std::io;
 
 use rustix::mm::{MapFlags, ProtFlags, mlock, mmap_anonymous, munmap};
 
-/// Never taken of the machine's memory, bytes (fio's memory.c).
+/// Memory that is never locked, bytes (fio's memory.c).
 const LEFT_BYTES: u64 = 128 << 20;
 
-/// Locked memory, until it is dropped.
+/// Memory locked until drop.
 #[derive(Debug)]
 pub(crate) struct Pinned {
     start: *mut c_void,
@@ -17,22 +17,22 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// As much as the jobs ask for together, `bytes`, of a machine with `memory_bytes`; less where
-    /// too little would be left.
+    /// Locks `bytes`, the sum of all jobs, on a machine with `memory_bytes`; less if too little
+    /// would remain.
     ///
     /// # Errors
-    /// What the kernel says; RLIMIT_MEMLOCK, most of all.
+    /// The kernel's error, typically from RLIMIT_MEMLOCK.
     pub(crate) fn new(bytes: u64, memory_bytes: u64) -> io::Result<Option<Self>> {
         let length = bytes.min(memory_bytes.saturating_sub(LEFT_BYTES)) as usize;
         if length == 0 {
             return Ok(None);
         }
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, at an address that the kernel chooses.
+        // SAFETY: a new mapping at an address of the kernel's choice.
         let start =
             unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE)? };
         let pinned = Self { start, length };
-        // SAFETY: the mapping above, which nobody else knows.
+        // SAFETY: the mapping above, without other users.
         unsafe { mlock(start, length)? };
         Ok(Some(pinned))
     }
@@ -40,7 +40,7 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, which nobody else knows; with it goes the lock.
+        // SAFETY: the mapping of `new`, without other users; unmapping unlocks it.
         let _ = unsafe { munmap(self.start, self.length) };
     }
 }

@@ -1,5 +1,5 @@
-//! Where a thread runs, and how it ranks: CPUs, NUMA nodes, priorities.
-#![allow(unsafe_code)] // System calls that have no safe wrapper here.
+//! CPU affinity, NUMA memory policy, nice value and I/O priority of a thread.
+#![allow(unsafe_code)] // System calls without a safe wrapper.
 
 use std::io;
 
@@ -17,19 +17,19 @@ const MPOL_LOCAL: i32 = 4;
 // linux/ioprio.h
 const IOPRIO_WHO_PROCESS: i32 = 1;
 
-/// Where a thread runs, and how it ranks.
+/// Placement of a thread.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Placement {
-    /// Empty: anywhere.
+    /// CPU affinity; empty: unrestricted.
     pub(crate) cpus: Vec<u32>,
     memory: MemoryPolicy,
     nice: i32,
-    /// As ioprio_set(2) takes it; 0: it stays as it is.
+    /// As in ioprio_set(2); 0: unchanged.
     priority: u16,
 }
 
 impl Placement {
-    /// Of thread `turn` of a job: the whole set, or one CPU of it in turn.
+    /// The placement of thread `turn` of a job: the whole CPU set, or one CPU of it in turn.
     pub(crate) fn new(threads: &Threads, cpus_of_nodes: &[u32], turn: usize) -> Self {
         let all = if threads.cpus_allowed.is_empty() {
             cpus_of_nodes
@@ -50,10 +50,10 @@ impl Placement {
         }
     }
 
-    /// Applies it to the calling thread.
+    /// Applies the placement to the calling thread.
     ///
     /// # Errors
-    /// Where the kernel refuses a part of it.
+    /// If the kernel refuses a part of it.
     pub(crate) fn apply(&self) -> Result<(), SetupError> {
         if !self.cpus.is_empty() {
             let refused = SetupError::of("keeping a thread on the CPUs of cpus_allowed");
@@ -68,13 +68,13 @@ impl Placement {
         }
         self.place_memory().map_err(SetupError::of("numa_mem_policy"))?;
         if self.nice != 0 {
-            // SAFETY: takes numbers only; 0 is the calling thread.
+            // SAFETY: takes only integers; 0 is the calling thread.
             let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, self.nice) };
             done(result.into()).map_err(SetupError::of("nice"))?;
         }
         if self.priority > 0 {
             let priority = i32::from(self.priority);
-            // SAFETY: takes numbers only; 0 is the calling thread.
+            // SAFETY: takes only integers; 0 is the calling thread.
             let result =
                 unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, priority) };
             done(result).map_err(SetupError::of("prioclass and prio"))?;
@@ -98,7 +98,7 @@ impl Placement {
             *word |= 1 << (node % 64);
         }
         let bits = if nodes.is_empty() { 0 } else { size_of_val(&mask) * 8 };
-        // SAFETY: the mask is valid for the call and as long as is said.
+        // SAFETY: the mask is valid for the call and as long as stated.
         let result = unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask.as_ptr(), bits) };
         done(result)
     }
@@ -108,10 +108,10 @@ fn done(result: i64) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// CPUs of NUMA nodes, from sysfs; none where there is no such node.
+/// The CPUs of NUMA nodes, from sysfs.
 ///
 /// # Errors
-/// The node that is not there.
+/// A message if a node does not exist.
 pub(crate) fn cpus_of_nodes(nodes: &[u32]) -> Result<Vec<u32>, String> {
     let mut cpus = Vec::new();
     for node in nodes {

@@ -1,5 +1,5 @@
-//! What is seen to before an I/O is submitted: contents of writes, headers,
-//! and the books of what was written.
+//! Prepares I/Os before submission: contents of writes, verify headers, and the ledger of what was
+//! written.
 
 use iodyno_files::{FileError, NamedBy};
 use iodyno_job::Request;
@@ -11,7 +11,7 @@ use crate::io::{Descriptor, Operation};
 use crate::trims::Trims;
 use crate::verify::{Expected, Following, Ledger, Mismatch, Verifier};
 
-/// Prepares what a thread is about to write, and knows what it wrote.
+/// Prepares the writes of a thread and records them.
 #[derive(Debug)]
 pub(crate) struct Preparation {
     /// Contents that change from write to write.
@@ -21,27 +21,26 @@ pub(crate) struct Preparation {
     pub(crate) number: u64,
 }
 
-/// What it takes to verify.
+/// State of a verifying thread.
 #[derive(Debug)]
 pub(crate) struct Verifying {
     pub(crate) verifier: Verifier,
-    /// For each file what was written; empty: only what somebody wrote is known.
+    /// Per file, the writes made; empty: only headers on the medium are known.
     pub(crate) ledgers: Vec<Ledger>,
-    /// `verify_dump`: what the dumps of each file's blocks are called after.
+    /// `verify_dump`: base names of each file's dumps.
     pub(crate) dumps: Option<Vec<String>>,
-    /// What was written since it was last verified, where `verify_backlog`
-    /// wants no more than that to be read again.
+    /// Writes since the last verification, if `verify_backlog` verifies only these.
     pub(crate) backlog: Option<Vec<Request>>,
-    /// Writes that are trimmed again.
+    /// Trims of some of the writes.
     pub(crate) trims: Option<Trims>,
-    /// What becomes of writes, where the job saves its state.
+    /// Tracks writes, if the job saves its verify state.
     pub(crate) following: Option<Following>,
-    /// Nothing was written: there is nothing to compare (ioengine=null).
+    /// Nothing is really written (ioengine=null), so nothing is compared.
     pub(crate) pretended: bool,
 }
 
 impl Preparation {
-    /// Sees to the writes and trims of `batch`.
+    /// Prepares and records the writes and trims of `batch`.
     pub(crate) fn prepare(&mut self, batch: &Batch<'_>, buffers: &mut Buffers) {
         for Descriptor { offset, length, slot, file, operation } in batch.iter() {
             let following = self.verifying.as_mut().and_then(|one| one.following.as_mut());
@@ -85,7 +84,7 @@ impl Preparation {
         }
     }
 
-    /// An I/O is done. Of a write that failed nobody knows what is there now.
+    /// Records a completion. The contents after a failed write are unknown.
     pub(crate) fn completed(&mut self, slot: u16, flight: &InFlight, succeeded: bool) {
         let following = self.verifying.as_mut().and_then(|one| one.following.as_mut());
         if let Some(following) = following {
@@ -96,7 +95,7 @@ impl Preparation {
         }
     }
 
-    /// All that was written is verified.
+    /// Clears the ledgers: everything in them was verified.
     pub(crate) fn settle(&mut self) {
         let ledgers = self.verifying.as_mut().map(|verifying| &mut verifying.ledgers);
         ledgers.into_iter().flatten().for_each(Ledger::settle);
@@ -108,7 +107,7 @@ impl Preparation {
 }
 
 impl Verifying {
-    /// Whether `block`, just read from `offset` of `file`, is what was written.
+    /// Verifies `block`, read from `offset` of `file`.
     pub(crate) fn check(&self, block: &[u8], file: u16, offset: u64) -> Result<(), Mismatch> {
         let ledger = self.ledgers.get(usize::from(file));
         self.verifier.check(block, offset, |offset| {
@@ -116,11 +115,11 @@ impl Verifying {
         })
     }
 
-    /// Writes what was found and what should be there into files in the
-    /// current directory, named as fio names them; returns their names.
+    /// Dumps the found and the expected contents of a block into files in the current directory,
+    /// named as in fio. Returns their names.
     ///
     /// # Errors
-    /// Where they cannot be written.
+    /// If the files cannot be written.
     #[cold]
     pub(crate) fn dump(
         &self,
@@ -145,7 +144,7 @@ impl Verifying {
         Ok(written)
     }
 
-    /// Writes that were not kept in mind, and so cannot be verified.
+    /// Number of writes that were not recorded, and so cannot be verified.
     pub(crate) fn untracked(&self) -> u64 {
         self.ledgers.iter().map(Ledger::untracked).sum()
     }

@@ -1,4 +1,4 @@
-//! From a cleared job to threads that only have to be started.
+//! Turns a cleared job into threads ready to start.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,30 +19,29 @@ use crate::running::Running;
 use crate::team::{Team, room, seed};
 use crate::worker::Assignment;
 
-/// Batches of rows that may wait for the control thread.
+/// Batches of log rows that may be queued for the control thread.
 const ROWS_WAITING: usize = 64;
-/// File systems have blocks of this size, bytes: writes of less wait for each other.
+/// Block size of file systems, bytes: smaller writes wait for each other.
 const FILE_SYSTEM_BLOCK_BYTES: u64 = 4096;
-/// Behind the kernel's own time come abort and reset of the controller.
+/// Time for abort and controller reset, after the kernel's own timeout.
 const GRACE_NS: u64 = 30_000_000_000;
 
-/// A job that fits, with its threads.
+/// A checked job with its threads.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) target: String,
     pub(crate) assignments: Vec<Assignment>,
     pub(crate) rows: Option<Receiver<Vec<IoRow>>>,
-    /// Latencies are stamped.
+    /// Latencies are measured.
     pub(crate) timed: bool,
     pub(crate) running: Running,
 }
 
-/// Makes a cleared job ready; `entropy` is a number that no other run has, `states` the folder for
-/// states of jobs that verify; `choices` are those made for other jobs of the phase, as are
-/// `flows`.
+/// Prepares a cleared job. `entropy` is unique to this run; `states` is the directory of verify
+/// states; `choices` and `flows` are shared by the jobs of the phase.
 ///
 /// # Errors
-/// What does not fit, and what would.
+/// If the job does not fit the generator, the machine or the target.
 pub(crate) fn prepare(
     cleared: &ClearedJob<'_>,
     memory_bytes: u64,
@@ -59,12 +58,12 @@ pub(crate) fn prepare(
         return Err(unfit("a job needs a file or a device".into()));
     };
     fit(job, files).map_err(unfit)?;
-    // Passthrough knows no page cache.
+    // Passthrough bypasses the page cache.
     let wants_direct = job.engine.direct || job.engine.ioengine == IoEngine::IoUringCmd;
     let direct = wants_direct && files.iter().all(|file| file.read().direct());
     let rooms: Vec<Room> = files.iter().map(|file| room(job, file.read(), direct)).collect();
     let threads = job.threads.shared_by.max(1);
-    // What is verified after each loop gets a stream anew for each.
+    // Jobs that verify after each loop get a new stream per loop.
     let of_a_turn = match job.verifies_its_writes() {
         true => &Job { space: Space { loops: 1, ..job.space.clone() }, ..job.clone() },
         false => job,
@@ -134,14 +133,14 @@ pub(crate) fn prepare(
     Ok(Prepared { target, assignments, rows, timed, running })
 }
 
-/// What goes through the page cache is done within io_submit, one I/O after the other: of several
-/// handed over together each would last as long as all. So are a file's writes of parts of blocks.
+/// True if io_submit executes the I/Os one after the other: buffered I/O, where each I/O of a batch
+/// would last as long as the whole batch; and writes to files of less than a file system block.
 fn goes_one_by_one(job: &Job, direct: bool, on_file: bool) -> bool {
     let of_parts = job.writes() && job.pattern.bs.write.smallest() < FILE_SYSTEM_BLOCK_BYTES;
     !direct || (on_file && of_parts)
 }
 
-/// What the job asks for in vain with this engine.
+/// Options of the job that have no effect with this engine.
 fn without_effect(job: &Job, files: &[Access<'_>], engine: IoEngine) -> Vec<Caveat> {
     let mut told = Vec::new();
     if engine.is_synchronous() && !job.depth.offload && job.depth.iodepth > 1 {
@@ -185,7 +184,7 @@ fn choose_engine(
         let name = job.engine.ioengine.name();
         let refused_itself = match refused.error.raw_os_error() {
             Some(libc::ENOSYS | libc::EPERM) => true,
-            // What the target refuses, it refuses to all.
+            // EINVAL may come from the target, for any engine.
             Some(libc::EINVAL) => choices.choose(psync, &probed).is_ok(),
             _ => false,
         };

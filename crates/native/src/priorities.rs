@@ -1,4 +1,4 @@
-//! Priorities of single I/Os (`cmdprio_*`): chosen as they are submitted, counted as they are done.
+//! Priorities of single I/Os (`cmdprio_*`): choice at submission, latencies by priority.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
@@ -10,22 +10,22 @@ use crate::contents::mix;
 use crate::io::Descriptor;
 use crate::shared::Shared;
 
-/// The priority that the I/O of each slot has.
+/// The priority of each slot's I/O.
 pub(crate) type OfSlots = Arc<[AtomicU16]>;
 
-/// Chooses which I/Os get which priority.
+/// Chooses the priority of each I/O.
 #[derive(Debug)]
 pub(crate) struct Priorities {
-    /// Of reads and of writes: block size, if it is for one, percent, priority.
+    /// For reads and for writes: block size (`None`: any), percent, priority.
     shares: [Vec<(Option<u64>, u32, u16)>; 2],
-    /// That of the job.
+    /// The job's priority.
     usual: u16,
     random: u64,
     of_slots: OfSlots,
 }
 
 impl Priorities {
-    /// Those that `job` asks for, if it does; `seed` chooses the I/Os.
+    /// The priorities of `job`, if it has any; `seed` selects the I/Os.
     pub(crate) fn new(job: &Job, depth: u16, seed: u64) -> Option<Self> {
         let asked = &job.engine.command_priority;
         asked.is_on().then(|| Self {
@@ -36,12 +36,12 @@ impl Priorities {
         })
     }
 
-    /// For who counts the latencies.
+    /// Shares the choices with the latency statistics.
     pub(crate) fn of_slots(&self) -> OfSlots {
         Arc::clone(&self.of_slots)
     }
 
-    /// The priority of a read or a write; 0: that of its thread.
+    /// Chooses the priority of a read or a write; 0: its thread's.
     pub(crate) fn choose(&mut self, io: &Descriptor) -> u16 {
         self.random = mix(self.random, io.offset);
         let mut drawn = (((self.random >> 32) * 100) >> 32) as u32;
@@ -61,7 +61,7 @@ impl Priorities {
     }
 }
 
-/// Which I/Os of a direction get which priority of their own.
+/// The shares of a direction.
 fn shares(asked: &CommandPriority, direction: Direction) -> Vec<(Option<u64>, u32, u16)> {
     let usual = [&asked.class, &asked.level, &asked.hint].map(|one| *one.of(direction));
     let all = (None, *asked.percent.of(direction), ioprio(usual));
@@ -77,14 +77,14 @@ fn shares(asked: &CommandPriority, direction: Direction) -> Vec<(Option<u64>, u3
 #[derive(Debug)]
 pub(crate) struct RankedLatencies {
     of_slots: OfSlots,
-    /// Total latencies, and not those from the submission on.
+    /// Total latencies instead of completion latencies.
     totals: bool,
     latencies: PerDirection<PriorityLatencies>,
     counting: bool,
 }
 
 impl RankedLatencies {
-    /// Of I/Os of `job` whose priorities are `of_slots`.
+    /// Latencies of `job`, whose I/Os have the priorities `of_slots`.
     pub(crate) fn new(job: &Job, of_slots: OfSlots) -> Self {
         let totals = job.report.percentiles.lat;
         Self { of_slots, totals, latencies: PerDirection::default(), counting: false }
@@ -95,7 +95,7 @@ impl RankedLatencies {
         self.of_slots[usize::from(slot)].load(Relaxed)
     }
 
-    /// Counts an I/O, whose latency is `submission_ns` and `completion_ns` together.
+    /// Records an I/O, whose latency is the sum of `submission_ns` and `completion_ns`.
     pub(crate) fn record(
         &mut self,
         slot: u16,
@@ -112,7 +112,7 @@ impl RankedLatencies {
         self.latencies.of_mut(direction).record(priority, ns);
     }
 
-    /// All that was counted.
+    /// Takes the latencies.
     pub(crate) fn finish(&mut self) -> PerDirection<PriorityLatencies> {
         std::mem::take(&mut self.latencies)
     }
@@ -166,7 +166,7 @@ mod tests {
         assert!(large.keys().eq([&0, &0x4018]) && large[&0x4018].abs_diff(1000) < 200, "{large:?}");
         let other = counts(&mut priorities, Operation::Read, 4096);
         assert!(other.keys().eq([&0]), "{other:?}");
-        // What has none of its own is counted under its job's.
+        // Without a priority of its own, an I/O counts under its job's.
         assert_eq!(priorities.of_slots()[3].load(Relaxed), 0x4007);
     }
 }

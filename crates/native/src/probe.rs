@@ -1,4 +1,4 @@
-//! Single reads, one after the other: what blocks hold and how fast they come.
+//! Probes a target by single reads: contents and latencies of blocks.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -11,25 +11,24 @@ use iodyno_load::{BlockContent, ProbeSample};
 
 use crate::io::{Io, Psync, Setup, SetupError, read_once};
 
-/// Between two looks at whether reads still come back.
+/// Interval between checks for progress.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Why there are no samples.
+/// Why a probe failed.
 #[derive(Debug)]
 pub(crate) enum Stopped {
-    /// No memory for the buffer, no thread.
+    /// No memory for the buffer, or no thread.
     Refused(SetupError),
-    /// So many reads came back, and the next one did not.
+    /// Number of completed reads before the one without an answer.
     NoAnswer(usize),
 }
 
-/// Reads `length` bytes at each of `offsets` until `most` has passed; reads
-/// that fail are samples. A read is given up when it has no answer for
-/// `patience`: its thread is left behind then, with its descriptor and its
-/// buffer, to which the kernel may still write.
+/// Reads `length` bytes at each of `offsets` until `most` has passed; failed reads are samples. A
+/// read without an answer for `patience` ends the probe: its thread is abandoned with its
+/// descriptor and its buffer, to which the kernel may still write.
 ///
 /// # Errors
-/// Where nothing can be read, or does not come back.
+/// If the set-up fails or a read is not answered.
 pub(crate) fn probe(
     target: OwnedFd,
     offsets: &[u64],
@@ -68,8 +67,7 @@ fn read_all(
     Ok(samples)
 }
 
-/// What `work` comes to on a thread of its own, for as long as the number that
-/// it counts up goes on growing.
+/// Runs `work` on a thread of its own, for as long as its progress counter keeps growing.
 fn attended<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce(&AtomicUsize) -> Result<T, SetupError> + Send + 'static,
@@ -79,7 +77,7 @@ fn attended<T: Send + 'static>(
     let counted = Arc::clone(&done);
     thread::Builder::new()
         .name("iodyno-probe".into())
-        // Nobody listens any more where it was given up.
+        // A send error means that the probe was given up.
         .spawn(move || drop(tell.send(work(&counted))))
         .map_err(SetupError::of("start a thread"))
         .map_err(Stopped::Refused)?;
@@ -93,14 +91,14 @@ fn attended<T: Send + 'static>(
     }
 }
 
-/// What came of waiting.
+/// Result of waiting.
 enum Waited<T> {
     Told(Result<T, SetupError>),
     Moved,
     InVain,
 }
 
-/// Waits until the work is done, or its count is not what was `seen` any more.
+/// Waits until the work is done or its counter differs from `seen`.
 fn wait<T>(
     told: &Receiver<Result<T, SetupError>>,
     done: &AtomicUsize,
@@ -111,7 +109,7 @@ fn wait<T>(
     loop {
         match told.recv_timeout(LOOK.min(patience)) {
             Ok(result) => return Waited::Told(result),
-            // It panicked, and has told so: its last read is not answered either.
+            // The thread panicked: its last read is unanswered, too.
             Err(RecvTimeoutError::Disconnected) => return Waited::InVain,
             Err(RecvTimeoutError::Timeout) if done.load(Ordering::Relaxed) != seen => {
                 return Waited::Moved;
@@ -130,12 +128,12 @@ mod tests {
 
     #[test]
     fn a_read_without_an_answer_is_given_up() {
-        // On a busy machine the thread may begin too late for the first of these.
+        // On a busy machine, the thread may start too late for the first of these.
         for patience in (0..).map(|n| Duration::from_millis(1 << n)) {
             let (answer, never) = channel::<()>();
             let asked = attended(patience, move |done| {
                 done.store(3, Ordering::Relaxed);
-                // As a device that never answers: until it is given up.
+                // Like a device that never answers.
                 let _ = never.recv();
                 Ok(())
             });

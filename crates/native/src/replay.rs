@@ -1,11 +1,11 @@
-//! What was written, to be read again.
+//! I/Os that follow a job's own: reads that verify its writes, and trims of some of them.
 
 use iodyno_job::{Operation, Request};
 
 use crate::verify::Ledger;
 
-/// Reads of all that the books hold, in order, in blocks of the job's size; or
-/// of single writes, each as it was made.
+/// Reads of everything in the ledgers, in order, in blocks of the job's size; or a given list of
+/// requests.
 #[derive(Debug)]
 pub(crate) struct Replay {
     writes: std::vec::IntoIter<Request>,
@@ -15,19 +15,19 @@ pub(crate) struct Replay {
     length: u32,
 }
 
-/// A stretch that was written without a gap.
+/// A contiguous written range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {
     file: u16,
     offset: u64,
     length: u64,
-    /// Where blocks are counted from, bytes.
+    /// Origin of the block grid, bytes.
     origin: u64,
 }
 
 impl Replay {
-    /// Of what `ledgers`, one for each file, with entries for each `interval`
-    /// bytes, know; in blocks of at most `length` bytes.
+    /// Reads of everything in `ledgers`, one per file with an entry per `interval` bytes, in blocks
+    /// of at most `length` bytes.
     pub(crate) fn new(ledgers: &[Ledger], interval: u64, length: u32) -> Self {
         let mut runs: Vec<Run> = Vec::new();
         for (file, ledger) in ledgers.iter().enumerate() {
@@ -44,12 +44,12 @@ impl Replay {
         Self { writes: Vec::new().into_iter(), runs, run: 0, length }
     }
 
-    /// Of these writes.
+    /// These requests, unchanged.
     pub(crate) fn of(writes: Vec<Request>) -> Self {
         Self { writes: writes.into_iter(), runs: Vec::new(), run: 0, length: 1 }
     }
 
-    /// The next reads; fewer where there are no more.
+    /// Fills `requests` with the next I/Os; returns fewer at the end.
     pub(crate) fn fill(&mut self, requests: &mut [Request]) -> usize {
         for (count, request) in requests.iter_mut().enumerate() {
             if let Some(write) = self.writes.next() {
@@ -57,8 +57,8 @@ impl Replay {
                 continue;
             }
             let Some(run) = self.runs.get_mut(self.run) else { return count };
-            // Blocks stay where they were written, so that fio's counts are ours, and a pattern
-            // begins where it did.
+            // Blocks keep their positions, so that counts equal fio's, and patterns begin where
+            // they did.
             let within = (run.offset - run.origin) % u64::from(self.length);
             let length = (u64::from(self.length) - within).min(run.length);
             let (file, offset) = (run.file, run.offset);

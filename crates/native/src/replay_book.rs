@@ -1,4 +1,4 @@
-//! What was recorded and what was measured of a trace that is replayed, side by side.
+//! Recorded and measured latencies of a replayed trace, side by side.
 
 use iodyno_job::Operation;
 use iodyno_job::traced::TracedIo;
@@ -6,19 +6,19 @@ use iodyno_model::{
     Histogram, Replayed, ReplayedLatency, ReplayedSize, ReplayedSlot, ReplayedTrace,
 };
 
-/// Sizes are told apart by powers of two.
+/// Number of size classes: powers of two.
 const SIZES: usize = 33;
-/// Names of the operations, in the order in which they are shown.
+/// Names of the operations, in display order.
 const OPERATIONS: [&str; 4] = ["read", "write", "discard", "flush"];
-/// Slots that are kept at most: with more, they are made twice as long.
+/// Largest number of time slots; beyond it, their length doubles.
 const MOST_SLOTS: usize = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Counts the I/Os of a trace.
+/// Statistics of a trace's I/Os.
 #[derive(Debug)]
 pub(crate) struct ReplayBook {
     trace: ReplayedTrace,
-    /// By slot of the engine.
+    /// I/Os in flight, by engine slot.
     flights: Box<[TracedIo]>,
     /// By operation and size.
     sizes: [Option<Box<SizeBook>>; 4 * SIZES],
@@ -56,8 +56,8 @@ impl ReplayBook {
         }
     }
 
-    /// `io` is submitted, so late. When it had completed, as recorded, ns after the first;
-    /// `u64::MAX`: nobody knows.
+    /// Records the submission of `io`, `late_ns` after its due time. Returns its recorded
+    /// completion, ns after the start of the trace; `u64::MAX`: unknown.
     pub(crate) fn submitted(
         &mut self,
         slot: u16,
@@ -79,7 +79,7 @@ impl ReplayBook {
         if is_known { end_ns } else { u64::MAX }
     }
 
-    /// What is in a slot is done, so long after the start; none: it failed.
+    /// Records a completion, `after_ns` after the start; latency `None`: it failed.
     pub(crate) fn completed(&mut self, slot: u16, after_ns: u64, latency_ns: Option<u64>) {
         self.took_ns = self.took_ns.max(after_ns);
         let TracedIo { request, latency_ns: recorded_ns, length, .. } =
@@ -139,7 +139,7 @@ impl ReplayBook {
     }
 }
 
-/// Where an I/O is counted.
+/// Index of an I/O's size class.
 const fn index(operation: Operation, length: u32) -> usize {
     let operation = match operation {
         Operation::Read => 0,

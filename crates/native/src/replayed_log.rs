@@ -1,4 +1,4 @@
-//! The I/Os of a log or a trace, to be made again.
+//! Replays the I/Os of an iolog or a trace.
 
 use std::io::BufReader;
 use std::path::Path;
@@ -10,27 +10,27 @@ use iodyno_model::Replayed;
 use crate::clock::Clock;
 use crate::replayed_trace::{OpenTrace, ReplayedTrace};
 
-/// Requests as a log or a trace has them.
+/// The requests of an iolog or a trace.
 #[derive(Debug)]
 pub(crate) struct ReplayedLog {
     source: Source,
-    /// The largest block that there are buffers for, bytes.
+    /// Largest block that the buffers hold, bytes.
     largest: u32,
     pub(crate) failure: Option<String>,
 }
 
 #[derive(Debug)]
 enum Source {
-    /// fio's; when the last one that was made is due, ns after the start.
+    /// fio's iolog, and the due time of its last request, ns after the start.
     Log(Box<IologReader>, u64),
     Trace(Box<ReplayedTrace>),
 }
 
 impl ReplayedLog {
-    /// Of what `job` makes again, if it does, on a target that takes multiples of `align_bytes`.
+    /// Opens what `job` replays, if anything, on a target with a block size of `align_bytes`.
     ///
     /// # Errors
-    /// A sentence that says why it cannot be read.
+    /// A message if it cannot be read.
     pub(crate) fn open(
         job: &Job,
         align_bytes: u32,
@@ -51,7 +51,7 @@ impl ReplayedLog {
         Ok(of(Source::Log(Box::new(reader), 0)))
     }
 
-    /// The next requests; fewer where there are no more.
+    /// Fills `requests` with the next ones; returns fewer at the end.
     pub(crate) fn fill(&mut self, requests: &mut [Request]) -> usize {
         for (count, to) in requests.iter_mut().enumerate() {
             match self.next_request() {
@@ -88,7 +88,7 @@ impl ReplayedLog {
         count
     }
 
-    /// When the request that was made last is due, ticks; `u64::MAX`: it waits for others.
+    /// Due time of the last request, ticks; `u64::MAX`: it waits for other I/Os.
     pub(crate) fn due(&mut self, started: u64) -> u64 {
         match &mut self.source {
             Source::Log(_, due_ns) => started.saturating_add(Clock::get().ticks(*due_ns)),
@@ -96,7 +96,7 @@ impl ReplayedLog {
         }
     }
 
-    /// The trace.
+    /// The trace, if this is one.
     pub(crate) fn trace(&mut self) -> Option<&mut ReplayedTrace> {
         match &mut self.source {
             Source::Log(..) => None,
@@ -104,7 +104,7 @@ impl ReplayedLog {
         }
     }
 
-    /// What replaying a trace came to.
+    /// Result of a replayed trace.
     pub(crate) fn outcome(&self) -> Option<Box<Replayed>> {
         match &self.source {
             Source::Log(..) => None,

@@ -1,4 +1,4 @@
-//! A trace that is replayed: its I/Os, read ahead by a thread of their own, and when each is due.
+//! Replays a trace: reads ahead on a thread of its own, and decides when each I/O is due.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,53 +11,53 @@ use iodyno_model::Replayed;
 use crate::clock::Clock;
 use crate::replay_book::ReplayBook;
 
-/// Opens the trace that a job replays, on a target that takes multiples of so many bytes.
+/// Opens the trace that a job replays, with I/O aligned to the given number of bytes.
 pub type OpenTrace = fn(&Job, u32) -> Result<TracedIos, String>;
 
-/// I/Os that are handed over at once.
+/// I/Os per batch.
 const BATCH: usize = 4096;
-/// Batches that are read ahead: decoding a chunk of a trace takes milliseconds.
+/// Batches read ahead: decoding a chunk of a trace takes milliseconds.
 const AHEAD: usize = 32;
 
-/// I/Os in the order of the trace.
+/// A batch of I/Os, in trace order.
 #[derive(Debug, Default)]
 struct Batch {
     ios: Vec<TracedIo>,
     discards_left_out: u64,
 }
 
-/// The I/Os of a trace.
+/// A trace being replayed.
 #[derive(Debug)]
 pub(crate) struct ReplayedTrace {
     batches: Receiver<Result<Batch, String>>,
     ahead: std::vec::IntoIter<TracedIo>,
-    /// The one that was made last.
+    /// The last I/O returned.
     last: TracedIo,
     clock: Clock,
     closed: Option<Closed>,
     book: ReplayBook,
 }
 
-/// Which I/Os wait for which.
+/// Closed-loop replay: I/Os wait for those that had completed before them.
 #[derive(Debug)]
 struct Closed {
-    /// By slot: when its I/O had completed, as recorded, ns after the first; `u64::MAX`: the slot
-    /// is free, or nobody knows.
+    /// By slot: recorded completion of its I/O, ns after the start of the trace; `u64::MAX`: slot
+    /// free, or unknown.
     ends_ns: Box<[u64]>,
-    /// The first of these.
+    /// Earliest of these.
     earliest_ns: u64,
-    /// What is done by now, and had completed later than the I/O that is to come: when that was,
-    /// and when it was done, ticks.
+    /// Completed I/Os whose recorded completion is later than the next I/O: recorded completion,
+    /// ns, and actual completion, ticks.
     done: BinaryHeap<Reverse<(u64, u64)>>,
-    /// The same of the last one that had completed before.
+    /// The same for the last one with an earlier recorded completion.
     latest: Option<(u64, u64)>,
 }
 
 impl ReplayedTrace {
-    /// Begins to read the trace that `job` replays.
+    /// Starts reading the trace that `job` replays.
     ///
     /// # Errors
-    /// A sentence that says why it cannot be read.
+    /// A message if it cannot be read.
     pub(crate) fn begin(job: &Job, align_bytes: u32, open: OpenTrace) -> Result<Self, String> {
         let (to, batches) = sync_channel(AHEAD);
         let of_thread = job.clone();
@@ -79,10 +79,10 @@ impl ReplayedTrace {
         Ok(this)
     }
 
-    /// The next I/O; none at the end.
+    /// The next I/O; `None` at the end.
     ///
     /// # Errors
-    /// A sentence that says why it cannot be read on.
+    /// A message if the trace cannot be read.
     pub(crate) fn next_io(&mut self) -> Result<Option<TracedIo>, String> {
         let next = match self.ahead.next() {
             None => {
@@ -96,7 +96,7 @@ impl ReplayedTrace {
     }
 
     fn read_on(&mut self) -> Result<(), String> {
-        // At the end there is nobody who sends.
+        // At the end the sender is gone.
         if let Ok(batch) = self.batches.recv() {
             let batch = batch?;
             self.book.discards_left_out = batch.discards_left_out;
@@ -105,8 +105,8 @@ impl ReplayedTrace {
         Ok(())
     }
 
-    /// When the one that was made last is due, ticks, where the replay was `started`; `u64::MAX`:
-    /// it waits for others.
+    /// Due time of the last I/O, ticks, in a replay that began at `started`; `u64::MAX`: it waits
+    /// for other I/Os.
     pub(crate) fn due(&mut self, started: u64) -> u64 {
         let at_ns = self.last.at_ns;
         let (since_ns, since) = match &mut self.closed {
@@ -117,7 +117,8 @@ impl ReplayedTrace {
         since.saturating_add(self.clock.ticks(at_ns - since_ns))
     }
 
-    /// The one that was made last is being submitted, and was `due`; `waited`: it could not be.
+    /// Records the submission of the last I/O, which was `due`; `waited`: it was delayed for lack
+    /// of a free slot.
     pub(crate) fn submitted(&mut self, slot: u16, due: u64, waited: bool) {
         let late = self.clock.now().saturating_sub(due);
         let end_ns = self.book.submitted(slot, &self.last, self.clock.ns(late), waited);
@@ -126,7 +127,7 @@ impl ReplayedTrace {
         }
     }
 
-    /// It is done at `now`, and took `latency_ns`; none: it failed.
+    /// Records a completion at `now`; latency `None`: it failed.
     pub(crate) fn completed(&mut self, slot: u16, now: u64, started: u64, latency_ns: Option<u64>) {
         self.book.completed(slot, self.clock.ns(now.saturating_sub(started)), latency_ns);
         if let Some(closed) = &mut self.closed {
@@ -134,7 +135,7 @@ impl ReplayedTrace {
         }
     }
 
-    /// What it came to.
+    /// Result of the replay.
     pub(crate) fn outcome(&self) -> Replayed {
         self.book.outcome()
     }
@@ -146,7 +147,7 @@ impl Closed {
         Self { ends_ns, earliest_ns: u64::MAX, done: BinaryHeap::new(), latest: None }
     }
 
-    /// What is due at `at_ns` waits: something is in flight that had completed by then.
+    /// True if an I/O in flight had, as recorded, completed by `at_ns`.
     const fn waits(&self, at_ns: u64) -> bool {
         self.earliest_ns <= at_ns
     }
@@ -156,7 +157,8 @@ impl Closed {
         self.earliest_ns = self.earliest_ns.min(end_ns);
     }
 
-    /// The last one that had completed by `at_ns`, and when it was done; all of these are.
+    /// The last I/O that had, as recorded, completed by `at_ns`, with its actual completion; all
+    /// earlier ones have completed.
     fn latest_before(&mut self, at_ns: u64) -> Option<(u64, u64)> {
         while let Some(Reverse(next)) = self.done.peek().copied()
             && next.0 <= at_ns
@@ -179,7 +181,7 @@ impl Closed {
     }
 }
 
-/// Reads a trace and hands it over, until nobody wants more.
+/// Reads a trace and sends it in batches, until the receiver is gone.
 fn read(job: &Job, align_bytes: u32, open: OpenTrace, to: &SyncSender<Result<Batch, String>>) {
     let send = |batch| to.send(batch).is_ok();
     match open(job, align_bytes) {
@@ -188,7 +190,7 @@ fn read(job: &Job, align_bytes: u32, open: OpenTrace, to: &SyncSender<Result<Bat
     }
 }
 
-/// Hands over a batch; `false`: it was the last, or nobody wants more.
+/// Sends a batch. Returns `false` after the last one, or if the receiver is gone.
 fn hand_over(trace: &mut TracedIos, send: &impl Fn(Result<Batch, String>) -> bool) -> bool {
     let mut ios = Vec::with_capacity(BATCH);
     let mut next = Ok(None);
@@ -216,13 +218,13 @@ mod tests {
         let mut closed = Closed::new(4);
         assert!(!closed.waits(0));
         assert_eq!(closed.latest_before(0), None);
-        // Two in flight, recorded until 100 and 300.
+        // Two in flight, with recorded completions 100 and 300.
         closed.submitted(0, 100);
         closed.submitted(1, 300);
-        // One of which nobody knows how long it took holds nothing up.
+        // An unknown latency delays nothing.
         closed.submitted(2, u64::MAX);
         assert!(!closed.waits(99) && closed.waits(100) && closed.waits(400));
-        // The second is done before the first: what came between still waits for the first.
+        // The second completes before the first: an I/O in between still waits for the first.
         closed.completed(1, 7000);
         assert!(closed.waits(150));
         closed.completed(0, 9000);

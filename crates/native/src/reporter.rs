@@ -1,4 +1,4 @@
-//! From the workers' counts to the intervals that the observer sees.
+//! Turns the workers' counts into the intervals that the observer sees.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -8,8 +8,8 @@ use iodyno_model::PerDirection;
 
 use crate::tally::{Counts, Reading, Tallies, Tally};
 
-/// All I/Os of this long failing means that the device is gone, whatever it
-/// answers: a surprise removal is EIO on most kernels.
+/// If all I/Os fail for this long, the device is gone, whatever it answers: a surprise removal is
+/// EIO on most kernels.
 const HOPELESS_NS: u64 = 1_000_000_000;
 
 /// Reads the counts of all threads, by job.
@@ -19,19 +19,19 @@ pub(crate) struct Reporter {
     reported_ns: u64,
 }
 
-/// One job's threads, and what they did in all.
+/// A job's threads and their totals.
 #[derive(Debug, Default)]
 pub(crate) struct JobCounts {
     threads: Vec<ThreadCounts>,
-    /// Latencies are stamped.
+    /// Latencies are measured.
     timed: bool,
     rows: Option<Receiver<Vec<IoRow>>>,
     failing_since_ns: Option<u64>,
-    /// In all.
+    /// Totals.
     pub(crate) whole: PerDirection<Whole>,
     /// All I/Os have failed for a second.
     pub(crate) hopeless: bool,
-    /// I/Os that ended in the last interval, in any way.
+    /// I/Os that completed or failed in the last interval.
     pub(crate) moved: u64,
 }
 
@@ -63,8 +63,8 @@ impl Reporter {
         self.jobs.push(JobCounts { threads, timed, rows, ..JobCounts::default() });
     }
 
-    /// What was completed since the last interval, which ended where this one
-    /// begins. Of which jobs how much was active is for the caller to say.
+    /// The completions since the last interval, which ended where this one begins. The caller fills
+    /// in how long each job was active.
     pub(crate) fn interval(&mut self, now_ns: u64, draining: bool) -> Interval {
         let start_ns = std::mem::replace(&mut self.reported_ns, now_ns);
         let jobs = self.jobs.iter_mut().map(|job| job.interval(start_ns, now_ns)).collect();
@@ -72,12 +72,12 @@ impl Reporter {
         Interval { start_ns, duration_ns, draining, cut: false, warnings: Vec::new(), jobs }
     }
 
-    /// The next interval begins where this one did: the clock was set back by it.
+    /// Restarts the next interval where this one began: the clock was set back.
     pub(crate) const fn forget(&mut self, interval: &Interval) {
         self.reported_ns = interval.start_ns;
     }
 
-    /// For each job, in order.
+    /// The counts of each job, in order.
     pub(crate) fn jobs(&self) -> &[JobCounts] {
         &self.jobs
     }
@@ -119,7 +119,7 @@ impl JobCounts {
             if let (Some(tally), Some(reading)) = (&thread.tallies.sync, &mut thread.sync) {
                 let counts = take(reading, tally);
                 interval.sync.merge(&counts.latency);
-                // Of writes that were taken and are not durable.
+                // Acknowledged writes that are not durable.
                 errors += counts.errors;
                 interval.directions.write.errors += counts.errors;
                 self.whole.write.errors += counts.errors;

@@ -1,4 +1,4 @@
-//! Where requests come from.
+//! Sources of requests, and their buffer.
 
 use iodyno_job::{Operation, Request, Stream};
 use iodyno_model::Direction;
@@ -9,67 +9,67 @@ use crate::replay::Replay;
 use crate::replayed_log::ReplayedLog;
 use crate::verify::{State, Verdict};
 
-/// Requests that are made at once, at least: asking for each by itself would
-/// cost as much as all the rest of the loop at depth 1.
+/// Smallest number of requests generated at once: generating them singly would cost as much as the
+/// rest of the loop at depth 1.
 const AHEAD: usize = 256;
 
-/// Requests in their order, some of them made ahead.
+/// Requests in order, some of them generated ahead.
 #[derive(Debug)]
 pub(crate) struct Requests {
     source: Source,
-    /// Emptied each time that a stream begins its files again.
+    /// Invalidated each time the stream restarts its files.
     pub(crate) page_cache: Option<PageCache>,
-    /// How many are made at once, at least.
+    /// Smallest number generated at once.
     at_once: usize,
     ahead: Box<[Request]>,
-    /// Those of `ahead` that were not taken yet.
+    /// Bounds of the requests in `ahead` that were not taken yet.
     first: usize,
     end: usize,
 }
 
 #[derive(Debug)]
 enum Source {
-    /// What the job asks for.
+    /// The job's own requests.
     Stream(Box<Stream>),
-    /// What was written, to be read again.
+    /// I/Os that follow the job's own.
     Replay(Replay),
-    /// What a log or a trace has.
+    /// An iolog or a trace.
     Log(Box<ReplayedLog>),
-    /// Of what the job asks for what is to be verified.
+    /// Verifying reads of what another run wrote.
     Verified(Box<Verified>),
 }
 
-/// The reads of a stream, or its writes, which are read.
+/// The reads of a stream, or its writes turned into reads.
 #[derive(Debug)]
 struct Verified {
     stream: Stream,
     operation: Operation,
-    /// Of the next one.
+    /// Number of the next one.
     number: u64,
-    /// As far as it says.
+    /// Limits the reads to completed writes.
     state: Option<State>,
     stopped: bool,
 }
 
 impl Requests {
-    /// What the job asks for.
+    /// The requests of a job.
     pub(crate) fn stream(stream: Stream) -> Self {
         Self::of(Source::Stream(Box::new(stream)))
     }
 
-    /// What was written, to be read again.
+    /// I/Os that follow the job's own.
     pub(crate) fn replay(replay: Replay) -> Self {
         Self::of(Source::Replay(replay))
     }
 
-    /// The reads of what the job asks for, or its writes, to be read: those that `state` has.
+    /// The requests of a stream with `operation`, turned into reads: those that `state` allows.
     pub(crate) fn verified(stream: Stream, operation: Operation, state: Option<State>) -> Self {
         let verified = Verified::new(stream, operation, state);
         Self::of(Source::Verified(Box::new(verified)))
     }
 
-    /// The same, each block once, in blocks of at most `length` bytes, and noted in `verifying` by
-    /// which of them it was written last.
+    /// As [`Self::verified`], but each block once, in blocks of at most `length` bytes; records in
+    /// `verifying` which request wrote it last.
     pub(crate) fn foreseen(
         stream: Stream,
         operation: Operation,
@@ -88,12 +88,12 @@ impl Requests {
         Self::replay(Replay::new(&verifying.ledgers, verifying.verifier.interval(), length))
     }
 
-    /// What a log has.
+    /// The requests of an iolog or a trace.
     pub(crate) fn log(log: ReplayedLog) -> Self {
         Self::of(Source::Log(Box::new(log)))
     }
 
-    /// The log or trace that they come from.
+    /// The iolog or trace, if this is one.
     pub(crate) const fn log_of(&mut self) -> Option<&mut ReplayedLog> {
         match &mut self.source {
             Source::Log(log) => Some(log),
@@ -105,10 +105,10 @@ impl Requests {
         Self { source, page_cache: None, at_once: 1, ahead: Box::default(), first: 0, end: 0 }
     }
 
-    /// Makes room to take `most` at once; from now on more than that may be
-    /// made ahead, or not: what is made has its direction. They keep their order.
+    /// Reserves room to take `most` at once. `ahead`: further requests may be generated ahead,
+    /// which fixes their direction. The order is kept.
     pub(crate) fn make_room(&mut self, most: usize, ahead: bool) {
-        // The page cache is emptied when a pass begins, and not long before.
+        // The page cache must be dropped at the start of a pass, not long before.
         let ahead = ahead && self.page_cache.is_none();
         self.at_once = if ahead { AHEAD } else { 1 };
         let mut room = std::mem::take(&mut self.ahead).into_vec();
@@ -116,8 +116,7 @@ impl Requests {
         self.ahead = room.into();
     }
 
-    /// The next ones: `most` of them, or fewer where there are no more (or
-    /// [room](Self::make_room) for no more).
+    /// The next `most` requests; fewer at the end, or beyond the [room](Self::make_room).
     #[inline]
     pub(crate) fn take(&mut self, most: usize) -> &[Request] {
         if self.end - self.first < most {
@@ -128,12 +127,12 @@ impl Requests {
         &self.ahead[first..self.first]
     }
 
-    /// They are what was written, to be read again.
+    /// True if these I/Os follow the job's own.
     pub(crate) const fn is_replay(&self) -> bool {
         matches!(self.source, Source::Replay(_))
     }
 
-    /// [`Stream::next_with`]; `None` where some were made ahead, or there is no stream.
+    /// [`Stream::next_with`]; `None` if requests were generated ahead, or there is no stream.
     pub(crate) fn next_with(&mut self, instead: (Direction, Direction)) -> Option<Option<Request>> {
         match &mut self.source {
             Source::Stream(stream) if self.first == self.end => {
@@ -176,7 +175,7 @@ impl Verified {
         Self { stream, operation, number: 0, state, stopped: false }
     }
 
-    /// Fewer where there are no more.
+    /// Fills `requests`; returns fewer at the end.
     fn fill(&mut self, requests: &mut [Request]) -> usize {
         let mut kept = 0;
         while kept < requests.len() && !self.stopped {
@@ -243,7 +242,7 @@ mod tests {
                 if some.len() < most {
                     break;
                 }
-                // More room does not disturb the order.
+                // More room keeps the order.
                 requests.make_room(64 + taken.len() % 3, !taken.len().is_multiple_of(5));
             }
             assert!(taken.iter().enumerate().all(|(n, one)| one.offset == 4096 * n as u64));

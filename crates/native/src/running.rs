@@ -1,4 +1,4 @@
-//! A job under way, as the control thread sees it.
+//! A running job, as the control thread sees it.
 
 use std::sync::Arc;
 use std::thread::Thread;
@@ -16,43 +16,43 @@ use crate::stall::{Silence, SilenceWatch};
 use crate::usage::{Usage, cpu_use};
 use crate::worker::{Event, Outcome};
 
-/// A job under way.
+/// A running job.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// Of the job.
+    /// Name of the job.
     pub(crate) name: String,
     /// fio's reporting group.
     pub(crate) group: u32,
-    /// Begins when the jobs of this name have ended.
+    /// Starts after the jobs of this name have ended.
     pub(crate) waits_for: Option<String>,
-    /// What each thread used.
+    /// Resource usage of each ended thread.
     pub(crate) usages: Vec<Usage>,
     target: String,
     job: Arc<Job>,
     report: JobReport,
     shared: Arc<Shared>,
     threads: Vec<Thread>,
-    /// The kernel's ids of those that run.
+    /// Kernel thread ids of the running threads.
     ids: Arc<[u32]>,
     silence: SilenceWatch,
-    /// Threads that have not ended.
+    /// Number of threads that have not ended.
     busy: u32,
     delay_ns: u64,
     started_ns: Option<u64>,
-    /// When the last thread that has ended was done.
+    /// End of the I/O of the last ended thread.
     last_end_ns: u64,
     ended_ns: Option<u64>,
-    /// The end of its ramp was passed, and that of its time.
+    /// Its ramp has ended, and its run time.
     ramped: bool,
     timed_out: bool,
     told_others: bool,
-    /// I/Os of it have no answer for good.
+    /// It was abandoned: some I/O will never be answered.
     lost: bool,
     least_rate: Option<LeastRate>,
 }
 
 impl Running {
-    /// A job that is to have threads.
+    /// A job without threads yet.
     pub(crate) fn new(
         job: Arc<Job>,
         target: String,
@@ -86,12 +86,12 @@ impl Running {
         }
     }
 
-    /// It does I/O.
+    /// True if it makes I/O.
     pub(crate) fn makes_io(&self) -> bool {
         !self.job.engine.ioengine.is_without_io()
     }
 
-    /// It goes on for as long as others do I/O.
+    /// True if it ends with the I/O of other jobs.
     pub(crate) fn ends_with_io(&self) -> bool {
         !self.makes_io() && self.job.engine.cpu_load.ends_with_io
     }
@@ -102,10 +102,10 @@ impl Running {
         self.report.threads = self.busy;
     }
 
-    /// Takes down what a thread says.
+    /// Handles an event of a thread.
     ///
     /// # Errors
-    /// Where it could not be set up.
+    /// If the thread could not be set up.
     pub(crate) fn note(&mut self, event: Event, now_ns: u64) -> Result<(), LoadError> {
         match event {
             Event::Ready { depth, registered_buffers, shortfalls, outlook, id } => {
@@ -153,7 +153,8 @@ impl Running {
             let active = &mut self.report.active_ns;
             active.write = active.write.max(Some(write_ns));
             active.trim = active.trim.max(Some(write_ns));
-            // The job's own reads and those that verify are counted together, in the time of both.
+            // The job's own reads and those that verify are counted together, over the time of
+            // both.
             if !self.job.pattern.rw.has(Direction::Read) {
                 active.read = active.read.max(Some(verify_ns));
             }
@@ -187,18 +188,18 @@ impl Running {
         }
     }
 
-    /// Some of its threads have not ended.
+    /// True if some threads have not ended.
     pub(crate) const fn is_busy(&self) -> bool {
         self.busy > 0 && !self.lost
     }
 
-    /// Some of its threads make new I/O, or will.
+    /// True if some threads issue new I/O, or will.
     pub(crate) fn is_issuing(&self) -> bool {
         let verifies = self.job.writes() && self.job.verify.method != Default::default();
         self.is_busy() && !self.shared.is_over(verifies)
     }
 
-    /// It is to be let go now.
+    /// True if it is due to start.
     pub(crate) const fn is_due(&self, now_ns: u64) -> bool {
         self.started_ns.is_none() && now_ns >= self.delay_ns && self.busy > 0
     }
@@ -217,7 +218,7 @@ impl Running {
         self.threads.iter().for_each(Thread::unpark);
     }
 
-    /// When something is to happen to it next, ns.
+    /// Time of its next mark: start, end of the ramp, or end of the run time; ns.
     pub(crate) fn next_mark_ns(&self) -> Option<u64> {
         if !self.is_busy() {
             return None;
@@ -236,12 +237,12 @@ impl Running {
         }
     }
 
-    /// A mark is to be passed now.
+    /// True if a mark has been reached.
     pub(crate) fn is_at_mark(&self, now_ns: u64) -> bool {
         self.next_mark_ns().is_some_and(|mark_ns| mark_ns <= now_ns)
     }
 
-    /// Passes the end of its ramp, and of its time.
+    /// Handles the end of the ramp and of the run time.
     pub(crate) fn pass_marks(&mut self, now_ns: u64) {
         while self.started_ns.is_some() && self.is_at_mark(now_ns) {
             if self.ramped {
@@ -254,8 +255,7 @@ impl Running {
         }
     }
 
-    /// No new work. What was not even started has no more to do; what sleeps
-    /// until something is due need not.
+    /// Stops issuing new work. Wakes threads that wait for the start or a due time.
     pub(crate) fn enough(&self) {
         self.shared.enough();
         self.wake();
@@ -266,7 +266,8 @@ impl Running {
         self.wake();
     }
 
-    /// Once it has ended, which others it ends: `None` none, a group, or all.
+    /// Returns, once after its end, which other jobs end with it: `None`: none; `Some(None)`: all;
+    /// else a group.
     pub(crate) fn ends_others(&mut self) -> Option<Option<u32>> {
         if self.told_others || self.busy > 0 {
             return None;
@@ -280,14 +281,14 @@ impl Running {
         Some((self.job.threads.exit_what == ExitWhat::Group).then_some(self.group))
     }
 
-    /// How long it ran between two times, ns.
+    /// Time that it ran between two times, ns.
     pub(crate) fn active_ns(&self, from_ns: u64, to_ns: u64) -> u64 {
         let Some(started_ns) = self.started_ns else { return 0 };
         let end_ns = self.ended_ns.unwrap_or(to_ns).min(to_ns);
         end_ns.saturating_sub(started_ns.max(from_ns))
     }
 
-    /// An interval that began then is part of its ramp.
+    /// True if an interval that began at `start_ns` belongs to the ramp.
     pub(crate) fn is_ramping(&self, start_ns: u64) -> bool {
         let ramp_ns = self.job.time.ramp_ns;
         let counts_ns = self.started_ns.map(|started_ns| started_ns.saturating_add(ramp_ns));
@@ -303,21 +304,20 @@ impl Running {
         windows.map(|(_, ms)| ms * 1_000_000).min()
     }
 
-    /// Counts its syncs.
+    /// Adds its syncs, unless `ramping`.
     pub(crate) fn add_sync(&mut self, sync: &Histogram, ramping: bool) {
         if !ramping {
             self.report.account.sync.merge(sync);
         }
     }
 
-    /// What its threads use.
+    /// Resource usage of its threads.
     pub(crate) fn thread_use(&self) -> ThreadUse {
         let ended = self.usages.iter().copied().fold(Usage::default(), Usage::and);
         ThreadUse { ended, running: Arc::clone(&self.ids) }
     }
 
-    /// Looks for I/Os that have no answer; `moved`: some have just come.
-    /// Returns what should be told.
+    /// Checks for unanswered I/Os; `moved`: some have just completed. Returns a warning.
     pub(crate) fn watch(&mut self, moved: bool, clock: Clock) -> Option<String> {
         if !self.is_busy() {
             return None;
@@ -331,7 +331,7 @@ impl Running {
         Some(text)
     }
 
-    /// Ends it where it is slower than `rate_min` allows.
+    /// Ends the job if it is slower than `rate_min` allows.
     pub(crate) fn check_rate(&mut self, interval: &JobInterval) {
         if interval.ramping || !self.is_busy() || self.shared.is_over(false) {
             return;
@@ -343,7 +343,7 @@ impl Running {
         }
     }
 
-    /// Every I/O has failed for a second.
+    /// Ends the job because every I/O failed for a second.
     pub(crate) fn despair(&mut self) {
         let first = self.shared.first_error();
         let said = first.map(|failure| failure.to_string()).unwrap_or_default();
@@ -352,7 +352,7 @@ impl Running {
         self.shared.abort();
     }
 
-    /// What it came to.
+    /// Completes its report.
     pub(crate) fn conclude(
         &mut self,
         counts: &JobCounts,
@@ -370,7 +370,7 @@ impl Running {
         let first = self.shared.first_error();
         self.report.first_error = first.map(|first| Failure::of(first.errno(), first.to_string()));
         if self.busy > 0 {
-            // Their buffers and descriptors are theirs: the kernel may still write to them.
+            // They keep their buffers and descriptors: the kernel may still write to them.
             let text = format!(
                 "{} of {} threads got no answer from the device within {} s of the stop; they \
                  are left behind",

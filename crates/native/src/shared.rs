@@ -1,4 +1,4 @@
-//! What the threads of a job share with the control thread.
+//! State shared by the threads of a job and the control thread.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -8,14 +8,14 @@ use iodyno_model::{Direction, ErrorCount};
 use crate::clock::Clock;
 use crate::failure::Failure;
 
-/// Offsets that are kept of each kind of error.
+/// Offsets kept for each kind of error.
 const OFFSETS_KEPT: usize = 8;
 
-/// What the threads of a job share with the control thread.
+/// State shared by the threads of a job and the control thread.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     state: AtomicU8,
-    /// When the ramp was over, ticks; 0: it goes on.
+    /// End of the ramp, ticks; 0: still ramping.
     counting_since: AtomicU64,
     first_error: OnceLock<Failure>,
     errors: Mutex<Vec<ErrorCount>>,
@@ -23,45 +23,45 @@ pub(crate) struct Shared {
 
 const STANDBY: u8 = 0;
 const RUNNING: u8 = 1;
-/// No new work; what was written may still be verified.
+/// No new work; earlier writes may still be verified.
 const ENOUGH: u8 = 2;
-/// Nothing new at all.
+/// No new I/O at all.
 const ABORTED: u8 = 3;
 
 impl Shared {
-    /// Lets the threads go; they must be unparked then. A stop is final.
+    /// Starts the threads, which must then be unparked. A stop is final.
     pub(crate) fn start(&self) {
         let _ = self.state.compare_exchange(STANDBY, RUNNING, Ordering::Release, Ordering::Relaxed);
     }
 
-    /// No new I/O from now on, but for verifying what was written.
+    /// Stops issuing I/O, except to verify earlier writes.
     pub(crate) fn enough(&self) {
         self.state.fetch_max(ENOUGH, Ordering::Release);
     }
 
-    /// No new I/O from now on.
+    /// Stops issuing any I/O.
     pub(crate) fn abort(&self) {
         self.state.fetch_max(ABORTED, Ordering::Release);
     }
 
-    /// Whether no new I/O is wanted, of a thread that verifies or not.
+    /// True if a thread, `verifying` or not, must issue no new I/O.
     #[inline]
     pub(crate) fn is_over(&self, verifying: bool) -> bool {
         self.state.load(Ordering::Relaxed) > if verifying { ENOUGH } else { RUNNING }
     }
 
-    /// The ramp is over: what is only kept by the threads counts from now on.
+    /// Ends the ramp: the threads' own statistics count from now on.
     pub(crate) fn count_from_now(&self) {
         self.counting_since.store(Clock::get().now().max(1), Ordering::Relaxed);
     }
 
-    /// Whether the ramp is over.
+    /// True if the ramp has ended.
     #[inline]
     pub(crate) fn is_counting(&self) -> bool {
         self.counting_since.load(Ordering::Relaxed) > 0
     }
 
-    /// How much of the time between two others counts: what is behind the ramp; ticks.
+    /// The part of a period after the ramp, ticks.
     pub(crate) fn counted(&self, begun: u64, ended: u64) -> u64 {
         match self.counting_since.load(Ordering::Relaxed) {
             0 => 0,
@@ -69,7 +69,7 @@ impl Shared {
         }
     }
 
-    /// Takes down an I/O that failed.
+    /// Records a failed I/O.
     #[cold]
     pub(crate) fn note(&self, failure: Failure) {
         let _ = self.first_error.set(failure);
@@ -96,17 +96,17 @@ impl Shared {
         }
     }
 
-    /// The first I/O that failed, on any thread.
+    /// The first failed I/O of any thread.
     pub(crate) fn first_error(&self) -> Option<Failure> {
         self.first_error.get().copied()
     }
 
-    /// I/Os that failed, by errno.
+    /// Failed I/Os by errno.
     pub(crate) fn errors(&self) -> Vec<ErrorCount> {
         self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns when the threads are let go, or told to end before that.
+    /// Waits for the start, or for a stop before it.
     pub(crate) fn wait_for_start(&self) {
         while self.state.load(Ordering::Acquire) == STANDBY {
             std::thread::park();

@@ -1,14 +1,14 @@
-//! I/Os that the device does not answer.
+//! Detects stalled I/O: requests that the device does not answer.
 
 use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::in_flight::{InFlight, InFlightView};
 
-/// An I/O without an answer is told of after this.
+/// A stalled I/O is reported after this time.
 pub(crate) const WARN_AFTER: Duration = Duration::from_secs(5);
 
-/// What is told of an I/O that `target` has not answered for so long.
+/// The warning about an I/O that `target` has not answered for `age`.
 pub(crate) fn no_answer(target: &str, age: Duration, flight: &InFlight) -> String {
     let (seconds, InFlight { operation, length, offset, .. }) = (age.as_secs(), flight);
     format!(
@@ -16,32 +16,31 @@ pub(crate) fn no_answer(target: &str, age: Duration, flight: &InFlight) -> Strin
     )
 }
 
-/// How long a job's I/Os have had no answer.
+/// Severity of a stall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Silence {
-    /// So long that somebody should be told.
+    /// Long enough for a warning.
     Long,
-    /// So long that none will come.
+    /// So long that no answer will come.
     ForGood,
 }
 
-/// Watches the I/Os in flight of a job's threads.
+/// Watches a job's I/Os in flight.
 ///
-/// What an I/O has waited since its stamp is no measure of it: a paced one is
-/// stamped with when it was due, and in a deep queue on a slow device each
-/// waits for all before it. Time counts from when any last came back.
+/// An I/O's age is no measure of a stall: a paced I/O is stamped with its due time, and in a deep
+/// queue on a slow device each waits for all before it. The time since the last completion is.
 #[derive(Debug)]
 pub(crate) struct SilenceWatch {
     outlooks: Vec<InFlightView>,
     for_good_after_ns: u64,
-    /// When I/Os were last seen to come back, or none was in flight; ticks.
+    /// When I/Os last completed, or none was in flight; ticks.
     moved_at: Option<u64>,
-    /// Of this silence it was told.
+    /// The current stall was reported.
     told: bool,
 }
 
 impl SilenceWatch {
-    /// Of I/Os that have no answer for good when they have none for so long.
+    /// A watch that gives up I/Os without an answer for this long.
     pub(crate) const fn new(for_good_after_ns: u64) -> Self {
         Self { outlooks: Vec::new(), for_good_after_ns, moved_at: None, told: false }
     }
@@ -51,8 +50,8 @@ impl SilenceWatch {
         self.outlooks.push(outlook);
     }
 
-    /// Looks at `now`, ticks; `moved`: some I/Os have come back since the last
-    /// look. Says what should be told, once of each silence before it is for good.
+    /// Checks at `now`, ticks; `moved`: some I/Os have completed since the last check. Returns a
+    /// warning once per stall, and another when it is final.
     pub(crate) fn look(
         &mut self,
         moved: bool,
@@ -67,7 +66,7 @@ impl SilenceWatch {
             (self.moved_at, self.told) = (Some(now), false);
             return None;
         };
-        // It may have been submitted since.
+        // It may have been submitted later.
         let since = oldest.begun.max(moved_at);
         let age = Duration::from_nanos(clock.ns(now.saturating_sub(since)));
         let silence = if age.as_nanos() > self.for_good_after_ns.into() {
@@ -92,7 +91,7 @@ mod tests {
     const START: u64 = 1 << 50;
     const FOR_GOOD_AFTER_NS: u64 = 60_000_000_000;
 
-    /// A thread with one I/O in flight that is stamped with `begun`.
+    /// A thread with one I/O in flight, stamped `begun`.
     fn flying(begun: u64) -> InFlights {
         let mut flights = InFlights::new(4);
         let operation = Operation::Read;
@@ -100,7 +99,7 @@ mod tests {
         flights
     }
 
-    /// What is told each second, in which I/Os come back where `moves` says so.
+    /// The stalls reported in checks once per second; `moves` tells when I/Os complete.
     fn told(flights: &InFlights, moves: impl Fn(u64) -> bool, seconds: u64) -> Vec<(u64, Silence)> {
         let clock = Clock::get();
         let mut watch = SilenceWatch::new(FOR_GOOD_AFTER_NS);
@@ -123,7 +122,7 @@ mod tests {
 
     #[test]
     fn what_was_due_long_ago_or_waits_in_a_deep_queue_is_not_lost() {
-        // One I/O in three seconds comes back; the oldest is from long before.
+        // One I/O completes every three seconds; the oldest is much older.
         assert_eq!(told(&flying(1), |second| second % 3 == 0, 200), []);
     }
 

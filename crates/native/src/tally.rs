@@ -1,4 +1,4 @@
-//! What one thread has counted, readable while it counts.
+//! Counters of one thread, readable while it counts.
 
 use std::sync::atomic::{
     AtomicU64,
@@ -8,31 +8,31 @@ use std::sync::atomic::{
 
 use iodyno_model::{Direction, Histogram, PerDirection};
 
-/// How often a reader looks for sums that belong together.
+/// Attempts of a reader to get consistent sums.
 const LOOKS: u32 = 1000;
 
-/// Counts of one worker, all of them only ever growing but for the extremes.
+/// Counters of one worker, all monotonic except the extremes.
 ///
-/// The worker alone writes (plain loads and stores, no locked instruction:
-/// 1.5 ns an I/O), the reporter reads whenever it likes. Nothing is lost: counts
-/// are taken as differences and the last reading is made after the worker.
+/// Only the worker writes (plain loads and stores, no locked instruction: 1.5 ns per I/O); the
+/// reporter reads at any time. Nothing is lost: counts are taken as differences, and the last
+/// reading follows the worker's end.
 #[derive(Debug)]
-#[repr(align(128))] // No two threads' counts in one (pair of) cache line(s).
+#[repr(align(128))] // No two threads share a (pair of) cache line(s).
 pub(crate) struct Tally {
     bins: [AtomicU64; Histogram::BINS],
-    /// Wraps around; differences are right all the same.
+    /// Wraps around; differences stay right.
     sum_ns: AtomicU64,
     /// Bits of an f64: the square of 5 s in ns is more than a u64 holds.
     sum_squares: AtomicU64,
-    /// Extremes since the reporter took them last.
+    /// Extremes since the reporter last took them.
     min_ns: AtomicU64,
     max_ns: AtomicU64,
-    /// As `sum_ns`.
+    /// Wraps around, as `sum_ns`.
     bytes: AtomicU64,
     errors: AtomicU64,
     short: AtomicU64,
-    /// I/Os whose counting was begun, and those for which it was ended: the same while nothing is
-    /// counted, and then as many as all bins hold. They wrap around, too.
+    /// I/Os whose counting has begun, and has ended: equal while nothing is being counted, and then
+    /// the sum of all bins. They wrap around, too.
     begun: AtomicU64,
     ended: AtomicU64,
 }
@@ -56,14 +56,14 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts `times` I/Os, each of which moved `bytes` and took `ns`. For the worker alone.
+    /// Counts `times` I/Os, each of `bytes` and `ns`. For the worker alone.
     #[inline]
     pub(crate) fn record(&self, ns: u64, bytes: u64, times: u64) {
         let ios = self.begin(times);
         add(&self.bytes, bytes * times);
         add(&self.bins[Histogram::index(ns)], times);
         add(&self.sum_ns, ns.wrapping_mul(times));
-        // One instruction by way of i64, eight from u64.
+        // One instruction from i64, eight from u64.
         let (float, times) = (ns as i64 as f64, times as i64 as f64);
         let squares = f64::from_bits(self.sum_squares.load(Relaxed)) + float * float * times;
         self.sum_squares.store(squares.to_bits(), Relaxed);
@@ -76,18 +76,17 @@ impl Tally {
         }
     }
 
-    /// Before `times` I/Os are counted; what it gives is [`Self::ended`] behind them.
+    /// Begins to count `times` I/Os. Returns the value for [`Self::ended`] afterwards.
     #[inline]
     fn begin(&self, times: u64) -> u64 {
         let ios = self.begun.load(Relaxed).wrapping_add(times);
         self.begun.store(ios, Relaxed);
-        // Nobody sees what follows before he sees that it began.
+        // Readers must see `begun` before any of the following stores.
         fence(Release);
         ios
     }
 
-    /// What belongs together. A worker that the kernel stopped in the midst of counting is let go
-    /// on first.
+    /// Reads sums that belong together. Yields to a worker that was preempted while counting.
     fn sums(&self) -> Sums {
         let mut looks = 0;
         loop {
@@ -109,19 +108,19 @@ impl Tally {
         }
     }
 
-    /// Counts an I/O that failed. For the worker alone.
+    /// Counts a failed I/O. For the worker alone.
     #[inline]
     pub(crate) fn fail(&self) {
         add(&self.errors, 1);
     }
 
-    /// Counts an I/O that moved fewer bytes than it was asked to. For the worker alone.
+    /// Counts a short I/O. For the worker alone.
     #[inline]
     pub(crate) fn fall_short(&self) {
         add(&self.short, 1);
     }
 
-    /// Counts `times` I/Os whose latency nobody asked for. For the worker alone.
+    /// Counts `times` I/Os without their latency. For the worker alone.
     #[inline]
     pub(crate) fn count(&self, bytes: u64, times: u64) {
         let ios = self.begin(times);
@@ -131,23 +130,23 @@ impl Tally {
     }
 }
 
-/// Adds without a locked instruction: one thread alone writes.
+/// Adds without a locked instruction: there is a single writer.
 #[inline]
 fn add(to: &AtomicU64, more: u64) {
     to.store(to.load(Relaxed).wrapping_add(more), Relaxed);
 }
 
-/// The counts of a worker: of its directions, and of its syncs.
+/// The counters of a worker: per direction, and for syncs.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
     pub(crate) directions: PerDirection<Option<Box<Tally>>>,
     pub(crate) sync: Option<Box<Tally>>,
-    /// Until an I/O was submitted, and from there on, where somebody wants them over time.
+    /// Submission and completion latencies, for averaged logs.
     pub(crate) split: PerDirection<Option<Box<[Tally; 2]>>>,
 }
 
 impl Tallies {
-    /// For a job that has I/O in these directions, and syncs.
+    /// Counters for a job with these directions, and syncs.
     pub(crate) fn new(has: impl Fn(Direction) -> bool, syncs: bool) -> Self {
         let one = |wanted: bool| wanted.then(Box::<Tally>::default);
         Self {
@@ -161,13 +160,13 @@ impl Tallies {
         }
     }
 
-    /// The same, with latencies in two parts.
+    /// Adds split latencies.
     pub(crate) fn split(self) -> Self {
         let split = self.directions.map(|one| one.is_some().then(Box::default));
         Self { split, ..self }
     }
 
-    /// By operation. What a job never does shares the place of what it does.
+    /// Counters by operation. Operations that a job lacks share those of another.
     pub(crate) fn table(&self) -> [&Tally; 5] {
         let PerDirection { read, write, trim } = &self.directions;
         let mut all = [read, write, trim, &self.sync].into_iter().flatten();
@@ -182,7 +181,7 @@ impl Tallies {
     }
 }
 
-/// What was counted between two readings.
+/// Counts between two readings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     pub(crate) latency: Histogram,
@@ -191,7 +190,7 @@ pub(crate) struct Counts {
     pub(crate) short: u64,
 }
 
-/// Reads a tally piece by piece.
+/// Reads a tally incrementally.
 #[derive(Debug)]
 pub(crate) struct Reading {
     bins: Box<[u64]>,
@@ -200,7 +199,7 @@ pub(crate) struct Reading {
     short: u64,
 }
 
-/// What goes with the bins.
+/// The sums that belong to the bins.
 #[derive(Debug, Default, Clone, Copy)]
 struct Sums {
     bytes: u64,
@@ -217,16 +216,16 @@ impl Default for Reading {
 }
 
 impl Reading {
-    /// Adds what was counted since the last call to `sum`.
+    /// Adds the counts since the last call to `sum`.
     pub(crate) fn take(&mut self, tally: &Tally, sum: &mut Counts) {
         let (counts, sums) = self.new_counts(tally);
-        // Without a new count the sums wait for the next call, so that none is lost.
+        // Without a new count, the sums are left to the next call, so that none is lost.
         if let (Some(&(lowest, _)), Some(&(highest, _))) = (counts.first(), counts.last()) {
             for &(bin, count) in &counts {
                 self.bins[bin] += count;
             }
-            // The worker may have been between a comparison and its store
-            // while the extremes were taken: the bins know them to 1.6 %.
+            // The worker may have been between comparison and store while the extremes were taken:
+            // the bins bound them to 1.6 %.
             let within = |ns: u64, bin| {
                 let (low, high) = Histogram::bounds(bin);
                 ns.clamp(low, high)
@@ -247,10 +246,10 @@ impl Reading {
         sum.short += short - std::mem::replace(&mut self.short, short);
     }
 
-    /// The bins that grew, by how much, and the sums that go with them.
+    /// The bins that grew, with their increments, and the matching sums.
     ///
-    /// What was counted after the sums were read is left to the next call: so many fewer in the
-    /// fullest bins, since nobody knows in which of them it is.
+    /// I/Os counted after the sums were read are left to the next call: they are subtracted from
+    /// the fullest bins, since their own bins are unknown.
     fn new_counts(&self, tally: &Tally) -> (Vec<(usize, u64)>, Sums) {
         let sums = tally.sums();
         let mut counts = Vec::new();

@@ -1,4 +1,4 @@
-//! The threads of one job: what they have in common, and what each is to do.
+//! Builds the threads of one job from their common setup.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -29,12 +29,12 @@ use crate::verify::{Following, Ledger, State, Verifier};
 use crate::worker::Assignment;
 use crate::written_log::WrittenLog;
 
-/// No offset in a file is larger (loff_t), whatever a job is allowed (`fill_device`).
+/// Largest file offset (loff_t), whatever a job allows (`fill_device`).
 const LARGEST_FILE_BYTES: u64 = i64::MAX as u64;
-/// Books of what was written may take this share of the machine's memory.
+/// Ledgers may take one part in this many of the machine's memory.
 const LEDGER_SHARE: u64 = 8;
 
-/// What the threads of a job have in common.
+/// The common setup of a job's threads.
 pub(crate) struct Team<'a> {
     pub(crate) job: Arc<Job>,
     pub(crate) files: &'a [Access<'a>],
@@ -53,10 +53,10 @@ pub(crate) struct Team<'a> {
 }
 
 impl Team<'_> {
-    /// What thread number `thread` is to do.
+    /// Builds thread number `thread`.
     ///
     /// # Errors
-    /// A sentence that says what does not fit, or cannot be opened.
+    /// A message about what does not fit, or cannot be opened.
     pub(crate) fn assignment(
         &self,
         thread: u32,
@@ -140,9 +140,9 @@ impl Team<'_> {
     }
 }
 
-/// What a job may use of a target.
+/// The space that a job may use on a target.
 pub(crate) fn room(job: &Job, clearance: &ReadClearance, direct: bool) -> Room {
-    // Through the page cache any byte may be read.
+    // Buffered I/O has no alignment.
     let block_bytes = if direct { clearance.block_bytes().max(1) } else { 1 };
     let grows = job.space.fill_device && matches!(clearance.kind(), TargetKind::File { .. });
     let size_bytes = if grows { u64::MAX } else { clearance.size_bytes() };
@@ -162,7 +162,7 @@ fn open(
     };
     let how = OpenHow { direct, sync, nonblocking: false };
     let opened = files.iter().map(|file| {
-        // A job that does not write cannot.
+        // A job that only reads gets a read-only descriptor.
         let opened = if job.writes() { file.open(how)? } else { file.read().open(how)? };
         if !direct && job.files.invalidate {
             drop_pages(&opened);
@@ -179,7 +179,7 @@ fn open(
     opened.collect()
 }
 
-/// The descriptors by which a job trims, of all of its files.
+/// The descriptors for trims, one for each file.
 fn claims(files: &[Access<'_>], job: &Job) -> std::io::Result<Vec<OwnedFd>> {
     if !job.pattern.rw.has(Direction::Trim) && !job.trims_writes() {
         return Ok(Vec::new());
@@ -256,7 +256,7 @@ fn verifying(
     Ok(Verifying { verifier, ledgers, dumps, backlog, trims, following: None, pretended })
 }
 
-/// A number that each thread has for itself.
+/// A seed unique to each thread.
 pub(crate) fn seed(randseed: u64, number: u32, thread: u32, entropy: u64) -> u64 {
     mix(mix(randseed, entropy), u64::from(number) << 32 | u64::from(thread))
 }

@@ -1,5 +1,5 @@
-//! What the tests of this crate share.
-#![allow(unsafe_code)] // A global allocator that counts, and a mapping.
+//! Helpers of this crate's tests.
+#![allow(unsafe_code)] // A counting global allocator, and a mapping.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -56,7 +56,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// A file of so many blocks, all of them written.
+    /// A file of `blocks` blocks, all written.
     pub(crate) fn new(blocks: u64) -> Self {
         let NumberedFile { _directory, path } = NumberedFile::new(blocks);
         std::fs::write(&path, vec![0; (blocks * BLOCK) as usize]).unwrap();
@@ -98,7 +98,7 @@ fn open_direct(path: &Path) -> OwnedFd {
         .into()
 }
 
-/// A block device whose blocks are a file's. Needs root and losetup.
+/// A loop device on a file. Needs root and losetup.
 pub(crate) struct LoopDevice {
     pub(crate) path: PathBuf,
 }
@@ -123,7 +123,7 @@ impl Drop for LoopDevice {
 }
 
 fn losetup(options: &[&str], path: &Path) -> Vec<u8> {
-    // An ordinary user's PATH may lack what administrators use.
+    // An ordinary user's PATH may lack sbin.
     let found =
         ["/usr/sbin/losetup", "/sbin/losetup"].into_iter().find(|at| Path::new(at).exists());
     let output = Command::new(found.unwrap_or("losetup")).args(options).arg(path).output().unwrap();
@@ -132,7 +132,7 @@ fn losetup(options: &[&str], path: &Path) -> Vec<u8> {
     output.stdout
 }
 
-/// Whether pages of a file are in memory that are not on the disk. Needs root.
+/// True if the page cache holds dirty pages of a file. Needs root.
 pub(crate) fn page_cache_holds_dirty_pages(path: &Path) -> bool {
     const DIRTY: u64 = 1 << 4; // KPF_DIRTY
     let file = File::open(path).unwrap();
@@ -155,12 +155,12 @@ pub(crate) fn page_cache_holds_dirty_pages(path: &Path) -> bool {
         assert_ne!(frame, 0, "page frame numbers (this test needs root)");
         entry("/proc/kpageflags", frame) & DIRTY != 0
     });
-    // SAFETY: mapped above; no address of it is kept.
+    // SAFETY: mapped above; no address in it is kept.
     unsafe { rustix::mm::munmap(start, size).unwrap() };
     dirty
 }
 
-/// How many pages of a file are in memory.
+/// Number of a file's pages in memory.
 pub(crate) fn pages_in_memory(path: &Path) -> usize {
     let file = File::open(path).unwrap();
     let size = file.metadata().unwrap().len() as usize;
@@ -177,7 +177,7 @@ pub(crate) fn pages_in_memory(path: &Path) -> usize {
     pages.iter().filter(|page| **page & 1 == 1).count()
 }
 
-/// Counts allocations of each thread.
+/// Counts the allocations of each thread.
 struct Counting;
 
 thread_local! {
@@ -187,21 +187,21 @@ thread_local! {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How many allocations this thread has made.
+/// Number of allocations of this thread.
 pub(crate) fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
-// SAFETY: everything is passed on to the system's allocator.
+// SAFETY: delegates to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promises, passed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises, passed on.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(memory, layout) }
     }
 }

@@ -6,28 +6,28 @@ use iodyno_job::{Job, Operation, Request};
 
 use crate::contents::mix;
 
-/// Chooses writes to be trimmed, and says when.
+/// Selects the writes to trim, and when.
 #[derive(Debug)]
 pub(crate) struct Trims {
     percent: u64,
     random: u64,
-    /// Percent of all writes so far, summed up.
+    /// Sum of `percent` over all writes.
     sum: u64,
-    /// Of each hundred one is drawn, at which another write is owed a trim: as many are trimmed as
-    /// was asked for, in few writes as in many, and nobody knows which.
+    /// Next value of `sum` at which another trim is owed, drawn at random from each hundred: the
+    /// share is exact even for few writes, and the choice is random.
     next: u64,
     owed: u64,
     queued: VecDeque<Request>,
-    /// Writes between two turns.
+    /// Writes between two batches of trims.
     pub(crate) every: u64,
-    /// Trims in a turn at most.
+    /// Largest batch of trims.
     batch: usize,
-    /// What is trimmed is read, and has to be zeros.
+    /// Trimmed blocks are verified to read as zeros.
     pub(crate) read_as_zeros: bool,
 }
 
 impl Trims {
-    /// Those of `job`, if it has any; `seed` chooses the writes.
+    /// The trims of `job`, if it has any; `seed` selects the writes.
     pub(crate) fn new(job: &Job, seed: u64) -> Option<Self> {
         let verify = &job.verify;
         let batch = if verify.trim_batch > 0 { verify.trim_batch } else { verify.trim_backlog };
@@ -44,7 +44,7 @@ impl Trims {
         })
     }
 
-    /// A write goes, which may be chosen.
+    /// Records a write and decides if it is to be trimmed.
     pub(crate) fn written(&mut self, file: u16, offset: u64, length: u32) {
         self.sum += self.percent;
         while self.next <= self.sum {
@@ -58,14 +58,14 @@ impl Trims {
         }
     }
 
-    /// The trims of a turn.
+    /// Takes the next batch of trims.
     pub(crate) fn turn(&mut self) -> Vec<Request> {
         let count = self.batch.min(self.queued.len());
         self.queued.drain(..count).collect()
     }
 }
 
-/// From 1 to 100: by the upper bits, evenly.
+/// A number from 1 to 100, from the upper bits, evenly distributed.
 const fn drawn(random: u64) -> u64 {
     1 + (((random >> 32) * 100) >> 32)
 }

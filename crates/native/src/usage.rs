@@ -1,14 +1,14 @@
-//! What a thread used of the machine.
-#![allow(unsafe_code)] // getrusage of a thread has no safe wrapper here.
+//! Resource usage of threads.
+#![allow(unsafe_code)] // getrusage(RUSAGE_THREAD) has no safe wrapper.
 
 pub(crate) use iodyno_load::Usage;
 use iodyno_model::CpuUse;
 
-/// What the calling thread used since its start.
+/// Resource usage of the calling thread since its start.
 pub(crate) fn of_this_thread() -> Usage {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: `usage` is a writable rusage; all zeros is a valid one, so it
-    // is initialised even if the call failed (it cannot: both arguments are valid).
+    // SAFETY: `usage` is a writable rusage; all zeros is a valid one, so it is initialised even if
+    // the call failed (it cannot: both arguments are valid).
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
@@ -23,7 +23,7 @@ pub(crate) fn of_this_thread() -> Usage {
     }
 }
 
-/// The CPU use of threads over a time, ns.
+/// CPU use of threads over a period, ns.
 pub(crate) fn cpu_use(threads: &[Usage], over_ns: u64) -> CpuUse {
     let share = |ns: u64| ns as f64 / over_ns.max(1) as f64;
     let busiest = threads.iter().map(|usage| usage.cpu_ns()).max();

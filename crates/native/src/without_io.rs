@@ -1,5 +1,5 @@
-//! Jobs that make no I/O, beside those that do: they load a CPU (`ioengine=cpuio`) or run a
-//! program (`ioengine=exec`).
+//! Jobs without I/O, beside those with: CPU burners (`ioengine=cpuio`) and programs
+//! (`ioengine=exec`).
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -16,13 +16,13 @@ use crate::io::SetupError;
 use crate::usage::of_this_thread;
 use crate::worker::{Assignment, Event, Outcome};
 
-/// Numbers that are sorted, as many as fio sorts.
+/// Numbers to sort, as many as in fio.
 const NUMBERS: usize = 256 << 10;
-/// How often it is looked whether a program has ended.
+/// Interval between checks whether a program has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Assignment {
-    /// The whole life of a thread that loads a CPU until it is told to stop.
+    /// Main function of a thread that loads a CPU until it is stopped.
     pub(crate) fn burn(self, tell: impl Fn(Event)) -> Result<Outcome, SetupError> {
         let load = self.job.engine.cpu_load;
         let (percent, sorts) = (load.percent.max(1), load.sorts);
@@ -40,7 +40,7 @@ impl Assignment {
                 }
                 let idle = begun.elapsed() * (100 - percent) / percent;
                 if !over() && !idle.is_zero() {
-                    // A stop wakes it.
+                    // A stop unparks the thread.
                     park_timeout(idle);
                 }
             }
@@ -48,7 +48,7 @@ impl Assignment {
         })
     }
 
-    /// The whole life of a thread that runs a program until that ends, or it is told to stop.
+    /// Main function of a thread that runs a program until that ends or the thread is stopped.
     pub(crate) fn execute(self, tell: impl Fn(Event)) -> Result<Outcome, SetupError> {
         let over = || self.shared.is_over(false);
         self.without_io(tell, || {
@@ -69,14 +69,14 @@ impl Assignment {
         })
     }
 
-    /// What its program came to, which is no failure of the job.
+    /// Reports the end of the program, which is no failure of the job.
     fn remark(&self, why: String) -> Outcome {
         let command = self.job.engine.program.name.clone().unwrap_or_default();
         let remark = Caveat::CommandFailed { option: "program".into(), command, why };
         Outcome { shortfalls: vec![remark], ..Outcome::default() }
     }
 
-    /// Waits for the start, does `work` and says what it used.
+    /// Waits for the start, runs `work` and measures its resource usage.
     fn without_io(
         &self,
         tell: impl Fn(Event),
@@ -98,7 +98,7 @@ fn numbers(seed: u64) -> Vec<u64> {
     (0..NUMBERS as u64).map(|number| crate::contents::mix(seed, number)).collect()
 }
 
-/// Puts numbers in order, in the opposite order, and in an order that looks random again.
+/// Sorts ascending, descending, and into pseudo-random order.
 fn sort(numbers: &mut [u64]) {
     numbers.sort_unstable();
     numbers.sort_unstable_by(|a, b| b.cmp(a));
@@ -106,10 +106,10 @@ fn sort(numbers: &mut [u64]) {
     std::hint::black_box(numbers);
 }
 
-/// Starts the program of `job`. As in fio its arguments are divided at blanks, without a shell.
+/// Starts the program of `job`. As in fio, its arguments are split at blanks, without a shell.
 ///
 /// # Errors
-/// Why it did not start; as in fio the other jobs go on, and it is no failure of the run.
+/// A message if it did not start; as in fio, the other jobs continue and the run does not fail.
 fn start(job: &Job) -> Result<Child, String> {
     let program = &job.engine.program;
     let name = program.name.as_deref().unwrap_or_default();
@@ -128,10 +128,10 @@ fn start(job: &Job) -> Result<Child, String> {
     command.spawn().map_err(|error| format!("it cannot be started: {error}"))
 }
 
-/// Asks the program to end, and ends it after `grace`.
+/// Terminates the program; kills it after `grace`.
 fn end(mut child: Child, grace: Duration) {
     let begun = Instant::now();
-    // Not waited for yet, so its number is not another's.
+    // Not reaped yet, so its PID cannot have been reused.
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::TERM);
     }

@@ -1,4 +1,4 @@
-//! One thread of a job: set up, let go, its stages one after the other.
+//! A worker thread of a job: set-up, start, and its passes over the work.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,92 +40,91 @@ use crate::usage::{Usage, of_this_thread};
 use crate::verify::State;
 use crate::written_log::WrittenLog;
 
-/// What a thread is to do. It owns all that it uses, so that it can be left
-/// behind if the kernel never answers.
+/// The work of a thread. Owns everything that it uses, so that the thread can be abandoned if the
+/// kernel never answers.
 #[derive(Debug)]
 pub(crate) struct Assignment {
     pub(crate) job: Arc<Job>,
     pub(crate) engine: IoEngine,
     pub(crate) setup: Setup,
     pub(crate) stream: Stream,
-    /// What it may touch.
+    /// Byte ranges that the job may touch.
     pub(crate) bounds: Bounds,
-    /// Where the job counts its blocks' trims.
+    /// Trim histories of blocks, if the job reports them.
     pub(crate) lives: Option<BlockLives>,
-    /// Of buffered jobs that ask for it: what is emptied between passes.
+    /// Page cache to invalidate between passes, of buffered jobs with `invalidate`.
     pub(crate) page_cache: Option<PageCache>,
-    /// Contents of what it writes.
+    /// Generates the contents of writes.
     pub(crate) filler: Option<Filler>,
     pub(crate) verifying: Option<Verifying>,
-    /// How far another run wrote what it reads.
+    /// The verify state of the run that wrote what this job reads.
     pub(crate) state: Option<State>,
-    /// All that it works on are devices.
+    /// All targets are devices.
     pub(crate) on_device: bool,
     pub(crate) placement: Placement,
     pub(crate) shared: Arc<Shared>,
     pub(crate) tallies: Arc<Tallies>,
-    /// Where rows of single I/Os go.
+    /// Receiver of log rows.
     pub(crate) rows: Option<SyncSender<Vec<IoRow>>>,
-    /// The log that it makes again.
+    /// The iolog or trace to replay.
     pub(crate) log: Option<ReplayedLog>,
-    /// The log that it writes.
+    /// The iolog to write.
     pub(crate) written_log: Option<WrittenLog>,
-    /// What it shares with other jobs.
+    /// Share in a flow with other jobs.
     pub(crate) flow: Option<FlowShare>,
-    /// Unlike that of any other thread.
+    /// Unique to this thread.
     pub(crate) seed: u64,
 }
 
-/// What a thread tells the control thread.
+/// Messages from a worker to the control thread.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// Set up, waiting for the start.
     Ready {
-        /// Depth that was possible.
+        /// Possible depth.
         depth: u16,
         /// As in [`Opened`].
         registered_buffers: Option<bool>,
         /// As in [`Opened`].
         shortfalls: Vec<Caveat>,
-        /// What it has in flight.
+        /// View of its I/Os in flight.
         outlook: InFlightView,
-        /// The kernel's id of it.
+        /// Kernel thread id.
         id: u32,
     },
-    /// It could not be set up, and has ended.
+    /// Set-up failed; the thread has ended.
     Refused(SetupError),
-    /// It has ended and nothing is in flight.
+    /// The thread has ended, with nothing in flight.
     Ended(Box<Outcome>),
 }
 
-/// What a thread came to.
+/// Results of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// When its I/O was done. Giving back what it used takes longer: a context
-    /// of libaio some 40 ms.
+    /// End of its I/O. Releasing resources takes longer: a libaio context about 40 ms.
     pub(crate) ended: Option<Instant>,
-    /// The kernel's id of it.
+    /// Kernel thread id.
     pub(crate) id: u32,
-    /// From start to end.
+    /// Resource usage from start to end.
     pub(crate) usage: Usage,
     pub(crate) levels: Levels,
     pub(crate) split: PerDirection<Option<SplitLatency>>,
     pub(crate) by_priority: PerDirection<PriorityLatencies>,
-    /// Time that it wrote, and that it verified afterwards, if it did, ns; not in the ramp.
+    /// Time spent writing, and verifying afterwards, if it did; ns, without the ramp.
     pub(crate) stages_ns: Option<(u64, u64)>,
     pub(crate) verified: u64,
     pub(crate) mismatches: u64,
     pub(crate) latency_target_depth: Option<u32>,
     pub(crate) block_lives: Vec<BlockLife>,
     pub(crate) replayed: Option<Box<Replayed>>,
-    /// Why it could not go on, with its errno.
+    /// Errno and message if it could not continue.
     pub(crate) failure: Option<(i32, String)>,
-    /// What should be told besides.
+    /// Other remarks.
     pub(crate) shortfalls: Vec<Caveat>,
 }
 
 impl Assignment {
-    /// The thread's whole life.
+    /// Main function of the thread.
     pub(crate) fn carry_out(self, tell: impl Fn(Event)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| match self.engine {
             _ if self.setup.submit.is_some() => self.run::<Offload>(&tell),
@@ -154,7 +153,7 @@ impl Assignment {
 
     fn run<I: Io>(mut self, tell: impl Fn(Event)) -> Result<Outcome, SetupError> {
         self.placement.apply()?;
-        // Only now: memory comes from the NUMA node of the CPU that touches it.
+        // Only now: memory is allocated on the NUMA node of the CPU that touches it.
         let length = self.setup.length;
         let priorities = Priorities::new(&self.job, self.setup.depth, self.seed);
         let of_slots = priorities.as_ref().map(Priorities::of_slots);
@@ -215,7 +214,7 @@ impl Assignment {
         };
         course.ramping = job.time.ramp_ns > 0;
         course.least = job.depth.batch_complete_min as usize;
-        // Who sees to each completion, or counts pauses from it, wants to know when it was.
+        // Hooks, and pauses counted from completions, need their times.
         course.timed =
             !job.report.gtod_reduce || course.attendant.is_some() || course.issuer.pacer.is_some();
         if let Some(attendant) = &mut course.attendant {
@@ -244,7 +243,7 @@ impl Assignment {
     }
 }
 
-/// Why a thread could not go on, with its errno.
+/// Errno and message if the thread could not continue.
 fn failure<I: Io>(ending: io::Result<Ending>) -> Option<(i32, String)> {
     match ending {
         Ok(Ending::Done) => None,
@@ -260,7 +259,7 @@ fn failure<I: Io>(ending: io::Result<Ending>) -> Option<(i32, String)> {
     }
 }
 
-/// What a course has kept.
+/// Collects the results of a loop.
 fn outcome<I: Io>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
     let replayed = course.issuer.replayed();
     let mut outcome = Outcome { levels: course.levels, replayed, ..Outcome::default() };
@@ -290,9 +289,8 @@ fn outcome<I: Io>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
     outcome
 }
 
-/// Does the work; where it is to be verified, that too, after each
-/// `verify_backlog` writes and after each loop. So many ticks of the time
-/// that counts are `verified`.
+/// Runs all passes over the work. Verifying jobs verify after each `verify_backlog` writes and
+/// after each loop; `verified` gets the time of that, outside of the ramp; ticks.
 fn stages<I: Io>(
     course: &mut Course<'_, I>,
     job: &Job,
@@ -308,7 +306,7 @@ fn stages<I: Io>(
     }
     let verifies = course.preparation.as_ref().is_some_and(|one| one.verifying.is_some())
         && job.verifies_its_writes();
-    // A stream goes through its loops by itself, but for those to be verified.
+    // A stream repeats by itself, unless each loop is to be verified.
     let loops = if verifies { job.space.loops.max(1) } else { 1 };
     for turn in 0..loops {
         if turn > 0 {
@@ -326,11 +324,9 @@ fn stages<I: Io>(
     Ok(Ending::Done)
 }
 
-/// Does what the course has to do, and verifies it if there is a `backlog`:
-/// after so many writes each time, or, where it is 0, once all are made. Trims
-/// some of the writes in between, where the job wants that. What is synced at
-/// the end is so before it is verified: as in fio that belongs to the writing.
-/// Nothing is due meanwhile.
+/// Runs one pass and, with a `backlog`, verifies it: after each `backlog` writes, or after all of
+/// them if it is 0. Trims some of the writes in between, if requested. The sync at the end precedes
+/// the verification: as in fio, it belongs to the writing. Pacing stops meanwhile.
 fn work<I: Io>(
     course: &mut Course<'_, I>,
     job: &Job,
@@ -393,7 +389,7 @@ fn work<I: Io>(
     }
 }
 
-/// What is left of a turn after `count`; `u64::MAX` has no end.
+/// Subtracts `count`; `u64::MAX` is unlimited.
 const fn less(left: u64, count: u64) -> u64 {
     if left == u64::MAX { left } else { left - count }
 }
@@ -402,13 +398,13 @@ fn trims<'c, I: Io>(course: &'c mut Course<'_, I>) -> Option<&'c mut Trims> {
     course.preparation.as_mut()?.verifying.as_mut()?.trims.as_mut()
 }
 
-/// Reads again what was written.
+/// Verifies what was written.
 fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> {
     let preparation = course.preparation.as_mut();
     let Some(verifying) = preparation.and_then(|one| one.verifying.as_mut()) else {
         return Ok(Ending::Done);
     };
-    // fio's do_verify empties the page cache, its verify_backlog does not.
+    // fio's do_verify invalidates the page cache, its verify_backlog does not.
     let all = verifying.backlog.is_none();
     let replay_of_writes = match &mut verifying.backlog {
         Some(backlog) => Replay::of(std::mem::take(backlog)),
@@ -417,8 +413,7 @@ fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> 
     replay(course, replay_of_writes, all)
 }
 
-/// Makes these I/Os, from the device and not from memory where `uncached`, and then goes on where
-/// it was.
+/// Issues these I/Os, with the page cache dropped first if `uncached`, then resumes the job's own.
 fn replay<I: Io>(course: &mut Course<'_, I>, replay: Replay, uncached: bool) -> io::Result<Ending> {
     let attend = |course: &mut Course<'_, I>, verifies| {
         course.verifying = verifies;
@@ -437,8 +432,7 @@ fn replay<I: Io>(course: &mut Course<'_, I>, replay: Replay, uncached: bool) -> 
     ending
 }
 
-/// fsync of what the job wrote, where it wants that at its end or when it closes files: closing
-/// them is all that follows.
+/// Syncs the job's files, if it requests that at its end or on close, which is all that follows.
 fn sync_at_end<I: Io>(course: &mut Course<'_, I>, job: &Job) -> io::Result<Ending> {
     let synced = job.flush.end_fsync || job.files.fsync_on_close;
     if synced && job.writes() && !course.shared.is_over(true) {
@@ -452,8 +446,8 @@ fn sync_at_end<I: Io>(course: &mut Course<'_, I>, job: &Job) -> io::Result<Endin
     Ok(Ending::Done)
 }
 
-/// fsync of a file once nothing is in flight any more. As in fio it is none of the syncs
-/// that are counted: it is not between writes.
+/// Syncs a file with nothing in flight. As in fio it is not counted as one of the syncs between
+/// writes.
 fn sync<I: Io>(course: &mut Course<'_, I>, file: u16) -> io::Result<Ending> {
     let sync = [Request { file, operation: Operation::Sync, ..Request::default() }];
     course.io.queue(course.flights.reserve(&sync).iter());

@@ -1,4 +1,4 @@
-//! The log of a job's I/Os: fio's text, version 3.
+//! Writes a job's I/Os as fio's iolog, version 3.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -20,10 +20,10 @@ pub(crate) struct WrittenLog {
 }
 
 impl WrittenLog {
-    /// The log that `job` asks for, if it does, with its head.
+    /// Creates the log of `job` with its head, if requested.
     ///
     /// # Errors
-    /// A sentence that says why it cannot be written.
+    /// A message if it cannot be written.
     pub(crate) fn create(job: &Job) -> Result<Option<Self>, String> {
         let Some(name) = &job.replay.write_iolog else { return Ok(None) };
         let file = look_for_log(name.as_ref(), NamedBy::User, IOLOG_HEAD)
@@ -43,12 +43,12 @@ impl WrittenLog {
         Ok(())
     }
 
-    /// I/Os begin now.
+    /// Sets the start of the I/Os.
     pub(crate) const fn start(&mut self, now: u64) {
         self.epoch = now;
     }
 
-    /// What is about to be submitted.
+    /// Logs a batch that is about to be submitted.
     pub(crate) fn submit(&mut self, clock: Clock, batch: &Batch<'_>) {
         let us = clock.ns(clock.now().saturating_sub(self.epoch)) / 1000;
         for one in batch.iter() {
@@ -67,7 +67,7 @@ impl WrittenLog {
         }
     }
 
-    /// Writes what is left. What could not be written.
+    /// Completes the log. Returns a caveat if some of it could not be written.
     pub(crate) fn finish(&mut self) -> Option<Caveat> {
         let us = Clock::get().ns(Clock::get().now().saturating_sub(self.epoch)) / 1000;
         let closed = self.names.iter().try_for_each(|name| writeln!(self.to, "{us} {name} close"));

@@ -1,4 +1,4 @@
-//! The native generator on real files, as others use it.
+//! The native generator on real files, through its public interface.
 #![allow(clippy::unwrap_used)] // Helpers of tests, outside of test functions.
 
 use std::fs::{File, OpenOptions};
@@ -39,7 +39,7 @@ struct TestFile {
 }
 
 impl TestFile {
-    /// Every odd block is of zeros, every even one holds data.
+    /// Odd blocks hold zeros, even blocks data.
     fn new() -> Self {
         let beside = std::env::current_exe().unwrap();
         let directory = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
@@ -64,12 +64,12 @@ impl TestFile {
     }
 }
 
-/// A host of which nothing is known: files need none of it.
+/// An unknown host; files need no facts of it.
 fn host() -> Host {
     Host::default()
 }
 
-/// Keeps all intervals; stops after some I/Os, and does something at the first interval.
+/// Keeps all intervals; stops after some I/Os, and runs a function at the first interval.
 struct Watcher<'a> {
     intervals: Vec<Interval>,
     stop_after: u64,
@@ -148,13 +148,13 @@ fn every_engine_reports_what_it_did() {
             assert_ne!(job.latency.min_ns(), Some(0), "a read takes some time");
             assert!(job.latency.max_ns() <= Some(end_ns), "and no longer than all did");
         }
-        // Little's law: what was in flight all the time is the depth, but
-        // for the time between reaping and issuing, and never more.
+        // Little's law: the mean number in flight is the depth, except for the time between reaping
+        // and issuing, and never more.
         let sum_ns: f64 =
             watcher.intervals.iter().map(|i| i.jobs[0].directions.read.latency.sum_ns()).sum();
         let outstanding = sum_ns / end_ns as f64;
         assert!(outstanding <= f64::from(2 * depth) * 1.01, "{outstanding} of {}", 2 * depth);
-        // By mapping it may all be user time.
+        // With mmap it may all be user time.
         assert!(report.cpu.user + report.cpu.system > 0.0 && report.cpu.busiest_thread <= 1.0);
     }
 }
@@ -183,7 +183,7 @@ fn a_run_time_ends_each_job_by_itself() {
     assert!(elapsed_ns[0] >= 30_000_000 && elapsed_ns[1] < 60_000_000_000, "{elapsed_ns:?}");
 }
 
-/// Ends the phase when the second job goes on without the first.
+/// Ends the phase once the second job runs without the first.
 struct WithoutFirst<'a, 'b> {
     watcher: &'a mut Watcher<'b>,
 }
@@ -203,7 +203,7 @@ fn what_vanishes_under_a_job_is_counted_and_the_rest_goes_on() {
         let file = TestFile::new();
         let target = file.clear();
         if ioengine == IoEngine::Mmap {
-            // Its pages vanish with the file: a test of the engine.
+            // Its pages vanish with the file: tested with the engine.
             continue;
         }
         let job = job(|job| {
@@ -211,7 +211,7 @@ fn what_vanishes_under_a_job_is_counted_and_the_rest_goes_on() {
             job.pattern.rw = Pattern::RandRead;
             job.depth.iodepth = 4;
         });
-        // Several rounds over all blocks after the file is half as long.
+        // Several passes over all blocks after the file was halved.
         let mut watcher = Watcher::new(u64::MAX, || file.truncate(BLOCKS / 2));
         let mut stop_at_errors = Until { watcher: &mut watcher, errors: 1000 };
         let report = NativeGenerator::new()
@@ -287,7 +287,7 @@ fn jobs_that_do_not_fit_are_refused_with_what_would() {
     assert!(matches!(refused, Err(LoadError::System { .. })), "{refused:?}");
 }
 
-/// Ends the first job at once, and the phase when the second has gone on without it.
+/// Ends the first job at once, and the phase once the second has run without it.
 #[derive(Default)]
 struct EndsFirst {
     intervals: u32,

@@ -1,5 +1,5 @@
-//! Whole jobs as fio's options say them, on files laid out for them: what they
-//! write, verify, sync, trim, and when.
+//! Whole jobs given as fio's options, on files laid out for them: writes, verification, syncs,
+//! trims and timing.
 #![allow(clippy::unwrap_used)] // Helpers of tests, outside of test functions.
 
 use std::ops::ControlFlow;
@@ -40,12 +40,12 @@ impl Place {
     }
 }
 
-/// A host of which nothing is known: files need none of it.
+/// An unknown host; files need no facts of it.
 fn host() -> Host {
     Host::default()
 }
 
-/// Sums up what intervals hold, for each job: I/Os that count, and all.
+/// Sums over intervals, by job: counted I/Os, and all.
 #[derive(Default)]
 struct Sums {
     counted: Vec<u64>,
@@ -74,7 +74,7 @@ impl Observer for Sums {
 }
 
 impl Sums {
-    /// An interval may end before it is heard that the job did.
+    /// An interval may end before the control thread learns that the job did.
     fn is_active_while_it_ran(&self, job: usize, report: &JobReport) {
         let beyond_ns = self.active_ns[job].checked_sub(report.account.elapsed_ns);
         assert!(beyond_ns.is_some_and(|ns| ns <= self.longest_ns), "{beyond_ns:?}");
@@ -103,7 +103,7 @@ fn run(place: &Place, jobs: &[&str]) -> (Vec<JobReport>, Sums) {
     (report.jobs, sums)
 }
 
-/// Runs one job that ends well: what it did, and what its intervals say.
+/// Runs one job that succeeds. Returns its report and the sums of its intervals.
 fn run_one(options: &str) -> (JobReport, Sums) {
     let (mut reports, sums) = run(&Place::new(), &[options]);
     let report = reports.remove(0);
@@ -158,12 +158,12 @@ fn what_is_written_and_its_verification_have_times_of_their_own() {
         let (report, _) = run_one(&line);
         (report.active_ns, report.account.counted_ns)
     };
-    // Half a second, of which the ramp is none.
+    // Half a second, excluding the ramp.
     let (active, counted_ns) = times("rw=randwrite rate_iops=400 ramp_time=300ms");
     let both_ns = active.write.unwrap() + active.read.unwrap();
     assert!(both_ns > 0 && both_ns <= counted_ns + 1_000_000, "{both_ns} {counted_ns}");
     assert_eq!(active.trim, active.write);
-    // Its own reads are counted with those that verify, and so is their time.
+    // Its own reads are counted with those that verify, in the time of both.
     let (active, _) = times("rw=randrw");
     assert!(active.read.is_none() && active.write.is_some(), "{active:?}");
 }
@@ -188,7 +188,7 @@ fn syncs_come_between_writes_and_at_the_end() {
             ("fsync=8 rate_iops=100000", BLOCKS / 8 - 1),
             ("fsync=8 serialize_overlap=1", BLOCKS / 8 - 1),
             ("fsync=8 verify=md5 verify_backlog=16", BLOCKS / 8 - 1),
-            // fsync does for both where both are due.
+            // fsync covers both where both are due.
             ("fsync=8 fdatasync=20", BLOCKS / 8 - 1 + BLOCKS / 20 - BLOCKS / 40),
             ("end_fsync=1", 0),
             ("fsync=8 end_fsync=1", BLOCKS / 8 - 1),
@@ -226,7 +226,7 @@ fn a_paced_job_takes_its_time_and_burns_no_core() {
             // 49 times 5 ms, by another clock.
             assert!(elapsed_ns >= 240_000_000, "{engine} {pace}: {elapsed_ns}");
             let cpu = report.account.cpu;
-            // Waiting for what is due ends 60 us early: at 200 IOPS 1.2 %.
+            // Waits end 60 µs early: 1.2 % at 200 IOPS.
             assert!(cpu.user + cpu.system < 0.3, "{engine} {pace}: {cpu:?}");
         }
     }
@@ -240,7 +240,7 @@ fn each_direction_of_a_mix_has_its_rate() {
     );
     let (read, write) = (report.whole.read.ios, report.whole.write.ios);
     assert_eq!(read + write, 200);
-    // A machine that stalls makes up for it by the mix, which is ten times as many writes.
+    // After a stall the mix, with ten times as many writes, decides.
     assert!(read > write, "{read} {write}");
     let seconds = report.account.elapsed_ns as f64 / 1e9;
     assert!(read as f64 <= 150.0 * seconds + 2.0, "{read} in {seconds} s");
@@ -357,7 +357,7 @@ fn submission_and_completion_are_known_apart_where_they_are_shown() {
         ("ioengine=io_uring write_lat_log=log", true),
         ("ioengine=io_uring write_lat_log=log disable_slat=1", false),
         ("ioengine=io_uring", false),
-        // It has no submission by itself.
+        // It has no separate submission.
         ("ioengine=psync slat_percentiles=1", false),
     ] {
         let (report, sums) = run_one(&format!("{options} rw=randread iodepth=4"));
@@ -379,7 +379,7 @@ fn jobs_of_a_flow_share_it_by_their_weights() {
     let (reports, _) = run(&place, &[&jobs[0], &jobs[1]]);
     let [one, three] = [&reports[0], &reports[1]].map(|report| report.whole.read.ios);
     assert_eq!(three, 9_000, "who has more of it is done first, and ends the other");
-    // Until the other hears of the end.
+    // Until the other job notices the end.
     assert!((2_990..=4_000).contains(&one), "{one}");
 }
 
@@ -403,7 +403,7 @@ fn of_a_mix_the_writes_are_verified_and_nothing_is_written() {
 fn writes_are_trimmed_and_verified_as_zeros() {
     for engine in ENGINES {
         let job = format!("ioengine={engine} iodepth=8 rw=randwrite verify=crc32c");
-        // fio makes as many.
+        // As many as in fio.
         for (options, trims, reads) in [
             ("trim_percentage=100 trim_backlog=16", BLOCKS - 8, BLOCKS),
             ("trim_percentage=100 trim_backlog=16 trim_verify_zero=0", BLOCKS - 8, 8),
@@ -438,7 +438,7 @@ fn a_pattern_begins_again_within_blocks_that_it_does_not_fill() {
             let (reports, _) = run(&place, &[&format!("{job} verify=pattern {verify}")]);
             let (report, account) = (&reports[0], &reports[0].account);
             assert_eq!((&report.failure, account.verified), (&None, 25), "{every}");
-            // Each piece of each block holds where it is, as with fio.
+            // Each piece of each block holds its offset, as in fio.
             let held = std::fs::read(place.file.path()).unwrap();
             for (n, block) in held[1024..][..25 * BLOCK as usize].chunks(BLOCK as usize).enumerate()
             {

@@ -1,11 +1,10 @@
-//! What is written.
+//! Buffer contents of writes.
 //!
-//! As fio does it: buffers are filled once, at set-up, and before each write
-//! only a few bytes of each sector are changed, so that no two blocks are
-//! alike (`scramble_buffers`); or they are filled anew for each write
-//! (`refill_buffers`, which compression and dedupe ask for as well). Where a
-//! job reads into the same buffers, they are filled for each write too: fio
-//! writes again what it read, which on a never-written drive is zeros.
+//! As in fio, buffers are filled once at set-up, and before each write only a few bytes of each
+//! sector are changed, so that no two blocks are alike (`scramble_buffers`); or they are refilled
+//! for each write (`refill_buffers`, also implied by compression and dedupe). If a job reads into
+//! the same buffers, they are refilled for each write, too: fio would write back what it read,
+//! which on a never-written drive is zeros.
 
 mod random;
 mod recipe;
@@ -19,11 +18,10 @@ use iodyno_job::{Contents, DedupeMode};
 pub(crate) use random::mix;
 pub(crate) use recipe::{Recipe, repeat, spread};
 
-/// Bytes that `scramble_buffers` makes unlike each other: what deduplication
-/// works on at the finest.
+/// Unit of `scramble_buffers`, bytes: the finest granularity of deduplication.
 const SECTOR: usize = 512;
 
-/// Bytes of a cache line: what is changed in a sector lies in one.
+/// Cache line, bytes: the changes of a sector lie in a single one.
 const CACHE_LINE: usize = 64;
 
 /// Fills the buffers of one thread.
@@ -31,13 +29,13 @@ const CACHE_LINE: usize = 64;
 pub(crate) struct Filler {
     base: Base,
     each_write: EachWrite,
-    /// Buffers that are filled anew are scrambled as well, so that the guard
-    /// knows the blocks for test data later (`target/src/contents.rs`).
+    /// Refilled buffers are scrambled as well, so that the guard recognizes the blocks as test data
+    /// later (`target/src/contents.rs`).
     stamps: bool,
     dedupe: Dedupe,
 }
 
-/// What buffers are filled with.
+/// Initial contents of buffers.
 #[derive(Debug)]
 enum Base {
     Pattern(Vec<u8>),
@@ -45,7 +43,7 @@ enum Base {
     Recipe(Recipe),
 }
 
-/// What is done before each write.
+/// Work before each write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EachWrite {
     Nothing,
@@ -53,25 +51,24 @@ enum EachWrite {
     Refill,
 }
 
-/// Which seed a block is made from.
+/// Selects the seed of each block.
 #[derive(Debug)]
 struct Dedupe {
     percent: u64,
     mode: DedupeMode,
-    /// Working sets that repeated blocks are of: seeds and blocks.
+    /// Working sets that repeated blocks are drawn from: seed and number of blocks.
     sets: Arc<[(u64, u64)]>,
     seed: u64,
-    /// Blocks made of a new seed so far.
+    /// Blocks with a new seed so far.
     unique: u64,
-    /// Blocks made so far.
+    /// All blocks so far.
     made: u64,
 }
 
 impl Filler {
-    /// What `contents` asks for. `mixed`: the job reads into the same buffers.
-    /// `blocks`: number of the smallest blocks in the job's size, of which the
-    /// working set of `dedupe_mode=working_set` is a share. Everything is a
-    /// function of `seed`: threads with the same one write the same.
+    /// A filler as `contents` describes. `mixed`: the job reads into the same buffers. `blocks`:
+    /// the job's size in smallest blocks, of which `dedupe_mode=working_set` takes a share. All
+    /// contents are a function of `seed`: threads with equal seeds write equal data.
     pub(crate) fn new(contents: &Contents, mixed: bool, blocks: u64, seed: u64) -> Self {
         let compress = contents.buffer_compress_percentage;
         let dedupes = contents.dedupe_percentage > 0;
@@ -107,8 +104,8 @@ impl Filler {
         Self { base, each_write, stamps: scrambles && !dedupes && !partly, dedupe }
     }
 
-    /// The working sets of threads that repeat each other's blocks become those of each
-    /// (fio's `dedupe_global`).
+    /// Lets each of these threads draw repeated blocks from the working sets of all (fio's
+    /// `dedupe_global`).
     pub(crate) fn share<'a>(fillers: impl Iterator<Item = &'a mut Self>) {
         let fillers: Vec<&mut Self> = fillers.collect();
         let sets: Arc<[_]> =
@@ -116,7 +113,7 @@ impl Filler {
         fillers.into_iter().for_each(|one| one.dedupe.sets = Arc::clone(&sets));
     }
 
-    /// Fills `buffer`, once for each at set-up.
+    /// Fills `buffer`; called once per buffer at set-up.
     pub(crate) fn prepare(&mut self, buffer: &mut [u8]) {
         match &self.base {
             Base::Pattern(pattern) => repeat(pattern, buffer, 0),
@@ -125,13 +122,13 @@ impl Filler {
         }
     }
 
-    /// Nothing is to be done before a write.
+    /// True if writes need no work.
     pub(crate) fn is_static(&self) -> bool {
         self.each_write == EachWrite::Nothing
     }
 
-    /// Makes `buffer` ready for a write to `offset`, bytes; `now` is any clock
-    /// that goes on between two writes to the same offset.
+    /// Prepares `buffer` for a write to `offset`, bytes. `now` is any counter that advances between
+    /// two writes to the same offset.
     #[inline]
     pub(crate) fn refill(&mut self, buffer: &mut [u8], offset: u64, now: u64) {
         match self.each_write {
@@ -163,7 +160,7 @@ impl Dedupe {
         match self.mode {
             DedupeMode::Repeat => mix(self.seed, self.unique),
             DedupeMode::WorkingSet => {
-                // A set is the first unique blocks of a thread, written yet or not.
+                // A set consists of the first unique blocks of a thread, written yet or not.
                 let sizes = self.sets.iter().map(|(_, blocks)| *blocks);
                 let all = sizes.fold(0, u64::saturating_add);
                 let mut block = mix(chance, self.made) % all;
@@ -185,8 +182,8 @@ impl Dedupe {
     }
 }
 
-/// Changes 16 bytes of each sector, all in the same cache line: its offset and
-/// the time. A tail shorter than a sector stays as it is.
+/// Writes offset and time into 16 bytes of each sector, all in the same cache line. A tail shorter
+/// than a sector stays unchanged.
 #[inline]
 fn scramble(buffer: &mut [u8], offset: u64, now: u64) {
     let line = ((now ^ (offset / SECTOR as u64)) % (SECTOR / CACHE_LINE) as u64) as usize;

@@ -1,24 +1,23 @@
-//! What a block holds, as a function of a seed.
+//! Block contents as a function of a seed.
 
 use iodyno_job::Contents;
 
 use super::random;
 
-/// How a block is made from a seed: random bytes, of which a share of each
-/// chunk is replaced by zeros or by `buffer_pattern`, so that it compresses.
+/// Generates blocks from seeds: random bytes, with a share of each chunk replaced by zeros or by
+/// `buffer_pattern`, so that the block compresses.
 #[derive(Debug, Clone)]
 pub(crate) struct Recipe {
     /// Length of a chunk, bytes; 0: the whole block.
     chunk: u64,
     /// Share of each chunk that is not random, percent.
     fixed_percent: u64,
-    /// What is there instead; empty: zeros.
+    /// Replaces the random bytes; empty: zeros.
     pattern: Vec<u8>,
 }
 
 impl Recipe {
-    /// As `buffer_compress_percentage`, `buffer_compress_chunk` and
-    /// `buffer_pattern` say.
+    /// Implements `buffer_compress_percentage`, `buffer_compress_chunk` and `buffer_pattern`.
     pub(crate) fn new(contents: &Contents) -> Self {
         Self {
             chunk: contents.buffer_compress_chunk,
@@ -27,14 +26,14 @@ impl Recipe {
         }
     }
 
-    /// Makes the block of `seed`, as long as `block`.
+    /// Generates the block of `seed` in full.
     #[inline]
     pub(crate) fn fill(&self, block: &mut [u8], seed: u64) {
         self.fill_at(block, 0, block.len() as u64, seed);
     }
 
-    /// Makes a part of the block of `seed`, which is `block_length` bytes
-    /// long: what it holds from byte `position` on.
+    /// Generates a part of the block of `seed`, which is `block_length` bytes long, starting at
+    /// byte `position`.
     pub(crate) fn fill_at(&self, part: &mut [u8], position: u64, block_length: u64, seed: u64) {
         debug_assert!(position + part.len() as u64 <= block_length);
         if self.fixed_percent == 0 {
@@ -47,7 +46,7 @@ impl Recipe {
         let (mut position, mut left) = (position, part);
         while !left.is_empty() {
             let in_chunk = position % chunk;
-            // The last chunk is shorter, with the same shares.
+            // The last chunk may be shorter, with the same shares.
             let chunk = chunk.min(block_length - (position - in_chunk));
             let random_length =
                 (u128::from(chunk) * u128::from(100 - self.fixed_percent) / 100) as u64;
@@ -66,8 +65,8 @@ impl Recipe {
     }
 }
 
-/// Fills `bytes` with repetitions of `pattern`, from its byte `phase` (modulo
-/// its length) on; an empty pattern is zeros.
+/// Fills `bytes` with repetitions of `pattern`, starting at its byte `phase` (modulo its length);
+/// an empty pattern is zeros.
 pub(crate) fn repeat(pattern: &[u8], bytes: &mut [u8], phase: u64) {
     if pattern.is_empty() {
         return bytes.fill(0);
@@ -82,8 +81,7 @@ pub(crate) fn repeat(pattern: &[u8], bytes: &mut [u8], phase: u64) {
     spread(bytes, done);
 }
 
-/// Fills `bytes` with repetitions of its first `done` bytes, twice as much
-/// each time.
+/// Fills `bytes` with repetitions of its first `done` bytes, doubling the copied part each time.
 pub(crate) fn spread(bytes: &mut [u8], mut done: usize) {
     while done > 0 && done < bytes.len() {
         let more = done.min(bytes.len() - done);

@@ -8,7 +8,7 @@ use super::*;
 
 const BLOCK: usize = 4096;
 
-/// `count` blocks as they would be written in sequence, and the filler.
+/// The contents of `count` sequential writes.
 fn blocks(contents: &Contents, mixed: bool, count: u64) -> Vec<Vec<u8>> {
     let mut filler = Filler::new(contents, mixed, count, 7);
     let mut buffer = vec![0; BLOCK];
@@ -21,7 +21,7 @@ fn blocks(contents: &Contents, mixed: bool, count: u64) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Share of `blocks` that gzip saves, percent.
+/// Share of `blocks` that deflate saves, percent.
 fn saved_percent(blocks: &[Vec<u8>]) -> f64 {
     let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
     blocks.iter().for_each(|block| encoder.write_all(block).unwrap());
@@ -67,7 +67,7 @@ proptest! {
 
 #[test]
 fn random_blocks_do_not_compress_and_have_even_bits() {
-    // Without the stamps, which are no random bytes.
+    // Without the stamps, which are not random.
     let contents =
         Contents { refill_buffers: true, scramble_buffers: false, ..Contents::default() };
     let blocks = blocks(&contents, false, 256);
@@ -172,7 +172,7 @@ fn a_working_set_is_drawn_from_by_the_share_that_was_asked() {
     assert_eq!(often, 50, "1 % of 5000 blocks come again");
 }
 
-/// As fio has it, but for what of a set is not written yet.
+/// As in fio, except that blocks of a set may be repeated before they were written.
 #[test]
 fn blocks_come_again_from_the_working_sets_of_other_threads() {
     let contents = Contents {
@@ -232,7 +232,7 @@ fn what_a_mixed_job_read_is_not_written_again() {
 
 #[test]
 fn every_sector_that_is_written_by_default_carries_its_offset() {
-    // By this the guard knows test data from an encrypted disk.
+    // Lets the guard tell test data from an encrypted disk.
     for (mixed, refill_buffers) in [(false, false), (true, false), (false, true)] {
         let contents = Contents { refill_buffers, ..Contents::default() };
         for (n, block) in blocks(&contents, mixed, 64).iter().enumerate() {

@@ -1,10 +1,9 @@
-//! SIGBUS as an error of the I/O that met it.
+//! Turns SIGBUS in a mapping into an error of the I/O that touched it.
 //!
-//! A page of a mapping that cannot be had (its file was truncated, its file system is full, its
-//! sector is bad) is a signal, which by default ends the process. Here the handler puts anonymous
-//! memory in its place and makes a note; the copy goes on with that, and whoever guarded it says
-//! that it failed. Signals for anything else go to whoever handled them before, which is Rust's
-//! runtime with its look for overflown stacks.
+//! A page of a mapping that cannot be read (file truncated, file system full, bad sector) raises
+//! SIGBUS, which by default kills the process. The handler maps anonymous memory in its place and
+//! sets a flag; the copy continues, and [`guarded`] reports the failure. Other signals go to the
+//! previous handler: that of Rust's runtime, which detects stack overflows.
 #![allow(unsafe_code)] // Signals and mapped memory.
 
 use std::ffi::{c_int, c_void};
@@ -14,7 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicUsize, compiler_fence};
 
-/// What a thread copies from or to.
+/// The mapped range that a thread is copying from or to.
 struct Guarded {
     start: AtomicUsize,
     end: AtomicUsize,
@@ -22,7 +21,7 @@ struct Guarded {
 }
 
 thread_local! {
-    // Constant and without a destructor: a signal's handler may look at it at any time.
+    // Const-initialized and without a destructor: the signal handler may access it at any time.
     static GUARDED: Guarded = const {
         Guarded {
             start: AtomicUsize::new(0),
@@ -37,39 +36,39 @@ struct Before {
     page_bytes: usize,
 }
 
-/// What was done about SIGBUS before.
+/// The previous SIGBUS handler.
 static BEFORE: OnceLock<Before> = OnceLock::new();
 
-/// From now on a SIGBUS within [`guarded`] does not end the process.
+/// Installs the handler, once per process.
 pub(super) fn handle() {
     BEFORE.get_or_init(|| {
-        // SAFETY: all zero is a valid sigaction (SIG_DFL); sigaction(2) only reads and writes the
-        // two that it is given. The handler keeps to what async signals may do.
+        // SAFETY: all zeros is a valid sigaction (SIG_DFL); sigaction(2) only reads and writes the
+        // two structures passed. The handler is async-signal-safe.
         unsafe {
             let mut before: libc::sigaction = std::mem::zeroed();
             let mut ours: libc::sigaction = std::mem::zeroed();
             ours.sa_sigaction = on_bus_error as extern "C" fn(_, _, _) as usize;
             ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-            // It cannot fail: the signal exists and can be handled. Until `BEFORE` is set, which
-            // is before any guarded copy, ours does what the kernel does by default.
+            // Cannot fail: the signal exists and can be handled. Until `BEFORE` is set, which is
+            // before any guarded copy, the handler applies the default action.
             libc::sigaction(libc::SIGBUS, &ours, &mut before);
             Before { action: before, page_bytes: rustix::param::page_size() }
         }
     });
 }
 
-/// Makes `copy`, which touches memory in `range` of a mapping and no other that can fail. False:
-/// some of it could not be had; anonymous memory is in its place, from there to the end of the
-/// last page, until it is mapped anew.
+/// Runs `copy`, which may fault only on `range` of a mapping. Returns false if a page was not
+/// available: anonymous memory then replaces the mapping from there to the end of the last page,
+/// until it is mapped again.
 ///
 /// # Safety
-/// No one else uses these pages of the mapping.
+/// No one else may use these pages of the mapping.
 #[inline]
 pub(super) unsafe fn guarded(range: Range<usize>, copy: impl FnOnce()) -> bool {
     GUARDED.with(|guarded| {
         guarded.start.store(range.start, Relaxed);
         guarded.end.store(range.end, Relaxed);
-        // The handler runs on this thread: only the compiler must keep the order.
+        // The handler runs on this thread: a compiler fence suffices.
         compiler_fence(SeqCst);
         copy();
         compiler_fence(SeqCst);
@@ -79,7 +78,7 @@ pub(super) unsafe fn guarded(range: Range<usize>, copy: impl FnOnce()) -> bool {
 }
 
 impl Guarded {
-    /// Puts anonymous memory where `address` is, if it is in what is guarded.
+    /// Maps anonymous memory at `address` if that is in the guarded range.
     fn replace(&self, address: usize, page_bytes: usize) -> bool {
         let (start, end) = (self.start.load(Relaxed), self.end.load(Relaxed));
         if !(start..end).contains(&address) {
@@ -89,7 +88,7 @@ impl Guarded {
         let length = end.next_multiple_of(page_bytes) - first;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-        // SAFETY: the caller of `guarded` has these pages of the mapping for itself.
+        // SAFETY: the caller of `guarded` has exclusive use of these pages.
         let mapped = unsafe {
             libc::mmap(ptr::without_provenance_mut(first), length, protection, flags, -1, 0)
         };
@@ -100,8 +99,8 @@ impl Guarded {
 }
 
 extern "C" fn on_bus_error(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel gives valid information of a SIGBUS, with its address; errno is this
-    // thread's, and left as it was.
+    // SAFETY: the kernel passes a valid siginfo of a SIGBUS, with its address; errno belongs to
+    // this thread and is restored.
     unsafe {
         let errno = *libc::__errno_location();
         let before = BEFORE.get();
@@ -118,7 +117,7 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut libc::siginfo_t, context: *
 }
 
 /// # Safety
-/// As a handler is called.
+/// Only from a signal handler, with its arguments.
 unsafe fn pass_on(
     before: Option<&Before>,
     signal: c_int,
@@ -128,8 +127,8 @@ unsafe fn pass_on(
     type WithInfo = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
     type Plain = extern "C" fn(c_int);
     let action = before.map(|before| before.action);
-    // SAFETY: a handler that sigaction(2) gave is one, of the kind that its flags say. Without
-    // one the default comes back, and what faulted faults again, which ends the process.
+    // SAFETY: sigaction(2) returned this handler, of the kind that its flags state. Without one,
+    // the default action is restored, and the repeated fault kills the process.
     unsafe {
         match action {
             Some(one) if ![libc::SIG_DFL, libc::SIG_IGN].contains(&one.sa_sigaction) => {

@@ -1,5 +1,5 @@
-//! falloc and ftruncate: calls that change where a file has room, in place of I/O.
-#![allow(unsafe_code)] // The trait's way to move data; this moves none.
+//! Engines `falloc` and `ftruncate`: allocation and truncation in place of I/O.
+#![allow(unsafe_code)] // Required by the trait; no data is moved.
 
 use rustix::fs::{FallocateFlags, fallocate, ftruncate};
 
@@ -7,13 +7,13 @@ use super::files::Files;
 use super::one_by_one::{OneByOne, Transfer};
 use super::{Descriptor, Operation, Setup};
 
-/// One allocation at a time.
+/// fio's falloc.
 pub(crate) type Falloc = OneByOne<Allocating>;
-/// One ftruncate at a time.
+/// fio's ftruncate.
 pub(crate) type Ftruncate = OneByOne<Truncating>;
 
-/// fallocate: a read keeps the file's size, a write may make it grow. A trim punches a hole, as
-/// with every engine. Either changes the file.
+/// fallocate: a read keeps the file's size, a write may extend it. A trim punches a hole, as with
+/// every engine. All of them modify the file.
 #[derive(Debug)]
 pub(crate) struct Allocating;
 
@@ -35,7 +35,7 @@ impl Transfer for Allocating {
     }
 }
 
-/// ftruncate: a write makes the file end at its offset, as fio's does; a read is none.
+/// ftruncate: a write truncates the file at its offset, as in fio; reads are invalid.
 #[derive(Debug)]
 pub(crate) struct Truncating;
 

@@ -1,5 +1,5 @@
-//! The targets of an engine, and what is done to them by plain system calls.
-#![allow(unsafe_code)] // BLKDISCARD and fallocate by number.
+//! The opened targets of an engine, and their trims and syncs by plain system calls.
+#![allow(unsafe_code)] // The BLKDISCARD ioctl.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -15,7 +15,7 @@ use super::{Descriptor, Operation, SetupError};
 /// `_IO(0x12, 119)` of linux/fs.h.
 const BLKDISCARD: usize = 0x1277;
 
-/// Opened targets, by their index.
+/// Opened targets, by index.
 #[derive(Debug)]
 pub(crate) struct Files {
     files: Box<[(OwnedFd, FileType)]>,
@@ -24,7 +24,7 @@ pub(crate) struct Files {
 
 impl Files {
     /// # Errors
-    /// Where there is none, or one cannot be looked at.
+    /// If there are no files or too many, or fstat fails.
     pub(super) fn new(files: Vec<OwnedFd>, claims: Vec<OwnedFd>) -> Result<Self, SetupError> {
         if files.is_empty() || files.len() > usize::from(u16::MAX) {
             return Err(SetupError::invalid("the number of targets"));
@@ -42,31 +42,31 @@ impl Files {
         Ok(Self { files, claims: claims.into() })
     }
 
-    /// All descriptors, in order.
+    /// All file descriptors, in order.
     pub(super) fn raw(&self) -> Vec<RawFd> {
         self.files.iter().map(|(file, _)| file.as_raw_fd()).collect()
     }
 
-    /// The descriptor of a file.
+    /// The file descriptor of `file`.
     ///
     /// # Panics
-    /// Where there is no such file.
+    /// If there is no such file.
     #[inline]
     pub(super) fn descriptor(&self, file: u16) -> &OwnedFd {
         &self.files[usize::from(file)].0
     }
 
-    /// How many there are.
+    /// Number of files.
     pub(super) const fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Whether it is a block device.
+    /// True if `file` is a block device.
     pub(super) fn is_block_device(&self, file: u16) -> bool {
         self.files[usize::from(file)].1 == FileType::BlockDevice
     }
 
-    /// Makes a trim or a sync and waits for it. Returns what a completion holds.
+    /// Executes a trim or a sync. Returns the result as a completion holds it.
     pub(super) fn carry_out(&self, descriptor: &Descriptor) -> i64 {
         let Descriptor { offset, length, file, operation, .. } = *descriptor;
         let target = self.descriptor(file);
@@ -94,11 +94,11 @@ impl Files {
     }
 }
 
-/// Looking at every read whether the time of access is to be written costs
-/// 40 ns, a sixth of a read that completes at once; fio opens files so, too.
+/// Sets O_NOATIME, as fio does: checking the access time costs 40 ns per read, a sixth of a read
+/// that completes at once.
 fn spare_access_time(file: &OwnedFd) {
     if let Ok(flags) = fcntl_getfl(file) {
-        // EPERM where the file is somebody else's: then it stays as it is.
+        // EPERM for another user's file: the flag stays unset.
         let _ = fcntl_setfl(file, flags | OFlags::NOATIME);
     }
 }
@@ -107,7 +107,7 @@ fn discard(device: &OwnedFd, offset: u64, length: u32) -> io::Result<()> {
     let range = [offset, u64::from(length)];
     let descriptor = device.as_raw_fd() as usize;
     let address = range.as_ptr().expose_provenance();
-    // SAFETY: BLKDISCARD reads two u64 at the address, which live until it returns.
+    // SAFETY: BLKDISCARD reads two u64 at the address, which live until the call returns.
     let result = unsafe { syscall(libc::SYS_ioctl, [descriptor, BLKDISCARD, address, 0, 0, 0]) };
     super::syscall::outcome(result).map(drop)
 }

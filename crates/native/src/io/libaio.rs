@@ -1,5 +1,5 @@
-//! libaio: Linux's older asynchronous I/O, without its library.
-#![allow(unsafe_code)] // System calls without a wrapper, and the completion ring that they map.
+//! Engine `libaio`: Linux's older asynchronous I/O, by direct system calls.
+#![allow(unsafe_code)] // System calls without a wrapper, and the ring that the kernel maps.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -16,18 +16,18 @@ use super::syscall::{outcome, syscall};
 use super::{Completion, Descriptor, Io, Opened, Operation, Rights, Setup, SetupError};
 use crate::buffers::Buffers;
 
-/// A context of this thread alone.
+/// An AIO context, private to this thread.
 #[derive(Debug)]
 pub(crate) struct Libaio {
     context: Context,
-    /// A control block for each slot.
+    /// One control block per slot.
     blocks: Box<[ControlBlock]>,
-    /// What the kernel has not taken yet: `waiting[first..]`, addresses in `blocks`.
+    /// Queued but not yet submitted: `waiting[first..]`, addresses in `blocks`.
     waiting: Vec<usize>,
     first: usize,
-    /// In `waiting`, or with the kernel.
+    /// Queued or submitted.
     in_flight: usize,
-    /// What the last call of io_getevents fetched.
+    /// Events of the last io_getevents.
     events: Box<[Event]>,
     fetched: usize,
     batch: usize,
@@ -58,7 +58,7 @@ struct ControlBlock {
     event_descriptor: u32,
 }
 
-/// `IOCB_CMD_*`, if there is one for the operation.
+/// The `IOCB_CMD_*` of an operation; `None` if there is none.
 const fn command(operation: Operation) -> Option<u16> {
     match operation {
         Operation::Read => Some(0),
@@ -141,7 +141,7 @@ impl Io for Libaio {
                 (block.buffer, block.length, block.offset) =
                     (address, length.into(), offset as i64);
             } else {
-                // The kernel refuses a sync that says anything else.
+                // The kernel refuses a sync with nonzero fields.
                 (block.rw_flags, block.buffer, block.length, block.offset) = (0, 0, 0, 0);
             }
             waiting.push(ptr::from_mut(block).expose_provenance());
@@ -165,7 +165,7 @@ impl Io for Libaio {
         let mut fetched = events[..std::mem::take(fetched)].iter().copied();
         let mut ring = context.ring();
         std::iter::from_fn(move || {
-            // What was fetched is older than what the ring holds.
+            // Fetched events are older than those in the ring.
             match fetched.next().or_else(|| ring.as_mut()?.next()) {
                 Some(Event { data, result, .. }) => {
                     let slot = data as u16;
@@ -194,7 +194,7 @@ impl Marking for Libaio {
 }
 
 impl Libaio {
-    /// As [`Io::enter`], and as [`Io::enter_within`] `most`.
+    /// As [`Io::enter`], with an optional time limit.
     #[inline(always)]
     fn enter_for(&mut self, wait: u32, most: Option<Duration>) -> io::Result<()> {
         while self.first < self.waiting.len() {
@@ -217,8 +217,8 @@ impl Libaio {
         Ok(())
     }
 
-    /// The kernel has refused to begin the first that waits: it fails, the rest
-    /// goes on. A sync that it knows no asynchronous form of is made here.
+    /// Handles a refused submission: the first waiting I/O fails, the rest goes on. A sync that the
+    /// kernel cannot do asynchronously is executed synchronously.
     #[cold]
     fn refused(&mut self, errno: i32) {
         let into = self.waiting[self.first] - self.blocks.as_ptr().addr();
@@ -246,14 +246,13 @@ impl Libaio {
 struct Context(u64);
 
 impl Context {
-    /// A context for `depth` reads, or for as many as `fs.aio-max-nr` leaves:
-    /// EAGAIN says that it does not leave so many.
+    /// A context for `depth` I/Os, or for as many as `fs.aio-max-nr` leaves (EAGAIN means fewer).
     fn with_room_for(depth: u16) -> Result<(Self, u16), SetupError> {
         let mut possible = depth.max(1);
         loop {
             let mut context = 0_u64;
             let address = ptr::from_mut(&mut context).expose_provenance();
-            // SAFETY: `context` is a writable aio_context_t and zero, as io_setup(2) asks.
+            // SAFETY: `context` is a writable aio_context_t and zero, as io_setup(2) requires.
             let result =
                 unsafe { syscall(libc::SYS_io_setup, [possible.into(), address, 0, 0, 0, 0]) };
             match outcome(result) {
@@ -270,12 +269,12 @@ impl Context {
     fn submit(&self, blocks: &[usize]) -> io::Result<usize> {
         let arguments =
             [self.0 as usize, blocks.len(), blocks.as_ptr().expose_provenance(), 0, 0, 0];
-        // SAFETY: addresses of control blocks that their owner keeps until the kernel has copied
-        // them, in this call; their buffers are lent until their completion is seen.
+        // SAFETY: the control blocks live until the kernel has copied them, in this call; their
+        // buffers are lent until completion.
         outcome(unsafe { syscall(libc::SYS_io_submit, arguments) })
     }
 
-    /// Waits for `least` events, `most` at the longest, and fetches what is there.
+    /// Waits for `least` events, at most for `most`, and fetches all that are available.
     #[inline(always)]
     fn wait(
         &self,
@@ -290,8 +289,8 @@ impl Context {
         });
         let most = most.as_ref().map_or(0, |most| ptr::from_ref(most).expose_provenance());
         let arguments = [self.0 as usize, least, room, to, most, 0];
-        // SAFETY: `events` is writable for as many events as it is said to hold. The timeout is
-        // null, for none, or a timespec of this function.
+        // SAFETY: `events` is writable for `room` events. The timeout is null, for none, or a
+        // timespec of this function.
         let fetched = unsafe { syscall(libc::SYS_io_getevents, arguments) };
         match outcome(fetched) {
             Err(error) if error.raw_os_error() == Some(libc::EINTR) => Ok(0),
@@ -299,7 +298,7 @@ impl Context {
         }
     }
 
-    /// The completion ring, if it is of the kind that may be read in user space.
+    /// The completion ring, if its format permits reads from user space.
     #[inline]
     fn ring(&mut self) -> Option<Completed<'_>> {
         let ring = ptr::with_exposed_provenance::<RingHeader>(self.0 as usize);
@@ -317,15 +316,15 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: ours; no ring of it is borrowed. It waits for what is in
-        // flight, so the worker does not drop a context that is not answered.
+        // SAFETY: our own context, whose ring is not borrowed. io_destroy waits for I/O in flight,
+        // so the worker never drops a context with unanswered I/O.
         unsafe { syscall(libc::SYS_io_destroy, [self.0 as usize, 0, 0, 0, 0, 0]) };
     }
 }
 
 const RING_MAGIC: u32 = 0xa10a_10a1;
 
-/// `struct aio_ring`, events following.
+/// `struct aio_ring`, followed by the events.
 #[repr(C)]
 #[derive(Debug)]
 struct RingHeader {
@@ -339,8 +338,7 @@ struct RingHeader {
     length: u32,
 }
 
-/// The events between head and tail, as they were when it was made; gives
-/// them back to the kernel when it is dropped.
+/// The events between head and tail at its creation; returns them to the kernel on drop.
 struct Completed<'a> {
     header: &'a RingHeader,
     events: *const Event,

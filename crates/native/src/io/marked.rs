@@ -1,5 +1,5 @@
-//! I/Os that are submitted unlike the others of their job: by kernel threads
-//! (`force_async=N`), or with a priority of their own (`cmdprio_*`).
+//! I/Os with options of their own: issued by kernel threads (`force_async=N`) or with a priority
+//! (`cmdprio_*`).
 
 use std::io;
 use std::time::Duration;
@@ -8,21 +8,21 @@ use super::{Completion, Descriptor, Io, Opened, Operation, Setup, SetupError};
 use crate::buffers::Buffers;
 use crate::priorities::Priorities;
 
-/// An engine in which one I/O can differ from another.
+/// An engine that supports options per I/O.
 pub(crate) trait Marking: Io {
-    /// As [`Io::queue`], for one I/O with this priority (0: the thread's), for a kernel thread
-    /// where `to_worker`.
+    /// As [`Io::queue`], for one I/O with this priority (0: the thread's); `to_worker` forces it to
+    /// a kernel thread.
     fn queue_marked(&mut self, descriptor: Descriptor, priority: u16, to_worker: bool);
 }
 
-/// An engine of its own kind, so that others need not look at each I/O.
+/// Wraps an engine; a type of its own, so that other jobs need not check each I/O.
 #[derive(Debug)]
 pub(crate) struct Marked<I> {
     io: I,
     priorities: Option<Priorities>,
-    /// Every so many I/Os is one for a kernel thread; 0: none.
+    /// Every Nth I/O is issued by a kernel thread; 0: none.
     every: u32,
-    /// I/Os since the last one for a kernel thread.
+    /// I/Os since the last of these.
     since: u32,
 }
 
@@ -38,7 +38,7 @@ impl<I: Marking> Io for Marked<I> {
 
     fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
         for descriptor in batch {
-            // Without an `every` none is due.
+            // Never true if `every` is 0.
             let to_worker = self.since + 1 == self.every;
             self.since = if to_worker || self.every == 0 { 0 } else { self.since + 1 };
             let chosen =

@@ -1,4 +1,4 @@
-//! mmap: memcpy from and to a mapping of the target.
+//! Engine `mmap`: memcpy from and to a mapping of the target.
 #![allow(unsafe_code)] // Mapped memory.
 
 use std::ffi::c_void;
@@ -14,44 +14,42 @@ use super::files::Files;
 use super::one_by_one::{OneByOne, Transfer};
 use super::{Descriptor, Operation, Setup};
 
-/// The largest piece of a file that is mapped at once, bytes: address space is
-/// 128 TiB, and there may be many files and threads.
+/// Largest mapping of a file, bytes: address space is 128 TiB, and files and threads may be many.
 const LARGEST_WINDOW: u64 = 1 << 38;
 
-/// One I/O at a time by memory.
+/// fio's mmap.
 pub(crate) type Mmap = OneByOne<Windows>;
 
-/// The piece of each file that is mapped.
+/// The mapped window of each file.
 ///
-/// A page that cannot be had (its file was truncated since its size was looked
-/// at, its file system is full, its sector is bad) is SIGBUS, which ends fio;
-/// here it is EIO of the I/O that touched it. The size is looked at whenever
-/// an I/O goes beyond what is known of it.
+/// A page that is not available (file truncated meanwhile, file system full, bad sector) raises
+/// SIGBUS, which kills fio; here the I/O fails with EIO. The file size is read again whenever an
+/// I/O goes beyond the known size.
 #[derive(Debug)]
 pub(crate) struct Windows {
     windows: Vec<Window>,
     kind: Kind,
 }
 
-/// How windows are mapped.
+/// Options of mappings.
 #[derive(Debug)]
 struct Kind {
     writable: bool,
     advice: Advice,
-    /// Bytes of one, at most.
+    /// Largest window, bytes.
     most: u64,
 }
 
 #[derive(Debug)]
 struct Window {
     start: *mut c_void,
-    /// Bytes that are mapped; 0: nothing is.
+    /// Mapped bytes; 0: nothing is mapped.
     length: usize,
     /// Offset in the file, bytes.
     offset: u64,
-    /// Size of the file when it was looked at last, bytes.
+    /// Last known size of the file, bytes.
     size: u64,
-    /// What was written by an earlier mapping may not be durable.
+    /// Writes through an earlier mapping may not be durable: a sync needs fsync.
     moved: bool,
 }
 
@@ -81,7 +79,7 @@ impl Transfer for Windows {
             if let Err(errno) = moved {
                 return -i64::from(errno.raw_os_error());
             }
-            // Past the end there is nothing to be copied.
+            // No data past the end of the file.
             length = length.min(window.size.saturating_sub(offset));
             if length == 0 {
                 return 0;
@@ -89,10 +87,10 @@ impl Transfer for Windows {
         }
         let mapped = window.start.wrapping_byte_add((offset - window.offset) as usize).cast::<u8>();
         let count = length as usize;
-        // SAFETY: `mapped` is inside the window for `count` bytes, which are below the file's size
-        // as it was looked at, and the window is this thread's; `memory` is the caller's promise;
-        // the two are different mappings. The window is writable where the setup is, and `Rights`
-        // let no write come otherwise.
+        // SAFETY: `mapped` is inside the window for `count` bytes, which are below the file's known
+        // size, and the window is this thread's; `memory` is the caller's promise; the two are
+        // different mappings. The window is writable if the setup is, and `Rights` rejects writes
+        // otherwise.
         let copied = unsafe {
             bus_error::guarded(mapped.addr()..mapped.addr() + count, || {
                 if operation == Operation::Write {
@@ -114,15 +112,15 @@ impl Transfer for Windows {
         if window.length == 0 {
             return 0;
         }
-        // SAFETY: the window is mapped; nothing of it changes.
+        // SAFETY: the window is mapped; msync changes no contents.
         let done = unsafe { msync(window.start, window.length, MsyncFlags::SYNC) };
         done.map_or_else(|errno| -i64::from(errno.raw_os_error()), |()| 0)
     }
 }
 
 impl Window {
-    /// Maps what holds `length` bytes at `offset`, as far as the file goes:
-    /// all of it, or an aligned piece of at most `kind.most` bytes and a block.
+    /// Maps a window that covers `length` bytes at `offset`, up to the end of the file: the whole
+    /// file, or an aligned piece of at most `kind.most` bytes and a block.
     #[cold]
     fn reach(
         &mut self,
@@ -148,19 +146,19 @@ impl Window {
                 unsafe { mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, start) };
             match mapped {
                 Ok(mapped) => {
-                    // SAFETY: the mapping made above. That it is not taken changes no contents.
+                    // SAFETY: the mapping made above. The advice changes no contents.
                     let _ = unsafe { madvise(mapped, bytes, kind.advice) };
                     (self.start, self.length, self.offset) = (mapped, bytes, start);
                     return Ok(());
                 }
-                // RLIMIT_AS, or too many others.
+                // RLIMIT_AS, or too many mappings.
                 Err(Errno::NOMEM) if kind.most > 1 << 21 => kind.most /= 2,
                 Err(errno) => return Err(errno),
             }
         }
     }
 
-    /// What an I/O comes to that met a page which cannot be had: the next one maps anew.
+    /// The result of an I/O that faulted: EIO. The next one maps the window again.
     #[cold]
     fn lost(&mut self) -> i64 {
         self.unmap();
@@ -170,7 +168,7 @@ impl Window {
     fn unmap(&mut self) {
         if self.length > 0 {
             self.moved = true;
-            // SAFETY: `reach` mapped it, and addresses in it are used by no one else.
+            // SAFETY: mapped by `reach`; no address in it is in use.
             let _ = unsafe { munmap(self.start, self.length) };
             self.length = 0;
         }
@@ -211,7 +209,7 @@ mod tests {
             operation,
             ..Descriptor::default()
         };
-        // One lies across two windows.
+        // The last one crosses two windows.
         let offsets =
             [0, 9, 4, 1, 3].map(|number| number * BLOCK).into_iter().chain([BLOCK * 13 / 2]);
         for (operation, offset) in [Operation::Write, Operation::Read]
@@ -220,7 +218,7 @@ mod tests {
         {
             let value = (offset / 512) as u8 + 1;
             memory.fill(if operation == Operation::Write { value } else { 0 });
-            // SAFETY: a block of memory that nobody else uses.
+            // SAFETY: a block of memory without other users.
             let moved =
                 unsafe { windows.transfer(&files, &at(offset, operation), memory.as_mut_ptr()) };
             assert_eq!(moved, BLOCK as i64);
@@ -244,14 +242,14 @@ mod tests {
         let mut made = |block: u64, operation| {
             let (offset, length) = (block * BLOCK, 4 * BLOCK as u32);
             let one = Descriptor { offset, length, operation, ..Descriptor::default() };
-            // SAFETY: four blocks of memory that nobody else uses.
+            // SAFETY: four blocks of memory without other users.
             unsafe { windows.transfer(&files, &one, memory.as_mut_ptr()) }
         };
         for operation in [Operation::Read, Operation::Write] {
             file.set_size(10 * BLOCK);
             assert_eq!(made(0, operation), 4 * BLOCK as i64);
             file.set_size(5 * BLOCK);
-            // The second of its four pages is gone, then all; the window still has them.
+            // The second of the four pages is gone, then all; the window still has them.
             assert_eq!(made(4, operation), -i64::from(libc::EIO), "{operation:?}");
             assert_eq!(made(0, operation), 4 * BLOCK as i64, "what is there can be had");
             file.set_size(10 * BLOCK);
@@ -263,12 +261,12 @@ mod tests {
         assert_eq!(file.size(), BLOCK, "nothing made it grow");
     }
 
-    /// A page that cannot be had, in a mapping that is no window.
+    /// Faults in a mapping that is not guarded.
     fn meet_a_bus_error() {
         bus_error::handle();
         let file = Scratch::new(1);
         let (size, flags) = (BLOCK as usize, MapFlags::SHARED);
-        // SAFETY: a new mapping of the kernel's choice; reading it is what must fail.
+        // SAFETY: a new mapping at an address of the kernel's choice; the read is meant to fault.
         unsafe {
             let file_descriptor = file.open_cached();
             let mapped =
@@ -285,7 +283,7 @@ mod tests {
         if std::env::var_os(MEETS).is_some() {
             return meet_a_bus_error();
         }
-        // This test once more, in a process of its own.
+        // Runs this test again in a child process.
         let name = "io::mmap::tests::a_bus_error_of_somebody_else_ends_the_process_as_ever";
         let output = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name])

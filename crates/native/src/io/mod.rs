@@ -1,7 +1,7 @@
-//! I/O engines: how I/O is handed to the kernel and fetched back.
+//! I/O engines: submit I/O to the kernel and reap completions.
 //!
-//! An engine that was not set up as [`Setup::writable`] cannot change a
-//! target: [`Rights`] stands before everything that it queues.
+//! An engine without [`Setup::writable`] cannot modify a target: [`Rights`] checks everything that
+//! is queued.
 
 mod bus_error;
 mod falloc;
@@ -59,55 +59,53 @@ pub(crate) use sync::Sync;
 pub(crate) use uring::Uring;
 pub(crate) use uring_cmd::UringCmd;
 
-/// I/Os that are handed over with one system call, at most, where the job does
-/// not say. Larger batches gain nothing (211 ns an I/O at 32, 208 ns at 128)
-/// and would delay the first.
+/// Default limit of I/Os per submitting system call. Larger batches gain nothing (211 ns per I/O at
+/// 32, 208 ns at 128) and would delay the first I/O.
 pub(crate) const BATCH: usize = 32;
 
-/// An I/O that is done.
+/// A completed I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Completion {
-    /// As in its descriptor.
+    /// Slot of the I/O.
     pub(crate) slot: u16,
-    /// Bytes that were read, written or trimmed (0 for a sync), or a negative
-    /// errno. A success is a result that equals the descriptor's length.
+    /// Bytes read, written or trimmed (0 for a sync), or a negative errno. An I/O succeeded if this
+    /// equals its length.
     pub(crate) result: i64,
 }
 
-/// What an engine works on, and how.
+/// Targets and options of an engine.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    /// The targets, opened as the job needs them (O_DIRECT, for writing).
-    /// `sync` moves their positions: for it they must be opened anew for each
-    /// thread, not duplicated.
+    /// The targets, opened as the job needs them (O_DIRECT, for writing). `sync` uses file
+    /// positions: its targets must be opened for each thread, not duplicated.
     pub(crate) files: Vec<OwnedFd>,
-    /// The descriptors that claim block devices (O_EXCL), one for each of `files`; empty where
-    /// nothing is trimmed. By any other the kernel refuses to discard what is in the page cache
-    /// and dirty (EBUSY), since another one claims it.
+    /// The descriptors that claim block devices (O_EXCL), one for each of `files`; empty if nothing
+    /// is trimmed. Through any other descriptor the kernel refuses (EBUSY) to discard dirty pages,
+    /// because of the claim.
     pub(crate) claims: Vec<OwnedFd>,
-    /// What `io_uring_cmd` talks to, in place of the one entry of `files`,
-    /// which is held all the same: it is the claim on the block device.
+    /// Device of `io_uring_cmd`, in place of the one entry of `files`, which stays open as the
+    /// claim on the block device.
     pub(crate) character: Option<Character>,
-    /// What engines work on that know names only, in place of `files`.
+    /// Targets of engines that operate on names, in place of `files`.
     pub(crate) entries: Vec<Arc<FileEntry>>,
-    /// I/Os in flight at most.
+    /// Largest number of I/Os in flight.
     pub(crate) depth: u16,
-    /// The largest block, bytes.
+    /// Largest block, bytes.
     pub(crate) length: u32,
-    /// How the engine is to go about it.
+    /// Engine options of the job.
     pub(crate) options: EngineOptions,
-    /// It may write, trim and sync. Otherwise it can do nothing but read.
+    /// Permits writes, trims and syncs; otherwise only reads.
     pub(crate) writable: bool,
-    /// How the threads of `offload` submit.
+    /// Submission function of `offload` threads.
     pub(crate) submit: Option<Submit>,
-    /// The buffer that it works on, where that is another thread's.
+    /// The buffer to use, if it belongs to another thread.
     pub(crate) part: Option<Part>,
     /// Priorities of single I/Os, for [`Marked`].
     pub(crate) priorities: Option<Priorities>,
 }
 
 impl Setup {
-    /// For reading `file` with all that makes it fast.
+    /// A read-only setup for `file` with the fastest options.
     pub(crate) fn reading(file: OwnedFd, depth: u16, length: u32) -> Self {
         let (files, options) = (vec![file], EngineOptions::default());
         Self {
@@ -125,7 +123,7 @@ impl Setup {
         }
     }
 
-    /// Memory for `count` I/Os.
+    /// Buffers for `count` I/Os.
     fn buffers(&mut self, count: u16) -> Result<Buffers, SetupError> {
         match self.part.take() {
             Some(part) => Ok(Buffers::borrowed(part)),
@@ -134,7 +132,7 @@ impl Setup {
         }
     }
 
-    /// The same for one I/O at a time, on buffer `slot` of `buffers`.
+    /// A setup of depth 1 on buffer `slot` of `buffers`.
     fn of_slot(&self, buffers: &Buffers, slot: u16) -> io::Result<Self> {
         let again = |files: &[OwnedFd]| -> io::Result<Vec<OwnedFd>> {
             files.iter().map(OwnedFd::try_clone).collect()
@@ -159,46 +157,45 @@ impl Setup {
     }
 }
 
-/// An NVMe namespace by its generic character device, `/dev/ng0n1`.
+/// An NVMe namespace as its generic character device, `/dev/ng0n1`.
 #[derive(Debug)]
 pub(crate) struct Character {
     /// The opened device.
     pub(crate) device: OwnedFd,
-    /// The namespace's number, as NVME_IOCTL_ID says it.
+    /// Namespace ID, from NVME_IOCTL_ID.
     pub(crate) nsid: u32,
-    /// Logarithm of the size of a logical block, of which offsets and lengths
-    /// are multiples. The format has no metadata in line with the data.
+    /// log2 of the logical block size, of which offsets and lengths are multiples. The format has
+    /// no interleaved metadata.
     pub(crate) lba_shift: u8,
 }
 
-/// fio's options of engines. What an engine knows nothing of it ignores.
+/// fio's engine options. Engines ignore options that do not apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EngineOptions {
-    /// I/Os that are handed over with one system call, at most; 1 or more.
+    /// Limit of I/Os per submitting system call; 1 or more.
     pub(crate) batch: u16,
-    /// `fixedbufs`: buffers are registered, where that is possible.
+    /// `fixedbufs`: registers the buffers, if possible.
     pub(crate) fixed_buffers: bool,
-    /// `registerfiles`: so are the targets.
+    /// `registerfiles`: registers the targets.
     pub(crate) registered_files: bool,
-    /// `hipri`: completions are polled for, without interrupts.
+    /// `hipri`: polls for completions, without interrupts.
     pub(crate) polled: bool,
-    /// `sqthread_poll`, and the CPU of `sqthread_poll_cpu`: a kernel thread
-    /// takes the submissions.
+    /// `sqthread_poll`, with the CPU of `sqthread_poll_cpu`: a kernel thread takes the submissions.
     pub(crate) sqpoll: Option<Option<u32>>,
-    /// `nowait`: what would block is refused with EAGAIN (RWF_NOWAIT).
+    /// `nowait`: I/O that would block fails with EAGAIN (RWF_NOWAIT).
     pub(crate) nowait: bool,
-    /// `uncached`: through the page cache, but not kept there (RWF_DONTCACHE).
+    /// `uncached`: buffered I/O whose pages are dropped afterwards (RWF_DONTCACHE).
     pub(crate) uncached: bool,
-    /// `force_async`: kernel threads make each I/O, or every Nth (IOSQE_ASYNC); 0: none.
+    /// `force_async`: every Nth I/O is issued by a kernel thread (IOSQE_ASYNC); 0: none.
     pub(crate) force_async: u32,
     /// `stat_type`.
     pub(crate) lookup: Lookup,
-    /// `atomic`: a write is done in whole or not at all (RWF_ATOMIC).
+    /// `atomic`: writes are all-or-nothing (RWF_ATOMIC).
     pub(crate) atomic: bool,
-    /// What `page_fault` works on, bytes.
+    /// Memory of `page_fault`, bytes.
     pub(crate) memory_bytes: u64,
-    /// The job goes through its files in order: `mmap` lets the kernel read
-    /// ahead. Otherwise a fault fetches one page.
+    /// The job is sequential: `mmap` lets the kernel read ahead. Otherwise a fault fetches one
+    /// page.
     pub(crate) sequential: bool,
 }
 
@@ -235,7 +232,7 @@ impl EngineOptions {
 
 const MUST_NOT: &str = "a job that only reads must do nothing else";
 
-/// What an engine may queue.
+/// Operations that an engine may queue.
 #[derive(Debug, Clone, Copy)]
 struct Rights {
     writable: bool,
@@ -243,49 +240,45 @@ struct Rights {
 
 impl Rights {
     /// # Panics
-    /// Where one of `batch` may change a target and none may: a bug that must
-    /// end here, before anything leaves.
+    /// If one of `batch` modifies a target and the engine is read-only: a bug that must end here,
+    /// before anything is submitted.
     #[inline]
     fn check(self, batch: impl Iterator<Item = Descriptor>) {
-        // All together: looking at each by itself costs a branch more.
+        // ORed together: checking each by itself costs one more branch.
         let operations = || batch.fold(0, |all, one| all | one.operation as u16);
         assert!(self.writable || operations() == Operation::Read as u16, "{MUST_NOT}");
     }
 }
 
-/// An I/O engine, made for one thread, with its buffers and its own descriptors
-/// of the targets.
+/// An I/O engine of one thread, with its own buffers and descriptors of the targets.
 pub(crate) trait Io: Sized {
-    /// fio's name of it.
+    /// Its name in fio.
     const NAME: &'static str;
 
-    /// Sets it up.
+    /// Sets up the engine.
     ///
     /// # Errors
-    /// Where the kernel does not have it, or has no room. What is possible with
-    /// less is not an error: see [`Opened`].
+    /// If the kernel lacks support or resources. Reduced capabilities are no error: see [`Opened`].
     fn open(setup: Setup) -> Result<Opened<Self>, SetupError>;
 
-    /// Takes I/Os, never more in flight than the depth, without a system call.
-    /// Slots in flight must not come again.
+    /// Queues I/Os without a system call. At most `depth` I/Os may be in flight, and their slots
+    /// must be distinct.
     ///
     /// # Panics
-    /// Where one is not within what the engine was set up for: it writes and
-    /// must not, or there is no such slot or file.
+    /// If one exceeds the setup: a write by a read-only engine, an unknown slot or file.
     fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone);
 
-    /// Hands over what was queued and returns once `wait` I/Os (or all that
-    /// are in flight, if that is fewer) are done. May leave some of the queue,
-    /// and return early, where the kernel is busy or a signal came: call it
-    /// again. What the kernel cannot do asynchronously is done here.
+    /// Submits the queue and waits for `wait` completions, or for all I/Os in flight if those are
+    /// fewer. May submit only part of the queue and return early if the kernel is busy or a signal
+    /// arrived: call again. Operations without an asynchronous form are executed here.
     ///
-    /// To be inlined into the loop: see `syscall`.
+    /// Must be inlined into the loop: see `syscall`.
     ///
     /// # Errors
-    /// Where the engine itself fails; an I/O that fails is a completion.
+    /// If the engine itself fails; a failed I/O is a completion.
     fn enter(&mut self, wait: u32) -> io::Result<()>;
 
-    /// As [`Self::enter`], but returns after `most` at the latest.
+    /// As [`Self::enter`], but returns after at most `most`.
     ///
     /// # Errors
     /// As [`Self::enter`].
@@ -293,27 +286,27 @@ pub(crate) trait Io: Sized {
         self.enter(0)
     }
 
-    /// The I/Os that were visibly done when this was called.
+    /// The completions visible at the time of the call.
     fn completions(&mut self) -> impl Iterator<Item = Completion>;
 
-    /// The contents of slots that are not in flight.
+    /// The buffers; those of slots in flight are not accessible.
     fn buffers(&mut self) -> &mut Buffers;
 
-    /// Ends the threads that it has of its own. What they used.
+    /// Ends the engine's own threads and returns their resource usage.
     fn finish(&mut self) -> Usage {
         Usage::default()
     }
 }
 
-/// An engine and what of its set-up was possible.
+/// An engine and the result of its set-up.
 #[derive(Debug)]
 pub(crate) struct Opened<I> {
     pub(crate) io: I,
-    /// Depth that was possible.
+    /// Possible depth.
     pub(crate) depth: u16,
-    /// Buffers are registered; `None` where the engine knows no such thing.
+    /// Buffers are registered; `None` if the engine cannot.
     pub(crate) registered_buffers: Option<bool>,
-    /// What was not possible, each a sentence.
+    /// Options that could not be honoured.
     pub(crate) shortfalls: Vec<Caveat>,
 }
 
@@ -321,29 +314,28 @@ pub(crate) struct Opened<I> {
 #[derive(Debug, Error)]
 #[error("{action}: {} ({error})", error_name(.error))]
 pub(crate) struct SetupError {
-    /// What was tried: `io_uring_setup`.
+    /// The failed step, such as `io_uring_setup`.
     pub(crate) action: &'static str,
-    /// What the kernel said.
+    /// The kernel's error.
     pub(crate) error: io::Error,
 }
 
 impl SetupError {
-    /// For `map_err`.
+    /// Maps the error of `action`.
     pub(crate) fn of(action: &'static str) -> impl Fn(io::Error) -> Self {
         move |error| Self { action, error }
     }
 
-    /// A set-up that makes no sense.
+    /// An invalid setup.
     fn invalid(action: &'static str) -> Self {
         Self { action, error: io::Error::from_raw_os_error(libc::EINVAL) }
     }
 }
 
-/// Makes one read of the first file into buffer 0: how long it took, ns, and
-/// its result.
+/// Reads once from the first file into buffer 0. Returns the latency, ns, and the result.
 ///
 /// # Errors
-/// Where the engine itself fails.
+/// If the engine itself fails.
 pub(crate) fn read_once<I: Io>(io: &mut I, offset: u64, length: u32) -> io::Result<(u64, i64)> {
     let clock = Clock::get();
     io.queue(std::iter::once(Descriptor { offset, length, ..Descriptor::default() }));
@@ -358,13 +350,13 @@ pub(crate) fn read_once<I: Io>(io: &mut I, offset: u64, length: u32) -> io::Resu
     }
 }
 
-/// Whether the first file can be polled: asks by a read, since the kernel says
-/// so only in a completion. Other failures say nothing against polling.
+/// Checks by a read that the first file supports polling: the kernel reports it only in a
+/// completion. Other failures do not count against polling.
 fn try_polling<I: Io>(io: &mut I, length: u32) -> Result<(), SetupError> {
     const POLLED: &str = "a polled read (hipri needs O_DIRECT and a device with poll queues: boot \
                           with nvme.poll_queues=N, or reload the nvme module with poll_queues=N)";
     let failed = SetupError::of(POLLED);
-    // The size of a page is a multiple of every logical block that Linux takes.
+    // The page size is a multiple of every logical block size that Linux supports.
     match read_once(io, 0, length.min(4096)).map_err(&failed)?.1 {
         result if result == -i64::from(libc::EOPNOTSUPP) => {
             Err(failed(io::Error::from_raw_os_error(libc::EOPNOTSUPP)))

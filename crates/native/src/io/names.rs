@@ -1,5 +1,5 @@
-//! filecreate, filestat, filedelete and the same of directories: one operation on each name, and
-//! no I/O.
+//! Engines `filecreate`, `filestat`, `filedelete` and their `dir*` counterparts: one operation per
+//! name, no I/O.
 
 use std::io;
 use std::marker::PhantomData;
@@ -12,27 +12,27 @@ use rustix::io::Errno;
 use super::{Completion, Descriptor, Io, Opened, Operation, Rights, Setup, SetupError};
 use crate::buffers::Buffers;
 
-/// What is done to a name.
+/// An operation on a name.
 pub(crate) trait NameOperation {
     /// fio's name of the engine.
     const NAME: &'static str;
-    /// It changes something.
+    /// Modifies the file system.
     const CHANGES: bool;
 
-    /// Once for each entry, before the job.
+    /// Prepares an entry before the job.
     fn prepare(_: &FileEntry) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// What has to be sure before; its time does not count.
+    /// Checks an entry before the operation, untimed.
     fn before(_: &FileEntry) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// Does it; what it opened is closed when its time does not count any more.
+    /// Executes the operation. The returned file is closed after the timed part.
     fn make(entry: &FileEntry, lookup: Lookup) -> Result<Option<OwnedFd>, Errno>;
 
-    /// Takes down what [`Self::make`] came to; its time does not count.
+    /// Records the result of [`Self::make`], untimed.
     fn after(entry: &FileEntry, opened: Option<OwnedFd>) {
         if let Some(opened) = opened {
             entry.note(&opened);
@@ -142,7 +142,7 @@ impl NameOperation for DeletingDirectory {
     }
 }
 
-/// As fio, which makes the directories that it will look up or remove.
+/// Creates missing directories that will be looked up or removed, as fio does.
 fn make_missing(entry: &FileEntry) -> Result<(), Errno> {
     match entry.make_directory() {
         Ok(()) => entry.note_directory(),
@@ -152,14 +152,14 @@ fn make_missing(entry: &FileEntry) -> Result<(), Errno> {
     Ok(())
 }
 
-/// One operation at a time.
+/// Executes one operation at a time.
 #[derive(Debug)]
 pub(crate) struct Names<T: NameOperation> {
     entries: Vec<Arc<FileEntry>>,
     lookup: Lookup,
     queued: Option<(Descriptor, Result<(), Errno>)>,
     done: Option<Completion>,
-    /// The file of the last operation that succeeded, and what it opened.
+    /// File of the last successful operation, and its open descriptor.
     opened: Option<(u16, Option<OwnedFd>)>,
     buffers: Buffers,
     rights: Rights,
@@ -208,7 +208,7 @@ impl<T: NameOperation> Io for Names<T> {
         let Some((descriptor, ready)) = self.queued.take() else { return Ok(()) };
         let Descriptor { slot, file, length, operation, .. } = descriptor;
         let result = match operation {
-            // There is nothing to be synced.
+            // Nothing to sync.
             Operation::Sync | Operation::DataSync => 0,
             _ => {
                 let entry = &self.entries[usize::from(file)];
@@ -235,7 +235,7 @@ impl<T: NameOperation> Io for Names<T> {
 }
 
 impl<T: NameOperation> Names<T> {
-    /// Closes what the last operation opened.
+    /// Closes the file of the last operation.
     fn close(&mut self) {
         if let Some((file, opened)) = self.opened.take() {
             T::after(&self.entries[usize::from(file)], opened);

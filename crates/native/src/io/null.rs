@@ -1,15 +1,15 @@
-//! null: no I/O at all, for the cost of everything else.
+//! Engine `null`: no I/O, to measure the cost of everything else.
 
 use std::io;
 
 use super::{Completion, Descriptor, Io, Opened, Operation, Rights, Setup, SetupError};
 use crate::buffers::Buffers;
 
-/// Completes what it is given, at once and in full.
+/// Completes every I/O at once and in full.
 #[derive(Debug)]
 pub(crate) struct Null {
     queued: Vec<Completion>,
-    /// Those of `queued` that were handed over, the first ones.
+    /// The first `done` of `queued` were submitted.
     done: usize,
     rights: Rights,
     buffers: Buffers,

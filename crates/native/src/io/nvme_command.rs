@@ -1,19 +1,18 @@
-//! NVMe I/O commands as io_uring passes them through.
+//! NVMe I/O commands for io_uring passthrough.
 //!
-//! Fields and opcodes: NVM Express NVM Command Set Specification 1.0, section
-//! 3.2; how they are passed: linux/nvme_ioctl.h, `struct nvme_uring_cmd`.
+//! Fields and opcodes: NVM Express NVM Command Set Specification 1.0, section 3.2; passthrough
+//! format: linux/nvme_ioctl.h, `struct nvme_uring_cmd`.
 
 use super::ring::Entry;
 use super::{Descriptor, Operation};
 
 /// `struct io_uring_sqe` of 128 bytes with `struct nvme_uring_cmd` in it.
 ///
-/// Fields that no command of ours needs are zeros since the kernel made the
-/// ring, and stay so.
+/// Unused fields are zeroed by the kernel and stay so.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct NvmeEntry {
-    /// Opcode of io_uring, flags, priority; the file in the upper half.
+    /// io_uring opcode, flags, priority; the file in the upper half.
     pub(super) head: u64,
     pub(super) command_operation: u32,
     padding: u32,
@@ -60,23 +59,23 @@ const READ: u8 = 0x02;
 const DATASET_MANAGEMENT: u8 = 0x09;
 /// Attribute of Dataset Management: deallocate (dword 11, bit 2).
 const DEALLOCATE: u32 = 1 << 2;
-/// Blocks of one read or write: the field holds 16 bits and is 0's based.
+/// Largest read or write, blocks: the field has 16 bits and is 0's based.
 const MOST_BLOCKS: u32 = 1 << 16;
 
-/// A namespace, as commands name it.
+/// The namespace of a command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Namespace {
     pub(super) nsid: u32,
-    /// Logarithm of the logical block's size.
+    /// log2 of the logical block size.
     pub(super) lba_shift: u8,
 }
 
-/// A range of Dataset Management, which the device fetches from memory.
+/// A Dataset Management range, which the device fetches from memory.
 pub(super) type Range = [u8; 16];
 
 impl Namespace {
-    /// First block and number of blocks; `None` where offset or length is no
-    /// multiple of a block, or nothing.
+    /// First block and number of blocks; `None` if offset or length is unaligned, or the length is
+    /// 0.
     #[inline]
     fn blocks(self, descriptor: &Descriptor) -> Option<(u64, u32)> {
         let &Descriptor { offset, length, .. } = descriptor;
@@ -85,11 +84,11 @@ impl Namespace {
         (odd == 0 && count > 0).then_some((first, count))
     }
 
-    /// The range that a trim names.
+    /// The Dataset Management range of a trim.
     pub(super) fn range(self, descriptor: &Descriptor) -> Option<Range> {
         let (first, count) = self.blocks(descriptor)?;
         let mut range = [0; 16];
-        // Context attributes, then number of blocks (not 0's based), then the first.
+        // Context attributes, number of blocks (not 0's based), first block.
         range[4..8].copy_from_slice(&count.to_le_bytes());
         range[8..].copy_from_slice(&first.to_le_bytes());
         Some(range)
@@ -97,9 +96,8 @@ impl Namespace {
 }
 
 impl Command {
-    /// Makes it the command of `descriptor` with its data at `address`: the
-    /// buffer, or the range of a trim. `false` where NVMe has no such command;
-    /// then nothing has changed.
+    /// Fills in the command for `descriptor`, with the buffer or the range of a trim at `address`.
+    /// Returns `false`, without a change, if NVMe has no such command.
     #[inline]
     #[must_use]
     pub(super) fn set(&mut self, of: Namespace, descriptor: &Descriptor, address: u64) -> bool {
@@ -117,7 +115,7 @@ impl Command {
                 (DATASET_MANAGEMENT, size_of::<Range>() as u32, [0, DEALLOCATE, 0])
             }
             Operation::Trim => return false,
-            // NVMe knows no flush of data alone.
+            // NVMe has no data-only flush.
             Operation::Sync | Operation::DataSync => (FLUSH, 0, [0; 3]),
         };
         self.opcode = opcode;
@@ -129,11 +127,10 @@ impl Command {
     }
 }
 
-/// The errno that the kernel's own driver gives for an NVMe status
-/// (drivers/nvme/host/core.c, `nvme_error_status`, and block/blk-core.c).
-/// Passed through, a status that is not 0 comes as it is.
+/// Maps an NVMe status to an errno as the kernel's driver does (drivers/nvme/host/core.c,
+/// `nvme_error_status`, and block/blk-core.c). Passthrough returns nonzero statuses unchanged.
 pub(super) const fn errno_of(status: u16) -> i32 {
-    // Status code and its type; the bits above say whether to retry.
+    // Status code and type; the bits above are retry hints.
     match status & 0x7ff {
         // Capacity exceeded.
         0x081 => libc::ENOSPC,
@@ -216,7 +213,7 @@ mod tests {
         let mut small = Command::default();
         assert!(small.set(bytes_512, &descriptor(Operation::Read, 512, 512), ADDRESS));
         assert_eq!(small.dwords10, [1, 0, 0, 0, 0, 0]);
-        // The largest that the field holds.
+        // The largest value of the field.
         assert!(small.set(bytes_512, &descriptor(Operation::Read, 0, 512 << 16), ADDRESS));
         assert_eq!(small.dwords10[2], 0xffff);
         assert!(!small.set(bytes_512, &descriptor(Operation::Read, 0, 513 << 16), ADDRESS));

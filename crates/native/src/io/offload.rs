@@ -1,5 +1,5 @@
-//! `io_submit_mode=offload`: a thread for each I/O that may be in flight submits it and waits for
-//! it, by any engine.
+//! Engine for `io_submit_mode=offload`: one thread per I/O in flight submits and waits for it,
+//! through any engine.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,12 +11,12 @@ use super::{Completion, Descriptor, Io, Opened, Rights, Setup, SetupError};
 use crate::buffers::Buffers;
 use crate::usage::{Usage, of_this_thread};
 
-/// A submitting thread's life: what it gets, whether it could be set up, the I/Os of one slot, and
-/// where they go when they are done.
+/// Main function of a submitting thread. Receives its setup, reports its readiness, then executes
+/// the I/Os of one slot and sends their completions. Returns the resource usage.
 pub(crate) type Submit =
     fn(Setup, Sender<Option<SetupError>>, Receiver<Descriptor>, Sender<Completion>) -> Usage;
 
-/// Hands I/Os to threads of its own.
+/// Passes I/Os to its own threads.
 #[derive(Debug)]
 pub(crate) struct Offload {
     /// By slot.
@@ -36,7 +36,7 @@ struct Submitter {
     busy: bool,
 }
 
-/// One of those threads, by the engine `I`.
+/// Runs a submitting thread on engine `I`.
 pub(crate) fn submit_by<I: Io>(
     setup: Setup,
     ready: Sender<Option<SetupError>>,
@@ -53,7 +53,7 @@ pub(crate) fn submit_by<I: Io>(
     let Some(mut io) = opened else { return Usage::default() };
     let before = of_this_thread();
     for descriptor in from {
-        // Whoever waits for it gets an answer, also after a bug.
+        // A bug must not leave the receiver waiting.
         let made = catch_unwind(AssertUnwindSafe(|| make(&mut io, descriptor)));
         let result = made.unwrap_or(-i64::from(libc::EIO));
         if to.send(Completion { slot: descriptor.slot, result }).is_err() {
@@ -63,7 +63,7 @@ pub(crate) fn submit_by<I: Io>(
     of_this_thread().since(before)
 }
 
-/// Makes one I/O. Returns its result.
+/// Executes one I/O and returns its result.
 fn make(io: &mut impl Io, descriptor: Descriptor) -> i64 {
     io.queue(std::iter::once(Descriptor { slot: 0, ..descriptor }));
     loop {
@@ -151,7 +151,7 @@ impl Io for Offload {
     fn finish(&mut self) -> Usage {
         self.submitters
             .drain(..)
-            // One that waits for a device is left behind, with its buffer.
+            // A thread that waits for a device is abandoned with its buffer.
             .filter(|one| !one.busy)
             .map(|Submitter { to, thread, .. }| {
                 drop(to);
@@ -165,7 +165,7 @@ impl Offload {
     fn hand_over(&mut self) -> io::Result<()> {
         for descriptor in self.queued.drain(..) {
             let submitter = &mut self.submitters[usize::from(descriptor.slot)];
-            // The thread looks at the length: a trim needs no memory.
+            // The thread checks the length; a trim needs no memory.
             self.buffers.lender().lend(descriptor.slot, 0);
             submitter.to.send(descriptor).map_err(|_| gone())?;
             submitter.busy = true;
@@ -189,13 +189,13 @@ impl Offload {
 }
 
 impl Drop for Offload {
-    /// Before the memory that they work on is given back.
+    /// Joins the threads before their memory is unmapped.
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-/// A thread that submits has ended.
+/// The error if a submitting thread has ended.
 fn gone() -> io::Error {
     io::Error::from_raw_os_error(libc::EIO)
 }

@@ -1,5 +1,5 @@
-//! What the synchronous engines share: one I/O at a time, made by the thread itself.
-#![allow(unsafe_code)] // Buffers are handed on by their address.
+//! Common part of the synchronous engines: one I/O at a time, executed by the calling thread.
+#![allow(unsafe_code)] // Buffers are passed by address.
 
 use std::io;
 
@@ -15,20 +15,20 @@ use crate::buffers::Buffers;
 pub(crate) trait Transfer: Sized {
     /// fio's name of the engine.
     const NAME: &'static str;
-    /// It knows `hipri`.
+    /// Supports `hipri`.
     const POLLS: bool = false;
 
-    /// Whatever it keeps for `files`.
+    /// Creates the engine's state for `files`.
     fn new(files: &Files, setup: &Setup) -> Self;
 
-    /// Reads or writes `descriptor.length` bytes at `memory`. Returns the
-    /// bytes, or a negative errno.
+    /// Reads or writes `descriptor.length` bytes at `memory`. Returns the bytes transferred, or a
+    /// negative errno.
     ///
     /// # Safety
-    /// `memory` is valid for that many bytes and nobody else uses it.
+    /// `memory` must be valid for that many bytes and not otherwise in use.
     unsafe fn transfer(&mut self, files: &Files, descriptor: &Descriptor, memory: *mut u8) -> i64;
 
-    /// Makes a sync. Returns 0 or a negative errno.
+    /// Executes a sync. Returns 0 or a negative errno.
     fn sync(&mut self, files: &Files, descriptor: &Descriptor) -> i64 {
         files.carry_out(descriptor)
     }
@@ -79,7 +79,7 @@ impl<T: Transfer> Io for OneByOne<T> {
         let result = match operation {
             Operation::Read | Operation::Write => {
                 let memory = self.buffers.lender().lend(slot, length);
-                // SAFETY: `lend` has checked the length, and nobody else uses a lent buffer.
+                // SAFETY: `lend` has checked the length, and a lent buffer has no other user.
                 let result = unsafe { self.transfer.transfer(&self.files, &descriptor, memory) };
                 self.buffers.take_back(slot);
                 result

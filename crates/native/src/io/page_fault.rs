@@ -1,4 +1,4 @@
-//! page_fault: memcpy from and to anonymous memory, which the kernel makes page by page as it is touched.
+//! Engine `page_fault`: memcpy from and to anonymous memory, which faults in page by page.
 #![allow(unsafe_code)] // Mapped memory.
 
 use std::ffi::c_void;
@@ -11,15 +11,15 @@ use super::files::Files;
 use super::one_by_one::{OneByOne, Transfer};
 use super::{Descriptor, Operation, Setup};
 
-/// One I/O at a time by memory of the thread's own.
+/// fio's page_fault.
 pub(crate) type PageFault = OneByOne<Memory>;
 
-/// As much memory as the job has a file.
+/// Anonymous memory of the job's size.
 #[derive(Debug)]
 pub(crate) struct Memory {
     start: *mut c_void,
     length: usize,
-    /// Why there is none.
+    /// The error of mmap.
     refused: Option<Errno>,
 }
 
@@ -29,7 +29,7 @@ impl Transfer for Memory {
     fn new(_files: &Files, setup: &Setup) -> Self {
         let length = usize::try_from(setup.options.memory_bytes).unwrap_or(usize::MAX);
         let both = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, of which nobody knows.
+        // SAFETY: a new mapping without other users.
         match unsafe { mmap_anonymous(ptr::null_mut(), length, both, MapFlags::PRIVATE) } {
             Ok(start) => Self { start, length, refused: None },
             Err(errno) => Self { start: ptr::null_mut(), length: 0, refused: Some(errno) },
@@ -44,7 +44,7 @@ impl Transfer for Memory {
             return -i64::from(self.refused.unwrap_or(Errno::INVAL).raw_os_error());
         }
         let page = self.start.cast::<u8>().wrapping_add(offset);
-        // SAFETY: within the mapping, which this thread alone knows; `memory` is as the caller says.
+        // SAFETY: within the mapping, private to this thread; `memory` is the caller's promise.
         unsafe {
             match operation {
                 Operation::Write => page.copy_from_nonoverlapping(memory, length),
@@ -62,7 +62,7 @@ impl Transfer for Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if self.length > 0 {
-            // SAFETY: mapped by `new` with this length, and nobody borrows it.
+            // SAFETY: mapped by `new` with this length, and not borrowed.
             let _ = unsafe { munmap(self.start, self.length) };
         }
     }

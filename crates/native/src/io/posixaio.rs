@@ -1,5 +1,5 @@
-//! posixaio: aio_read and aio_write of the C library, which makes threads for them.
-#![allow(unsafe_code)] // The library works on control blocks and memory by their addresses.
+//! Engine `posixaio`: aio_read and aio_write of the C library, which uses threads.
+#![allow(unsafe_code)] // The library works on control blocks and memory by address.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -12,7 +12,7 @@ use super::sync_ops::Aside;
 use super::{Completion, Descriptor, Io, Opened, Operation, Rights, Setup, SetupError};
 use crate::buffers::Buffers;
 
-// aio.h; both C libraries of Linux have them, glibc since 2.34 within libc itself.
+// aio.h; provided by glibc (in libc itself since 2.34) and musl.
 unsafe extern "C" {
     fn aio_read(block: *mut aiocb) -> c_int;
     fn aio_write(block: *mut aiocb) -> c_int;
@@ -29,11 +29,11 @@ unsafe extern "C" {
 /// Asynchronous I/O of the C library.
 #[derive(Debug)]
 pub(crate) struct Posixaio {
-    /// A control block for each slot, known by their addresses: the library writes to them.
+    /// One control block per slot, by address: the library writes to them.
     blocks: Box<[*mut aiocb]>,
-    /// What the library has not taken yet, in order.
+    /// Queued but not yet submitted, in order.
     waiting: Vec<Descriptor>,
-    /// Control blocks that the library has, and their slots.
+    /// Submitted control blocks, and their slots.
     taken: Vec<*const aiocb>,
     slots: Vec<u16>,
     rights: Rights,
@@ -51,7 +51,7 @@ impl Io for Posixaio {
         let Setup { files, claims, depth, writable, .. } = setup;
         let files = Files::new(files, claims)?;
         let room = usize::from(depth);
-        // SAFETY: of plain numbers and addresses, for which zeros are valid.
+        // SAFETY: consists of integers and pointers, for which zeros are valid.
         let block = |_| Box::into_raw(Box::new(unsafe { std::mem::zeroed::<aiocb>() }));
         let io = Self {
             blocks: (0..depth).map(block).collect(),
@@ -70,7 +70,7 @@ impl Io for Posixaio {
     fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
         self.rights.check(batch.clone());
         for descriptor in batch {
-            // It has no trim.
+            // POSIX AIO has no trim.
             match descriptor.operation {
                 Operation::Trim => self.aside.queue(descriptor),
                 _ => self.waiting.push(descriptor),
@@ -96,7 +96,7 @@ impl Io for Posixaio {
 }
 
 impl Posixaio {
-    /// Hands over what waits, and returns once `wait` I/Os are done, or `most` has passed.
+    /// Submits the queue and returns once `wait` I/Os are done or `most` has passed.
     fn work(&mut self, wait: u32, most: Option<Duration>) -> io::Result<()> {
         let mut done = self.aside.carry_out(&self.files);
         let mut submitted = 0;
@@ -125,13 +125,13 @@ impl Posixaio {
             });
             let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
             let count = self.taken.len() as c_int;
-            // SAFETY: blocks that the library has, which live until it gives them back.
+            // SAFETY: submitted blocks, which live until they are collected.
             if unsafe { aio_suspend(self.taken.as_ptr(), count, timeout) } == 0 {
                 continue;
             }
             let error = io::Error::last_os_error();
             return match error.raw_os_error() {
-                // The time is over, or a signal came.
+                // Timeout, or a signal.
                 Some(libc::EAGAIN | libc::EINTR) => {
                     self.collect();
                     Ok(())
@@ -141,18 +141,18 @@ impl Posixaio {
         }
     }
 
-    /// Takes back what is done; how many.
+    /// Collects completed I/Os and returns their number.
     fn collect(&mut self) -> u32 {
         let (mut count, mut at) = (0, 0);
         while at < self.taken.len() {
             let block = self.taken[at].cast_mut();
-            // SAFETY: a block that the library has, which it says to be done.
+            // SAFETY: a submitted block.
             let result = match unsafe { aio_error(block) } {
                 libc::EINPROGRESS => {
                     at += 1;
                     continue;
                 }
-                // SAFETY: it is done, and this is asked once.
+                // SAFETY: completed, and collected only once.
                 0 => unsafe { aio_return(block) as i64 },
                 errno => {
                     // SAFETY: as above.
@@ -170,7 +170,7 @@ impl Posixaio {
     }
 }
 
-/// Gives an I/O to the library; whether it took it: it takes no more than it has room for.
+/// Submits an I/O. Returns false if the library has no room for it.
 fn submit(
     buffers: &mut Buffers,
     block: *mut aiocb,
@@ -179,7 +179,7 @@ fn submit(
 ) -> io::Result<bool> {
     let Descriptor { offset, length, slot, file, operation } = *descriptor;
     let memory = buffers.lender().lend(slot, length);
-    // SAFETY: the library has done with this block: its slot was free.
+    // SAFETY: the slot is free, so the library does not use its block.
     unsafe {
         (*block).aio_fildes = descriptors[usize::from(file)];
         (*block).aio_buf = memory.cast();
@@ -187,8 +187,8 @@ fn submit(
         (*block).aio_offset = offset as libc::off_t;
         (*block).aio_sigevent.sigev_notify = libc::SIGEV_NONE;
     }
-    // SAFETY: block and memory stay until the library gives them back; both stay mapped for good
-    // if it never does.
+    // SAFETY: block and memory live until the I/O is collected, and stay allocated for good if it
+    // never is.
     let result = unsafe {
         match operation {
             Operation::Write => aio_write(block),
@@ -211,7 +211,7 @@ fn submit(
 impl Drop for Posixaio {
     fn drop(&mut self) {
         for block in self.blocks.iter().filter(|block| !self.taken.contains(&block.cast_const())) {
-            // SAFETY: made by a box, and the library has done with it.
+            // SAFETY: allocated as a box, and no longer in use by the library.
             drop(unsafe { Box::from_raw(*block) });
         }
     }

@@ -1,5 +1,5 @@
-//! psync: pread and pwrite.
-#![allow(unsafe_code)] // They work on memory that is known by its address.
+//! Engine `psync`: pread and pwrite.
+#![allow(unsafe_code)] // System calls on memory by address.
 
 use std::os::fd::AsRawFd;
 
@@ -8,7 +8,7 @@ use super::one_by_one::{OneByOne, Transfer};
 use super::syscall::syscall;
 use super::{Descriptor, Operation, Setup};
 
-/// One I/O at a time by position.
+/// fio's psync.
 pub(crate) type Psync = OneByOne<Positioned>;
 
 /// pread64 and pwrite64.
@@ -28,7 +28,7 @@ impl Transfer for Positioned {
         let number = if write { libc::SYS_pwrite64 } else { libc::SYS_pread64 };
         let file = files.descriptor(descriptor.file).as_raw_fd() as usize;
         let (address, length) = (memory.expose_provenance(), descriptor.length as usize);
-        // SAFETY: the caller's promise: `memory` is ours for `length` bytes.
+        // SAFETY: the caller's promise: `memory` is valid for `length` bytes and exclusive.
         let result =
             unsafe { syscall(number, [file, address, length, descriptor.offset as usize, 0, 0]) };
         result as i64

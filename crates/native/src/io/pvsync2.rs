@@ -1,5 +1,5 @@
-//! pvsync2: preadv2 and pwritev2, which take flags.
-#![allow(unsafe_code)] // They work on memory that is known by its address.
+//! Engine `pvsync2`: preadv2 and pwritev2, which take flags.
+#![allow(unsafe_code)] // System calls on memory by address.
 
 use std::os::fd::AsRawFd;
 
@@ -8,13 +8,13 @@ use super::one_by_one::{OneByOne, Transfer};
 use super::syscall::syscall;
 use super::{Descriptor, Operation, Setup};
 
-/// One I/O at a time, with flags.
+/// fio's pvsync2.
 pub(crate) type Pvsync2 = OneByOne<Flagged>;
 
 /// preadv2 and pwritev2 with the flags of the job.
 #[derive(Debug)]
 pub(crate) struct Flagged {
-    /// Of reads, and of writes.
+    /// Flags of reads and of writes.
     flags: [u32; 2],
 }
 
@@ -35,9 +35,10 @@ impl Transfer for Flagged {
         let vector = libc::iovec { iov_base: memory.cast(), iov_len: descriptor.length as usize };
         let vector = std::ptr::from_ref(&vector).expose_provenance();
         let flags = self.flags[usize::from(write)];
-        // The offset comes in two halves; a 64-bit kernel takes all of it from the first.
+        // The offset has two arguments; a 64-bit kernel uses only the first.
         let offset = descriptor.offset as usize;
-        // SAFETY: one vector, of memory that the caller promises is ours, both until it returns.
+        // SAFETY: one vector on memory that the caller guarantees; both live until the call
+        // returns.
         let result = unsafe { syscall(number, [file, vector, 1, offset, 0, flags as usize]) };
         result as i64
     }

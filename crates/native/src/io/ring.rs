@@ -1,7 +1,7 @@
-//! An io_uring: its memory, shared with the kernel, and its three system calls.
+//! An io_uring instance: the rings shared with the kernel, and the three system calls.
 //!
-//! Entries are written where the kernel reads them; building them elsewhere
-//! and copying costs 20 instructions an I/O. Layouts are of linux/io_uring.h.
+//! Entries are written in place, where the kernel reads them; building and copying them costs 20
+//! instructions per I/O. Layouts follow linux/io_uring.h.
 #![allow(unsafe_code)] // Memory shared with the kernel, and system calls without a wrapper.
 
 mod entries;
@@ -35,14 +35,13 @@ const UNREGISTER_RING_FDS: usize = 21;
 const OFF_RINGS: u64 = 0;
 const OFF_ENTRIES: u64 = 0x1000_0000;
 
-/// How often a ring whose submissions a kernel thread takes is looked at
-/// before `enter` returns without what it waits for.
+/// Polls for completions, with a submission thread (SQPOLL), before `enter` returns early.
 const SPINS: u32 = 4096;
 
-/// A submission queue entry of 64 or 128 bytes, for which all zeros are valid.
+/// A submission queue entry of 64 or 128 bytes; all zeros are valid.
 pub(super) trait Entry {}
 
-/// `struct io_uring_sqe`, as reads, writes and syncs use it.
+/// `struct io_uring_sqe` of reads, writes and syncs.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct FileEntry {
@@ -52,22 +51,22 @@ pub(super) struct FileEntry {
     pub(super) address: u64,
     /// Length; in the upper half `RWF_*` or `IORING_FSYNC_DATASYNC`.
     pub(super) length_and_flags: u64,
-    /// Comes back with the completion.
+    /// Returned with the completion.
     pub(super) user_data: u64,
-    /// Index of the registered buffer; personality and the like above it.
+    /// Index of the registered buffer; personality etc. above it.
     pub(super) buffer: u64,
-    /// Zeros since the kernel made the ring: no operation of ours uses them.
+    /// Zeroed by the kernel and unused by our operations.
     _unused: [u64; 2],
 }
 
 impl Entry for FileEntry {}
 
-/// The first eight bytes of an entry; `file` as the kernel knows it.
+/// The first eight bytes of an entry; `file` is a descriptor or a registered index.
 pub(super) const fn head(opcode: u8, flags: u8, file: u32) -> u64 {
     opcode as u64 | (flags as u64) << 8 | (file as u64) << 32
 }
 
-/// `struct io_uring_rsrc_update`: a ring's descriptor and its number.
+/// `struct io_uring_rsrc_update`: a ring's descriptor and its registered number.
 #[repr(C)]
 struct RingNumber {
     number: u32,
@@ -75,7 +74,7 @@ struct RingNumber {
     descriptor: u64,
 }
 
-/// `struct io_uring_getevents_arg`: how long to wait at most.
+/// `struct io_uring_getevents_arg`: a wait's time limit.
 #[repr(C)]
 struct WaitArgument {
     signal_mask: u64,
@@ -85,24 +84,23 @@ struct WaitArgument {
     most: u64,
 }
 
-/// A ring used by this thread alone.
+/// A ring, private to this thread.
 #[derive(Debug)]
 pub(super) struct Ring<E> {
-    /// Held for what points into them.
+    /// Keeps the mappings alive for the pointers below.
     _rings: Mapping,
     _entries: Mapping,
     descriptor: OwnedFd,
-    /// The ring's registered number where the kernel has such (5.18): spares
-    /// it the look-up of the descriptor.
+    /// The ring's registered number (5.18): saves the descriptor lookup.
     number: Option<u32>,
-    /// A kernel thread takes what is submitted.
+    /// A kernel thread takes the submissions (SQPOLL).
     sqpoll: bool,
-    /// A wait in the kernel may be given an end: it sleeps for completions, and
-    /// knows how (5.11).
+    /// Waits can have a time limit: the kernel supports it (5.11), and completions are not polled
+    /// for.
     waits: bool,
-    /// Where the next entry goes, not wrapped.
+    /// Submission tail, not wrapped.
     tail: u32,
-    /// Up to where the kernel has taken them.
+    /// Submissions that the kernel has taken, not wrapped.
     taken: u32,
     submission_mask: u32,
     completion_mask: u32,
@@ -138,8 +136,8 @@ impl<E: Entry> Ring<E> {
         if parameters.flags & SETUP_NO_SQARRAY == 0 {
             let array = rings.at::<u32>(to[ARRAY]);
             for index in 0..submissions {
-                // SAFETY: the array of `submissions` numbers lies in the mapping, which holds it
-                // to its end. Entries are taken in their order ever after.
+                // SAFETY: the array of `submissions` indexes lies within the mapping. Entries are
+                // always used in order.
                 unsafe { array.add(index as usize).write(index) };
             }
         }
@@ -163,48 +161,46 @@ impl<E: Entry> Ring<E> {
             _entries: entries,
             descriptor,
         };
-        // All ones: whichever number is free; the kernel writes it back.
+        // All ones requests any free number, which the kernel writes back.
         let all_ones = RingNumber { number: u32::MAX, reserved: 0, descriptor: ring.raw() as u64 };
         ring.number = ring.register_number(REGISTER_RING_FDS, all_ones);
         Ok(ring)
     }
 
-    /// Registers memory, so that the kernel need not look up its pages for
-    /// every I/O.
+    /// Registers memory, which saves the page lookup of every I/O.
     ///
     /// # Errors
     /// As io_uring_register(2).
     ///
     /// # Safety
-    /// The memory stays mapped for as long as this ring.
+    /// The memory must stay mapped for as long as the ring exists.
     pub(super) unsafe fn register_buffers(&self, pieces: &[libc::iovec]) -> io::Result<()> {
-        // SAFETY: `pieces` is read in the call; of the memory the caller answers.
+        // SAFETY: `pieces` is only read during the call; the caller guarantees the memory.
         unsafe { self.register(REGISTER_BUFFERS, pieces.as_ptr().cast(), pieces.len()).map(drop) }
     }
 
-    /// Registers files, so that the kernel need not count who holds them.
+    /// Registers files, which saves reference counting.
     ///
     /// # Errors
     /// As io_uring_register(2).
     pub(super) fn register_files(&self, files: &[RawFd]) -> io::Result<()> {
-        // SAFETY: `files` is read in the call; the kernel holds the files by itself then.
+        // SAFETY: `files` is only read during the call; the kernel then holds its own references.
         unsafe { self.register(REGISTER_FILES, files.as_ptr().cast(), files.len()).map(drop) }
     }
 
-    /// Entries to be filled for a batch.
+    /// Returns the entries to fill for a batch.
     #[inline]
     pub(super) fn entries(&mut self) -> Entries<'_, E> {
         Entries::of(self)
     }
 
-    /// Entries that the kernel has not taken yet.
+    /// Entries not yet taken by the kernel.
     #[inline]
     const fn queued(&self) -> u32 {
         self.tail.wrapping_sub(self.taken)
     }
 
-    /// Entries whose completion has not been looked at: each has exactly one,
-    /// and both rings count from zero.
+    /// Entries without a reaped completion: each has exactly one, and both rings count from zero.
     #[inline]
     fn in_flight(&self) -> u32 {
         // SAFETY: in the mapping, which lives as long as `self`.
@@ -212,12 +208,11 @@ impl<E: Entry> Ring<E> {
         self.tail.wrapping_sub(head)
     }
 
-    /// Hands over up to `most` entries with each system call, until all are
-    /// handed over or the kernel is busy, and waits for `wait` completions, or
-    /// for as many as are in flight, if that is fewer.
+    /// Submits up to `most` entries per system call, until all are submitted or the kernel is busy,
+    /// and waits for `wait` completions, or for all in flight if those are fewer.
     ///
     /// # Errors
-    /// As io_uring_enter(2), but for what only means that the kernel is busy.
+    /// As io_uring_enter(2), except those that mean the kernel is busy.
     #[inline(always)]
     pub(super) fn enter(&mut self, most: u32, wait: u32) -> io::Result<()> {
         let in_flight = self.in_flight();
@@ -233,12 +228,12 @@ impl<E: Entry> Ring<E> {
                 return Ok(());
             }
         }
-        // With DEFER_TASKRUN completions are made only by an enter with GETEVENTS.
+        // With DEFER_TASKRUN, only an enter with GETEVENTS posts completions.
         self.call(self.queued(), wait, ENTER_GETEVENTS).map(drop)
     }
 
-    /// As [`Self::enter`], but waits no longer than `longest`, or not at all
-    /// where the kernel cannot do that.
+    /// As [`Self::enter`], but waits at most for `longest`, or not at all if the kernel has no time
+    /// limits.
     ///
     /// # Errors
     /// As [`Self::enter`].
@@ -265,12 +260,12 @@ impl<E: Entry> Ring<E> {
         self.call_with(self.queued(), wait, flags, [address, size_of::<WaitArgument>()]).map(drop)
     }
 
-    /// Wakes the kernel's thread if it sleeps, and looks for completions.
+    /// Wakes the kernel's submission thread if it sleeps, and polls for completions.
     #[cold]
     fn enter_polled(&mut self, wait: u32) -> io::Result<()> {
         self.taken = self.tail;
         for _ in 0..SPINS {
-            // The tail must be visible before we see that nobody looks at it.
+            // The tail must be visible before the flag is read.
             std::sync::atomic::fence(Ordering::SeqCst);
             // SAFETY: in the mapping, which lives as long as `self`.
             let flags = unsafe { (*self.submission_flags).load(Ordering::Relaxed) };
@@ -290,7 +285,7 @@ impl<E: Entry> Ring<E> {
         self.call_with(submit, wait, flags, [0, 0])
     }
 
-    /// `argument`: address and size of what the flags say that there is.
+    /// `argument`: address and size of the argument that the flags declare.
     #[inline(always)]
     fn call_with(
         &mut self,
@@ -305,8 +300,8 @@ impl<E: Entry> Ring<E> {
         };
         let [address, bytes] = argument;
         let arguments = [ring, submit as usize, wait as usize, flags as usize, address, bytes];
-        // SAFETY: `address` is null or that of what the caller holds until this returns, of as
-        // many bytes; what the entries point to, their maker answers for.
+        // SAFETY: `address` is null, or points to as many bytes that the caller keeps until the
+        // call returns; whoever filled the entries guarantees the memory that they refer to.
         let result = unsafe { syscall(libc::SYS_io_uring_enter, arguments) } as i32;
         if result >= 0 {
             let taken = result as u32;
@@ -314,13 +309,13 @@ impl<E: Entry> Ring<E> {
             return Ok(taken);
         }
         match -result {
-            // A signal, no memory or room just now, or the end of the wait.
+            // A signal, a temporary lack of memory or room, or the timeout.
             libc::EINTR | libc::EAGAIN | libc::EBUSY | libc::ETIME => Ok(0),
             errno => Err(io::Error::from_raw_os_error(errno)),
         }
     }
 
-    /// Completions that can be seen.
+    /// Completions ready to be reaped.
     #[inline]
     fn completed(&self) -> u32 {
         // SAFETY: both in the mapping, which lives as long as `self`.
@@ -331,7 +326,7 @@ impl<E: Entry> Ring<E> {
         tail.wrapping_sub(head)
     }
 
-    /// What can be seen now: user data and result of each.
+    /// The completions ready now: user data and result of each.
     #[inline]
     pub(super) fn completions(&mut self) -> Completed<'_, E> {
         Completed::of(self)
@@ -349,7 +344,7 @@ impl<E: Entry> Ring<E> {
     }
 
     /// # Safety
-    /// `argument` is what the operation takes, of `count` elements.
+    /// `argument` must be what the operation takes, of `count` elements.
     unsafe fn register(
         &self,
         operation: usize,
@@ -365,7 +360,7 @@ impl<E: Entry> Ring<E> {
 impl<E> Drop for Ring<E> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            // The thread would hold the ring for as long as it lives.
+            // The thread would otherwise hold the ring until it ends.
             let update = RingNumber { number, reserved: 0, descriptor: 0 };
             let address = ptr::from_ref(&update).expose_provenance();
             let ring = self.descriptor.as_raw_fd() as usize;

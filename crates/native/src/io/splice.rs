@@ -1,5 +1,5 @@
-//! splice: through a pipe, without read and write.
-#![allow(unsafe_code)] // They work on memory that is known by its address.
+//! Engine `splice`: moves data through a pipe, without read and write.
+#![allow(unsafe_code)] // System calls on memory by address.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,16 +8,16 @@ use super::files::Files;
 use super::one_by_one::{OneByOne, Transfer};
 use super::{Descriptor, Operation, Setup};
 
-/// Moved at once, bytes: what a pipe holds (fio's SPLICE_DEF_SIZE).
+/// Bytes per step: the capacity of a pipe (fio's SPLICE_DEF_SIZE).
 const PIPE_BYTES: usize = 64 << 10;
 
-/// One I/O at a time, through a pipe.
+/// fio's splice.
 pub(crate) type Splice = OneByOne<Piping>;
 
 /// splice between file and pipe, vmsplice between pipe and memory, as in fio.
 #[derive(Debug)]
 pub(crate) struct Piping {
-    /// Its reading and its writing end; made anew where an error left something in it.
+    /// Reading and writing end; recreated after an error, which may leave data in it.
     pipe: Option<(OwnedFd, OwnedFd)>,
 }
 
@@ -38,15 +38,15 @@ impl Transfer for Piping {
         let length = descriptor.length as usize;
         while moved < length {
             let most = (length - moved).min(PIPE_BYTES);
-            // SAFETY: `moved` is less than the length, of which the caller promises memory.
+            // SAFETY: `moved` is less than the length, for which the caller guarantees memory.
             let here = unsafe { memory.add(moved) };
             let way = if descriptor.operation == Operation::Write { write } else { read };
-            // SAFETY: the caller's promise: `most` bytes from there are ours.
+            // SAFETY: the caller guarantees `most` bytes from there.
             let step = unsafe { way(&pipe, file, &mut offset, here, most) };
             match step {
                 Ok(0) => break,
                 Ok(count) => moved += count,
-                // What is still in the pipe goes with it.
+                // Dropping the pipe discards its contents.
                 Err(error) => return -errno(&error),
             }
         }
@@ -63,7 +63,7 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     io::pipe().map(|(reading, writing)| (reading.into(), writing.into()))
 }
 
-/// What a system call moved, bytes; it is made again where a signal came.
+/// Bytes moved by a system call, which is repeated after EINTR.
 fn moved(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     loop {
         match usize::try_from(call()) {
@@ -76,10 +76,10 @@ fn moved(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     }
 }
 
-/// Reads up to `most` bytes at `offset`, which goes on.
+/// Reads up to `most` bytes at `offset` and advances it.
 ///
 /// # Safety
-/// `memory` is valid for `most` bytes and nobody else uses it.
+/// `memory` must be valid for `most` bytes and not otherwise in use.
 unsafe fn read(
     (reading, writing): &(OwnedFd, OwnedFd),
     file: &OwnedFd,
@@ -89,14 +89,14 @@ unsafe fn read(
 ) -> io::Result<usize> {
     let (file, none) = (file.as_raw_fd(), std::ptr::null_mut());
     let (from, to) = (reading.as_raw_fd(), writing.as_raw_fd());
-    // SAFETY: the offset lives until it returns; no memory of ours is touched.
+    // SAFETY: the offset outlives the call; no memory of ours is touched.
     let count = moved(|| unsafe { libc::splice(file, offset, to, none, most, 0) })?;
     let mut out = 0;
     while out < count {
         // SAFETY: `out` is less than `count`, and that is no more than `most`.
         let iov_base = unsafe { memory.add(out) }.cast();
         let vector = libc::iovec { iov_base, iov_len: count - out };
-        // SAFETY: the vector and its memory are ours until it returns.
+        // SAFETY: the vector and its memory outlive the call.
         match moved(|| unsafe { libc::vmsplice(from, &raw const vector, 1, 0) })? {
             0 => return Err(io::Error::from_raw_os_error(libc::ENODATA)),
             some => out += some,
@@ -105,7 +105,7 @@ unsafe fn read(
     Ok(count)
 }
 
-/// Writes up to `most` bytes at `offset`, which goes on.
+/// Writes up to `most` bytes at `offset` and advances it.
 ///
 /// # Safety
 /// As [`read`].
@@ -119,11 +119,11 @@ unsafe fn write(
     let (file, none) = (file.as_raw_fd(), std::ptr::null_mut());
     let (from, to) = (reading.as_raw_fd(), writing.as_raw_fd());
     let vector = libc::iovec { iov_base: memory.cast(), iov_len: most };
-    // SAFETY: the pipe refers to the memory until the loop below has emptied it.
+    // SAFETY: the pipe refers to the memory until the loop below has drained it.
     let count = moved(|| unsafe { libc::vmsplice(to, &raw const vector, 1, 0) })?;
     let mut left = count;
     while left > 0 {
-        // SAFETY: the offset lives until it returns; no memory of ours is touched.
+        // SAFETY: the offset outlives the call; no memory of ours is touched.
         match moved(|| unsafe { libc::splice(from, none, file, offset, left, 0) })? {
             0 => return Err(io::Error::from_raw_os_error(libc::EIO)),
             some => left -= some,

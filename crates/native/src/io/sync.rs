@@ -1,5 +1,5 @@
-//! sync: lseek, then read or write.
-#![allow(unsafe_code)] // They work on memory that is known by its address.
+//! Engine `sync`: lseek, then read or write.
+#![allow(unsafe_code)] // System calls on memory by address.
 
 use std::os::fd::AsRawFd;
 
@@ -8,13 +8,13 @@ use super::one_by_one::{OneByOne, Transfer};
 use super::syscall::syscall;
 use super::{Descriptor, Operation, Setup};
 
-/// One I/O at a time, where the file stands.
+/// fio's sync.
 pub(crate) type Sync = OneByOne<Seeking>;
 
-/// read and write, and lseek where the file stands elsewhere, as in fio.
+/// read and write, preceded by lseek if the file position differs, as in fio.
 #[derive(Debug)]
 pub(crate) struct Seeking {
-    /// Where each file stands, if that is known.
+    /// The position of each file, if known.
     positions: Box<[Option<u64>]>,
 }
 
@@ -42,7 +42,7 @@ impl Transfer for Seeking {
         let write = operation == Operation::Write;
         let number = if write { libc::SYS_write } else { libc::SYS_read };
         let (address, length) = (memory.expose_provenance(), length as usize);
-        // SAFETY: the caller's promise: `memory` is ours for `length` bytes.
+        // SAFETY: the caller's promise: `memory` is valid for `length` bytes and exclusive.
         let result = unsafe { syscall(number, [target, address, length, 0, 0, 0]) };
         *position = u64::try_from(result).ok().map(|moved| offset + moved);
         result as i64

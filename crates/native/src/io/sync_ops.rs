@@ -1,10 +1,10 @@
-//! What an asynchronous engine has to make synchronously.
+//! Operations that asynchronous engines execute synchronously.
 
 use super::files::Files;
 use super::{Completion, Descriptor};
 
-/// I/Os that the engine's own interface does not have, such as trims. They are
-/// made in `enter`, as fio does, and handed out with the other completions.
+/// Operations that the engine's interface lacks, such as trims. Executed in `enter`, as in fio, and
+/// returned with the other completions.
 #[derive(Debug)]
 pub(super) struct Aside {
     queued: Vec<Descriptor>,
@@ -12,23 +12,23 @@ pub(super) struct Aside {
 }
 
 impl Aside {
-    /// Room for `depth`, so that nothing is allocated later.
+    /// Reserves room for `depth` operations, so that nothing is allocated later.
     pub(super) fn new(depth: u16) -> Self {
         let room = usize::from(depth);
         Self { queued: Vec::with_capacity(room), done: Vec::with_capacity(room) }
     }
 
-    /// Takes an I/O to be made.
+    /// Queues an operation.
     pub(super) fn queue(&mut self, descriptor: Descriptor) {
         self.queued.push(descriptor);
     }
 
-    /// Takes an I/O that has ended otherwise.
+    /// Adds an I/O that has already completed.
     pub(super) fn end(&mut self, completion: Completion) {
         self.done.push(completion);
     }
 
-    /// Makes what was queued. Returns how many completions are there.
+    /// Executes the queue. Returns the number of completions available.
     #[inline]
     pub(super) fn carry_out(&mut self, files: &Files) -> u32 {
         if !self.queued.is_empty() {
@@ -46,7 +46,7 @@ impl Aside {
         }));
     }
 
-    /// One that is done.
+    /// Takes a completion.
     #[inline]
     pub(super) fn take(&mut self) -> Option<Completion> {
         self.done.pop()

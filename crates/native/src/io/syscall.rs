@@ -1,28 +1,27 @@
-//! System calls without the C library's detour.
+//! System calls without the detour through the C library.
 //!
-//! A function that returns right after a system call makes it slow: the call
-//! leaves the CPU's return predictions useless, and the kernel's own functions
-//! take longer as well. With `libc::syscall` or pread a read that completes at
-//! once took 780 ns in place of 530 (Intel's Sapphire Rapids, a virtual
-//! machine); with an `enter` that was not inlined into the loop, io_uring took
-//! 1320 ns at depth 1 in place of 910 (AMD's EPYC, a virtual machine). So all
-//! that stands between the loop and the instruction is `inline(always)`.
+//! A function that returns right after a system call is slow: the call invalidates the CPU's return
+//! predictions, and slows down the kernel's own functions as well. With `libc::syscall` or pread, a
+//! read that completes at once took 780 ns instead of 530 (Intel Sapphire Rapids, virtual machine);
+//! with an `enter` that was not inlined into the loop, io_uring at depth 1 took 1320 ns instead of
+//! 910 (AMD EPYC, virtual machine). So everything between the loop and the instruction is
+//! `inline(always)`.
 #![allow(unsafe_code)] // The system call instruction itself.
 
 use std::ffi::c_long;
 use std::io;
 
-/// Makes system call `number`; a negative result is an errno.
+/// Performs system call `number`; a negative result is an errno.
 ///
 /// # Safety
-/// As the system call: what it may read or write is the caller's to answer for.
+/// As the system call: the caller guarantees the memory that it reads or writes.
 #[inline(always)]
 pub(super) unsafe fn syscall(number: c_long, arguments: [usize; 6]) -> isize {
     let [a, b, c, d, e, f] = arguments;
     let result;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the kernel's calling convention: it changes rax, rcx, r11 and the memory that the
-    // caller answers for, and leaves stack and flags.
+    // SAFETY: the kernel's calling convention: changes rax, rcx, r11 and memory that the caller
+    // guarantees, and preserves stack and flags.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -33,7 +32,7 @@ pub(super) unsafe fn syscall(number: c_long, arguments: [usize; 6]) -> isize {
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above; here it changes x0 alone.
+    // SAFETY: as above; changes only x0.
     unsafe {
         std::arch::asm!(
             "svc 0",
@@ -44,7 +43,7 @@ pub(super) unsafe fn syscall(number: c_long, arguments: [usize; 6]) -> isize {
         );
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    // SAFETY: the caller's promise, passed on.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         result = match libc::syscall(number, a, b, c, d, e, f) as isize {
             -1 => -(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) as isize),
@@ -54,7 +53,7 @@ pub(super) unsafe fn syscall(number: c_long, arguments: [usize; 6]) -> isize {
     result
 }
 
-/// A result of [`syscall`] as the standard library has it.
+/// Converts a result of [`syscall`].
 #[inline]
 pub(super) fn outcome(result: isize) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result as i32))

@@ -57,9 +57,8 @@ fn block(operation: Operation, file: u16, number: u64) -> Descriptor {
     Descriptor { offset: number * BLOCK, length: LENGTH, slot: 0, file, operation }
 }
 
-/// Makes all of `descriptors`, as many at once as the depth allows, each in the
-/// slot that its place gives, and waits for `wait` at a time. Fills buffers
-/// before and looks at them after. Returns the results in order.
+/// Executes all of `descriptors`, in batches of the depth, and waits for `wait` at a time. Fills
+/// buffers before and inspects them after. Returns the results in order.
 fn carry_out<I: Io>(
     opened: &mut Opened<I>,
     descriptors: &[Descriptor],
@@ -93,12 +92,12 @@ fn carry_out<I: Io>(
     results
 }
 
-/// As [`carry_out`], of operations without data.
+/// As [`carry_out`], for operations without data.
 fn just_do<I: Io>(opened: &mut Opened<I>, descriptors: &[Descriptor]) -> Vec<i64> {
     carry_out(opened, descriptors, 1, |_, _| {}, |_, _| {})
 }
 
-/// What block `number` of file `file` holds after being written by `author`.
+/// Contents of a block that `author` wrote.
 fn contents(author: u8, descriptor: &Descriptor) -> Vec<u8> {
     let mut contents = vec![author ^ (descriptor.offset / BLOCK) as u8; LENGTH as usize];
     contents[..8].copy_from_slice(&descriptor.offset.to_le_bytes());
@@ -120,7 +119,7 @@ fn read_all<I: Io>(opened: &mut Opened<I>, blocks: &[Descriptor], wait: u32, aut
     assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", I::NAME);
 }
 
-/// Blocks 0 to `count` of each of `files`, in an order that is not theirs.
+/// Blocks 0 to `count` of each of `files`, shuffled.
 fn blocks(operation: Operation, files: u16, count: u64) -> Vec<Descriptor> {
     let of_file = |file| (0..count).map(move |n| block(operation, file, (n * 7 + 3) % count));
     (0..files).flat_map(of_file).collect()

@@ -1,5 +1,5 @@
-//! io_uring, with all that the running kernel has of what makes it fast.
-#![allow(unsafe_code)] // Buffers are registered by their addresses.
+//! Engine `io_uring`, with every optimization that the running kernel supports.
+#![allow(unsafe_code)] // Buffers are registered by address.
 
 use std::io;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::{
 use crate::buffers::Buffers;
 use crate::failure::error_name;
 
-/// The kernel registers no larger piece of memory than this (io_uring/rsrc.c).
+/// Largest piece of memory that the kernel registers (io_uring/rsrc.c).
 const LARGEST_PIECE: usize = 1 << 30;
 
 // linux/io_uring.h
@@ -31,22 +31,22 @@ const IOSQE_FIXED_FILE: u8 = 1 << 0;
 const IOSQE_ASYNC: u8 = 1 << 4;
 const FSYNC_DATASYNC: u32 = 1 << 0;
 
-/// A ring used by this thread alone.
+/// A ring, private to this thread.
 #[derive(Debug)]
 pub(crate) struct Uring {
     // Dropped in this order: the ring first, then what it works on.
     ring: Ring<FileEntry>,
     batch: u32,
     rights: Rights,
-    /// The last of the operations that `heads` are used for: where nothing may
-    /// be written, there is no way to a write past [`Rights`].
+    /// The highest operation that `heads` may be used for: on a read-only target no write gets past
+    /// [`Rights`].
     last: Operation,
-    /// The first eight bytes of entries: for each file those of reads, then of writes.
+    /// First eight bytes of entries: for each file those of reads, then of writes.
     heads: Box<[u64]>,
-    /// `RWF_*` of reads and writes, where [`FileEntry::length_and_flags`] has them.
+    /// `RWF_*` of reads and of writes, positioned as in [`FileEntry::length_and_flags`].
     flags: [u64; 2],
-    /// Logarithm of the buffers in a registered piece, where there are several:
-    /// otherwise the index of the piece is the zero that entries are made with.
+    /// log2 of the buffers per registered piece, if there are several pieces: otherwise the piece's
+    /// index is the initial zero of each entry.
     piece_shift: Option<u32>,
     /// Syncs cannot be polled for.
     polled: bool,
@@ -89,7 +89,7 @@ impl Io for Uring {
             last: if writable { Operation::Write } else { Operation::Read },
             heads,
             flags: options.rw_flags().map(|flags| u64::from(flags) << 32),
-            // Of buffers that are not registered the index does not matter.
+            // Without registered buffers the index is ignored.
             piece_shift: piece_shift.filter(|shift| depth > 1 << shift),
             polled: options.polled,
             buffers,
@@ -142,24 +142,24 @@ impl Io for Uring {
 }
 
 impl Uring {
-    /// Fills entries for reads and writes, up to the first of another kind,
-    /// which it returns.
+    /// Fills entries for reads and writes, up to the first operation of another kind, which it
+    /// returns.
     #[inline(always)]
     fn queue_plain(&mut self, batch: &mut impl Iterator<Item = Descriptor>) -> Option<Descriptor> {
         let (mut entries, mut lender) = (self.ring.entries(), self.buffers.lender());
         let (heads, flags) = (&*self.heads, self.flags);
         let (piece_shift, last) = (self.piece_shift, self.last);
-        // What one has in common with the one before it is looked up once.
+        // Properties shared with the previous I/O are looked up once.
         let (mut alike, mut head, mut length_and_flags) = (What::NONE, 0, 0);
         for descriptor in batch {
             let (Descriptor { offset, slot, .. }, what) = (descriptor, descriptor.what());
             if what != alike {
-                // Without this each is loaded by itself, for all I/Os.
+                // Without this, each field is loaded separately for every I/O.
                 let what = std::hint::black_box(what);
                 let (length, file, operation) = (what.length(), what.file(), what.operation());
                 if operation > last {
                     let descriptor = Descriptor { offset, length, slot, file, operation };
-                    // Before anything leaves.
+                    // Before anything is published.
                     self.rights.check(std::iter::once(descriptor));
                     entries.publish();
                     return Some(descriptor);
@@ -169,8 +169,8 @@ impl Uring {
                 alike = what;
             }
             let address = lender.lend(slot, alike.length());
-            // The buffer is at least `length` bytes long and lent until its completion is seen;
-            // `Buffers` stays mapped for good if that never comes.
+            // The buffer is at least `length` bytes long and lent until completion; `Buffers` stays
+            // mapped for good if that never comes.
             let entry = entries.next();
             entry.head = head;
             entry.offset = offset;
@@ -185,7 +185,7 @@ impl Uring {
         None
     }
 
-    /// Takes a trim or a sync.
+    /// Queues a trim or a sync.
     #[cold]
     fn queue_other(&mut self, descriptor: Descriptor) {
         if descriptor.operation == Operation::Trim || self.polled {
@@ -209,7 +209,7 @@ impl Marking for Uring {
     }
 }
 
-/// Makes `entry` a sync of the file that `head` is of.
+/// Makes `entry` a sync of the file of `head`.
 fn sync(entry: &mut FileEntry, head: u64, descriptor: &Descriptor) {
     let data_only = descriptor.operation == Operation::DataSync;
     entry.head = head & !0xff | u64::from(OP_FSYNC);
@@ -218,7 +218,7 @@ fn sync(entry: &mut FileEntry, head: u64, descriptor: &Descriptor) {
     entry.user_data = descriptor.slot.into();
 }
 
-/// The depth that a ring has room for.
+/// Limits the depth to the size of a ring.
 pub(super) fn fitting_depth(depth: u16, shortfalls: &mut Vec<Caveat>) -> u16 {
     let possible = depth.clamp(1, MOST_ENTRIES);
     if possible < depth {
@@ -228,7 +228,7 @@ pub(super) fn fitting_depth(depth: u16, shortfalls: &mut Vec<Caveat>) -> u16 {
     possible
 }
 
-/// Registers the targets, or says why not.
+/// Registers the targets. Returns whether that succeeded; a failure becomes a caveat.
 pub(super) fn register_files<E: Entry>(
     ring: &Ring<E>,
     files: &[i32],
@@ -238,8 +238,8 @@ pub(super) fn register_files<E: Entry>(
     ring.register_files(files).map_err(|error| shortfalls.push(refused(error))).is_ok()
 }
 
-/// Registers the buffers if that is wanted, or says why not. Returns the
-/// logarithm of the buffers in a registered piece; `None`: not registered.
+/// Registers the buffers if requested; a failure becomes a caveat. Returns log2 of the buffers per
+/// registered piece; `None`: not registered.
 pub(super) fn register<E: Entry>(
     ring: &Ring<E>,
     buffers: &Buffers,
@@ -263,7 +263,7 @@ pub(super) fn register<E: Entry>(
     registered.map(|()| shift).map_err(|error| shortfalls.push(refused(error))).ok()
 }
 
-/// What the kernel said of a registration.
+/// The kernel's reason for refusing a registration.
 fn refused(error: &io::Error) -> Failure {
     Failure::of(error.raw_os_error().unwrap_or(0), error_name(error))
 }

@@ -1,4 +1,4 @@
-//! io_uring_cmd: NVMe commands passed through a ring, past the block layer.
+//! Engine `io_uring_cmd`: NVMe passthrough via io_uring, bypassing the block layer.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -20,13 +20,13 @@ const OP_URING_CMD: u8 = 46;
 const IOSQE_FIXED_FILE: u8 = 1 << 0;
 const URING_CMD_FIXED: u32 = 1 << 0;
 
-/// In user data: the slot is one of ranges.
+/// Flag in user data: the slot is one of `ranges`.
 const TRIM: u64 = 1 << 16;
 
-/// A ring of NVMe commands used by this thread alone.
+/// A ring of NVMe commands, private to this thread.
 ///
-/// The kernel checks neither offsets nor what a command does; so there are
-/// exactly the commands of `nvme_command`, and [`Rights`] before them.
+/// The kernel checks neither offsets nor the effect of a command; so only the commands of
+/// `nvme_command` exist, guarded by [`Rights`].
 #[derive(Debug)]
 pub(crate) struct UringCmd {
     // Dropped in this order: the ring first, then what it works on.
@@ -34,13 +34,13 @@ pub(crate) struct UringCmd {
     batch: u32,
     rights: Rights,
     namespace: Namespace,
-    /// What is the same in every entry.
+    /// First eight bytes of every entry.
     head: u64,
-    /// Logarithm of the buffers in a registered piece.
+    /// log2 of the buffers per registered piece.
     piece_shift: Option<u32>,
     buffers: Buffers,
-    /// Of trims, one for each slot: the device reads them while they are in
-    /// flight. Kept as buffers are if it never answers.
+    /// Ranges of trims, one per slot: the device reads them while they are in flight. Kept mapped,
+    /// like buffers, if it never answers.
     ranges: Buffers,
     aside: Aside,
     _device: OwnedFd,
@@ -125,12 +125,12 @@ impl Io for UringCmd {
             entry.command_operation = NVME_URING_CMD_IO;
             entry.command_flags = if fixed.is_some() { URING_CMD_FIXED } else { 0 };
             entry.buffer = fixed.map_or(0, |shift| slot >> shift);
-            // A success says 0; the length goes along, to be said instead.
+            // A success returns 0: the length travels in the user data.
             entry.user_data = u64::from(slot) | tag;
             if possible {
                 entries.publish();
             } else {
-                // Not published, the entry is filled anew by the next.
+                // The entry is not published, and reused for the next I/O.
                 let of =
                     if operation == Operation::Trim { &mut self.ranges } else { &mut self.buffers };
                 of.take_back(slot);
@@ -172,7 +172,7 @@ impl Io for UringCmd {
 }
 
 impl UringCmd {
-    /// Writes down what a trim is about.
+    /// Stores the range of a trim for the device to fetch.
     #[cold]
     fn put_range(&mut self, descriptor: &Descriptor) {
         if let Some(range) = self.namespace.range(descriptor) {
@@ -181,7 +181,7 @@ impl UringCmd {
     }
 }
 
-/// A completion's result: the length that its user data holds, or a negative errno.
+/// The result of a completion: the length from its user data, or a negative errno.
 #[inline]
 fn result_of(user_data: u64, status: i32) -> i64 {
     match status {

@@ -27,7 +27,7 @@ macro_rules! each_engine {
     };
 }
 
-/// Reads of blocks until it is stopped, whatever fails.
+/// A job that reads until it is stopped.
 fn reads(rw: Pattern, depth: u16) -> Job {
     let mut job = Job::direct();
     job.pattern.rw = rw;
@@ -41,7 +41,7 @@ fn issuer(job: &Job, depth: u16) -> Issuer {
     Issuer::new(job, depth, requests, Pacer::new(&job.pace, Clock::get(), 1))
 }
 
-/// The first `blocks` of the file.
+/// The bounds of the first `blocks` of the file.
 fn bounds(blocks: u64) -> Bounds {
     let regions = [Region { file: 0, offset: 0, length: blocks * BLOCK }];
     Bounds::new(&regions, std::iter::once(BLOCKS * BLOCK), 4 * LENGTH)
@@ -63,8 +63,8 @@ fn counted(tally: &Tally) -> Counts {
     counts
 }
 
-/// An engine that is watched: what is in flight, what was read, how often the
-/// kernel was entered; stops the job after so many reads.
+/// Wraps an engine and records what is in flight, what was read and how often the kernel was
+/// entered; stops the job after some completions.
 struct Watched<'a, I> {
     io: I,
     shared: &'a Shared,
@@ -72,7 +72,7 @@ struct Watched<'a, I> {
     in_flight: BTreeMap<u16, u64>,
     deepest: usize,
     enters: u64,
-    /// How often each block was read, and was itself.
+    /// By block: number of reads with the right data.
     right: Vec<u64>,
     done: u64,
 }
@@ -131,12 +131,12 @@ impl<I: Io> Io for Watched<'_, I> {
 }
 
 fn reads_what_is_there<I: Io>(depth: u16, rw: Pattern) {
-    // A disk may be so fast that a batch is done before the next one is handed over.
+    // A fast disk may complete a batch before the next one is submitted.
     let is_reached = (0..5).any(|_| reaches_its_depth::<I>(depth, rw));
     assert!(is_reached, "{}: {depth} outstanding", I::NAME);
 }
 
-/// Reads a file three times; whether as many reads were outstanding as the engine allows of `depth`.
+/// Reads a file three times. Returns whether the engine's depth was reached.
 fn reaches_its_depth<I: Io>(depth: u16, rw: Pattern) -> bool {
     let file = NumberedFile::new(BLOCKS);
     let Opened { io, depth, .. } = I::open(Setup::reading(file.open(), depth, LENGTH)).unwrap();
@@ -155,7 +155,7 @@ fn reaches_its_depth<I: Io>(depth: u16, rw: Pattern) -> bool {
     assert_eq!(counts.bytes, watched.done * BLOCK);
     assert!(counts.latency.min_ns().unwrap() > 0);
     if depth == 1 {
-        // The kernel may return early, seldom.
+        // The kernel may, rarely, return early.
         let more = watched.enters - watched.done;
         assert!(more <= watched.done / 100, "one system call for each read, and {more} more");
     }
@@ -169,7 +169,7 @@ fn what_is_there_is_read_at_the_depth_that_was_asked_for() {
     each_engine!(reads_what_is_there(100, Pattern::RandRead));
 }
 
-/// Stops after so many completions.
+/// Stops the job after some completions.
 struct Limited<'a, I> {
     io: I,
     shared: &'a Shared,
@@ -240,7 +240,7 @@ fn the_loop_allocates_nothing() {
 }
 
 fn counts_reads_that_fail<I: Io>() {
-    // The last 100 blocks that the job thinks it has are not there.
+    // The last 100 blocks of the job's size do not exist.
     let file = NumberedFile::new(BLOCKS - 100);
     let mut job = reads(Pattern::Read, 16);
     for goes_on in [true, false] {
@@ -271,7 +271,7 @@ fn reads_that_fail_are_counted_and_stop_only_what_they_are_to_stop() {
 }
 
 fn writes_nothing_outside<I: Io>(depth: u16, rate: Option<u64>) {
-    // The order that makes offsets is wrong: it goes on to the end of the file.
+    // The offsets are wrong: they run to the end of the file.
     let file = NumberedFile::new(BLOCKS);
     let before = std::fs::read(&file.path).unwrap();
     let mut job = reads(Pattern::Write, depth);
@@ -288,7 +288,7 @@ fn writes_nothing_outside<I: Io>(depth: u16, rate: Option<u64>) {
     assert!(why.1.contains("a write of 4096 bytes at offset 163840 of file 0"), "{}", why.1);
     assert_eq!(course.flights.count(), 0);
     let written = counted(&both.1).latency.count();
-    // Of the batch that has the first one outside, none goes.
+    // Nothing of the batch with the first out-of-bounds request is submitted.
     assert!(written <= 40 && written + u64::from(depth) > 40, "{}: {written}", I::NAME);
     let after = std::fs::read(&file.path).unwrap();
     assert!(before[(written * BLOCK) as usize..] == after[(written * BLOCK) as usize..]);
@@ -301,7 +301,7 @@ fn nothing_is_written_outside_of_what_the_job_may_touch_whatever_offsets_are_mad
     each_engine!(writes_nothing_outside(16, Some(1_000_000)));
 }
 
-/// A device that answers the first reads, then says that it is gone.
+/// A device that answers some reads, then disappears.
 struct Vanishing {
     in_flight: Vec<u16>,
     answers: u32,

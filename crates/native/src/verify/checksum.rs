@@ -101,7 +101,7 @@ impl Checksum {
         Self::from_bytes(&digest.finalize())
     }
 
-    /// The checksum that `bytes` are; at most 64 of them.
+    /// Wraps a stored checksum of at most 64 bytes.
     pub(super) fn from_bytes(bytes: &[u8]) -> Self {
         let length = bytes.len().min(LONGEST);
         let mut sum = Self { bytes: [0; LONGEST], length: length as u8 };
@@ -109,14 +109,14 @@ impl Checksum {
         sum
     }
 
-    /// Its bytes, as they stand behind the header.
+    /// The bytes, as stored after the header.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
 }
 
 impl fmt::Display for Checksum {
-    /// In hexadecimal digits, in the order on the medium.
+    /// Formats as hexadecimal digits, in the order on the medium.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }

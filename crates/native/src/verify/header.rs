@@ -1,6 +1,6 @@
-//! The header of an interval: who wrote it, where and when.
+//! The verify header of an interval: its writer, location and time.
 //!
-//! Little endian, without gaps, so that no bit of it is unguarded:
+//! Little endian, without gaps, so that every bit is checked:
 //!
 //! | byte | length | what |
 //! |---|---|---|
@@ -22,49 +22,49 @@ use crate::contents::mix;
 const MAGIC: &[u8; 6] = b"iodyno";
 const VERSION: u8 = 1;
 
-/// How fio's headers begin: its verify.h has 0xacca, in the machine's order.
+/// Start of fio's headers: 0xacca in its verify.h, in native byte order.
 const FIO_MAGIC: [u8; 2] = 0xacca_u16.to_le_bytes();
 
-/// Bytes that the header's own checksum covers.
+/// Bytes covered by the header's own checksum.
 const COVERED: usize = 40;
 
-/// Bytes of the header, without the checksum of the payload.
+/// Length of the header without the payload's checksum, bytes.
 pub(super) const HEADER_BYTES: usize = COVERED + 4;
 
 /// The header of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
-    /// How the payload is verified, as [`code`] has it.
+    /// Verify method, encoded by [`code`].
     pub(super) method: u8,
-    /// Of the interval, bytes.
+    /// Length of the interval, bytes.
     pub(super) length: u32,
-    /// Thread that wrote it.
+    /// Writing thread.
     pub(super) thread: u32,
-    /// Of the interval, bytes.
+    /// Offset of the interval, bytes.
     pub(super) offset: u64,
-    /// Of the write.
+    /// Number of the write.
     pub(super) number: u64,
-    /// Run that wrote it.
+    /// Writing run.
     pub(super) run: u64,
 }
 
-/// Why bytes are no header.
+/// Why a header is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoHeader {
     /// Only zeros.
     Zeros,
     /// Nothing that resembles a header.
     Foreign,
-    /// What begins as a header of fio's does.
+    /// Starts like one of fio's headers.
     Fio,
-    /// A header once; bits of it are wrong now.
+    /// A damaged header.
     Damaged,
-    /// A header of a version of iodyno that writes others.
+    /// A header of another version of iodyno.
     Version(u8),
 }
 
 impl Header {
-    /// As it stands on the medium.
+    /// Encodes the header.
     pub(super) fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..6].copy_from_slice(MAGIC);
@@ -80,7 +80,7 @@ impl Header {
         bytes
     }
 
-    /// Read from the medium.
+    /// Decodes a header.
     pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Result<Self, NoHeader> {
         let u32_at = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
         let u64_at =
@@ -111,21 +111,19 @@ impl Header {
         })
     }
 
-    /// What the payload was made from: a function of the write, so that it can
-    /// be made again.
+    /// The seed of the payload: a function of the write, so that the payload can be regenerated.
     pub(super) const fn seed(&self) -> u64 {
         mix(mix(self.run, self.thread as u64), mix(self.offset, self.number))
     }
 }
 
-/// At most a byte's worth of the magic's bits is wrong; of random bytes one in
-/// 30 000 is.
+/// True if at most 8 bits of the magic differ; of random bytes, one in 30 000 qualifies.
 fn resembles_magic(bytes: &[u8; HEADER_BYTES]) -> bool {
     let wrong: u32 = bytes.iter().zip(MAGIC).map(|(a, b)| (a ^ b).count_ones()).sum();
     wrong <= 8
 }
 
-/// Methods, by their numbers on the medium: entries never move.
+/// Methods by their numbers on the medium: entries must never move.
 const METHODS: [(VerifyMethod, &str); 17] = [
     (VerifyMethod::Meta, "meta"),
     (VerifyMethod::PatternHeader, "pattern_hdr"),
@@ -146,7 +144,7 @@ const METHODS: [(VerifyMethod, &str); 17] = [
     (VerifyMethod::Pattern, "pattern"),
 ];
 
-/// Number of `method` on the medium, from 1; 0: it has no headers.
+/// Number of `method` on the medium, from 1; 0: no headers.
 pub(super) fn code(method: VerifyMethod) -> u8 {
     METHODS.iter().position(|(known, _)| *known == method).map_or(0, |place| place as u8 + 1)
 }

@@ -1,5 +1,5 @@
-//! The last write to each block, for jobs that overwrite blocks: those that do
-//! not can be replayed from their seed.
+//! Records the last write to each block, for jobs that overwrite blocks; others can be replayed
+//! from their seed.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -8,19 +8,18 @@ use std::ops::Range;
 use super::Expected;
 use crate::contents::mix;
 
-/// Entry of a block that was not written.
+/// Entry of an unwritten block.
 const NONE: u32 = 0;
-/// Entry of a block that was trimmed.
+/// Entry of a trimmed block.
 const TRIMMED: u32 = u32::MAX;
-/// Entry of a block that was written, by a write whose number is too high for
-/// an entry.
+/// Entry of a written block whose write number exceeds an entry.
 const WRITTEN: u32 = u32::MAX - 1;
 
-/// Bytes of memory for each place of the hash map: key and entry, its control
-/// byte, and the key once more while they are sorted.
+/// Memory per slot of the hash map, bytes: key and entry, control byte, and a copy of the key while
+/// sorting.
 const PLACE_BYTES: u64 = 16 + 1 + 8;
 
-/// Cannot keep the books.
+/// Invalid dimensions of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("verify: {blocks} blocks of {block} bytes are no blocks, or have no end")]
 pub(crate) struct LedgerError {
@@ -28,24 +27,23 @@ pub(crate) struct LedgerError {
     block: u64,
 }
 
-/// The last write to each block of a stretch of one file.
+/// The last write to each block of a range of one file.
 ///
-/// Four bytes for each block where all of them fit into the memory that it may
-/// use, else a hash map of those that were written; what that cannot hold is
-/// counted, and not verified.
+/// An array of four bytes per block if that fits into the memory limit, otherwise a hash map of the
+/// written blocks; writes beyond its capacity are counted and not verified.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// Where the first block starts, bytes.
+    /// Start of the first block, bytes.
     start: u64,
-    /// Bytes.
+    /// Block length, bytes.
     block: u64,
-    /// Number of them.
+    /// Number of blocks.
     blocks: u64,
     entries: Entries,
-    /// Another run wrote them.
+    /// The writes are another run's.
     foreign: bool,
-    /// The blocks with an entry are among these, so that a look at the last few
-    /// writes is no look at all blocks.
+    /// Bounds of the blocks with an entry, so that checking the last few writes need not scan all
+    /// blocks.
     touched: Range<u64>,
     untracked: u64,
 }
@@ -57,12 +55,11 @@ enum Entries {
 }
 
 impl Ledger {
-    /// Books for `blocks` blocks of `block` bytes (the verifier's interval)
-    /// from offset `start`, in at most `memory_bytes`, all of which is
-    /// allocated here.
+    /// A ledger for `blocks` blocks of `block` bytes (the verifier's interval) from offset `start`,
+    /// in at most `memory_bytes`, all allocated here.
     ///
     /// # Errors
-    /// Where `block` is 0, or the end lies beyond 2^64.
+    /// If `block` is 0 or the end exceeds 2^64.
     pub(crate) fn new(
         start: u64,
         block: u64,
@@ -75,7 +72,7 @@ impl Ledger {
         let entries = if blocks <= memory_bytes / size_of::<u32>() as u64 {
             Entries::All(vec![NONE; blocks as usize])
         } else {
-            // A map of 2^n places takes 7 / 8 of that many entries.
+            // A map of 2^n slots holds 7/8 as many entries.
             let places = memory_bytes / PLACE_BYTES;
             let places = places.checked_ilog2().map_or(0, |n| 1_u64 << n);
             let limit = (places * 7 / 8) as usize;
@@ -84,13 +81,13 @@ impl Ledger {
         Ok(Self { start, block, blocks, entries, foreign: false, touched: 0..0, untracked: 0 })
     }
 
-    /// The same, of what another run wrote.
+    /// Marks the writes as another run's.
     pub(crate) const fn of_another_run(mut self) -> Self {
         self.foreign = true;
         self
     }
 
-    /// Write `number` of `length` bytes to `offset` was made.
+    /// Records write `number` of `length` bytes to `offset`.
     #[inline]
     pub(crate) fn note(&mut self, offset: u64, length: u64, number: u64) {
         let entry =
@@ -98,14 +95,13 @@ impl Ledger {
         self.set(offset, length, entry);
     }
 
-    /// `length` bytes at `offset` were trimmed.
+    /// Records a trim of `length` bytes at `offset`.
     #[inline]
     pub(crate) fn note_trim(&mut self, offset: u64, length: u64) {
         self.set(offset, length, TRIMMED);
     }
 
-    /// `length` bytes at `offset` hold nobody knows what: a write to them
-    /// failed.
+    /// Forgets `length` bytes at `offset`, whose contents are unknown after a failed write.
     pub(crate) fn forget(&mut self, offset: u64, length: u64) {
         self.set(offset, length, NONE);
     }
@@ -132,8 +128,7 @@ impl Ledger {
         }
     }
 
-    /// Everything in the books is verified: it is not expected any more, as
-    /// fio verifies a write once.
+    /// Clears the ledger after verification: as in fio, each write is verified once.
     pub(crate) fn settle(&mut self) {
         let touched = std::mem::take(&mut self.touched);
         match &mut self.entries {
@@ -144,8 +139,8 @@ impl Ledger {
         }
     }
 
-    /// What the block at `offset` should hold; what was never written, or is
-    /// not in the books, is not known.
+    /// Expected contents of the block at `offset`; unknown for blocks never written or not
+    /// recorded.
     #[inline]
     pub(crate) fn expected(&self, offset: u64) -> Expected {
         let Some(block) = self.block_of(offset) else { return Expected::Unknown };
@@ -162,18 +157,17 @@ impl Ledger {
         }
     }
 
-    /// Where the first block starts, bytes.
+    /// Start of the first block, bytes.
     pub(crate) const fn start(&self) -> u64 {
         self.start
     }
 
-    /// Writes that are not in the books, because its memory was full: blocks
-    /// that are not verified.
+    /// Blocks that were not recorded for lack of memory, and so are not verified.
     pub(crate) const fn untracked(&self) -> u64 {
         self.untracked
     }
 
-    /// Offsets of the blocks of which something is expected, from low to high.
+    /// Offsets of the blocks with known contents, in ascending order.
     pub(crate) fn in_order(&self) -> Box<dyn Iterator<Item = u64> + '_> {
         let offset = |block: u64| self.start + block * self.block;
         match &self.entries {
@@ -199,7 +193,7 @@ impl Ledger {
     }
 }
 
-/// Hashes block numbers: they are not chosen by an enemy.
+/// Hashes block numbers, which need no protection from attackers.
 #[derive(Debug, Default)]
 struct Mixer(u64);
 

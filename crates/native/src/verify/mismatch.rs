@@ -1,5 +1,4 @@
-//! What was found instead of what was expected, told to the person who waits
-//! for it.
+//! Mismatches found by verification, and their descriptions.
 
 use std::fmt;
 
@@ -8,68 +7,68 @@ use iodyno_model::Caveat;
 use super::checksum::Checksum;
 use super::header;
 
-/// Bytes that drives and kernels write as a whole, at the least.
+/// Smallest unit that drives and kernels write atomically, bytes.
 const SECTOR: u64 = 512;
 
-/// An interval that does not hold what it should.
+/// An interval with unexpected contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mismatch {
-    /// Of the interval, bytes.
+    /// Offset of the interval, bytes.
     pub(crate) offset: u64,
-    /// Of the interval, bytes.
+    /// Length of the interval, bytes.
     pub(crate) length: u64,
-    /// What is wrong.
+    /// Kind of mismatch.
     pub(crate) kind: Kind,
 }
 
-/// What is wrong with an interval.
+/// Kinds of mismatches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// There is no header, where one was written.
+    /// No header, although one was written.
     NeverWritten {
-        /// All of its bytes are zero.
+        /// All bytes are zero.
         zeros: bool,
     },
-    /// There is what looks like a header of fio's.
+    /// Apparently a header of fio's.
     Fio,
-    /// It is too short for a header: what is left at the end of a file.
+    /// Too short for a header: the rest at the end of a file.
     Short,
-    /// There is a header, and bits of it are wrong.
+    /// The header is damaged.
     Header,
     /// The header is of another version of iodyno.
     Version {
         /// That version.
         found: u8,
     },
-    /// It was written with another interval or block size.
+    /// Written with another interval or block size.
     Length {
-        /// Bytes, as the header says.
+        /// Length in the header, bytes.
         found: u32,
     },
-    /// It was written with another method.
+    /// Written with another method.
     Method {
         /// Number of the job's method.
         expected: u8,
         /// Number in the header.
         found: u8,
     },
-    /// It was written for another place.
+    /// Written for another offset.
     Misdirected {
-        /// Offset that the header holds, bytes.
+        /// Offset in the header, bytes.
         found_offset: u64,
     },
-    /// It holds what was there before: a write was acknowledged and lost.
+    /// Holds the previous contents: a write was acknowledged and lost.
     LostWrite {
         /// Number of the last write.
         expected: Option<u64>,
-        /// Number of the write that is there; `None`: an earlier run's.
+        /// Number of the write found; `None`: an earlier run's.
         found: Option<u64>,
     },
-    /// It holds a later write than the last that was expected.
+    /// Holds a later write than expected.
     NewerWrite {
         /// Number of the expected write.
         expected: u64,
-        /// Number of the write that is there.
+        /// Number of the write found.
         found: u64,
     },
     /// Another thread of the same run wrote it.
@@ -77,38 +76,37 @@ pub(crate) enum Kind {
         /// That thread's number.
         thread: u32,
     },
-    /// The payload's checksum is not what the header says.
+    /// The payload does not match the stored checksum.
     Checksum {
-        /// Of the header and of what is there.
+        /// The stored and the computed checksum.
         sums: Box<Sums>,
-        /// What differs in the payload; `None`: nothing, the stored checksum
-        /// itself is wrong.
+        /// Differences in the payload; `None`: the stored checksum itself is wrong.
         damage: Option<Damage>,
     },
-    /// The payload is not the pattern, or not what the write made.
+    /// The payload is not the pattern, or not that of the write.
     Contents {
-        /// What differs.
+        /// Differences in the payload.
         damage: Damage,
     },
-    /// It was trimmed, and does not read as zeros.
+    /// Trimmed, but does not read as zeros.
     NotZero {
-        /// First byte that is not zero, counted from the interval's start.
+        /// First nonzero byte, counted from the interval's start.
         first: u64,
         /// Its value.
         found: u8,
     },
 }
 
-/// Two checksums that should be the same.
+/// Two checksums that should be equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sums {
-    /// In the header.
+    /// Stored in the header.
     pub(crate) expected: Checksum,
-    /// Of what is there.
+    /// Computed from the payload.
     pub(crate) found: Checksum,
 }
 
-/// Which bytes of an interval are wrong.
+/// The wrong bytes of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Damage {
     /// First wrong byte, counted from the interval's start.
@@ -119,11 +117,11 @@ pub(crate) struct Damage {
     pub(crate) bytes: u64,
     /// Number of wrong bits.
     pub(crate) bits: u64,
-    /// What the first wrong byte should be.
+    /// Expected value of the first wrong byte.
     pub(crate) expected: u8,
-    /// What it is.
+    /// Its actual value.
     pub(crate) found: u8,
-    /// Of the interval, bytes.
+    /// Length of the interval, bytes.
     length: u64,
 }
 
@@ -140,8 +138,8 @@ impl Damage {
         self.bits += bits as u64;
     }
 
-    /// Whole sectors to the end hold something else: what a write leaves that
-    /// was cut in two. Of unrelated bytes one in 256 is right by chance.
+    /// True if whole sectors up to the end are wrong, as after a torn write. One in 256 unrelated
+    /// bytes is right by chance.
     pub(crate) const fn torn(&self) -> bool {
         let rest = self.length - self.first;
         self.first > 0 && self.first.is_multiple_of(SECTOR) && self.bytes * 10 > rest * 9
@@ -168,7 +166,7 @@ impl fmt::Display for Damage {
 }
 
 impl Mismatch {
-    /// As a measurement has it.
+    /// The caveat for a measurement.
     pub(crate) fn caveat(&self) -> Caveat {
         Caveat::Mismatch { offset: self.offset, length: self.length, what: What(self).to_string() }
     }
@@ -180,7 +178,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What is wrong, without where.
+/// Formats a mismatch without its offset.
 struct What<'a>(&'a Mismatch);
 
 impl fmt::Display for What<'_> {

@@ -1,10 +1,9 @@
-//! How what was written is verified: each interval of a block begins with a
-//! header that says what it is, and everything in it is guarded.
+//! Verification of written data: each interval of a block starts with a header that identifies it,
+//! and every byte is checked.
 //!
-//! The payload is a function of the header (run, thread, offset, number of the
-//! write) and of the job's options, so it can be made again: methods without a
-//! checksum compare, the others say which bytes are wrong, and what was
-//! expected can be dumped without having been kept.
+//! The payload is a function of the header (run, thread, offset, number of the write) and of the
+//! job's options, so it can be regenerated: methods without a checksum compare it, the others
+//! identify the wrong bytes, and the expected contents can be dumped without having been stored.
 
 mod checksum;
 mod header;
@@ -24,7 +23,7 @@ pub(crate) use mismatch::{Kind, Mismatch, Sums};
 use payload::Payload;
 pub(crate) use state::{Following, State, Verdict};
 
-/// Options that cannot be verified with.
+/// Verify options that cannot work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum VerifyError {
     /// No room for a header.
@@ -33,54 +32,54 @@ pub(crate) enum VerifyError {
          raise bs or verify_interval, or choose a shorter checksum"
     )]
     TooSmall {
-        /// Of the interval, bytes.
+        /// Length of the interval, bytes.
         interval: u64,
-        /// Needed, bytes.
+        /// Required length, bytes.
         least: u64,
     },
-    /// Intervals do not fill blocks.
+    /// Intervals do not divide blocks.
     #[error("verify_interval={interval} does not divide the block size {block}")]
     Interval {
-        /// As asked, bytes.
+        /// Requested interval, bytes.
         interval: u64,
-        /// Of the smallest block, bytes.
+        /// Smallest block, bytes.
         block: u64,
     },
-    /// The header does not fit there.
+    /// The header does not fit at that offset.
     #[error(
         "verify_offset={offset}: the header ends at byte {end}, beyond the interval's {interval}"
     )]
     Offset {
-        /// As asked, bytes.
+        /// Requested offset, bytes.
         offset: u64,
         /// End of the header, bytes.
         end: u64,
-        /// Of the interval, bytes.
+        /// Length of the interval, bytes.
         interval: u64,
     },
-    /// Nothing to compare with.
+    /// No pattern to compare with.
     #[error("verify=pattern and verify=pattern_hdr need a verify_pattern")]
     NoPattern,
 }
 
-/// What an interval should hold.
+/// Expected contents of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// Not known: it is not looked at.
+    /// Unknown: not checked.
     Unknown,
     /// A write.
     Write {
-        /// Its number; `None`: whichever.
+        /// Number of the write; `None`: any.
         number: Option<u64>,
-        /// This run and thread made it.
+        /// Made by this run and thread.
         own: bool,
     },
-    /// Zeros: it was trimmed.
+    /// Zeros: trimmed.
     Zeros,
 }
 
 impl Expected {
-    /// A write of whoever: what a job expects that only reads.
+    /// Any write by any writer: the expectation of jobs that only read.
     pub(crate) const ANY: Self = Self::Write { number: None, own: false };
 
     /// Write `number` of this run and thread.
@@ -90,12 +89,12 @@ impl Expected {
     }
 }
 
-/// What was expected of a block and what was found, for `verify_dump`.
+/// Expected and found contents of a block, for `verify_dump`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Dump {
-    /// What should be there; `None`: it cannot be known.
+    /// Expected contents; `None`: unknown.
     pub(crate) expected: Option<Vec<u8>>,
-    /// What is there.
+    /// Found contents.
     pub(crate) found: Vec<u8>,
 }
 
@@ -105,22 +104,22 @@ pub(crate) struct Verifier {
     method: VerifyMethod,
     /// Bytes.
     interval: usize,
-    /// Where the header begins in its interval, bytes.
+    /// Offset of the header in its interval, bytes.
     header_offset: usize,
     payload: Payload,
-    /// Numbers of writes are compared.
+    /// Write numbers are compared.
     sequence: bool,
     run: u64,
     thread: u32,
 }
 
 impl Verifier {
-    /// As `verify` says, for blocks of `sizes`. `run` is a number that no other
-    /// run has, `thread` one that no other thread of the run has.
+    /// A verifier with the options `verify`, for blocks of `sizes`. `run` must be unique to this
+    /// run, `thread` unique within it.
     ///
     /// # Errors
-    /// Where no header fits into an interval, intervals do not divide blocks,
-    /// or there is no pattern for a method that needs one.
+    /// If no header fits into an interval, intervals do not divide blocks, or a required pattern is
+    /// missing.
     pub(crate) fn new(
         verify: &Verify,
         contents: &Contents,
@@ -128,8 +127,8 @@ impl Verifier {
         run: u64,
         thread: u32,
     ) -> Result<Self, VerifyError> {
-        // Blocks of several sizes overwrite parts of each other: intervals are
-        // what all of them consist of, as in fio.
+        // Blocks of several sizes overwrite parts of each other: as in fio, intervals are their
+        // greatest common divisor.
         let block = match sizes {
             BlockSize::Split(sizes) => sizes.iter().fold(0, |unit, (size, _)| gcd(unit, *size)),
             sizes => sizes.smallest(),
@@ -168,7 +167,7 @@ impl Verifier {
         Ok(verifier)
     }
 
-    /// Bytes of a header with its checksum; 0 for methods without.
+    /// Length of a header with its checksum, bytes; 0 for methods without.
     pub(crate) fn header_bytes(&self) -> usize {
         match self.method {
             VerifyMethod::None | VerifyMethod::Null | VerifyMethod::Pattern => 0,
@@ -176,21 +175,20 @@ impl Verifier {
         }
     }
 
-    /// Bytes of an interval: what is written and checked by itself. Blocks
-    /// without headers are checked as a whole.
+    /// Length of an interval, the unit of verification, bytes. Blocks without headers are checked
+    /// as a whole.
     pub(crate) const fn interval(&self) -> u64 {
         self.interval as u64
     }
 
-    /// Whether [`Self::stamp`] makes the contents of blocks; else they are the
-    /// job's own, and are not looked at when they are read.
+    /// True if [`Self::stamp`] generates the contents of blocks; otherwise they are the job's own,
+    /// and not checked.
     pub(crate) const fn stamps(&self) -> bool {
         !matches!(self.method, VerifyMethod::None | VerifyMethod::Null)
     }
 
-    /// Makes the block that is about to be written to `offset`, bytes: its
-    /// contents, and the header of each interval. `number` counts the job's
-    /// writes, over all of its loops.
+    /// Generates the block to be written to `offset`, bytes: its contents, and the header of each
+    /// interval. `number` counts the job's writes, over all of its loops.
     pub(crate) fn stamp(&self, block: &mut [u8], offset: u64, number: u64) {
         self.stamp_as(block, offset, number, self.run, self.thread);
     }
@@ -221,11 +219,11 @@ impl Verifier {
         }
     }
 
-    /// Checks the block that was read from `offset`, bytes; `expected` is asked
-    /// with the offset of each interval.
+    /// Checks the block that was read from `offset`, bytes, against `expected` at the offset of
+    /// each interval.
     ///
     /// # Errors
-    /// The first interval that does not hold what is expected.
+    /// The first interval with unexpected contents.
     pub(crate) fn check(
         &self,
         block: &[u8],
@@ -285,7 +283,7 @@ impl Verifier {
         Err(Kind::Checksum { sums: Box::new(Sums { expected, found }), damage: damage() })
     }
 
-    /// Whether the header is that of the write that belongs there.
+    /// Checks that the header belongs to the expected write.
     fn check_header(
         &self,
         header: &Header,
@@ -318,9 +316,8 @@ impl Verifier {
         }
     }
 
-    /// What was found at `offset`, and what should be there: made again from
-    /// the number of the write where it is expected, else from each header that
-    /// is whole and in its place.
+    /// The found and the expected contents at `offset`: regenerated from the expected write number
+    /// if known, otherwise from each intact header with the right offset.
     pub(crate) fn dump(
         &self,
         block: &[u8],
@@ -342,7 +339,7 @@ impl Verifier {
                 (_, Some(header)) => {
                     self.stamp_as(made, offset, header.number, header.run, header.thread);
                 }
-                // A pattern without header is the same whoever wrote it.
+                // A pattern without a header is independent of its writer.
                 (_, None) if self.stamps() && self.header_bytes() == 0 => {
                     self.stamp(made, offset, 0);
                 }
@@ -352,8 +349,8 @@ impl Verifier {
         Dump { expected: known.then_some(made), found: block.to_vec() }
     }
 
-    /// Whether an interval of `length` bytes, which may be what is left at the
-    /// end of a file, has room for the header.
+    /// True if an interval of `length` bytes, possibly the rest at the end of a file, has room for
+    /// the header.
     fn has_room(&self, length: usize) -> bool {
         length >= self.header_offset + self.header_bytes()
     }
@@ -363,13 +360,13 @@ impl Verifier {
         place.map_or(Err(NoHeader::Foreign), Header::from_bytes)
     }
 
-    /// What lies before and behind the header.
+    /// The bytes before and after the header.
     fn payload_of<'a>(&self, interval: &'a [u8]) -> [&'a [u8]; 2] {
         [&interval[..self.header_offset], &interval[self.header_offset + self.header_bytes()..]]
     }
 
-    /// (start, length) of the intervals of a block of `length` bytes. The last
-    /// takes what is left over of a block that they do not fill.
+    /// (start, length) of the intervals of a block of `length` bytes. The last one includes the
+    /// remainder.
     fn intervals(&self, length: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
         let whole = self.header_bytes() == 0 || self.interval == 0 || self.interval > length;
         let step = if whole { length } else { self.interval };
@@ -381,7 +378,7 @@ impl Verifier {
     }
 }
 
-/// Whether a trimmed interval reads as zeros.
+/// Checks that a trimmed interval reads as zeros.
 fn check_zeros(interval: &[u8]) -> Result<(), Kind> {
     match interval.iter().position(|byte| *byte != 0) {
         Some(first) => Err(Kind::NotZero { first: first as u64, found: interval[first] }),

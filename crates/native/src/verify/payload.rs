@@ -1,23 +1,23 @@
-//! What an interval holds beside its header, and how it differs from that.
+//! Generates and compares the payload of intervals.
 
 use iodyno_job::{Contents, PatternPart, Verify};
 
 use super::mismatch::Damage;
 use crate::contents::{Recipe, repeat, spread};
 
-/// Bytes that are made again and compared at a time.
+/// Bytes regenerated and compared at a time.
 const COMPARED: usize = 512;
 
-/// Bytes of a pattern's period at the least: where it is shorter, it is
-/// repeated, so that few copies fill a block.
+/// Shortest period of a pattern, bytes: shorter patterns are repeated, so that few copies fill a
+/// block.
 const PERIOD: usize = 64;
 
-/// How payloads are made.
+/// The source of payloads.
 #[derive(Debug, Clone)]
 pub(super) enum Payload {
     /// `verify_pattern`.
     Pattern(Pattern),
-    /// As the options about contents say, from the header's seed.
+    /// Contents options of the job, seeded by the header.
     Recipe(Recipe),
 }
 
@@ -41,8 +41,8 @@ impl Payload {
         }
     }
 
-    /// How `interval` differs from what belongs at `offset`, beside its first
-    /// `skip.1` bytes from `skip.0` on, which are the header.
+    /// Differences between `interval` and the expected payload at `offset`, except in the header,
+    /// which is `skip.1` bytes at `skip.0`.
     pub(super) fn damage(
         &self,
         interval: &[u8],
@@ -76,16 +76,17 @@ impl Payload {
 /// `verify_pattern`.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
-    /// One period, with zeros where offsets belong.
+    /// One period, with zeros in place of offsets.
     period: Vec<u8>,
-    /// Where offsets belong.
+    /// Positions of offsets.
     offsets: Vec<usize>,
-    /// Bytes after which it begins again, with another offset; 0: with each interval.
+    /// Length after which the pattern restarts with another offset, bytes; 0: restarts with each
+    /// interval.
     every: u64,
 }
 
 impl Pattern {
-    /// `None`: it is empty.
+    /// `None` if the pattern is empty.
     fn new(parts: &[PatternPart], every: u32) -> Option<Self> {
         let every = every.into();
         let mut pattern = Self { period: Vec::new(), offsets: Vec::new(), every };
@@ -110,7 +111,7 @@ impl Pattern {
         if self.every == 0 {
             return self.fill_once(part, position, offset);
         }
-        // Counted from where the interval begins, as fio counts from where its block does.
+        // Counted from the interval's start, as fio counts from its block's.
         let (mut place, mut rest) = (position as u64, part);
         while !rest.is_empty() {
             let within = place % self.every;
@@ -126,7 +127,7 @@ impl Pattern {
         let (position, done) = (position % length, part.len().min(length));
         let first = &mut part[..done];
         repeat(&self.period, first, position as u64);
-        // What is filled is the end of one period and the start of the next.
+        // The filled part consists of the end of one period and the start of the next.
         for start in self.offsets.iter().flat_map(|place| [*place, place + length]) {
             let from = start.max(position);
             let to = (start + size_of::<u64>()).min(position + done);
@@ -152,18 +153,18 @@ mod tests {
             block
         };
         let whole = filled(0, 8192);
-        // As fio: each piece is what a block of its own would be.
+        // As in fio, each piece equals a block of its own.
         let pieces = filled(512, 8192);
         for (n, piece) in pieces.chunks(512).enumerate() {
             assert_eq!(piece, &filled(0, 8192 + 512 * n as u64)[..512], "{n}");
         }
         assert_eq!(pieces[..512], whole[..512]);
         assert_ne!(pieces[512..], whole[512..]);
-        // From within a piece on, as blocks are compared.
+        // From within a piece, as in comparisons.
         let mut part = [0; 100];
         Pattern::new(&parts, 512).unwrap().fill_at(&mut part, 1000, 8192);
         assert_eq!(part, pieces[1000..1100]);
-        // What is left of a block takes a part of a piece; the next block begins with a whole one.
+        // The end of a block holds a partial piece; the next block starts with a whole one.
         let pieces = filled(129, 4096);
         assert_eq!(pieces[31 * 129..], filled(0, 4096 + 31 * 129)[..4096 - 31 * 129]);
     }

@@ -1,10 +1,10 @@
-//! fio's file of what a job wrote (`verify_state_save` and `verify_state_load`; version 7 of the
-//! format, that of fio 3.42): how many writes were made, and which of them were not done.
+//! Reads and writes fio's verify state (`verify_state_save` and `verify_state_load`; version 7 of
+//! the format, that of fio 3.42): how many writes were made, and which of them did not complete.
 //!
-//! Numbers are little endian. Three of 8 bytes go before: version, length of the rest, its CRC32C
-//! without the inversion at the end. The rest: entries (4 bytes, 4 unused), writes, number of the
-//! thread (8 each), a generator of random numbers that nobody reads (56), the job's name (64), and
-//! an entry of 8 bytes for each I/O that may be in flight, then for each write that failed.
+//! Numbers are little endian. The head has three of 8 bytes: version, length of the rest, and its
+//! CRC32C without the final inversion. The rest: number of entries (4 bytes, 4 unused), writes,
+//! thread number (8 each), an unused state of a random generator (56), the job's name (64), and an
+//! entry of 8 bytes for each I/O that may be in flight, then for each failed write.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,46 +19,46 @@ const HEAD: usize = 24;
 const WRITES: usize = 8;
 const THREAD: usize = 16;
 const NAME: usize = 80;
-/// Where the entries begin, bytes.
+/// Start of the entries, bytes.
 const ENTRIES: usize = 144;
-/// An entry of no write.
+/// An unused entry.
 const NONE: u64 = u64::MAX;
-/// A file is no longer, bytes.
+/// Largest file, bytes.
 const LONGEST: u64 = 64 << 20;
 
-/// What a job wrote until it ended.
+/// The writes of a job until its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct State {
-    /// Writes that were made, numbered from 0.
+    /// Number of writes, numbered from 0.
     writes: u64,
-    /// Of these, those that had no answer yet.
+    /// Those of them still in flight.
     open: Vec<u64>,
-    /// Of these, those that failed, in order.
+    /// Those of them that failed, in ascending order.
     failed: Vec<u64>,
 }
 
-/// What is to be done about a write.
+/// Whether to verify a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Verify,
-    /// It failed, and is not there.
+    /// It failed, so its data is not expected.
     Skip,
-    /// It may not have been made, nor what comes after it.
+    /// Neither it nor later writes may have been made.
     Stop,
 }
 
 impl State {
-    /// A state of `writes` writes, of which these are open, and these failed.
+    /// A state of `writes` writes, some of them `open` or `failed`.
     #[cfg(test)]
     pub(crate) const fn of(writes: u64, open: Vec<u64>, failed: Vec<u64>) -> Self {
         Self { writes, open, failed }
     }
 
-    /// The state that another run of `job` saved in `folder`, if `job` wants it: one that writes
-    /// knows by itself what it wrote.
+    /// Loads the state that another run of `job` saved in `folder`, if `job` requests it; not for
+    /// writing jobs, which know their own writes.
     ///
     /// # Errors
-    /// A sentence that says why there is none.
+    /// A message if it cannot be loaded.
     pub(crate) fn load(job: &Job, folder: Option<&Path>) -> Result<Option<Self>, String> {
         if !job.verify.state_load || !job.verify.is_on() || job.writes() {
             return Ok(None);
@@ -70,7 +70,7 @@ impl State {
         state.map(Some).map_err(|why| format!("verify_state_load: {}: {why}", path.display()))
     }
 
-    /// What it says of write `number`.
+    /// The verdict on write `number`.
     pub(crate) fn verdict(&self, number: u64) -> Verdict {
         if self.failed.binary_search(&number).is_ok() {
             Verdict::Skip
@@ -81,7 +81,7 @@ impl State {
         }
     }
 
-    /// Of a job of so many I/Os in flight: entries behind those failed.
+    /// Decodes the state of a job with this depth: entries beyond it are failed writes.
     fn from_bytes(bytes: &[u8], iodepth: u32) -> Result<Self, &'static str> {
         let (head, rest) = bytes.split_at_checked(HEAD).ok_or("it is too short")?;
         let number = |bytes: &[u8], at: usize| {
@@ -115,7 +115,7 @@ impl State {
         rest[..4].copy_from_slice(&(entries.len() as u32).to_le_bytes());
         rest[WRITES..][..8].copy_from_slice(&self.writes.to_le_bytes());
         rest[THREAD..][..8].copy_from_slice(&u64::from(job.threads.number).to_le_bytes());
-        // A zero ends it.
+        // Terminated by a zero.
         let name = &job.name.as_bytes()[..job.name.len().min(ENTRIES - NAME - 1)];
         rest[NAME..][..name.len()].copy_from_slice(name);
         rest.extend(entries.iter().flat_map(|entry| entry.to_le_bytes()));
@@ -133,21 +133,21 @@ fn path(job: &Job, folder: &Path) -> PathBuf {
     folder.join(format!("local-{name}-{}-verify.state", job.threads.number))
 }
 
-/// Follows the writes of a thread, and saves in the end what became of them.
+/// Tracks the writes of a thread and finally saves their state.
 #[derive(Debug)]
 pub(crate) struct Following {
     folder: PathBuf,
-    /// By slot, the number of the write in flight.
+    /// By slot: number of the write in flight.
     writes: Box<[u64]>,
-    /// By slot, the first write that a sync in flight may not be for.
+    /// By slot: the first write that the sync in flight may not cover.
     syncs: Box<[u64]>,
-    /// Writes before this are on the drive, by a sync.
+    /// Writes before this are durable by a sync.
     durable: u64,
     failed: Vec<u64>,
 }
 
 impl Following {
-    /// Of a job that saves its state in `folder`, if it does.
+    /// A tracker for `job` if it saves its state, in `folder`.
     pub(crate) fn new(job: &Job, folder: Option<&Path>) -> Option<Self> {
         let verify = &job.verify;
         let writes = job.writes() && job.pattern.rw.has(Direction::Write);
@@ -162,7 +162,7 @@ impl Following {
         })
     }
 
-    /// An I/O goes; `number` is that of the next write.
+    /// Records a submission; `number` is the number of the next write.
     pub(crate) fn submitted(&mut self, slot: u16, operation: Operation, number: u64) {
         let slot = usize::from(slot);
         match operation {
@@ -175,7 +175,7 @@ impl Following {
         }
     }
 
-    /// An I/O is done.
+    /// Records a completion.
     pub(crate) fn completed(&mut self, slot: u16, operation: Operation, succeeded: bool) {
         let slot = usize::from(slot);
         match operation {
@@ -190,10 +190,10 @@ impl Following {
         }
     }
 
-    /// Saves the state of `job` after `made` writes, and returns when it is on the disk.
+    /// Saves the state of `job` after `made` writes, durably.
     ///
     /// # Errors
-    /// A sentence that says why it is not.
+    /// A message if it cannot be saved.
     pub(crate) fn save(&mut self, job: &Job, made: u64) -> Result<(), String> {
         let mut failed = std::mem::take(&mut self.failed);
         failed.sort_unstable();
@@ -281,7 +281,7 @@ mod tests {
         following.submitted(0, Operation::Write, 0);
         following.submitted(1, Operation::Write, 1);
         following.completed(0, Operation::Write, true);
-        // Write 1 is under way when the sync goes.
+        // Write 1 is in flight when the sync is submitted.
         following.submitted(2, Operation::Sync, 2);
         following.submitted(0, Operation::Write, 2);
         following.completed(1, Operation::Write, true);

@@ -99,8 +99,8 @@ proptest! {
 
     #[test]
     fn a_torn_write_is_found(verifier in any_verifier(), sectors in 1_usize..8, new_first: bool) {
-        // Short checksums miss one in 128 or 65536 of such, as they must;
-        // without headers and numbers two writes do not differ.
+        // Short checksums miss one in 128 or 65536 of these, by design; without headers and numbers
+        // two writes do not differ.
         let blind = [VerifyMethod::Crc7, VerifyMethod::Crc16, VerifyMethod::Pattern];
         if blind.contains(&verifier.method) {
             return Ok(());
@@ -110,7 +110,7 @@ proptest! {
         let (first, last) = if new_first { (&new, &old) } else { (&old, &new) };
         let torn = [&first[..cut], &last[cut..]].concat();
         let checked = verifier.check(&torn, BLOCK, |_| Expected::number(2));
-        // Of zeros or a pattern, behind the only header, the old part is right.
+        // Behind the only header, the old part of zeros or a pattern equals the new one.
         prop_assert_eq!(checked.is_ok(), torn == new);
     }
 
@@ -152,7 +152,7 @@ proptest! {
                 if flat && block >= 40 {
                     continue;
                 }
-                // What does not fit is said, and not expected.
+                // Untracked writes are counted and not expected.
                 if !flat && !model.contains_key(&block) && model.len() == 3 {
                     untracked += 1;
                 } else {
@@ -306,7 +306,7 @@ fn a_lost_write_in_one_interval_of_a_block_is_told_with_its_offset() {
     let mismatch = verifier.check(&torn, BLOCK, |_| Expected::number(2)).unwrap_err();
     let kind = Kind::LostWrite { expected: Some(2), found: Some(1) };
     assert_eq!(mismatch, Mismatch { offset: BLOCK + 1024, length: 512, kind });
-    // Only the blocks that are known are looked at, each with its own number.
+    // Only known blocks are checked, each against its own number.
     let each = |offset| match offset - BLOCK {
         1024 => Expected::number(1),
         _ => Expected::number(2),
@@ -363,7 +363,7 @@ fn a_dump_makes_again_what_should_be_there() {
         assert!(dump.expected.as_ref() == Some(&right));
         assert!(dump.found == found);
     }
-    // A header that is gone takes the knowledge with it, unless the number is known.
+    // Without the header the contents are unknown, unless the number is known.
     found[1024..1100].fill(0);
     assert_eq!(verifier.dump(&found, BLOCK, |_| Expected::ANY).expected, None);
     let dump = verifier.dump(&found, BLOCK, |_| Expected::number(6));
@@ -425,7 +425,7 @@ fn what_cannot_be_verified_is_refused() {
             assert_eq!(made(&verify, 4096).unwrap_err(), VerifyError::NoPattern);
         }
     }
-    // Where there is no header, it is nowhere.
+    // Without a header, its offset is ignored.
     let verifier = made(&Verify { offset: 5000, ..options(VerifyMethod::Pattern) }, 4096).unwrap();
     assert_eq!(verifier.check(&stamped(&verifier, 0, 0), 0, |_| Expected::ANY), Ok(()));
     assert!(Ledger::new(0, 0, 1, 1 << 20).is_err());

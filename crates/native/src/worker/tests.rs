@@ -1,4 +1,4 @@
-//! The stages of a thread on a device that keeps in mind what it was told.
+//! The passes of a thread on a device that records its operations.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const BLOCKS: u64 = 8;
 const BYTES: u64 = BLOCKS * BLOCK as u64;
 const DEPTH: u16 = 4;
 
-/// A device that writes at once; all else takes it some time.
+/// A device with instant writes and slow other operations.
 struct Recorded {
     seen: Vec<Operation>,
     in_flight: Vec<Descriptor>,
@@ -52,8 +52,8 @@ impl Io for Recorded {
     }
 }
 
-/// What a job that writes and verifies does, the latencies of its writes, and when the next one
-/// would be due.
+/// Runs a job that writes and verifies. Returns its operations, the latencies of its writes, and
+/// when the next write would be due.
 fn staged(options: &str, slow: Duration) -> (Vec<Operation>, Counts, u64) {
     let mut job = Job::default();
     for option in format!("rw=write bs=4k verify=crc32c {options}").split_whitespace() {

@@ -1,11 +1,11 @@
-//! The entries of a ring: those to be filled, and those of what is done.
+//! Writes submission queue entries and reads completion queue entries.
 #![allow(unsafe_code)] // Memory shared with the kernel.
 
 use std::sync::atomic::Ordering;
 
 use super::{Entry, Ring};
 
-/// Fills entries, which the kernel sees only when they are published.
+/// Entries being filled, invisible to the kernel until published.
 pub(in crate::io) struct Entries<'a, E: Entry> {
     first: *mut E,
     mask: u32,
@@ -20,20 +20,20 @@ impl<'a, E: Entry> Entries<'a, E> {
         Self { first, mask, tail, ring }
     }
 
-    /// The next entry, to be filled. What is in it is what was there last.
+    /// The next entry to fill; it still holds its previous contents.
     ///
-    /// There are as many entries as I/Os may be in flight, which the caller
-    /// keeps to: so the kernel has taken what stood in this one.
+    /// There are at least as many entries as I/Os in flight, a limit that the caller keeps: so the
+    /// kernel has taken the previous contents.
     #[inline]
     pub(in crate::io) fn next(&mut self) -> &mut E {
         let index = (self.tail & self.mask) as usize;
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: below the number of entries, in the mapping, aligned as a page is, and valid
-        // whatever its bytes. The kernel reads it only from `publish` until it has taken it.
+        // SAFETY: below the number of entries, in the mapping, page-aligned base, and valid for any
+        // bytes. The kernel reads it only between `publish` and taking it.
         unsafe { &mut *self.first.add(index) }
     }
 
-    /// Shows the kernel the entries that were filled.
+    /// Publishes the filled entries to the kernel.
     #[inline]
     pub(in crate::io) fn publish(self) {
         self.ring.tail = self.tail;
@@ -42,8 +42,7 @@ impl<'a, E: Entry> Entries<'a, E> {
     }
 }
 
-/// The completions between head and tail, as they were when it was made; gives
-/// them back to the kernel when it is dropped.
+/// The completions between head and tail at its creation; returns them to the kernel on drop.
 pub(in crate::io) struct Completed<'a, E: Entry> {
     first: *const u8,
     mask: u32,
@@ -73,9 +72,9 @@ impl<E: Entry> Iterator for Completed<'_, E> {
         let index = (self.head & self.mask) as usize;
         let address = self.first.wrapping_add(index << (4 + u32::from(Ring::<E>::WIDE)));
         self.head = self.head.wrapping_add(1);
-        // SAFETY: an entry in the mapping, before the tail that was loaded with acquire: the kernel
-        // wrote it and does not touch it until the head passes it. It starts with a u64, then an
-        // i32, and is aligned to its size's lowest power of two.
+        // SAFETY: an entry in the mapping, before the tail, which was loaded with acquire: the
+        // kernel wrote it and does not touch it until the head passes it. It starts with a u64 and
+        // an i32, and is aligned to its size's lowest power of two.
         unsafe { Some((address.cast::<u64>().read(), address.add(8).cast::<i32>().read())) }
     }
 }

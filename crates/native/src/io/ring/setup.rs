@@ -1,4 +1,4 @@
-//! How a ring is asked for, and its memory mapped.
+//! Creates a ring and maps its memory.
 #![allow(unsafe_code)] // A system call without a wrapper, and memory of the kernel.
 
 use std::ffi::c_void;
@@ -12,7 +12,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use crate::io::EngineOptions;
 use crate::io::syscall::{outcome, syscall};
 
-/// The kernel makes no larger ring.
+/// Largest ring that the kernel creates (IORING_MAX_ENTRIES).
 pub(in crate::io) const MOST_ENTRIES: u16 = 32768;
 
 const SETUP_IOPOLL: u32 = 1 << 0;
@@ -50,13 +50,12 @@ pub(super) const FLAGS: usize = 4;
 pub(super) const START: usize = 5;
 pub(super) const ARRAY: usize = 6;
 
-/// The memory of a ring counts against RLIMIT_MEMLOCK, and the kernel gives it
-/// back a moment after the ring was closed: of the one that was tried before,
-/// for instance. Waited for at most so often, so long each time.
+/// A ring's memory counts against RLIMIT_MEMLOCK, and the kernel releases it only a moment after
+/// the ring was closed, such as the one just tried. Number of retries, and the wait between them.
 const WAITS: u32 = 100;
 const WAIT: Duration = Duration::from_millis(2);
 
-/// As [`try_to_set_up`], once there is memory for it.
+/// As [`try_to_set_up`], with retries on ENOMEM.
 pub(super) fn set_up(
     depth: u16,
     options: &EngineOptions,
@@ -71,7 +70,8 @@ pub(super) fn set_up(
     try_to_set_up(depth, options, wide)
 }
 
-/// A ring with the best set of flags that the kernel knows; unknown ones are EINVAL.
+/// Creates a ring with the best set of flags that the kernel supports; it rejects unknown flags
+/// with EINVAL.
 fn try_to_set_up(
     depth: u16,
     options: &EngineOptions,
@@ -85,8 +85,8 @@ fn try_to_set_up(
     if options.polled {
         wanted |= SETUP_IOPOLL;
     }
-    // Linux 6.6, 6.1 and 5.19 brought one each; the latter two are about
-    // interrupting the submitter, which a kernel thread's rings do not.
+    // Added in Linux 6.6, 6.1 and 5.19; the latter two avoid interrupting the submitter, which does
+    // not occur with SQPOLL.
     let (coop, defer) = (SETUP_COOP_TASKRUN, SETUP_SINGLE_ISSUER | SETUP_DEFER_TASKRUN);
     let levels = match options.sqpoll {
         None => &[SETUP_NO_SQARRAY | defer | coop, defer | coop, coop, 0][..],
@@ -109,7 +109,7 @@ fn try_to_set_up(
         let result =
             unsafe { syscall(libc::SYS_io_uring_setup, [entries as usize, address, 0, 0, 0, 0]) };
         match outcome(result) {
-            // SAFETY: a new descriptor, which nobody else knows of.
+            // SAFETY: a new descriptor without other owners.
             Ok(new) => return Ok((unsafe { OwnedFd::from_raw_fd(new as RawFd) }, parameters)),
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = error,
             Err(error) => return Err(error),
@@ -118,7 +118,7 @@ fn try_to_set_up(
     Err(refused)
 }
 
-/// Memory of the kernel.
+/// Memory shared with the kernel.
 #[derive(Debug)]
 pub(super) struct Mapping {
     start: *mut c_void,
@@ -134,7 +134,7 @@ impl Mapping {
         Ok(Self { start, size })
     }
 
-    /// What lies `offset` bytes from its start.
+    /// Pointer at `offset` bytes from the start.
     pub(super) fn at<T>(&self, offset: u32) -> *mut T {
         self.start.wrapping_byte_add(offset as usize).cast()
     }
@@ -142,7 +142,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: `new` mapped it, and the ring that used it is being dropped.
+        // SAFETY: mapped by `new`; the ring that used it is being dropped.
         let _ = unsafe { munmap(self.start, self.size) };
     }
 }

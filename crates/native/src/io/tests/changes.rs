@@ -23,7 +23,7 @@ fn writes_what_others_read<I: Io>() {
     read_all(&mut open::<Mmap>(open_all(&files), 1, false), &reads, 1, author);
     read_all(&mut open::<Splice>(open_all(&files), 1, false), &reads, 1, author);
     read_all(&mut open::<Posixaio>(open_all(&files), 9, false), &reads, 1, author);
-    // And the one that wrote, of the buffers that it wrote from.
+    // And the writer itself, into the buffers that it wrote from.
     read_all(&mut writer, &reads, 1, author);
 }
 
@@ -38,7 +38,7 @@ fn punches_holes<I: Io>() {
     write_all(&mut io, &blocks(Operation::Write, 1, COUNT), 1);
     let sync = Descriptor { operation: Operation::Sync, ..Descriptor::default() };
     assert_eq!(just_do(&mut io, &[sync]), [0]);
-    // Together with other operations, longer than a buffer, and of one block.
+    // Mixed with other operations, longer than a buffer, and of one block.
     let long = Descriptor {
         offset: 4 * BLOCK,
         length: 10 * LENGTH,
@@ -57,7 +57,7 @@ fn punches_holes<I: Io>() {
     assert_eq!(file.size(), COUNT * BLOCK, "the size is kept");
 }
 
-/// Blocks 4 to 13 and 20 are zeros, the others are not.
+/// Asserts that blocks 4 to 13 and 20 are zeros and the others are not.
 fn holds_zeros_where_trimmed(file: Vec<OwnedFd>, name: &str) {
     let mut reader = open::<Psync>(file, 1, false);
     for read in blocks(Operation::Read, 1, COUNT) {
@@ -102,7 +102,7 @@ fn discards_dirty_pages<I: Io>() {
         let mut options = std::fs::OpenOptions::new();
         options.read(true).write(true).custom_flags(flags).open(&device.path).unwrap().into()
     };
-    // As target's guard holds it, and as a job opens it.
+    // As the guard in `target` holds it, and as a job opens it.
     let claims = vec![open(libc::O_EXCL)];
     let setup = Setup { claims, ..setup(vec![open(0)], 4, true) };
     let mut io = I::open(setup).unwrap();
@@ -119,10 +119,10 @@ fn what_is_dirty_is_trimmed_by_the_claim() {
 }
 
 fn makes_durable<I: Io>(operation: Operation) {
-    // Through the page cache, which knows what is not on the disk yet.
+    // Through the page cache, which tracks dirty pages.
     let file = Scratch::new(COUNT);
     let mut io = open::<I>(vec![file.open_cached()], 4, true);
-    // Where much is being written, the kernel may have written it back already.
+    // Under heavy write load, the kernel may already have written them back.
     let mut dirties = || {
         write_all(&mut io, &blocks(Operation::Write, 1, COUNT), 2);
         page_cache_holds_dirty_pages(&file.path)
@@ -145,7 +145,7 @@ fn what_is_synced_is_not_dirty_any_more() {
 }
 
 fn cannot_change_anything<I: Io>() {
-    // The descriptor could write: the engine must not.
+    // The descriptor is writable: the engine must refuse.
     let file = Scratch::new(COUNT);
     write_all(
         &mut open::<Psync>(vec![file.open()], 1, true),

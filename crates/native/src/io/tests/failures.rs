@@ -1,4 +1,4 @@
-//! I/O that fails, and I/O that moves less than it was asked to.
+//! Failed and short I/O.
 
 use super::*;
 use crate::failure::Failure;
@@ -45,7 +45,7 @@ fn a_failed_read_has_the_kernels_reason() {
 }
 
 fn hands_out_io_errors<I: Io>() {
-    // What is behind the device's last blocks is gone.
+    // The file behind the device's last blocks is truncated.
     let file = Scratch::new(COUNT);
     let device = LoopDevice::new(&file.path);
     file.set_size(COUNT / 2 * BLOCK);

@@ -1,4 +1,4 @@
-//! Threads that submit.
+//! Submitting threads.
 
 use super::*;
 

@@ -109,7 +109,7 @@ fn options_of_io_uring_work() {
     reads_with::<Uring>(|options| options.sqpoll = Some(Some(0)));
 }
 
-/// A class that there is not is refused: so the kernel has seen it.
+/// An invalid class is refused, which proves that it reached the kernel.
 fn priorities_reach_the_kernel<I: Io>() {
     let file = Scratch::new(64);
     let mut job = iodyno_job::Job::default();
@@ -174,7 +174,7 @@ fn a_large_ring_and_large_blocks_work() {
     }
 }
 
-/// Whether a device has poll queues is the machine's affair; either way it is clear.
+/// The machine may have poll queues or not; the result is clear either way.
 fn polls_or_says_why_not<I: Io>() {
     let (files, open_all) = written();
     let mut setup = setup(open_all(&files), 8, true);
@@ -245,7 +245,7 @@ fn passthrough_completes_whatever_the_kernel_says() {
 fn a_wait_in_a_ring_has_an_end_and_takes_no_cpu() {
     use std::io::Write;
     let (reader, mut writer) = std::io::pipe().unwrap();
-    // Nothing comes out of it before something went in.
+    // An empty pipe: the read blocks.
     let mut io = open::<Uring>(vec![reader.into()], 4, false).io;
     io.queue(once(block(Operation::Read, 0, 0)));
     let most = Duration::from_millis(200);

@@ -1,4 +1,4 @@
-//! What the loop around an engine counts on.
+//! Costs that the loop relies on.
 
 use super::*;
 use crate::testing::allocations;
