@@ -5,7 +5,7 @@ use std::fmt;
 
 use iodyno_job::{Region, Request};
 
-use crate::io::Operation;
+use crate::engines::Operation;
 
 /// Upper bound of file offsets, whatever a job allows (`fill_device`): a quarter of the u64 range,
 /// so a larger difference of two offsets is a negative one.

@@ -8,11 +8,11 @@ use std::ptr;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// Size of a huge page where most kernels have one; elsewhere merely an alignment.
-const HUGE: usize = 2 << 20;
+const HUGE_PAGE: usize = 2 << 20;
 
 /// Buffers smaller than this in total get ordinary pages: 64 jobs of one small block each would
 /// otherwise take 128 MiB.
-const WORTH_HUGE: usize = HUGE / 2;
+const HUGE_PAGE_THRESHOLD: usize = HUGE_PAGE / 2;
 
 /// One buffer per I/O in flight, in one mapping; backed by huge pages where it is large enough and
 /// the kernel grants them.
@@ -28,20 +28,20 @@ pub(crate) struct Buffers {
     /// Per buffer: one more than the length that may be lent, bytes; 0 while it is lent.
     limits: Box<[u32]>,
     /// The memory belongs to another thread.
-    borrowed: bool,
+    is_borrowed: bool,
 }
 
 /// One buffer, lent to another thread. The owner lends it to nobody else meanwhile and keeps the
 /// memory mapped until that thread has ended.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct SlotBuffer {
     base: *mut u8,
     stride: usize,
     length: usize,
 }
 
 // SAFETY: an address that one thread at a time uses, as documented above.
-unsafe impl Send for Part {}
+unsafe impl Send for SlotBuffer {}
 
 impl Buffers {
     /// Maps `count` zeroed, page-aligned buffers of `length` bytes and touches them, so that no
@@ -57,19 +57,23 @@ impl Buffers {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new private mapping at an address of the kernel's choice touches nothing
         // that exists.
-        let start =
-            unsafe { mmap_anonymous(ptr::null_mut(), size + HUGE, protection, MapFlags::PRIVATE)? };
-        let skipped = start.align_offset(HUGE);
+        let start = unsafe {
+            mmap_anonymous(ptr::null_mut(), size + HUGE_PAGE, protection, MapFlags::PRIVATE)?
+        };
+        let skipped = start.align_offset(HUGE_PAGE);
         let base = start.wrapping_byte_add(skipped);
         // SAFETY: both pieces lie in the mapping made above (skipped < HUGE), outside base..base +
         // size, and have no other user. A zero length is not unmapped.
         unsafe {
             unmap(start, skipped);
-            unmap(base.wrapping_byte_add(size), HUGE - skipped);
+            unmap(base.wrapping_byte_add(size), HUGE_PAGE - skipped);
         }
         let used = count * stride;
-        let advice =
-            if used < WORTH_HUGE { Advice::LinuxNoHugepage } else { Advice::LinuxHugepage };
+        let advice = if used < HUGE_PAGE_THRESHOLD {
+            Advice::LinuxNoHugepage
+        } else {
+            Advice::LinuxHugepage
+        };
         // SAFETY: base..base + size is ours alone. Huge pages are a hint: a refusal changes
         // nothing.
         let _ = unsafe { madvise(base, size, advice) };
@@ -79,19 +83,19 @@ impl Buffers {
             unsafe { base.add(offset).write_volatile(0) };
         }
         let limit = lendable(length);
-        Ok(Self { base, stride, length, limits: vec![limit; count].into(), borrowed: false })
+        Ok(Self { base, stride, length, limits: vec![limit; count].into(), is_borrowed: false })
     }
 
     /// Buffer `slot`, for the thread that will use it.
-    pub(crate) fn part(&self, slot: u16) -> Part {
+    pub(crate) fn slot_buffer(&self, slot: u16) -> SlotBuffer {
         let Self { base, stride, length, .. } = *self;
-        Part { base: base.wrapping_add(usize::from(slot) * stride), stride, length }
+        SlotBuffer { base: base.wrapping_add(usize::from(slot) * stride), stride, length }
     }
 
     /// Wraps a buffer of another thread.
-    pub(crate) fn borrowed(part: Part) -> Self {
-        let Part { base, stride, length } = part;
-        Self { base, stride, length, limits: [lendable(length)].into(), borrowed: true }
+    pub(crate) fn borrowed(slot_buffer: SlotBuffer) -> Self {
+        let SlotBuffer { base, stride, length } = slot_buffer;
+        Self { base, stride, length, limits: [lendable(length)].into(), is_borrowed: true }
     }
 
     /// Lends buffers for a batch; loads the common fields once.
@@ -135,16 +139,16 @@ impl Buffers {
         self.base.wrapping_add(slot * self.stride)
     }
 
-    /// Divides the memory into pieces of at most `most` bytes, each of a power of two of whole
+    /// Divides the memory into pieces of at most `max_bytes` bytes, each of a power of two of whole
     /// buffers, for registration with io_uring. Returns the pieces and log2 of the buffers per
-    /// piece; `None` if a single buffer exceeds `most`.
-    pub(crate) fn pieces(&self, most: usize) -> Option<(Vec<libc::iovec>, u32)> {
-        let shift = (most / self.stride).checked_ilog2()?.min(15);
-        let pieces = (0..self.limits.len()).step_by(1 << shift).map(|first| libc::iovec {
+    /// piece; `None` if a single buffer exceeds `max_bytes`.
+    pub(crate) fn iovecs(&self, max_bytes: usize) -> Option<(Vec<libc::iovec>, u32)> {
+        let shift = (max_bytes / self.stride).checked_ilog2()?.min(15);
+        let iovecs = (0..self.limits.len()).step_by(1 << shift).map(|first| libc::iovec {
             iov_base: self.base.wrapping_add(first * self.stride).cast(),
             iov_len: self.stride * (self.limits.len() - first).min(1 << shift),
         });
-        Some((pieces.collect(), shift))
+        Some((iovecs.collect(), shift))
     }
 
     /// Total size, bytes.
@@ -185,7 +189,7 @@ impl Lender<'_> {
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        if !self.borrowed && !self.limits.contains(&0) {
+        if !self.is_borrowed && !self.limits.contains(&0) {
             let size = mapped_size(self.limits.len(), self.stride).unwrap_or(0);
             // SAFETY: mapped by `new`, known to `self` alone, and no buffer is lent.
             unsafe { unmap(self.base.cast(), size) };
@@ -201,8 +205,8 @@ const fn lendable(length: usize) -> u32 {
 /// Bytes to map for `count` buffers, in whole huge pages; `None` if that and the alignment exceed
 /// the address space.
 fn mapped_size(count: usize, stride: usize) -> Option<usize> {
-    let size = count.checked_mul(stride)?.checked_next_multiple_of(HUGE)?;
-    size.checked_add(HUGE).filter(|all| *all <= isize::MAX as usize).map(|_| size)
+    let size = count.checked_mul(stride)?.checked_next_multiple_of(HUGE_PAGE)?;
+    size.checked_add(HUGE_PAGE).filter(|all| *all <= isize::MAX as usize).map(|_| size)
 }
 
 /// Unmaps whole pages.
@@ -226,7 +230,7 @@ mod tests {
         let mut buffers = Buffers::new(3, 5000).unwrap();
         let page = rustix::param::page_size();
         let [a, b, c] = [0, 1, 2].map(|slot| buffers.lender().lend(slot, 5000) as usize);
-        assert_eq!(a % HUGE, 0);
+        assert_eq!(a % HUGE_PAGE, 0);
         assert!(b >= a + 5000 && c >= b + 5000 && b.is_multiple_of(page));
         (0..3).for_each(|slot| buffers.take_back(slot));
         buffers.slot_mut(1, 5000).fill(7);
@@ -254,18 +258,18 @@ mod tests {
     #[test]
     fn pieces_hold_whole_buffers_and_all_of_them() {
         let buffers = Buffers::new(100, 4096).unwrap();
-        let (pieces, shift) = buffers.pieces(100_000).unwrap();
+        let (iovecs, shift) = buffers.iovecs(100_000).unwrap();
         assert_eq!(1 << shift, 16);
-        assert!(pieces.iter().all(|piece| piece.iov_len <= 100_000));
-        assert_eq!(pieces.iter().map(|piece| piece.iov_len).sum::<usize>(), buffers.size());
-        assert!(buffers.pieces(1000).is_none());
+        assert!(iovecs.iter().all(|piece| piece.iov_len <= 100_000));
+        assert_eq!(iovecs.iter().map(|piece| piece.iov_len).sum::<usize>(), buffers.size());
+        assert!(buffers.iovecs(1000).is_none());
     }
 
     #[test]
     fn small_buffers_take_little_memory() {
         let buffers = Buffers::new(3, 4096).unwrap();
         let page = rustix::param::page_size();
-        let mut entries = vec![0; HUGE / page * 8];
+        let mut entries = vec![0; HUGE_PAGE / page * 8];
         let pages = std::fs::File::open("/proc/self/pagemap").unwrap();
         let first = (buffers.base.addr() / page * 8) as u64;
         std::os::unix::fs::FileExt::read_exact_at(&pages, &mut entries, first).unwrap();

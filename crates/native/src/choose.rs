@@ -6,12 +6,12 @@ use std::os::fd::OwnedFd;
 use iodyno_job::IoEngine;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use crate::io::{Io, Psync, Setup, SetupError, Submit, read_once, submit_by};
+use crate::engines::{Engine, Psync, Setup, SetupError, SubmitFn, read_once, submit_with};
 
-/// Evaluates an expression with `$Io` bound to the type of an engine.
+/// Evaluates an expression with `$Engine` bound to the type of an engine.
 macro_rules! with_engine {
-    ($engine:expr, $Io:ident => $body:expr) => {
-        $crate::choose::with_engine!(@ $engine, $Io, $body;
+    ($engine:expr, $Engine:ident => $body:expr) => {
+        $crate::choose::with_engine!(@ $engine, $Engine, $body;
             IoUring Uring, IoUringCmd UringCmd, Libaio Libaio, Psync Psync, Pvsync2 Pvsync2,
             Sync Sync, Mmap Mmap, Splice Splice, Posixaio Posixaio, Falloc Falloc,
             Ftruncate Ftruncate, Null Null, PageFault PageFault, Cpuio Null, Exec Null,
@@ -20,10 +20,10 @@ macro_rules! with_engine {
             // Resolved before: see `choose`.
             Auto Psync)
     };
-    (@ $engine:expr, $Io:ident, $body:expr; $($variant:ident $io:ident),*) => {
+    (@ $engine:expr, $Engine:ident, $body:expr; $($variant:ident $io:ident),*) => {
         match $engine {
             $(::iodyno_job::IoEngine::$variant => {
-                type $Io = $crate::io::$io;
+                type $Engine = $crate::engines::$io;
                 $body
             })*
         }
@@ -32,11 +32,11 @@ macro_rules! with_engine {
 pub(crate) use with_engine;
 
 /// The submission function of an `io_submit_mode=offload` thread.
-pub(crate) fn submit(engine: IoEngine) -> Submit {
+pub(crate) fn submit(engine: IoEngine) -> SubmitFn {
     match engine {
         // `sync` relies on the file position, which the threads share.
-        IoEngine::Sync => submit_by::<Psync>,
-        engine => with_engine!(engine, I => submit_by::<I>),
+        IoEngine::Sync => submit_with::<Psync>,
+        engine => with_engine!(engine, I => submit_with::<I>),
     }
 }
 
@@ -160,11 +160,11 @@ fn best(iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
     }
 }
 
-fn probe<I: Io>(target: &ProbedTarget<'_>) -> Result<(), SetupError> {
-    let own = target.descriptor.try_clone().map_err(SetupError::of("dup"))?;
-    let mut io = I::open(Setup::reading(own, 1, target.block_bytes))?.io;
-    let failed = SetupError::of("a probing read");
-    match read_once(&mut io, target.offset, target.block_bytes).map_err(&failed)?.1 {
+fn probe<I: Engine>(target: &ProbedTarget<'_>) -> Result<(), SetupError> {
+    let own = target.descriptor.try_clone().map_err(SetupError::during("dup"))?;
+    let mut engine = I::open(Setup::read_only(own, 1, target.block_bytes))?.engine;
+    let failed = SetupError::during("a probing read");
+    match read_once(&mut engine, target.offset, target.block_bytes).map_err(&failed)?.1 {
         0.. => Ok(()),
         result => {
             let errno = i32::try_from(-result).unwrap_or(libc::EIO);

@@ -9,8 +9,8 @@ use iodyno_model::{Caveat, Direction, PerDirection, SplitLatency};
 
 use crate::block_lives::BlockLives;
 use crate::clock::Clock;
+use crate::engines::Completion;
 use crate::in_flight::{Batch, InFlight};
-use crate::io::Completion;
 use crate::latency_target::TargetSearch;
 use crate::priorities::RankedLatencies;
 use crate::shared::Shared;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use iodyno_job::{Operation, Request};
 
-use crate::descriptor::{Descriptor, What};
+use crate::io_unit::{IoShape, IoUnit};
 
 /// One I/O from submission to completion.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct Completed {
     /// As in [`InFlight`].
     pub(crate) begun: u64,
     /// Length, file and operation.
-    pub(crate) what: What,
+    pub(crate) shape: IoShape,
 }
 
 /// An I/O in flight, readable by the control thread at any time. Only the worker writes, with plain
@@ -39,8 +39,8 @@ struct Slot {
     /// Time stamp, ticks; 0: free.
     begun: AtomicU64,
     offset: AtomicU64,
-    /// A [`What`].
-    what: AtomicU64,
+    /// A [`IoShape`].
+    shape: AtomicU64,
 }
 
 /// A view of another thread's I/Os in flight.
@@ -71,10 +71,10 @@ pub(crate) struct Batch<'a> {
 impl Batch<'_> {
     /// The I/Os as engines take them.
     #[inline]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Descriptor> + Clone {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = IoUnit> + Clone {
         self.requests.iter().zip(self.slots).map(|(request, &slot)| {
             let &Request { offset, length, file, operation } = request;
-            Descriptor { offset, length, slot, file, operation }
+            IoUnit { offset, length, slot, file, operation }
         })
     }
 
@@ -85,7 +85,7 @@ impl Batch<'_> {
             let slot = &self.all[usize::from(*slot)];
             slot.offset.store(request.offset, Relaxed);
             let &Request { length, file, operation, .. } = request;
-            slot.what.store(What::of(length, file, operation).bits(), Relaxed);
+            slot.shape.store(IoShape::new(length, file, operation).bits(), Relaxed);
             slot.begun.store(begun, Relaxed);
         }
     }
@@ -109,7 +109,7 @@ impl Landings<'_> {
         let slot = &self.slots[usize::from(slot)];
         let begun = slot.begun.load(Relaxed);
         slot.begun.store(0, Relaxed);
-        Completed { begun, what: What::from_bits(slot.what.load(Relaxed)) }
+        Completed { begun, shape: IoShape::from_bits(slot.shape.load(Relaxed)) }
     }
 
     /// Number of free slots.
@@ -134,13 +134,13 @@ impl Drop for Landings<'_> {
 impl Slot {
     #[inline]
     fn flight(&self) -> InFlight {
-        let what = What::from_bits(self.what.load(Relaxed));
+        let shape = IoShape::from_bits(self.shape.load(Relaxed));
         InFlight {
             begun: self.begun.load(Relaxed),
             offset: self.offset.load(Relaxed),
-            length: what.length(),
-            file: what.file(),
-            operation: what.operation(),
+            length: shape.length(),
+            file: shape.file(),
+            operation: shape.operation(),
         }
     }
 }

@@ -10,9 +10,9 @@ use crate::bounds::{Bounds, Outside};
 use crate::clock::Clock;
 use crate::completion_hooks::{Attendant, Attended};
 use crate::depth_histogram::Levels;
+use crate::engines::{Completion, Engine, Operation};
 use crate::failure::Failure;
 use crate::in_flight::{Batch, Completed, InFlight, InFlights};
-use crate::io::{Completion, Io, Operation};
 use crate::issue::Issuer;
 use crate::preparation::Preparation;
 use crate::shared::Shared;
@@ -52,7 +52,7 @@ pub(crate) enum Ending {
 /// The I/O of one thread, from first to last.
 #[derive(Debug)]
 pub(crate) struct Course<'a, I> {
-    pub(crate) io: I,
+    pub(crate) engine: I,
     pub(crate) issuer: Issuer,
     pub(crate) flights: InFlights,
     /// Byte ranges that the job may touch.
@@ -76,10 +76,10 @@ pub(crate) struct Course<'a, I> {
     ending: Option<Ending>,
 }
 
-impl<'a, I: Io> Course<'a, I> {
+impl<'a, I: Engine> Course<'a, I> {
     /// The I/O of a thread through `io`, never outside of `bounds`.
     pub(crate) fn new(
-        io: I,
+        engine: I,
         issuer: Issuer,
         flights: InFlights,
         bounds: Bounds,
@@ -87,7 +87,7 @@ impl<'a, I: Io> Course<'a, I> {
         shared: &'a Shared,
     ) -> Self {
         Self {
-            io,
+            engine,
             issuer,
             flights,
             bounds,
@@ -160,7 +160,7 @@ impl<'a, I: Io> Course<'a, I> {
                 } else {
                     self.least.min(in_flight) as u32
                 };
-                self.io.enter(wait)?;
+                self.engine.enter(wait)?;
             }
             self.reap::<PACED>(clock);
         }
@@ -168,13 +168,13 @@ impl<'a, I: Io> Course<'a, I> {
 
     #[inline]
     fn submit(&mut self, clock: Clock) -> usize {
-        let Self { io, issuer, flights, bounds, preparation, attendant, .. } = self;
+        let Self { engine, issuer, flights, bounds, preparation, attendant, .. } = self;
         let requests = issuer.fill(flights);
         if let Some(outside) = bounds.outside(requests) {
             return self.refuse(outside);
         }
         let batch = flights.reserve(requests);
-        queue(io, preparation, attendant, &batch);
+        queue(engine, preparation, attendant, &batch);
         batch.begin(if self.timed { clock.now() } else { 1 });
         batch.slots.len()
     }
@@ -189,7 +189,7 @@ impl<'a, I: Io> Course<'a, I> {
 
     fn submit_due(&mut self, clock: Clock) -> usize {
         let now = clock.now();
-        let Self { io, issuer, flights, bounds, preparation, attendant, .. } = self;
+        let Self { engine, issuer, flights, bounds, preparation, attendant, .. } = self;
         let mut count = 0;
         while count < issuer.most
             && let Some((request, begun)) = issuer.next_due(flights, now)
@@ -199,7 +199,7 @@ impl<'a, I: Io> Course<'a, I> {
                 return count + self.refuse(outside);
             }
             let batch = flights.reserve(&requests);
-            queue(io, preparation, attendant, &batch);
+            queue(engine, preparation, attendant, &batch);
             batch.begin(begun);
             issuer.submitted(batch.slots[0], begun);
             count += 1;
@@ -226,8 +226,8 @@ impl<'a, I: Io> Course<'a, I> {
         let left = self.issuer.due().saturating_sub(clock.now());
         let left = Duration::from_nanos(clock.ns(left)).min(LOOK);
         match left.checked_sub(SPIN) {
-            Some(most) if !most.is_zero() => self.io.enter_within(1, most),
-            _ => self.io.enter(0),
+            Some(most) if !most.is_zero() => self.engine.enter_within(1, most),
+            _ => self.engine.enter(0),
         }
     }
 
@@ -236,11 +236,11 @@ impl<'a, I: Io> Course<'a, I> {
         if self.attendant.is_some() {
             return self.reap_attended(clock);
         }
-        let Self { io, flights, tallies, issuer, timed, .. } = self;
-        let (completions, mut flights) = (io.completions(), flights.landings());
+        let Self { engine, flights, tallies, issuer, timed, .. } = self;
+        let (completions, mut flights) = (engine.completions(), flights.landings());
         let now = if *timed { clock.now() } else { 0 };
-        let tally = |Completed { begun, what }, times: u64| {
-            let (tally, length) = (tallies[what.operation() as usize], what.length().into());
+        let tally = |Completed { begun, shape }, times: u64| {
+            let (tally, length) = (tallies[shape.operation() as usize], shape.length().into());
             // Prevents products of `times` from being updated on every I/O.
             let times = std::hint::black_box(times);
             match (times, *timed) {
@@ -259,9 +259,9 @@ impl<'a, I: Io> Course<'a, I> {
             }
             if landed == alike && result == length {
                 times += 1;
-            } else if result != i64::from(landed.what.length()) {
+            } else if result != i64::from(landed.shape.length()) {
                 let (policy, shared) = (&self.policy, self.shared);
-                let tally = tallies[landed.what.operation() as usize];
+                let tally = tallies[landed.shape.operation() as usize];
                 odd = odd.or(unexpected(policy, shared, tally, &flights.latest(slot), result));
             } else {
                 tally(alike, times);
@@ -282,7 +282,7 @@ impl<'a, I: Io> Course<'a, I> {
         let Some(mut attendant) = self.attendant.take() else { return };
         attendant.handed_over(clock.now());
         attendant.seen.clear();
-        attendant.seen.extend(self.io.completions());
+        attendant.seen.extend(self.engine.completions());
         let now = clock.now();
         let seen = std::mem::take(&mut attendant.seen);
         for &Completion { slot, result } in &seen {
@@ -334,7 +334,7 @@ impl<'a, I: Io> Course<'a, I> {
         if verifying.pretended {
             return;
         }
-        let block = self.io.buffers().slot(slot, flight.length);
+        let block = self.engine.buffers().slot(slot, flight.length);
         attendant.verified += 1;
         if let Err(mismatch) = verifying.check(block, flight.file, flight.offset) {
             attendant.mismatches += 1;
@@ -365,16 +365,16 @@ impl<'a, I: Io> Course<'a, I> {
 
 /// Queues `batch`, after its preparation.
 #[inline(always)]
-fn queue<I: Io>(
-    io: &mut I,
+fn queue<I: Engine>(
+    engine: &mut I,
     preparation: &mut Option<Preparation>,
     attendant: &mut Option<Attendant>,
     batch: &Batch<'_>,
 ) {
     if let Some(preparation) = preparation {
-        preparation.prepare(batch, io.buffers());
+        preparation.prepare(batch, engine.buffers());
     }
-    io.queue(batch.iter());
+    engine.queue(batch.iter());
     if let Some(attendant) = attendant {
         attendant.submit(batch);
     }

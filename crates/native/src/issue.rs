@@ -3,9 +3,9 @@
 use iodyno_job::{Flush, Job, Request};
 use iodyno_model::{Direction, Replayed};
 
+use crate::engines::{BATCH, Operation};
 use crate::flow::FlowShare;
 use crate::in_flight::InFlights;
-use crate::io::{BATCH, Operation};
 use crate::pace::Pacer;
 use crate::page_cache::PageCache;
 use crate::replayed_log::ReplayedLog;
@@ -373,7 +373,7 @@ mod tests {
     use iodyno_job::{Extent, Room, Stream};
 
     use super::*;
-    use crate::io::Descriptor;
+    use crate::engines::IoUnit;
 
     fn stream(job: &Job, blocks: u64) -> Requests {
         let rooms = [Room { size_bytes: blocks * 512, block_bytes: 512 }];
@@ -381,7 +381,7 @@ mod tests {
     }
 
     /// Issues a batch.
-    fn submit(issuer: &mut Issuer, flights: &mut InFlights) -> Vec<Descriptor> {
+    fn submit(issuer: &mut Issuer, flights: &mut InFlights) -> Vec<IoUnit> {
         let requests = issuer.fill(flights);
         flights.reserve(requests).iter().collect()
     }

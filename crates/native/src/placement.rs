@@ -6,7 +6,7 @@ use std::io;
 use iodyno_job::{CpuPolicy, MemoryPolicy, Threads};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::io::SetupError;
+use crate::engines::SetupError;
 
 // linux/mempolicy.h
 const MPOL_DEFAULT: i32 = 0;
@@ -56,7 +56,7 @@ impl Placement {
     /// If the kernel refuses a part of it.
     pub(crate) fn apply(&self) -> Result<(), SetupError> {
         if !self.cpus.is_empty() {
-            let refused = SetupError::of("keeping a thread on the CPUs of cpus_allowed");
+            let refused = SetupError::during("keeping a thread on the CPUs of cpus_allowed");
             let mut set = CpuSet::new();
             for &cpu in &self.cpus {
                 if cpu as usize >= CpuSet::MAX_CPU {
@@ -66,18 +66,18 @@ impl Placement {
             }
             sched_setaffinity(None, &set).map_err(|errno| refused(errno.into()))?;
         }
-        self.place_memory().map_err(SetupError::of("numa_mem_policy"))?;
+        self.place_memory().map_err(SetupError::during("numa_mem_policy"))?;
         if self.nice != 0 {
             // SAFETY: takes only integers; 0 is the calling thread.
             let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, self.nice) };
-            done(result.into()).map_err(SetupError::of("nice"))?;
+            done(result.into()).map_err(SetupError::during("nice"))?;
         }
         if self.priority > 0 {
             let priority = i32::from(self.priority);
             // SAFETY: takes only integers; 0 is the calling thread.
             let result =
                 unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, priority) };
-            done(result).map_err(SetupError::of("prioclass and prio"))?;
+            done(result).map_err(SetupError::during("prioclass and prio"))?;
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use iodyno_job::Request;
 
 use crate::buffers::Buffers;
 use crate::contents::Filler;
+use crate::engines::{IoUnit, Operation};
 use crate::in_flight::{Batch, InFlight};
-use crate::io::{Descriptor, Operation};
 use crate::trims::Trims;
 use crate::verify::{Expected, Following, Ledger, Mismatch, Verifier};
 
@@ -42,7 +42,7 @@ pub(crate) struct Verifying {
 impl Preparation {
     /// Prepares and records the writes and trims of `batch`.
     pub(crate) fn prepare(&mut self, batch: &Batch<'_>, buffers: &mut Buffers) {
-        for Descriptor { offset, length, slot, file, operation } in batch.iter() {
+        for IoUnit { offset, length, slot, file, operation } in batch.iter() {
             let following = self.verifying.as_mut().and_then(|one| one.following.as_mut());
             if let Some(following) = following {
                 following.submitted(slot, operation, self.number);

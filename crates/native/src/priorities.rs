@@ -7,7 +7,7 @@ use iodyno_job::{CommandPriority, Job, ioprio};
 use iodyno_model::{Direction, PerDirection, PriorityLatencies};
 
 use crate::contents::mix;
-use crate::io::Descriptor;
+use crate::engines::IoUnit;
 use crate::shared::Shared;
 
 /// The priority of each slot's I/O.
@@ -42,7 +42,7 @@ impl Priorities {
     }
 
     /// Chooses the priority of a read or a write; 0: its thread's.
-    pub(crate) fn choose(&mut self, io: &Descriptor) -> u16 {
+    pub(crate) fn choose(&mut self, io: &IoUnit) -> u16 {
         self.random = mix(self.random, io.offset);
         let mut drawn = (((self.random >> 32) * 100) >> 32) as u32;
         let mut chosen = None;
@@ -123,7 +123,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::io::Operation;
+    use crate::engines::Operation;
 
     fn of(options: &[(&str, &str)]) -> Priorities {
         let mut job = Job::default();
@@ -140,7 +140,7 @@ mod tests {
     ) -> BTreeMap<u16, u32> {
         let mut counts = BTreeMap::new();
         for offset in 0..10_000 {
-            let io = Descriptor { offset, length, slot: 3, operation, ..Descriptor::default() };
+            let io = IoUnit { offset, length, slot: 3, operation, ..IoUnit::default() };
             *counts.entry(priorities.choose(&io)).or_default() += 1;
         }
         counts

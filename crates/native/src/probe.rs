@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use iodyno_load::{BlockContent, ProbeSample};
 
-use crate::io::{Io, Psync, Setup, SetupError, read_once};
+use crate::engines::{Engine, Psync, Setup, SetupError, read_once};
 
 /// Interval between checks for progress.
 const LOOK: Duration = Duration::from_millis(100);
@@ -47,7 +47,7 @@ fn read_all(
     most: Duration,
     done: &AtomicUsize,
 ) -> Result<Vec<ProbeSample>, SetupError> {
-    let mut psync = Psync::open(Setup::reading(target, 1, length))?.io;
+    let mut psync = Psync::open(Setup::read_only(target, 1, length))?.engine;
     let begun = Instant::now();
     let mut samples = Vec::with_capacity(offsets.len());
     for &offset in offsets {
@@ -55,7 +55,7 @@ fn read_all(
             break;
         }
         let (latency_ns, result) =
-            read_once(&mut psync, offset, length).map_err(SetupError::of("pread"))?;
+            read_once(&mut psync, offset, length).map_err(SetupError::during("pread"))?;
         let content = if result == i64::from(length) {
             BlockContent::of(psync.buffers().slot(0, length))
         } else {
@@ -79,7 +79,7 @@ fn attended<T: Send + 'static>(
         .name("iodyno-probe".into())
         // A send error means that the probe was given up.
         .spawn(move || drop(tell.send(work(&counted))))
-        .map_err(SetupError::of("start a thread"))
+        .map_err(SetupError::during("start a thread"))
         .map_err(Stopped::Refused)?;
     loop {
         let seen = done.load(Ordering::Relaxed);

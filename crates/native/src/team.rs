@@ -14,8 +14,8 @@ use crate::block_lives::BlockLives;
 use crate::bounds::Bounds;
 use crate::choose;
 use crate::contents::{Filler, mix};
+use crate::engines::{EngineOptions, NvmeCharDevice, Setup};
 use crate::flow::Flows;
-use crate::io::{Character, EngineOptions, Setup};
 use crate::limits::DEEPEST;
 use crate::page_cache::{PageCache, drop_pages};
 use crate::placement::Placement;
@@ -88,7 +88,7 @@ impl Team<'_> {
         let has = |direction| replays || trims(direction) || has(direction);
         let syncs = job.flush != Default::default() || job.files.fsync_on_close || replays;
         let passthrough = self.engine == IoEngine::IoUringCmd;
-        let character = files.first().filter(|_| passthrough).map(character).transpose();
+        let char_device = files.first().filter(|_| passthrough).map(char_device).transpose();
         let ends =
             stream.regions().iter().map(|region| region.offset.saturating_add(region.length));
         let memory_bytes = ends.max().unwrap_or(0);
@@ -111,13 +111,13 @@ impl Team<'_> {
                 files: opened,
                 claims: claims(files, job).map_err(|error| error.to_string())?,
                 entries: files.iter().filter_map(|file| file.write()?.entry().cloned()).collect(),
-                character: character.map_err(|error| error.to_string())?,
+                char_device: char_device.map_err(|error| error.to_string())?,
                 depth: self.depth,
                 length: job.largest_buffer() as u32,
                 options: EngineOptions { memory_bytes, ..options(job) },
                 writable: job.writes(),
                 submit: job.depth.offload.then(|| choose::submit(self.engine)),
-                part: None,
+                slot_buffer: None,
                 priorities: None,
             },
             bounds,
@@ -189,16 +189,16 @@ fn claims(files: &[Access<'_>], job: &Job) -> std::io::Result<Vec<OwnedFd>> {
 }
 
 /// Opens a namespace for NVMe passthrough, for one thread.
-fn character(namespace: &Access<'_>) -> Result<Character, iodyno_target::TargetError> {
+fn char_device(namespace: &Access<'_>) -> Result<NvmeCharDevice, iodyno_target::TargetError> {
     let iodyno_target::CharacterDevice { descriptor, nsid } = namespace.open_character()?;
     let lba_shift = namespace.read().block_bytes().trailing_zeros() as u8;
-    Ok(Character { device: descriptor, nsid, lba_shift })
+    Ok(NvmeCharDevice { device: descriptor, nsid, lba_shift })
 }
 
 fn options(job: &Job) -> EngineOptions {
     let engine = &job.engine;
     EngineOptions {
-        batch: job.depth.batch.unwrap_or(crate::io::BATCH as u32).clamp(1, DEEPEST) as u16,
+        batch: job.depth.batch.unwrap_or(crate::engines::BATCH as u32).clamp(1, DEEPEST) as u16,
         fixed_buffers: engine.fixedbufs,
         registered_files: engine.registerfiles,
         polled: engine.hipri,

@@ -11,8 +11,8 @@ use iodyno_job::Job;
 use iodyno_model::Caveat;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::engines::SetupError;
 use crate::in_flight::InFlights;
-use crate::io::SetupError;
 use crate::usage::of_this_thread;
 use crate::worker::{Assignment, Event, Outcome};
 

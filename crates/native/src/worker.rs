@@ -19,10 +19,12 @@ use crate::clock::Clock;
 use crate::completion_hooks::Attendant;
 use crate::contents::Filler;
 use crate::depth_histogram::Levels;
+use crate::engines::{
+    Engine, Libaio, Offload, Opened, Operation, Setup, SetupError, Uring, WithPerIoOptions,
+};
 use crate::failure::error_name;
 use crate::flow::FlowShare;
 use crate::in_flight::{InFlight, InFlightView, InFlights};
-use crate::io::{Io, Libaio, Marked, Offload, Opened, Operation, Setup, SetupError, Uring};
 use crate::io_loop::{Course, Ending, Policy};
 use crate::issue::Issuer;
 use crate::pace::Pacer;
@@ -134,10 +136,10 @@ impl Assignment {
                 if self.job.engine.command_priority.is_on()
                     || self.setup.options.force_async > 1 =>
             {
-                self.run::<Marked<Uring>>(&tell)
+                self.run::<WithPerIoOptions<Uring>>(&tell)
             }
             IoEngine::Libaio if self.job.engine.command_priority.is_on() => {
-                self.run::<Marked<Libaio>>(&tell)
+                self.run::<WithPerIoOptions<Libaio>>(&tell)
             }
             engine => with_engine!(engine, I => self.run::<I>(&tell)),
         }));
@@ -151,16 +153,16 @@ impl Assignment {
         });
     }
 
-    fn run<I: Io>(mut self, tell: impl Fn(Event)) -> Result<Outcome, SetupError> {
+    fn run<I: Engine>(mut self, tell: impl Fn(Event)) -> Result<Outcome, SetupError> {
         self.placement.apply()?;
         // Only now: memory is allocated on the NUMA node of the CPU that touches it.
         let length = self.setup.length;
         let priorities = Priorities::new(&self.job, self.setup.depth, self.seed);
         let of_slots = priorities.as_ref().map(Priorities::of_slots);
         self.setup.priorities = priorities;
-        let Opened { mut io, depth, registered_buffers, shortfalls } = I::open(self.setup)?;
+        let Opened { mut engine, depth, registered_buffers, shortfalls } = I::open(self.setup)?;
         let filler = self.filler.take().and_then(|mut filler| {
-            (0..depth).for_each(|slot| filler.prepare(io.buffers().slot_mut(slot, length)));
+            (0..depth).for_each(|slot| filler.prepare(engine.buffers().slot_mut(slot, length)));
             (!filler.is_static()).then_some(filler)
         });
         let flights = InFlights::new(depth);
@@ -203,7 +205,7 @@ impl Assignment {
         let mut issuer = Issuer::new(job, depth, requests, pacer);
         issuer.set_flow(self.flow);
         let tallies = self.tallies.table();
-        let mut course = Course::new(io, issuer, flights, self.bounds, tallies, &self.shared);
+        let mut course = Course::new(engine, issuer, flights, self.bounds, tallies, &self.shared);
         course.preparation = preparation;
         course.attendant = attendant;
         course.policy = Policy {
@@ -232,7 +234,7 @@ impl Assignment {
         let ending = stages(&mut course, job, &fresh, length, &mut verified);
         let counted = self.shared.counted(begun, clock.now());
         let ended = Some(Instant::now());
-        let usage = of_this_thread().since(before).and(course.io.finish());
+        let usage = of_this_thread().since(before).and(course.engine.finish());
         let stages_ns = verified.map(|verified| {
             let written = counted.saturating_sub(verified);
             (clock.ns(written), clock.ns(verified))
@@ -244,7 +246,7 @@ impl Assignment {
 }
 
 /// Errno and message if the thread could not continue.
-fn failure<I: Io>(ending: io::Result<Ending>) -> Option<(i32, String)> {
+fn failure<I: Engine>(ending: io::Result<Ending>) -> Option<(i32, String)> {
     match ending {
         Ok(Ending::Done) => None,
         Ok(Ending::Failed(failure)) => Some((failure.errno(), failure.to_string())),
@@ -260,7 +262,7 @@ fn failure<I: Io>(ending: io::Result<Ending>) -> Option<(i32, String)> {
 }
 
 /// Collects the results of a loop.
-fn outcome<I: Io>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
+fn outcome<I: Engine>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
     let replayed = course.issuer.replayed();
     let mut outcome = Outcome { levels: course.levels, replayed, ..Outcome::default() };
     if let Some(attendant) = &mut course.attendant {
@@ -291,7 +293,7 @@ fn outcome<I: Io>(course: &mut Course<'_, I>, job: &Job) -> Outcome {
 
 /// Runs all passes over the work. Verifying jobs verify after each `verify_backlog` writes and
 /// after each loop; `verified` gets the time of that, outside of the ramp; ticks.
-fn stages<I: Io>(
+fn stages<I: Engine>(
     course: &mut Course<'_, I>,
     job: &Job,
     fresh: &Stream,
@@ -327,7 +329,7 @@ fn stages<I: Io>(
 /// Runs one pass and, with a `backlog`, verifies it: after each `backlog` writes, or after all of
 /// them if it is 0. Trims some of the writes in between, if requested. The sync at the end precedes
 /// the verification: as in fio, it belongs to the writing. Pacing stops meanwhile.
-fn work<I: Io>(
+fn work<I: Engine>(
     course: &mut Course<'_, I>,
     job: &Job,
     backlog: Option<u64>,
@@ -394,12 +396,12 @@ const fn less(left: u64, count: u64) -> u64 {
     if left == u64::MAX { left } else { left - count }
 }
 
-fn trims<'c, I: Io>(course: &'c mut Course<'_, I>) -> Option<&'c mut Trims> {
+fn trims<'c, I: Engine>(course: &'c mut Course<'_, I>) -> Option<&'c mut Trims> {
     course.preparation.as_mut()?.verifying.as_mut()?.trims.as_mut()
 }
 
 /// Verifies what was written.
-fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> {
+fn verify<I: Engine>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> {
     let preparation = course.preparation.as_mut();
     let Some(verifying) = preparation.and_then(|one| one.verifying.as_mut()) else {
         return Ok(Ending::Done);
@@ -414,7 +416,11 @@ fn verify<I: Io>(course: &mut Course<'_, I>, length: u32) -> io::Result<Ending> 
 }
 
 /// Issues these I/Os, with the page cache dropped first if `uncached`, then resumes the job's own.
-fn replay<I: Io>(course: &mut Course<'_, I>, replay: Replay, uncached: bool) -> io::Result<Ending> {
+fn replay<I: Engine>(
+    course: &mut Course<'_, I>,
+    replay: Replay,
+    uncached: bool,
+) -> io::Result<Ending> {
     let attend = |course: &mut Course<'_, I>, verifies| {
         course.verifying = verifies;
         if let Some(attendant) = &mut course.attendant {
@@ -433,7 +439,7 @@ fn replay<I: Io>(course: &mut Course<'_, I>, replay: Replay, uncached: bool) -> 
 }
 
 /// Syncs the job's files, if it requests that at its end or on close, which is all that follows.
-fn sync_at_end<I: Io>(course: &mut Course<'_, I>, job: &Job) -> io::Result<Ending> {
+fn sync_at_end<I: Engine>(course: &mut Course<'_, I>, job: &Job) -> io::Result<Ending> {
     let synced = job.flush.end_fsync || job.files.fsync_on_close;
     if synced && job.writes() && !course.shared.is_over(true) {
         for file in 0..job.files.paths.len().max(1) {
@@ -448,12 +454,12 @@ fn sync_at_end<I: Io>(course: &mut Course<'_, I>, job: &Job) -> io::Result<Endin
 
 /// Syncs a file with nothing in flight. As in fio it is not counted as one of the syncs between
 /// writes.
-fn sync<I: Io>(course: &mut Course<'_, I>, file: u16) -> io::Result<Ending> {
+fn sync<I: Engine>(course: &mut Course<'_, I>, file: u16) -> io::Result<Ending> {
     let sync = [Request { file, operation: Operation::Sync, ..Request::default() }];
-    course.io.queue(course.flights.reserve(&sync).iter());
+    course.engine.queue(course.flights.reserve(&sync).iter());
     loop {
-        course.io.enter(1)?;
-        let done = course.io.completions().next();
+        course.engine.enter(1)?;
+        let done = course.engine.completions().next();
         if let Some(completion) = done {
             course.flights.end(completion.slot);
             let flight = InFlight { operation: Operation::Sync, file, ..InFlight::default() };

@@ -6,7 +6,9 @@ use iodyno_job::{Job, Pattern, Region, Room, Stream};
 
 use super::*;
 use crate::buffers::Buffers;
-use crate::io::{Descriptor, Libaio, Mmap, Opened, Psync, Pvsync2, Setup, SetupError, Sync, Uring};
+use crate::engines::{
+    IoUnit, Libaio, Mmap, Opened, Psync, Pvsync2, Setup, SetupError, Sync, Uring,
+};
 use crate::pace::Pacer;
 use crate::requests::Requests;
 use crate::tally::{Counts, Reading};
@@ -47,12 +49,17 @@ fn bounds(blocks: u64) -> Bounds {
     Bounds::new(&regions, std::iter::once(BLOCKS * BLOCK), 4 * LENGTH)
 }
 
-fn course<'a, I: Io>(io: I, job: &Job, depth: u16, both: &'a (Shared, Tally)) -> Course<'a, I> {
+fn course<'a, I: Engine>(
+    engine: I,
+    job: &Job,
+    depth: u16,
+    both: &'a (Shared, Tally),
+) -> Course<'a, I> {
     let (shared, tally) = both;
     shared.start();
     let bounds = bounds(BLOCKS);
     let issuer = issuer(job, depth);
-    let mut course = Course::new(io, issuer, InFlights::new(depth), bounds, [tally; 5], shared);
+    let mut course = Course::new(engine, issuer, InFlights::new(depth), bounds, [tally; 5], shared);
     course.policy.continue_on = job.errors.continue_on_error;
     course
 }
@@ -66,7 +73,7 @@ fn counted(tally: &Tally) -> Counts {
 /// Wraps an engine and records what is in flight, what was read and how often the kernel was
 /// entered; stops the job after some completions.
 struct Watched<'a, I> {
-    io: I,
+    engine: I,
     shared: &'a Shared,
     stop_after: u64,
     in_flight: BTreeMap<u16, u64>,
@@ -77,15 +84,15 @@ struct Watched<'a, I> {
     done: u64,
 }
 
-impl<'a, I: Io> Watched<'a, I> {
-    fn new(io: I, shared: &'a Shared, stop_after: u64) -> Self {
+impl<'a, I: Engine> Watched<'a, I> {
+    fn new(engine: I, shared: &'a Shared, stop_after: u64) -> Self {
         let right = vec![0; BLOCKS as usize];
         let in_flight = BTreeMap::new();
-        Self { io, shared, stop_after, in_flight, deepest: 0, enters: 0, right, done: 0 }
+        Self { engine, shared, stop_after, in_flight, deepest: 0, enters: 0, right, done: 0 }
     }
 }
 
-impl<I: Io> Io for Watched<'_, I> {
+impl<I: Engine> Engine for Watched<'_, I> {
     const NAME: &'static str = I::NAME;
 
     fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
@@ -93,29 +100,29 @@ impl<I: Io> Io for Watched<'_, I> {
     }
 
     fn buffers(&mut self) -> &mut Buffers {
-        self.io.buffers()
+        self.engine.buffers()
     }
 
-    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
+    fn queue(&mut self, batch: impl Iterator<Item = IoUnit> + Clone) {
         for descriptor in batch.clone() {
             let taken = self.in_flight.insert(descriptor.slot, descriptor.offset);
             assert_eq!(taken, None, "slot {} is in flight", descriptor.slot);
         }
         self.deepest = self.deepest.max(self.in_flight.len());
-        self.io.queue(batch);
+        self.engine.queue(batch);
     }
 
     fn enter(&mut self, wait: u32) -> io::Result<()> {
         self.enters += 1;
-        self.io.enter(wait)
+        self.engine.enter(wait)
     }
 
     fn completions(&mut self) -> impl Iterator<Item = Completion> {
-        let all: Vec<_> = self.io.completions().collect();
+        let all: Vec<_> = self.engine.completions().collect();
         for completion in &all {
             let offset = self.in_flight.remove(&completion.slot).expect("it was in flight");
             if completion.result == BLOCK as i64 {
-                let data = self.io.buffers().slot(completion.slot, LENGTH);
+                let data = self.engine.buffers().slot(completion.slot, LENGTH);
                 let number = u64::from_le_bytes(data[..8].try_into().unwrap());
                 assert_eq!(number * BLOCK, offset, "the data of another block");
                 assert!(data[8..].iter().all(|byte| *byte == !number as u8));
@@ -130,22 +137,23 @@ impl<I: Io> Io for Watched<'_, I> {
     }
 }
 
-fn reads_what_is_there<I: Io>(depth: u16, rw: Pattern) {
+fn reads_what_is_there<I: Engine>(depth: u16, rw: Pattern) {
     // A fast disk may complete a batch before the next one is submitted.
     let is_reached = (0..5).any(|_| reaches_its_depth::<I>(depth, rw));
     assert!(is_reached, "{}: {depth} outstanding", I::NAME);
 }
 
 /// Reads a file three times. Returns whether the engine's depth was reached.
-fn reaches_its_depth<I: Io>(depth: u16, rw: Pattern) -> bool {
+fn reaches_its_depth<I: Engine>(depth: u16, rw: Pattern) -> bool {
     let file = NumberedFile::new(BLOCKS);
-    let Opened { io, depth, .. } = I::open(Setup::reading(file.open(), depth, LENGTH)).unwrap();
+    let Opened { engine, depth, .. } =
+        I::open(Setup::read_only(file.open(), depth, LENGTH)).unwrap();
     let both = <(Shared, Tally)>::default();
-    let watched = Watched::new(io, &both.0, 3 * BLOCKS);
+    let watched = Watched::new(engine, &both.0, 3 * BLOCKS);
     let mut course = course(watched, &reads(rw, depth), depth, &both);
     assert_eq!(course.run().unwrap(), Ending::Done);
     assert_eq!(course.flights.count(), 0);
-    let watched = course.io;
+    let watched = course.engine;
     assert!(watched.in_flight.is_empty());
     assert!(watched.deepest <= usize::from(depth), "{} of {depth}", watched.deepest);
     assert!(watched.right.iter().all(|times| *times >= 2), "three rounds see every block");
@@ -171,12 +179,12 @@ fn what_is_there_is_read_at_the_depth_that_was_asked_for() {
 
 /// Stops the job after some completions.
 struct Limited<'a, I> {
-    io: I,
+    engine: I,
     shared: &'a Shared,
     left: u32,
 }
 
-impl<I: Io> Io for Limited<'_, I> {
+impl<I: Engine> Engine for Limited<'_, I> {
     const NAME: &'static str = I::NAME;
 
     fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
@@ -184,20 +192,20 @@ impl<I: Io> Io for Limited<'_, I> {
     }
 
     fn buffers(&mut self) -> &mut Buffers {
-        self.io.buffers()
+        self.engine.buffers()
     }
 
-    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
-        self.io.queue(batch);
+    fn queue(&mut self, batch: impl Iterator<Item = IoUnit> + Clone) {
+        self.engine.queue(batch);
     }
 
     fn enter(&mut self, wait: u32) -> io::Result<()> {
-        self.io.enter(wait)
+        self.engine.enter(wait)
     }
 
     fn completions(&mut self) -> impl Iterator<Item = Completion> {
-        let Self { io, shared, left } = self;
-        io.completions().inspect(|_| {
+        let Self { engine, shared, left } = self;
+        engine.completions().inspect(|_| {
             *left = left.saturating_sub(1);
             if *left == 0 {
                 shared.enough();
@@ -206,12 +214,12 @@ impl<I: Io> Io for Limited<'_, I> {
     }
 }
 
-fn allocates_nothing<I: Io>(job: &Job) {
+fn allocates_nothing<I: Engine>(job: &Job) {
     let file = NumberedFile::new(BLOCKS);
     let both = <(Shared, Tally)>::default();
-    let setup = Setup::reading(file.open(), job.depth.iodepth as u16, 4 * LENGTH);
-    let Opened { io, depth, .. } = I::open(setup).unwrap();
-    let limited = Limited { io, shared: &both.0, left: 1000 };
+    let setup = Setup::read_only(file.open(), job.depth.iodepth as u16, 4 * LENGTH);
+    let Opened { engine, depth, .. } = I::open(setup).unwrap();
+    let limited = Limited { engine, shared: &both.0, left: 1000 };
     let mut course = course(limited, job, depth, &both);
     let before = allocations();
     let ending = course.run().unwrap();
@@ -239,19 +247,19 @@ fn the_loop_allocates_nothing() {
     each_engine!(allocates_nothing(&paced));
 }
 
-fn counts_reads_that_fail<I: Io>() {
+fn counts_reads_that_fail<I: Engine>() {
     // The last 100 blocks of the job's size do not exist.
     let file = NumberedFile::new(BLOCKS - 100);
     let mut job = reads(Pattern::Read, 16);
     for goes_on in [true, false] {
         job.errors.continue_on_error.read = goes_on;
         let both = <(Shared, Tally)>::default();
-        let opened = I::open(Setup::reading(file.open(), 16, LENGTH)).unwrap();
+        let opened = I::open(Setup::read_only(file.open(), 16, LENGTH)).unwrap();
         let depth = opened.depth;
-        let watched = Watched::new(opened.io, &both.0, BLOCKS);
+        let watched = Watched::new(opened.engine, &both.0, BLOCKS);
         let mut course = course(watched, &job, depth, &both);
         let ending = course.run().unwrap();
-        let (counts, done) = (counted(&both.1), course.io.done);
+        let (counts, done) = (counted(&both.1), course.engine.done);
         assert_eq!(counts.latency.count() + counts.errors, done);
         let first = both.0.first_error().unwrap();
         assert!(first.result <= 0 && first.length == LENGTH, "{first:?}");
@@ -270,7 +278,7 @@ fn reads_that_fail_are_counted_and_stop_only_what_they_are_to_stop() {
     each_engine!(counts_reads_that_fail());
 }
 
-fn writes_nothing_outside<I: Io>(depth: u16, rate: Option<u64>) {
+fn writes_nothing_outside<I: Engine>(depth: u16, rate: Option<u64>) {
     // The offsets are wrong: they run to the end of the file.
     let file = NumberedFile::new(BLOCKS);
     let before = std::fs::read(&file.path).unwrap();
@@ -280,9 +288,9 @@ fn writes_nothing_outside<I: Io>(depth: u16, rate: Option<u64>) {
     let both = <(Shared, Tally)>::default();
     let descriptor = std::fs::OpenOptions::new().read(true).write(true).open(&file.path);
     let setup =
-        Setup { writable: true, ..Setup::reading(descriptor.unwrap().into(), depth, LENGTH) };
-    let Opened { io, depth, .. } = I::open(setup).unwrap();
-    let mut course = course(io, &job, depth, &both);
+        Setup { writable: true, ..Setup::read_only(descriptor.unwrap().into(), depth, LENGTH) };
+    let Opened { engine, depth, .. } = I::open(setup).unwrap();
+    let mut course = course(engine, &job, depth, &both);
     course.bounds = bounds(40);
     let Ending::Ended(why) = course.run().unwrap() else { panic!("{}: it goes on", I::NAME) };
     assert!(why.1.contains("a write of 4096 bytes at offset 163840 of file 0"), "{}", why.1);
@@ -308,14 +316,14 @@ struct Vanishing {
     buffers: Buffers,
 }
 
-impl Io for Vanishing {
+impl Engine for Vanishing {
     const NAME: &'static str = "vanishing";
 
     fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
         unreachable!("it is made as it is")
     }
 
-    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
+    fn queue(&mut self, batch: impl Iterator<Item = IoUnit> + Clone) {
         self.in_flight.extend(batch.map(|descriptor| descriptor.slot));
     }
 
@@ -341,8 +349,8 @@ impl Io for Vanishing {
 fn a_device_that_is_gone_ends_the_job() {
     let both = <(Shared, Tally)>::default();
     let buffers = Buffers::new(8, LENGTH).unwrap();
-    let io = Vanishing { in_flight: Vec::new(), answers: 100, buffers };
-    let mut course = course(io, &reads(Pattern::RandRead, 8), 8, &both);
+    let engine = Vanishing { in_flight: Vec::new(), answers: 100, buffers };
+    let mut course = course(engine, &reads(Pattern::RandRead, 8), 8, &both);
     let Ending::Gone(failure) = course.run().unwrap() else { panic!("it is gone") };
     assert_eq!(failure.errno(), libc::ENODEV);
     assert!(both.0.is_over(true) && course.flights.count() == 0);

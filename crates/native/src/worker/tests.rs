@@ -6,7 +6,7 @@ use iodyno_job::{Region, Room};
 
 use super::*;
 use crate::buffers::Buffers;
-use crate::io::{Completion, Descriptor};
+use crate::engines::{Completion, IoUnit};
 use crate::tally::{Counts, Reading, Tally};
 use crate::verify::{Ledger, Verifier};
 
@@ -18,19 +18,19 @@ const DEPTH: u16 = 4;
 /// A device with instant writes and slow other operations.
 struct Recorded {
     seen: Vec<Operation>,
-    in_flight: Vec<Descriptor>,
+    in_flight: Vec<IoUnit>,
     slow: Duration,
     buffers: Buffers,
 }
 
-impl Io for Recorded {
+impl Engine for Recorded {
     const NAME: &'static str = "recorded";
 
     fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
         unreachable!("it is made as it is")
     }
 
-    fn queue(&mut self, batch: impl Iterator<Item = Descriptor> + Clone) {
+    fn queue(&mut self, batch: impl Iterator<Item = IoUnit> + Clone) {
         self.in_flight.extend(batch);
     }
 
@@ -43,7 +43,7 @@ impl Io for Recorded {
 
     fn completions(&mut self) -> impl Iterator<Item = Completion> {
         self.seen.extend(self.in_flight.iter().map(|one| one.operation));
-        let done = |one: Descriptor| Completion { slot: one.slot, result: one.length.into() };
+        let done = |one: IoUnit| Completion { slot: one.slot, result: one.length.into() };
         self.in_flight.drain(..).map(done)
     }
 
@@ -71,9 +71,9 @@ fn staged(options: &str, slow: Duration) -> (Vec<Operation>, Counts, u64) {
     let pacer = Pacer::new(&job.pace, Clock::get(), 1);
     let issuer = Issuer::new(&job, DEPTH, Requests::stream(stream.clone()), pacer);
     let buffers = Buffers::new(DEPTH.into(), BLOCK).unwrap();
-    let io = Recorded { seen: Vec::new(), in_flight: Vec::new(), slow, buffers };
+    let engine = Recorded { seen: Vec::new(), in_flight: Vec::new(), slow, buffers };
     let tallies = [&others, &writes, &others, &others, &others];
-    let mut course = Course::new(io, issuer, InFlights::new(DEPTH), bounds, tallies, &shared);
+    let mut course = Course::new(engine, issuer, InFlights::new(DEPTH), bounds, tallies, &shared);
     let sizes = &job.pattern.bs.write;
     let verifying = Verifying {
         verifier: Verifier::new(&job.verify, &job.contents, sizes, 1, 0).unwrap(),
@@ -93,7 +93,7 @@ fn staged(options: &str, slow: Duration) -> (Vec<Operation>, Counts, u64) {
     Reading::default().take(&writes, &mut counts);
     let next = Request { operation: Operation::Write, ..Request::default() };
     let due = course.issuer.pacer.as_ref().map_or(0, |pacer| pacer.due(&next));
-    (course.io.seen, counts, due)
+    (course.engine.seen, counts, due)
 }
 
 #[test]
