@@ -6,7 +6,7 @@ use iodyno_model::{BlockLife, BlockState};
 use crate::in_flight::InFlight;
 
 /// Limit of blocks per job, as in fio.
-const MOST: u64 = 8192;
+const MAX_BLOCKS: u64 = 8192;
 
 /// The history of each block; a block is as long as the job's smallest trim.
 #[derive(Debug)]
@@ -27,9 +27,9 @@ impl BlockLives {
         };
         let block = job.pattern.bs.trim.smallest().max(1);
         let count = region.length / block;
-        if !(1..=MOST).contains(&count) {
+        if !(1..=MAX_BLOCKS).contains(&count) {
             return Err(format!(
-                "block_error_percentiles counts 1 to {MOST} trim blocks, not {count}: \
+                "block_error_percentiles counts 1 to {MAX_BLOCKS} trim blocks, not {count}: \
                  change size or bs"
             ));
         }
@@ -38,13 +38,13 @@ impl BlockLives {
     }
 
     /// Records a completion.
-    pub(crate) fn completed(&mut self, flight: &InFlight, succeeded: bool) {
-        let block = flight.offset.saturating_sub(self.start) / self.block;
+    pub(crate) fn completed(&mut self, io: &InFlight, succeeded: bool) {
+        let block = io.offset.saturating_sub(self.start) / self.block;
         let Some((state, trims)) = self.blocks.get_mut(block as usize) else { return };
         if *state > BlockState::Trimmed {
             return;
         }
-        match (flight.operation, succeeded) {
+        match (io.operation, succeeded) {
             (Operation::Trim, true) => (*state, *trims) = (BlockState::Trimmed, *trims + 1),
             (Operation::Trim, false) => *state = BlockState::TrimFailed,
             (Operation::Write, false) => *state = BlockState::WriteFailed,
@@ -76,8 +76,8 @@ mod tests {
         let mut lives = BlockLives::new(&job, &region(4 * 4096)).unwrap().unwrap();
         let mut done = |operation, number: u64, succeeded| {
             let offset = 8192 + 4096 * number;
-            let flight = InFlight { operation, offset, length: 4096, file: 0, begun: 0 };
-            lives.completed(&flight, succeeded);
+            let io = InFlight { operation, offset, length: 4096, file: 0, start_ticks: 0 };
+            lives.completed(&io, succeeded);
         };
         for (number, succeeded) in [(0, true), (0, true), (1, true), (1, false), (1, true)] {
             done(Operation::Trim, number, succeeded);

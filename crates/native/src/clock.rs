@@ -17,7 +17,7 @@ const SHIFT: u32 = 40;
 /// the cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clock {
-    by_tsc: bool,
+    uses_tsc: bool,
     /// ns per tick, in units of 2^-SHIFT.
     multiplier: u64,
 }
@@ -26,17 +26,17 @@ impl Clock {
     /// Returns the machine's clock, calibrated once per process (10 ms).
     pub(crate) fn get() -> Self {
         static CLOCK: OnceLock<Clock> = OnceLock::new();
-        *CLOCK.get_or_init(|| if tsc_is_good() { Self::calibrate() } else { Self::MONOTONIC })
+        *CLOCK.get_or_init(|| if is_tsc_reliable() { Self::calibrate() } else { Self::MONOTONIC })
     }
 
     /// A tick is one ns.
-    const MONOTONIC: Self = Self { by_tsc: false, multiplier: 1 << SHIFT };
+    const MONOTONIC: Self = Self { uses_tsc: false, multiplier: 1 << SHIFT };
 
     /// The current time in ticks. Not ordered with surrounding loads and stores: a fence would cost
     /// more than the few ns of error.
     #[inline]
     pub(crate) fn now(self) -> u64 {
-        if self.by_tsc { tsc() } else { raw_ns() }
+        if self.uses_tsc { tsc() } else { raw_ns() }
     }
 
     /// Converts ticks to ns.
@@ -54,17 +54,17 @@ impl Clock {
     /// pairs of readings, known to about 30 ns: an error of 5e-6, far below the 1.6 % of a
     /// histogram bin.
     fn calibrate() -> Self {
-        let (ticks, ns) = pair();
+        let (ticks, ns) = read_pair();
         std::thread::sleep(Duration::from_millis(10));
-        let (later_ticks, later_ns) = pair();
+        let (later_ticks, later_ns) = read_pair();
         let ticks = later_ticks.saturating_sub(ticks).max(1);
         let multiplier = (u128::from(later_ns.saturating_sub(ns)) << SHIFT) / u128::from(ticks);
-        Self { by_tsc: true, multiplier: multiplier as u64 }
+        Self { uses_tsc: true, multiplier: multiplier as u64 }
     }
 }
 
 /// Counter and time at the same moment.
-fn pair() -> (u64, u64) {
+fn read_pair() -> (u64, u64) {
     let reading = || {
         let (before, ns, after) = (tsc(), raw_ns(), tsc());
         (after.saturating_sub(before), before.midpoint(after), ns)
@@ -103,7 +103,7 @@ fn tsc() -> u64 {
     raw_ns()
 }
 
-fn tsc_is_good() -> bool {
+fn is_tsc_reliable() -> bool {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
     let flags = cpu.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn conversion_neither_overflows_nor_loses() {
         assert_eq!(Clock::MONOTONIC.ns(u64::MAX), u64::MAX);
-        let clock = Clock { by_tsc: true, multiplier: (1 << SHIFT) / 4 };
+        let clock = Clock { uses_tsc: true, multiplier: (1 << SHIFT) / 4 };
         assert_eq!(clock.ns(4_000_000_000_000), 1_000_000_000_000);
     }
 }

@@ -12,7 +12,7 @@ use iodyno_job::Job;
 use iodyno_model::Caveat;
 
 /// Characters that a shell interprets outside of quotes.
-const FOR_A_SHELL: &str = "|&;<>()$`*?[]#~!{}";
+const SHELL_CHARACTERS: &str = "|&;<>()$`*?[]#~!{}";
 
 /// How `exec_prerun` and `exec_postrun` are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,31 +40,31 @@ const UNCLOSED: &str = "a quote is not closed; in a job file, ; and # end a valu
 ///
 /// # Errors
 /// If the command needs a shell, does not exist, or fails.
-pub(crate) fn before(job: &Job, how: Commands) -> Result<(), Caveat> {
+pub(crate) fn run_prerun(job: &Job, policy: Commands) -> Result<(), Caveat> {
     let command = job.threads.exec_prerun.as_deref();
-    run("exec_prerun", command, how, &format!("{}.prerun.txt", job.name))
+    run("exec_prerun", command, policy, &format!("{}.prerun.txt", job.name))
 }
 
 /// Runs `exec_postrun`, if set, with its output in `NAME.postrun.txt`.
 ///
 /// # Errors
-/// As [`before`].
-pub(crate) fn after(job: &Job, how: Commands) -> Result<(), Caveat> {
+/// As [`run_prerun`].
+pub(crate) fn run_postrun(job: &Job, policy: Commands) -> Result<(), Caveat> {
     let command = job.threads.exec_postrun.as_deref();
-    run("exec_postrun", command, how, &format!("{}.postrun.txt", job.name))
+    run("exec_postrun", command, policy, &format!("{}.postrun.txt", job.name))
 }
 
-fn run(option: &str, command: Option<&str>, how: Commands, output: &str) -> Result<(), Caveat> {
+fn run(option: &str, command: Option<&str>, policy: Commands, output: &str) -> Result<(), Caveat> {
     let Some(command) = command else { return Ok(()) };
-    let said =
+    let failed =
         |why: String| Caveat::CommandFailed { option: option.into(), command: command.into(), why };
-    let words = match how {
+    let words = match policy {
         Commands::Shell => ["/bin/sh", "-c", command].map(str::to_owned).into(),
-        _ => words(command).map_err(said)?,
+        _ => split_words(command).map_err(failed)?,
     };
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
     let unwritable =
-        |error: &dyn std::fmt::Display| said(format!("its output goes to {output}: {error}"));
+        |error: &dyn std::fmt::Display| failed(format!("its output goes to {output}: {error}"));
     let file = iodyno_files::create(Path::new(output), NamedBy::Iodyno)
         .map_err(|error| unwritable(&error))?;
     let errors = file.try_clone().map_err(|error| unwritable(&error))?;
@@ -74,16 +74,16 @@ fn run(option: &str, command: Option<&str>, how: Commands, output: &str) -> Resu
         .stdout(file)
         .stderr(errors)
         .status()
-        .map_err(|error| said(format!("cannot start {program}: {error}")))?;
+        .map_err(|error| failed(format!("cannot start {program}: {error}")))?;
     if status.success() {
         Ok(())
     } else {
-        Err(said(format!("it ended with {status}; its output is in {output}")))
+        Err(failed(format!("it ended with {status}; its output is in {output}")))
     }
 }
 
 /// Splits a command line into words as a POSIX shell does: blanks, quotes and backslashes.
-fn words(line: &str) -> Result<Vec<String>, String> {
+fn split_words(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut letters = line.chars();
@@ -107,7 +107,7 @@ fn words(line: &str) -> Result<Vec<String>, String> {
                 }
             }
             '\\' => word.get_or_insert_default().extend(letters.next()),
-            letter if FOR_A_SHELL.contains(letter) => return Err(needs_shell(line)),
+            letter if SHELL_CHARACTERS.contains(letter) => return Err(needs_shell(line)),
             letter => word.get_or_insert_default().push(letter),
         }
     }
@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn words_are_divided_as_a_shell_would() {
-        let check = |line: &str, expected: &[&str]| assert_eq!(words(line).unwrap(), expected);
+        let check =
+            |line: &str, expected: &[&str]| assert_eq!(split_words(line).unwrap(), expected);
         check("", &[]);
         check("  sync  ", &["sync"]);
         check(
@@ -135,18 +136,18 @@ mod tests {
         );
         check("sh -c 'echo 3 > x; ls $HOME'", &["sh", "-c", "echo 3 > x; ls $HOME"]);
         for shell in ["echo 3 > x", "a && b", "ls *", "echo $HOME", "a; b", "echo \"$HOME\""] {
-            let error = words(shell).unwrap_err();
+            let error = split_words(shell).unwrap_err();
             assert!(error.contains("sh -c"), "{shell}: {error}");
         }
-        assert!(words("echo 'a").unwrap_err().contains("not closed"));
-        assert!(words("echo \"a\\").unwrap_err().contains("not closed"));
+        assert!(split_words("echo 'a").unwrap_err().contains("not closed"));
+        assert!(split_words("echo \"a\\").unwrap_err().contains("not closed"));
     }
 
     #[test]
     fn what_is_advised_is_understood() {
         let line = "echo 'it' > x";
-        let error = words(line).unwrap_err();
+        let error = split_words(line).unwrap_err();
         let advised = error.split_once("write ").unwrap().1;
-        assert_eq!(words(advised).unwrap(), ["sh", "-c", line]);
+        assert_eq!(split_words(advised).unwrap(), ["sh", "-c", line]);
     }
 }

@@ -3,47 +3,47 @@
 use iodyno_model::JobStats;
 
 /// Last bin: larger values are counted here.
-const MOST: usize = 65;
+const LAST_BIN: usize = 65;
 
 /// I/Os by queue depth, and batches by size; reduced to fio's levels at the end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Levels {
-    depth: [u64; MOST + 1],
-    submit: [u64; MOST + 1],
-    complete: [u64; MOST + 1],
+pub(crate) struct DepthHistogram {
+    depth: [u64; LAST_BIN + 1],
+    submit: [u64; LAST_BIN + 1],
+    complete: [u64; LAST_BIN + 1],
 }
 
-impl Default for Levels {
+impl Default for DepthHistogram {
     fn default() -> Self {
-        let none = [0; MOST + 1];
+        let none = [0; LAST_BIN + 1];
         Self { depth: none, submit: none, complete: none }
     }
 }
 
-impl Levels {
+impl DepthHistogram {
     /// Records that `count` I/Os were submitted at once, after which `in_flight` were outstanding.
     #[inline]
     pub(crate) fn submitted(&mut self, count: usize, in_flight: usize) {
         if count > 0 {
-            self.depth[in_flight.min(MOST)] += count as u64;
-            self.submit[count.min(MOST)] += 1;
+            self.depth[in_flight.min(LAST_BIN)] += count as u64;
+            self.submit[count.min(LAST_BIN)] += 1;
         }
     }
 
     /// Records that `count` completions were reaped at once.
     #[inline]
     pub(crate) fn completed(&mut self, count: usize) {
-        self.complete[count.min(MOST)] += 1;
+        self.complete[count.min(LAST_BIN)] += 1;
     }
 
     /// Adds the counts to a job's statistics.
-    pub(crate) fn add_to(&self, account: &mut JobStats) {
+    pub(crate) fn add_to(&self, stats: &mut JobStats) {
         for (size, times) in self.depth.iter().enumerate().skip(1) {
-            account.depth_levels[depth_level(size)] += times;
+            stats.depth_levels[depth_level(size)] += times;
         }
         for (size, (submit, complete)) in self.submit.iter().zip(&self.complete).enumerate() {
-            account.submit_levels[batch_level(size)] += submit;
-            account.complete_levels[batch_level(size)] += complete;
+            stats.submit_levels[batch_level(size)] += submit;
+            stats.complete_levels[batch_level(size)] += complete;
         }
     }
 }

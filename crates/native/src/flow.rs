@@ -43,17 +43,17 @@ impl Flows {
 impl FlowShare {
     /// True if the thread is ahead of its weight.
     pub(crate) fn is_ahead(&self) -> bool {
-        let of = |part: u64, all: &AtomicU64| part as f64 / all.load(Relaxed) as f64;
-        of(self.ios, &self.flow.ios) > of(self.weight, &self.flow.weights)
+        let ratio = |part: u64, all: &AtomicU64| part as f64 / all.load(Relaxed) as f64;
+        ratio(self.ios, &self.flow.ios) > ratio(self.weight, &self.flow.weights)
     }
 
     /// Waits for the other jobs.
-    pub(crate) fn rest(&self) {
+    pub(crate) fn wait(&self) {
         if self.sleep.is_zero() { std::thread::yield_now() } else { std::thread::sleep(self.sleep) }
     }
 
     /// Counts an I/O of this thread.
-    pub(crate) fn count(&mut self) {
+    pub(crate) fn count_io(&mut self) {
         self.ios += 1;
         self.flow.ios.fetch_add(1, Relaxed);
     }
@@ -85,12 +85,12 @@ mod tests {
             [&mut one, &mut three]
                 .into_iter()
                 .filter(|it| !it.is_ahead())
-                .for_each(FlowShare::count);
+                .for_each(FlowShare::count_io);
         }
         let ratio = three.ios as f64 / one.ios as f64;
         assert!((2.99..3.01).contains(&ratio), "{ratio}");
-        one.count();
-        one.count();
+        one.count_io();
+        one.count_io();
         assert!(one.is_ahead());
         drop(three);
         assert!(!one.is_ahead(), "it is alone");

@@ -9,28 +9,28 @@ use iodyno_job::{Job, Region, Room, Stream, Unfit};
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
 use iodyno_target::ReadClearance;
 
-use crate::choose::Choices;
-use crate::commands::{Commands, after, before};
+use crate::commands::{Commands, run_postrun, run_prerun};
 use crate::contents::Filler;
+use crate::engine_choice::EngineChoices;
 use crate::flow::Flows;
 use crate::in_flight::InFlight;
-use crate::limits::{fit_memory, fit_numbers};
+use crate::limits::{check_memory, check_numbers};
+use crate::locked_memory::LockedMemory;
 use crate::phase::Phase;
-use crate::pinned::Pinned;
-use crate::prepare::prepare;
-use crate::probe::{Stopped, probe};
-use crate::replayed_trace::OpenTrace;
+use crate::prepare_job::prepare_job;
+use crate::probe::{ProbeError, probe};
 use crate::stall::{WARN_AFTER, no_answer};
+use crate::trace_replay::OpenTrace;
 
 /// Time that a stopped phase waits for I/O in flight: NVMe's own timeout is 30 s
 /// (`nvme_core.io_timeout`), followed by abort and controller reset.
-const PATIENCE: Duration = Duration::from_secs(90);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The native load generator. Keeps no state between phases except the entropy.
 #[derive(Debug, Clone, Default)]
 pub struct NativeGenerator {
     commands: Commands,
-    states: Option<PathBuf>,
+    state_dir: Option<PathBuf>,
     open_trace: Option<OpenTrace>,
     /// Entropy of the next phase, if set.
     entropy: Option<u64>,
@@ -39,7 +39,7 @@ pub struct NativeGenerator {
 impl NativeGenerator {
     /// Creates a generator that refuses commands, saves no verify states and opens no traces.
     pub const fn new() -> Self {
-        Self { commands: Commands::Refused, states: None, open_trace: None, entropy: None }
+        Self { commands: Commands::Refused, state_dir: None, open_trace: None, entropy: None }
     }
 
     /// Seeds the first phase with `entropy`, which no other run may use, and each further phase
@@ -59,7 +59,7 @@ impl NativeGenerator {
     /// saved.
     #[must_use]
     pub fn with_states(self, folder: PathBuf) -> Self {
-        Self { states: Some(folder), ..self }
+        Self { state_dir: Some(folder), ..self }
     }
 
     /// Sets the function that opens the traces of replaying jobs.
@@ -75,10 +75,10 @@ impl LoadGenerator for NativeGenerator {
     }
 
     fn fits(&self, job: &Job, rooms: &[Room]) -> Result<(), Unfit> {
-        fit_numbers(job, rooms.len())?;
-        fit_memory([job], memory_bytes())?;
+        check_numbers(job, rooms.len())?;
+        check_memory([job], memory_bytes())?;
         let stream = Stream::new(job, rooms, 0, 0)?;
-        Ok(one_block_each(job, &stream)?)
+        Ok(check_one_block_per_file(job, &stream)?)
     }
 
     fn run(
@@ -96,38 +96,47 @@ impl LoadGenerator for NativeGenerator {
                 let what = format!("{option}={command}: it is not allowed to run commands");
                 return Err(unfit(what));
             }
-            fit_memory(jobs.iter().map(|job| &job.job), bytes).map_err(unfit)?;
+            check_memory(jobs.iter().map(|job| &job.job), bytes).map_err(unfit)?;
         }
         let locked_bytes = jobs.iter().map(|job| job.job.threads.lockmem_bytes);
         let locked_bytes = locked_bytes.fold(0, u64::saturating_add);
-        let _pinned = Pinned::new(locked_bytes, bytes).map_err(|error| LoadError::System {
-            target: "lockmem".into(),
-            action: format!("lock {locked_bytes} bytes of memory"),
-            error,
-        })?;
+        let _pinned =
+            LockedMemory::new(locked_bytes, bytes).map_err(|error| LoadError::System {
+                target: "lockmem".into(),
+                action: format!("lock {locked_bytes} bytes of memory"),
+                error,
+            })?;
         let entropy = self.entropy.unwrap_or_else(|| RandomState::new().build_hasher().finish());
         self.entropy = self.entropy.map(|entropy| entropy.wrapping_add(1));
-        let (mut choices, mut flows) = (Choices::default(), Flows::default());
+        let (mut choices, mut flows) = (EngineChoices::default(), Flows::default());
         let mut prepared = jobs
             .iter()
             .map(|job| {
-                let states = self.states.as_deref();
-                prepare(job, bytes, entropy, states, self.open_trace, &mut choices, &mut flows)
+                let state_dir = self.state_dir.as_deref();
+                prepare_job(
+                    job,
+                    bytes,
+                    entropy,
+                    state_dir,
+                    self.open_trace,
+                    &mut choices,
+                    &mut flows,
+                )
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let assignments = prepared.iter_mut().flat_map(|job| &mut job.assignments);
-        let global = assignments.filter(|one| one.job.contents.dedupe_global);
-        Filler::share(global.filter_map(|one| one.filler.as_mut()));
+        let workers = prepared.iter_mut().flat_map(|job| &mut job.workers);
+        let global = workers.filter(|worker| worker.job.contents.dedupe_global);
+        Filler::share_working_sets(global.filter_map(|worker| worker.filler.as_mut()));
         let phase = Phase::set_up(prepared)?;
         if let Err((job, what)) = jobs.iter().try_for_each(|job| {
-            before(&job.job, self.commands).map_err(|what| (job, what.to_string()))
+            run_prerun(&job.job, self.commands).map_err(|what| (job, what.to_string()))
         }) {
             phase.abort();
             return Err(LoadError::Unfit { target: job.target(), what });
         }
-        let mut report = phase.run(observer, PATIENCE);
+        let mut report = phase.run(observer, DRAIN_TIMEOUT);
         for (job, report) in jobs.iter().zip(&mut report.jobs) {
-            report.shortfalls.extend(after(&job.job, self.commands).err());
+            report.shortfalls.extend(run_postrun(&job.job, self.commands).err());
         }
         Ok(report)
     }
@@ -153,10 +162,10 @@ impl LoadGenerator for NativeGenerator {
             .as_fd()
             .try_clone_to_owned()
             .map_err(|source| system("duplicate its descriptor", source))?;
-        let most = Duration::from_nanos(max_ns);
-        probe(own, offsets, bytes, most, WARN_AFTER).map_err(|stopped| match stopped {
-            Stopped::Refused(refused) => system(refused.action, refused.error),
-            Stopped::NoAnswer(done) => {
+        let time_limit = Duration::from_nanos(max_ns);
+        probe(own, offsets, bytes, time_limit, WARN_AFTER).map_err(|error| match error {
+            ProbeError::Setup(refused) => system(refused.action, refused.error),
+            ProbeError::NoAnswer(done) => {
                 let offset = offsets.get(done).copied().unwrap_or_default();
                 let read = InFlight { offset, length: bytes, ..InFlight::default() };
                 LoadError::NoAnswer(no_answer(target.name(), WARN_AFTER, &read))
@@ -176,7 +185,7 @@ fn unfit(target: &ReadClearance) -> impl Fn(String) -> LoadError {
 }
 
 /// Checks that each file of a file-operation engine has one block: more would count as operations.
-fn one_block_each(job: &Job, stream: &Stream) -> Result<(), String> {
+fn check_one_block_per_file(job: &Job, stream: &Stream) -> Result<(), String> {
     let smallest = job.pattern.bs.of(job.pattern.rw.direction()).smallest();
     let longer = |region: &&Region| region.length / smallest.max(1) > 1;
     match stream.regions().iter().find(longer) {

@@ -11,7 +11,7 @@ use crate::io_unit::{IoShape, IoUnit};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct InFlight {
     /// Time stamp just before submission, or the due time of a paced I/O; ticks.
-    pub(crate) begun: u64,
+    pub(crate) start_ticks: u64,
     /// Offset, bytes.
     pub(crate) offset: u64,
     /// Length, bytes.
@@ -26,7 +26,7 @@ pub(crate) struct InFlight {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Completed {
     /// As in [`InFlight`].
-    pub(crate) begun: u64,
+    pub(crate) start_ticks: u64,
     /// Length, file and operation.
     pub(crate) shape: IoShape,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Completed {
 #[repr(align(32))] // Never straddles a cache line.
 struct Slot {
     /// Time stamp, ticks; 0: free.
-    begun: AtomicU64,
+    start_ticks: AtomicU64,
     offset: AtomicU64,
     /// A [`IoShape`].
     shape: AtomicU64,
@@ -52,7 +52,7 @@ pub(crate) struct InFlightView(Arc<[Slot]>);
 /// Time stamps are kept per slot, not per batch: a table of batches would have to span the slowest
 /// I/O, or the stamps of exactly the outliers would be overwritten.
 #[derive(Debug)]
-pub(crate) struct InFlights {
+pub(crate) struct SlotTable {
     slots: Arc<[Slot]>,
     /// The free slots, `free` of them. Last in, first out: the most recently used buffer is still
     /// cached.
@@ -65,7 +65,7 @@ pub(crate) struct InFlights {
 pub(crate) struct Batch<'a> {
     requests: &'a [Request],
     pub(crate) slots: &'a [u16],
-    all: &'a [Slot],
+    table: &'a [Slot],
 }
 
 impl Batch<'_> {
@@ -78,38 +78,38 @@ impl Batch<'_> {
         })
     }
 
-    /// Marks the I/Os as in flight since `begun`.
+    /// Marks the I/Os as in flight since `start_ticks`.
     #[inline]
-    pub(crate) fn begin(&self, begun: u64) {
+    pub(crate) fn mark_submitted(&self, start_ticks: u64) {
         for (request, slot) in self.requests.iter().zip(self.slots) {
-            let slot = &self.all[usize::from(*slot)];
+            let slot = &self.table[usize::from(*slot)];
             slot.offset.store(request.offset, Relaxed);
             let &Request { length, file, operation, .. } = request;
             slot.shape.store(IoShape::new(length, file, operation).bits(), Relaxed);
-            slot.begun.store(begun, Relaxed);
+            slot.start_ticks.store(start_ticks, Relaxed);
         }
     }
 }
 
 /// Frees slots one by one; loads the common fields once.
 #[derive(Debug)]
-pub(crate) struct Landings<'a> {
+pub(crate) struct SlotReleaser<'a> {
     slots: &'a [Slot],
     stack: &'a mut [u16],
     free: usize,
     freed: &'a mut usize,
 }
 
-impl Landings<'_> {
+impl SlotReleaser<'_> {
     /// Frees the slot of a completed I/O and returns the fields that nearly every caller needs.
     #[inline]
     pub(crate) fn release(&mut self, slot: u16) -> Completed {
         self.stack[self.free] = slot;
         self.free += 1;
         let slot = &self.slots[usize::from(slot)];
-        let begun = slot.begun.load(Relaxed);
-        slot.begun.store(0, Relaxed);
-        Completed { begun, shape: IoShape::from_bits(slot.shape.load(Relaxed)) }
+        let start_ticks = slot.start_ticks.load(Relaxed);
+        slot.start_ticks.store(0, Relaxed);
+        Completed { start_ticks, shape: IoShape::from_bits(slot.shape.load(Relaxed)) }
     }
 
     /// Number of free slots.
@@ -120,11 +120,11 @@ impl Landings<'_> {
 
     /// The last I/O of a slot, without its time stamp.
     pub(crate) fn latest(&self, slot: u16) -> InFlight {
-        self.slots[usize::from(slot)].flight()
+        self.slots[usize::from(slot)].load()
     }
 }
 
-impl Drop for Landings<'_> {
+impl Drop for SlotReleaser<'_> {
     #[inline]
     fn drop(&mut self) {
         *self.freed = self.free;
@@ -133,10 +133,10 @@ impl Drop for Landings<'_> {
 
 impl Slot {
     #[inline]
-    fn flight(&self) -> InFlight {
+    fn load(&self) -> InFlight {
         let shape = IoShape::from_bits(self.shape.load(Relaxed));
         InFlight {
-            begun: self.begun.load(Relaxed),
+            start_ticks: self.start_ticks.load(Relaxed),
             offset: self.offset.load(Relaxed),
             length: shape.length(),
             file: shape.file(),
@@ -148,12 +148,12 @@ impl Slot {
 impl InFlightView {
     /// The oldest I/O in flight.
     pub(crate) fn oldest(&self) -> Option<InFlight> {
-        let flights = self.0.iter().map(Slot::flight).filter(|flight| flight.begun != 0);
-        flights.min_by_key(|flight| flight.begun)
+        let in_flight = self.0.iter().map(Slot::load).filter(|io| io.start_ticks != 0);
+        in_flight.min_by_key(|io| io.start_ticks)
     }
 }
 
-impl InFlights {
+impl SlotTable {
     /// A table of `depth` free slots.
     pub(crate) fn new(depth: u16) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl InFlights {
     }
 
     /// A view for the control thread.
-    pub(crate) fn outlook(&self) -> InFlightView {
+    pub(crate) fn view(&self) -> InFlightView {
         InFlightView(Arc::clone(&self.slots))
     }
 
@@ -173,33 +173,33 @@ impl InFlights {
     pub(crate) fn reserve<'a>(&'a mut self, requests: &'a [Request]) -> Batch<'a> {
         let end = self.free;
         self.free -= requests.len();
-        Batch { requests, slots: &self.stack[self.free..end], all: &self.slots }
+        Batch { requests, slots: &self.stack[self.free..end], table: &self.slots }
     }
 
     /// Prepares to free the slots of completed I/Os.
     #[inline]
-    pub(crate) fn landings(&mut self) -> Landings<'_> {
+    pub(crate) fn releaser(&mut self) -> SlotReleaser<'_> {
         let Self { slots, stack, free } = self;
-        Landings { slots, stack, free: *free, freed: free }
+        SlotReleaser { slots, stack, free: *free, freed: free }
     }
 
     /// Frees the slot of a completed I/O and returns the I/O.
-    pub(crate) fn end(&mut self, slot: u16) -> InFlight {
-        let mut landings = self.landings();
-        let begun = landings.release(slot).begun;
-        InFlight { begun, ..landings.latest(slot) }
+    pub(crate) fn complete(&mut self, slot: u16) -> InFlight {
+        let mut releaser = self.releaser();
+        let start_ticks = releaser.release(slot).start_ticks;
+        InFlight { start_ticks, ..releaser.latest(slot) }
     }
 
     /// True if `request` touches bytes of an I/O in flight and either of the two writes or trims.
     pub(crate) fn overlaps(&self, request: &Request) -> bool {
         let writes = request.operation != Operation::Read;
         let end = request.offset + u64::from(request.length);
-        self.slots.iter().map(Slot::flight).any(|flight| {
-            flight.begun != 0
-                && flight.file == request.file
-                && (writes || flight.operation != Operation::Read)
-                && flight.offset < end
-                && request.offset < flight.offset + u64::from(flight.length)
+        self.slots.iter().map(Slot::load).any(|io| {
+            io.start_ticks != 0
+                && io.file == request.file
+                && (writes || io.operation != Operation::Read)
+                && io.offset < end
+                && request.offset < io.offset + u64::from(io.length)
         })
     }
 
@@ -222,27 +222,27 @@ mod tests {
 
     #[test]
     fn what_is_in_flight_is_seen_from_outside() {
-        let mut flights = InFlights::new(4);
-        let outlook = flights.outlook();
-        assert_eq!(outlook.oldest(), None);
+        let mut slots = SlotTable::new(4);
+        let view = slots.view();
+        assert_eq!(view.oldest(), None);
         let request = |offset| {
             let operation = Operation::Write;
             Request { offset, length: 4096, file: 3, operation }
         };
-        let mut begin = |offset, begun| {
+        let mut submit = |offset, start_ticks| {
             let requests = [request(offset)];
-            let batch = flights.reserve(&requests);
-            batch.begin(begun);
+            let batch = slots.reserve(&requests);
+            batch.mark_submitted(start_ticks);
             batch.slots[0]
         };
-        let (_, slot) = (begin(8192, 20), begin(0, 10));
-        assert_eq!((flights.count(), flights.free()), (2, 2));
-        assert_eq!(outlook.oldest().map(|flight| flight.offset), Some(0));
-        assert!(flights.overlaps(&request(8192 + 4095)));
-        assert!(!flights.overlaps(&request(8192 + 4096)));
-        let ended = flights.end(slot);
-        assert_eq!((ended.begun, ended.length, ended.file), (10, 4096, 3));
+        let (_, slot) = (submit(8192, 20), submit(0, 10));
+        assert_eq!((slots.count(), slots.free()), (2, 2));
+        assert_eq!(view.oldest().map(|io| io.offset), Some(0));
+        assert!(slots.overlaps(&request(8192 + 4095)));
+        assert!(!slots.overlaps(&request(8192 + 4096)));
+        let ended = slots.complete(slot);
+        assert_eq!((ended.start_ticks, ended.length, ended.file), (10, 4096, 3));
         assert_eq!(ended.operation, Operation::Write);
-        assert_eq!(outlook.oldest().map(|flight| flight.begun), Some(20));
+        assert_eq!(view.oldest().map(|io| io.start_ticks), Some(20));
     }
 }

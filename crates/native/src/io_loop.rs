@@ -6,27 +6,27 @@ use std::time::Duration;
 use iodyno_job::ContinueOn;
 use iodyno_model::PerDirection;
 
-use crate::bounds::{Bounds, Outside};
+use crate::bounds::{Bounds, OutOfBounds};
 use crate::clock::Clock;
-use crate::completion_hooks::{Attendant, Attended};
-use crate::depth_histogram::Levels;
+use crate::completion_hooks::{CompletionHooks, HookResult};
+use crate::depth_histogram::DepthHistogram;
 use crate::engines::{Completion, Engine, Operation};
-use crate::failure::Failure;
-use crate::in_flight::{Batch, Completed, InFlight, InFlights};
+use crate::in_flight::{Batch, Completed, InFlight, SlotTable};
+use crate::io_failure::IoFailure;
 use crate::issue::Issuer;
-use crate::preparation::Preparation;
-use crate::shared::Shared;
+use crate::job_control::JobControl;
+use crate::submission_hooks::SubmissionHooks;
 use crate::tally::Tally;
 
 /// A wait in the kernel ends this long before the next I/O is due; the rest is spun, since waking
 /// up takes tens of µs, which would count as latency.
-const SPIN: Duration = Duration::from_micros(60);
+const SPIN_AHEAD: Duration = Duration::from_micros(60);
 /// Longest wait before the loop checks whether the job was stopped.
-const LOOK: Duration = Duration::from_millis(50);
+const STOP_CHECK: Duration = Duration::from_millis(50);
 
 /// Handling of failed I/Os.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Policy {
+pub(crate) struct ErrorPolicy {
     pub(crate) continue_on: ContinueOn,
     /// Errnos that do not count as errors (`ignore_error`).
     pub(crate) ignored: PerDirection<Vec<i32>>,
@@ -42,33 +42,33 @@ pub(crate) enum Ending {
     /// No more work, or the job was stopped.
     Done,
     /// An I/O failed, and the job does not continue on errors.
-    Failed(Failure),
+    Failed(IoFailure),
     /// Another error, as errno and message; boxed to keep the loop's state small.
-    Ended(Box<(i32, String)>),
+    Error(Box<(i32, String)>),
     /// The device is gone.
-    Gone(Failure),
+    DeviceGone(IoFailure),
 }
 
 /// The I/O of one thread, from first to last.
 #[derive(Debug)]
-pub(crate) struct Course<'a, I> {
-    pub(crate) engine: I,
+pub(crate) struct IoLoop<'a, E> {
+    pub(crate) engine: E,
     pub(crate) issuer: Issuer,
-    pub(crate) flights: InFlights,
+    pub(crate) slots: SlotTable,
     /// Byte ranges that the job may touch.
     bounds: Bounds,
     /// Prepares writes before they are submitted.
-    pub(crate) preparation: Option<Preparation>,
+    pub(crate) submission_hooks: Option<SubmissionHooks>,
     /// By operation.
     pub(crate) tallies: [&'a Tally; 5],
-    pub(crate) shared: &'a Shared,
-    pub(crate) attendant: Option<Attendant>,
-    pub(crate) policy: Policy,
-    pub(crate) levels: Levels,
+    pub(crate) control: &'a JobControl,
+    pub(crate) completion_hooks: Option<CompletionHooks>,
+    pub(crate) policy: ErrorPolicy,
+    pub(crate) depth_histogram: DepthHistogram,
     /// The ramp is not over: as in fio, its depths are discarded.
     pub(crate) ramping: bool,
     /// Completions to wait for when nothing more can be submitted.
-    pub(crate) least: usize,
+    pub(crate) min_completions: usize,
     /// Latencies are measured.
     pub(crate) timed: bool,
     /// The loop is verifying earlier writes.
@@ -76,29 +76,29 @@ pub(crate) struct Course<'a, I> {
     ending: Option<Ending>,
 }
 
-impl<'a, I: Engine> Course<'a, I> {
-    /// The I/O of a thread through `io`, never outside of `bounds`.
+impl<'a, E: Engine> IoLoop<'a, E> {
+    /// The I/O of a thread through `engine`, never outside of `bounds`.
     pub(crate) fn new(
-        engine: I,
+        engine: E,
         issuer: Issuer,
-        flights: InFlights,
+        slots: SlotTable,
         bounds: Bounds,
         tallies: [&'a Tally; 5],
-        shared: &'a Shared,
+        control: &'a JobControl,
     ) -> Self {
         Self {
             engine,
             issuer,
-            flights,
+            slots,
             bounds,
-            preparation: None,
+            submission_hooks: None,
             tallies,
-            shared,
-            attendant: None,
-            policy: Policy::default(),
-            levels: Levels::default(),
+            control,
+            completion_hooks: None,
+            policy: ErrorPolicy::default(),
+            depth_histogram: DepthHistogram::default(),
             ramping: false,
-            least: 1,
+            min_completions: 1,
             timed: true,
             verifying: false,
             ending: None,
@@ -129,19 +129,19 @@ impl<'a, I: Engine> Course<'a, I> {
     fn drive<const PACED: bool>(&mut self) -> io::Result<()> {
         let clock = Clock::get();
         loop {
-            let over = self.ending.is_some() || self.shared.is_over(self.verifying);
-            if self.ramping && self.shared.is_counting() {
+            let stopped = self.ending.is_some() || self.control.is_stopped(self.verifying);
+            if self.ramping && self.control.is_counting() {
                 self.ramping = false;
-                self.levels = Levels::default();
+                self.depth_histogram = DepthHistogram::default();
             }
-            let mut handed_over = 0;
-            if !over {
-                handed_over = if PACED { self.submit_due(clock) } else { self.submit(clock) };
+            let mut submitted = 0;
+            if !stopped {
+                submitted = if PACED { self.submit_due(clock) } else { self.submit(clock) };
             }
-            let in_flight = self.flights.count();
-            self.levels.submitted(handed_over, in_flight);
+            let in_flight = self.slots.count();
+            self.depth_histogram.submitted(submitted, in_flight);
             if in_flight == 0 {
-                if over || self.issuer.is_exhausted() {
+                if stopped || self.issuer.is_exhausted() {
                     return Ok(());
                 }
                 if PACED {
@@ -149,16 +149,16 @@ impl<'a, I: Engine> Course<'a, I> {
                 }
                 continue;
             }
-            if PACED && !over && handed_over == 0 {
+            if PACED && !stopped && submitted == 0 {
                 self.wait_until_due(clock)?;
             } else {
-                let more = handed_over > 0 && !over && self.issuer.room(&self.flights) > 0;
+                let more = submitted > 0 && !stopped && self.issuer.room(&self.slots) > 0;
                 let wait = if PACED || (more && !self.issuer.is_exhausted()) {
                     0
-                } else if over || self.issuer.is_exhausted() {
+                } else if stopped || self.issuer.is_exhausted() {
                     1
                 } else {
-                    self.least.min(in_flight) as u32
+                    self.min_completions.min(in_flight) as u32
                 };
                 self.engine.enter(wait)?;
             }
@@ -168,40 +168,40 @@ impl<'a, I: Engine> Course<'a, I> {
 
     #[inline]
     fn submit(&mut self, clock: Clock) -> usize {
-        let Self { engine, issuer, flights, bounds, preparation, attendant, .. } = self;
-        let requests = issuer.fill(flights);
-        if let Some(outside) = bounds.outside(requests) {
-            return self.refuse(outside);
+        let Self { engine, issuer, slots, bounds, submission_hooks, completion_hooks, .. } = self;
+        let requests = issuer.next_batch(slots);
+        if let Some(out_of_bounds) = bounds.find_out_of_bounds(requests) {
+            return self.refuse(out_of_bounds);
         }
-        let batch = flights.reserve(requests);
-        queue(engine, preparation, attendant, &batch);
-        batch.begin(if self.timed { clock.now() } else { 1 });
+        let batch = slots.reserve(requests);
+        queue_batch(engine, submission_hooks, completion_hooks, &batch);
+        batch.mark_submitted(if self.timed { clock.now() } else { 1 });
         batch.slots.len()
     }
 
     /// Ends the job before any part of a batch with an out-of-bounds request is submitted: the rest
     /// of it is just as doubtful.
     #[cold]
-    fn refuse(&mut self, outside: Outside) -> usize {
-        self.end(Some(Ending::Ended(Box::new((libc::EIO, outside.to_string())))));
+    fn refuse(&mut self, out_of_bounds: OutOfBounds) -> usize {
+        self.end(Some(Ending::Error(Box::new((libc::EIO, out_of_bounds.to_string())))));
         0
     }
 
     fn submit_due(&mut self, clock: Clock) -> usize {
         let now = clock.now();
-        let Self { engine, issuer, flights, bounds, preparation, attendant, .. } = self;
+        let Self { engine, issuer, slots, bounds, submission_hooks, completion_hooks, .. } = self;
         let mut count = 0;
-        while count < issuer.most
-            && let Some((request, begun)) = issuer.next_due(flights, now)
+        while count < issuer.max_batch
+            && let Some((request, start_ticks)) = issuer.next_due(slots, now)
         {
             let requests = [request];
-            if let Some(outside) = bounds.outside(&requests) {
-                return count + self.refuse(outside);
+            if let Some(out_of_bounds) = bounds.find_out_of_bounds(&requests) {
+                return count + self.refuse(out_of_bounds);
             }
-            let batch = flights.reserve(&requests);
-            queue(engine, preparation, attendant, &batch);
-            batch.begin(begun);
-            issuer.submitted(batch.slots[0], begun);
+            let batch = slots.reserve(&requests);
+            queue_batch(engine, submission_hooks, completion_hooks, &batch);
+            batch.mark_submitted(start_ticks);
+            issuer.submitted(batch.slots[0], start_ticks);
             count += 1;
         }
         count
@@ -212,9 +212,9 @@ impl<'a, I: Engine> Course<'a, I> {
         let now = clock.now();
         let spin_until = self.issuer.pacer.as_ref().map_or(0, |pacer| pacer.spin_until());
         let left = Duration::from_nanos(clock.ns(self.issuer.due().saturating_sub(now)));
-        if left > SPIN && now >= spin_until {
+        if left > SPIN_AHEAD && now >= spin_until {
             // A stop unparks the thread.
-            std::thread::park_timeout((left - SPIN).min(LOOK));
+            std::thread::park_timeout((left - SPIN_AHEAD).min(STOP_CHECK));
         } else {
             std::hint::spin_loop();
         }
@@ -224,139 +224,144 @@ impl<'a, I: Engine> Course<'a, I> {
     #[inline(always)] // As the engines' `enter`.
     fn wait_until_due(&mut self, clock: Clock) -> io::Result<()> {
         let left = self.issuer.due().saturating_sub(clock.now());
-        let left = Duration::from_nanos(clock.ns(left)).min(LOOK);
-        match left.checked_sub(SPIN) {
-            Some(most) if !most.is_zero() => self.engine.enter_within(1, most),
+        let left = Duration::from_nanos(clock.ns(left)).min(STOP_CHECK);
+        match left.checked_sub(SPIN_AHEAD) {
+            Some(timeout) if !timeout.is_zero() => self.engine.enter_within(1, timeout),
             _ => self.engine.enter(0),
         }
     }
 
     #[inline]
     fn reap<const PACED: bool>(&mut self, clock: Clock) {
-        if self.attendant.is_some() {
-            return self.reap_attended(clock);
+        if self.completion_hooks.is_some() {
+            return self.reap_with_hooks(clock);
         }
-        let Self { engine, flights, tallies, issuer, timed, .. } = self;
-        let (completions, mut flights) = (engine.completions(), flights.landings());
+        let Self { engine, slots, tallies, issuer, timed, .. } = self;
+        let (completions, mut slots) = (engine.completions(), slots.releaser());
         let now = if *timed { clock.now() } else { 0 };
-        let tally = |Completed { begun, shape }, times: u64| {
+        let tally = |Completed { start_ticks, shape }, times: u64| {
             let (tally, length) = (tallies[shape.operation() as usize], shape.length().into());
             // Prevents products of `times` from being updated on every I/O.
             let times = std::hint::black_box(times);
             match (times, *timed) {
                 (0, _) => {}
-                (times, true) => tally.record(clock.ns(now.saturating_sub(begun)), length, times),
+                (times, true) => {
+                    tally.record(clock.ns(now.saturating_sub(start_ticks)), length, times)
+                }
                 (times, false) => tally.count(length, times),
             }
         };
         // I/Os submitted together and completed together have equal latencies: count them at once.
-        let (mut alike, mut times, mut length) = (Completed::default(), 0, 0);
-        let (before, mut odd) = (flights.free(), None);
+        let (mut previous, mut times, mut length) = (Completed::default(), 0, 0);
+        let (before, mut ending) = (slots.free(), None);
         for Completion { slot, result } in completions {
-            let landed = flights.release(slot);
+            let completed = slots.release(slot);
             if PACED && let Some(pacer) = &mut issuer.pacer {
                 pacer.completed(now);
             }
-            if landed == alike && result == length {
+            if completed == previous && result == length {
                 times += 1;
-            } else if result != i64::from(landed.shape.length()) {
-                let (policy, shared) = (&self.policy, self.shared);
-                let tally = tallies[landed.shape.operation() as usize];
-                odd = odd.or(unexpected(policy, shared, tally, &flights.latest(slot), result));
+            } else if result != i64::from(completed.shape.length()) {
+                let (policy, control) = (&self.policy, self.control);
+                let tally = tallies[completed.shape.operation() as usize];
+                ending =
+                    ending.or(handle_failure(policy, control, tally, &slots.latest(slot), result));
             } else {
-                tally(alike, times);
-                (alike, times, length) = (landed, 1, result);
+                tally(previous, times);
+                (previous, times, length) = (completed, 1, result);
             }
         }
-        tally(alike, times);
-        let count = flights.free() - before;
-        drop(flights);
-        self.levels.completed(count);
-        if odd.is_some() {
-            self.end(odd);
+        tally(previous, times);
+        let count = slots.free() - before;
+        drop(slots);
+        self.depth_histogram.completed(count);
+        if ending.is_some() {
+            self.end(ending);
         }
     }
 
     #[inline(never)]
-    fn reap_attended(&mut self, clock: Clock) {
-        let Some(mut attendant) = self.attendant.take() else { return };
-        attendant.handed_over(clock.now());
-        attendant.seen.clear();
-        attendant.seen.extend(self.engine.completions());
+    fn reap_with_hooks(&mut self, clock: Clock) {
+        let Some(mut hooks) = self.completion_hooks.take() else { return };
+        hooks.submit_returned(clock.now());
+        hooks.completions.clear();
+        hooks.completions.extend(self.engine.completions());
         let now = clock.now();
-        let seen = std::mem::take(&mut attendant.seen);
-        for &Completion { slot, result } in &seen {
-            let flight = self.flights.end(slot);
-            let succeeded = result == i64::from(flight.length);
-            let latency_ns = || clock.ns(now.saturating_sub(flight.begun));
+        let completions = std::mem::take(&mut hooks.completions);
+        for &Completion { slot, result } in &completions {
+            let io = self.slots.complete(slot);
+            let succeeded = result == i64::from(io.length);
+            let latency_ns = || clock.ns(now.saturating_sub(io.start_ticks));
             // Verification is not paced.
             if !self.verifying {
                 self.issuer.completed(slot, now, succeeded.then(latency_ns));
             }
-            let tally = self.tallies[flight.operation as usize];
-            if let Some(preparation) = &mut self.preparation {
-                preparation.completed(slot, &flight, succeeded);
+            let tally = self.tallies[io.operation as usize];
+            if let Some(submission_hooks) = &mut self.submission_hooks {
+                submission_hooks.completed(slot, &io, succeeded);
             }
-            if let Some(lives) = &mut attendant.lives {
-                lives.completed(&flight, succeeded);
+            if let Some(block_lives) = &mut hooks.block_lives {
+                block_lives.completed(&io, succeeded);
             }
             if !succeeded {
-                let ending = unexpected(&self.policy, self.shared, tally, &flight, result);
+                let ending = handle_failure(&self.policy, self.control, tally, &io, result);
                 self.end(ending);
                 continue;
             }
             if self.timed {
-                tally.record(clock.ns(now.saturating_sub(flight.begun)), flight.length.into(), 1);
+                tally.record(clock.ns(now.saturating_sub(io.start_ticks)), io.length.into(), 1);
             } else {
-                tally.count(flight.length.into(), 1);
+                tally.count(io.length.into(), 1);
             }
-            match attendant.completed(slot, &flight, now, self.shared) {
-                Attended::GoOn => {}
-                Attended::Found => self.end(Some(Ending::Done)),
-                Attended::TooLong(ns) => self.end(Some(too_long(&flight, ns))),
+            match hooks.completed(slot, &io, now, self.control) {
+                HookResult::Continue => {}
+                HookResult::TargetFound => self.end(Some(Ending::Done)),
+                HookResult::LatencyExceeded(ns) => self.end(Some(latency_exceeded(&io, ns))),
             }
-            if attendant.verifies && flight.operation == Operation::Read {
-                self.verify(&mut attendant, slot, &flight);
+            if hooks.verifies && io.operation == Operation::Read {
+                self.verify(&mut hooks, slot, &io);
             }
         }
-        self.levels.completed(seen.len());
-        attendant.seen = seen;
-        if let Some(search) = &attendant.search {
+        self.depth_histogram.completed(completions.len());
+        hooks.completions = completions;
+        if let Some(search) = &hooks.search {
             self.issuer.set_limit(search.depth());
         }
-        self.attendant = Some(attendant);
+        self.completion_hooks = Some(hooks);
     }
 
     /// Verifies a block that was read.
-    fn verify(&mut self, attendant: &mut Attendant, slot: u16, flight: &InFlight) {
-        let preparation = self.preparation.as_ref();
-        let Some(verifying) = preparation.and_then(|one| one.verifying.as_ref()) else { return };
+    fn verify(&mut self, hooks: &mut CompletionHooks, slot: u16, io: &InFlight) {
+        let submission_hooks = self.submission_hooks.as_ref();
+        let Some(verifying) = submission_hooks.and_then(|hooks| hooks.verifying.as_ref()) else {
+            return;
+        };
         if verifying.pretended {
             return;
         }
-        let block = self.engine.buffers().slot(slot, flight.length);
-        attendant.verified += 1;
-        if let Err(mismatch) = verifying.check(block, flight.file, flight.offset) {
-            attendant.mismatches += 1;
-            attendant.tell(&mismatch);
-            let failure = Failure::of(flight, -i64::from(libc::EILSEQ));
-            self.shared.note(failure);
+        let block = self.engine.buffers().slot(slot, io.length);
+        hooks.verified += 1;
+        if let Err(mismatch) = verifying.check(block, io.file, io.offset) {
+            hooks.mismatches += 1;
+            hooks.note_mismatch(&mismatch);
+            let failure = IoFailure::new(io, -i64::from(libc::EILSEQ));
+            self.control.note_failure(failure);
             if !self.policy.continue_on.verify {
-                let dumps = match verifying.dump(block, flight.file, flight.offset) {
+                let dumps = match verifying.dump(block, io.file, io.offset) {
                     Ok(names) if names.is_empty() => String::new(),
                     Ok(names) => format!("; dumped to {}", names.join(" and ")),
                     Err(error) => format!("; it cannot be dumped: {error}"),
                 };
-                let said = format!("verify: {mismatch}{dumps}");
-                self.end(Some(Ending::Ended(Box::new((libc::EILSEQ, said)))));
+                let message = format!("verify: {mismatch}{dumps}");
+                self.end(Some(Ending::Error(Box::new((libc::EILSEQ, message)))));
             }
         }
     }
 
     fn end(&mut self, ending: Option<Ending>) {
         if let Some(ending) = ending {
-            if matches!(ending, Ending::Gone(_)) {
-                self.shared.abort();
+            if matches!(ending, Ending::DeviceGone(_)) {
+                self.control.abort();
             }
             self.ending.get_or_insert(ending);
         }
@@ -365,57 +370,57 @@ impl<'a, I: Engine> Course<'a, I> {
 
 /// Queues `batch`, after its preparation.
 #[inline(always)]
-fn queue<I: Engine>(
-    engine: &mut I,
-    preparation: &mut Option<Preparation>,
-    attendant: &mut Option<Attendant>,
+fn queue_batch<E: Engine>(
+    engine: &mut E,
+    submission_hooks: &mut Option<SubmissionHooks>,
+    completion_hooks: &mut Option<CompletionHooks>,
     batch: &Batch<'_>,
 ) {
-    if let Some(preparation) = preparation {
-        preparation.prepare(batch, engine.buffers());
+    if let Some(submission_hooks) = submission_hooks {
+        submission_hooks.prepare(batch, engine.buffers());
     }
     engine.queue(batch.iter());
-    if let Some(attendant) = attendant {
-        attendant.submit(batch);
+    if let Some(completion_hooks) = completion_hooks {
+        completion_hooks.queued(batch);
     }
 }
 
 /// The ending for an I/O that exceeded `max_latency`, with fio's errno.
 #[cold]
-fn too_long(flight: &InFlight, ns: u64) -> Ending {
-    let (InFlight { operation, offset, .. }, us) = (flight, ns / 1000);
-    let said = format!("a {operation} at offset {offset} took {us} us, longer than max_latency");
-    Ending::Ended(Box::new((libc::ETIMEDOUT, said)))
+fn latency_exceeded(io: &InFlight, ns: u64) -> Ending {
+    let (InFlight { operation, offset, .. }, us) = (io, ns / 1000);
+    let message = format!("a {operation} at offset {offset} took {us} us, longer than max_latency");
+    Ending::Error(Box::new((libc::ETIMEDOUT, message)))
 }
 
 /// Handles a failed or short I/O. Returns the ending if it ends the job.
 #[cold]
-fn unexpected(
-    policy: &Policy,
-    shared: &Shared,
+fn handle_failure(
+    policy: &ErrorPolicy,
+    control: &JobControl,
     tally: &Tally,
-    flight: &InFlight,
+    io: &InFlight,
     result: i64,
 ) -> Option<Ending> {
-    let failure = Failure::of(flight, result);
+    let failure = IoFailure::new(io, result);
     let errno = failure.errno();
     if errno == libc::ENOSPC && policy.fills_device {
         return Some(Ending::Done);
     }
-    let direction = flight.operation.direction();
-    let reads = flight.operation == Operation::Read;
+    let direction = io.operation.direction();
+    let reads = io.operation == Operation::Read;
     if direction.is_some_and(|direction| policy.ignored.of(direction).contains(&errno)) {
         return None;
     }
-    tally.fail();
+    tally.count_error();
     if result > 0 {
-        tally.fall_short();
+        tally.count_short();
     }
-    shared.note(failure);
+    control.note_failure(failure);
     // A removed device has size 0.
     let has_no_size = policy.on_device && reads && result == 0;
-    if has_no_size || failure.is_final() {
-        return Some(Ending::Gone(failure));
+    if has_no_size || failure.is_device_gone() {
+        return Some(Ending::DeviceGone(failure));
     }
     let goes_on = if reads { policy.continue_on.read } else { policy.continue_on.write };
     (!goes_on).then_some(Ending::Failed(failure))

@@ -5,10 +5,10 @@ use iodyno_model::{Direction, Replayed};
 
 use crate::engines::{BATCH, Operation};
 use crate::flow::FlowShare;
-use crate::in_flight::InFlights;
+use crate::in_flight::SlotTable;
 use crate::pace::Pacer;
 use crate::page_cache::PageCache;
-use crate::replayed_log::ReplayedLog;
+use crate::replay::Replay;
 use crate::requests::Requests;
 
 /// Issues requests, a batch at a time, within depth, pace and sync rules.
@@ -18,9 +18,9 @@ pub(crate) struct Issuer {
     /// `requests` has ended.
     exhausted: bool,
     /// Largest batch.
-    pub(crate) most: usize,
+    pub(crate) max_batch: usize,
     /// Largest number of I/Os in flight: the depth, or the limit of `latency_target`.
-    limit: usize,
+    depth_limit: usize,
     /// Refills once this few are in flight (fio's `iodepth_low`).
     low: usize,
     refilling: bool,
@@ -28,15 +28,15 @@ pub(crate) struct Issuer {
     /// Reads and writes (or trims).
     mixed: bool,
     /// A request that must wait.
-    held: Option<Request>,
+    deferred: Option<Request>,
     /// Storage for a batch of one.
-    alone: Request,
-    flushing: Option<Flushing>,
+    single: Request,
+    sync_schedule: Option<SyncSchedule>,
     pub(crate) pacer: Option<Box<Pacer>>,
     /// Share in a flow with other jobs.
     flow: Option<FlowShare>,
     /// I/Os are counted one by one, for syncs or a flow.
-    careful: bool,
+    counts_each: bool,
     /// Due time of the next request if none was due; ticks.
     due: u64,
     /// When a request last found no room, ticks.
@@ -47,7 +47,7 @@ pub(crate) struct Issuer {
 
 /// Schedules fsync and fdatasync between writes.
 #[derive(Debug, Clone, Copy)]
-struct Flushing {
+struct SyncSchedule {
     /// Writes between two fsyncs, and two fdatasyncs; 0: never.
     every: [(u32, Operation); 2],
     writes: u64,
@@ -57,7 +57,7 @@ struct Flushing {
     file: u16,
 }
 
-impl Flushing {
+impl SyncSchedule {
     fn new(flush: &Flush) -> Option<Self> {
         let every = [(flush.fsync, Operation::Sync), (flush.fdatasync, Operation::DataSync)];
         let is_any = every.iter().any(|(every, _)| *every > 0);
@@ -72,12 +72,12 @@ impl Flushing {
     }
 
     /// Writes until a sync is due; 0: due now.
-    fn left(&self) -> u64 {
+    fn writes_left(&self) -> u64 {
         if self.due().is_some() {
             return 0;
         }
-        let asked = self.every.iter().map(|(every, _)| u64::from(*every)).filter(|n| *n > 0);
-        asked.map(|every| every - self.writes % every).min().unwrap_or(u64::MAX)
+        let intervals = self.every.iter().map(|(every, _)| u64::from(*every)).filter(|n| *n > 0);
+        intervals.map(|every| every - self.writes % every).min().unwrap_or(u64::MAX)
     }
 
     fn count(&mut self, request: &Request) {
@@ -92,26 +92,27 @@ impl Issuer {
     /// The I/Os of `job` at `depth`.
     pub(crate) fn new(job: &Job, depth: u16, mut requests: Requests, pacer: Option<Pacer>) -> Self {
         let depth = usize::from(depth);
-        let most = job.depth.batch.map_or(BATCH, |batch| batch as usize).clamp(1, depth.max(1));
-        requests.make_room(most, pacer.is_none());
-        let flushing = Flushing::new(&job.flush).filter(|_| job.writes());
+        let max_batch =
+            job.depth.batch.map_or(BATCH, |batch| batch as usize).clamp(1, depth.max(1));
+        requests.reserve(max_batch, pacer.is_none());
+        let sync_schedule = SyncSchedule::new(&job.flush).filter(|_| job.writes());
         Self {
             requests,
             exhausted: false,
-            most,
-            limit: depth,
+            max_batch,
+            depth_limit: depth,
             low: job.depth.low.map_or(depth - 1, |low| (low as usize).min(depth - 1)),
             refilling: true,
             // Blocks are trimmed before they are written.
             serialize_overlap: job.depth.serialize_overlap || job.pattern.rw.trims_and_writes(),
             mixed: job.pattern.rw.has(Direction::Read)
                 && (job.pattern.rw.has(Direction::Write) || job.pattern.rw.has(Direction::Trim)),
-            held: None,
-            alone: Request::default(),
-            flushing,
+            deferred: None,
+            single: Request::default(),
+            sync_schedule,
             pacer: pacer.map(Box::new),
             flow: None,
-            careful: flushing.is_some(),
+            counts_each: sync_schedule.is_some(),
             due: 0,
             full_at: 0,
             allowance: u64::MAX,
@@ -120,42 +121,42 @@ impl Issuer {
 
     /// Joins `flow`, if any.
     pub(crate) fn set_flow(&mut self, flow: Option<FlowShare>) {
-        self.careful |= flow.is_some();
+        self.counts_each |= flow.is_some();
         self.flow = flow;
     }
 
     /// Switches to other requests. Returns the previous ones and the held request.
-    pub(crate) fn turn_to(
+    pub(crate) fn switch_to(
         &mut self,
         mut requests: Requests,
-        held: Option<Request>,
+        deferred: Option<Request>,
     ) -> (Requests, Option<Request>) {
-        requests.make_room(self.most, self.pacer.is_none());
+        requests.reserve(self.max_batch, self.pacer.is_none());
         self.exhausted = false;
-        let held = std::mem::replace(&mut self.held, held);
-        (std::mem::replace(&mut self.requests, requests), held)
+        let deferred = std::mem::replace(&mut self.deferred, deferred);
+        (std::mem::replace(&mut self.requests, requests), deferred)
     }
 
     /// Starts another pass with `requests`.
-    pub(crate) fn begin_again(&mut self, requests: Requests) {
-        let (before, _) = self.turn_to(requests, None);
-        self.requests.page_cache = before.page_cache.inspect(PageCache::empty);
+    pub(crate) fn start_pass(&mut self, requests: Requests) {
+        let (before, _) = self.switch_to(requests, None);
+        self.requests.page_cache = before.page_cache.inspect(PageCache::drop_clean);
     }
 
     /// Why the replayed log or trace ended early.
     pub(crate) fn failure(&mut self) -> Option<String> {
-        self.requests.log_of().and_then(|log| log.failure.clone())
+        self.requests.replay_mut().and_then(|replay| replay.failure.clone())
     }
 
     /// Result of the replayed trace.
     pub(crate) fn replayed(&mut self) -> Option<Box<Replayed>> {
-        self.requests.log_of().and_then(|log| log.outcome())
+        self.requests.replay_mut().and_then(|replay| replay.summary())
     }
 
     /// Records the submission of the request last returned by [`Self::next_due`].
     #[inline]
     pub(crate) fn submitted(&mut self, slot: u16, due: u64) {
-        if let Some(trace) = self.requests.log_of().and_then(ReplayedLog::trace) {
+        if let Some(trace) = self.requests.replay_mut().and_then(Replay::trace) {
             trace.submitted(slot, due, due < self.full_at);
         }
     }
@@ -164,33 +165,33 @@ impl Issuer {
     pub(crate) fn completed(&mut self, slot: u16, now: u64, latency_ns: Option<u64>) {
         let Some(pacer) = &mut self.pacer else { return };
         pacer.completed(now);
-        if let Some(trace) = self.requests.log_of().and_then(ReplayedLog::trace) {
+        if let Some(trace) = self.requests.replay_mut().and_then(Replay::trace) {
             trace.completed(slot, now, pacer.started(), latency_ns);
         }
     }
 
     /// Sets the largest number of I/Os in flight.
-    pub(crate) const fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
+    pub(crate) const fn set_limit(&mut self, depth_limit: usize) {
+        self.depth_limit = depth_limit;
     }
 
     /// True if nothing more may be issued.
     #[inline]
     pub(crate) fn is_exhausted(&self) -> bool {
-        (self.exhausted && self.held.is_none()) || self.allowance == 0
+        (self.exhausted && self.deferred.is_none()) || self.allowance == 0
     }
 
     /// The sync schedule; none while verifying.
     #[inline]
-    fn flushing_here(&self) -> Option<Flushing> {
-        self.flushing.filter(|_| !self.requests.is_replay())
+    fn active_sync_schedule(&self) -> Option<SyncSchedule> {
+        self.sync_schedule.filter(|_| !self.requests.is_follow_up())
     }
 
     /// Number of requests that may be issued now.
     #[inline]
-    pub(crate) fn room(&mut self, flights: &InFlights) -> usize {
-        let count = flights.count();
-        if count >= self.limit {
+    pub(crate) fn room(&mut self, slots: &SlotTable) -> usize {
+        let count = slots.count();
+        if count >= self.depth_limit {
             self.refilling = false;
             return 0;
         }
@@ -200,48 +201,48 @@ impl Issuer {
             }
             self.refilling = true;
         }
-        (self.limit - count).min(flights.free()).min(self.most)
+        (self.depth_limit - count).min(slots.free()).min(self.max_batch)
     }
 
     /// The next batch of requests, as large as permitted.
     #[inline(always)]
-    pub(crate) fn fill(&mut self, flights: &InFlights) -> &[Request] {
-        let room = self.room(flights);
-        let counts = self.allowance != u64::MAX || self.careful;
-        if self.exhausted || self.held.is_some() || self.serialize_overlap || counts {
-            return self.fill_carefully(flights, room);
+    pub(crate) fn next_batch(&mut self, slots: &SlotTable) -> &[Request] {
+        let room = self.room(slots);
+        let counts = self.allowance != u64::MAX || self.counts_each;
+        if self.exhausted || self.deferred.is_some() || self.serialize_overlap || counts {
+            return self.next_batch_restricted(slots, room);
         }
         let requests = self.requests.take(room);
         self.exhausted = requests.len() < room;
         requests
     }
 
-    /// As [`Self::fill`], with restrictions.
+    /// As [`Self::next_batch`], with restrictions.
     #[inline(never)]
-    fn fill_carefully(&mut self, flights: &InFlights, room: usize) -> &[Request] {
+    fn next_batch_restricted(&mut self, slots: &SlotTable, room: usize) -> &[Request] {
         let room = self.restrict(room);
-        if room == 0 || self.is_ahead(flights) {
+        if room == 0 || self.is_ahead(slots) {
             return &[];
         }
-        if let Some(sync) = self.flush() {
-            self.alone = sync;
-            return std::slice::from_ref(&self.alone);
+        if let Some(sync) = self.due_sync() {
+            self.single = sync;
+            return std::slice::from_ref(&self.single);
         }
-        if self.serialize_overlap || self.held.is_some() || self.flow.is_some() {
+        if self.serialize_overlap || self.deferred.is_some() || self.flow.is_some() {
             let Some(request) = self.next_request() else { return &[] };
-            if self.serialize_overlap && flights.overlaps(&request) {
-                self.held = Some(request);
+            if self.serialize_overlap && slots.overlaps(&request) {
+                self.deferred = Some(request);
                 return &[];
             }
             self.count(&request);
-            self.alone = request;
-            return std::slice::from_ref(&self.alone);
+            self.single = request;
+            return std::slice::from_ref(&self.single);
         }
         let requests = self.requests.take(room);
         self.exhausted = requests.len() < room;
-        self.allowance = left(self.allowance, requests.len());
-        if let Some(flushing) = &mut self.flushing {
-            requests.iter().for_each(|request| flushing.count(request));
+        self.allowance = deduct(self.allowance, requests.len() as u64);
+        if let Some(sync_schedule) = &mut self.sync_schedule {
+            requests.iter().for_each(|request| sync_schedule.count(request));
         }
         requests
     }
@@ -250,42 +251,43 @@ impl Issuer {
     fn restrict(&self, room: usize) -> usize {
         let room = if self.is_exhausted() { 0 } else { room };
         let room = room.min(self.allowance.min(usize::MAX as u64) as usize);
-        match self.flushing_here() {
-            Some(flushing) => room.min(flushing.left().max(1) as usize),
+        match self.active_sync_schedule() {
+            Some(sync_schedule) => room.min(sync_schedule.writes_left().max(1) as usize),
             None => room,
         }
     }
 
     /// A sync if one is due and more requests follow: as in fio, the last writes are left to
     /// `end_fsync`.
-    fn flush(&mut self) -> Option<Request> {
-        let operation = self.flushing_here()?.due()?;
-        self.held = Some(self.next_request()?);
-        let flushing = self.flushing.as_mut()?;
-        flushing.synced = flushing.writes;
-        Some(Request { file: flushing.file, operation, ..Request::default() })
+    fn due_sync(&mut self) -> Option<Request> {
+        let operation = self.active_sync_schedule()?.due()?;
+        self.deferred = Some(self.next_request()?);
+        let sync_schedule = self.sync_schedule.as_mut()?;
+        sync_schedule.synced = sync_schedule.writes;
+        Some(Request { file: sync_schedule.file, operation, ..Request::default() })
     }
 
     /// True if other jobs of the flow go first; waits for them if nothing is in flight.
-    fn is_ahead(&self, flights: &InFlights) -> bool {
-        let ahead = self.flow.as_ref().filter(|flow| !self.requests.is_replay() && flow.is_ahead());
-        ahead.filter(|_| flights.count() == 0).into_iter().for_each(FlowShare::rest);
+    fn is_ahead(&self, slots: &SlotTable) -> bool {
+        let ahead =
+            self.flow.as_ref().filter(|flow| !self.requests.is_follow_up() && flow.is_ahead());
+        ahead.filter(|_| slots.count() == 0).into_iter().for_each(FlowShare::wait);
         ahead.is_some()
     }
 
     /// Counts an issued request.
     fn count(&mut self, request: &Request) {
-        if !self.requests.is_replay() {
-            self.flow.iter_mut().for_each(FlowShare::count);
+        if !self.requests.is_follow_up() {
+            self.flow.iter_mut().for_each(FlowShare::count_io);
         }
-        self.allowance = left(self.allowance, 1);
-        if let Some(flushing) = &mut self.flushing {
-            flushing.count(request);
+        self.allowance = deduct(self.allowance, 1);
+        if let Some(sync_schedule) = &mut self.sync_schedule {
+            sync_schedule.count(request);
         }
     }
 
     fn next_request(&mut self) -> Option<Request> {
-        self.held.take().or_else(|| {
+        self.deferred.take().or_else(|| {
             let request = self.requests.take(1).first().copied();
             self.exhausted |= request.is_none();
             request
@@ -293,40 +295,40 @@ impl Issuer {
     }
 
     /// The next request due at `now`, with its due time; `None` if none is, see [`Self::due`].
-    pub(crate) fn next_due(&mut self, flights: &InFlights, now: u64) -> Option<(Request, u64)> {
+    pub(crate) fn next_due(&mut self, slots: &SlotTable, now: u64) -> Option<(Request, u64)> {
         self.due = u64::MAX;
-        let room = self.room(flights);
+        let room = self.room(slots);
         if self.restrict(room) == 0 {
             self.full_at = now;
             return None;
         }
-        if self.is_ahead(flights) {
+        if self.is_ahead(slots) {
             self.due = now;
             return None;
         }
-        if let Some(sync) = self.flush() {
+        if let Some(sync) = self.due_sync() {
             return Some((sync, now));
         }
         let mut pacer = self.pacer.take()?;
-        let next = self.next_of(&mut pacer, flights, now);
+        let next = self.next_paced_due(&mut pacer, slots, now);
         self.pacer = Some(pacer);
         next
     }
 
-    fn next_of(
+    fn next_paced_due(
         &mut self,
         pacer: &mut Pacer,
-        flights: &InFlights,
+        slots: &SlotTable,
         now: u64,
     ) -> Option<(Request, u64)> {
         if pacer.before_pause() == 0 {
             return None;
         }
         let request = self.next_paced(pacer, now)?;
-        let logged = self.requests.log_of().map(|log| log.due(pacer.started()));
+        let logged = self.requests.replay_mut().map(|replay| replay.due(pacer.started()));
         let due = pacer.due(&request).max(logged.unwrap_or(0));
-        if due > now || (self.serialize_overlap && flights.overlaps(&request)) {
-            self.held = Some(request);
+        if due > now || (self.serialize_overlap && slots.overlaps(&request)) {
+            self.deferred = Some(request);
             self.due = due;
             return None;
         }
@@ -339,16 +341,16 @@ impl Issuer {
     /// The next request at the pace of `pacer`. In a mix, a direction ahead of its rate yields its
     /// turn to the other one if that is behind or due earlier.
     fn next_paced(&mut self, pacer: &Pacer, now: u64) -> Option<Request> {
-        let mixed = self.mixed && self.held.is_none() && pacer.has_rates();
+        let mixed = self.mixed && self.deferred.is_none() && pacer.has_rates();
         if !mixed {
             return self.next_request();
         }
-        let of = |direction, other| {
+        let choose = |direction, other| {
             let (due, instead) = (pacer.due_in(direction), pacer.due_in(other));
             if due > now && instead < due { other } else { direction }
         };
-        let read = of(Direction::Read, Direction::Write);
-        let write = of(Direction::Write, Direction::Read);
+        let read = choose(Direction::Read, Direction::Write);
+        let write = choose(Direction::Write, Direction::Read);
         let Some(request) = self.requests.next_with((read, write)) else {
             return self.next_request();
         };
@@ -364,8 +366,8 @@ impl Issuer {
 }
 
 /// Subtracts `count` I/Os from an allowance; `u64::MAX` is unlimited.
-const fn left(allowance: u64, count: usize) -> u64 {
-    if allowance == u64::MAX { allowance } else { allowance - count as u64 }
+pub(crate) const fn deduct(allowance: u64, count: u64) -> u64 {
+    if allowance == u64::MAX { allowance } else { allowance - count }
 }
 
 #[cfg(test)]
@@ -381,9 +383,9 @@ mod tests {
     }
 
     /// Issues a batch.
-    fn submit(issuer: &mut Issuer, flights: &mut InFlights) -> Vec<IoUnit> {
-        let requests = issuer.fill(flights);
-        flights.reserve(requests).iter().collect()
+    fn submit(issuer: &mut Issuer, slots: &mut SlotTable) -> Vec<IoUnit> {
+        let requests = issuer.next_batch(slots);
+        slots.reserve(requests).iter().collect()
     }
 
     #[test]
@@ -393,21 +395,21 @@ mod tests {
         job.space.extents = vec![Extent { offset: 4096, length: 40 * 512 }];
         job.depth.iodepth = 33;
         let mut issuer = Issuer::new(&job, 33, stream(&job, 100), None);
-        let mut flights = InFlights::new(33);
-        let first = submit(&mut issuer, &mut flights);
+        let mut slots = SlotTable::new(33);
+        let first = submit(&mut issuer, &mut slots);
         assert_eq!(first.len(), BATCH);
-        let second = submit(&mut issuer, &mut flights);
+        let second = submit(&mut issuer, &mut slots);
         assert_eq!(second.len(), 1);
-        assert!(flights.free() == 0 && submit(&mut issuer, &mut flights).is_empty());
+        assert!(slots.free() == 0 && submit(&mut issuer, &mut slots).is_empty());
         let all: Vec<_> = first.iter().chain(&second).collect();
         assert!(all.iter().enumerate().all(|(n, d)| d.offset == 4096 + 512 * n as u64));
-        let slots: std::collections::HashSet<_> = all.iter().map(|d| d.slot).collect();
-        assert_eq!(slots.len(), 33);
+        let distinct: std::collections::HashSet<_> = all.iter().map(|d| d.slot).collect();
+        assert_eq!(distinct.len(), 33);
         assert!(!issuer.is_exhausted());
         first.iter().chain(&second).for_each(|one| {
-            flights.end(one.slot);
+            slots.complete(one.slot);
         });
-        assert_eq!(submit(&mut issuer, &mut flights).len(), 7);
+        assert_eq!(submit(&mut issuer, &mut slots).len(), 7);
         assert!(issuer.is_exhausted());
     }
 
@@ -420,12 +422,12 @@ mod tests {
         // No sync after the last write, as in fio.
         for (writes, expected) in [(8, &[W, W, W, S, W, W, W, S, W, W][..]), (3, &[W, W, W])] {
             let mut issuer = Issuer::new(&job, 16, stream(&job, writes * 8), None);
-            let mut flights = InFlights::new(16);
+            let mut slots = SlotTable::new(16);
             let mut seen = Vec::new();
             while !issuer.is_exhausted() {
-                for one in submit(&mut issuer, &mut flights) {
+                for one in submit(&mut issuer, &mut slots) {
                     seen.push(one.operation);
-                    flights.end(one.slot);
+                    slots.complete(one.slot);
                 }
             }
             assert_eq!(seen, expected);
@@ -437,13 +439,13 @@ mod tests {
         let mut job = Job::direct();
         (job.depth.iodepth, job.depth.low) = (8, Some(2));
         let mut issuer = Issuer::new(&job, 8, stream(&job, 8000), None);
-        let mut flights = InFlights::new(8);
-        let batch = submit(&mut issuer, &mut flights);
+        let mut slots = SlotTable::new(8);
+        let batch = submit(&mut issuer, &mut slots);
         assert_eq!(batch.len(), 8);
         for (n, one) in batch.iter().enumerate() {
             let room = if n < 6 { 0 } else { n };
-            assert_eq!(issuer.room(&flights), room, "{n}");
-            flights.end(one.slot);
+            assert_eq!(issuer.room(&slots), room, "{n}");
+            slots.complete(one.slot);
         }
     }
 }

@@ -14,23 +14,24 @@ pub(crate) fn linux_major() -> u32 {
 
 /// The kernel's I/O timeout of the device, ns.
 pub(crate) fn io_timeout_ns(clearance: &ReadClearance) -> u64 {
-    queue_says(clearance, "io_timeout").unwrap_or(IO_TIMEOUT_MS).saturating_mul(1_000_000)
+    queue_attribute(clearance, "io_timeout").unwrap_or(IO_TIMEOUT_MS).saturating_mul(1_000_000)
 }
 
 /// True if the device does not support polling. Older kernels (6.1) accept polled I/O all the same
 /// and wait for the interrupt, while the thread spins.
 pub(crate) fn cannot_poll(clearance: &ReadClearance) -> bool {
-    queue_says(clearance, "io_poll") == Some(0)
+    queue_attribute(clearance, "io_poll") == Some(0)
 }
 
 /// A numeric attribute of the device's queue; a partition uses its disk's.
-fn queue_says(clearance: &ReadClearance, fact: &str) -> Option<u64> {
+fn queue_attribute(clearance: &ReadClearance, fact: &str) -> Option<u64> {
     let name = match clearance.kind() {
         TargetKind::Block { name } => name.as_str(),
         TargetKind::File { device } => device.as_deref()?,
         TargetKind::Nothing => return None,
     };
-    let read =
-        |of| std::fs::read_to_string(format!("/sys/class/block/{name}/{of}queue/{fact}")).ok();
+    let read = |parent| {
+        std::fs::read_to_string(format!("/sys/class/block/{name}/{parent}queue/{fact}")).ok()
+    };
     read("").or_else(|| read("../"))?.trim().parse().ok()
 }

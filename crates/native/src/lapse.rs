@@ -9,18 +9,18 @@ use rustix::time::{ClockId, clock_gettime};
 /// Waking up this late is a lapse if little I/O completed meanwhile …
 pub(crate) const LATE_NS: u64 = 500_000_000;
 /// … less than this share of the usual rate, …
-const LITTLE: f64 = 0.5;
+const LOW_RATE: f64 = 0.5;
 /// … and this late in any case.
-const FAR_TOO_LATE_NS: u64 = 2_000_000_000;
+const FAR_LATE_NS: u64 = 2_000_000_000;
 /// The machine slept if CLOCK_BOOTTIME gained this much.
 const SLEPT_NS: u64 = 100_000_000;
 
 /// A phase's clock, ns since its start, without lapses.
 #[derive(Debug)]
-pub(crate) struct OwnClock {
-    begun: Instant,
+pub(crate) struct PhaseClock {
+    start: Instant,
     /// Excluded time, ns.
-    lost_ns: u64,
+    excluded_ns: u64,
     /// Total sleep of the machine since boot, ns.
     slept_ns: u64,
     /// Completed I/Os and their time, ns, outside of lapses.
@@ -32,21 +32,21 @@ pub(crate) struct OwnClock {
 
 /// An interval as the control thread observed it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct ObservedInterval {
     pub(crate) duration_ns: u64,
     /// I/Os that completed or failed.
-    pub(crate) moved: u64,
+    pub(crate) completed: u64,
     /// Delay of the control thread's wakeup, ns.
     pub(crate) late_ns: u64,
     /// Total sleep of the machine since boot, ns.
     pub(crate) slept_ns: u64,
 }
 
-impl OwnClock {
+impl PhaseClock {
     pub(crate) fn start() -> Self {
         Self {
-            begun: Instant::now(),
-            lost_ns: 0,
+            start: Instant::now(),
+            excluded_ns: 0,
             slept_ns: slept_ns(),
             usual: (0, 0),
             settling: false,
@@ -55,7 +55,7 @@ impl OwnClock {
     }
 
     pub(crate) fn now_ns(&self) -> u64 {
-        (self.begun.elapsed().as_nanos() as u64).saturating_sub(self.lost_ns)
+        (self.start.elapsed().as_nanos() as u64).saturating_sub(self.excluded_ns)
     }
 
     /// Length of each lapse, ns.
@@ -65,26 +65,26 @@ impl OwnClock {
 
     /// True if an interval contains a lapse, or I/Os that were in flight in one. Excludes such an
     /// interval from the clock.
-    pub(crate) fn cuts(&mut self, seen: Seen) -> bool {
-        let Seen { duration_ns, moved, late_ns, .. } = seen;
+    pub(crate) fn excludes(&mut self, seen: ObservedInterval) -> bool {
+        let ObservedInterval { duration_ns, completed, late_ns, .. } = seen;
         let slept_ns = seen.slept_ns.saturating_sub(self.slept_ns);
         self.slept_ns = seen.slept_ns;
         let (ios, ns) = self.usual;
         // The first interval has no usual rate.
-        let little = moved as f64 * ns as f64 <= LITTLE * ios as f64 * duration_ns as f64;
+        let is_slow = completed as f64 * ns as f64 <= LOW_RATE * ios as f64 * duration_ns as f64;
         let is_lapse =
-            late_ns >= FAR_TOO_LATE_NS || (late_ns >= LATE_NS && little) || slept_ns >= SLEPT_NS;
+            late_ns >= FAR_LATE_NS || (late_ns >= LATE_NS && is_slow) || slept_ns >= SLEPT_NS;
         if is_lapse {
             self.lapses_ns.push(late_ns.saturating_add(slept_ns));
         }
-        let cut = is_lapse || self.settling;
+        let excluded = is_lapse || self.settling;
         self.settling = is_lapse;
-        if cut {
-            self.lost_ns += duration_ns;
+        if excluded {
+            self.excluded_ns += duration_ns;
         } else {
-            self.usual = (ios + moved, ns + duration_ns);
+            self.usual = (ios + completed, ns + duration_ns);
         }
-        cut
+        excluded
     }
 }
 
@@ -105,41 +105,41 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn seen(ms: u64, moved: u64, late_ms: u64) -> Seen {
-        Seen { duration_ns: ms * MS, moved, late_ns: late_ms * MS, slept_ns: 0 }
+    fn seen(ms: u64, completed: u64, late_ms: u64) -> ObservedInterval {
+        ObservedInterval { duration_ns: ms * MS, completed, late_ns: late_ms * MS, slept_ns: 0 }
     }
 
-    fn clock() -> OwnClock {
-        let mut clock = OwnClock { slept_ns: 0, ..OwnClock::start() };
-        assert!((0..9).all(|_| !clock.cuts(seen(100, 1000, 3))));
+    fn clock() -> PhaseClock {
+        let mut clock = PhaseClock { slept_ns: 0, ..PhaseClock::start() };
+        assert!((0..9).all(|_| !clock.excludes(seen(100, 1000, 3))));
         clock
     }
 
     #[test]
     fn a_stopped_process_is_a_lapse_and_what_was_in_flight_is_cut_with_it() {
         let mut clock = clock();
-        assert!(clock.cuts(seen(5100, 700, 5000)));
-        assert!(clock.cuts(seen(100, 1000, 0)), "latencies in it hold the lapse");
-        assert!(!clock.cuts(seen(100, 1000, 0)));
+        assert!(clock.excludes(seen(5100, 700, 5000)));
+        assert!(clock.excludes(seen(100, 1000, 0)), "latencies in it hold the lapse");
+        assert!(!clock.excludes(seen(100, 1000, 0)));
         assert_eq!(clock.lapses_ns(), [5000 * MS]);
-        assert_eq!(clock.lost_ns, 5200 * MS);
+        assert_eq!(clock.excluded_ns, 5200 * MS);
     }
 
     #[test]
     fn a_busy_control_thread_and_a_slow_drive_are_none() {
         let mut clock = clock();
-        assert!(!clock.cuts(seen(800, 7500, 700)), "the others went on");
-        assert!(clock.cuts(seen(800, 100, 700)));
-        assert!(clock.cuts(seen(100, 0, 0)), "behind it");
-        assert!(!clock.cuts(seen(30_000, 0, 20)), "a device that does not answer");
+        assert!(!clock.excludes(seen(800, 7500, 700)), "the others went on");
+        assert!(clock.excludes(seen(800, 100, 700)));
+        assert!(clock.excludes(seen(100, 0, 0)), "behind it");
+        assert!(!clock.excludes(seen(30_000, 0, 20)), "a device that does not answer");
     }
 
     #[test]
     fn sleep_is_told_by_the_clock_that_goes_on() {
         let mut clock = clock();
-        assert!(clock.cuts(Seen { slept_ns: 60_000 * MS, ..seen(110, 900, 5) }));
+        assert!(clock.excludes(ObservedInterval { slept_ns: 60_000 * MS, ..seen(110, 900, 5) }));
         assert_eq!(clock.lapses_ns(), [60_005 * MS]);
-        let awake = Seen { slept_ns: 60_000 * MS, ..seen(100, 1000, 0) };
-        assert!(clock.cuts(awake) && !clock.cuts(awake));
+        let awake = ObservedInterval { slept_ns: 60_000 * MS, ..seen(100, 1000, 0) };
+        assert!(clock.excludes(awake) && !clock.excludes(awake));
     }
 }

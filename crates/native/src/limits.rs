@@ -5,16 +5,16 @@ use iodyno_model::Bytes;
 use iodyno_target::Access;
 
 /// Largest block, bytes. The kernel transfers up to 2 GiB less a page at once.
-const LARGEST_BLOCK: u64 = 1 << 30;
+const MAX_BLOCK_BYTES: u64 = 1 << 30;
 /// Largest depth: slot numbers have 16 bits, and a ring has no more entries.
-pub(crate) const DEEPEST: u32 = 1 << 15;
+pub(crate) const MAX_DEPTH: u32 = 1 << 15;
 
 /// Checks that the generator can run the job on `files`.
 ///
 /// # Errors
 /// A message with the offending value and the permitted range.
-pub(crate) fn fit(job: &Job, files: &[Access<'_>]) -> Result<(), String> {
-    fit_numbers(job, files.len())?;
+pub(crate) fn check_job(job: &Job, files: &[Access<'_>]) -> Result<(), String> {
+    check_numbers(job, files.len())?;
     if job.writes() && files.iter().any(|file| file.write().is_none()) {
         let rw = job.pattern.rw.name();
         return Err(format!("rw={rw} needs a write clearance of every target"));
@@ -26,15 +26,15 @@ pub(crate) fn fit(job: &Job, files: &[Access<'_>]) -> Result<(), String> {
 ///
 /// # Errors
 /// A message with the offending value and the permitted range.
-pub(crate) fn fit_numbers(job: &Job, files: usize) -> Result<(), String> {
+pub(crate) fn check_numbers(job: &Job, files: usize) -> Result<(), String> {
     let largest = job.largest_buffer();
-    if largest == 0 || largest > LARGEST_BLOCK || job.largest_block() > u32::MAX.into() {
+    if largest == 0 || largest > MAX_BLOCK_BYTES || job.largest_block() > u32::MAX.into() {
         let largest = job.largest_block();
         return Err(format!("bs={largest} does not fit: blocks are 1 byte to 1 GiB"));
     }
-    if job.threads.shared_by == 0 || !(1..=DEEPEST).contains(&job.depth.iodepth) {
+    if job.threads.shared_by == 0 || !(1..=MAX_DEPTH).contains(&job.depth.iodepth) {
         let depth = job.depth.iodepth;
-        return Err(format!("iodepth={depth} does not fit: iodepth is 1 to {DEEPEST}"));
+        return Err(format!("iodepth={depth} does not fit: iodepth is 1 to {MAX_DEPTH}"));
     }
     if files > usize::from(u16::MAX) {
         return Err(format!("{files} files do not fit: a job has up to 65535"));
@@ -47,7 +47,7 @@ pub(crate) fn fit_numbers(job: &Job, files: usize) -> Result<(), String> {
 ///
 /// # Errors
 /// A message with the required and the available size.
-pub(crate) fn fit_memory<'a>(
+pub(crate) fn check_memory<'a>(
     jobs: impl IntoIterator<Item = &'a Job>,
     memory_bytes: u64,
 ) -> Result<(), String> {
@@ -76,7 +76,7 @@ mod tests {
         let mut job = Job::direct();
         job.depth.iodepth = 32_768;
         job.threads.shared_by = 256;
-        assert!(fit_memory([&job], 1 << 40).is_ok());
-        assert!(fit_memory([&job, &job], 64 << 30).unwrap_err().contains("half"));
+        assert!(check_memory([&job], 1 << 40).is_ok());
+        assert!(check_memory([&job, &job], 64 << 30).unwrap_err().contains("half"));
     }
 }

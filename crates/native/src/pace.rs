@@ -14,7 +14,7 @@ use crate::clock::Clock;
 pub(crate) struct Pacer {
     /// Start of the timetables.
     started: u64,
-    rates: PerDirection<Option<Gait>>,
+    rates: PerDirection<Option<Timetable>>,
     pause: Option<Pause>,
     /// Exponential gaps, as from independent users.
     poisson: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Pacer {
 
 /// The timetable of one direction.
 #[derive(Debug, Clone, Copy)]
-struct Gait {
+struct Timetable {
     /// Ticks per I/O, and per byte.
     per_io: f64,
     per_byte: f64,
@@ -54,15 +54,15 @@ impl Pacer {
     /// The pace of a job, if it has one; `seed` determines the gaps of a Poisson process.
     pub(crate) fn new(pace: &Pace, clock: Clock, seed: u64) -> Option<Self> {
         let ticks_per_s = clock.ticks(1_000_000_000) as f64;
-        let gait = |ios: &Option<u64>, bytes: &Option<u64>| {
+        let timetable = |ios: &Option<u64>, bytes: &Option<u64>| {
             let per = |rate: &Option<u64>| rate.map_or(0.0, |rate| ticks_per_s / rate as f64);
-            let gait = Gait { per_io: per(ios), per_byte: per(bytes), due: 0.0 };
-            (ios.is_some() || bytes.is_some()).then_some(gait)
+            let timetable = Timetable { per_io: per(ios), per_byte: per(bytes), due: 0.0 };
+            (ios.is_some() || bytes.is_some()).then_some(timetable)
         };
         let rates = PerDirection {
-            read: gait(&pace.rate_iops.read, &pace.rate.read),
-            write: gait(&pace.rate_iops.write, &pace.rate.write),
-            trim: gait(&pace.rate_iops.trim, &pace.rate.trim),
+            read: timetable(&pace.rate_iops.read, &pace.rate.read),
+            write: timetable(&pace.rate_iops.write, &pace.rate.write),
+            trim: timetable(&pace.rate_iops.trim, &pace.rate.trim),
         };
         let pause = (pace.thinktime_ns > 0).then(|| Pause {
             ticks: clock.ticks(pace.thinktime_ns),
@@ -81,13 +81,13 @@ impl Pacer {
             working_since: 0,
             until: 0,
         });
-        let paced = pause.is_some() || rates.iter().any(|(_, gait)| gait.is_some());
+        let paced = pause.is_some() || rates.iter().any(|(_, timetable)| timetable.is_some());
         let poisson = pace.rate_process == RateProcess::Poisson;
         paced.then_some(Self { started: 0, rates, pause, poisson, random: seed | 1 })
     }
 
     /// A pace without rates and pauses, for requests with times of their own.
-    pub(crate) fn of_log() -> Self {
+    pub(crate) fn untimed() -> Self {
         let rates = PerDirection { read: None, write: None, trim: None };
         Self { started: 0, rates, pause: None, poisson: false, random: 1 }
     }
@@ -122,20 +122,22 @@ impl Pacer {
 
     /// Due time of `direction`'s next I/O by its rate alone; 0: at once.
     pub(crate) fn due_in(&self, direction: Direction) -> u64 {
-        self.rates.of(direction).map_or(0, |gait| self.started.saturating_add(gait.due as u64))
+        self.rates
+            .of(direction)
+            .map_or(0, |timetable| self.started.saturating_add(timetable.due as u64))
     }
 
     /// True if some direction has a rate.
     pub(crate) fn has_rates(&self) -> bool {
-        self.rates.iter().any(|(_, gait)| gait.is_some())
+        self.rates.iter().any(|(_, timetable)| timetable.is_some())
     }
 
     /// True if the latency of `request` counts from its due time.
     pub(crate) fn has_timetable(&self, request: &Request) -> bool {
-        self.gait(request).is_some()
+        self.timetable(request).is_some()
     }
 
-    fn gait(&self, request: &Request) -> Option<&Gait> {
+    fn timetable(&self, request: &Request) -> Option<&Timetable> {
         self.rates.of(request.operation.direction()?).as_ref()
     }
 
@@ -151,8 +153,11 @@ impl Pacer {
     pub(crate) fn submitted(&mut self, request: &Request, now: u64) {
         let factor = if self.poisson { self.exponential() } else { 1.0 };
         let direction = request.operation.direction();
-        if let Some(gait) = direction.and_then(|direction| self.rates.of_mut(direction).as_mut()) {
-            gait.due += (gait.per_io + gait.per_byte * f64::from(request.length)) * factor;
+        if let Some(timetable) =
+            direction.and_then(|direction| self.rates.of_mut(direction).as_mut())
+        {
+            timetable.due +=
+                (timetable.per_io + timetable.per_byte * f64::from(request.length)) * factor;
         }
         if let Some(pause) = &mut self.pause {
             pause.issued += 1;

@@ -21,15 +21,15 @@ impl PageCache {
     }
 
     /// Drops the pages if the files were restarted since.
-    pub(crate) fn empty_at(&mut self, restarts: u64) {
+    pub(crate) fn drop_on_restart(&mut self, restarts: u64) {
         if restarts != self.restarts {
             self.restarts = restarts;
-            self.empty();
+            self.drop_clean();
         }
     }
 
     /// Drops the clean pages.
-    pub(crate) fn empty(&self) {
+    pub(crate) fn drop_clean(&self) {
         self.files.iter().for_each(drop_pages);
     }
 
@@ -77,7 +77,7 @@ mod tests {
             let room = Room { size_bytes: BLOCKS as u64 * BLOCK, block_bytes: 1 };
             let mut requests = Requests::stream(Stream::new(&job, &[room], 0, 0).unwrap());
             requests.page_cache = Some(PageCache::new(vec![file.try_clone().unwrap().into()]));
-            requests.make_room(BLOCKS, true);
+            requests.reserve(BLOCKS, true);
             read();
             for pass in 0..3 {
                 for take in 0..BLOCKS {

@@ -7,24 +7,24 @@ use std::time::Duration;
 use iodyno_load::{Flow, Interval, JobReport, LoadError, Observer, PhaseReport};
 
 use crate::clock::Clock;
-use crate::lapse::{LATE_NS, OwnClock, Seen, slept_ns};
-use crate::prepare::Prepared;
+use crate::lapse::{LATE_NS, ObservedInterval, PhaseClock, slept_ns};
+use crate::prepare_job::PreparedJob;
 use crate::reporter::Reporter;
-use crate::running::Running;
+use crate::running_job::RunningJob;
 use crate::usage::cpu_use;
-use crate::worker::Event;
+use crate::worker::WorkerEvent;
 
 /// Length of an interval, unless a log needs a finer one.
 const INTERVAL_NS: u64 = 100_000_000;
 /// After an interrupt, I/O is abandoned if none has completed for this long. Results must be
 /// printed before the supervisor ends the process, 1.7 s later.
-const AFTER_INTERRUPT: Duration = Duration::from_secs(1);
+const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Shortest interval: reading the counts takes about 10 µs per thread.
-const SHORTEST_NS: u64 = 10_000_000;
+const MIN_INTERVAL_NS: u64 = 10_000_000;
 
 /// State of the control thread at the end of an interval.
 #[derive(Debug, Clone, Copy)]
-struct Looked {
+struct IntervalEnd {
     now_ns: u64,
     /// Delay of its wakeup, ns.
     late_ns: u64,
@@ -34,8 +34,8 @@ struct Looked {
 /// The workers of all jobs, ready or running.
 #[derive(Debug)]
 pub(crate) struct Phase {
-    jobs: Vec<Running>,
-    events: Receiver<(usize, Event)>,
+    jobs: Vec<RunningJob>,
+    events: Receiver<(usize, WorkerEvent)>,
     reporter: Reporter,
 }
 
@@ -44,27 +44,27 @@ impl Phase {
     ///
     /// # Errors
     /// If one cannot be set up; the others then end.
-    pub(crate) fn set_up(jobs: Vec<Prepared>) -> Result<Self, LoadError> {
-        let (tell, events) = channel();
+    pub(crate) fn set_up(jobs: Vec<PreparedJob>) -> Result<Self, LoadError> {
+        let (sender, events) = channel();
         let mut phase = Self { jobs: Vec::new(), events, reporter: Reporter::default() };
         let mut threads = 0;
         for (index, job) in jobs.into_iter().enumerate() {
-            threads += job.assignments.len();
-            let result = phase.add(index, job, &tell);
-            phase.or_abort(result)?;
+            threads += job.workers.len();
+            let result = phase.add(index, job, &sender);
+            phase.abort_on_error(result)?;
         }
-        drop(tell);
+        drop(sender);
         for _ in 0..threads {
             // Each thread reports that it is ready, refused, or ended (by a panic).
             let Ok((index, event)) = phase.events.recv() else { break };
-            let result = phase.jobs[index].note(event, 0);
-            phase.or_abort(result)?;
+            let result = phase.jobs[index].handle_event(event, 0);
+            phase.abort_on_error(result)?;
         }
         Ok(phase)
     }
 
     /// Ends the workers after an error: they must not wait for the start forever.
-    fn or_abort(&self, result: Result<(), LoadError>) -> Result<(), LoadError> {
+    fn abort_on_error(&self, result: Result<(), LoadError>) -> Result<(), LoadError> {
         if result.is_err() {
             self.abort();
         }
@@ -74,55 +74,58 @@ impl Phase {
     fn add(
         &mut self,
         index: usize,
-        prepared: Prepared,
-        tell: &Sender<(usize, Event)>,
+        prepared: PreparedJob,
+        sender: &Sender<(usize, WorkerEvent)>,
     ) -> Result<(), LoadError> {
-        let Prepared { target, assignments, rows, timed, running } = prepared;
-        let tallies = assignments.iter().map(|one| std::sync::Arc::clone(&one.tallies));
+        let PreparedJob { target, workers, rows, timed, running } = prepared;
+        let tallies = workers.iter().map(|worker| std::sync::Arc::clone(&worker.tallies));
         self.reporter.add(timed, tallies.collect::<Vec<_>>(), rows);
         self.jobs.push(running);
         let Some(running) = self.jobs.last_mut() else { return Ok(()) };
-        for assignment in assignments {
+        for worker in workers {
             // A send error means that this thread was abandoned.
-            let tell = tell.clone();
-            let tell = move |event| drop(tell.send((index, event)));
+            let sender = sender.clone();
+            let notify = move |event| drop(sender.send((index, event)));
             let handle = thread::Builder::new()
                 .name("iodyno-load".into())
-                .spawn(move || assignment.carry_out(tell))
+                .spawn(move || worker.run(notify))
                 .map_err(|error| LoadError::System {
                     target: target.clone(),
                     action: "start a thread".into(),
                     error,
                 })?;
-            running.has_thread(handle.thread().clone());
+            running.add_thread(handle.thread().clone());
         }
         Ok(())
     }
 
     /// Runs until the observer or the jobs themselves end the phase and all I/O has completed; I/O
-    /// still missing after `patience` is abandoned.
+    /// still missing after `drain_timeout` is abandoned.
     pub(crate) fn run(
         mut self,
         observer: &mut dyn Observer,
-        mut patience: Duration,
+        mut drain_timeout: Duration,
     ) -> PhaseReport {
-        let interval_ns = self.jobs.iter().filter_map(Running::log_window_ns);
+        let interval_ns = self.jobs.iter().filter_map(RunningJob::log_window_ns);
         let interval_ns = interval_ns.map(interval_for).min().unwrap_or(INTERVAL_NS);
-        let mut clock = OwnClock::start();
-        let begun_at_ns = unix_ns();
+        let mut clock = PhaseClock::start();
+        let start_unix_ns = unix_ns();
         let mut next_ns = interval_ns;
         let (mut give_up_ns, mut late_ns, mut interrupted) = (None, 0, false);
-        self.start_due(0, begun_at_ns);
-        while self.jobs.iter().any(Running::is_busy) {
-            let draining = !self.jobs.iter().any(Running::is_issuing);
-            let give_up = draining
-                .then(|| *give_up_ns.get_or_insert(clock.now_ns() + patience.as_nanos() as u64));
-            let marks = self.jobs.iter().filter_map(Running::next_mark_ns);
+        self.start_due(0, start_unix_ns);
+        while self.jobs.iter().any(RunningJob::is_busy) {
+            let draining = !self.jobs.iter().any(RunningJob::is_issuing);
+            let give_up = draining.then(|| {
+                *give_up_ns.get_or_insert(clock.now_ns() + drain_timeout.as_nanos() as u64)
+            });
+            let marks = self.jobs.iter().filter_map(RunningJob::next_mark_ns);
             let wake_ns = marks.chain([next_ns]).chain(give_up).min().unwrap_or(next_ns);
             let wait = Duration::from_nanos(wake_ns.saturating_sub(clock.now_ns()));
             match self.events.recv_timeout(wait) {
                 // Threads are refused only before the start.
-                Ok((index, event)) => self.jobs[index].note(event, clock.now_ns()).unwrap_or(()),
+                Ok((index, event)) => {
+                    self.jobs[index].handle_event(event, clock.now_ns()).unwrap_or(())
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -134,47 +137,50 @@ impl Phase {
             }
             // Intervals are cut where jobs and their ramps begin and end, since rates change there.
             let at_mark = self.jobs.iter().any(|job| job.is_at_mark(now_ns))
-                || (0..self.jobs.len()).any(|index| self.starts(index, now_ns));
+                || (0..self.jobs.len()).any(|index| self.is_startable(index, now_ns));
             if now_ns >= next_ns || at_mark {
-                let seen = Looked { now_ns, late_ns: std::mem::take(&mut late_ns), draining };
+                let seen = IntervalEnd { now_ns, late_ns: std::mem::take(&mut late_ns), draining };
                 let flow = self.report(&mut clock, seen, observer);
                 now_ns = clock.now_ns();
                 next_ns = (now_ns / interval_ns + 1) * interval_ns;
                 match flow {
                     Flow::Continue => {}
                     Flow::End(jobs) => {
-                        jobs.iter().filter_map(|job| self.jobs.get(*job)).for_each(Running::abort);
+                        jobs.iter()
+                            .filter_map(|job| self.jobs.get(*job))
+                            .for_each(RunningJob::abort);
                     }
                     Flow::Stop => self.abort(),
                     Flow::Interrupt => {
                         self.abort();
-                        let moves = self.reporter.jobs().iter().any(|counts| counts.moved > 0);
+                        let moves = self.reporter.jobs().iter().any(|counts| counts.completed > 0);
                         if !std::mem::replace(&mut interrupted, true) || moves {
-                            (patience, give_up_ns) = (patience.min(AFTER_INTERRUPT), None);
+                            (drain_timeout, give_up_ns) =
+                                (drain_timeout.min(INTERRUPT_TIMEOUT), None);
                         }
                     }
                 }
             }
             self.jobs.iter_mut().for_each(|job| job.pass_marks(now_ns));
             self.end_others();
-            self.end_burners();
-            self.start_due(now_ns, begun_at_ns);
+            self.end_cpu_burners();
+            self.start_due(now_ns, start_unix_ns);
         }
-        let end = Looked { now_ns: clock.now_ns(), late_ns, draining: true };
+        let end = IntervalEnd { now_ns: clock.now_ns(), late_ns, draining: true };
         self.report(&mut clock, end, observer);
-        self.conclude(&clock, patience)
+        self.finish(&clock, drain_timeout)
     }
 
     /// Starts the jobs that are due: after their delay and the jobs they wait for.
-    fn start_due(&mut self, now_ns: u64, begun_at_ns: i64) {
+    fn start_due(&mut self, now_ns: u64, start_unix_ns: i64) {
         for index in 0..self.jobs.len() {
-            if self.starts(index, now_ns) {
-                self.jobs[index].start(now_ns, begun_at_ns);
+            if self.is_startable(index, now_ns) {
+                self.jobs[index].start(now_ns, start_unix_ns);
             }
         }
     }
 
-    fn starts(&self, index: usize, now_ns: u64) -> bool {
+    fn is_startable(&self, index: usize, now_ns: u64) -> bool {
         let job = &self.jobs[index];
         let waits = job.waits_for.as_ref().is_some_and(|name| {
             self.jobs.iter().any(|other| other.name == *name && other.is_busy())
@@ -185,10 +191,10 @@ impl Phase {
     /// fio's `exitall`: a job that ended ends others.
     fn end_others(&mut self) {
         for index in 0..self.jobs.len() {
-            if let Some(others) = self.jobs[index].ends_others() {
+            if let Some(others) = self.jobs[index].exitall_scope() {
                 for job in &mut self.jobs {
                     if others.is_none_or(|group| job.group == group) {
-                        job.enough();
+                        job.stop_issuing();
                     }
                 }
             }
@@ -196,21 +202,31 @@ impl Phase {
     }
 
     /// fio's `exit_on_io_done`: CPU burners end with the last I/O.
-    fn end_burners(&mut self) {
+    fn end_cpu_burners(&mut self) {
         if !self.jobs.iter().any(|job| job.makes_io() && job.is_busy()) {
-            self.jobs.iter().filter(|job| job.ends_with_io()).for_each(Running::enough);
+            self.jobs.iter().filter(|job| job.ends_with_io()).for_each(RunningJob::stop_issuing);
         }
     }
 
     /// Reports an interval, and ends jobs whose I/Os all fail.
-    fn report(&mut self, clock: &mut OwnClock, at: Looked, observer: &mut dyn Observer) -> Flow {
-        let Looked { now_ns, late_ns, draining } = at;
+    fn report(
+        &mut self,
+        clock: &mut PhaseClock,
+        at: IntervalEnd,
+        observer: &mut dyn Observer,
+    ) -> Flow {
+        let IntervalEnd { now_ns, late_ns, draining } = at;
         let mut interval = self.reporter.interval(now_ns, draining);
-        let moved = self.reporter.jobs().iter().map(|job| job.moved).sum();
+        let completed = self.reporter.jobs().iter().map(|job| job.completed).sum();
         let duration_ns = interval.duration_ns;
-        interval.cut = clock.cuts(Seen { duration_ns, moved, late_ns, slept_ns: slept_ns() });
+        interval.cut = clock.excludes(ObservedInterval {
+            duration_ns,
+            completed,
+            late_ns,
+            slept_ns: slept_ns(),
+        });
         if interval.cut {
-            self.reporter.forget(&interval);
+            self.reporter.rewind(&interval);
         }
         let Interval { start_ns, warnings, jobs, cut, .. } = &mut interval;
         let (start_ns, cut) = (*start_ns, *cut);
@@ -224,15 +240,15 @@ impl Phase {
             if !cut {
                 running.check_rate(job);
             }
-            warnings.extend(running.watch(cut || counts.moved > 0, Clock::get()));
-            if counts.hopeless && !cut {
-                running.despair();
+            warnings.extend(running.watch(cut || counts.completed > 0, Clock::get()));
+            if counts.all_failed && !cut {
+                running.fail_all();
             }
         }
         observer.observe(&interval)
     }
 
-    fn conclude(mut self, clock: &OwnClock, patience: Duration) -> PhaseReport {
+    fn finish(mut self, clock: &PhaseClock, drain_timeout: Duration) -> PhaseReport {
         let end_ns = clock.now_ns();
         let usages: Vec<_> = self.jobs.iter().flat_map(|job| job.usages.iter().copied()).collect();
         let reports = self.jobs.iter_mut().zip(self.reporter.jobs());
@@ -240,7 +256,7 @@ impl Phase {
             jobs: reports
                 .map(|(job, counts)| JobReport {
                     lapses_ns: clock.lapses_ns().to_vec(),
-                    ..job.conclude(counts, end_ns, patience)
+                    ..job.finish(counts, end_ns, drain_timeout)
                 })
                 .collect(),
             cpu: cpu_use(&usages, end_ns),
@@ -249,13 +265,13 @@ impl Phase {
 
     /// Ends all threads, including those waiting for the start.
     pub(crate) fn abort(&self) {
-        self.jobs.iter().for_each(Running::abort);
+        self.jobs.iter().for_each(RunningJob::abort);
     }
 }
 
 /// An interval length that divides a log window of `window_ns`.
 fn interval_for(window_ns: u64) -> u64 {
-    let window_ns = window_ns.max(SHORTEST_NS);
+    let window_ns = window_ns.max(MIN_INTERVAL_NS);
     window_ns / window_ns.div_ceil(INTERVAL_NS)
 }
 

@@ -29,8 +29,8 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// The placement of thread `turn` of a job: the whole CPU set, or one CPU of it in turn.
-    pub(crate) fn new(threads: &Threads, cpus_of_nodes: &[u32], turn: usize) -> Self {
+    /// The placement of thread `index` of a job: the whole CPU set, or one CPU of it in turn.
+    pub(crate) fn new(threads: &Threads, cpus_of_nodes: &[u32], index: usize) -> Self {
         let all = if threads.cpus_allowed.is_empty() {
             cpus_of_nodes
         } else {
@@ -39,7 +39,7 @@ impl Placement {
         let split = threads.cpus_allowed_policy == CpuPolicy::Split || threads.shared_by > 1;
         let cpus = match all {
             [] => Vec::new(),
-            all if split => vec![all[turn % all.len()]],
+            all if split => vec![all[index % all.len()]],
             all => all.to_vec(),
         };
         Self {
@@ -66,23 +66,23 @@ impl Placement {
             }
             sched_setaffinity(None, &set).map_err(|errno| refused(errno.into()))?;
         }
-        self.place_memory().map_err(SetupError::during("numa_mem_policy"))?;
+        self.set_mempolicy().map_err(SetupError::during("numa_mem_policy"))?;
         if self.nice != 0 {
             // SAFETY: takes only integers; 0 is the calling thread.
             let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, self.nice) };
-            done(result.into()).map_err(SetupError::during("nice"))?;
+            check(result.into()).map_err(SetupError::during("nice"))?;
         }
         if self.priority > 0 {
             let priority = i32::from(self.priority);
             // SAFETY: takes only integers; 0 is the calling thread.
             let result =
                 unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, priority) };
-            done(result).map_err(SetupError::during("prioclass and prio"))?;
+            check(result).map_err(SetupError::during("prioclass and prio"))?;
         }
         Ok(())
     }
 
-    fn place_memory(&self) -> io::Result<()> {
+    fn set_mempolicy(&self) -> io::Result<()> {
         let (mode, nodes): (_, &[u32]) = match &self.memory {
             MemoryPolicy::Default => return Ok(()),
             MemoryPolicy::Local => (MPOL_LOCAL, &[]),
@@ -100,11 +100,11 @@ impl Placement {
         let bits = if nodes.is_empty() { 0 } else { size_of_val(&mask) * 8 };
         // SAFETY: the mask is valid for the call and as long as stated.
         let result = unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask.as_ptr(), bits) };
-        done(result)
+        check(result)
     }
 }
 
-fn done(result: i64) -> io::Result<()> {
+fn check(result: i64) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

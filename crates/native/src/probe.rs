@@ -12,18 +12,18 @@ use iodyno_load::{BlockContent, ProbeSample};
 use crate::engines::{Engine, Psync, Setup, SetupError, read_once};
 
 /// Interval between checks for progress.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Why a probe failed.
 #[derive(Debug)]
-pub(crate) enum Stopped {
+pub(crate) enum ProbeError {
     /// No memory for the buffer, or no thread.
-    Refused(SetupError),
+    Setup(SetupError),
     /// Number of completed reads before the one without an answer.
     NoAnswer(usize),
 }
 
-/// Reads `length` bytes at each of `offsets` until `most` has passed; failed reads are samples. A
+/// Reads `length` bytes at each of `offsets` until `time_limit` has passed; failed reads are samples. A
 /// read without an answer for `patience` ends the probe: its thread is abandoned with its
 /// descriptor and its buffer, to which the kernel may still write.
 ///
@@ -33,25 +33,25 @@ pub(crate) fn probe(
     target: OwnedFd,
     offsets: &[u64],
     length: u32,
-    most: Duration,
+    time_limit: Duration,
     patience: Duration,
-) -> Result<Vec<ProbeSample>, Stopped> {
+) -> Result<Vec<ProbeSample>, ProbeError> {
     let offsets = offsets.to_vec();
-    attended(patience, move |done| read_all(target, &offsets, length, most, done))
+    run_watched(patience, move |done| read_all(target, &offsets, length, time_limit, done))
 }
 
 fn read_all(
     target: OwnedFd,
     offsets: &[u64],
     length: u32,
-    most: Duration,
+    time_limit: Duration,
     done: &AtomicUsize,
 ) -> Result<Vec<ProbeSample>, SetupError> {
     let mut psync = Psync::open(Setup::read_only(target, 1, length))?.engine;
-    let begun = Instant::now();
+    let start = Instant::now();
     let mut samples = Vec::with_capacity(offsets.len());
     for &offset in offsets {
-        if begun.elapsed() >= most {
+        if start.elapsed() >= time_limit {
             break;
         }
         let (latency_ns, result) =
@@ -68,54 +68,54 @@ fn read_all(
 }
 
 /// Runs `work` on a thread of its own, for as long as its progress counter keeps growing.
-fn attended<T: Send + 'static>(
+fn run_watched<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce(&AtomicUsize) -> Result<T, SetupError> + Send + 'static,
-) -> Result<T, Stopped> {
-    let (tell, told) = channel();
+) -> Result<T, ProbeError> {
+    let (sender, receiver) = channel();
     let done = Arc::<AtomicUsize>::default();
     let counted = Arc::clone(&done);
     thread::Builder::new()
         .name("iodyno-probe".into())
         // A send error means that the probe was given up.
-        .spawn(move || drop(tell.send(work(&counted))))
+        .spawn(move || drop(sender.send(work(&counted))))
         .map_err(SetupError::during("start a thread"))
-        .map_err(Stopped::Refused)?;
+        .map_err(ProbeError::Setup)?;
     loop {
         let seen = done.load(Ordering::Relaxed);
-        match wait(&told, &done, seen, patience) {
-            Waited::Told(result) => return result.map_err(Stopped::Refused),
-            Waited::Moved => {}
-            Waited::InVain => return Err(Stopped::NoAnswer(seen)),
+        match wait(&receiver, &done, seen, patience) {
+            WaitResult::Finished(result) => return result.map_err(ProbeError::Setup),
+            WaitResult::Advanced => {}
+            WaitResult::TimedOut => return Err(ProbeError::NoAnswer(seen)),
         }
     }
 }
 
 /// Result of waiting.
-enum Waited<T> {
-    Told(Result<T, SetupError>),
-    Moved,
-    InVain,
+enum WaitResult<T> {
+    Finished(Result<T, SetupError>),
+    Advanced,
+    TimedOut,
 }
 
 /// Waits until the work is done or its counter differs from `seen`.
 fn wait<T>(
-    told: &Receiver<Result<T, SetupError>>,
+    receiver: &Receiver<Result<T, SetupError>>,
     done: &AtomicUsize,
     seen: usize,
     patience: Duration,
-) -> Waited<T> {
+) -> WaitResult<T> {
     let seen_at = Instant::now();
     loop {
-        match told.recv_timeout(LOOK.min(patience)) {
-            Ok(result) => return Waited::Told(result),
+        match receiver.recv_timeout(CHECK_INTERVAL.min(patience)) {
+            Ok(result) => return WaitResult::Finished(result),
             // The thread panicked: its last read is unanswered, too.
-            Err(RecvTimeoutError::Disconnected) => return Waited::InVain,
+            Err(RecvTimeoutError::Disconnected) => return WaitResult::TimedOut,
             Err(RecvTimeoutError::Timeout) if done.load(Ordering::Relaxed) != seen => {
-                return Waited::Moved;
+                return WaitResult::Advanced;
             }
             Err(RecvTimeoutError::Timeout) if seen_at.elapsed() >= patience => {
-                return Waited::InVain;
+                return WaitResult::TimedOut;
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -131,7 +131,7 @@ mod tests {
         // On a busy machine, the thread may start too late for the first of these.
         for patience in (0..).map(|n| Duration::from_millis(1 << n)) {
             let (answer, never) = channel::<()>();
-            let asked = attended(patience, move |done| {
+            let asked = run_watched(patience, move |done| {
                 done.store(3, Ordering::Relaxed);
                 // Like a device that never answers.
                 let _ = never.recv();
@@ -139,8 +139,8 @@ mod tests {
             });
             drop(answer);
             match asked {
-                Err(Stopped::NoAnswer(0)) => {}
-                Err(Stopped::NoAnswer(done)) => return assert_eq!(done, 3),
+                Err(ProbeError::NoAnswer(0)) => {}
+                Err(ProbeError::NoAnswer(done)) => return assert_eq!(done, 3),
                 other => panic!("{other:?}"),
             }
         }
@@ -148,13 +148,13 @@ mod tests {
 
     #[test]
     fn work_that_goes_on_is_waited_for() {
-        let (tell, told) = channel();
-        let counting = attended(Duration::from_secs(600), move |done| {
+        let (sender, receiver) = channel();
+        let counting = run_watched(Duration::from_secs(600), move |done| {
             (1..=5).for_each(|n| done.store(n, Ordering::Relaxed));
-            tell.send(()).unwrap();
+            sender.send(()).unwrap();
             Ok(5)
         });
         assert!(matches!(counting, Ok(5)), "{counting:?}");
-        told.recv().unwrap();
+        receiver.recv().unwrap();
     }
 }

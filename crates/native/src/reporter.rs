@@ -6,11 +6,11 @@ use std::sync::mpsc::Receiver;
 use iodyno_load::{Interval, IoRow, JobInterval, Whole};
 use iodyno_model::PerDirection;
 
-use crate::tally::{Counts, Reading, Tallies, Tally};
+use crate::tally::{Counts, Tallies, Tally, TallyReader};
 
 /// If all I/Os fail for this long, the device is gone, whatever it answers: a surprise removal is
 /// EIO on most kernels.
-const HOPELESS_NS: u64 = 1_000_000_000;
+const ALL_FAILED_NS: u64 = 1_000_000_000;
 
 /// Reads the counts of all threads, by job.
 #[derive(Debug, Default)]
@@ -30,17 +30,17 @@ pub(crate) struct JobCounts {
     /// Totals.
     pub(crate) whole: PerDirection<Whole>,
     /// All I/Os have failed for a second.
-    pub(crate) hopeless: bool,
+    pub(crate) all_failed: bool,
     /// I/Os that completed or failed in the last interval.
-    pub(crate) moved: u64,
+    pub(crate) completed: u64,
 }
 
 #[derive(Debug)]
 struct ThreadCounts {
     tallies: Arc<Tallies>,
-    directions: PerDirection<Option<Reading>>,
-    sync: Option<Reading>,
-    split: PerDirection<Option<[Reading; 2]>>,
+    directions: PerDirection<Option<TallyReader>>,
+    sync: Option<TallyReader>,
+    split: PerDirection<Option<[TallyReader; 2]>>,
 }
 
 impl Reporter {
@@ -54,8 +54,10 @@ impl Reporter {
         let threads = tallies
             .into_iter()
             .map(|tallies| ThreadCounts {
-                directions: tallies.directions.map(|tally| tally.is_some().then(Reading::default)),
-                sync: tallies.sync.is_some().then(Reading::default),
+                directions: tallies
+                    .directions
+                    .map(|tally| tally.is_some().then(TallyReader::default)),
+                sync: tallies.sync.is_some().then(TallyReader::default),
                 split: tallies.split.map(|tallies| tallies.is_some().then(Default::default)),
                 tallies,
             })
@@ -73,7 +75,7 @@ impl Reporter {
     }
 
     /// Restarts the next interval where this one began: the clock was set back.
-    pub(crate) const fn forget(&mut self, interval: &Interval) {
+    pub(crate) const fn rewind(&mut self, interval: &Interval) {
         self.reported_ns = interval.start_ns;
     }
 
@@ -93,7 +95,7 @@ impl JobCounts {
                 let (Some(tally), Some(reading)) = (tally, reading) else { continue };
                 let (one, whole) =
                     (interval.directions.of_mut(direction), self.whole.of_mut(direction));
-                let counts = take(reading, tally);
+                let counts = read_counts(reading, tally);
                 let count = counts.latency.count();
                 ios += count;
                 errors += counts.errors;
@@ -113,11 +115,11 @@ impl JobCounts {
                 let (Some(tallies), Some(readings)) = (tallies, readings) else { continue };
                 let both = interval.directions.of_mut(direction).split.get_or_insert_default();
                 let [first, then] = readings;
-                both.submission.merge(&take(first, &tallies[0]).latency);
-                both.completion.merge(&take(then, &tallies[1]).latency);
+                both.submission.merge(&read_counts(first, &tallies[0]).latency);
+                both.completion.merge(&read_counts(then, &tallies[1]).latency);
             }
             if let (Some(tally), Some(reading)) = (&thread.tallies.sync, &mut thread.sync) {
-                let counts = take(reading, tally);
+                let counts = read_counts(reading, tally);
                 interval.sync.merge(&counts.latency);
                 // Acknowledged writes that are not durable.
                 errors += counts.errors;
@@ -128,20 +130,20 @@ impl JobCounts {
         if let Some(rows) = &self.rows {
             interval.rows.extend(rows.try_iter().flatten());
         }
-        self.moved = ios + errors + interval.sync.count();
+        self.completed = ios + errors + interval.sync.count();
         if ios > 0 {
             self.failing_since_ns = None;
         } else if errors > 0 {
             let since_ns = *self.failing_since_ns.get_or_insert(start_ns);
-            self.hopeless |= now_ns - since_ns >= HOPELESS_NS;
+            self.all_failed |= now_ns - since_ns >= ALL_FAILED_NS;
         }
         interval
     }
 }
 
-fn take(reading: &mut Reading, tally: &Tally) -> Counts {
+fn read_counts(reading: &mut TallyReader, tally: &Tally) -> Counts {
     let mut counts = Counts::default();
-    reading.take(tally, &mut counts);
+    reading.read_into(tally, &mut counts);
     counts
 }
 
@@ -214,11 +216,11 @@ mod tests {
         let mut reporter = Reporter::default();
         reporter.add(true, [Arc::clone(&thread)], None);
         thread.table()[1].record(10, 512, 1);
-        thread.table()[3].fail();
+        thread.table()[3].count_error();
         let interval = reporter.interval(100, false);
         let write = &interval.jobs[0].directions.write;
         assert_eq!((write.ios, write.errors, interval.jobs[0].sync.count()), (1, 1, 0));
-        assert_eq!((reporter.jobs()[0].whole.write.errors, reporter.jobs()[0].moved), (1, 2));
+        assert_eq!((reporter.jobs()[0].whole.write.errors, reporter.jobs()[0].completed), (1, 2));
     }
 
     #[test]
@@ -227,19 +229,19 @@ mod tests {
         let mut reporter = Reporter::default();
         reporter.add(true, [Arc::clone(&thread)], None);
         let tally = thread.table()[0];
-        tally.fail();
+        tally.count_error();
         reporter.interval(400_000_000, false);
-        tally.fail();
+        tally.count_error();
         tally.record(1, 512, 1);
         reporter.interval(800_000_000, false);
         for _ in 0..2 {
-            tally.fail();
+            tally.count_error();
             reporter.interval(1_200_000_000, false);
-            assert!(!reporter.jobs()[0].hopeless);
+            assert!(!reporter.jobs()[0].all_failed);
         }
-        tally.fail();
+        tally.count_error();
         reporter.interval(1_900_000_000, false);
-        assert!(reporter.jobs()[0].hopeless);
+        assert!(reporter.jobs()[0].all_failed);
         assert_eq!(reporter.jobs()[0].whole.read.errors, 5);
     }
 }

@@ -3,11 +3,11 @@
 use iodyno_job::{Operation, Request, Stream};
 use iodyno_model::Direction;
 
+use crate::follow_up::FollowUp;
 use crate::page_cache::PageCache;
-use crate::preparation::Verifying;
 use crate::replay::Replay;
-use crate::replayed_log::ReplayedLog;
-use crate::verify::{State, Verdict};
+use crate::submission_hooks::VerifyContext;
+use crate::verify::{Verdict, VerifyState};
 
 /// Smallest number of requests generated at once: generating them singly would cost as much as the
 /// rest of the loop at depth 1.
@@ -20,7 +20,7 @@ pub(crate) struct Requests {
     /// Invalidated each time the stream restarts its files.
     pub(crate) page_cache: Option<PageCache>,
     /// Smallest number generated at once.
-    at_once: usize,
+    min_batch: usize,
     ahead: Box<[Request]>,
     /// Bounds of the requests in `ahead` that were not taken yet.
     first: usize,
@@ -32,104 +32,108 @@ enum Source {
     /// The job's own requests.
     Stream(Box<Stream>),
     /// I/Os that follow the job's own.
-    Replay(Replay),
+    FollowUp(FollowUp),
     /// An iolog or a trace.
-    Log(Box<ReplayedLog>),
+    Replay(Box<Replay>),
     /// Verifying reads of what another run wrote.
-    Verified(Box<Verified>),
+    VerifyReads(Box<VerifyReads>),
 }
 
 /// The reads of a stream, or its writes turned into reads.
 #[derive(Debug)]
-struct Verified {
+struct VerifyReads {
     stream: Stream,
     operation: Operation,
     /// Number of the next one.
     number: u64,
     /// Limits the reads to completed writes.
-    state: Option<State>,
+    state: Option<VerifyState>,
     stopped: bool,
 }
 
 impl Requests {
     /// The requests of a job.
     pub(crate) fn stream(stream: Stream) -> Self {
-        Self::of(Source::Stream(Box::new(stream)))
+        Self::new(Source::Stream(Box::new(stream)))
     }
 
     /// I/Os that follow the job's own.
-    pub(crate) fn replay(replay: Replay) -> Self {
-        Self::of(Source::Replay(replay))
+    pub(crate) fn follow_up(follow_up: FollowUp) -> Self {
+        Self::new(Source::FollowUp(follow_up))
     }
 
     /// The requests of a stream with `operation`, turned into reads: those that `state` allows.
-    pub(crate) fn verified(stream: Stream, operation: Operation, state: Option<State>) -> Self {
-        let verified = Verified::new(stream, operation, state);
-        Self::of(Source::Verified(Box::new(verified)))
-    }
-
-    /// As [`Self::verified`], but each block once, in blocks of at most `length` bytes; records in
-    /// `verifying` which request wrote it last.
-    pub(crate) fn foreseen(
+    pub(crate) fn verify_reads(
         stream: Stream,
         operation: Operation,
-        state: Option<State>,
-        verifying: &mut Verifying,
+        state: Option<VerifyState>,
+    ) -> Self {
+        let verify_reads = VerifyReads::new(stream, operation, state);
+        Self::new(Source::VerifyReads(Box::new(verify_reads)))
+    }
+
+    /// As [`Self::verify_reads`], but each block once, in blocks of at most `length` bytes; records in
+    /// `verifying` which request wrote it last.
+    pub(crate) fn predicted(
+        stream: Stream,
+        operation: Operation,
+        state: Option<VerifyState>,
+        verifying: &mut VerifyContext,
         length: u32,
     ) -> Self {
-        let mut verified = Verified::new(stream, operation, state);
+        let mut verify_reads = VerifyReads::new(stream, operation, state);
         let mut next = [Request::default()];
-        while verified.fill(&mut next) == 1 {
+        while verify_reads.fill(&mut next) == 1 {
             let Request { offset, length, file, .. } = next[0];
             if let Some(ledger) = verifying.ledgers.get_mut(usize::from(file)) {
-                ledger.note(offset, length.into(), verified.number - 1);
+                ledger.record_write(offset, length.into(), verify_reads.number - 1);
             }
         }
-        Self::replay(Replay::new(&verifying.ledgers, verifying.verifier.interval(), length))
+        Self::follow_up(FollowUp::new(&verifying.ledgers, verifying.verifier.interval(), length))
     }
 
     /// The requests of an iolog or a trace.
-    pub(crate) fn log(log: ReplayedLog) -> Self {
-        Self::of(Source::Log(Box::new(log)))
+    pub(crate) fn replay(replay: Replay) -> Self {
+        Self::new(Source::Replay(Box::new(replay)))
     }
 
     /// The iolog or trace, if this is one.
-    pub(crate) const fn log_of(&mut self) -> Option<&mut ReplayedLog> {
+    pub(crate) const fn replay_mut(&mut self) -> Option<&mut Replay> {
         match &mut self.source {
-            Source::Log(log) => Some(log),
+            Source::Replay(replay) => Some(replay),
             _ => None,
         }
     }
 
-    fn of(source: Source) -> Self {
-        Self { source, page_cache: None, at_once: 1, ahead: Box::default(), first: 0, end: 0 }
+    fn new(source: Source) -> Self {
+        Self { source, page_cache: None, min_batch: 1, ahead: Box::default(), first: 0, end: 0 }
     }
 
-    /// Reserves room to take `most` at once. `ahead`: further requests may be generated ahead,
+    /// Reserves room to take `count` at once. `ahead`: further requests may be generated ahead,
     /// which fixes their direction. The order is kept.
-    pub(crate) fn make_room(&mut self, most: usize, ahead: bool) {
+    pub(crate) fn reserve(&mut self, max: usize, ahead: bool) {
         // The page cache must be dropped at the start of a pass, not long before.
         let ahead = ahead && self.page_cache.is_none();
-        self.at_once = if ahead { AHEAD } else { 1 };
+        self.min_batch = if ahead { AHEAD } else { 1 };
         let mut room = std::mem::take(&mut self.ahead).into_vec();
-        room.resize(room.len().max(most).max(self.at_once), Request::default());
+        room.resize(room.len().max(max).max(self.min_batch), Request::default());
         self.ahead = room.into();
     }
 
-    /// The next `most` requests; fewer at the end, or beyond the [room](Self::make_room).
+    /// The next `count` requests; fewer at the end, or beyond the [room](Self::make_room).
     #[inline]
-    pub(crate) fn take(&mut self, most: usize) -> &[Request] {
-        if self.end - self.first < most {
-            self.make_more(most);
+    pub(crate) fn take(&mut self, count: usize) -> &[Request] {
+        if self.end - self.first < count {
+            self.make_more(count);
         }
         let first = self.first;
-        self.first = self.end.min(first + most);
+        self.first = self.end.min(first + count);
         &self.ahead[first..self.first]
     }
 
     /// True if these I/Os follow the job's own.
-    pub(crate) const fn is_replay(&self) -> bool {
-        matches!(self.source, Source::Replay(_))
+    pub(crate) const fn is_follow_up(&self) -> bool {
+        matches!(self.source, Source::FollowUp(_))
     }
 
     /// [`Stream::next_with`]; `None` if requests were generated ahead, or there is no stream.
@@ -137,7 +141,7 @@ impl Requests {
         match &mut self.source {
             Source::Stream(stream) if self.first == self.end => {
                 let request = stream.next_with(instead);
-                empty_if_begun_again(&mut self.page_cache, stream);
+                drop_pages_on_restart(&mut self.page_cache, stream);
                 Some(request)
             }
             _ => None,
@@ -145,33 +149,33 @@ impl Requests {
     }
 
     #[inline(never)]
-    fn make_more(&mut self, most: usize) {
+    fn make_more(&mut self, count: usize) {
         self.ahead.copy_within(self.first..self.end, 0);
         let kept = self.end - self.first;
-        let until = self.ahead.len().min(most.max(self.at_once));
+        let until = self.ahead.len().min(count.max(self.min_batch));
         let empty = &mut self.ahead[kept..until];
         let made = match &mut self.source {
             Source::Stream(stream) => {
                 let made = stream.fill(empty);
-                empty_if_begun_again(&mut self.page_cache, stream);
+                drop_pages_on_restart(&mut self.page_cache, stream);
                 made
             }
+            Source::FollowUp(follow_up) => follow_up.fill(empty),
             Source::Replay(replay) => replay.fill(empty),
-            Source::Log(log) => log.fill(empty),
-            Source::Verified(verified) => verified.fill(empty),
+            Source::VerifyReads(verify_reads) => verify_reads.fill(empty),
         };
         (self.first, self.end) = (0, kept + made);
     }
 }
 
-fn empty_if_begun_again(page_cache: &mut Option<PageCache>, stream: &Stream) {
+fn drop_pages_on_restart(page_cache: &mut Option<PageCache>, stream: &Stream) {
     if let Some(page_cache) = page_cache {
-        page_cache.empty_at(stream.restarts());
+        page_cache.drop_on_restart(stream.restarts());
     }
 }
 
-impl Verified {
-    const fn new(stream: Stream, operation: Operation, state: Option<State>) -> Self {
+impl VerifyReads {
+    const fn new(stream: Stream, operation: Operation, state: Option<VerifyState>) -> Self {
         Self { stream, operation, number: 0, state, stopped: false }
     }
 
@@ -179,10 +183,10 @@ impl Verified {
     fn fill(&mut self, requests: &mut [Request]) -> usize {
         let mut kept = 0;
         while kept < requests.len() && !self.stopped {
-            let begin = kept;
-            let made = self.stream.fill(&mut requests[begin..]);
+            let start = kept;
+            let made = self.stream.fill(&mut requests[start..]);
             self.stopped = made == 0;
-            for at in begin..begin + made {
+            for at in start..start + made {
                 if requests[at].operation != self.operation || self.stopped {
                     continue;
                 }
@@ -213,9 +217,9 @@ mod tests {
         let job = Job::default();
         let rooms = [Room { size_bytes: 1000 * 4096, block_bytes: 512 }];
         let stream = Stream::new(&job, &rooms, 0, 0).unwrap();
-        let state = State::of(500, vec![400], (100..300).collect());
-        let mut requests = Requests::verified(stream, Operation::Read, Some(state));
-        requests.make_room(64, true);
+        let state = VerifyState::new(500, vec![400], (100..300).collect());
+        let mut requests = Requests::verify_reads(stream, Operation::Read, Some(state));
+        requests.reserve(64, true);
         let mut taken = Vec::new();
         loop {
             let some = requests.take(64);
@@ -234,16 +238,16 @@ mod tests {
         let rooms = [Room { size_bytes: 1000 * 4096, block_bytes: 512 }];
         for sizes in [[1, 1, 1], [7, 32, 3], [50, 1, 64]] {
             let mut requests = Requests::stream(Stream::new(&job, &rooms, 0, 0).unwrap());
-            requests.make_room(64, true);
+            requests.reserve(64, true);
             let mut taken = Vec::new();
-            for most in sizes.into_iter().cycle() {
-                let some = requests.take(most);
+            for count in sizes.into_iter().cycle() {
+                let some = requests.take(count);
                 taken.extend_from_slice(some);
-                if some.len() < most {
+                if some.len() < count {
                     break;
                 }
                 // More room keeps the order.
-                requests.make_room(64 + taken.len() % 3, !taken.len().is_multiple_of(5));
+                requests.reserve(64 + taken.len() % 3, !taken.len().is_multiple_of(5));
             }
             assert!(taken.iter().enumerate().all(|(n, one)| one.offset == 4096 * n as u64));
             assert_eq!(taken.len(), 1000);

@@ -9,7 +9,7 @@ use std::sync::atomic::{
 use iodyno_model::{Direction, Histogram, PerDirection};
 
 /// Attempts of a reader to get consistent sums.
-const LOOKS: u32 = 1000;
+const MAX_ATTEMPTS: u32 = 1000;
 
 /// Counters of one worker, all monotonic except the extremes.
 ///
@@ -88,7 +88,7 @@ impl Tally {
 
     /// Reads sums that belong together. Yields to a worker that was preempted while counting.
     fn sums(&self) -> Sums {
-        let mut looks = 0;
+        let mut attempts = 0;
         loop {
             let ended = self.ended.load(Acquire);
             let sums = Sums {
@@ -98,8 +98,8 @@ impl Tally {
                 squares: f64::from_bits(self.sum_squares.load(Relaxed)),
             };
             fence(Acquire);
-            looks += 1;
-            if self.begun.load(Relaxed) == ended || looks > LOOKS {
+            attempts += 1;
+            if self.begun.load(Relaxed) == ended || attempts > MAX_ATTEMPTS {
                 return sums;
             }
             if self.ended.load(Relaxed) == ended {
@@ -110,13 +110,13 @@ impl Tally {
 
     /// Counts a failed I/O. For the worker alone.
     #[inline]
-    pub(crate) fn fail(&self) {
+    pub(crate) fn count_error(&self) {
         add(&self.errors, 1);
     }
 
     /// Counts a short I/O. For the worker alone.
     #[inline]
-    pub(crate) fn fall_short(&self) {
+    pub(crate) fn count_short(&self) {
         add(&self.short, 1);
     }
 
@@ -192,7 +192,7 @@ pub(crate) struct Counts {
 
 /// Reads a tally incrementally.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct TallyReader {
     bins: Box<[u64]>,
     sums: Sums,
     errors: u64,
@@ -208,16 +208,16 @@ struct Sums {
     squares: f64,
 }
 
-impl Default for Reading {
+impl Default for TallyReader {
     fn default() -> Self {
         let bins = vec![0; Histogram::BINS].into();
         Self { bins, sums: Sums::default(), errors: 0, short: 0 }
     }
 }
 
-impl Reading {
+impl TallyReader {
     /// Adds the counts since the last call to `sum`.
-    pub(crate) fn take(&mut self, tally: &Tally, sum: &mut Counts) {
+    pub(crate) fn read_into(&mut self, tally: &Tally, sum: &mut Counts) {
         let (counts, sums) = self.new_counts(tally);
         // Without a new count, the sums are left to the next call, so that none is lost.
         if let (Some(&(lowest, _)), Some(&(highest, _))) = (counts.first(), counts.last()) {
@@ -288,9 +288,9 @@ mod tests {
                     (0..200).for_each(|_| std::hint::spin_loop());
                 }
             });
-            let (mut reading, mut all) = (Reading::default(), Counts::default());
+            let (mut reading, mut all) = (TallyReader::default(), Counts::default());
             while all.latency.count() < 3_000 {
-                reading.take(&tally, &mut all);
+                reading.read_into(&tally, &mut all);
                 assert_eq!(all.bytes, 512 * all.latency.count());
             }
             done.store(1, Relaxed);
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn readings_are_what_was_recorded_between_them() {
-        let (tally, mut reading) = (Tally::default(), Reading::default());
+        let (tally, mut reading) = (Tally::default(), TallyReader::default());
         for values in [vec![100, 9_000_000_000, 250], vec![], vec![777; 5], vec![1, u64::MAX / 4]] {
             let mut expected = Histogram::default();
             for (n, &ns) in values.iter().enumerate() {
@@ -307,9 +307,9 @@ mod tests {
                 tally.record(ns, 512, times);
                 (0..times).for_each(|_| expected.record(ns));
             }
-            tally.fail();
+            tally.count_error();
             let mut counts = Counts::default();
-            reading.take(&tally, &mut counts);
+            reading.read_into(&tally, &mut counts);
             assert_eq!((counts.errors, counts.short), (1, 0));
             assert_eq!(counts.bytes, 512 * expected.count());
             let got = counts.latency;
@@ -322,17 +322,17 @@ mod tests {
     #[test]
     fn nothing_is_lost_while_a_worker_writes() {
         let (tally, n) = (Tally::default(), 300_000_u64);
-        let (mut all, mut reading) = (Counts::default(), Reading::default());
+        let (mut all, mut reading) = (Counts::default(), TallyReader::default());
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| (0..n).for_each(|i| tally.record(i % 5000, 1, 1)));
             while !worker.is_finished() {
-                reading.take(&tally, &mut all);
+                reading.read_into(&tally, &mut all);
                 if let (Some(min), Some(max)) = (all.latency.min_ns(), all.latency.max_ns()) {
                     assert!(min <= max && max < 5056, "{min}..{max}");
                 }
             }
         });
-        reading.take(&tally, &mut all);
+        reading.read_into(&tally, &mut all);
         assert_eq!((all.latency.count(), all.bytes), (n, n));
         assert_eq!(all.latency.sum_ns(), (0..n).map(|i| i % 5000).sum::<u64>() as f64);
     }

@@ -35,7 +35,7 @@ impl Trims {
             percent: verify.trim_percent.into(),
             random: seed,
             sum: 0,
-            next: drawn(seed),
+            next: draw_percent(seed),
             owed: 0,
             queued: VecDeque::new(),
             every: verify.trim_backlog,
@@ -45,12 +45,12 @@ impl Trims {
     }
 
     /// Records a write and decides if it is to be trimmed.
-    pub(crate) fn written(&mut self, file: u16, offset: u64, length: u32) {
+    pub(crate) fn add_write(&mut self, file: u16, offset: u64, length: u32) {
         self.sum += self.percent;
         while self.next <= self.sum {
             self.owed += 1;
             self.random = mix(self.random, offset);
-            self.next = self.next.next_multiple_of(100) + drawn(self.random);
+            self.next = self.next.next_multiple_of(100) + draw_percent(self.random);
         }
         if self.owed > 0 {
             self.owed -= 1;
@@ -59,14 +59,14 @@ impl Trims {
     }
 
     /// Takes the next batch of trims.
-    pub(crate) fn turn(&mut self) -> Vec<Request> {
+    pub(crate) fn next_batch(&mut self) -> Vec<Request> {
         let count = self.batch.min(self.queued.len());
         self.queued.drain(..count).collect()
     }
 }
 
 /// A number from 1 to 100, from the upper bits, evenly distributed.
-const fn drawn(random: u64) -> u64 {
+const fn draw_percent(random: u64) -> u64 {
     1 + (((random >> 32) * 100) >> 32)
 }
 
@@ -82,8 +82,8 @@ mod tests {
             job.verify.method = iodyno_job::VerifyMethod::Md5;
             (job.verify.trim_percent, job.verify.trim_backlog) = (percent, 1000);
             let mut trims = Trims::new(&job, mix(seed, 0)).unwrap();
-            (0..64).for_each(|n| trims.written(0, 4096 * n, 4096));
-            trims.turn()
+            (0..64).for_each(|n| trims.add_write(0, 4096 * n, 4096));
+            trims.next_batch()
         };
         for percent in 1..=100 {
             for seed in 0..20 {

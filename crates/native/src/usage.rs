@@ -5,7 +5,7 @@ pub(crate) use iodyno_load::Usage;
 use iodyno_model::CpuUse;
 
 /// Resource usage of the calling thread since its start.
-pub(crate) fn of_this_thread() -> Usage {
+pub(crate) fn thread_usage() -> Usage {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is a writable rusage; all zeros is a valid one, so it is initialised even if
     // the call failed (it cannot: both arguments are valid).
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn a_spinning_thread_uses_cpu() {
-        let before = of_this_thread();
-        while of_this_thread().since(before).cpu_ns() == 0 {}
+        let before = thread_usage();
+        while thread_usage().since(before).cpu_ns() == 0 {}
     }
 }

@@ -12,85 +12,88 @@ use iodyno_model::Caveat;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::engines::SetupError;
-use crate::in_flight::InFlights;
-use crate::usage::of_this_thread;
-use crate::worker::{Assignment, Event, Outcome};
+use crate::in_flight::SlotTable;
+use crate::usage::thread_usage;
+use crate::worker::{Worker, WorkerEvent, WorkerResult};
 
 /// Numbers to sort, as many as in fio.
 const NUMBERS: usize = 256 << 10;
 /// Interval between checks whether a program has ended.
-const LOOK: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-impl Assignment {
+impl Worker {
     /// Main function of a thread that loads a CPU until it is stopped.
-    pub(crate) fn burn(self, tell: impl Fn(Event)) -> Result<Outcome, SetupError> {
+    pub(crate) fn burn_cpu(self, notify: impl Fn(WorkerEvent)) -> Result<WorkerResult, SetupError> {
         let load = self.job.engine.cpu_load;
         let (percent, sorts) = (load.percent.max(1), load.sorts);
         let chunk = Duration::from_micros(load.chunk_us.into());
         let mut numbers: Vec<u64> = if sorts { numbers(self.seed) } else { Vec::new() };
-        let over = || self.shared.is_over(false);
-        self.without_io(tell, || {
-            while !over() {
-                let begun = Instant::now();
+        let is_stopped = || self.control.is_stopped(false);
+        self.without_io(notify, || {
+            while !is_stopped() {
+                let start = Instant::now();
                 if sorts {
                     sort(&mut numbers);
                 }
-                while !sorts && begun.elapsed() < chunk && !over() {
+                while !sorts && start.elapsed() < chunk && !is_stopped() {
                     std::hint::spin_loop();
                 }
-                let idle = begun.elapsed() * (100 - percent) / percent;
-                if !over() && !idle.is_zero() {
+                let idle = start.elapsed() * (100 - percent) / percent;
+                if !is_stopped() && !idle.is_zero() {
                     // A stop unparks the thread.
                     park_timeout(idle);
                 }
             }
-            Outcome::default()
+            WorkerResult::default()
         })
     }
 
     /// Main function of a thread that runs a program until that ends or the thread is stopped.
-    pub(crate) fn execute(self, tell: impl Fn(Event)) -> Result<Outcome, SetupError> {
-        let over = || self.shared.is_over(false);
-        self.without_io(tell, || {
+    pub(crate) fn run_program(
+        self,
+        notify: impl Fn(WorkerEvent),
+    ) -> Result<WorkerResult, SetupError> {
+        let is_stopped = || self.control.is_stopped(false);
+        self.without_io(notify, || {
             let mut child = match start(&self.job) {
                 Ok(child) => child,
                 Err(why) => return self.remark(why),
             };
-            while !over() {
+            while !is_stopped() {
                 match child.try_wait() {
-                    Ok(None) => park_timeout(LOOK),
-                    Ok(Some(status)) if status.success() => return Outcome::default(),
+                    Ok(None) => park_timeout(CHECK_INTERVAL),
+                    Ok(Some(status)) if status.success() => return WorkerResult::default(),
                     Ok(Some(status)) => return self.remark(format!("it ended with {status}")),
                     Err(error) => return self.remark(error.to_string()),
                 }
             }
             end(child, Duration::from_secs(self.job.engine.program.grace_s.into()));
-            Outcome::default()
+            WorkerResult::default()
         })
     }
 
     /// Reports the end of the program, which is no failure of the job.
-    fn remark(&self, why: String) -> Outcome {
+    fn remark(&self, why: String) -> WorkerResult {
         let command = self.job.engine.program.name.clone().unwrap_or_default();
         let remark = Caveat::CommandFailed { option: "program".into(), command, why };
-        Outcome { shortfalls: vec![remark], ..Outcome::default() }
+        WorkerResult { shortfalls: vec![remark], ..WorkerResult::default() }
     }
 
     /// Waits for the start, runs `work` and measures its resource usage.
     fn without_io(
         &self,
-        tell: impl Fn(Event),
-        work: impl FnOnce() -> Outcome,
-    ) -> Result<Outcome, SetupError> {
+        notify: impl Fn(WorkerEvent),
+        work: impl FnOnce() -> WorkerResult,
+    ) -> Result<WorkerResult, SetupError> {
         self.placement.apply()?;
         let id = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
-        let (outlook, shortfalls) = (InFlights::new(1).outlook(), Vec::new());
-        tell(Event::Ready { depth: 1, registered_buffers: None, shortfalls, outlook, id });
-        self.shared.wait_for_start();
-        let before = of_this_thread();
+        let (view, shortfalls) = (SlotTable::new(1).view(), Vec::new());
+        notify(WorkerEvent::Ready { depth: 1, registered_buffers: None, shortfalls, view, id });
+        self.control.wait_for_start();
+        let before = thread_usage();
         let outcome = work();
-        let usage = of_this_thread().since(before);
-        Ok(Outcome { ended: Some(Instant::now()), id, usage, ..outcome })
+        let usage = thread_usage().since(before);
+        Ok(WorkerResult { ended: Some(Instant::now()), id, usage, ..outcome })
     }
 }
 
@@ -130,13 +133,13 @@ fn start(job: &Job) -> Result<Child, String> {
 
 /// Terminates the program; kills it after `grace`.
 fn end(mut child: Child, grace: Duration) {
-    let begun = Instant::now();
+    let start = Instant::now();
     // Not reaped yet, so its PID cannot have been reused.
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::TERM);
     }
-    while begun.elapsed() < grace && matches!(child.try_wait(), Ok(None)) {
-        park_timeout(LOOK);
+    while start.elapsed() < grace && matches!(child.try_wait(), Ok(None)) {
+        park_timeout(CHECK_INTERVAL);
     }
     let _ = child.kill();
     let _ = child.wait();

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use iodyno_job::{Contents, DedupeMode};
 
 pub(crate) use random::mix;
-pub(crate) use recipe::{Recipe, repeat, spread};
+pub(crate) use recipe::{Recipe, fill_by_doubling, repeat};
 
 /// Unit of `scramble_buffers`, bytes: the finest granularity of deduplication.
 const SECTOR: usize = 512;
@@ -27,17 +27,17 @@ const CACHE_LINE: usize = 64;
 /// Fills the buffers of one thread.
 #[derive(Debug)]
 pub(crate) struct Filler {
-    base: Base,
-    each_write: EachWrite,
+    initial: InitialContents,
+    refill_mode: RefillMode,
     /// Refilled buffers are scrambled as well, so that the guard recognizes the blocks as test data
     /// later (`target/src/contents.rs`).
-    stamps: bool,
+    scrambles_refills: bool,
     dedupe: Dedupe,
 }
 
 /// Initial contents of buffers.
 #[derive(Debug)]
-enum Base {
+enum InitialContents {
     Pattern(Vec<u8>),
     Zeros,
     Recipe(Recipe),
@@ -45,7 +45,7 @@ enum Base {
 
 /// Work before each write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EachWrite {
+enum RefillMode {
     Nothing,
     Scramble,
     Refill,
@@ -73,24 +73,24 @@ impl Filler {
         let compress = contents.buffer_compress_percentage;
         let dedupes = contents.dedupe_percentage > 0;
         let partly = compress.is_some_and(|percent| percent < 100);
-        let base = if dedupes || partly && compress != Some(0) {
-            Base::Recipe(Recipe::new(contents))
+        let initial = if dedupes || partly && compress != Some(0) {
+            InitialContents::Recipe(Recipe::new(contents))
         } else if !contents.buffer_pattern.is_empty() {
-            Base::Pattern(contents.buffer_pattern.clone())
+            InitialContents::Pattern(contents.buffer_pattern.clone())
         } else if contents.zero_buffers || compress == Some(100) {
-            Base::Zeros
+            InitialContents::Zeros
         } else {
-            Base::Recipe(Recipe::new(contents))
+            InitialContents::Recipe(Recipe::new(contents))
         };
-        let random = matches!(base, Base::Recipe(_));
+        let random = matches!(initial, InitialContents::Recipe(_));
         let scrambles = random && contents.scramble_buffers;
         let refills = random && (contents.refill_buffers || dedupes || partly);
-        let each_write = if mixed || refills {
-            EachWrite::Refill
+        let refill_mode = if mixed || refills {
+            RefillMode::Refill
         } else if scrambles {
-            EachWrite::Scramble
+            RefillMode::Scramble
         } else {
-            EachWrite::Nothing
+            RefillMode::Nothing
         };
         let share = u128::from(blocks) * u128::from(contents.dedupe_working_set_percentage) / 100;
         let dedupe = Dedupe {
@@ -101,42 +101,42 @@ impl Filler {
             unique: 0,
             made: 0,
         };
-        Self { base, each_write, stamps: scrambles && !dedupes && !partly, dedupe }
+        Self { initial, refill_mode, scrambles_refills: scrambles && !dedupes && !partly, dedupe }
     }
 
     /// Lets each of these threads draw repeated blocks from the working sets of all (fio's
     /// `dedupe_global`).
-    pub(crate) fn share<'a>(fillers: impl Iterator<Item = &'a mut Self>) {
+    pub(crate) fn share_working_sets<'a>(fillers: impl Iterator<Item = &'a mut Self>) {
         let fillers: Vec<&mut Self> = fillers.collect();
         let sets: Arc<[_]> =
-            fillers.iter().flat_map(|one| one.dedupe.sets.iter().copied()).collect();
-        fillers.into_iter().for_each(|one| one.dedupe.sets = Arc::clone(&sets));
+            fillers.iter().flat_map(|filler| filler.dedupe.sets.iter().copied()).collect();
+        fillers.into_iter().for_each(|filler| filler.dedupe.sets = Arc::clone(&sets));
     }
 
     /// Fills `buffer`; called once per buffer at set-up.
     pub(crate) fn prepare(&mut self, buffer: &mut [u8]) {
-        match &self.base {
-            Base::Pattern(pattern) => repeat(pattern, buffer, 0),
-            Base::Zeros => buffer.fill(0),
-            Base::Recipe(recipe) => recipe.fill(buffer, self.dedupe.next_seed()),
+        match &self.initial {
+            InitialContents::Pattern(pattern) => repeat(pattern, buffer, 0),
+            InitialContents::Zeros => buffer.fill(0),
+            InitialContents::Recipe(recipe) => recipe.fill(buffer, self.dedupe.next_seed()),
         }
     }
 
     /// True if writes need no work.
     pub(crate) fn is_static(&self) -> bool {
-        self.each_write == EachWrite::Nothing
+        self.refill_mode == RefillMode::Nothing
     }
 
     /// Prepares `buffer` for a write to `offset`, bytes. `now` is any counter that advances between
     /// two writes to the same offset.
     #[inline]
     pub(crate) fn refill(&mut self, buffer: &mut [u8], offset: u64, now: u64) {
-        match self.each_write {
-            EachWrite::Nothing => {}
-            EachWrite::Scramble => scramble(buffer, offset, now),
-            EachWrite::Refill => {
+        match self.refill_mode {
+            RefillMode::Nothing => {}
+            RefillMode::Scramble => scramble(buffer, offset, now),
+            RefillMode::Refill => {
                 self.prepare(buffer);
-                if self.stamps {
+                if self.scrambles_refills {
                     scramble(buffer, offset, now);
                 }
             }
@@ -151,7 +151,7 @@ impl Dedupe {
         let again = match self.percent {
             0 => false,
             100 => self.unique > 0,
-            percent => chance % 100 < percent && (self.unique > 0 || self.in_set()),
+            percent => chance % 100 < percent && (self.unique > 0 || self.uses_working_set()),
         };
         if !again {
             self.unique += 1;
@@ -165,19 +165,19 @@ impl Dedupe {
                 let all = sizes.fold(0, u64::saturating_add);
                 let mut block = mix(chance, self.made) % all;
                 let mut sets = self.sets.iter();
-                let of = sets.find(|(_, blocks)| match block.checked_sub(*blocks) {
+                let found = sets.find(|(_, blocks)| match block.checked_sub(*blocks) {
                     Some(behind) => {
                         block = behind;
                         false
                     }
                     None => true,
                 });
-                mix(of.map_or(self.seed, |(seed, _)| *seed), 1 + block)
+                mix(found.map_or(self.seed, |(seed, _)| *seed), 1 + block)
             }
         }
     }
 
-    fn in_set(&self) -> bool {
+    fn uses_working_set(&self) -> bool {
         self.mode == DedupeMode::WorkingSet
     }
 }

@@ -78,11 +78,11 @@ pub(crate) fn repeat(pattern: &[u8], bytes: &mut [u8], phase: u64) {
         bytes[done..done + length].copy_from_slice(&piece[..length]);
         done += length;
     }
-    spread(bytes, done);
+    fill_by_doubling(bytes, done);
 }
 
 /// Fills `bytes` with repetitions of its first `done` bytes, doubling the copied part each time.
-pub(crate) fn spread(bytes: &mut [u8], mut done: usize) {
+pub(crate) fn fill_by_doubling(bytes: &mut [u8], mut done: usize) {
     while done > 0 && done < bytes.len() {
         let more = done.min(bytes.len() - done);
         bytes.copy_within(..more, done);

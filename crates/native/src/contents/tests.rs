@@ -184,7 +184,7 @@ fn blocks_come_again_from_the_working_sets_of_other_threads() {
     let written = |shared: bool| {
         let mut fillers = [1, 2].map(|seed| Filler::new(&contents, false, 1000, seed));
         if shared {
-            Filler::share(fillers.iter_mut());
+            Filler::share_working_sets(fillers.iter_mut());
         }
         fillers.map(|mut filler| {
             let mut buffer = vec![0; BLOCK];

@@ -386,17 +386,17 @@ impl Drop for RingEvents<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::usage::of_this_thread;
+    use crate::usage::thread_usage;
 
     #[test]
     fn a_wait_has_an_end_and_takes_no_cpu() {
         let (context, _) = Context::with_depth(4).unwrap();
         let mut events = [IoEvent::default(); 4];
         let timeout = Duration::from_millis(200);
-        let (begun, before) = (std::time::Instant::now(), of_this_thread());
+        let (begun, before) = (std::time::Instant::now(), thread_usage());
         assert_eq!(context.wait(1, &mut events, Some(timeout)).unwrap(), 0);
         assert!(begun.elapsed() >= timeout);
-        let used = of_this_thread().since(before);
+        let used = thread_usage().since(before);
         assert!(used.cpu_ns() < 50_000_000, "{used:?}");
     }
 }

@@ -37,8 +37,8 @@ use thiserror::Error;
 
 use crate::buffers::{Buffers, SlotBuffer};
 use crate::clock::Clock;
-use crate::failure::error_name;
-use crate::priorities::Priorities;
+use crate::cmdprio::CmdPrio;
+use crate::io_failure::error_name;
 use crate::usage::Usage;
 
 pub(crate) use crate::io_unit::{IoShape, IoUnit};
@@ -101,7 +101,7 @@ pub(crate) struct Setup {
     /// The buffer to use, if it belongs to another thread.
     pub(crate) slot_buffer: Option<SlotBuffer>,
     /// Priorities of single I/Os, for [`WithPerIoOptions`].
-    pub(crate) priorities: Option<Priorities>,
+    pub(crate) cmdprio: Option<CmdPrio>,
 }
 
 impl Setup {
@@ -119,7 +119,7 @@ impl Setup {
             writable: false,
             submit: None,
             slot_buffer: None,
-            priorities: None,
+            cmdprio: None,
         }
     }
 
@@ -156,7 +156,7 @@ impl Setup {
             writable: self.writable,
             submit: None,
             slot_buffer: Some(buffers.slot_buffer(slot)),
-            priorities: None,
+            cmdprio: None,
         })
     }
 }
@@ -304,8 +304,8 @@ pub(crate) trait Engine: Sized {
 
 /// An engine and the result of its set-up.
 #[derive(Debug)]
-pub(crate) struct Opened<I> {
-    pub(crate) engine: I,
+pub(crate) struct Opened<E> {
+    pub(crate) engine: E,
     /// Possible depth.
     pub(crate) depth: u16,
     /// Buffers are registered; `None` if the engine cannot.
@@ -340,8 +340,8 @@ impl SetupError {
 ///
 /// # Errors
 /// If the engine itself fails.
-pub(crate) fn read_once<I: Engine>(
-    engine: &mut I,
+pub(crate) fn read_once<E: Engine>(
+    engine: &mut E,
     offset: u64,
     length: u32,
 ) -> io::Result<(u64, i64)> {
@@ -360,7 +360,7 @@ pub(crate) fn read_once<I: Engine>(
 
 /// Checks by a read that the first file supports polling: the kernel reports it only in a
 /// completion. Other failures do not count against polling.
-fn check_polling<I: Engine>(engine: &mut I, length: u32) -> Result<(), SetupError> {
+fn check_polling<E: Engine>(engine: &mut E, length: u32) -> Result<(), SetupError> {
     const POLLED: &str = "a polled read (hipri needs O_DIRECT and a device with poll queues: boot \
                           with nvme.poll_queues=N, or reload the nvme module with poll_queues=N)";
     let failed = SetupError::during(POLLED);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{Completion, Engine, IoUnit, Opened, Rights, Setup, SetupError};
 use crate::buffers::Buffers;
-use crate::usage::{Usage, of_this_thread};
+use crate::usage::{Usage, thread_usage};
 
 /// Main function of a submitting thread. Receives its setup, reports its readiness, then executes
 /// the I/Os of one slot and sends their completions. Returns the resource usage.
@@ -37,13 +37,13 @@ struct Submitter {
 }
 
 /// Runs a submitting thread on engine `I`.
-pub(crate) fn submit_with<I: Engine>(
+pub(crate) fn submit_with<E: Engine>(
     setup: Setup,
     ready: Sender<Option<SetupError>>,
     from: Receiver<IoUnit>,
     to: Sender<Completion>,
 ) -> Usage {
-    let opened = I::open(setup);
+    let opened = E::open(setup);
     let (opened, refused) = match opened {
         Ok(opened) => (Some(opened.engine), None),
         Err(refused) => (None, Some(refused)),
@@ -51,7 +51,7 @@ pub(crate) fn submit_with<I: Engine>(
     let _ = ready.send(refused);
     drop(ready);
     let Some(mut engine) = opened else { return Usage::default() };
-    let before = of_this_thread();
+    let before = thread_usage();
     for unit in from {
         // A bug must not leave the receiver waiting.
         let made = catch_unwind(AssertUnwindSafe(|| execute(&mut engine, unit)));
@@ -60,7 +60,7 @@ pub(crate) fn submit_with<I: Engine>(
             break;
         }
     }
-    of_this_thread().since(before)
+    thread_usage().since(before)
 }
 
 /// Executes one I/O and returns its result.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Completion, Engine, IoUnit, Opened, Operation, Setup, SetupError};
 use crate::buffers::Buffers;
-use crate::priorities::Priorities;
+use crate::cmdprio::CmdPrio;
 
 /// An engine that supports options per I/O.
 pub(crate) trait PerIoOptions: Engine {
@@ -17,22 +17,22 @@ pub(crate) trait PerIoOptions: Engine {
 
 /// Wraps an engine; a type of its own, so that other jobs need not check each I/O.
 #[derive(Debug)]
-pub(crate) struct WithPerIoOptions<I> {
-    engine: I,
-    priorities: Option<Priorities>,
+pub(crate) struct WithPerIoOptions<E> {
+    engine: E,
+    cmdprio: Option<CmdPrio>,
     /// Every Nth I/O is issued by a kernel thread; 0: none.
     async_every: u32,
     /// I/Os since the last of these.
     since_async: u32,
 }
 
-impl<I: PerIoOptions> Engine for WithPerIoOptions<I> {
-    const NAME: &'static str = I::NAME;
+impl<E: PerIoOptions> Engine for WithPerIoOptions<E> {
+    const NAME: &'static str = E::NAME;
 
     fn open(mut setup: Setup) -> Result<Opened<Self>, SetupError> {
-        let (async_every, priorities) = (setup.options.force_async, setup.priorities.take());
-        let Opened { engine, depth, registered_buffers, shortfalls } = I::open(setup)?;
-        let engine = Self { engine, priorities, async_every, since_async: 0 };
+        let (async_every, cmdprio) = (setup.options.force_async, setup.cmdprio.take());
+        let Opened { engine, depth, registered_buffers, shortfalls } = E::open(setup)?;
+        let engine = Self { engine, cmdprio, async_every, since_async: 0 };
         Ok(Opened { engine, depth, registered_buffers, shortfalls })
     }
 
@@ -42,8 +42,8 @@ impl<I: PerIoOptions> Engine for WithPerIoOptions<I> {
             let to_kernel_thread = self.since_async + 1 == self.async_every;
             self.since_async =
                 if to_kernel_thread || self.async_every == 0 { 0 } else { self.since_async + 1 };
-            let chosen = self.priorities.as_mut().filter(|_| unit.operation <= Operation::Write);
-            let priority = chosen.map_or(0, |priorities| priorities.choose(&unit));
+            let chosen = self.cmdprio.as_mut().filter(|_| unit.operation <= Operation::Write);
+            let priority = chosen.map_or(0, |cmdprio| cmdprio.choose(&unit));
             self.engine.queue_with(unit, priority, to_kernel_thread);
         }
     }

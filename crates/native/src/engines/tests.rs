@@ -44,12 +44,12 @@ fn setup(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Setup {
         writable,
         submit: None,
         slot_buffer: None,
-        priorities: None,
+        cmdprio: None,
     }
 }
 
-fn open<I: Engine>(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Opened<I> {
-    I::open(setup(files, depth, writable)).expect(I::NAME)
+fn open<E: Engine>(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Opened<E> {
+    E::open(setup(files, depth, writable)).expect(E::NAME)
 }
 
 /// A descriptor of block `number`.
@@ -59,8 +59,8 @@ fn block(operation: Operation, file: u16, number: u64) -> IoUnit {
 
 /// Executes all of `units`, in batches of the depth, and waits for `wait` at a time. Fills
 /// buffers before and inspects them after. Returns the results in order.
-fn execute<I: Engine>(
-    opened: &mut Opened<I>,
+fn execute<E: Engine>(
+    opened: &mut Opened<E>,
     units: &[IoUnit],
     wait: u32,
     mut fill: impl FnMut(&IoUnit, &mut [u8]),
@@ -80,10 +80,10 @@ fn execute<I: Engine>(
             engine.enter(wait).unwrap();
             for Completion { slot, result } in engine.completions() {
                 let before = done[usize::from(slot)].replace(result);
-                assert_eq!(before, None, "{}: slot {slot} completed twice", I::NAME);
+                assert_eq!(before, None, "{}: slot {slot} completed twice", E::NAME);
             }
         }
-        assert_eq!(engine.completions().next(), None, "{}: more than was asked for", I::NAME);
+        assert_eq!(engine.completions().next(), None, "{}: more than was asked for", E::NAME);
         for unit in &batch {
             look(unit, engine.buffers().slot(unit.slot, LENGTH));
         }
@@ -93,7 +93,7 @@ fn execute<I: Engine>(
 }
 
 /// As [`execute`], for operations without data.
-fn just_do<I: Engine>(opened: &mut Opened<I>, units: &[IoUnit]) -> Vec<i64> {
+fn just_do<E: Engine>(opened: &mut Opened<E>, units: &[IoUnit]) -> Vec<i64> {
     execute(opened, units, 1, |_, _| {}, |_, _| {})
 }
 
@@ -105,18 +105,18 @@ fn contents(author: u8, unit: &IoUnit) -> Vec<u8> {
     contents
 }
 
-fn write_all<I: Engine>(opened: &mut Opened<I>, blocks: &[IoUnit], author: u8) {
+fn write_all<E: Engine>(opened: &mut Opened<E>, blocks: &[IoUnit], author: u8) {
     let fill = |d: &IoUnit, buffer: &mut [u8]| buffer.copy_from_slice(&contents(author, d));
     let results = execute(opened, blocks, 1, fill, |_, _| {});
-    assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", I::NAME);
+    assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", E::NAME);
 }
 
-fn read_all<I: Engine>(opened: &mut Opened<I>, blocks: &[IoUnit], wait: u32, author: u8) {
+fn read_all<E: Engine>(opened: &mut Opened<E>, blocks: &[IoUnit], wait: u32, author: u8) {
     let look = |d: &IoUnit, buffer: &[u8]| {
-        assert!(buffer == contents(author, d), "{}: {d:?} holds something else", I::NAME);
+        assert!(buffer == contents(author, d), "{}: {d:?} holds something else", E::NAME);
     };
     let results = execute(opened, blocks, wait, |_, buffer| buffer.fill(0xee), look);
-    assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", I::NAME);
+    assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", E::NAME);
 }
 
 /// Blocks 0 to `count` of each of `files`, shuffled.

@@ -16,7 +16,7 @@ use super::{
     SetupError, check_polling,
 };
 use crate::buffers::Buffers;
-use crate::failure::error_name;
+use crate::io_failure::error_name;
 
 /// Largest piece of memory that the kernel registers (io_uring/rsrc.c).
 const MAX_IOVEC_BYTES: usize = 1 << 30;

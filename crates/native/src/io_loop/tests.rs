@@ -11,7 +11,7 @@ use crate::engines::{
 };
 use crate::pace::Pacer;
 use crate::requests::Requests;
-use crate::tally::{Counts, Reading};
+use crate::tally::{Counts, TallyReader};
 use crate::testing::{BLOCK, NumberedFile, allocations};
 
 const BLOCKS: u64 = 500;
@@ -49,32 +49,33 @@ fn bounds(blocks: u64) -> Bounds {
     Bounds::new(&regions, std::iter::once(BLOCKS * BLOCK), 4 * LENGTH)
 }
 
-fn course<'a, I: Engine>(
-    engine: I,
+fn io_loop<'a, E: Engine>(
+    engine: E,
     job: &Job,
     depth: u16,
-    both: &'a (Shared, Tally),
-) -> Course<'a, I> {
-    let (shared, tally) = both;
-    shared.start();
+    both: &'a (JobControl, Tally),
+) -> IoLoop<'a, E> {
+    let (control, tally) = both;
+    control.start();
     let bounds = bounds(BLOCKS);
     let issuer = issuer(job, depth);
-    let mut course = Course::new(engine, issuer, InFlights::new(depth), bounds, [tally; 5], shared);
-    course.policy.continue_on = job.errors.continue_on_error;
-    course
+    let mut io_loop =
+        IoLoop::new(engine, issuer, SlotTable::new(depth), bounds, [tally; 5], control);
+    io_loop.policy.continue_on = job.errors.continue_on_error;
+    io_loop
 }
 
 fn counted(tally: &Tally) -> Counts {
     let mut counts = Counts::default();
-    Reading::default().take(tally, &mut counts);
+    TallyReader::default().read_into(tally, &mut counts);
     counts
 }
 
 /// Wraps an engine and records what is in flight, what was read and how often the kernel was
 /// entered; stops the job after some completions.
-struct Watched<'a, I> {
-    engine: I,
-    shared: &'a Shared,
+struct Watched<'a, E> {
+    engine: E,
+    control: &'a JobControl,
     stop_after: u64,
     in_flight: BTreeMap<u16, u64>,
     deepest: usize,
@@ -84,16 +85,16 @@ struct Watched<'a, I> {
     done: u64,
 }
 
-impl<'a, I: Engine> Watched<'a, I> {
-    fn new(engine: I, shared: &'a Shared, stop_after: u64) -> Self {
+impl<'a, E: Engine> Watched<'a, E> {
+    fn new(engine: E, control: &'a JobControl, stop_after: u64) -> Self {
         let right = vec![0; BLOCKS as usize];
         let in_flight = BTreeMap::new();
-        Self { engine, shared, stop_after, in_flight, deepest: 0, enters: 0, right, done: 0 }
+        Self { engine, control, stop_after, in_flight, deepest: 0, enters: 0, right, done: 0 }
     }
 }
 
-impl<I: Engine> Engine for Watched<'_, I> {
-    const NAME: &'static str = I::NAME;
+impl<E: Engine> Engine for Watched<'_, E> {
+    const NAME: &'static str = E::NAME;
 
     fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
         unreachable!("it is made around another")
@@ -131,29 +132,29 @@ impl<I: Engine> Engine for Watched<'_, I> {
         }
         self.done += all.len() as u64;
         if self.done >= self.stop_after {
-            self.shared.enough();
+            self.control.stop_issuing();
         }
         all.into_iter()
     }
 }
 
-fn reads_what_is_there<I: Engine>(depth: u16, rw: Pattern) {
+fn reads_what_is_there<E: Engine>(depth: u16, rw: Pattern) {
     // A fast disk may complete a batch before the next one is submitted.
-    let is_reached = (0..5).any(|_| reaches_its_depth::<I>(depth, rw));
-    assert!(is_reached, "{}: {depth} outstanding", I::NAME);
+    let is_reached = (0..5).any(|_| reaches_its_depth::<E>(depth, rw));
+    assert!(is_reached, "{}: {depth} outstanding", E::NAME);
 }
 
 /// Reads a file three times. Returns whether the engine's depth was reached.
-fn reaches_its_depth<I: Engine>(depth: u16, rw: Pattern) -> bool {
+fn reaches_its_depth<E: Engine>(depth: u16, rw: Pattern) -> bool {
     let file = NumberedFile::new(BLOCKS);
     let Opened { engine, depth, .. } =
-        I::open(Setup::read_only(file.open(), depth, LENGTH)).unwrap();
-    let both = <(Shared, Tally)>::default();
+        E::open(Setup::read_only(file.open(), depth, LENGTH)).unwrap();
+    let both = <(JobControl, Tally)>::default();
     let watched = Watched::new(engine, &both.0, 3 * BLOCKS);
-    let mut course = course(watched, &reads(rw, depth), depth, &both);
-    assert_eq!(course.run().unwrap(), Ending::Done);
-    assert_eq!(course.flights.count(), 0);
-    let watched = course.engine;
+    let mut io_loop = io_loop(watched, &reads(rw, depth), depth, &both);
+    assert_eq!(io_loop.run().unwrap(), Ending::Done);
+    assert_eq!(io_loop.slots.count(), 0);
+    let watched = io_loop.engine;
     assert!(watched.in_flight.is_empty());
     assert!(watched.deepest <= usize::from(depth), "{} of {depth}", watched.deepest);
     assert!(watched.right.iter().all(|times| *times >= 2), "three rounds see every block");
@@ -178,14 +179,14 @@ fn what_is_there_is_read_at_the_depth_that_was_asked_for() {
 }
 
 /// Stops the job after some completions.
-struct Limited<'a, I> {
-    engine: I,
-    shared: &'a Shared,
+struct Limited<'a, E> {
+    engine: E,
+    control: &'a JobControl,
     left: u32,
 }
 
-impl<I: Engine> Engine for Limited<'_, I> {
-    const NAME: &'static str = I::NAME;
+impl<E: Engine> Engine for Limited<'_, E> {
+    const NAME: &'static str = E::NAME;
 
     fn open(_: Setup) -> Result<Opened<Self>, SetupError> {
         unreachable!("it is made around another")
@@ -204,29 +205,29 @@ impl<I: Engine> Engine for Limited<'_, I> {
     }
 
     fn completions(&mut self) -> impl Iterator<Item = Completion> {
-        let Self { engine, shared, left } = self;
+        let Self { engine, control, left } = self;
         engine.completions().inspect(|_| {
             *left = left.saturating_sub(1);
             if *left == 0 {
-                shared.enough();
+                control.stop_issuing();
             }
         })
     }
 }
 
-fn allocates_nothing<I: Engine>(job: &Job) {
+fn allocates_nothing<E: Engine>(job: &Job) {
     let file = NumberedFile::new(BLOCKS);
-    let both = <(Shared, Tally)>::default();
+    let both = <(JobControl, Tally)>::default();
     let setup = Setup::read_only(file.open(), job.depth.iodepth as u16, 4 * LENGTH);
-    let Opened { engine, depth, .. } = I::open(setup).unwrap();
-    let limited = Limited { engine, shared: &both.0, left: 1000 };
-    let mut course = course(limited, job, depth, &both);
+    let Opened { engine, depth, .. } = E::open(setup).unwrap();
+    let limited = Limited { engine, control: &both.0, left: 1000 };
+    let mut io_loop = io_loop(limited, job, depth, &both);
     let before = allocations();
-    let ending = course.run().unwrap();
-    assert_eq!(allocations() - before, 0, "{}", I::NAME);
+    let ending = io_loop.run().unwrap();
+    assert_eq!(allocations() - before, 0, "{}", E::NAME);
     assert_eq!(ending, Ending::Done);
     let count = counted(&both.1).latency.count();
-    assert!(count >= 1000, "{}: {count} reads", I::NAME);
+    assert!(count >= 1000, "{}: {count} reads", E::NAME);
 }
 
 #[test]
@@ -247,28 +248,28 @@ fn the_loop_allocates_nothing() {
     each_engine!(allocates_nothing(&paced));
 }
 
-fn counts_reads_that_fail<I: Engine>() {
+fn counts_reads_that_fail<E: Engine>() {
     // The last 100 blocks of the job's size do not exist.
     let file = NumberedFile::new(BLOCKS - 100);
     let mut job = reads(Pattern::Read, 16);
     for goes_on in [true, false] {
         job.errors.continue_on_error.read = goes_on;
-        let both = <(Shared, Tally)>::default();
-        let opened = I::open(Setup::read_only(file.open(), 16, LENGTH)).unwrap();
+        let both = <(JobControl, Tally)>::default();
+        let opened = E::open(Setup::read_only(file.open(), 16, LENGTH)).unwrap();
         let depth = opened.depth;
         let watched = Watched::new(opened.engine, &both.0, BLOCKS);
-        let mut course = course(watched, &job, depth, &both);
-        let ending = course.run().unwrap();
-        let (counts, done) = (counted(&both.1), course.engine.done);
+        let mut io_loop = io_loop(watched, &job, depth, &both);
+        let ending = io_loop.run().unwrap();
+        let (counts, done) = (counted(&both.1), io_loop.engine.done);
         assert_eq!(counts.latency.count() + counts.errors, done);
         let first = both.0.first_error().unwrap();
         assert!(first.result <= 0 && first.length == LENGTH, "{first:?}");
         assert!(first.offset >= (BLOCKS - 100) * BLOCK);
         if goes_on {
-            assert_eq!((ending, counts.errors), (Ending::Done, 100), "{}", I::NAME);
+            assert_eq!((ending, counts.errors), (Ending::Done, 100), "{}", E::NAME);
         } else {
-            assert_eq!(ending, Ending::Failed(first), "{}", I::NAME);
-            assert!((1..=u64::from(depth) + 32).contains(&counts.errors), "{}", I::NAME);
+            assert_eq!(ending, Ending::Failed(first), "{}", E::NAME);
+            assert!((1..=u64::from(depth) + 32).contains(&counts.errors), "{}", E::NAME);
         }
     }
 }
@@ -278,26 +279,26 @@ fn reads_that_fail_are_counted_and_stop_only_what_they_are_to_stop() {
     each_engine!(counts_reads_that_fail());
 }
 
-fn writes_nothing_outside<I: Engine>(depth: u16, rate: Option<u64>) {
+fn writes_nothing_outside<E: Engine>(depth: u16, rate: Option<u64>) {
     // The offsets are wrong: they run to the end of the file.
     let file = NumberedFile::new(BLOCKS);
     let before = std::fs::read(&file.path).unwrap();
     let mut job = reads(Pattern::Write, depth);
     job.pace.rate_iops.write = rate;
     job.pattern.bs = iodyno_model::PerDirection::all(iodyno_job::BlockSize::Fixed(BLOCK));
-    let both = <(Shared, Tally)>::default();
+    let both = <(JobControl, Tally)>::default();
     let descriptor = std::fs::OpenOptions::new().read(true).write(true).open(&file.path);
     let setup =
         Setup { writable: true, ..Setup::read_only(descriptor.unwrap().into(), depth, LENGTH) };
-    let Opened { engine, depth, .. } = I::open(setup).unwrap();
-    let mut course = course(engine, &job, depth, &both);
-    course.bounds = bounds(40);
-    let Ending::Ended(why) = course.run().unwrap() else { panic!("{}: it goes on", I::NAME) };
+    let Opened { engine, depth, .. } = E::open(setup).unwrap();
+    let mut io_loop = io_loop(engine, &job, depth, &both);
+    io_loop.bounds = bounds(40);
+    let Ending::Error(why) = io_loop.run().unwrap() else { panic!("{}: it goes on", E::NAME) };
     assert!(why.1.contains("a write of 4096 bytes at offset 163840 of file 0"), "{}", why.1);
-    assert_eq!(course.flights.count(), 0);
+    assert_eq!(io_loop.slots.count(), 0);
     let written = counted(&both.1).latency.count();
     // Nothing of the batch with the first out-of-bounds request is submitted.
-    assert!(written <= 40 && written + u64::from(depth) > 40, "{}: {written}", I::NAME);
+    assert!(written <= 40 && written + u64::from(depth) > 40, "{}: {written}", E::NAME);
     let after = std::fs::read(&file.path).unwrap();
     assert!(before[(written * BLOCK) as usize..] == after[(written * BLOCK) as usize..]);
 }
@@ -347,12 +348,12 @@ impl Engine for Vanishing {
 
 #[test]
 fn a_device_that_is_gone_ends_the_job() {
-    let both = <(Shared, Tally)>::default();
+    let both = <(JobControl, Tally)>::default();
     let buffers = Buffers::new(8, LENGTH).unwrap();
     let engine = Vanishing { in_flight: Vec::new(), answers: 100, buffers };
-    let mut course = course(engine, &reads(Pattern::RandRead, 8), 8, &both);
-    let Ending::Gone(failure) = course.run().unwrap() else { panic!("it is gone") };
+    let mut io_loop = io_loop(engine, &reads(Pattern::RandRead, 8), 8, &both);
+    let Ending::DeviceGone(failure) = io_loop.run().unwrap() else { panic!("it is gone") };
     assert_eq!(failure.errno(), libc::ENODEV);
-    assert!(both.0.is_over(true) && course.flights.count() == 0);
+    assert!(both.0.is_stopped(true) && io_loop.slots.count() == 0);
     assert_eq!(counted(&both.1).latency.count(), 100);
 }

@@ -50,7 +50,7 @@ pub(super) struct Header {
 
 /// Why a header is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoHeader {
+pub(super) enum HeaderError {
     /// Only zeros.
     Zeros,
     /// Nothing that resembles a header.
@@ -81,25 +81,25 @@ impl Header {
     }
 
     /// Decodes a header.
-    pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Result<Self, NoHeader> {
+    pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Result<Self, HeaderError> {
         let u32_at = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
         let u64_at =
             |at: usize| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| bytes[at + i]));
         let magic = bytes[..6] == *MAGIC;
         if crc32c::crc32c(&bytes[..COVERED]) != u32_at(COVERED) {
             return Err(match bytes {
-                _ if magic => NoHeader::Damaged,
-                _ if bytes.iter().all(|byte| *byte == 0) => NoHeader::Zeros,
-                _ if resembles_magic(bytes) => NoHeader::Damaged,
-                _ if bytes[..2] == FIO_MAGIC => NoHeader::Fio,
-                _ => NoHeader::Foreign,
+                _ if magic => HeaderError::Damaged,
+                _ if bytes.iter().all(|byte| *byte == 0) => HeaderError::Zeros,
+                _ if resembles_magic(bytes) => HeaderError::Damaged,
+                _ if bytes[..2] == FIO_MAGIC => HeaderError::Fio,
+                _ => HeaderError::Foreign,
             });
         }
         if !magic {
-            return Err(NoHeader::Foreign);
+            return Err(HeaderError::Foreign);
         }
         if bytes[6] != VERSION {
-            return Err(NoHeader::Version(bytes[6]));
+            return Err(HeaderError::Version(bytes[6]));
         }
         Ok(Self {
             method: bytes[7],
@@ -145,12 +145,12 @@ const METHODS: [(VerifyMethod, &str); 17] = [
 ];
 
 /// Number of `method` on the medium, from 1; 0: no headers.
-pub(super) fn code(method: VerifyMethod) -> u8 {
+pub(super) fn method_code(method: VerifyMethod) -> u8 {
     METHODS.iter().position(|(known, _)| *known == method).map_or(0, |place| place as u8 + 1)
 }
 
 /// fio's name of the method with number `code`.
-pub(super) fn name(code: u8) -> &'static str {
+pub(super) fn method_name(code: u8) -> &'static str {
     let place = usize::from(code).checked_sub(1);
     place.and_then(|place| METHODS.get(place)).map_or("an unknown method", |(_, name)| name)
 }

@@ -50,8 +50,8 @@ pub(crate) struct Ledger {
 
 #[derive(Debug)]
 enum Entries {
-    All(Vec<u32>),
-    Some { map: HashMap<u64, u32, BuildHasherDefault<Mixer>>, limit: usize },
+    Dense(Vec<u32>),
+    Sparse { map: HashMap<u64, u32, BuildHasherDefault<Mixer>>, limit: usize },
 }
 
 impl Ledger {
@@ -70,13 +70,13 @@ impl Ledger {
         let length = blocks.checked_mul(block).filter(|_| block > 0).ok_or(error)?;
         start.checked_add(length).ok_or(error)?;
         let entries = if blocks <= memory_bytes / size_of::<u32>() as u64 {
-            Entries::All(vec![NONE; blocks as usize])
+            Entries::Dense(vec![NONE; blocks as usize])
         } else {
             // A map of 2^n slots holds 7/8 as many entries.
             let places = memory_bytes / PLACE_BYTES;
             let places = places.checked_ilog2().map_or(0, |n| 1_u64 << n);
             let limit = (places * 7 / 8) as usize;
-            Entries::Some { map: HashMap::with_capacity_and_hasher(limit, <_>::default()), limit }
+            Entries::Sparse { map: HashMap::with_capacity_and_hasher(limit, <_>::default()), limit }
         };
         Ok(Self { start, block, blocks, entries, foreign: false, touched: 0..0, untracked: 0 })
     }
@@ -89,7 +89,7 @@ impl Ledger {
 
     /// Records write `number` of `length` bytes to `offset`.
     #[inline]
-    pub(crate) fn note(&mut self, offset: u64, length: u64, number: u64) {
+    pub(crate) fn record_write(&mut self, offset: u64, length: u64, number: u64) {
         let entry =
             u32::try_from(number.saturating_add(1)).map_or(WRITTEN, |entry| entry.min(WRITTEN));
         self.set(offset, length, entry);
@@ -97,7 +97,7 @@ impl Ledger {
 
     /// Records a trim of `length` bytes at `offset`.
     #[inline]
-    pub(crate) fn note_trim(&mut self, offset: u64, length: u64) {
+    pub(crate) fn record_trim(&mut self, offset: u64, length: u64) {
         self.set(offset, length, TRIMMED);
     }
 
@@ -115,8 +115,8 @@ impl Ledger {
             false => self.touched.start.min(first)..self.touched.end.max(end),
         };
         match &mut self.entries {
-            Entries::All(entries) => entries[first as usize..end as usize].fill(entry),
-            Entries::Some { map, limit } => {
+            Entries::Dense(entries) => entries[first as usize..end as usize].fill(entry),
+            Entries::Sparse { map, limit } => {
                 for block in first..end {
                     if map.len() < *limit || map.contains_key(&block) {
                         map.insert(block, entry);
@@ -129,13 +129,13 @@ impl Ledger {
     }
 
     /// Clears the ledger after verification: as in fio, each write is verified once.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn clear(&mut self) {
         let touched = std::mem::take(&mut self.touched);
         match &mut self.entries {
-            Entries::All(entries) => {
+            Entries::Dense(entries) => {
                 entries[touched.start as usize..touched.end as usize].fill(NONE);
             }
-            Entries::Some { map, .. } => map.clear(),
+            Entries::Sparse { map, .. } => map.clear(),
         }
     }
 
@@ -145,8 +145,8 @@ impl Ledger {
     pub(crate) fn expected(&self, offset: u64) -> Expected {
         let Some(block) = self.block_of(offset) else { return Expected::Unknown };
         let entry = match &self.entries {
-            Entries::All(entries) => entries[block as usize],
-            Entries::Some { map, .. } => map.get(&block).copied().unwrap_or(NONE),
+            Entries::Dense(entries) => entries[block as usize],
+            Entries::Sparse { map, .. } => map.get(&block).copied().unwrap_or(NONE),
         };
         let own = !self.foreign;
         match entry {
@@ -168,17 +168,17 @@ impl Ledger {
     }
 
     /// Offsets of the blocks with known contents, in ascending order.
-    pub(crate) fn in_order(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+    pub(crate) fn known_offsets(&self) -> Box<dyn Iterator<Item = u64> + '_> {
         let offset = |block: u64| self.start + block * self.block;
         match &self.entries {
-            Entries::All(entries) => Box::new(
+            Entries::Dense(entries) => Box::new(
                 self.touched
                     .clone()
                     .zip(&entries[self.touched.start as usize..self.touched.end as usize])
                     .filter(|(_, entry)| **entry != NONE)
                     .map(move |(b, _)| offset(b)),
             ),
-            Entries::Some { map, .. } => {
+            Entries::Sparse { map, .. } => {
                 let known = map.iter().filter(|(_, entry)| **entry != NONE);
                 let mut blocks: Vec<u64> = known.map(|(block, _)| *block).collect();
                 blocks.sort_unstable();

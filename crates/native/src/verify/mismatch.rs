@@ -18,12 +18,12 @@ pub(crate) struct Mismatch {
     /// Length of the interval, bytes.
     pub(crate) length: u64,
     /// Kind of mismatch.
-    pub(crate) kind: Kind,
+    pub(crate) kind: MismatchKind,
 }
 
 /// Kinds of mismatches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MismatchKind {
     /// No header, although one was written.
     NeverWritten {
         /// All bytes are zero.
@@ -79,7 +79,7 @@ pub(crate) enum Kind {
     /// The payload does not match the stored checksum.
     Checksum {
         /// The stored and the computed checksum.
-        sums: Box<Sums>,
+        sums: Box<ChecksumPair>,
         /// Differences in the payload; `None`: the stored checksum itself is wrong.
         damage: Option<Damage>,
     },
@@ -99,7 +99,7 @@ pub(crate) enum Kind {
 
 /// Two checksums that should be equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sums {
+pub(crate) struct ChecksumPair {
     /// Stored in the header.
     pub(crate) expected: Checksum,
     /// Computed from the payload.
@@ -126,7 +126,7 @@ pub(crate) struct Damage {
 }
 
 impl Damage {
-    pub(super) const fn first(place: usize, expected: u8, found: u8, length: usize) -> Self {
+    pub(super) const fn at(place: usize, expected: u8, found: u8, length: usize) -> Self {
         let place = place as u64;
         let length = length as u64;
         Self { first: place, last: place, bytes: 0, bits: 0, expected, found, length }
@@ -168,63 +168,68 @@ impl fmt::Display for Damage {
 impl Mismatch {
     /// The caveat for a measurement.
     pub(crate) fn caveat(&self) -> Caveat {
-        Caveat::Mismatch { offset: self.offset, length: self.length, what: What(self).to_string() }
+        Caveat::Mismatch {
+            offset: self.offset,
+            length: self.length,
+            what: Description(self).to_string(),
+        }
     }
 }
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "offset {}: {}", self.offset, What(self))
+        write!(f, "offset {}: {}", self.offset, Description(self))
     }
 }
 
 /// Formats a mismatch without its offset.
-struct What<'a>(&'a Mismatch);
+struct Description<'a>(&'a Mismatch);
 
-impl fmt::Display for What<'_> {
+impl fmt::Display for Description<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.kind {
-            Kind::NeverWritten { zeros: true } => write!(
+            MismatchKind::NeverWritten { zeros: true } => write!(
                 f,
                 "the block holds zeros instead of what was written: a lost write, \
                  or one that never was"
             ),
-            Kind::NeverWritten { zeros: false } => write!(
+            MismatchKind::NeverWritten { zeros: false } => write!(
                 f,
                 "the block holds nothing that iodyno wrote: a lost write, or something \
                  else wrote there"
             ),
-            Kind::Fio => write!(
+            MismatchKind::Fio => write!(
                 f,
                 "the block looks like one that fio wrote, whose headers are others than \
                  iodyno's: verify it with --generator fio"
             ),
-            Kind::Short => write!(
+            MismatchKind::Short => write!(
                 f,
                 "the block's {} bytes have no room for a header: make the size a multiple of bs",
                 self.0.length
             ),
-            Kind::Header => write!(f, "the header of the block is damaged"),
-            Kind::Version { found } => write!(
+            MismatchKind::Header => write!(f, "the header of the block is damaged"),
+            MismatchKind::Version { found } => write!(
                 f,
                 "the block was written by another version of iodyno (header version {found}): \
                  verify it with that one"
             ),
-            Kind::Length { found } => write!(
+            MismatchKind::Length { found } => write!(
                 f,
                 "the block was written in intervals of {found} bytes, not {}: verify it with \
                  the bs and verify_interval that it was written with",
                 self.0.length
             ),
-            Kind::Method { expected, found } => {
-                let (expected, found) = (header::name(*expected), header::name(*found));
+            MismatchKind::Method { expected, found } => {
+                let (expected, found) =
+                    (header::method_name(*expected), header::method_name(*found));
                 write!(f, "the block was written with verify={found}, not verify={expected}")
             }
-            Kind::Misdirected { found_offset } => write!(
+            MismatchKind::Misdirected { found_offset } => write!(
                 f,
                 "the block holds what was written to offset {found_offset}: a misdirected write"
             ),
-            Kind::LostWrite { expected, found } => {
+            MismatchKind::LostWrite { expected, found } => {
                 match found {
                     Some(found) => write!(f, "the block holds write {found}")?,
                     None => write!(f, "the block holds what an earlier run wrote")?,
@@ -234,28 +239,28 @@ impl fmt::Display for What<'_> {
                     None => write!(f, " instead of what this one did: a lost write"),
                 }
             }
-            Kind::NewerWrite { expected, found } => write!(
+            MismatchKind::NewerWrite { expected, found } => write!(
                 f,
                 "the block holds write {found}, which is newer than write {expected}: writes to \
                  it overlapped (serialize_overlap=1 prevents that)"
             ),
-            Kind::OtherWriter { thread } => write!(
+            MismatchKind::OtherWriter { thread } => write!(
                 f,
                 "the block was written by thread {thread} of this run: jobs that verify must not \
                  write to the same place (offset_increment keeps them apart)"
             ),
-            Kind::Checksum { sums, damage } => {
-                let Sums { expected, found } = &**sums;
+            MismatchKind::Checksum { sums, damage } => {
+                let ChecksumPair { expected, found } = &**sums;
                 write!(f, "the block's checksum is {found} instead of {expected}: ")?;
                 match damage {
                     Some(damage) => write!(f, "{damage}"),
                     None => write!(f, "the data is right, the stored checksum is wrong"),
                 }
             }
-            Kind::Contents { damage } => {
+            MismatchKind::Contents { damage } => {
                 write!(f, "the block does not hold what was written: {damage}")
             }
-            Kind::NotZero { first, found } => write!(
+            MismatchKind::NotZero { first, found } => write!(
                 f,
                 "the block was trimmed and does not read as zeros: byte {first} is {found:02x}"
             ),

@@ -17,11 +17,11 @@ mod tests;
 use iodyno_job::{BlockSize, Contents, Verify, VerifyMethod};
 
 use checksum::Checksum;
-use header::{HEADER_BYTES, Header, NoHeader};
+use header::{HEADER_BYTES, Header, HeaderError};
 pub(crate) use ledger::Ledger;
-pub(crate) use mismatch::{Kind, Mismatch, Sums};
+pub(crate) use mismatch::{ChecksumPair, Mismatch, MismatchKind};
 use payload::Payload;
-pub(crate) use state::{Following, State, Verdict};
+pub(crate) use state::{Verdict, VerifyState, WriteTracker};
 
 /// Verify options that cannot work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -200,7 +200,7 @@ impl Verifier {
         for (start, length) in self.intervals(block.len()) {
             let interval = &mut block[start..start + length];
             let header = Header {
-                method: header::code(self.method),
+                method: header::method_code(self.method),
                 length: u32::try_from(length).unwrap_or(u32::MAX),
                 thread,
                 offset: offset + start as u64,
@@ -252,27 +252,29 @@ impl Verifier {
         offset: u64,
         number: Option<u64>,
         own: bool,
-    ) -> Result<(), Kind> {
+    ) -> Result<(), MismatchKind> {
         let header_bytes = self.header_bytes();
         let skip = (self.header_offset, header_bytes);
         if !self.has_room(interval.len()) {
-            return Err(Kind::Short);
+            return Err(MismatchKind::Short);
         }
         if header_bytes == 0 {
             let damage = self.payload.damage(interval, (0, 0), offset, 0);
-            return damage.map_or(Ok(()), |damage| Err(Kind::Contents { damage }));
+            return damage.map_or(Ok(()), |damage| Err(MismatchKind::Contents { damage }));
         }
         let header = self.header_of(interval).map_err(|why| match why {
-            NoHeader::Zeros => Kind::NeverWritten { zeros: interval.iter().all(|byte| *byte == 0) },
-            NoHeader::Foreign => Kind::NeverWritten { zeros: false },
-            NoHeader::Fio => Kind::Fio,
-            NoHeader::Damaged => Kind::Header,
-            NoHeader::Version(found) => Kind::Version { found },
+            HeaderError::Zeros => {
+                MismatchKind::NeverWritten { zeros: interval.iter().all(|byte| *byte == 0) }
+            }
+            HeaderError::Foreign => MismatchKind::NeverWritten { zeros: false },
+            HeaderError::Fio => MismatchKind::Fio,
+            HeaderError::Damaged => MismatchKind::Header,
+            HeaderError::Version(found) => MismatchKind::Version { found },
         })?;
         self.check_header(&header, interval.len(), offset, number, own)?;
         let damage = || self.payload.damage(interval, skip, offset, header.seed());
         if checksum::length(self.method) == 0 {
-            return damage().map_or(Ok(()), |damage| Err(Kind::Contents { damage }));
+            return damage().map_or(Ok(()), |damage| Err(MismatchKind::Contents { damage }));
         }
         let stored = &interval[self.header_offset..][HEADER_BYTES..header_bytes];
         let expected = Checksum::from_bytes(stored);
@@ -280,7 +282,10 @@ impl Verifier {
         if expected == found {
             return Ok(());
         }
-        Err(Kind::Checksum { sums: Box::new(Sums { expected, found }), damage: damage() })
+        Err(MismatchKind::Checksum {
+            sums: Box::new(ChecksumPair { expected, found }),
+            damage: damage(),
+        })
     }
 
     /// Checks that the header belongs to the expected write.
@@ -291,25 +296,25 @@ impl Verifier {
         offset: u64,
         number: Option<u64>,
         own: bool,
-    ) -> Result<(), Kind> {
-        let method = header::code(self.method);
+    ) -> Result<(), MismatchKind> {
+        let method = header::method_code(self.method);
         if header.offset != offset {
-            Err(Kind::Misdirected { found_offset: header.offset })
+            Err(MismatchKind::Misdirected { found_offset: header.offset })
         } else if own && header.run != self.run {
-            Err(Kind::LostWrite { expected: number, found: None })
+            Err(MismatchKind::LostWrite { expected: number, found: None })
         } else if own && header.thread != self.thread {
-            Err(Kind::OtherWriter { thread: header.thread })
+            Err(MismatchKind::OtherWriter { thread: header.thread })
         } else if header.method != method {
-            Err(Kind::Method { expected: method, found: header.method })
+            Err(MismatchKind::Method { expected: method, found: header.method })
         } else if u64::from(header.length) != length as u64 {
-            Err(Kind::Length { found: header.length })
+            Err(MismatchKind::Length { found: header.length })
         } else {
             match number.filter(|_| self.sequence) {
                 Some(expected) if header.number < expected => {
-                    Err(Kind::LostWrite { expected: number, found: Some(header.number) })
+                    Err(MismatchKind::LostWrite { expected: number, found: Some(header.number) })
                 }
                 Some(expected) if header.number > expected => {
-                    Err(Kind::NewerWrite { expected, found: header.number })
+                    Err(MismatchKind::NewerWrite { expected, found: header.number })
                 }
                 _ => Ok(()),
             }
@@ -355,9 +360,9 @@ impl Verifier {
         length >= self.header_offset + self.header_bytes()
     }
 
-    fn header_of(&self, interval: &[u8]) -> Result<Header, NoHeader> {
+    fn header_of(&self, interval: &[u8]) -> Result<Header, HeaderError> {
         let place = interval.get(self.header_offset..).and_then(<[u8]>::first_chunk);
-        place.map_or(Err(NoHeader::Foreign), Header::from_bytes)
+        place.map_or(Err(HeaderError::Foreign), Header::from_bytes)
     }
 
     /// The bytes before and after the header.
@@ -379,9 +384,9 @@ impl Verifier {
 }
 
 /// Checks that a trimmed interval reads as zeros.
-fn check_zeros(interval: &[u8]) -> Result<(), Kind> {
+fn check_zeros(interval: &[u8]) -> Result<(), MismatchKind> {
     match interval.iter().position(|byte| *byte != 0) {
-        Some(first) => Err(Kind::NotZero { first: first as u64, found: interval[first] }),
+        Some(first) => Err(MismatchKind::NotZero { first: first as u64, found: interval[first] }),
         None => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 use iodyno_job::{Contents, PatternPart, Verify};
 
 use super::mismatch::Damage;
-use crate::contents::{Recipe, repeat, spread};
+use crate::contents::{Recipe, fill_by_doubling, repeat};
 
 /// Bytes regenerated and compared at a time.
 const COMPARED: usize = 512;
@@ -64,7 +64,7 @@ impl Payload {
                 let place = position + place;
                 if expected != found && !header.contains(&place) {
                     let bits = (expected ^ found).count_ones();
-                    let first = || Damage::first(place, expected, found, interval.len());
+                    let first = || Damage::at(place, expected, found, interval.len());
                     damage.get_or_insert_with(first).add(place, bits);
                 }
             }
@@ -136,7 +136,7 @@ impl Pattern {
                 first[from - position..to - position].copy_from_slice(bytes);
             }
         }
-        spread(part, done);
+        fill_by_doubling(part, done);
     }
 }
 

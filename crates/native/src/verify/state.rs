@@ -28,11 +28,11 @@ const LONGEST: u64 = 64 << 20;
 
 /// The writes of a job until its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct VerifyState {
     /// Number of writes, numbered from 0.
     writes: u64,
     /// Those of them still in flight.
-    open: Vec<u64>,
+    in_flight: Vec<u64>,
     /// Those of them that failed, in ascending order.
     failed: Vec<u64>,
 }
@@ -47,11 +47,11 @@ pub(crate) enum Verdict {
     Stop,
 }
 
-impl State {
-    /// A state of `writes` writes, some of them `open` or `failed`.
+impl VerifyState {
+    /// A state of `writes` writes, some of them `in_flight` or `failed`.
     #[cfg(test)]
-    pub(crate) const fn of(writes: u64, open: Vec<u64>, failed: Vec<u64>) -> Self {
-        Self { writes, open, failed }
+    pub(crate) const fn new(writes: u64, in_flight: Vec<u64>, failed: Vec<u64>) -> Self {
+        Self { writes, in_flight, failed }
     }
 
     /// Loads the state that another run of `job` saved in `folder`, if `job` requests it; not for
@@ -74,7 +74,7 @@ impl State {
     pub(crate) fn verdict(&self, number: u64) -> Verdict {
         if self.failed.binary_search(&number).is_ok() {
             Verdict::Skip
-        } else if number >= self.writes || self.open.contains(&number) {
+        } else if number >= self.writes || self.in_flight.contains(&number) {
             Verdict::Stop
         } else {
             Verdict::Verify
@@ -104,12 +104,16 @@ impl State {
         let known = |range: std::ops::Range<usize>| range.map(entry).filter(|n| *n != NONE);
         let mut failed: Vec<u64> = known(first_failed..entries).collect();
         failed.sort_unstable();
-        Ok(Self { writes: number(rest, WRITES), open: known(0..first_failed).collect(), failed })
+        Ok(Self {
+            writes: number(rest, WRITES),
+            in_flight: known(0..first_failed).collect(),
+            failed,
+        })
     }
 
     fn to_bytes(&self, job: &Job) -> Vec<u8> {
-        let mut entries = vec![NONE; (job.depth.iodepth as usize).max(self.open.len())];
-        entries[..self.open.len()].copy_from_slice(&self.open);
+        let mut entries = vec![NONE; (job.depth.iodepth as usize).max(self.in_flight.len())];
+        entries[..self.in_flight.len()].copy_from_slice(&self.in_flight);
         entries.extend_from_slice(&self.failed);
         let mut rest = vec![0; ENTRIES];
         rest[..4].copy_from_slice(&(entries.len() as u32).to_le_bytes());
@@ -135,7 +139,7 @@ fn path(job: &Job, folder: &Path) -> PathBuf {
 
 /// Tracks the writes of a thread and finally saves their state.
 #[derive(Debug)]
-pub(crate) struct Following {
+pub(crate) struct WriteTracker {
     folder: PathBuf,
     /// By slot: number of the write in flight.
     writes: Box<[u64]>,
@@ -146,7 +150,7 @@ pub(crate) struct Following {
     failed: Vec<u64>,
 }
 
-impl Following {
+impl WriteTracker {
     /// A tracker for `job` if it saves its state, in `folder`.
     pub(crate) fn new(job: &Job, folder: Option<&Path>) -> Option<Self> {
         let verify = &job.verify;
@@ -201,13 +205,14 @@ impl Following {
             VerifyPolicy::Completed => made,
             VerifyPolicy::Fsynced => self.durable,
         };
-        let open = self.writes.iter().copied().filter(|number| *number != NONE).collect();
+        let in_flight = self.writes.iter().copied().filter(|number| *number != NONE).collect();
         let path = path(job, &self.folder);
-        let said = |why: &dyn std::fmt::Display| why.to_string();
-        let mut file = iodyno_files::create(&path, NamedBy::Iodyno).map_err(|why| said(&why))?;
-        let written = file.write_all(&State { writes, open, failed }.to_bytes(job));
+        let failed_to_save = |why: &dyn std::fmt::Display| why.to_string();
+        let mut file =
+            iodyno_files::create(&path, NamedBy::Iodyno).map_err(|why| failed_to_save(&why))?;
+        let written = file.write_all(&VerifyState { writes, in_flight, failed }.to_bytes(job));
         let saved = written.and_then(|()| file.sync_all());
-        saved.map_err(|why| said(&format!("{}: {why}", path.display())))
+        saved.map_err(|why| failed_to_save(&format!("{}: {why}", path.display())))
     }
 }
 
@@ -216,7 +221,7 @@ mod tests {
     use super::*;
 
     /// A state that fio 3.42 wrote: 16 writes of a job `ab/c`, at depth 3.
-    fn of_fio() -> Vec<u8> {
+    fn fio_state() -> Vec<u8> {
         let mut bytes = [7_u64, 168, 0x9c82_a1cb, 3, 16, 0, 0, 0xeb2c_aa9a_a4a8_cb5b, 0x485e_e230]
             .iter()
             .flat_map(|number| number.to_le_bytes())
@@ -236,26 +241,26 @@ mod tests {
 
     #[test]
     fn a_state_of_fio_is_understood_and_damage_is_found() {
-        let state = State::from_bytes(&of_fio(), 3).unwrap();
-        assert_eq!(state, State { writes: 16, ..State::default() });
+        let state = VerifyState::from_bytes(&fio_state(), 3).unwrap();
+        assert_eq!(state, VerifyState { writes: 16, ..VerifyState::default() });
         assert_eq!((state.verdict(15), state.verdict(16)), (Verdict::Verify, Verdict::Stop));
-        for at in 0..of_fio().len() {
-            let mut bytes = of_fio();
+        for at in 0..fio_state().len() {
+            let mut bytes = fio_state();
             bytes[at] ^= 1;
-            assert!(State::from_bytes(&bytes, 3).is_err(), "{at}");
-            assert!(State::from_bytes(&bytes[..at], 3).is_err(), "{at}");
+            assert!(VerifyState::from_bytes(&bytes, 3).is_err(), "{at}");
+            assert!(VerifyState::from_bytes(&bytes[..at], 3).is_err(), "{at}");
         }
     }
 
     #[test]
     fn a_state_is_fios_but_for_the_random_numbers() {
-        let mut expected = of_fio();
+        let mut expected = fio_state();
         expected[HEAD + 24..HEAD + NAME].fill(0);
-        let made = State { writes: 16, ..State::default() }.to_bytes(&job());
+        let made = VerifyState { writes: 16, ..VerifyState::default() }.to_bytes(&job());
         assert_eq!(made[HEAD..], expected[HEAD..]);
         assert_eq!(made[..16], expected[..16]);
-        let state = State { writes: 9, open: vec![7], failed: vec![2, 5] };
-        let again = State::from_bytes(&state.to_bytes(&job()), 3).unwrap();
+        let state = VerifyState { writes: 9, in_flight: vec![7], failed: vec![2, 5] };
+        let again = VerifyState::from_bytes(&state.to_bytes(&job()), 3).unwrap();
         assert_eq!(again, state);
         let verdicts = [1, 2, 6, 7, 8].map(|number| again.verdict(number));
         use Verdict::{Skip, Stop, Verify};
@@ -269,13 +274,13 @@ mod tests {
         job.pattern.rw = iodyno_job::Pattern::Write;
         job.verify.method = iodyno_job::VerifyMethod::Md5;
         job.verify.policy = VerifyPolicy::Fsynced;
-        let mut following = Following::new(&job, Some(folder.path())).unwrap();
-        let saved = |following: &mut Following| {
+        let mut following = WriteTracker::new(&job, Some(folder.path())).unwrap();
+        let saved = |following: &mut WriteTracker| {
             following.save(&job, 4).unwrap();
             let reads = Job { pattern: iodyno_job::AccessPattern::default(), ..job.clone() };
             let mut reads = reads;
             reads.verify.state_load = true;
-            State::load(&reads, Some(folder.path())).unwrap().unwrap()
+            VerifyState::load(&reads, Some(folder.path())).unwrap().unwrap()
         };
         assert_eq!(saved(&mut following).writes, 0, "no sync, nothing is sure");
         following.submitted(0, Operation::Write, 0);
@@ -287,7 +292,10 @@ mod tests {
         following.completed(1, Operation::Write, true);
         following.completed(2, Operation::Sync, true);
         following.completed(0, Operation::Write, false);
-        assert_eq!(saved(&mut following), State { writes: 1, open: vec![], failed: vec![2] });
+        assert_eq!(
+            saved(&mut following),
+            VerifyState { writes: 1, in_flight: vec![], failed: vec![2] }
+        );
         following.submitted(1, Operation::Sync, 3);
         following.completed(1, Operation::Sync, false);
         assert_eq!(saved(&mut following).writes, 1, "a sync that failed is for nothing");

@@ -48,7 +48,7 @@ fn stamped(verifier: &Verifier, offset: u64, number: u64) -> Vec<u8> {
     block
 }
 
-fn kind(verifier: &Verifier, block: &[u8], offset: u64, number: u64) -> Kind {
+fn kind(verifier: &Verifier, block: &[u8], offset: u64, number: u64) -> MismatchKind {
     verifier.check(block, offset, |_| Expected::number(number)).unwrap_err().kind
 }
 
@@ -89,7 +89,7 @@ proptest! {
             let Mismatch { offset: at, length, kind } = found.unwrap_err();
             let place = offset + place as u64;
             prop_assert!((at..at + length).contains(&place));
-            if let Kind::Contents { damage } | Kind::Checksum { damage: Some(damage), .. } = kind {
+            if let MismatchKind::Contents { damage } | MismatchKind::Checksum { damage: Some(damage), .. } = kind {
                 prop_assert_eq!((damage.bits, damage.bytes, at + damage.first), (1, 1, place));
             }
         }
@@ -139,14 +139,14 @@ proptest! {
             let (offset, length) = (8192 + block * 4096, count * 4096);
             let mut untracked = ledger.untracked();
             if what == 9 {
-                ledger.settle();
+                ledger.clear();
                 model.clear();
-                prop_assert_eq!(ledger.in_order().count(), 0);
+                prop_assert_eq!(ledger.known_offsets().count(), 0);
             }
             let expected = match what {
-                0 => { ledger.note_trim(offset, length); Expected::Zeros }
+                0 => { ledger.record_trim(offset, length); Expected::Zeros }
                 1 => { ledger.forget(offset, length); Expected::Unknown }
-                _ => { ledger.note(offset, length, number); Expected::number(number) }
+                _ => { ledger.record_write(offset, length, number); Expected::number(number) }
             };
             for block in block..block + count {
                 if flat && block >= 40 {
@@ -167,7 +167,7 @@ proptest! {
         }
         let known = model.iter().filter(|(_, expected)| **expected != Expected::Unknown);
         let known: Vec<u64> = known.map(|(block, _)| 8192 + block * 4096).collect();
-        prop_assert_eq!(ledger.in_order().collect::<Vec<_>>(), known);
+        prop_assert_eq!(ledger.known_offsets().collect::<Vec<_>>(), known);
     }
 }
 
@@ -211,7 +211,7 @@ fn a_misdirected_write_is_told_with_both_offsets() {
         let block = stamped(&verifier, 2_097_152, 7);
         let mismatch = verifier.check(&block, 1_048_576, |_| Expected::number(7)).unwrap_err();
         if method == VerifyMethod::Pattern {
-            assert!(matches!(mismatch.kind, Kind::Contents { .. }));
+            assert!(matches!(mismatch.kind, MismatchKind::Contents { .. }));
         } else {
             assert_eq!(
                 mismatch.to_string(),
@@ -226,9 +226,9 @@ fn a_misdirected_write_is_told_with_both_offsets() {
 fn lost_newer_and_foreign_writes_are_told_apart() {
     let verifier = verifier(VerifyMethod::Crc32c);
     let block = stamped(&verifier, BLOCK, 5);
-    let lost = Kind::LostWrite { expected: Some(9), found: Some(5) };
+    let lost = MismatchKind::LostWrite { expected: Some(9), found: Some(5) };
     assert_eq!(kind(&verifier, &block, BLOCK, 9), lost);
-    let newer = Kind::NewerWrite { expected: 2, found: 5 };
+    let newer = MismatchKind::NewerWrite { expected: 2, found: 5 };
     assert_eq!(kind(&verifier, &block, BLOCK, 2), newer);
 
     let unordered = Verifier { sequence: false, ..verifier.clone() };
@@ -236,22 +236,22 @@ fn lost_newer_and_foreign_writes_are_told_apart() {
 
     let earlier = Verifier { run: RUN + 1, ..verifier.clone() };
     let block = stamped(&earlier, BLOCK, 5);
-    let lost = Kind::LostWrite { expected: Some(5), found: None };
+    let lost = MismatchKind::LostWrite { expected: Some(5), found: None };
     assert_eq!(kind(&verifier, &block, BLOCK, 5), lost);
     let again = Expected::Write { number: Some(5), own: false };
     assert_eq!(verifier.check(&block, BLOCK, |_| again), Ok(()), "verify_only");
 
     let other = Verifier { thread: 8, ..verifier.clone() };
     let block = stamped(&other, BLOCK, 5);
-    assert_eq!(kind(&verifier, &block, BLOCK, 5), Kind::OtherWriter { thread: 8 });
+    assert_eq!(kind(&verifier, &block, BLOCK, 5), MismatchKind::OtherWriter { thread: 8 });
 
-    let never = Kind::NeverWritten { zeros: true };
+    let never = MismatchKind::NeverWritten { zeros: true };
     assert_eq!(kind(&verifier, &[0; 4096], 0, 1), never);
-    let foreign = Kind::NeverWritten { zeros: false };
+    let foreign = MismatchKind::NeverWritten { zeros: false };
     assert_eq!(kind(&verifier, &[0x5a; 4096], 0, 1), foreign);
     let mut fio = [0x5a; 4096];
     fio[..2].copy_from_slice(&[0xca, 0xac]);
-    assert_eq!(kind(&verifier, &fio, 0, 1), Kind::Fio);
+    assert_eq!(kind(&verifier, &fio, 0, 1), MismatchKind::Fio);
     let mut tail = [0; 4096];
     tail[4095] = 1;
     assert_eq!(kind(&verifier, &tail, 0, 1), foreign);
@@ -265,7 +265,7 @@ fn other_options_than_it_was_written_with_are_told() {
     let text = "offset 0: the block was written with verify=md5, not verify=crc64";
     assert_eq!(mismatch.to_string(), text);
     let mismatch = writer.check(&block[..2048], 0, |_| Expected::ANY).unwrap_err();
-    assert_eq!(mismatch.kind, Kind::Length { found: 4096 });
+    assert_eq!(mismatch.kind, MismatchKind::Length { found: 4096 });
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn a_lost_write_in_one_interval_of_a_block_is_told_with_its_offset() {
     let (old, new) = (stamped(&verifier, BLOCK, 1), stamped(&verifier, BLOCK, 2));
     let torn = [&new[..1024], &old[1024..1536], &new[1536..]].concat();
     let mismatch = verifier.check(&torn, BLOCK, |_| Expected::number(2)).unwrap_err();
-    let kind = Kind::LostWrite { expected: Some(2), found: Some(1) };
+    let kind = MismatchKind::LostWrite { expected: Some(2), found: Some(1) };
     assert_eq!(mismatch, Mismatch { offset: BLOCK + 1024, length: 512, kind });
     // Only known blocks are checked, each against its own number.
     let each = |offset| match offset - BLOCK {
@@ -326,7 +326,7 @@ fn trimmed_blocks_read_as_zeros() {
     assert_eq!(verifier.check(&block, 0, |_| Expected::Zeros), Ok(()));
     block[4000] = 9;
     let mismatch = verifier.check(&block, 0, |_| Expected::Zeros).unwrap_err();
-    assert_eq!(mismatch.kind, Kind::NotZero { first: 4000, found: 9 });
+    assert_eq!(mismatch.kind, MismatchKind::NotZero { first: 4000, found: 9 });
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn blocks_of_several_sizes_share_their_intervals() {
     let mut ledger = Ledger::new(0, verifier.interval(), 5, 1 << 20).unwrap();
     for (number, (offset, length)) in (0..).zip([(0, 12288), (8192, 12288), (4096, 8192)]) {
         verifier.stamp(&mut disk[offset..offset + length], offset as u64, number);
-        ledger.note(offset as u64, length as u64, number);
+        ledger.record_write(offset as u64, length as u64, number);
     }
     assert_eq!(verifier.check(&disk, 0, |offset| ledger.expected(offset)), Ok(()));
 }
@@ -394,7 +394,7 @@ fn blocks_that_are_shorter_than_any_of_the_job_are_told_and_do_not_panic() {
             verifier.stamp(&mut block, 0, 1);
             let checked = verifier.check(&block, 0, |_| Expected::number(1));
             let room = length == 0 || length >= verifier.header_bytes();
-            let expected = if room { Ok(()) } else { Err(Kind::Short) };
+            let expected = if room { Ok(()) } else { Err(MismatchKind::Short) };
             assert_eq!(checked.map_err(|mismatch| mismatch.kind), expected, "{method:?} {length}");
         }
     }
@@ -435,10 +435,10 @@ fn what_cannot_be_verified_is_refused() {
 #[test]
 fn numbers_too_high_for_the_ledger_are_writes_of_unknown_number() {
     let mut ledger = Ledger::new(0, 4096, 2, 1 << 20).unwrap();
-    ledger.note(0, 4096, u64::from(u32::MAX) - 3);
+    ledger.record_write(0, 4096, u64::from(u32::MAX) - 3);
     assert_eq!(ledger.expected(0), Expected::number(u64::from(u32::MAX) - 3));
     for number in [u64::from(u32::MAX) - 2, u64::from(u32::MAX), u64::MAX] {
-        ledger.note(4096, 4096, number);
+        ledger.record_write(4096, 4096, number);
         assert_eq!(ledger.expected(4096), Expected::Write { number: None, own: true });
     }
 }

@@ -7,7 +7,7 @@ use iodyno_job::{Region, Room};
 use super::*;
 use crate::buffers::Buffers;
 use crate::engines::{Completion, IoUnit};
-use crate::tally::{Counts, Reading, Tally};
+use crate::tally::{Counts, Tally, TallyReader};
 use crate::verify::{Ledger, Verifier};
 
 const BLOCK: u32 = 4096;
@@ -54,18 +54,18 @@ impl Engine for Recorded {
 
 /// Runs a job that writes and verifies. Returns its operations, the latencies of its writes, and
 /// when the next write would be due.
-fn staged(options: &str, slow: Duration) -> (Vec<Operation>, Counts, u64) {
+fn run_staged(options: &str, slow: Duration) -> (Vec<Operation>, Counts, u64) {
     let mut job = Job::default();
     for option in format!("rw=write bs=4k verify=crc32c {options}").split_whitespace() {
         let (name, value) = option.split_once('=').unwrap();
         iodyno_job::apply(&mut job, name, value).unwrap();
     }
-    let mut of_a_turn = job.clone();
-    of_a_turn.space.loops = 1;
-    let stream = Stream::new(&of_a_turn, &[Room { size_bytes: BYTES, block_bytes: 512 }], 0, 0);
+    let mut per_loop = job.clone();
+    per_loop.space.loops = 1;
+    let stream = Stream::new(&per_loop, &[Room { size_bytes: BYTES, block_bytes: 512 }], 0, 0);
     let stream = stream.unwrap();
-    let (shared, writes, others) = (Shared::default(), Tally::default(), Tally::default());
-    shared.start();
+    let (control, writes, others) = (JobControl::default(), Tally::default(), Tally::default());
+    control.start();
     let region = Region { file: 0, offset: 0, length: BYTES };
     let bounds = Bounds::new(&[region], std::iter::once(BYTES), BLOCK);
     let pacer = Pacer::new(&job.pace, Clock::get(), 1);
@@ -73,38 +73,39 @@ fn staged(options: &str, slow: Duration) -> (Vec<Operation>, Counts, u64) {
     let buffers = Buffers::new(DEPTH.into(), BLOCK).unwrap();
     let engine = Recorded { seen: Vec::new(), in_flight: Vec::new(), slow, buffers };
     let tallies = [&others, &writes, &others, &others, &others];
-    let mut course = Course::new(engine, issuer, InFlights::new(DEPTH), bounds, tallies, &shared);
+    let mut io_loop = IoLoop::new(engine, issuer, SlotTable::new(DEPTH), bounds, tallies, &control);
     let sizes = &job.pattern.bs.write;
-    let verifying = Verifying {
+    let verifying = VerifyContext {
         verifier: Verifier::new(&job.verify, &job.contents, sizes, 1, 0).unwrap(),
         ledgers: vec![Ledger::new(0, BLOCK.into(), BLOCKS, 1 << 20).unwrap()],
         dumps: None,
         backlog: (job.verify.backlog > 0).then(Vec::new),
         trims: Trims::new(&job, 1),
-        following: None,
+        write_tracker: None,
         pretended: true,
     };
-    course.preparation = Some(Preparation { filler: None, verifying: Some(verifying), number: 0 });
+    io_loop.submission_hooks =
+        Some(SubmissionHooks { filler: None, verifying: Some(verifying), number: 0 });
     let tallies = Arc::new(Tallies::new(|_| true, true));
-    course.attendant = Attendant::new(&job, DEPTH, true, true, &tallies, None, None);
-    let ending = stages(&mut course, &job, &stream, BLOCK, &mut None).unwrap();
+    io_loop.completion_hooks = CompletionHooks::new(&job, DEPTH, true, true, &tallies, None, None);
+    let ending = run_passes(&mut io_loop, &job, &stream, BLOCK, &mut None).unwrap();
     assert_eq!(ending, Ending::Done, "{options}");
     let mut counts = Counts::default();
-    Reading::default().take(&writes, &mut counts);
+    TallyReader::default().read_into(&writes, &mut counts);
     let next = Request { operation: Operation::Write, ..Request::default() };
-    let due = course.issuer.pacer.as_ref().map_or(0, |pacer| pacer.due(&next));
-    (course.engine.seen, counts, due)
+    let due = io_loop.issuer.pacer.as_ref().map_or(0, |pacer| pacer.due(&next));
+    (io_loop.engine.seen, counts, due)
 }
 
 #[test]
 fn what_is_synced_at_the_end_is_so_before_it_is_verified() {
     use Operation::{Read, Sync, Write};
     for (options, loops) in [("end_fsync=1", 1), ("fsync_on_close=1 loops=3", 3)] {
-        let (seen, ..) = staged(options, Duration::ZERO);
+        let (seen, ..) = run_staged(options, Duration::ZERO);
         let turn = [[Write; BLOCKS as usize].as_slice(), &[Sync], &[Read; BLOCKS as usize]];
         assert_eq!(seen, turn.concat().repeat(loops), "{options}");
     }
-    let (seen, ..) = staged("end_fsync=1 verify_backlog=6", Duration::ZERO);
+    let (seen, ..) = run_staged("end_fsync=1 verify_backlog=6", Duration::ZERO);
     let turns = [[Write; 6].as_slice(), &[Read; 6], &[Write; 2], &[Sync], &[Read; 2]];
     assert_eq!(seen, turns.concat());
 }
@@ -118,7 +119,7 @@ fn no_write_waits_for_what_verifies() {
         "verify_backlog=4",
         "trim_percentage=100 trim_backlog=2 do_verify=0",
     ] {
-        let (_, writes, _) = staged(&format!("rate_iops=1000 {options}"), slow);
+        let (_, writes, _) = run_staged(&format!("rate_iops=1000 {options}"), slow);
         let latest_ns = writes.latency.max_ns().unwrap();
         assert!(latest_ns < 100_000_000, "{options}: {latest_ns}");
     }
@@ -127,7 +128,7 @@ fn no_write_waits_for_what_verifies() {
 #[test]
 fn reads_that_verify_are_no_blocks_of_the_jobs() {
     let think = "thinktime=1h thinktime_blocks=9 thinktime_blocks_type=complete";
-    let (seen, _, due) = staged(think, Duration::ZERO);
+    let (seen, _, due) = run_staged(think, Duration::ZERO);
     assert_eq!(seen.len() as u64, 2 * BLOCKS);
     assert!(due <= Clock::get().now(), "it pauses after eight writes");
 }

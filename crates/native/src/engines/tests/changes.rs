@@ -7,10 +7,10 @@ use crate::testing::{LoopDevice, page_cache_holds_dirty_pages};
 
 const COUNT: u64 = 24;
 
-fn writes_what_others_read<I: Engine>() {
-    let author = I::NAME.len() as u8;
+fn writes_what_others_read<E: Engine>() {
+    let author = E::NAME.len() as u8;
     let (files, open_all) = scratches(2, COUNT);
-    let mut writer = open::<I>(open_all(&files), 16, true);
+    let mut writer = open::<E>(open_all(&files), 16, true);
     write_all(&mut writer, &blocks(Operation::Write, 2, COUNT), author);
     let sync = IoUnit { operation: Operation::Sync, ..IoUnit::default() };
     assert_eq!(just_do(&mut writer, &[sync, IoUnit { file: 1, ..sync }]), [0, 0]);
@@ -32,9 +32,9 @@ fn what_one_engine_writes_every_engine_reads() {
     each_engine!(writes_what_others_read);
 }
 
-fn punches_holes<I: Engine>() {
+fn punches_holes<E: Engine>() {
     let file = Scratch::new(COUNT);
-    let mut engine = open::<I>(vec![file.open()], 8, true);
+    let mut engine = open::<E>(vec![file.open()], 8, true);
     write_all(&mut engine, &blocks(Operation::Write, 1, COUNT), 1);
     let sync = IoUnit { operation: Operation::Sync, ..IoUnit::default() };
     assert_eq!(just_do(&mut engine, &[sync]), [0]);
@@ -52,8 +52,8 @@ fn punches_holes<I: Engine>() {
         block(Operation::Read, 0, 22),
     ];
     let results = just_do(&mut engine, &mixed);
-    assert_eq!(results, mixed.map(|d| i64::from(d.length)), "{}", I::NAME);
-    holds_zeros_where_trimmed(vec![file.open()], I::NAME);
+    assert_eq!(results, mixed.map(|d| i64::from(d.length)), "{}", E::NAME);
+    holds_zeros_where_trimmed(vec![file.open()], E::NAME);
     assert_eq!(file.size(), COUNT * BLOCK, "the size is kept");
 }
 
@@ -75,18 +75,18 @@ fn trimmed_blocks_of_a_file_read_as_zeros() {
     each_engine!(punches_holes);
 }
 
-fn discards<I: Engine>() {
+fn discards<E: Engine>() {
     let file = Scratch::new(COUNT);
     let device = LoopDevice::new(&file.path);
-    let mut engine = open::<I>(vec![device.open()], 8, true);
+    let mut engine = open::<E>(vec![device.open()], 8, true);
     write_all(&mut engine, &blocks(Operation::Write, 1, COUNT), 1);
     let mut trims: Vec<_> = (4..14).map(|number| block(Operation::Trim, 0, number)).collect();
     trims.push(block(Operation::Trim, 0, 20));
     let results = just_do(&mut engine, &trims);
-    assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", I::NAME);
+    assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", E::NAME);
     let data_sync = IoUnit { operation: Operation::DataSync, ..IoUnit::default() };
-    assert_eq!(just_do(&mut engine, &[data_sync]), [0], "{}", I::NAME);
-    holds_zeros_where_trimmed(vec![device.open()], I::NAME);
+    assert_eq!(just_do(&mut engine, &[data_sync]), [0], "{}", E::NAME);
+    holds_zeros_where_trimmed(vec![device.open()], E::NAME);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn trimmed_blocks_of_a_device_read_as_zeros() {
     each_engine!(discards);
 }
 
-fn discards_dirty_pages<I: Engine>() {
+fn discards_dirty_pages<E: Engine>() {
     let file = Scratch::new(COUNT);
     let device = LoopDevice::new(&file.path);
     let open = |flags| {
@@ -105,11 +105,11 @@ fn discards_dirty_pages<I: Engine>() {
     // As the guard in `target` holds it, and as a job opens it.
     let claims = vec![open(libc::O_EXCL)];
     let setup = Setup { claims, ..setup(vec![open(0)], 4, true) };
-    let mut engine = I::open(setup).unwrap();
+    let mut engine = E::open(setup).unwrap();
     write_all(&mut engine, &blocks(Operation::Write, 1, COUNT), 1);
     let trims: Vec<_> = (4..14).map(|number| block(Operation::Trim, 0, number)).collect();
     let results = just_do(&mut engine, &trims);
-    assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", I::NAME);
+    assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", E::NAME);
 }
 
 #[test]
@@ -118,24 +118,24 @@ fn what_is_dirty_is_trimmed_by_the_claim() {
     each_engine!(discards_dirty_pages);
 }
 
-fn makes_durable<I: Engine>(operation: Operation) {
+fn makes_durable<E: Engine>(operation: Operation) {
     // Through the page cache, which tracks dirty pages.
     let file = Scratch::new(COUNT);
-    let mut engine = open::<I>(vec![file.open_cached()], 4, true);
+    let mut engine = open::<E>(vec![file.open_cached()], 4, true);
     // Under heavy write load, the kernel may already have written them back.
     let mut dirties = || {
         write_all(&mut engine, &blocks(Operation::Write, 1, COUNT), 2);
         page_cache_holds_dirty_pages(&file.path)
     };
-    assert!((0..100).any(|_| dirties()), "{}: nothing to be synced", I::NAME);
+    assert!((0..100).any(|_| dirties()), "{}: nothing to be synced", E::NAME);
     let sync = IoUnit { operation, ..IoUnit::default() };
-    assert_eq!(just_do(&mut engine, &[sync]), [0], "{}", I::NAME);
-    assert!(!page_cache_holds_dirty_pages(&file.path), "{} {operation:?}", I::NAME);
+    assert_eq!(just_do(&mut engine, &[sync]), [0], "{}", E::NAME);
+    assert!(!page_cache_holds_dirty_pages(&file.path), "{} {operation:?}", E::NAME);
 }
 
-fn makes_all_durable<I: Engine>() {
-    makes_durable::<I>(Operation::Sync);
-    makes_durable::<I>(Operation::DataSync);
+fn makes_all_durable<E: Engine>() {
+    makes_durable::<E>(Operation::Sync);
+    makes_durable::<E>(Operation::DataSync);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn what_is_synced_is_not_dirty_any_more() {
     each_engine!(makes_all_durable);
 }
 
-fn cannot_change_anything<I: Engine>() {
+fn cannot_change_anything<E: Engine>() {
     // The descriptor is writable: the engine must refuse.
     let file = Scratch::new(COUNT);
     write_all(
@@ -153,18 +153,18 @@ fn cannot_change_anything<I: Engine>() {
         3,
     );
     for operation in [Operation::Write, Operation::Trim, Operation::Sync, Operation::DataSync] {
-        let Opened { mut engine, depth, .. } = open::<I>(vec![file.open()], 4, false);
+        let Opened { mut engine, depth, .. } = open::<E>(vec![file.open()], 4, false);
         let batch = [block(Operation::Read, 0, 1), IoUnit { slot: 1, ..block(operation, 0, 1) }];
         let batch = if depth > 1 { &batch[..] } else { &[block(operation, 0, 1)] };
         let queue = || engine.queue(batch.iter().copied());
         let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(queue));
-        let Err(panic) = refused else { panic!("{} took a {operation:?}", I::NAME) };
+        let Err(panic) = refused else { panic!("{} took a {operation:?}", E::NAME) };
         let said = panic.downcast_ref::<String>().map(String::as_str);
-        assert_eq!(said, Some(READ_ONLY), "{} {operation:?}", I::NAME);
+        assert_eq!(said, Some(READ_ONLY), "{} {operation:?}", E::NAME);
         engine.enter(0).unwrap();
-        assert_eq!(engine.completions().count(), 0, "{} has handed some of it over", I::NAME);
+        assert_eq!(engine.completions().count(), 0, "{} has handed some of it over", E::NAME);
     }
-    read_all(&mut open::<I>(vec![file.open()], 4, false), &blocks(Operation::Read, 1, COUNT), 1, 3);
+    read_all(&mut open::<E>(vec![file.open()], 4, false), &blocks(Operation::Read, 1, COUNT), 1, 3);
 }
 
 #[test]

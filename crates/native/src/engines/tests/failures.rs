@@ -1,21 +1,21 @@
 //! Failed and short I/O.
 
 use super::*;
-use crate::failure::Failure;
+use crate::io_failure::IoFailure;
 use crate::testing::LoopDevice;
 
 const COUNT: u64 = 16;
 
-fn says_how_much_came<I: Engine>() {
+fn says_how_much_came<E: Engine>() {
     let file = Scratch::new(COUNT);
     file.set_size(COUNT * BLOCK - 1024);
-    let mut opened = open::<I>(vec![file.open()], 4, true);
+    let mut opened = open::<E>(vec![file.open()], 4, true);
     let last = [COUNT - 2, COUNT - 1, COUNT, COUNT + 100].map(|n| block(Operation::Read, 0, n));
     let results = just_do(&mut opened, &last);
-    assert_eq!(results, [BLOCK as i64, BLOCK as i64 - 1024, 0, 0], "{}", I::NAME);
+    assert_eq!(results, [BLOCK as i64, BLOCK as i64 - 1024, 0, 0], "{}", E::NAME);
     // The file grows: what is there now is read.
     file.set_size(2 * COUNT * BLOCK);
-    assert_eq!(just_do(&mut opened, &last[1..3]), [BLOCK as i64; 2], "{}", I::NAME);
+    assert_eq!(just_do(&mut opened, &last[1..3]), [BLOCK as i64; 2], "{}", E::NAME);
 }
 
 #[test]
@@ -23,15 +23,15 @@ fn the_end_of_a_file_is_a_short_read() {
     each_engine!(says_how_much_came);
 }
 
-fn names_what_the_kernel_says<I: Engine>() {
+fn names_what_the_kernel_says<E: Engine>() {
     // Offsets that are no multiple of the block size are EINVAL with O_DIRECT.
     let file = Scratch::new(COUNT);
-    let mut engine = open::<I>(vec![file.open()], 4, false).engine;
+    let mut engine = open::<E>(vec![file.open()], 4, false).engine;
     let (_, result) = read_once(&mut engine, 100, LENGTH).unwrap();
-    let failure = Failure { operation: Operation::Read, offset: 100, length: LENGTH, result };
-    assert_eq!(failure.to_string(), "EINVAL at offset 100", "{}", I::NAME);
+    let failure = IoFailure { operation: Operation::Read, offset: 100, length: LENGTH, result };
+    assert_eq!(failure.to_string(), "EINVAL at offset 100", "{}", E::NAME);
     let (latency_ns, result) = read_once(&mut engine, BLOCK, LENGTH).unwrap();
-    assert_eq!(result, BLOCK as i64, "{} goes on after a failure", I::NAME);
+    assert_eq!(result, BLOCK as i64, "{} goes on after a failure", E::NAME);
     assert!(latency_ns > 0);
 }
 
@@ -44,15 +44,15 @@ fn a_failed_read_has_the_kernels_reason() {
     names_what_the_kernel_says::<Sync>();
 }
 
-fn hands_out_io_errors<I: Engine>() {
+fn hands_out_io_errors<E: Engine>() {
     // The file behind the device's last blocks is truncated.
     let file = Scratch::new(COUNT);
     let device = LoopDevice::new(&file.path);
     file.set_size(COUNT / 2 * BLOCK);
-    let mut opened = open::<I>(vec![device.open()], 8, true);
+    let mut opened = open::<E>(vec![device.open()], 8, true);
     let reads = [0, COUNT - 1, 1, COUNT - 2].map(|n| block(Operation::Read, 0, n));
     let (fine, eio) = (BLOCK as i64, -i64::from(libc::EIO));
-    assert_eq!(just_do(&mut opened, &reads), [fine, eio, fine, eio], "{}", I::NAME);
+    assert_eq!(just_do(&mut opened, &reads), [fine, eio, fine, eio], "{}", E::NAME);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_bad_block_is_eio() {
     hands_out_io_errors::<Sync>();
 }
 
-fn refuses_what_it_was_not_set_up_for<I: Engine>() {
+fn refuses_what_it_was_not_set_up_for<E: Engine>() {
     let file = Scratch::new(COUNT);
     let wrong = [
         IoUnit { slot: 4, ..block(Operation::Read, 0, 0) },
@@ -73,13 +73,13 @@ fn refuses_what_it_was_not_set_up_for<I: Engine>() {
         block(Operation::Read, 1, 0),
     ];
     for unit in wrong {
-        let mut engine = open::<I>(vec![file.open()], 4, false).engine;
+        let mut engine = open::<E>(vec![file.open()], 4, false).engine;
         let make = || {
             engine.queue(once(unit));
             engine.enter(1)
         };
         let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(make));
-        assert!(refused.is_err(), "{}: {unit:?}", I::NAME);
+        assert!(refused.is_err(), "{}: {unit:?}", E::NAME);
     }
 }
 

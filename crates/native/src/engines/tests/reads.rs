@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::*;
-use crate::usage::of_this_thread;
+use crate::usage::thread_usage;
 
 const COUNT: u64 = 40;
 
@@ -15,12 +15,12 @@ fn written() -> (Vec<Scratch>, impl Fn(&[Scratch]) -> Vec<OwnedFd>) {
     (files, open_all)
 }
 
-fn reads_at_every_depth<I: Engine>() {
+fn reads_at_every_depth<E: Engine>() {
     let (files, open_all) = written();
     for depth in [1, 7, 100] {
-        let mut opened = open::<I>(open_all(&files), depth, false);
+        let mut opened = open::<E>(open_all(&files), depth, false);
         let one = opened.depth == 1;
-        assert!(opened.depth == depth || (one && opened.shortfalls.len() == 1), "{}", I::NAME);
+        assert!(opened.depth == depth || (one && opened.shortfalls.len() == 1), "{}", E::NAME);
         read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 1, 5);
         read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 0, 5);
     }
@@ -31,11 +31,11 @@ fn what_is_there_is_read() {
     each_engine!(reads_at_every_depth);
 }
 
-fn hands_over_in_batches<I: Engine>(size: u16) {
+fn hands_over_in_batches<E: Engine>(size: u16) {
     let (files, open_all) = written();
     let mut setup = setup(open_all(&files), 64, false);
     setup.options.batch = size;
-    let mut opened = I::open(setup).unwrap();
+    let mut opened = E::open(setup).unwrap();
     read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 1, 5);
 }
 
@@ -47,19 +47,19 @@ fn batches_of_any_size_complete() {
     }
 }
 
-fn waits_for_as_many_as_asked<I: Engine>() {
+fn waits_for_as_many_as_asked<E: Engine>() {
     let (files, open_all) = written();
-    let mut engine = open::<I>(open_all(&files), 16, false).engine;
+    let mut engine = open::<E>(open_all(&files), 16, false).engine;
     let batch: Vec<_> = (0..16)
         .map(|slot| IoUnit { slot, ..block(Operation::Read, slot % 2, slot.into()) })
         .collect();
     engine.queue(batch.iter().copied());
     engine.enter(12).unwrap();
     let some = engine.completions().count();
-    assert!(some >= 12, "{}: {some}", I::NAME);
+    assert!(some >= 12, "{}: {some}", E::NAME);
     // More than there are: as many as there are.
     engine.enter(100).unwrap();
-    assert_eq!(some + engine.completions().count(), 16, "{}", I::NAME);
+    assert_eq!(some + engine.completions().count(), 16, "{}", E::NAME);
     // None are: it does not wait at all.
     engine.enter(1).unwrap();
     assert_eq!(engine.completions().count(), 0);
@@ -71,13 +71,13 @@ fn enter_waits_for_as_many_as_it_is_asked() {
     waits_for_as_many_as_asked::<Libaio>();
 }
 
-fn one_enter_makes_one_io<I: Engine>() {
+fn one_enter_makes_one_io<E: Engine>() {
     let (files, open_all) = written();
-    let mut engine = open::<I>(open_all(&files), 1, false).engine;
+    let mut engine = open::<E>(open_all(&files), 1, false).engine;
     for number in 0..COUNT {
         engine.queue(once(block(Operation::Read, 0, number)));
         engine.enter(1).unwrap();
-        assert_eq!(engine.completions().count(), 1, "{}", I::NAME);
+        assert_eq!(engine.completions().count(), 1, "{}", E::NAME);
     }
 }
 
@@ -86,11 +86,11 @@ fn at_depth_1_one_enter_makes_one_io() {
     each_engine!(one_enter_makes_one_io);
 }
 
-fn reads_with<I: Engine>(change: impl Fn(&mut EngineOptions)) -> Opened<I> {
+fn reads_with<E: Engine>(change: impl Fn(&mut EngineOptions)) -> Opened<E> {
     let (files, open_all) = written();
     let mut setup = setup(open_all(&files), 8, false);
     change(&mut setup.options);
-    let mut opened = I::open(setup).unwrap();
+    let mut opened = E::open(setup).unwrap();
     read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 1, 5);
     read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 8, 5);
     opened
@@ -110,15 +110,15 @@ fn options_of_io_uring_work() {
 }
 
 /// An invalid class is refused, which proves that it reached the kernel.
-fn priorities_reach_the_kernel<I: Engine>() {
+fn priorities_reach_the_kernel<E: Engine>() {
     let file = Scratch::new(64);
     let mut job = iodyno_job::Job::default();
     job.engine.command_priority.percent.read = 50;
     job.engine.command_priority.class.read = 5;
-    let priorities = Priorities::new(&job, 8, 1).unwrap();
-    let of_slots = priorities.of_slots();
-    let setup = Setup { priorities: Some(priorities), ..setup(vec![file.open()], 8, false) };
-    let mut engine = I::open(setup).unwrap().engine;
+    let cmdprio = CmdPrio::new(&job, 8, 1).unwrap();
+    let slot_priorities = cmdprio.slot_priorities();
+    let setup = Setup { cmdprio: Some(cmdprio), ..setup(vec![file.open()], 8, false) };
+    let mut engine = E::open(setup).unwrap().engine;
     let mut refused = 0;
     for turn in 0..8 {
         engine.queue(
@@ -131,13 +131,13 @@ fn priorities_reach_the_kernel<I: Engine>() {
         while left > 0 {
             engine.enter(1).unwrap();
             for Completion { slot, result } in engine.completions() {
-                let priority = of_slots[usize::from(slot)].load(Ordering::Relaxed);
+                let priority = slot_priorities[usize::from(slot)].load(Ordering::Relaxed);
                 let expected = match priority {
                     0 => LENGTH.into(),
                     0xa000 => -i64::from(libc::EINVAL),
                     other => panic!("{other:x}"),
                 };
-                assert_eq!(result, expected, "{}", I::NAME);
+                assert_eq!(result, expected, "{}", E::NAME);
                 refused += u32::from(result < 0);
                 left -= 1;
             }
@@ -177,11 +177,11 @@ fn a_large_ring_and_large_blocks_work() {
 }
 
 /// The machine may have poll queues or not; the result is clear either way.
-fn polls_or_says_why_not<I: Engine>() {
+fn polls_or_says_why_not<E: Engine>() {
     let (files, open_all) = written();
     let mut setup = setup(open_all(&files), 8, true);
     setup.options.polled = true;
-    match I::open(setup) {
+    match E::open(setup) {
         Ok(mut opened) => {
             read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 1, 5);
             let sync = IoUnit { operation: Operation::Sync, ..IoUnit::default() };
@@ -251,11 +251,11 @@ fn a_wait_in_a_ring_has_an_end_and_takes_no_cpu() {
     let mut engine = open::<Uring>(vec![reader.into()], 4, false).engine;
     engine.queue(once(block(Operation::Read, 0, 0)));
     let most = Duration::from_millis(200);
-    let (begun, before) = (std::time::Instant::now(), of_this_thread());
+    let (begun, before) = (std::time::Instant::now(), thread_usage());
     engine.enter_within(1, most).unwrap();
     assert!(begun.elapsed() >= most, "Linux 5.11 or later");
     assert_eq!(engine.completions().next(), None);
-    let used = of_this_thread().since(before);
+    let used = thread_usage().since(before);
     assert!(used.cpu_ns() < 50_000_000, "{used:?}");
     writer.write_all(&[7; LENGTH as usize]).unwrap();
     engine.enter_within(1, Duration::from_secs(60)).unwrap();

@@ -3,12 +3,12 @@
 use super::*;
 use crate::testing::allocations;
 
-fn allocates_nothing<I: Engine>() {
+fn allocates_nothing<E: Engine>() {
     const OPERATIONS: [Operation; 5] =
         [Operation::Read, Operation::Write, Operation::Trim, Operation::Sync, Operation::DataSync];
     let file = Scratch::new(64);
-    let Opened { mut engine, depth, .. } = open::<I>(vec![file.open()], 32, true);
-    let turn = |engine: &mut I, turn: u16| {
+    let Opened { mut engine, depth, .. } = open::<E>(vec![file.open()], 32, true);
+    let turn = |engine: &mut E, turn: u16| {
         let mut batch = [IoUnit::default(); 32];
         for (slot, unit) in (0..depth).zip(&mut batch) {
             let operation = OPERATIONS[usize::from(slot + turn) % OPERATIONS.len()];
@@ -27,7 +27,7 @@ fn allocates_nothing<I: Engine>() {
     turn(&mut engine, 0);
     let before = allocations();
     (0..50).for_each(|number| turn(&mut engine, number));
-    assert_eq!(allocations() - before, 0, "{}", I::NAME);
+    assert_eq!(allocations() - before, 0, "{}", E::NAME);
 }
 
 #[test]

@@ -12,67 +12,67 @@ use iodyno_target::{Access, Lookup, OpenHow, ReadClearance, SyncMode, TargetKind
 
 use crate::block_lives::BlockLives;
 use crate::bounds::Bounds;
-use crate::choose;
 use crate::contents::{Filler, mix};
+use crate::engine_choice;
 use crate::engines::{EngineOptions, NvmeCharDevice, Setup};
 use crate::flow::Flows;
-use crate::limits::DEEPEST;
+use crate::iolog_writer::IologWriter;
+use crate::job_control::JobControl;
+use crate::limits::MAX_DEPTH;
 use crate::page_cache::{PageCache, drop_pages};
 use crate::placement::Placement;
-use crate::preparation::Verifying;
-use crate::replayed_log::ReplayedLog;
-use crate::replayed_trace::OpenTrace;
-use crate::shared::Shared;
+use crate::replay::Replay;
+use crate::submission_hooks::VerifyContext;
 use crate::tally::Tallies;
+use crate::trace_replay::OpenTrace;
 use crate::trims::Trims;
-use crate::verify::{Following, Ledger, State, Verifier};
-use crate::worker::Assignment;
-use crate::written_log::WrittenLog;
+use crate::verify::{Ledger, Verifier, VerifyState, WriteTracker};
+use crate::worker::Worker;
 
 /// Largest file offset (loff_t), whatever a job allows (`fill_device`).
-const LARGEST_FILE_BYTES: u64 = i64::MAX as u64;
+const MAX_FILE_BYTES: u64 = i64::MAX as u64;
 /// Ledgers may take one part in this many of the machine's memory.
 const LEDGER_SHARE: u64 = 8;
 
 /// The common setup of a job's threads.
-pub(crate) struct Team<'a> {
+pub(crate) struct JobSetup<'a> {
     pub(crate) job: Arc<Job>,
     pub(crate) files: &'a [Access<'a>],
     pub(crate) direct: bool,
     pub(crate) engine: IoEngine,
     pub(crate) depth: u16,
     pub(crate) cpus_of_nodes: Vec<u32>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) control: Arc<JobControl>,
     pub(crate) rows: Option<SyncSender<Vec<IoRow>>>,
     pub(crate) memory_bytes: u64,
     pub(crate) entropy: u64,
-    pub(crate) states: Option<&'a Path>,
+    pub(crate) state_dir: Option<&'a Path>,
     /// Offsets and lengths are multiples of this, bytes.
     pub(crate) align_bytes: u32,
     pub(crate) open_trace: Option<OpenTrace>,
 }
 
-impl Team<'_> {
+impl JobSetup<'_> {
     /// Builds thread number `thread`.
     ///
     /// # Errors
     /// A message about what does not fit, or cannot be opened.
-    pub(crate) fn assignment(
+    pub(crate) fn worker(
         &self,
         thread: u32,
         stream: Stream,
         flows: &mut Flows,
-    ) -> Result<Assignment, String> {
+    ) -> Result<Worker, String> {
         let Self { job, files, direct, entropy, .. } = self;
         // Threads that share a job take CPUs in turn, and so do clones.
         let turn = thread as usize + job.threads.clone as usize;
-        let seed = seed(job.pattern.randseed, job.threads.number, thread, *entropy);
+        let seed = thread_seed(job.pattern.randseed, job.threads.number, thread, *entropy);
         let verifies = job.verify.is_on();
         let mut verifying = verifies
-            .then(|| verifying(job, &stream, files.len(), self.memory_bytes, *entropy, seed))
+            .then(|| verify_context(job, &stream, files.len(), self.memory_bytes, *entropy, seed))
             .transpose()?;
         if let Some(verifying) = &mut verifying {
-            verifying.following = Following::new(job, self.states);
+            verifying.write_tracker = WriteTracker::new(job, self.state_dir);
         }
         let lengths = stream.regions().iter().map(|region| region.length);
         let blocks = lengths.fold(0, u64::saturating_add);
@@ -97,42 +97,42 @@ impl Team<'_> {
         let is_device = |file: &Access<'_>| matches!(file.read().kind(), TargetKind::Block { .. });
         let opened = match job.engine.ioengine.is_of_names() {
             true => Vec::new(),
-            false => open(files, job, *direct).map_err(|error| error.to_string())?,
+            false => open_files(files, job, *direct).map_err(|error| error.to_string())?,
         };
-        let again = || opened.iter().map(OwnedFd::try_clone).collect::<Result<_, _>>();
-        let page_cache = (!*direct && job.files.invalidate).then(again).transpose();
+        let duplicates = || opened.iter().map(OwnedFd::try_clone).collect::<Result<_, _>>();
+        let page_cache = (!*direct && job.files.invalidate).then(duplicates).transpose();
         let page_cache = page_cache.map_err(|error| format!("dup of a target: {error}"))?;
         let tallies = Tallies::new(has, syncs);
         let tallies = if job.report.averages_submissions() { tallies.split() } else { tallies };
-        Ok(Assignment {
+        Ok(Worker {
             engine: self.engine,
             page_cache: page_cache.map(PageCache::new),
             setup: Setup {
                 files: opened,
-                claims: claims(files, job).map_err(|error| error.to_string())?,
+                claims: trim_descriptors(files, job).map_err(|error| error.to_string())?,
                 entries: files.iter().filter_map(|file| file.write()?.entry().cloned()).collect(),
                 char_device: char_device.map_err(|error| error.to_string())?,
                 depth: self.depth,
                 length: job.largest_buffer() as u32,
-                options: EngineOptions { memory_bytes, ..options(job) },
+                options: EngineOptions { memory_bytes, ..engine_options(job) },
                 writable: job.writes(),
-                submit: job.depth.offload.then(|| choose::submit(self.engine)),
+                submit: job.depth.offload.then(|| engine_choice::submit_fn(self.engine)),
                 slot_buffer: None,
-                priorities: None,
+                cmdprio: None,
             },
             bounds,
-            lives: BlockLives::new(job, stream.regions())?,
+            block_lives: BlockLives::new(job, stream.regions())?,
             stream,
             filler,
             verifying,
-            state: State::load(job, self.states)?,
+            verify_state: VerifyState::load(job, self.state_dir)?,
             on_device: files.iter().all(is_device),
             placement: Placement::new(&job.threads, &self.cpus_of_nodes, turn),
-            shared: Arc::clone(&self.shared),
+            control: Arc::clone(&self.control),
             tallies: Arc::new(tallies),
             rows: self.rows.clone(),
-            log: ReplayedLog::open(job, self.align_bytes, self.open_trace)?,
-            written_log: WrittenLog::create(job)?,
+            replay: Replay::open(job, self.align_bytes, self.open_trace)?,
+            iolog_writer: IologWriter::create(job)?,
             flow: flows.join(job),
             seed,
             job: Arc::clone(job),
@@ -150,7 +150,7 @@ pub(crate) fn room(job: &Job, clearance: &ReadClearance, direct: bool) -> Room {
 }
 
 /// Opens the job's files for one thread.
-fn open(
+fn open_files(
     files: &[Access<'_>],
     job: &Job,
     direct: bool,
@@ -180,7 +180,7 @@ fn open(
 }
 
 /// The descriptors for trims, one for each file.
-fn claims(files: &[Access<'_>], job: &Job) -> std::io::Result<Vec<OwnedFd>> {
+fn trim_descriptors(files: &[Access<'_>], job: &Job) -> std::io::Result<Vec<OwnedFd>> {
     if !job.pattern.rw.has(Direction::Trim) && !job.trims_writes() {
         return Ok(Vec::new());
     }
@@ -195,10 +195,10 @@ fn char_device(namespace: &Access<'_>) -> Result<NvmeCharDevice, iodyno_target::
     Ok(NvmeCharDevice { device: descriptor, nsid, lba_shift })
 }
 
-fn options(job: &Job) -> EngineOptions {
+fn engine_options(job: &Job) -> EngineOptions {
     let engine = &job.engine;
     EngineOptions {
-        batch: job.depth.batch.unwrap_or(crate::engines::BATCH as u32).clamp(1, DEEPEST) as u16,
+        batch: job.depth.batch.unwrap_or(crate::engines::BATCH as u32).clamp(1, MAX_DEPTH) as u16,
         fixed_buffers: engine.fixedbufs,
         registered_files: engine.registerfiles,
         polled: engine.hipri,
@@ -217,27 +217,30 @@ fn options(job: &Job) -> EngineOptions {
     }
 }
 
-fn verifying(
+fn verify_context(
     job: &Job,
     stream: &Stream,
     files: usize,
     memory_bytes: u64,
-    run: u64,
+    run_id: u64,
     seed: u64,
-) -> Result<Verifying, String> {
+) -> Result<VerifyContext, String> {
     let written = job.writes() || job.verify.verify_only;
     let sizes = if written { &job.pattern.bs.write } else { &job.pattern.bs.read };
     let thread = (seed >> 32) as u32;
-    let verifier = Verifier::new(&job.verify, &job.contents, sizes, run, thread)
+    let verifier = Verifier::new(&job.verify, &job.contents, sizes, run_id, thread)
         .map_err(|error| error.to_string())?;
     let mut ledgers = Vec::new();
     if job.writes() || job.foresees_writes() {
         let share = memory_bytes / LEDGER_SHARE / u64::from(job.threads.numjobs.max(1));
         for file in 0..files {
-            let regions = stream.regions().iter().filter(|one| usize::from(one.file) == file);
-            let start = regions.clone().map(|one| one.offset).min().unwrap_or(0);
-            let end = regions.map(|one| one.offset.saturating_add(one.length)).max().unwrap_or(0);
-            let end = end.min(LARGEST_FILE_BYTES);
+            let regions = stream.regions().iter().filter(|region| usize::from(region.file) == file);
+            let start = regions.clone().map(|region| region.offset).min().unwrap_or(0);
+            let end = regions
+                .map(|region| region.offset.saturating_add(region.length))
+                .max()
+                .unwrap_or(0);
+            let end = end.min(MAX_FILE_BYTES);
             let interval = verifier.interval().max(1);
             let blocks = end.saturating_sub(start).div_ceil(interval);
             let ledger = Ledger::new(start, interval, blocks, share / files as u64);
@@ -253,11 +256,11 @@ fn verifying(
     let backlog = (job.writes() && job.verify.backlog > 0).then(Vec::new);
     let pretended = job.engine.ioengine == IoEngine::Null;
     let trims = Trims::new(job, seed);
-    Ok(Verifying { verifier, ledgers, dumps, backlog, trims, following: None, pretended })
+    Ok(VerifyContext { verifier, ledgers, dumps, backlog, trims, write_tracker: None, pretended })
 }
 
 /// A seed unique to each thread.
-pub(crate) fn seed(randseed: u64, number: u32, thread: u32, entropy: u64) -> u64 {
+pub(crate) fn thread_seed(randseed: u64, number: u32, thread: u32, entropy: u64) -> u64 {
     mix(mix(randseed, entropy), u64::from(number) << 32 | u64::from(thread))
 }
 
@@ -274,13 +277,13 @@ mod tests {
         job.verify.method = VerifyMethod::Crc32c;
         let rooms = [Room { size_bytes: u64::MAX, block_bytes: 1 }];
         let stream = Stream::new(&job, &rooms, 0, 0).unwrap();
-        verifying(&job, &stream, 1, 1 << 20, 1, 1).unwrap();
+        verify_context(&job, &stream, 1, 1 << 20, 1, 1).unwrap();
     }
 
     #[test]
     fn threads_have_seeds_of_their_own() {
         let all: std::collections::HashSet<u64> =
-            (0..100).flat_map(|n| (0..10).map(move |t| seed(1, n, t, 2))).collect();
+            (0..100).flat_map(|n| (0..10).map(move |t| thread_seed(1, n, t, 2))).collect();
         assert_eq!(all.len(), 1000);
     }
 }

@@ -8,37 +8,37 @@ use iodyno_model::{Direction, PerDirection, PriorityLatencies};
 
 use crate::contents::mix;
 use crate::engines::IoUnit;
-use crate::shared::Shared;
+use crate::job_control::JobControl;
 
 /// The priority of each slot's I/O.
-pub(crate) type OfSlots = Arc<[AtomicU16]>;
+pub(crate) type SlotPriorities = Arc<[AtomicU16]>;
 
 /// Chooses the priority of each I/O.
 #[derive(Debug)]
-pub(crate) struct Priorities {
+pub(crate) struct CmdPrio {
     /// For reads and for writes: block size (`None`: any), percent, priority.
     shares: [Vec<(Option<u64>, u32, u16)>; 2],
     /// The job's priority.
-    usual: u16,
+    default: u16,
     random: u64,
-    of_slots: OfSlots,
+    slot_priorities: SlotPriorities,
 }
 
-impl Priorities {
+impl CmdPrio {
     /// The priorities of `job`, if it has any; `seed` selects the I/Os.
     pub(crate) fn new(job: &Job, depth: u16, seed: u64) -> Option<Self> {
-        let asked = &job.engine.command_priority;
-        asked.is_on().then(|| Self {
-            shares: [shares(asked, Direction::Read), shares(asked, Direction::Write)],
-            usual: job.threads.priority.ioprio(),
+        let options = &job.engine.command_priority;
+        options.is_on().then(|| Self {
+            shares: [shares(options, Direction::Read), shares(options, Direction::Write)],
+            default: job.threads.priority.ioprio(),
             random: seed,
-            of_slots: (0..depth).map(|_| AtomicU16::new(0)).collect(),
+            slot_priorities: (0..depth).map(|_| AtomicU16::new(0)).collect(),
         })
     }
 
     /// Shares the choices with the latency statistics.
-    pub(crate) fn of_slots(&self) -> OfSlots {
-        Arc::clone(&self.of_slots)
+    pub(crate) fn slot_priorities(&self) -> SlotPriorities {
+        Arc::clone(&self.slot_priorities)
     }
 
     /// Chooses the priority of a read or a write; 0: its thread's.
@@ -56,43 +56,43 @@ impl Priorities {
             }
             drawn -= percent;
         }
-        self.of_slots[usize::from(io.slot)].store(chosen.unwrap_or(self.usual), Relaxed);
+        self.slot_priorities[usize::from(io.slot)].store(chosen.unwrap_or(self.default), Relaxed);
         chosen.unwrap_or(0)
     }
 }
 
 /// The shares of a direction.
-fn shares(asked: &CommandPriority, direction: Direction) -> Vec<(Option<u64>, u32, u16)> {
-    let usual = [&asked.class, &asked.level, &asked.hint].map(|one| *one.of(direction));
-    let all = (None, *asked.percent.of(direction), ioprio(usual));
-    let sized = asked
+fn shares(options: &CommandPriority, direction: Direction) -> Vec<(Option<u64>, u32, u16)> {
+    let default = [&options.class, &options.level, &options.hint].map(|one| *one.of(direction));
+    let all = (None, *options.percent.of(direction), ioprio(default));
+    let sized = options
         .by_size
         .of(direction)
         .iter()
-        .map(|one| (Some(one.bytes), one.percent, ioprio(one.priority.unwrap_or(usual))));
+        .map(|one| (Some(one.bytes), one.percent, ioprio(one.priority.unwrap_or(default))));
     std::iter::once(all).chain(sized).collect()
 }
 
 /// Latencies by priority.
 #[derive(Debug)]
-pub(crate) struct RankedLatencies {
-    of_slots: OfSlots,
+pub(crate) struct LatenciesByPriority {
+    slot_priorities: SlotPriorities,
     /// Total latencies instead of completion latencies.
     totals: bool,
     latencies: PerDirection<PriorityLatencies>,
     counting: bool,
 }
 
-impl RankedLatencies {
-    /// Latencies of `job`, whose I/Os have the priorities `of_slots`.
-    pub(crate) fn new(job: &Job, of_slots: OfSlots) -> Self {
+impl LatenciesByPriority {
+    /// Latencies of `job`, whose I/Os have the priorities `slot_priorities`.
+    pub(crate) fn new(job: &Job, slot_priorities: SlotPriorities) -> Self {
         let totals = job.report.percentiles.lat;
-        Self { of_slots, totals, latencies: PerDirection::default(), counting: false }
+        Self { slot_priorities, totals, latencies: PerDirection::default(), counting: false }
     }
 
     /// The priority of a slot's I/O.
-    pub(crate) fn of(&self, slot: u16) -> u16 {
-        self.of_slots[usize::from(slot)].load(Relaxed)
+    pub(crate) fn priority(&self, slot: u16) -> u16 {
+        self.slot_priorities[usize::from(slot)].load(Relaxed)
     }
 
     /// Records an I/O, whose latency is the sum of `submission_ns` and `completion_ns`.
@@ -101,14 +101,14 @@ impl RankedLatencies {
         slot: u16,
         direction: Direction,
         (submission_ns, completion_ns): (u64, u64),
-        shared: &Shared,
+        shared: &JobControl,
     ) {
         if !self.counting && shared.is_counting() {
             self.counting = true;
             self.latencies = PerDirection::default();
         }
         let ns = completion_ns + if self.totals { submission_ns } else { 0 };
-        let priority = self.of(slot);
+        let priority = self.priority(slot);
         self.latencies.of_mut(direction).record(priority, ns);
     }
 
@@ -125,19 +125,15 @@ mod tests {
     use super::*;
     use crate::engines::Operation;
 
-    fn of(options: &[(&str, &str)]) -> Priorities {
+    fn cmdprio(options: &[(&str, &str)]) -> CmdPrio {
         let mut job = Job::default();
         for (name, value) in options {
             iodyno_job::apply(&mut job, name, value).unwrap();
         }
-        Priorities::new(&job, 4, 7).unwrap()
+        CmdPrio::new(&job, 4, 7).unwrap()
     }
 
-    fn counts(
-        priorities: &mut Priorities,
-        operation: Operation,
-        length: u32,
-    ) -> BTreeMap<u16, u32> {
+    fn counts(priorities: &mut CmdPrio, operation: Operation, length: u32) -> BTreeMap<u16, u32> {
         let mut counts = BTreeMap::new();
         for offset in 0..10_000 {
             let io = IoUnit { offset, length, slot: 3, operation, ..IoUnit::default() };
@@ -148,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_percentage_is_of_its_direction() {
-        let mut priorities = of(&[("cmdprio_percentage", "20,0"), ("cmdprio_class", "1")]);
+        let mut priorities = cmdprio(&[("cmdprio_percentage", "20,0"), ("cmdprio_class", "1")]);
         let reads = counts(&mut priorities, Operation::Read, 4096);
         assert!(reads.keys().eq([&0, &0x2000]) && reads[&0x2000].abs_diff(2000) < 250, "{reads:?}");
         let writes = counts(&mut priorities, Operation::Write, 4096);
@@ -158,7 +154,8 @@ mod tests {
     #[test]
     fn each_block_size_has_its_own_percentages() {
         let split = "64k/25/1/1:64k/75/3/2:1m/10/2/0/3";
-        let mut priorities = of(&[("cmdprio_bssplit", split), ("prioclass", "2"), ("prio", "7")]);
+        let mut priorities =
+            cmdprio(&[("cmdprio_bssplit", split), ("prioclass", "2"), ("prio", "7")]);
         let small = counts(&mut priorities, Operation::Read, 65_536);
         assert!(small.keys().eq([&0x2001, &0x6002]), "{small:?}");
         assert!(small[&0x2001].abs_diff(2500) < 250, "{small:?}");
@@ -167,6 +164,6 @@ mod tests {
         let other = counts(&mut priorities, Operation::Read, 4096);
         assert!(other.keys().eq([&0]), "{other:?}");
         // Without a priority of its own, an I/O counts under its job's.
-        assert_eq!(priorities.of_slots()[3].load(Relaxed), 0x4007);
+        assert_eq!(priorities.slot_priorities()[3].load(Relaxed), 0x4007);
     }
 }

@@ -13,7 +13,7 @@ const SETTLE_NS: u64 = 2_000_000_000;
 /// an I/O completes, so that a block that takes longer than a cycle counts over all of its time; or
 /// when two blocks are overdue.
 #[derive(Debug)]
-pub(crate) struct LeastRate {
+pub(crate) struct MinRate {
     bytes_per_s: PerDirection<Option<u64>>,
     iops: PerDirection<Option<u64>>,
     cycle_ns: u64,
@@ -21,18 +21,18 @@ pub(crate) struct LeastRate {
     /// Largest blocks, bytes.
     largest: PerDirection<u64>,
     /// Progress in the current cycle.
-    done: PerDirection<Done>,
+    done: PerDirection<Progress>,
 }
 
 /// Progress of a direction since its last check.
 #[derive(Debug, Clone, Copy, Default)]
-struct Done {
+struct Progress {
     ns: u64,
     ios: u64,
     bytes: u64,
 }
 
-impl LeastRate {
+impl MinRate {
     /// The minimum rates of `job` in its own directions, if it has any.
     pub(crate) fn new(job: &Job) -> Option<Self> {
         let mut pace = job.pace.clone();
@@ -60,11 +60,11 @@ impl LeastRate {
             self.settled_ns += interval.active_ns;
             return None;
         }
-        for (direction, one) in interval.directions.iter() {
+        for (direction, counts) in interval.directions.iter() {
             let done = self.done.of_mut(direction);
             done.ns += interval.active_ns;
-            done.ios += one.ios;
-            done.bytes += one.bytes;
+            done.ios += counts.ios;
+            done.bytes += counts.bytes;
             let seconds = done.ns as f64 / 1e9;
             let block = *self.largest.of(direction) as f64;
             let blocks_per_s = [
@@ -72,15 +72,15 @@ impl LeastRate {
                 self.iops.of(direction).map(|least| least as f64),
             ];
             let is_late = blocks_per_s.into_iter().flatten().any(|least| least * seconds >= 2.0);
-            if done.ns < self.cycle_ns || !(one.ios > 0 || is_late) {
+            if done.ns < self.cycle_ns || !(counts.ios > 0 || is_late) {
                 continue;
             }
-            let Done { ios, bytes, .. } = std::mem::take(done);
-            let looks = [
+            let Progress { ios, bytes, .. } = std::mem::take(done);
+            let limits = [
                 ("rate_min", "bytes per second", self.bytes_per_s.of(direction), bytes),
                 ("rate_iops_min", "IOPS", self.iops.of(direction), ios),
             ];
-            let slow = looks.into_iter().find_map(|(option, unit, least, done)| {
+            let slow = limits.into_iter().find_map(|(option, unit, least, done)| {
                 let (least, rate) = ((*least)?, done as f64 / seconds);
                 let name = direction.name();
                 (rate < least as f64)
@@ -103,11 +103,11 @@ mod tests {
     #[test]
     fn a_cycle_that_is_too_slow_is_told() {
         let mut job = Job::default();
-        assert!(LeastRate::new(&job).is_none());
+        assert!(MinRate::new(&job).is_none());
         job.pace.rate_iops_min.write = Some(100);
-        assert!(LeastRate::new(&job).is_none(), "it only reads");
+        assert!(MinRate::new(&job).is_none(), "it only reads");
         job.pace.rate_iops_min.read = Some(100);
-        let mut least = LeastRate::new(&job).unwrap();
+        let mut least = MinRate::new(&job).unwrap();
         let interval = |ios| JobInterval {
             active_ns: 250_000_000,
             directions: PerDirection {
@@ -122,15 +122,15 @@ mod tests {
         for ios in [33, 33, 33] {
             assert_eq!(least.check(&interval(ios)), None);
         }
-        let said = least.check(&interval(0)).unwrap();
-        assert!(said.contains("rate_iops_min=100") && said.contains("99 IOPS"), "{said}");
+        let message = least.check(&interval(0)).unwrap();
+        assert!(message.contains("rate_iops_min=100") && message.contains("99 IOPS"), "{message}");
     }
 
     #[test]
     fn blocks_that_take_longer_than_a_cycle_count_for_all_of_their_time() {
         let mut job = Job::default();
         job.pace.rate_min.read = Some(1000);
-        let mut least = LeastRate::new(&job).unwrap();
+        let mut least = MinRate::new(&job).unwrap();
         let interval = |ios| JobInterval {
             active_ns: 1_000_000_000,
             directions: PerDirection {

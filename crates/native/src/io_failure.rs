@@ -9,7 +9,7 @@ use crate::in_flight::InFlight;
 
 /// An I/O that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct IoFailure {
     /// Kind of I/O.
     pub(crate) operation: Operation,
     /// Offset, bytes.
@@ -20,10 +20,10 @@ pub(crate) struct Failure {
     pub(crate) result: i64,
 }
 
-impl Failure {
+impl IoFailure {
     /// The failure of an I/O that completed with `result`.
-    pub(crate) const fn of(flight: &InFlight, result: i64) -> Self {
-        let &InFlight { operation, offset, length, .. } = flight;
+    pub(crate) const fn new(io: &InFlight, result: i64) -> Self {
+        let &InFlight { operation, offset, length, .. } = io;
         Self { operation, offset, length, result }
     }
 
@@ -36,12 +36,12 @@ impl Failure {
     }
 
     /// True if the device is gone, so that further I/O is useless.
-    pub(crate) const fn is_final(self) -> bool {
+    pub(crate) const fn is_device_gone(self) -> bool {
         self.result == -(libc::ENODEV as i64) || self.result == -(libc::ENXIO as i64)
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for IoFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operation, offset, length, result } = self;
         match (result, operation) {
@@ -83,10 +83,10 @@ mod tests {
     #[test]
     fn failures_read_as_the_kernel_names_them() {
         let failure =
-            |result| Failure { operation: Operation::Read, offset: 8192, length: 4096, result };
+            |result| IoFailure { operation: Operation::Read, offset: 8192, length: 4096, result };
         assert_eq!(failure(-5).to_string(), "EIO at offset 8192");
         assert_eq!(failure(512).to_string(), "512 of 4096 bytes at offset 8192");
         assert_eq!(failure(-9999).to_string(), "errno 9999 at offset 8192");
-        assert!(failure(-19).is_final() && !failure(-5).is_final());
+        assert!(failure(-19).is_device_gone() && !failure(-5).is_device_gone());
     }
 }

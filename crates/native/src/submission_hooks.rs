@@ -9,21 +9,21 @@ use crate::contents::Filler;
 use crate::engines::{IoUnit, Operation};
 use crate::in_flight::{Batch, InFlight};
 use crate::trims::Trims;
-use crate::verify::{Expected, Following, Ledger, Mismatch, Verifier};
+use crate::verify::{Expected, Ledger, Mismatch, Verifier, WriteTracker};
 
 /// Prepares the writes of a thread and records them.
 #[derive(Debug)]
-pub(crate) struct Preparation {
+pub(crate) struct SubmissionHooks {
     /// Contents that change from write to write.
     pub(crate) filler: Option<Filler>,
-    pub(crate) verifying: Option<Verifying>,
+    pub(crate) verifying: Option<VerifyContext>,
     /// Writes so far, over all loops.
     pub(crate) number: u64,
 }
 
 /// State of a verifying thread.
 #[derive(Debug)]
-pub(crate) struct Verifying {
+pub(crate) struct VerifyContext {
     pub(crate) verifier: Verifier,
     /// Per file, the writes made; empty: only headers on the medium are known.
     pub(crate) ledgers: Vec<Ledger>,
@@ -34,18 +34,19 @@ pub(crate) struct Verifying {
     /// Trims of some of the writes.
     pub(crate) trims: Option<Trims>,
     /// Tracks writes, if the job saves its verify state.
-    pub(crate) following: Option<Following>,
+    pub(crate) write_tracker: Option<WriteTracker>,
     /// Nothing is really written (ioengine=null), so nothing is compared.
     pub(crate) pretended: bool,
 }
 
-impl Preparation {
+impl SubmissionHooks {
     /// Prepares and records the writes and trims of `batch`.
     pub(crate) fn prepare(&mut self, batch: &Batch<'_>, buffers: &mut Buffers) {
         for IoUnit { offset, length, slot, file, operation } in batch.iter() {
-            let following = self.verifying.as_mut().and_then(|one| one.following.as_mut());
-            if let Some(following) = following {
-                following.submitted(slot, operation, self.number);
+            let write_tracker =
+                self.verifying.as_mut().and_then(|verifying| verifying.write_tracker.as_mut());
+            if let Some(write_tracker) = write_tracker {
+                write_tracker.submitted(slot, operation, self.number);
             }
             match operation {
                 Operation::Write => {
@@ -53,11 +54,11 @@ impl Preparation {
                     if let Some(filler) = &mut self.filler {
                         filler.refill(block, offset, self.number);
                     }
-                    if let Some(Verifying { verifier, ledgers, backlog, trims, .. }) =
+                    if let Some(VerifyContext { verifier, ledgers, backlog, trims, .. }) =
                         &mut self.verifying
                     {
                         if let Some(trims) = trims {
-                            trims.written(file, offset, length);
+                            trims.add_write(file, offset, length);
                         }
                         verifier.stamp(block, offset, self.number);
                         if let Some(backlog) = backlog {
@@ -65,16 +66,17 @@ impl Preparation {
                             backlog.push(Request { offset, length, file, operation });
                         }
                         if let Some(ledger) = ledgers.get_mut(usize::from(file)) {
-                            ledger.note(offset, length.into(), self.number);
+                            ledger.record_write(offset, length.into(), self.number);
                         }
                     }
                     self.number += 1;
                 }
                 Operation::Trim => {
-                    let trims = self.verifying.as_ref().and_then(|one| one.trims.as_ref());
+                    let trims =
+                        self.verifying.as_ref().and_then(|verifying| verifying.trims.as_ref());
                     let is_read = trims.is_none_or(|trims| trims.read_as_zeros);
                     match self.ledger(file) {
-                        Some(ledger) if is_read => ledger.note_trim(offset, length.into()),
+                        Some(ledger) if is_read => ledger.record_trim(offset, length.into()),
                         Some(ledger) => ledger.forget(offset, length.into()),
                         None => {}
                     }
@@ -85,20 +87,21 @@ impl Preparation {
     }
 
     /// Records a completion. The contents after a failed write are unknown.
-    pub(crate) fn completed(&mut self, slot: u16, flight: &InFlight, succeeded: bool) {
-        let following = self.verifying.as_mut().and_then(|one| one.following.as_mut());
-        if let Some(following) = following {
-            following.completed(slot, flight.operation, succeeded);
+    pub(crate) fn completed(&mut self, slot: u16, io: &InFlight, succeeded: bool) {
+        let write_tracker =
+            self.verifying.as_mut().and_then(|verifying| verifying.write_tracker.as_mut());
+        if let Some(write_tracker) = write_tracker {
+            write_tracker.completed(slot, io.operation, succeeded);
         }
-        if !succeeded && let Some(ledger) = self.ledger(flight.file) {
-            ledger.forget(flight.offset, flight.length.into());
+        if !succeeded && let Some(ledger) = self.ledger(io.file) {
+            ledger.forget(io.offset, io.length.into());
         }
     }
 
     /// Clears the ledgers: everything in them was verified.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn clear_ledgers(&mut self) {
         let ledgers = self.verifying.as_mut().map(|verifying| &mut verifying.ledgers);
-        ledgers.into_iter().flatten().for_each(Ledger::settle);
+        ledgers.into_iter().flatten().for_each(Ledger::clear);
     }
 
     fn ledger(&mut self, file: u16) -> Option<&mut Ledger> {
@@ -106,7 +109,7 @@ impl Preparation {
     }
 }
 
-impl Verifying {
+impl VerifyContext {
     /// Verifies `block`, read from `offset` of `file`.
     pub(crate) fn check(&self, block: &[u8], file: u16, offset: u64) -> Result<(), Mismatch> {
         let ledger = self.ledgers.get(usize::from(file));

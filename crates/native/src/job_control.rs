@@ -6,37 +6,37 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use iodyno_model::{Direction, ErrorCount};
 
 use crate::clock::Clock;
-use crate::failure::Failure;
+use crate::io_failure::IoFailure;
 
 /// Offsets kept for each kind of error.
 const OFFSETS_KEPT: usize = 8;
 
 /// State shared by the threads of a job and the control thread.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct JobControl {
     state: AtomicU8,
     /// End of the ramp, ticks; 0: still ramping.
     counting_since: AtomicU64,
-    first_error: OnceLock<Failure>,
+    first_error: OnceLock<IoFailure>,
     errors: Mutex<Vec<ErrorCount>>,
 }
 
 const STANDBY: u8 = 0;
 const RUNNING: u8 = 1;
 /// No new work; earlier writes may still be verified.
-const ENOUGH: u8 = 2;
+const STOPPING: u8 = 2;
 /// No new I/O at all.
 const ABORTED: u8 = 3;
 
-impl Shared {
+impl JobControl {
     /// Starts the threads, which must then be unparked. A stop is final.
     pub(crate) fn start(&self) {
         let _ = self.state.compare_exchange(STANDBY, RUNNING, Ordering::Release, Ordering::Relaxed);
     }
 
     /// Stops issuing I/O, except to verify earlier writes.
-    pub(crate) fn enough(&self) {
-        self.state.fetch_max(ENOUGH, Ordering::Release);
+    pub(crate) fn stop_issuing(&self) {
+        self.state.fetch_max(STOPPING, Ordering::Release);
     }
 
     /// Stops issuing any I/O.
@@ -46,12 +46,12 @@ impl Shared {
 
     /// True if a thread, `verifying` or not, must issue no new I/O.
     #[inline]
-    pub(crate) fn is_over(&self, verifying: bool) -> bool {
-        self.state.load(Ordering::Relaxed) > if verifying { ENOUGH } else { RUNNING }
+    pub(crate) fn is_stopped(&self, verifying: bool) -> bool {
+        self.state.load(Ordering::Relaxed) > if verifying { STOPPING } else { RUNNING }
     }
 
     /// Ends the ramp: the threads' own statistics count from now on.
-    pub(crate) fn count_from_now(&self) {
+    pub(crate) fn end_ramp(&self) {
         self.counting_since.store(Clock::get().now().max(1), Ordering::Relaxed);
     }
 
@@ -62,16 +62,16 @@ impl Shared {
     }
 
     /// The part of a period after the ramp, ticks.
-    pub(crate) fn counted(&self, begun: u64, ended: u64) -> u64 {
+    pub(crate) fn counted(&self, start: u64, end: u64) -> u64 {
         match self.counting_since.load(Ordering::Relaxed) {
             0 => 0,
-            since => ended.saturating_sub(begun.max(since)),
+            since => end.saturating_sub(start.max(since)),
         }
     }
 
     /// Records a failed I/O.
     #[cold]
-    pub(crate) fn note(&self, failure: Failure) {
+    pub(crate) fn note_failure(&self, failure: IoFailure) {
         let _ = self.first_error.set(failure);
         let errno = failure.errno();
         let direction = failure.operation.direction().unwrap_or(Direction::Write);
@@ -97,7 +97,7 @@ impl Shared {
     }
 
     /// The first failed I/O of any thread.
-    pub(crate) fn first_error(&self) -> Option<Failure> {
+    pub(crate) fn first_error(&self) -> Option<IoFailure> {
         self.first_error.get().copied()
     }
 

@@ -11,7 +11,7 @@ use crate::engines::{Engine, Psync, Setup, SetupError, SubmitFn, read_once, subm
 /// Evaluates an expression with `$Engine` bound to the type of an engine.
 macro_rules! with_engine {
     ($engine:expr, $Engine:ident => $body:expr) => {
-        $crate::choose::with_engine!(@ $engine, $Engine, $body;
+        $crate::engine_choice::with_engine!(@ $engine, $Engine, $body;
             IoUring Uring, IoUringCmd UringCmd, Libaio Libaio, Psync Psync, Pvsync2 Pvsync2,
             Sync Sync, Mmap Mmap, Splice Splice, Posixaio Posixaio, Falloc Falloc,
             Ftruncate Ftruncate, Null Null, PageFault PageFault, Cpuio Null, Exec Null,
@@ -32,30 +32,30 @@ macro_rules! with_engine {
 pub(crate) use with_engine;
 
 /// The submission function of an `io_submit_mode=offload` thread.
-pub(crate) fn submit(engine: IoEngine) -> SubmitFn {
+pub(crate) fn submit_fn(engine: IoEngine) -> SubmitFn {
     match engine {
         // `sync` relies on the file position, which the threads share.
         IoEngine::Sync => submit_with::<Psync>,
-        engine => with_engine!(engine, I => submit_with::<I>),
+        engine => with_engine!(engine, E => submit_with::<E>),
     }
 }
 
 /// Sets up an engine for one block and reads that. A bad block does not count against the engine.
-fn try_out(engine: IoEngine, target: &ProbedTarget<'_>) -> Result<(), SetupError> {
+fn try_engine(engine: IoEngine, target: &ProbedTarget<'_>) -> Result<(), SetupError> {
     match engine {
         // Works on another device (/dev/ng*); checked when the threads are set up.
         IoEngine::IoUringCmd => Ok(()),
         // A trial would either modify the target or prove nothing.
         IoEngine::Falloc | IoEngine::Ftruncate => Ok(()),
         engine if engine.is_diskless() || engine.is_of_names() => Ok(()),
-        engine => with_engine!(engine, I => probe::<I>(target)),
+        engine => with_engine!(engine, E => probe_read::<E>(target)),
     }
 }
 
 /// The target that engines are tried on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProbedTarget<'a> {
-    pub(crate) descriptor: &'a OwnedFd,
+    pub(crate) fd: &'a OwnedFd,
     /// Opened with O_DIRECT.
     pub(crate) direct: bool,
     /// Offset of the trial read, bytes.
@@ -66,7 +66,7 @@ pub(crate) struct ProbedTarget<'a> {
 
 /// The engine selected for a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Choice {
+pub(crate) struct EngineChoice {
     pub(crate) engine: IoEngine,
     /// Reason for the choice.
     pub(crate) reason: String,
@@ -76,7 +76,7 @@ pub(crate) struct Choice {
 
 /// The inputs of a choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct EngineRequest {
     /// Name of the target.
     pub(crate) target: String,
     pub(crate) ioengine: IoEngine,
@@ -86,23 +86,23 @@ pub(crate) struct Asked {
 
 /// Choices made so far: clones of a job reuse the first one's.
 #[derive(Debug, Default)]
-pub(crate) struct Choices(Vec<(Asked, Choice)>);
+pub(crate) struct EngineChoices(Vec<(EngineRequest, EngineChoice)>);
 
-impl Choices {
-    /// Selects the engine for `asked`, tried on `target`.
+impl EngineChoices {
+    /// Selects the engine for `request`, tried on `target`.
     ///
     /// # Errors
     /// If the requested engine does not work here, or none does.
     pub(crate) fn choose(
         &mut self,
-        asked: Asked,
+        request: EngineRequest,
         target: &ProbedTarget<'_>,
-    ) -> Result<Choice, SetupError> {
-        if let Some((_, made)) = self.0.iter().find(|(known, _)| *known == asked) {
+    ) -> Result<EngineChoice, SetupError> {
+        if let Some((_, made)) = self.0.iter().find(|(known, _)| *known == request) {
             return Ok(made.clone());
         }
-        let choice = choose(asked.ioengine, asked.iodepth, target)?;
-        self.0.push((asked, choice.clone()));
+        let choice = choose(request.ioengine, request.iodepth, target)?;
+        self.0.push((request, choice.clone()));
         Ok(choice)
     }
 }
@@ -111,33 +111,38 @@ impl Choices {
 ///
 /// # Errors
 /// If the requested engine does not work here, or none does.
-fn choose(asked: IoEngine, iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
-    if asked == IoEngine::Auto {
-        return best(iodepth, target);
+fn choose(
+    request: IoEngine,
+    iodepth: u32,
+    target: &ProbedTarget<'_>,
+) -> Result<EngineChoice, SetupError> {
+    if request == IoEngine::Auto {
+        return choose_auto(iodepth, target);
     }
-    try_out(asked, target)?;
-    let reason = format!("ioengine={} was asked for", asked.name());
-    Ok(Choice { engine: asked, reason, punted: punted(asked, target) })
+    try_engine(request, target)?;
+    let reason = format!("ioengine={} was asked for", request.name());
+    Ok(EngineChoice { engine: request, reason, punted: punted(request, target) })
 }
 
 /// io_uring if it works without punting every read to a kernel thread, else libaio, else psync.
-fn best(iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
-    let uring = try_out(IoEngine::IoUring, target);
+fn choose_auto(iodepth: u32, target: &ProbedTarget<'_>) -> Result<EngineChoice, SetupError> {
+    let uring = try_engine(IoEngine::IoUring, target);
     let punted = punted(IoEngine::IoUring, target);
-    let choice = |engine, reason: &str, punted| Choice { engine, reason: reason.into(), punted };
+    let choice =
+        |engine, reason: &str, punted| EngineChoice { engine, reason: reason.into(), punted };
     let why_not = match uring {
         Ok(()) if punted != Some(true) => {
             let reason = "io_uring was set up and a probing read succeeded";
             return Ok(choice(IoEngine::IoUring, reason, punted));
         }
         Ok(()) if iodepth == 1 => {
-            try_out(IoEngine::Psync, target)?;
+            try_engine(IoEngine::Psync, target)?;
             let reason = "the target has no NOWAIT support: io_uring would hand every read to a \
                           kernel thread, and at depth 1 pread does the same without";
             return Ok(choice(IoEngine::Psync, reason, Some(false)));
         }
         // Buffered reads block in io_submit: kernel threads are then the lesser evil.
-        Ok(()) if !target.direct || try_out(IoEngine::Libaio, target).is_err() => {
+        Ok(()) if !target.direct || try_engine(IoEngine::Libaio, target).is_err() => {
             let reason = "io_uring was set up and a probing read succeeded; the target has no \
                           NOWAIT support, and libaio does not work on it";
             return Ok(choice(IoEngine::IoUring, reason, Some(true)));
@@ -150,19 +155,19 @@ fn best(iodepth: u32, target: &ProbedTarget<'_>) -> Result<Choice, SetupError> {
              (kernel.io_uring_disabled), filtered or older than Linux 5.6"
         ),
     };
-    match try_out(IoEngine::Libaio, target) {
+    match try_engine(IoEngine::Libaio, target) {
         Ok(()) => Ok(choice(IoEngine::Libaio, &why_not, Some(false))),
         Err(refused) => {
-            try_out(IoEngine::Psync, target)?;
+            try_engine(IoEngine::Psync, target)?;
             let reason = format!("{why_not}; libaio neither: {refused}");
             Ok(choice(IoEngine::Psync, &reason, Some(false)))
         }
     }
 }
 
-fn probe<I: Engine>(target: &ProbedTarget<'_>) -> Result<(), SetupError> {
-    let own = target.descriptor.try_clone().map_err(SetupError::during("dup"))?;
-    let mut engine = I::open(Setup::read_only(own, 1, target.block_bytes))?.engine;
+fn probe_read<E: Engine>(target: &ProbedTarget<'_>) -> Result<(), SetupError> {
+    let own = target.fd.try_clone().map_err(SetupError::during("dup"))?;
+    let mut engine = E::open(Setup::read_only(own, 1, target.block_bytes))?.engine;
     let failed = SetupError::during("a probing read");
     match read_once(&mut engine, target.offset, target.block_bytes).map_err(&failed)?.1 {
         0.. => Ok(()),
@@ -188,7 +193,7 @@ fn punted(engine: IoEngine, target: &ProbedTarget<'_>) -> Option<bool> {
     let mut memory = vec![0_u8; length + align];
     let start = memory.as_ptr().align_offset(align).min(align);
     let mut buffers = [IoSliceMut::new(&mut memory[start..start + length])];
-    match preadv2(target.descriptor, &mut buffers, target.offset, ReadWriteFlags::NOWAIT) {
+    match preadv2(target.fd, &mut buffers, target.offset, ReadWriteFlags::NOWAIT) {
         Ok(_) | Err(Errno::AGAIN) => Some(false),
         Err(Errno::OPNOTSUPP) => Some(true),
         Err(_) => None,
@@ -203,17 +208,20 @@ mod tests {
     #[test]
     fn clones_are_not_tried_out_again() {
         let file = Scratch::new(4);
-        let descriptor = file.open();
-        let target =
-            ProbedTarget { descriptor: &descriptor, direct: true, offset: 0, block_bytes: 4096 };
-        let asked = |ioengine| Asked { target: "a".into(), ioengine, iodepth: 4, direct: true };
-        let mut choices = Choices::default();
-        let first = choices.choose(asked(IoEngine::Psync), &target).unwrap();
+        let fd = file.open();
+        let target = ProbedTarget { fd: &fd, direct: true, offset: 0, block_bytes: 4096 };
+        let request =
+            |ioengine| EngineRequest { target: "a".into(), ioengine, iodepth: 4, direct: true };
+        let mut choices = EngineChoices::default();
+        let first = choices.choose(request(IoEngine::Psync), &target).unwrap();
         // Nothing can be read from this one: it is not tried.
         let nothing = OwnedFd::from(std::io::pipe().unwrap().1);
-        let closed = ProbedTarget { descriptor: &nothing, ..target };
-        assert_eq!(choices.choose(asked(IoEngine::Psync), &closed).unwrap(), first);
-        assert_eq!(choices.choose(asked(IoEngine::Sync), &target).unwrap().engine, IoEngine::Sync);
+        let closed = ProbedTarget { fd: &nothing, ..target };
+        assert_eq!(choices.choose(request(IoEngine::Psync), &closed).unwrap(), first);
+        assert_eq!(
+            choices.choose(request(IoEngine::Sync), &target).unwrap().engine,
+            IoEngine::Sync
+        );
         assert_eq!(choices.0.len(), 2);
     }
 }

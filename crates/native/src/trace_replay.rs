@@ -9,7 +9,7 @@ use iodyno_job::traced::{TracedIo, TracedIos};
 use iodyno_model::Replayed;
 
 use crate::clock::Clock;
-use crate::replay_book::ReplayBook;
+use crate::replay_stats::ReplayStats;
 
 /// Opens the trace that a job replays, with I/O aligned to the given number of bytes.
 pub type OpenTrace = fn(&Job, u32) -> Result<TracedIos, String>;
@@ -17,7 +17,7 @@ pub type OpenTrace = fn(&Job, u32) -> Result<TracedIos, String>;
 /// I/Os per batch.
 const BATCH: usize = 4096;
 /// Batches read ahead: decoding a chunk of a trace takes milliseconds.
-const AHEAD: usize = 32;
+const BATCHES_AHEAD: usize = 32;
 
 /// A batch of I/Os, in trace order.
 #[derive(Debug, Default)]
@@ -28,19 +28,19 @@ struct Batch {
 
 /// A trace being replayed.
 #[derive(Debug)]
-pub(crate) struct ReplayedTrace {
+pub(crate) struct TraceReplay {
     batches: Receiver<Result<Batch, String>>,
     ahead: std::vec::IntoIter<TracedIo>,
     /// The last I/O returned.
     last: TracedIo,
     clock: Clock,
-    closed: Option<Closed>,
-    book: ReplayBook,
+    closed: Option<ClosedLoop>,
+    stats: ReplayStats,
 }
 
 /// Closed-loop replay: I/Os wait for those that had completed before them.
 #[derive(Debug)]
-struct Closed {
+struct ClosedLoop {
     /// By slot: recorded completion of its I/O, ns after the start of the trace; `u64::MAX`: slot
     /// free, or unknown.
     ends_ns: Box<[u64]>,
@@ -53,29 +53,29 @@ struct Closed {
     latest: Option<(u64, u64)>,
 }
 
-impl ReplayedTrace {
+impl TraceReplay {
     /// Starts reading the trace that `job` replays.
     ///
     /// # Errors
     /// A message if it cannot be read.
-    pub(crate) fn begin(job: &Job, align_bytes: u32, open: OpenTrace) -> Result<Self, String> {
-        let (to, batches) = sync_channel(AHEAD);
+    pub(crate) fn start(job: &Job, align_bytes: u32, open: OpenTrace) -> Result<Self, String> {
+        let (to, batches) = sync_channel(BATCHES_AHEAD);
         let of_thread = job.clone();
         let named = std::thread::Builder::new().name("trace".into());
         let thread = named.spawn(move || read(&of_thread, align_bytes, open, &to));
         thread.map_err(|error| format!("a thread that reads the trace: {error}"))?;
         let trace = job.replay.trace.as_deref().cloned().unwrap_or_default().trace;
         let depth = job.depth.iodepth;
-        let closed = trace.closed.then(|| Closed::new(depth));
+        let closed = trace.closed.then(|| ClosedLoop::new(depth));
         let mut this = Self {
             batches,
             ahead: Vec::new().into_iter(),
             last: TracedIo::default(),
             clock: Clock::get(),
             closed,
-            book: ReplayBook::new(trace, depth),
+            stats: ReplayStats::new(trace, depth),
         };
-        this.read_on()?;
+        this.read_batch()?;
         Ok(this)
     }
 
@@ -86,7 +86,7 @@ impl ReplayedTrace {
     pub(crate) fn next_io(&mut self) -> Result<Option<TracedIo>, String> {
         let next = match self.ahead.next() {
             None => {
-                self.read_on()?;
+                self.read_batch()?;
                 self.ahead.next()
             }
             next => next,
@@ -95,11 +95,11 @@ impl ReplayedTrace {
         Ok(next)
     }
 
-    fn read_on(&mut self) -> Result<(), String> {
+    fn read_batch(&mut self) -> Result<(), String> {
         // At the end the sender is gone.
         if let Ok(batch) = self.batches.recv() {
             let batch = batch?;
-            self.book.discards_left_out = batch.discards_left_out;
+            self.stats.discards_left_out = batch.discards_left_out;
             self.ahead = batch.ios.into_iter();
         }
         Ok(())
@@ -111,7 +111,7 @@ impl ReplayedTrace {
         let at_ns = self.last.at_ns;
         let (since_ns, since) = match &mut self.closed {
             None => (0, started),
-            Some(closed) if closed.waits(at_ns) => return u64::MAX,
+            Some(closed) if closed.is_blocked(at_ns) => return u64::MAX,
             Some(closed) => closed.latest_before(at_ns).unwrap_or((0, started)),
         };
         since.saturating_add(self.clock.ticks(at_ns - since_ns))
@@ -121,7 +121,7 @@ impl ReplayedTrace {
     /// of a free slot.
     pub(crate) fn submitted(&mut self, slot: u16, due: u64, waited: bool) {
         let late = self.clock.now().saturating_sub(due);
-        let end_ns = self.book.submitted(slot, &self.last, self.clock.ns(late), waited);
+        let end_ns = self.stats.submitted(slot, &self.last, self.clock.ns(late), waited);
         if let Some(closed) = &mut self.closed {
             closed.submitted(slot, end_ns);
         }
@@ -129,26 +129,26 @@ impl ReplayedTrace {
 
     /// Records a completion at `now`; latency `None`: it failed.
     pub(crate) fn completed(&mut self, slot: u16, now: u64, started: u64, latency_ns: Option<u64>) {
-        self.book.completed(slot, self.clock.ns(now.saturating_sub(started)), latency_ns);
+        self.stats.completed(slot, self.clock.ns(now.saturating_sub(started)), latency_ns);
         if let Some(closed) = &mut self.closed {
             closed.completed(slot, now);
         }
     }
 
     /// Result of the replay.
-    pub(crate) fn outcome(&self) -> Replayed {
-        self.book.outcome()
+    pub(crate) fn summary(&self) -> Replayed {
+        self.stats.summary()
     }
 }
 
-impl Closed {
+impl ClosedLoop {
     fn new(depth: u32) -> Self {
         let ends_ns = vec![u64::MAX; depth as usize].into();
         Self { ends_ns, earliest_ns: u64::MAX, done: BinaryHeap::new(), latest: None }
     }
 
     /// True if an I/O in flight had, as recorded, completed by `at_ns`.
-    const fn waits(&self, at_ns: u64) -> bool {
+    const fn is_blocked(&self, at_ns: u64) -> bool {
         self.earliest_ns <= at_ns
     }
 
@@ -215,25 +215,25 @@ mod tests {
 
     #[test]
     fn an_io_waits_for_those_that_had_completed_and_for_the_pause_behind_the_last() {
-        let mut closed = Closed::new(4);
-        assert!(!closed.waits(0));
+        let mut closed = ClosedLoop::new(4);
+        assert!(!closed.is_blocked(0));
         assert_eq!(closed.latest_before(0), None);
         // Two in flight, with recorded completions 100 and 300.
         closed.submitted(0, 100);
         closed.submitted(1, 300);
         // An unknown latency delays nothing.
         closed.submitted(2, u64::MAX);
-        assert!(!closed.waits(99) && closed.waits(100) && closed.waits(400));
+        assert!(!closed.is_blocked(99) && closed.is_blocked(100) && closed.is_blocked(400));
         // The second completes before the first: an I/O in between still waits for the first.
         closed.completed(1, 7000);
-        assert!(closed.waits(150));
+        assert!(closed.is_blocked(150));
         closed.completed(0, 9000);
-        assert!(!closed.waits(150));
+        assert!(!closed.is_blocked(150));
         assert_eq!(closed.latest_before(150), Some((100, 9000)));
         assert_eq!(closed.latest_before(299), Some((100, 9000)));
         assert_eq!(closed.latest_before(400), Some((300, 7000)));
         closed.completed(2, 9500);
-        assert!(!closed.waits(u64::MAX - 1));
+        assert!(!closed.is_blocked(u64::MAX - 1));
         assert_eq!(closed.latest_before(u64::MAX - 1), Some((300, 7000)));
     }
 }

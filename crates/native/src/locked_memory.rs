@@ -11,12 +11,12 @@ const LEFT_BYTES: u64 = 128 << 20;
 
 /// Memory locked until drop.
 #[derive(Debug)]
-pub(crate) struct Pinned {
+pub(crate) struct LockedMemory {
     start: *mut c_void,
     length: usize,
 }
 
-impl Pinned {
+impl LockedMemory {
     /// Locks `bytes`, the sum of all jobs, on a machine with `memory_bytes`; less if too little
     /// would remain.
     ///
@@ -38,7 +38,7 @@ impl Pinned {
     }
 }
 
-impl Drop for Pinned {
+impl Drop for LockedMemory {
     fn drop(&mut self) {
         // SAFETY: the mapping of `new`, without other users; unmapping unlocks it.
         let _ = unsafe { munmap(self.start, self.length) };
@@ -58,9 +58,9 @@ mod tests {
 
     #[test]
     fn memory_is_locked_and_given_back() {
-        assert!(Pinned::new(0, 1 << 40).unwrap().is_none());
-        assert!(Pinned::new(1 << 40, LEFT_BYTES).unwrap().is_none());
-        let pinned = Pinned::new(1 << 20, 1 << 40).unwrap();
+        assert!(LockedMemory::new(0, 1 << 40).unwrap().is_none());
+        assert!(LockedMemory::new(1 << 40, LEFT_BYTES).unwrap().is_none());
+        let pinned = LockedMemory::new(1 << 20, 1 << 40).unwrap();
         let while_held = locked_kib();
         assert!(while_held >= 1024, "{while_held}");
         drop(pinned);

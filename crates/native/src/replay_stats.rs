@@ -11,46 +11,46 @@ const SIZES: usize = 33;
 /// Names of the operations, in display order.
 const OPERATIONS: [&str; 4] = ["read", "write", "discard", "flush"];
 /// Largest number of time slots; beyond it, their length doubles.
-const MOST_SLOTS: usize = 4096;
+const MAX_SLOTS: usize = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Statistics of a trace's I/Os.
 #[derive(Debug)]
-pub(crate) struct ReplayBook {
+pub(crate) struct ReplayStats {
     trace: ReplayedTrace,
     /// I/Os in flight, by engine slot.
-    flights: Box<[TracedIo]>,
+    in_flight: Box<[TracedIo]>,
     /// By operation and size.
-    sizes: [Option<Box<SizeBook>>; 4 * SIZES],
+    sizes: [Option<Box<SizeStats>>; 4 * SIZES],
     issue_error: Histogram,
     waited: u64,
     aligned: u64,
     pub(crate) discards_left_out: u64,
     recorded_ns: u64,
-    took_ns: u64,
+    measured_ns: u64,
     slot_ns: u64,
     slots: Vec<ReplayedSlot>,
 }
 
 #[derive(Debug, Default)]
-struct SizeBook {
+struct SizeStats {
     bytes: u64,
     recorded: Histogram,
     replayed: Histogram,
 }
 
-impl ReplayBook {
+impl ReplayStats {
     pub(crate) fn new(trace: ReplayedTrace, depth: u32) -> Self {
         Self {
             trace,
-            flights: vec![TracedIo::default(); depth as usize].into(),
+            in_flight: vec![TracedIo::default(); depth as usize].into(),
             sizes: [const { None }; 4 * SIZES],
             issue_error: Histogram::default(),
             waited: 0,
             aligned: 0,
             discards_left_out: 0,
             recorded_ns: 0,
-            took_ns: 0,
+            measured_ns: 0,
             slot_ns: SECOND_NS,
             slots: Vec::new(),
         }
@@ -65,7 +65,7 @@ impl ReplayBook {
         late_ns: u64,
         waited: bool,
     ) -> u64 {
-        self.flights[usize::from(slot)] = *io;
+        self.in_flight[usize::from(slot)] = *io;
         match waited {
             true => self.waited += 1,
             false => self.issue_error.record(late_ns),
@@ -81,21 +81,21 @@ impl ReplayBook {
 
     /// Records a completion, `after_ns` after the start; latency `None`: it failed.
     pub(crate) fn completed(&mut self, slot: u16, after_ns: u64, latency_ns: Option<u64>) {
-        self.took_ns = self.took_ns.max(after_ns);
+        self.measured_ns = self.measured_ns.max(after_ns);
         let TracedIo { request, latency_ns: recorded_ns, length, .. } =
-            self.flights[usize::from(slot)];
+            self.in_flight[usize::from(slot)];
         let Some(latency_ns) = latency_ns else { return };
         self.slot(after_ns).replayed += 1;
-        let book = self.sizes[index(request.operation, length)].get_or_insert_default();
-        book.bytes += u64::from(request.length);
-        book.replayed.record(latency_ns);
+        let stats = self.sizes[index(request.operation, length)].get_or_insert_default();
+        stats.bytes += u64::from(request.length);
+        stats.replayed.record(latency_ns);
         if recorded_ns != u64::MAX {
-            book.recorded.record(recorded_ns);
+            stats.recorded.record(recorded_ns);
         }
     }
 
     fn slot(&mut self, at_ns: u64) -> &mut ReplayedSlot {
-        while at_ns / self.slot_ns >= MOST_SLOTS as u64 {
+        while at_ns / self.slot_ns >= MAX_SLOTS as u64 {
             self.slot_ns *= 2;
             let sum = |pair: &[ReplayedSlot]| ReplayedSlot {
                 recorded: pair.iter().map(|slot| slot.recorded).sum(),
@@ -108,22 +108,22 @@ impl ReplayBook {
         &mut self.slots[slot]
     }
 
-    pub(crate) fn outcome(&self) -> Replayed {
-        let sizes = self.sizes.iter().enumerate().filter_map(|(index, book)| {
-            let book = book.as_ref()?;
+    pub(crate) fn summary(&self) -> Replayed {
+        let sizes = self.sizes.iter().enumerate().filter_map(|(index, stats)| {
+            let stats = stats.as_ref()?;
             Some(ReplayedSize {
                 operation: OPERATIONS[index / SIZES].into(),
                 up_to_bytes: if index / SIZES == 3 { 0 } else { 1 << (index % SIZES) },
-                ios: book.replayed.count(),
-                bytes: book.bytes,
-                recorded: ReplayedLatency::of(&book.recorded),
-                replayed: ReplayedLatency::of(&book.replayed)?,
+                ios: stats.replayed.count(),
+                bytes: stats.bytes,
+                recorded: ReplayedLatency::of(&stats.recorded),
+                replayed: ReplayedLatency::of(&stats.replayed)?,
             })
         });
         let mut replayed = Replayed {
             trace: self.trace.clone(),
-            depth: self.flights.len() as u32,
-            took_ns: self.took_ns,
+            depth: self.in_flight.len() as u32,
+            took_ns: self.measured_ns,
             recorded_ns: self.recorded_ns,
             issue_error: ReplayedLatency::of(&self.issue_error).unwrap_or_default(),
             waited: self.waited,

@@ -9,16 +9,16 @@ use iodyno_load::{JobInterval, JobReport, LoadError, ThreadUse};
 use iodyno_model::{Direction, Failure, Histogram, add_missing};
 
 use crate::clock::Clock;
-use crate::least_rate::LeastRate;
+use crate::job_control::JobControl;
+use crate::min_rate::MinRate;
 use crate::reporter::JobCounts;
-use crate::shared::Shared;
-use crate::stall::{Silence, SilenceWatch};
+use crate::stall::{Stall, StallDetector};
 use crate::usage::{Usage, cpu_use};
-use crate::worker::{Event, Outcome};
+use crate::worker::{WorkerEvent, WorkerResult};
 
 /// A running job.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningJob {
     /// Name of the job.
     pub(crate) name: String,
     /// fio's reporting group.
@@ -30,13 +30,13 @@ pub(crate) struct Running {
     target: String,
     job: Arc<Job>,
     report: JobReport,
-    shared: Arc<Shared>,
+    control: Arc<JobControl>,
     threads: Vec<Thread>,
     /// Kernel thread ids of the running threads.
     ids: Arc<[u32]>,
-    silence: SilenceWatch,
+    stalls: StallDetector,
     /// Number of threads that have not ended.
-    busy: u32,
+    busy_threads: u32,
     delay_ns: u64,
     started_ns: Option<u64>,
     /// End of the I/O of the last ended thread.
@@ -45,21 +45,21 @@ pub(crate) struct Running {
     /// Its ramp has ended, and its run time.
     ramped: bool,
     timed_out: bool,
-    told_others: bool,
+    exitall_done: bool,
     /// It was abandoned: some I/O will never be answered.
-    lost: bool,
-    least_rate: Option<LeastRate>,
+    is_abandoned: bool,
+    min_rate: Option<MinRate>,
 }
 
-impl Running {
+impl RunningJob {
     /// A job without threads yet.
     pub(crate) fn new(
         job: Arc<Job>,
         target: String,
         report: JobReport,
-        shared: Arc<Shared>,
+        control: Arc<JobControl>,
         delay_ns: u64,
-        hopeless_after_ns: u64,
+        stall_timeout_ns: u64,
     ) -> Self {
         Self {
             name: job.name.clone(),
@@ -68,20 +68,20 @@ impl Running {
             usages: Vec::new(),
             target,
             report,
-            shared,
+            control,
             threads: Vec::new(),
             ids: Arc::default(),
-            silence: SilenceWatch::new(hopeless_after_ns),
-            busy: 0,
+            stalls: StallDetector::new(stall_timeout_ns),
+            busy_threads: 0,
             delay_ns,
             started_ns: None,
             last_end_ns: 0,
             ended_ns: None,
             ramped: job.time.ramp_ns == 0,
             timed_out: job.time.runtime_ns.is_none(),
-            told_others: !(job.threads.exitall || job.threads.exitall_on_error),
-            lost: false,
-            least_rate: LeastRate::new(&job),
+            exitall_done: !(job.threads.exitall || job.threads.exitall_on_error),
+            is_abandoned: false,
+            min_rate: MinRate::new(&job),
             job,
         }
     }
@@ -96,60 +96,64 @@ impl Running {
         !self.makes_io() && self.job.engine.cpu_load.ends_with_io
     }
 
-    pub(crate) fn has_thread(&mut self, thread: Thread) {
+    pub(crate) fn add_thread(&mut self, thread: Thread) {
         self.threads.push(thread);
-        self.busy += 1;
-        self.report.threads = self.busy;
+        self.busy_threads += 1;
+        self.report.threads = self.busy_threads;
     }
 
     /// Handles an event of a thread.
     ///
     /// # Errors
     /// If the thread could not be set up.
-    pub(crate) fn note(&mut self, event: Event, now_ns: u64) -> Result<(), LoadError> {
+    pub(crate) fn handle_event(
+        &mut self,
+        event: WorkerEvent,
+        now_ns: u64,
+    ) -> Result<(), LoadError> {
         match event {
-            Event::Ready { depth, registered_buffers, shortfalls, outlook, id } => {
+            WorkerEvent::Ready { depth, registered_buffers, shortfalls, view, id } => {
                 let report = &mut self.report;
                 report.iodepth = report.iodepth.min(depth.into());
                 report.registered_buffers = match (report.registered_buffers, registered_buffers) {
                     (Some(others), Some(this)) => Some(others && this),
                     (others, this) => others.or(this),
                 };
-                self.silence.include(outlook);
+                self.stalls.include(view);
                 self.ids = self.ids.iter().copied().chain([id]).collect();
                 add_missing(&mut self.report.shortfalls, shortfalls);
             }
-            Event::Refused(refused) => {
+            WorkerEvent::Refused(refused) => {
                 let action = format!("set up {} ({})", self.report.engine, refused.action);
                 let target = self.target.clone();
                 return Err(LoadError::System { target, action, error: refused.error });
             }
-            Event::Ended(outcome) => self.end(*outcome, now_ns),
+            WorkerEvent::Ended(result) => self.end(*result, now_ns),
         }
         Ok(())
     }
 
-    fn end(&mut self, outcome: Outcome, now_ns: u64) {
-        self.busy -= 1;
-        let since_ns = outcome.ended.map_or(0, |ended| ended.elapsed().as_nanos() as u64);
+    fn end(&mut self, result: WorkerResult, now_ns: u64) {
+        self.busy_threads -= 1;
+        let since_ns = result.ended.map_or(0, |ended| ended.elapsed().as_nanos() as u64);
         let ended_ns = now_ns.saturating_sub(since_ns).max(self.started_ns.unwrap_or(0));
         self.last_end_ns = self.last_end_ns.max(ended_ns);
-        if self.busy == 0 {
+        if self.busy_threads == 0 {
             self.ended_ns.get_or_insert(self.last_end_ns);
         }
-        self.usages.push(outcome.usage);
-        self.ids = self.ids.iter().copied().filter(|id| *id != outcome.id).collect();
+        self.usages.push(result.usage);
+        self.ids = self.ids.iter().copied().filter(|id| *id != result.id).collect();
         let account = &mut self.report.account;
-        account.switches += outcome.usage.switches;
-        account.major_faults += outcome.usage.major_faults;
-        account.minor_faults += outcome.usage.minor_faults;
-        outcome.levels.add_to(account);
-        account.verified += outcome.verified;
-        account.mismatches += outcome.mismatches;
-        account.latency_target_depth = outcome.latency_target_depth;
-        outcome.block_lives.iter().for_each(|life| life.add(&mut account.block_lives));
-        account.replayed = outcome.replayed;
-        if let Some((write_ns, verify_ns)) = outcome.stages_ns {
+        account.switches += result.usage.switches;
+        account.major_faults += result.usage.major_faults;
+        account.minor_faults += result.usage.minor_faults;
+        result.depth_histogram.add_to(account);
+        account.verified += result.verified;
+        account.mismatches += result.mismatches;
+        account.latency_target_depth = result.latency_target_depth;
+        result.block_lives.iter().for_each(|life| life.add(&mut account.block_lives));
+        account.replayed = result.replayed;
+        if let Some((write_ns, verify_ns)) = result.write_verify_ns {
             let active = &mut self.report.active_ns;
             active.write = active.write.max(Some(write_ns));
             active.trim = active.trim.max(Some(write_ns));
@@ -159,7 +163,7 @@ impl Running {
                 active.read = active.read.max(Some(verify_ns));
             }
         }
-        for (direction, split) in outcome.split.iter() {
+        for (direction, split) in result.split.iter() {
             let sum = self.report.split.of_mut(direction);
             match (sum.as_mut(), split) {
                 (Some(sum), Some(split)) => {
@@ -170,12 +174,12 @@ impl Running {
                 _ => {}
             }
         }
-        for (direction, latencies) in outcome.by_priority.iter() {
+        for (direction, latencies) in result.by_priority.iter() {
             self.report.by_priority.of_mut(direction).merge(latencies);
         }
-        add_missing(&mut self.report.shortfalls, outcome.shortfalls);
-        if let Some((errno, failure)) = outcome.failure {
-            self.shared.abort();
+        add_missing(&mut self.report.shortfalls, result.shortfalls);
+        if let Some((errno, failure)) = result.failure {
+            self.control.abort();
             self.fail(errno, failure);
         }
     }
@@ -190,27 +194,27 @@ impl Running {
 
     /// True if some threads have not ended.
     pub(crate) const fn is_busy(&self) -> bool {
-        self.busy > 0 && !self.lost
+        self.busy_threads > 0 && !self.is_abandoned
     }
 
     /// True if some threads issue new I/O, or will.
     pub(crate) fn is_issuing(&self) -> bool {
         let verifies = self.job.writes() && self.job.verify.method != Default::default();
-        self.is_busy() && !self.shared.is_over(verifies)
+        self.is_busy() && !self.control.is_stopped(verifies)
     }
 
     /// True if it is due to start.
     pub(crate) const fn is_due(&self, now_ns: u64) -> bool {
-        self.started_ns.is_none() && now_ns >= self.delay_ns && self.busy > 0
+        self.started_ns.is_none() && now_ns >= self.delay_ns && self.busy_threads > 0
     }
 
-    pub(crate) fn start(&mut self, now_ns: u64, begun_at_ns: i64) {
+    pub(crate) fn start(&mut self, now_ns: u64, start_unix_ns: i64) {
         self.started_ns = Some(now_ns);
-        self.report.account.started_ns = begun_at_ns + now_ns as i64;
+        self.report.account.started_ns = start_unix_ns + now_ns as i64;
         if self.ramped {
-            self.shared.count_from_now();
+            self.control.end_ramp();
         }
-        self.shared.start();
+        self.control.start();
         self.wake();
     }
 
@@ -247,32 +251,32 @@ impl Running {
         while self.started_ns.is_some() && self.is_at_mark(now_ns) {
             if self.ramped {
                 self.timed_out = true;
-                self.enough();
+                self.stop_issuing();
             } else {
                 self.ramped = true;
-                self.shared.count_from_now();
+                self.control.end_ramp();
             }
         }
     }
 
     /// Stops issuing new work. Wakes threads that wait for the start or a due time.
-    pub(crate) fn enough(&self) {
-        self.shared.enough();
+    pub(crate) fn stop_issuing(&self) {
+        self.control.stop_issuing();
         self.wake();
     }
 
     pub(crate) fn abort(&self) {
-        self.shared.abort();
+        self.control.abort();
         self.wake();
     }
 
     /// Returns, once after its end, which other jobs end with it: `None`: none; `Some(None)`: all;
     /// else a group.
-    pub(crate) fn ends_others(&mut self) -> Option<Option<u32>> {
-        if self.told_others || self.busy > 0 {
+    pub(crate) fn exitall_scope(&mut self) -> Option<Option<u32>> {
+        if self.exitall_done || self.busy_threads > 0 {
             return None;
         }
-        self.told_others = true;
+        self.exitall_done = true;
         let threads = &self.job.threads;
         let failed = threads.exitall_on_error && self.report.failure.is_some();
         if !threads.exitall && !failed {
@@ -317,15 +321,15 @@ impl Running {
         ThreadUse { ended, running: Arc::clone(&self.ids) }
     }
 
-    /// Checks for unanswered I/Os; `moved`: some have just completed. Returns a warning.
-    pub(crate) fn watch(&mut self, moved: bool, clock: Clock) -> Option<String> {
+    /// Checks for unanswered I/Os; `completed`: some have just completed. Returns a warning.
+    pub(crate) fn watch(&mut self, completed: bool, clock: Clock) -> Option<String> {
         if !self.is_busy() {
             return None;
         }
-        let (silence, text) = self.silence.look(moved, clock.now(), clock, &self.target)?;
-        if silence == Silence::ForGood {
-            self.shared.abort();
-            self.lost = true;
+        let (stall, text) = self.stalls.check(completed, clock.now(), clock, &self.target)?;
+        if stall == Stall::Final {
+            self.control.abort();
+            self.is_abandoned = true;
             self.fail(libc::ETIMEDOUT, format!("{text}; its thread is left behind"));
         }
         Some(text)
@@ -333,31 +337,31 @@ impl Running {
 
     /// Ends the job if it is slower than `rate_min` allows.
     pub(crate) fn check_rate(&mut self, interval: &JobInterval) {
-        if interval.ramping || !self.is_busy() || self.shared.is_over(false) {
+        if interval.ramping || !self.is_busy() || self.control.is_stopped(false) {
             return;
         }
-        if let Some(slow) = self.least_rate.as_mut().and_then(|least| least.check(interval)) {
+        if let Some(slow) = self.min_rate.as_mut().and_then(|least| least.check(interval)) {
             self.fail(libc::EIO, slow);
-            self.shared.abort();
+            self.control.abort();
             self.wake();
         }
     }
 
     /// Ends the job because every I/O failed for a second.
-    pub(crate) fn despair(&mut self) {
-        let first = self.shared.first_error();
-        let said = first.map(|failure| failure.to_string()).unwrap_or_default();
+    pub(crate) fn fail_all(&mut self) {
+        let first = self.control.first_error();
+        let message = first.map(|failure| failure.to_string()).unwrap_or_default();
         let errno = first.map_or(libc::EIO, |failure| failure.errno());
-        self.fail(errno, format!("every I/O failed for a second: {said}"));
-        self.shared.abort();
+        self.fail(errno, format!("every I/O failed for a second: {message}"));
+        self.control.abort();
     }
 
     /// Completes its report.
-    pub(crate) fn conclude(
+    pub(crate) fn finish(
         &mut self,
         counts: &JobCounts,
         end_ns: u64,
-        patience: Duration,
+        drain_timeout: Duration,
     ) -> JobReport {
         let ended_ns = self.ended_ns.unwrap_or(end_ns);
         let elapsed_ns = self.started_ns.map_or(0, |started_ns| ended_ns - started_ns);
@@ -365,18 +369,18 @@ impl Running {
         account.elapsed_ns = elapsed_ns;
         account.counted_ns = elapsed_ns.saturating_sub(self.job.time.ramp_ns);
         account.cpu = cpu_use(&self.usages, elapsed_ns);
-        account.errors = self.shared.errors();
+        account.errors = self.control.errors();
         self.report.whole = counts.whole;
-        let first = self.shared.first_error();
+        let first = self.control.first_error();
         self.report.first_error = first.map(|first| Failure::of(first.errno(), first.to_string()));
-        if self.busy > 0 {
+        if self.busy_threads > 0 {
             // They keep their buffers and descriptors: the kernel may still write to them.
             let text = format!(
                 "{} of {} threads got no answer from the device within {} s of the stop; they \
                  are left behind",
-                self.busy,
+                self.busy_threads,
                 self.report.threads,
-                patience.as_secs()
+                drain_timeout.as_secs()
             );
             self.fail(libc::ETIMEDOUT, text);
         }

@@ -12,14 +12,14 @@ use crate::in_flight::Batch;
 
 /// Writes a line for each I/O, as it is submitted.
 #[derive(Debug)]
-pub(crate) struct WrittenLog {
-    to: BufWriter<File>,
+pub(crate) struct IologWriter {
+    writer: BufWriter<File>,
     names: Vec<String>,
     epoch: u64,
     failure: Option<io::Error>,
 }
 
-impl WrittenLog {
+impl IologWriter {
     /// Creates the log of `job` with its head, if requested.
     ///
     /// # Errors
@@ -30,15 +30,15 @@ impl WrittenLog {
             .and_then(|_| create(name.as_ref(), NamedBy::User))
             .map_err(|error| format!("write_iolog: {error}"))?;
         let names = job.files.paths.clone();
-        let mut log = Self { to: BufWriter::new(file), names, epoch: 0, failure: None };
-        log.begin().map_err(|error| format!("write_iolog={name}: {error}"))?;
+        let mut log = Self { writer: BufWriter::new(file), names, epoch: 0, failure: None };
+        log.write_head().map_err(|error| format!("write_iolog={name}: {error}"))?;
         Ok(Some(log))
     }
 
-    fn begin(&mut self) -> io::Result<()> {
-        writeln!(self.to, "fio version 3 iolog")?;
+    fn write_head(&mut self) -> io::Result<()> {
+        writeln!(self.writer, "fio version 3 iolog")?;
         for action in ["add", "open"] {
-            self.names.iter().try_for_each(|name| writeln!(self.to, "0 {name} {action}"))?;
+            self.names.iter().try_for_each(|name| writeln!(self.writer, "0 {name} {action}"))?;
         }
         Ok(())
     }
@@ -49,18 +49,19 @@ impl WrittenLog {
     }
 
     /// Logs a batch that is about to be submitted.
-    pub(crate) fn submit(&mut self, clock: Clock, batch: &Batch<'_>) {
+    pub(crate) fn record(&mut self, clock: Clock, batch: &Batch<'_>) {
         let us = clock.ns(clock.now().saturating_sub(self.epoch)) / 1000;
-        for one in batch.iter() {
-            let name = self.names.get(usize::from(one.file)).map_or("", String::as_str);
-            let action = match one.operation {
+        for unit in batch.iter() {
+            let name = self.names.get(usize::from(unit.file)).map_or("", String::as_str);
+            let action = match unit.operation {
                 Operation::Read => "read",
                 Operation::Write => "write",
                 Operation::Trim => "trim",
                 Operation::Sync => "sync",
                 Operation::DataSync => "datasync",
             };
-            let line = writeln!(self.to, "{us} {name} {action} {} {}", one.offset, one.length);
+            let line =
+                writeln!(self.writer, "{us} {name} {action} {} {}", unit.offset, unit.length);
             if let Err(error) = line {
                 self.failure.get_or_insert(error);
             }
@@ -70,8 +71,9 @@ impl WrittenLog {
     /// Completes the log. Returns a caveat if some of it could not be written.
     pub(crate) fn finish(&mut self) -> Option<Caveat> {
         let us = Clock::get().ns(Clock::get().now().saturating_sub(self.epoch)) / 1000;
-        let closed = self.names.iter().try_for_each(|name| writeln!(self.to, "{us} {name} close"));
-        let error = self.failure.take().or(closed.and_then(|()| self.to.flush()).err())?;
+        let closed =
+            self.names.iter().try_for_each(|name| writeln!(self.writer, "{us} {name} close"));
+        let error = self.failure.take().or(closed.and_then(|()| self.writer.flush()).err())?;
         Some(Caveat::LogNotWritten { option: "write_iolog".into(), why: error.to_string() })
     }
 }

@@ -1,0 +1,75 @@
+//! I/Os that follow a job's own: reads that verify its writes, and trims of some of them.
+
+use iodyno_job::{Operation, Request};
+
+use crate::verify::Ledger;
+
+/// Reads of everything in the ledgers, in order, in blocks of the job's size; or a given list of
+/// requests.
+#[derive(Debug)]
+pub(crate) struct FollowUp {
+    writes: std::vec::IntoIter<Request>,
+    ranges: Vec<Range>,
+    current: usize,
+    /// Largest block, bytes.
+    length: u32,
+}
+
+/// A contiguous written range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Range {
+    file: u16,
+    offset: u64,
+    length: u64,
+    /// Origin of the block grid, bytes.
+    origin: u64,
+}
+
+impl FollowUp {
+    /// Reads of everything in `ledgers`, one per file with an entry per `interval` bytes, in blocks
+    /// of at most `length` bytes.
+    pub(crate) fn new(ledgers: &[Ledger], interval: u64, length: u32) -> Self {
+        let mut ranges: Vec<Range> = Vec::new();
+        for (file, ledger) in ledgers.iter().enumerate() {
+            let (file, origin) = (file as u16, ledger.start());
+            for offset in ledger.known_offsets() {
+                match ranges.last_mut() {
+                    Some(range) if range.file == file && range.offset + range.length == offset => {
+                        range.length += interval;
+                    }
+                    _ => ranges.push(Range { file, offset, length: interval, origin }),
+                }
+            }
+        }
+        Self { writes: Vec::new().into_iter(), ranges, current: 0, length }
+    }
+
+    /// These requests, unchanged.
+    pub(crate) fn of(writes: Vec<Request>) -> Self {
+        Self { writes: writes.into_iter(), ranges: Vec::new(), current: 0, length: 1 }
+    }
+
+    /// Fills `requests` with the next I/Os; returns fewer at the end.
+    pub(crate) fn fill(&mut self, requests: &mut [Request]) -> usize {
+        for (count, request) in requests.iter_mut().enumerate() {
+            if let Some(write) = self.writes.next() {
+                *request = write;
+                continue;
+            }
+            let Some(range) = self.ranges.get_mut(self.current) else { return count };
+            // Blocks keep their positions, so that counts equal fio's, and patterns begin where
+            // they did.
+            let within = (range.offset - range.origin) % u64::from(self.length);
+            let length = (u64::from(self.length) - within).min(range.length);
+            let (file, offset) = (range.file, range.offset);
+            let operation = Operation::Read;
+            *request = Request { offset, length: length as u32, file, operation };
+            range.offset += length;
+            range.length -= length;
+            if range.length == 0 {
+                self.current += 1;
+            }
+        }
+        requests.len()
+    }
+}
