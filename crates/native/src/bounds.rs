@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_is_held_to_its_file() {
+    fn requests_outside_the_region_are_found() {
         let regions = [Region { file: 0, offset: 4096, length: u64::MAX }];
         let bounds = Bounds::new(&regions, [100_000].into_iter(), 4096);
         assert_eq!(
@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_together_is_one_after_the_other(
+        fn batch_check_equals_single_checks(
             start in 0u64..1000, length in 0u64..1000, largest in 1u32..300,
             requests in prop::collection::vec((0u64..2200, 0u32..400), 0..40),
             far in prop::option::of((any::<u64>(), any::<u32>())),

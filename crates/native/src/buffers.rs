@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "slot 1 is in flight")]
-    fn what_the_kernel_has_cannot_be_seen() {
+    fn a_lent_buffer_cannot_be_read() {
         let mut buffers = Buffers::new(2, 512).unwrap();
         buffers.lender().lend(1, 512);
         assert_eq!(buffers.slot(0, 512).len(), 512);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_hold_whole_buffers_and_all_of_them() {
+    fn iovecs_cover_all_buffers_in_whole_buffers() {
         let buffers = Buffers::new(100, 4096).unwrap();
         let (iovecs, shift) = buffers.iovecs(100_000).unwrap();
         assert_eq!(1 << shift, 16);

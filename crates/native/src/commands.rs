@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_divided_as_a_shell_would() {
+    fn words_are_split_as_by_a_shell() {
         let check =
             |line: &str, expected: &[&str]| assert_eq!(split_words(line).unwrap(), expected);
         check("", &[]);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_advised_is_understood() {
+    fn the_advised_command_parses() {
         let line = "echo 'it' > x";
         let error = split_words(line).unwrap_err();
         let advised = error.split_once("write ").unwrap().1;

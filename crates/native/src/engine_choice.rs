@@ -206,7 +206,7 @@ mod tests {
     use crate::testing::Scratch;
 
     #[test]
-    fn clones_are_not_tried_out_again() {
+    fn clones_reuse_the_choice() {
         let file = Scratch::new(4);
         let fd = file.open();
         let target = ProbedTarget { fd: &fd, direct: true, offset: 0, block_bytes: 4096 };

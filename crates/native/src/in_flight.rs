@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_flight_is_seen_from_outside() {
+    fn the_view_shows_ios_in_flight() {
         let mut slots = SlotTable::new(4);
         let view = slots.view();
         assert_eq!(view.oldest(), None);

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_read_as_the_kernel_names_them() {
+    fn failures_show_errno_names() {
         let failure =
             |result| IoFailure { operation: Operation::Read, offset: 8192, length: 4096, result };
         assert_eq!(failure(-5).to_string(), "EIO at offset 8192");

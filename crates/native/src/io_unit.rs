@@ -11,7 +11,7 @@ pub(crate) struct IoUnit {
     pub(crate) length: u32,
     /// Index of its buffer; identifies the I/O while it is in flight (blk-mq's tag).
     pub(crate) slot: u16,
-    /// Index in [`Setup::files`](crate::io::Setup::files).
+    /// Index in [`Setup::files`](crate::engines::Setup::files).
     pub(crate) file: u16,
     /// Kind of I/O.
     pub(crate) operation: Operation,

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_follows_every_so_many_writes() {
+    fn a_sync_follows_every_nth_write() {
         use Operation::{DataSync as S, Write as W};
         let mut job = Job::default();
         job.pattern.rw = iodyno_job::Pattern::Write;

@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_grows_until_the_device_is_full_is_verified() {
+    fn fill_device_can_be_verified() {
         let mut job = Job::default();
         (job.pattern.rw, job.space.fill_device) = (Pattern::Write, true);
         job.verify.method = VerifyMethod::Crc32c;

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_process_is_a_lapse_and_what_was_in_flight_is_cut_with_it() {
+    fn a_stopped_process_is_a_lapse_with_the_interval_after_it() {
         let mut clock = clock();
         assert!(clock.excludes(seen(5100, 700, 5000)));
         assert!(clock.excludes(seen(100, 1000, 0)), "latencies in it hold the lapse");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_control_thread_and_a_slow_drive_are_none() {
+    fn a_busy_control_thread_or_a_slow_drive_is_no_lapse() {
         let mut clock = clock();
         assert!(!clock.excludes(seen(800, 7500, 700)), "the others went on");
         assert!(clock.excludes(seen(800, 100, 700)));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn sleep_is_told_by_the_clock_that_goes_on() {
+    fn sleep_is_detected_by_the_boottime_clock() {
         let mut clock = clock();
         assert!(clock.excludes(ObservedInterval { slept_ns: 60_000 * MS, ..seen(110, 900, 5) }));
         assert_eq!(clock.lapses_ns(), [60_005 * MS]);

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_greatest_depth_that_holds_is_found() {
+    fn the_greatest_passing_depth_is_found() {
         let clock = Clock::get();
         for (limit, max_depth) in [(1, 64), (7, 64), (32, 32), (33, 100)] {
             let target = LatencyTarget {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_submitted_at_a_depth_that_failed_is_not_held_against_the_next() {
+    fn ios_of_a_failed_depth_do_not_count_for_the_next() {
         let clock = Clock::get();
         for limit in [1, 7, 50, 60, 63] {
             let target = LatencyTarget {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_begin_ends_nothing() {
+    fn a_slow_start_does_not_end_the_search() {
         let clock = Clock::get();
         let target =
             LatencyTarget { target_ns: 1000, window_ns: 1_000_000, percentile: 90.0, run: false };

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cycle_that_is_too_slow_is_told() {
+    fn a_slow_cycle_is_reported() {
         let mut job = Job::default();
         assert!(MinRate::new(&job).is_none());
         job.pace.rate_iops_min.write = Some(100);

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_postponed_is_due_as_much_later() {
+    fn postponing_shifts_rates_and_pauses() {
         let ms = |ms: u64| Clock::get().ticks(1_000_000 * ms);
         let mut pace = Pace::default();
         pace.rate_iops.read = Some(1000);

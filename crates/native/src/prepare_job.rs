@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_of_less_than_a_file_systems_block_go_one_by_one() {
+    fn writes_below_the_file_system_block_are_submitted_one_by_one() {
         let mut job = Job::default();
         job.pattern.rw = Pattern::Write;
         assert!(submits_one_by_one(&job, false, true) && !submits_one_by_one(&job, true, true));

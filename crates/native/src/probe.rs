@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_goes_on_is_waited_for() {
+    fn work_with_progress_is_waited_for() {
         let (sender, receiver) = channel();
         let counting = run_watched(Duration::from_secs(600), move |done| {
             (1..=5).for_each(|n| done.store(n, Ordering::Relaxed));

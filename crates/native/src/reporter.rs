@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_stamped_has_no_latency() {
+    fn unstamped_ios_have_no_latency() {
         let thread = tallies();
         let mut reporter = Reporter::default();
         reporter.add(false, [Arc::clone(&thread)], None);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_of_errors_alone_is_hopeless() {
+    fn a_second_of_errors_alone_is_detected() {
         let thread = tallies();
         let mut reporter = Reporter::default();
         reporter.add(true, [Arc::clone(&thread)], None);

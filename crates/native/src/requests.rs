@@ -120,7 +120,7 @@ impl Requests {
         self.ahead = room.into();
     }
 
-    /// The next `count` requests; fewer at the end, or beyond the [room](Self::make_room).
+    /// The next `count` requests; fewer at the end, or beyond the [room](Self::reserve).
     #[inline]
     pub(crate) fn take(&mut self, count: usize) -> &[Request] {
         if self.end - self.first < count {
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_leaves_out_what_failed_and_ends_with_what_is_unknown() {
+    fn a_state_skips_failed_writes_and_ends_at_unknown_ones() {
         let job = Job::default();
         let rooms = [Room { size_bytes: 1000 * 4096, block_bytes: 512 }];
         let stream = Stream::new(&job, &rooms, 0, 0).unwrap();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn none_is_lost_whatever_is_taken_at_once() {
+    fn no_request_is_lost_for_any_batch_size() {
         let job = Job::default();
         let rooms = [Room { size_bytes: 1000 * 4096, block_bytes: 512 }];
         for sizes in [[1, 1, 1], [7, 32, 3], [50, 1, 64]] {

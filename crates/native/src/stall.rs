@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silence_is_told_once_and_then_for_good() {
+    fn a_stall_is_reported_once_and_then_as_final() {
         let reported = reported(&in_flight(START), |second| second < 10, 72);
         let after = |seconds: u64| 9 + seconds;
         assert_eq!(reported[0], (after(6), Stall::Warning));
@@ -126,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_long_ago_or_waits_in_a_deep_queue_is_not_lost() {
+    fn old_due_times_and_deep_queues_are_no_stall() {
         // One I/O completes every three seconds; the oldest is much older.
         assert_eq!(reported(&in_flight(1), |second| second % 3 == 0, 200), []);
     }
 
     #[test]
-    fn nothing_in_flight_is_no_silence() {
+    fn nothing_in_flight_is_no_stall() {
         assert_eq!(reported(&SlotTable::new(4), |_| false, 200), []);
         let (clock, mut watch) = (Clock::get(), StallDetector::new(FINAL_AFTER_NS));
         let slots = in_flight(START);

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_io_waits_for_those_that_had_completed_and_for_the_pause_behind_the_last() {
+    fn a_closed_loop_io_waits_for_recorded_completions_and_think_time() {
         let mut closed = ClosedLoop::new(4);
         assert!(!closed.is_blocked(0));
         assert_eq!(closed.latest_before(0), None);

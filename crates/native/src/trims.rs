@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_are_trimmed_as_was_asked_for_and_not_the_same_ones() {
+    fn the_trimmed_share_is_exact_and_depends_on_the_seed() {
         let chosen = |percent, seed| {
             let mut job = Job::default();
             job.pattern.rw = iodyno_job::Pattern::Write;

@@ -198,7 +198,7 @@ impl Observer for WithoutFirst<'_, '_> {
 }
 
 #[test]
-fn what_vanishes_under_a_job_is_counted_and_the_rest_goes_on() {
+fn reads_of_a_truncated_part_are_counted_and_the_job_goes_on() {
     for ioengine in ENGINES {
         let file = TestFile::new();
         let target = file.clear();
@@ -242,7 +242,7 @@ impl Observer for Until<'_, '_> {
 }
 
 #[test]
-fn a_job_whose_target_is_no_more_fails_and_the_others_go_on() {
+fn a_job_whose_target_is_gone_fails_and_the_others_go_on() {
     let (gone, healthy) = (TestFile::new(), TestFile::new());
     let targets = [gone.clear(), healthy.clear()];
     let job = job(|job| {
@@ -259,7 +259,7 @@ fn a_job_whose_target_is_no_more_fails_and_the_others_go_on() {
 }
 
 #[test]
-fn jobs_that_do_not_fit_are_refused_with_what_would() {
+fn jobs_beyond_limits_are_refused_with_the_limit() {
     let file = TestFile::new();
     let target = file.clear();
     for (job, expected) in [

@@ -126,7 +126,7 @@ fn a_job_by_size_loses_nothing_in_the_drain() {
 }
 
 #[test]
-fn what_was_written_is_verified_once() {
+fn written_blocks_are_verified_once() {
     for engine in ENGINES {
         for backlog in [0, 1, 7, 64, 1000] {
             let (report, _) = run_one(&format!(
@@ -152,7 +152,7 @@ fn each_loop_is_written_and_verified_once() {
 }
 
 #[test]
-fn what_is_written_and_its_verification_have_times_of_their_own() {
+fn writing_and_verifying_have_separate_times() {
     let times = |options: &str| {
         let line = format!("ioengine=libaio iodepth=8 verify=crc32c {options}");
         let (report, _) = run_one(&line);
@@ -169,7 +169,7 @@ fn what_is_written_and_its_verification_have_times_of_their_own() {
 }
 
 #[test]
-fn blocks_whose_size_goes_by_the_order_have_room() {
+fn block_sizes_by_order_have_buffers() {
     for engine in ENGINES {
         for rw in ["randread", "randread percentage_random=50", "randwrite"] {
             let options = "bs=4k,32k bs_is_seq_rand=1 iodepth=4";
@@ -202,7 +202,7 @@ fn syncs_come_between_writes_and_at_the_end() {
 }
 
 #[test]
-fn what_was_trimmed_reads_as_zeros() {
+fn trimmed_blocks_read_as_zeros() {
     for engine in ENGINES {
         let place = Place::new();
         let trim = format!("ioengine={engine} iodepth=4 rw=randtrim");
@@ -248,7 +248,7 @@ fn each_direction_of_a_mix_has_its_rate() {
 }
 
 #[test]
-fn a_ramp_is_not_counted_and_a_delay_is_no_time_of_the_job() {
+fn ramp_and_delay_are_not_counted() {
     let place = Place::new();
     let (reports, sums) = run(
         &place,
@@ -269,7 +269,7 @@ fn a_ramp_is_not_counted_and_a_delay_is_no_time_of_the_job() {
 }
 
 #[test]
-fn times_beyond_all_clocks_end_nothing() {
+fn times_beyond_2_to_the_64_ns_end_nothing() {
     let ages = "18446744073"; // s: nearly 2^64 ns
     let (report, _) =
         run_one(&format!("ioengine=psync rw=read runtime={ages} ramp_time={ages} startdelay=1ms"));
@@ -277,7 +277,7 @@ fn times_beyond_all_clocks_end_nothing() {
 }
 
 #[test]
-fn what_waits_for_another_is_counted_from_its_own_start() {
+fn a_waiting_job_counts_from_its_own_start() {
     let place = Place::new();
     let (reports, sums) =
         run(&place, &["ioengine=psync rw=write", "ioengine=psync rw=read wait_for=job0"]);
@@ -299,14 +299,14 @@ fn fine_logs_make_short_intervals() {
 }
 
 #[test]
-fn without_stamps_nothing_is_taken_for_lost() {
+fn without_time_stamps_nothing_is_stalled() {
     let (report, _) =
         run_one("ioengine=io_uring iodepth=8 rw=randread gtod_reduce=1 time_based=1 runtime=300ms");
     assert!(report.whole.read.ios > 0);
 }
 
 #[test]
-fn a_job_that_is_slower_than_it_must_be_ends() {
+fn a_job_below_its_minimum_rate_ends() {
     let place = Place::new();
     let (reports, _) = run(
         &place,
@@ -331,7 +331,7 @@ fn a_job_whose_io_takes_too_long_ends_as_fios_does() {
 }
 
 #[test]
-fn without_stamps_what_wants_a_latency_has_it() {
+fn max_latency_and_logs_imply_time_stamps() {
     let (report, sums) =
         run_one("ioengine=psync rw=randread gtod_reduce=1 max_latency=1h write_lat_log=x");
     assert_eq!((report.whole.read.ios, sums.rows.len() as u64), (BLOCKS, BLOCKS));
@@ -340,7 +340,7 @@ fn without_stamps_what_wants_a_latency_has_it() {
 }
 
 #[test]
-fn through_the_page_cache_libaio_hands_over_one_by_one() {
+fn buffered_libaio_submits_one_by_one() {
     let calls = |options: &str| {
         let (report, _) = run_one(&format!("rw=randread ioengine=libaio iodepth=8 {options}"));
         report.account.submit_levels[1]
@@ -351,7 +351,7 @@ fn through_the_page_cache_libaio_hands_over_one_by_one() {
 }
 
 #[test]
-fn submission_and_completion_are_known_apart_where_they_are_shown() {
+fn split_latencies_exist_where_requested() {
     for (options, apart) in [
         ("ioengine=libaio slat_percentiles=1", true),
         ("ioengine=io_uring write_lat_log=log", true),
@@ -384,7 +384,7 @@ fn jobs_of_a_flow_share_it_by_their_weights() {
 }
 
 #[test]
-fn of_a_mix_the_writes_are_verified_and_nothing_is_written() {
+fn verify_only_of_a_mix_reads_the_writes() {
     let place = Place::new();
     for rw in ["randrw", "rw"] {
         let job =
@@ -429,7 +429,7 @@ fn writes_are_trimmed_and_verified_as_zeros() {
 }
 
 #[test]
-fn a_pattern_begins_again_within_blocks_that_it_does_not_fill() {
+fn a_pattern_restarts_within_blocks() {
     for (engine, depth) in [("libaio", 8), ("psync", 1)] {
         for every in [10, 129, 512, 4089] {
             let place = Place::new();

@@ -174,7 +174,7 @@ fn a_working_set_is_drawn_from_by_the_share_that_was_asked() {
 
 /// As in fio, except that blocks of a set may be repeated before they were written.
 #[test]
-fn blocks_come_again_from_the_working_sets_of_other_threads() {
+fn blocks_repeat_from_the_working_sets_of_other_threads() {
     let contents = Contents {
         dedupe_percentage: 100,
         dedupe_mode: DedupeMode::WorkingSet,
@@ -203,7 +203,7 @@ fn blocks_come_again_from_the_working_sets_of_other_threads() {
 }
 
 #[test]
-fn patterns_and_zeros_are_written_once_but_again_where_reads_overwrite_them() {
+fn patterns_and_zeros_are_refilled_only_after_reads() {
     let pattern = Contents { buffer_pattern: vec![0xde, 0xad, 0xbe], ..Contents::default() };
     let zeros = Contents { zero_buffers: true, ..Contents::default() };
     for contents in [&pattern, &zeros] {
@@ -223,7 +223,7 @@ fn patterns_and_zeros_are_written_once_but_again_where_reads_overwrite_them() {
 }
 
 #[test]
-fn what_a_mixed_job_read_is_not_written_again() {
+fn data_read_by_a_mixed_job_is_not_written_back() {
     let mut filler = Filler::new(&Contents::default(), true, 1, 1);
     let mut buffer = vec![0; BLOCK];
     filler.refill(&mut buffer, 0, 0);

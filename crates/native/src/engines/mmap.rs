@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_cannot_be_had_is_an_error_of_its_io() {
+    fn a_missing_page_fails_its_io_with_eio() {
         let file = Scratch::new(10);
         let files = Files::new(vec![file.open_cached()], Vec::new()).unwrap();
         let mut setup = Setup::read_only(file.open_cached(), 1, 4 * BLOCK as u32);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     /// Faults in a mapping that is not guarded.
-    fn meet_a_bus_error() {
+    fn raise_bus_error() {
         bus_error::handle();
         let file = Scratch::new(1);
         let (size, flags) = (BLOCK as usize, MapFlags::SHARED);
@@ -279,17 +279,17 @@ mod tests {
     }
 
     #[test]
-    fn a_bus_error_of_somebody_else_ends_the_process_as_ever() {
+    fn an_unguarded_bus_error_kills_the_process() {
         use std::os::unix::process::ExitStatusExt;
-        const MEETS: &str = "IODYNO_TEST_MEETS_A_BUS_ERROR";
-        if std::env::var_os(MEETS).is_some() {
-            return meet_a_bus_error();
+        const RAISES: &str = "IODYNO_TEST_MEETS_A_BUS_ERROR";
+        if std::env::var_os(RAISES).is_some() {
+            return raise_bus_error();
         }
         // Runs this test again in a child process.
-        let name = "engines::mmap::tests::a_bus_error_of_somebody_else_ends_the_process_as_ever";
+        let name = "engines::mmap::tests::an_unguarded_bus_error_kills_the_process";
         let output = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name])
-            .env(MEETS, "1")
+            .env(RAISES, "1")
             .output()
             .unwrap();
         assert_eq!(output.status.signal(), Some(libc::SIGBUS), "{output:?}");

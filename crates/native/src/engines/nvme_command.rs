@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_lie_where_the_kernel_looks() {
+    fn field_offsets_match_the_kernels() {
         // linux/io_uring.h, struct io_uring_sqe with IORING_SETUP_SQE128.
         assert_eq!(size_of::<NvmeSqe>(), 128);
         assert_eq!(offset_of!(NvmeSqe, cmd_op), 8);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_used_again_holds_nothing_of_before() {
+    fn a_reused_entry_keeps_nothing_of_its_last_command() {
         let units = [
             unit(Operation::Read, 77 << 12, 9 << 12),
             unit(Operation::Trim, 5 << 12, 3 << 12),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_block_is_no_command() {
+    fn unaligned_ranges_are_refused() {
         for operation in [Operation::Read, Operation::Write, Operation::Trim] {
             for (offset, length) in [(0, 0), (512, 4096), (0, 512), (4096, 4097)] {
                 let before = set(Operation::Read, 4096, 4096);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_are_the_errors_that_the_block_device_gives() {
+    fn statuses_map_to_the_block_layers_errnos() {
         // With "do not retry" (bit 14) and "more" (bit 13), as controllers set them.
         assert_eq!(status_to_errno(0x4080), libc::EREMOTEIO);
         assert_eq!(status_to_errno(0x6281), libc::ENODATA);

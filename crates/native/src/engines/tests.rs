@@ -64,7 +64,7 @@ fn execute<E: Engine>(
     units: &[IoUnit],
     wait: u32,
     mut fill: impl FnMut(&IoUnit, &mut [u8]),
-    mut look: impl FnMut(&IoUnit, &[u8]),
+    mut inspect: impl FnMut(&IoUnit, &[u8]),
 ) -> Vec<i64> {
     let engine = &mut opened.engine;
     let mut results = Vec::new();
@@ -85,7 +85,7 @@ fn execute<E: Engine>(
         }
         assert_eq!(engine.completions().next(), None, "{}: more than was asked for", E::NAME);
         for unit in &batch {
-            look(unit, engine.buffers().slot(unit.slot, LENGTH));
+            inspect(unit, engine.buffers().slot(unit.slot, LENGTH));
         }
         results.extend(done.into_iter().flatten());
     }
@@ -93,7 +93,7 @@ fn execute<E: Engine>(
 }
 
 /// As [`execute`], for operations without data.
-fn just_do<E: Engine>(opened: &mut Opened<E>, units: &[IoUnit]) -> Vec<i64> {
+fn execute_without_data<E: Engine>(opened: &mut Opened<E>, units: &[IoUnit]) -> Vec<i64> {
     execute(opened, units, 1, |_, _| {}, |_, _| {})
 }
 
@@ -112,10 +112,10 @@ fn write_all<E: Engine>(opened: &mut Opened<E>, blocks: &[IoUnit], author: u8) {
 }
 
 fn read_all<E: Engine>(opened: &mut Opened<E>, blocks: &[IoUnit], wait: u32, author: u8) {
-    let look = |d: &IoUnit, buffer: &[u8]| {
+    let inspect = |d: &IoUnit, buffer: &[u8]| {
         assert!(buffer == contents(author, d), "{}: {d:?} holds something else", E::NAME);
     };
-    let results = execute(opened, blocks, wait, |_, buffer| buffer.fill(0xee), look);
+    let results = execute(opened, blocks, wait, |_, buffer| buffer.fill(0xee), inspect);
     assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", E::NAME);
 }
 

@@ -138,7 +138,7 @@ impl<E: Engine> Engine for Watched<'_, E> {
     }
 }
 
-fn reads_what_is_there<E: Engine>(depth: u16, rw: Pattern) {
+fn reads_at_depth<E: Engine>(depth: u16, rw: Pattern) {
     // A fast disk may complete a batch before the next one is submitted.
     let is_reached = (0..5).any(|_| reaches_its_depth::<E>(depth, rw));
     assert!(is_reached, "{}: {depth} outstanding", E::NAME);
@@ -172,10 +172,10 @@ fn reaches_its_depth<E: Engine>(depth: u16, rw: Pattern) -> bool {
 }
 
 #[test]
-fn what_is_there_is_read_at_the_depth_that_was_asked_for() {
-    each_engine!(reads_what_is_there(1, Pattern::RandRead));
-    each_engine!(reads_what_is_there(7, Pattern::Read));
-    each_engine!(reads_what_is_there(100, Pattern::RandRead));
+fn data_is_read_at_the_requested_depth() {
+    each_engine!(reads_at_depth(1, Pattern::RandRead));
+    each_engine!(reads_at_depth(7, Pattern::Read));
+    each_engine!(reads_at_depth(100, Pattern::RandRead));
 }
 
 /// Stops the job after some completions.
@@ -275,7 +275,7 @@ fn counts_reads_that_fail<E: Engine>() {
 }
 
 #[test]
-fn reads_that_fail_are_counted_and_stop_only_what_they_are_to_stop() {
+fn failed_reads_are_counted_and_stop_only_as_configured() {
     each_engine!(counts_reads_that_fail());
 }
 
@@ -304,7 +304,7 @@ fn writes_nothing_outside<E: Engine>(depth: u16, rate: Option<u64>) {
 }
 
 #[test]
-fn nothing_is_written_outside_of_what_the_job_may_touch_whatever_offsets_are_made() {
+fn nothing_is_written_out_of_bounds() {
     each_engine!(writes_nothing_outside(1, None));
     each_engine!(writes_nothing_outside(16, None));
     each_engine!(writes_nothing_outside(16, Some(1_000_000)));
@@ -347,7 +347,7 @@ impl Engine for Vanishing {
 }
 
 #[test]
-fn a_device_that_is_gone_ends_the_job() {
+fn a_lost_device_ends_the_job() {
     let both = <(JobControl, Tally)>::default();
     let buffers = Buffers::new(8, LENGTH).unwrap();
     let engine = Vanishing { in_flight: Vec::new(), answers: 100, buffers };

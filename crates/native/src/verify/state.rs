@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_of_fio_is_understood_and_damage_is_found() {
+    fn fios_state_is_read_and_damage_is_found() {
         let state = VerifyState::from_bytes(&fio_state(), 3).unwrap();
         assert_eq!(state, VerifyState { writes: 16, ..VerifyState::default() });
         assert_eq!((state.verdict(15), state.verdict(16)), (Verdict::Verify, Verdict::Stop));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sync_is_for_was_done_before_it() {
+    fn a_sync_covers_only_earlier_completed_writes() {
         let folder = tempfile::tempdir().unwrap();
         let mut job = job();
         job.pattern.rw = iodyno_job::Pattern::Write;

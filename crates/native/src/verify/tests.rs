@@ -75,7 +75,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn what_was_stamped_is_right_and_any_flipped_bit_is_found(
+    fn stamped_blocks_pass_and_any_flipped_bit_is_found(
         verifier in any_verifier(), block in 0_u64..1 << 40, number: u64, place in 0_usize..4096, bit in 0_u32..8,
     ) {
         let offset = block * BLOCK;
@@ -172,7 +172,7 @@ proptest! {
 }
 
 #[test]
-fn checksums_are_those_that_their_definitions_state() {
+fn checksums_match_reference_values() {
     // Of "123456789": CRCs from the catalogue of parametrised CRC algorithms,
     // digests (the start of the long ones) from Python's hashlib.
     let known = [
@@ -205,7 +205,7 @@ fn checksums_are_those_that_their_definitions_state() {
 }
 
 #[test]
-fn a_misdirected_write_is_told_with_both_offsets() {
+fn a_misdirected_write_is_reported_with_both_offsets() {
     for method in METHODS {
         let verifier = verifier(method);
         let block = stamped(&verifier, 2_097_152, 7);
@@ -223,7 +223,7 @@ fn a_misdirected_write_is_told_with_both_offsets() {
 }
 
 #[test]
-fn lost_newer_and_foreign_writes_are_told_apart() {
+fn lost_newer_and_foreign_writes_are_distinguished() {
     let verifier = verifier(VerifyMethod::Crc32c);
     let block = stamped(&verifier, BLOCK, 5);
     let lost = MismatchKind::LostWrite { expected: Some(9), found: Some(5) };
@@ -258,7 +258,7 @@ fn lost_newer_and_foreign_writes_are_told_apart() {
 }
 
 #[test]
-fn other_options_than_it_was_written_with_are_told() {
+fn different_options_are_reported() {
     let writer = verifier(VerifyMethod::Md5);
     let block = stamped(&writer, 0, 0);
     let mismatch = verifier(VerifyMethod::Crc64).check(&block, 0, |_| Expected::ANY).unwrap_err();
@@ -298,7 +298,7 @@ fn damage_says_what_happened() {
 }
 
 #[test]
-fn a_lost_write_in_one_interval_of_a_block_is_told_with_its_offset() {
+fn a_lost_write_in_one_interval_is_reported_with_its_offset() {
     let verify = Verify { interval: Some(512), ..options(VerifyMethod::Crc32c) };
     let verifier = made(&verify, BLOCK).unwrap();
     let (old, new) = (stamped(&verifier, BLOCK, 1), stamped(&verifier, BLOCK, 2));
@@ -352,7 +352,7 @@ fn a_pattern_without_header_is_byte_for_byte_fios() {
 }
 
 #[test]
-fn a_dump_makes_again_what_should_be_there() {
+fn a_dump_regenerates_the_expected_data() {
     let verify = Verify { interval: Some(1024), ..options(VerifyMethod::Crc32c) };
     let verifier = made(&verify, BLOCK).unwrap();
     let right = stamped(&verifier, BLOCK, 6);
@@ -386,7 +386,7 @@ fn blocks_of_several_sizes_share_their_intervals() {
 }
 
 #[test]
-fn blocks_that_are_shorter_than_any_of_the_job_are_told_and_do_not_panic() {
+fn short_blocks_are_reported_and_do_not_panic() {
     for method in METHODS {
         let verifier = verifier(method);
         for length in 0..200 {
@@ -401,7 +401,7 @@ fn blocks_that_are_shorter_than_any_of_the_job_are_told_and_do_not_panic() {
 }
 
 #[test]
-fn null_makes_and_looks_at_nothing() {
+fn null_writes_and_checks_nothing() {
     let verifier = made(&Verify { method: VerifyMethod::Null, ..Verify::default() }, 16).unwrap();
     let mut block = [7; 16];
     verifier.stamp(&mut block, 0, 0);
@@ -410,7 +410,7 @@ fn null_makes_and_looks_at_nothing() {
 }
 
 #[test]
-fn what_cannot_be_verified_is_refused() {
+fn invalid_options_are_refused() {
     let crc32c = options(VerifyMethod::Crc32c);
     assert_eq!(made(&crc32c, 48).unwrap_err(), VerifyError::TooSmall { interval: 48, least: 49 });
     assert!(made(&crc32c, 49).is_ok());

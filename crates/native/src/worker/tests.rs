@@ -98,7 +98,7 @@ fn run_staged(options: &str, slow: Duration) -> (Vec<Operation>, Counts, u64) {
 }
 
 #[test]
-fn what_is_synced_at_the_end_is_so_before_it_is_verified() {
+fn the_final_sync_precedes_verification() {
     use Operation::{Read, Sync, Write};
     for (options, loops) in [("end_fsync=1", 1), ("fsync_on_close=1 loops=3", 3)] {
         let (seen, ..) = run_staged(options, Duration::ZERO);
@@ -111,7 +111,7 @@ fn what_is_synced_at_the_end_is_so_before_it_is_verified() {
 }
 
 #[test]
-fn no_write_waits_for_what_verifies() {
+fn verification_delays_no_write() {
     let slow = Duration::from_millis(150);
     for options in [
         "loops=2",
@@ -126,7 +126,7 @@ fn no_write_waits_for_what_verifies() {
 }
 
 #[test]
-fn reads_that_verify_are_no_blocks_of_the_jobs() {
+fn verifying_reads_do_not_count_for_thinktime() {
     let think = "thinktime=1h thinktime_blocks=9 thinktime_blocks_type=complete";
     let (seen, _, due) = run_staged(think, Duration::ZERO);
     assert_eq!(seen.len() as u64, 2 * BLOCKS);

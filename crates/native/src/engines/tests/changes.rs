@@ -13,7 +13,7 @@ fn writes_what_others_read<E: Engine>() {
     let mut writer = open::<E>(open_all(&files), 16, true);
     write_all(&mut writer, &blocks(Operation::Write, 2, COUNT), author);
     let sync = IoUnit { operation: Operation::Sync, ..IoUnit::default() };
-    assert_eq!(just_do(&mut writer, &[sync, IoUnit { file: 1, ..sync }]), [0, 0]);
+    assert_eq!(execute_without_data(&mut writer, &[sync, IoUnit { file: 1, ..sync }]), [0, 0]);
     let reads = blocks(Operation::Read, 2, COUNT);
     read_all(&mut open::<Uring>(open_all(&files), 9, false), &reads, 1, author);
     read_all(&mut open::<Libaio>(open_all(&files), 9, false), &reads, 1, author);
@@ -28,7 +28,7 @@ fn writes_what_others_read<E: Engine>() {
 }
 
 #[test]
-fn what_one_engine_writes_every_engine_reads() {
+fn every_engine_reads_what_another_wrote() {
     each_engine!(writes_what_others_read);
 }
 
@@ -37,7 +37,7 @@ fn punches_holes<E: Engine>() {
     let mut engine = open::<E>(vec![file.open()], 8, true);
     write_all(&mut engine, &blocks(Operation::Write, 1, COUNT), 1);
     let sync = IoUnit { operation: Operation::Sync, ..IoUnit::default() };
-    assert_eq!(just_do(&mut engine, &[sync]), [0]);
+    assert_eq!(execute_without_data(&mut engine, &[sync]), [0]);
     // Mixed with other operations, longer than a buffer, and of one block.
     let long = IoUnit {
         offset: 4 * BLOCK,
@@ -51,7 +51,7 @@ fn punches_holes<E: Engine>() {
         block(Operation::Trim, 0, 20),
         block(Operation::Read, 0, 22),
     ];
-    let results = just_do(&mut engine, &mixed);
+    let results = execute_without_data(&mut engine, &mixed);
     assert_eq!(results, mixed.map(|d| i64::from(d.length)), "{}", E::NAME);
     holds_zeros_where_trimmed(vec![file.open()], E::NAME);
     assert_eq!(file.size(), COUNT * BLOCK, "the size is kept");
@@ -62,11 +62,11 @@ fn holds_zeros_where_trimmed(file: Vec<OwnedFd>, name: &str) {
     let mut reader = open::<Psync>(file, 1, false);
     for read in blocks(Operation::Read, 1, COUNT) {
         let number = read.offset / BLOCK;
-        let look = |d: &IoUnit, buffer: &[u8]| match number {
+        let inspect = |d: &IoUnit, buffer: &[u8]| match number {
             4..14 | 20 => assert!(buffer.iter().all(|byte| *byte == 0), "{name}: block {number}"),
             _ => assert!(buffer == contents(1, d), "{name}: block {number} was not trimmed"),
         };
-        execute(&mut reader, &[read], 1, |_, buffer| buffer.fill(0xee), look);
+        execute(&mut reader, &[read], 1, |_, buffer| buffer.fill(0xee), inspect);
     }
 }
 
@@ -82,10 +82,10 @@ fn discards<E: Engine>() {
     write_all(&mut engine, &blocks(Operation::Write, 1, COUNT), 1);
     let mut trims: Vec<_> = (4..14).map(|number| block(Operation::Trim, 0, number)).collect();
     trims.push(block(Operation::Trim, 0, 20));
-    let results = just_do(&mut engine, &trims);
+    let results = execute_without_data(&mut engine, &trims);
     assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", E::NAME);
     let data_sync = IoUnit { operation: Operation::DataSync, ..IoUnit::default() };
-    assert_eq!(just_do(&mut engine, &[data_sync]), [0], "{}", E::NAME);
+    assert_eq!(execute_without_data(&mut engine, &[data_sync]), [0], "{}", E::NAME);
     holds_zeros_where_trimmed(vec![device.open()], E::NAME);
 }
 
@@ -108,13 +108,13 @@ fn discards_dirty_pages<E: Engine>() {
     let mut engine = E::open(setup).unwrap();
     write_all(&mut engine, &blocks(Operation::Write, 1, COUNT), 1);
     let trims: Vec<_> = (4..14).map(|number| block(Operation::Trim, 0, number)).collect();
-    let results = just_do(&mut engine, &trims);
+    let results = execute_without_data(&mut engine, &trims);
     assert!(results.iter().all(|result| *result == BLOCK as i64), "{}: {results:?}", E::NAME);
 }
 
 #[test]
 #[ignore = "needs root"]
-fn what_is_dirty_is_trimmed_by_the_claim() {
+fn dirty_pages_are_trimmed_through_the_claim() {
     each_engine!(discards_dirty_pages);
 }
 
@@ -129,7 +129,7 @@ fn makes_durable<E: Engine>(operation: Operation) {
     };
     assert!((0..100).any(|_| dirties()), "{}: nothing to be synced", E::NAME);
     let sync = IoUnit { operation, ..IoUnit::default() };
-    assert_eq!(just_do(&mut engine, &[sync]), [0], "{}", E::NAME);
+    assert_eq!(execute_without_data(&mut engine, &[sync]), [0], "{}", E::NAME);
     assert!(!page_cache_holds_dirty_pages(&file.path), "{} {operation:?}", E::NAME);
 }
 
@@ -140,7 +140,7 @@ fn makes_all_durable<E: Engine>() {
 
 #[test]
 #[ignore = "needs root"]
-fn what_is_synced_is_not_dirty_any_more() {
+fn synced_pages_are_clean() {
     each_engine!(makes_all_durable);
 }
 
@@ -168,6 +168,6 @@ fn cannot_change_anything<E: Engine>() {
 }
 
 #[test]
-fn an_engine_that_is_not_writable_changes_nothing() {
+fn a_read_only_engine_changes_nothing() {
     each_engine!(cannot_change_anything);
 }

@@ -6,24 +6,24 @@ use crate::testing::LoopDevice;
 
 const COUNT: u64 = 16;
 
-fn says_how_much_came<E: Engine>() {
+fn returns_short_reads<E: Engine>() {
     let file = Scratch::new(COUNT);
     file.set_size(COUNT * BLOCK - 1024);
     let mut opened = open::<E>(vec![file.open()], 4, true);
     let last = [COUNT - 2, COUNT - 1, COUNT, COUNT + 100].map(|n| block(Operation::Read, 0, n));
-    let results = just_do(&mut opened, &last);
+    let results = execute_without_data(&mut opened, &last);
     assert_eq!(results, [BLOCK as i64, BLOCK as i64 - 1024, 0, 0], "{}", E::NAME);
     // The file grows: what is there now is read.
     file.set_size(2 * COUNT * BLOCK);
-    assert_eq!(just_do(&mut opened, &last[1..3]), [BLOCK as i64; 2], "{}", E::NAME);
+    assert_eq!(execute_without_data(&mut opened, &last[1..3]), [BLOCK as i64; 2], "{}", E::NAME);
 }
 
 #[test]
 fn the_end_of_a_file_is_a_short_read() {
-    each_engine!(says_how_much_came);
+    each_engine!(returns_short_reads);
 }
 
-fn names_what_the_kernel_says<E: Engine>() {
+fn names_the_errno<E: Engine>() {
     // Offsets that are no multiple of the block size are EINVAL with O_DIRECT.
     let file = Scratch::new(COUNT);
     let mut engine = open::<E>(vec![file.open()], 4, false).engine;
@@ -37,14 +37,14 @@ fn names_what_the_kernel_says<E: Engine>() {
 
 #[test]
 fn a_failed_read_has_the_kernels_reason() {
-    names_what_the_kernel_says::<Uring>();
-    names_what_the_kernel_says::<Libaio>();
-    names_what_the_kernel_says::<Psync>();
-    names_what_the_kernel_says::<Pvsync2>();
-    names_what_the_kernel_says::<Sync>();
+    names_the_errno::<Uring>();
+    names_the_errno::<Libaio>();
+    names_the_errno::<Psync>();
+    names_the_errno::<Pvsync2>();
+    names_the_errno::<Sync>();
 }
 
-fn hands_out_io_errors<E: Engine>() {
+fn returns_io_errors<E: Engine>() {
     // The file behind the device's last blocks is truncated.
     let file = Scratch::new(COUNT);
     let device = LoopDevice::new(&file.path);
@@ -52,20 +52,20 @@ fn hands_out_io_errors<E: Engine>() {
     let mut opened = open::<E>(vec![device.open()], 8, true);
     let reads = [0, COUNT - 1, 1, COUNT - 2].map(|n| block(Operation::Read, 0, n));
     let (fine, eio) = (BLOCK as i64, -i64::from(libc::EIO));
-    assert_eq!(just_do(&mut opened, &reads), [fine, eio, fine, eio], "{}", E::NAME);
+    assert_eq!(execute_without_data(&mut opened, &reads), [fine, eio, fine, eio], "{}", E::NAME);
 }
 
 #[test]
 #[ignore = "needs root"]
 fn a_bad_block_is_eio() {
-    hands_out_io_errors::<Uring>();
-    hands_out_io_errors::<Libaio>();
-    hands_out_io_errors::<Psync>();
-    hands_out_io_errors::<Pvsync2>();
-    hands_out_io_errors::<Sync>();
+    returns_io_errors::<Uring>();
+    returns_io_errors::<Libaio>();
+    returns_io_errors::<Psync>();
+    returns_io_errors::<Pvsync2>();
+    returns_io_errors::<Sync>();
 }
 
-fn refuses_what_it_was_not_set_up_for<E: Engine>() {
+fn refuses_requests_beyond_its_setup<E: Engine>() {
     let file = Scratch::new(COUNT);
     let wrong = [
         IoUnit { slot: 4, ..block(Operation::Read, 0, 0) },
@@ -84,6 +84,6 @@ fn refuses_what_it_was_not_set_up_for<E: Engine>() {
 }
 
 #[test]
-fn nothing_outside_the_set_up_reaches_the_kernel() {
-    each_engine!(refuses_what_it_was_not_set_up_for);
+fn requests_beyond_the_setup_panic() {
+    each_engine!(refuses_requests_beyond_its_setup);
 }

@@ -7,7 +7,7 @@ fn offloaded(submit: SubmitFn, files: Vec<OwnedFd>, writable: bool) -> Opened<Of
 }
 
 #[test]
-fn what_threads_write_is_read_again() {
+fn data_written_by_threads_reads_back() {
     let file = Scratch::new(64);
     let [writes, reads] =
         [Operation::Write, Operation::Read].map(|operation| blocks(operation, 1, 64));
@@ -21,27 +21,30 @@ fn what_threads_write_is_read_again() {
             read_all(&mut opened, &reads, wait, author);
         }
         let sync = [IoUnit { operation: Operation::Sync, ..IoUnit::default() }];
-        assert_eq!(just_do(&mut opened, &sync), [0]);
+        assert_eq!(execute_without_data(&mut opened, &sync), [0]);
         assert!(opened.engine.finish().cpu_ns() > 0, "what threads used is known");
         assert_eq!(opened.engine.finish(), Usage::default());
     }
 }
 
 #[test]
-fn an_i_o_that_fails_is_a_completion() {
+fn a_failed_io_is_a_completion() {
     let file = Scratch::new(4);
     let mut opened = offloaded(submit_with::<Psync>, vec![file.open()], false);
     // Behind the end of the file.
-    assert_eq!(just_do(&mut opened, &[block(Operation::Read, 0, 9)]), [0]);
+    assert_eq!(execute_without_data(&mut opened, &[block(Operation::Read, 0, 9)]), [0]);
     // A bug in the thread that submits: there is no such file.
-    assert_eq!(just_do(&mut opened, &[block(Operation::Read, 7, 0)]), [-i64::from(libc::EIO)]);
+    assert_eq!(
+        execute_without_data(&mut opened, &[block(Operation::Read, 7, 0)]),
+        [-i64::from(libc::EIO)]
+    );
     let next = [1, 2].map(|number| block(Operation::Read, 0, number));
-    assert_eq!(just_do(&mut opened, &next)[1], BLOCK as i64, "other threads go on");
+    assert_eq!(execute_without_data(&mut opened, &next)[1], BLOCK as i64, "other threads go on");
 }
 
 #[test]
 #[should_panic(expected = "must do nothing else")]
-fn what_only_reads_hands_no_write_to_a_thread() {
+fn a_read_only_engine_submits_no_write() {
     let file = Scratch::new(1);
     let mut opened = offloaded(submit_with::<Null>, vec![file.open()], false);
     opened.engine.queue(once(block(Operation::Write, 0, 0)));

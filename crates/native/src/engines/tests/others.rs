@@ -20,7 +20,7 @@ fn null_completes_all_and_touches_nothing() {
 
 #[test]
 #[should_panic(expected = "must do nothing else")]
-fn null_that_only_reads_does_not_even_pretend_to_write() {
+fn read_only_null_refuses_writes() {
     let file = Scratch::new(1);
     let mut engine = open::<Null>(vec![file.open()], 1, false);
     engine.engine.queue(once(block(Operation::Write, 0, 0)));
@@ -36,7 +36,11 @@ fn ftruncate_makes_a_file_end_where_a_write_begins() {
         (Operation::Read, 1, -i64::from(libc::EINVAL), 3),
         (Operation::Sync, 0, 0, 3),
     ] {
-        assert_eq!(just_do(&mut engine, &[block(operation, 0, number)]), [result], "{operation:?}");
+        assert_eq!(
+            execute_without_data(&mut engine, &[block(operation, 0, number)]),
+            [result],
+            "{operation:?}"
+        );
         assert_eq!(file.size(), blocks * BLOCK);
     }
 }
@@ -47,15 +51,15 @@ fn falloc_allocates_and_only_its_writes_make_a_file_longer() {
     file.set_size(0);
     let mut engine = open::<Falloc>(vec![file.open_cached()], 1, true);
     let blocks = || std::fs::metadata(&file.path).unwrap().blocks();
-    assert_eq!(just_do(&mut engine, &[block(Operation::Read, 0, 2)]), [BLOCK as i64]);
+    assert_eq!(execute_without_data(&mut engine, &[block(Operation::Read, 0, 2)]), [BLOCK as i64]);
     assert_eq!((file.size(), blocks()), (0, BLOCK / 512), "a read keeps the size");
-    assert_eq!(just_do(&mut engine, &[block(Operation::Write, 0, 2)]), [BLOCK as i64]);
+    assert_eq!(execute_without_data(&mut engine, &[block(Operation::Write, 0, 2)]), [BLOCK as i64]);
     assert_eq!((file.size(), blocks()), (3 * BLOCK, BLOCK / 512));
-    assert_eq!(just_do(&mut engine, &[block(Operation::Trim, 0, 2)]), [BLOCK as i64]);
+    assert_eq!(execute_without_data(&mut engine, &[block(Operation::Trim, 0, 2)]), [BLOCK as i64]);
     assert_eq!((file.size(), blocks()), (3 * BLOCK, 0));
     // What may not be written is not allocated either.
     let reading = Setup { writable: false, ..setup(vec![file.open_to_read()], 1, false) };
     let mut engine = Falloc::open(reading).unwrap();
-    let refused = just_do(&mut engine, &[block(Operation::Read, 0, 0)]);
+    let refused = execute_without_data(&mut engine, &[block(Operation::Read, 0, 0)]);
     assert_eq!((refused, blocks()), (vec![-i64::from(libc::EBADF)], 0));
 }

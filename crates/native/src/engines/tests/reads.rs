@@ -27,7 +27,7 @@ fn reads_at_every_depth<E: Engine>() {
 }
 
 #[test]
-fn what_is_there_is_read() {
+fn reads_return_written_data_at_every_depth() {
     each_engine!(reads_at_every_depth);
 }
 
@@ -185,7 +185,7 @@ fn polls_or_says_why_not<E: Engine>() {
         Ok(mut opened) => {
             read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 1, 5);
             let sync = IoUnit { operation: Operation::Sync, ..IoUnit::default() };
-            assert_eq!(just_do(&mut opened, &[sync]), [0]);
+            assert_eq!(execute_without_data(&mut opened, &[sync]), [0]);
         }
         Err(refused) => {
             let said = refused.to_string();
@@ -201,7 +201,7 @@ fn polling_works_or_is_refused_with_advice() {
 }
 
 #[test]
-fn what_cannot_be_set_up_says_so() {
+fn setup_errors_have_messages() {
     let file = Scratch::new(1);
     assert!(Uring::open(setup(vec![], 1, false)).is_err());
     let said = UringCmd::open(setup(vec![file.open()], 1, false)).err().unwrap().to_string();
@@ -228,7 +228,7 @@ fn passthrough_completes_whatever_the_kernel_says() {
     let (refused, invalid) = (-i64::from(libc::EOPNOTSUPP), -i64::from(libc::EINVAL));
     let expected = [refused, refused, invalid, refused, invalid, refused];
     for _ in 0..10 {
-        assert_eq!(just_do(&mut opened, &all), expected);
+        assert_eq!(execute_without_data(&mut opened, &all), expected);
     }
     let mut reader = UringCmd::open(Setup {
         char_device: Some(NvmeCharDevice { device: file.open(), nsid: 1, lba_shift: 12 }),
@@ -240,7 +240,7 @@ fn passthrough_completes_whatever_the_kernel_says() {
         let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(queue));
         assert!(refused.is_err(), "{changes:?}");
     }
-    assert_eq!(just_do(&mut reader, &all[..1]), [-i64::from(libc::EOPNOTSUPP)]);
+    assert_eq!(execute_without_data(&mut reader, &all[..1]), [-i64::from(libc::EOPNOTSUPP)]);
 }
 
 #[test]

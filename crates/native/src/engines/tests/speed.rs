@@ -39,6 +39,6 @@ fn no_engine_allocates() {
 }
 
 #[test]
-fn descriptors_are_small() {
+fn io_units_are_small() {
     assert!(size_of::<IoUnit>() <= 24);
 }
