@@ -16,20 +16,20 @@ const SHELL_CHARACTERS: &str = "|&;<>()$`*?[]#~!{}";
 
 /// How `exec_prerun` and `exec_postrun` are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Commands {
+pub enum CommandPolicy {
     /// Jobs with commands are refused.
     #[default]
     Refused,
     /// Split into an argument vector, without a shell.
-    Divided,
+    WithoutShell,
     /// Passed to `/bin/sh -c`, as in fio.
     Shell,
 }
 
-impl Commands {
+impl CommandPolicy {
     /// Without a shell if `allowed`, else refused.
-    pub const fn divided_if(allowed: bool) -> Self {
-        if allowed { Self::Divided } else { Self::Refused }
+    pub const fn without_shell_if(allowed: bool) -> Self {
+        if allowed { Self::WithoutShell } else { Self::Refused }
     }
 }
 
@@ -40,7 +40,7 @@ const UNCLOSED: &str = "a quote is not closed; in a job file, ; and # end a valu
 ///
 /// # Errors
 /// If the command needs a shell, does not exist, or fails.
-pub(crate) fn run_prerun(job: &Job, policy: Commands) -> Result<(), Caveat> {
+pub(crate) fn run_prerun(job: &Job, policy: CommandPolicy) -> Result<(), Caveat> {
     let command = job.threads.exec_prerun.as_deref();
     run("exec_prerun", command, policy, &format!("{}.prerun.txt", job.name))
 }
@@ -49,17 +49,22 @@ pub(crate) fn run_prerun(job: &Job, policy: Commands) -> Result<(), Caveat> {
 ///
 /// # Errors
 /// As [`run_prerun`].
-pub(crate) fn run_postrun(job: &Job, policy: Commands) -> Result<(), Caveat> {
+pub(crate) fn run_postrun(job: &Job, policy: CommandPolicy) -> Result<(), Caveat> {
     let command = job.threads.exec_postrun.as_deref();
     run("exec_postrun", command, policy, &format!("{}.postrun.txt", job.name))
 }
 
-fn run(option: &str, command: Option<&str>, policy: Commands, output: &str) -> Result<(), Caveat> {
+fn run(
+    option: &str,
+    command: Option<&str>,
+    policy: CommandPolicy,
+    output: &str,
+) -> Result<(), Caveat> {
     let Some(command) = command else { return Ok(()) };
     let failed =
         |why: String| Caveat::CommandFailed { option: option.into(), command: command.into(), why };
     let words = match policy {
-        Commands::Shell => ["/bin/sh", "-c", command].map(str::to_owned).into(),
+        CommandPolicy::Shell => ["/bin/sh", "-c", command].map(str::to_owned).into(),
         _ => split_words(command).map_err(failed)?,
     };
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };

@@ -9,7 +9,7 @@ use iodyno_job::{Job, Region, Room, Stream, Unfit};
 use iodyno_load::{ClearedJob, LoadError, LoadGenerator, Observer, PhaseReport, ProbeSample};
 use iodyno_target::ReadClearance;
 
-use crate::commands::{Commands, run_postrun, run_prerun};
+use crate::commands::{CommandPolicy, run_postrun, run_prerun};
 use crate::contents::Filler;
 use crate::engine_choice::EngineChoices;
 use crate::flow::Flows;
@@ -29,7 +29,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(90);
 /// The native load generator. Keeps no state between phases except the entropy.
 #[derive(Debug, Clone, Default)]
 pub struct NativeGenerator {
-    commands: Commands,
+    commands: CommandPolicy,
     state_dir: Option<PathBuf>,
     open_trace: Option<OpenTrace>,
     /// Entropy of the next phase, if set.
@@ -39,7 +39,7 @@ pub struct NativeGenerator {
 impl NativeGenerator {
     /// Creates a generator that refuses commands, saves no verify states and opens no traces.
     pub const fn new() -> Self {
-        Self { commands: Commands::Refused, state_dir: None, open_trace: None, entropy: None }
+        Self { commands: CommandPolicy::Refused, state_dir: None, open_trace: None, entropy: None }
     }
 
     /// Seeds the first phase with `entropy`, which no other run may use, and each further phase
@@ -51,7 +51,7 @@ impl NativeGenerator {
 
     /// Sets how `exec_prerun` and `exec_postrun` are run.
     #[must_use]
-    pub fn with_commands(self, commands: Commands) -> Self {
+    pub fn with_commands(self, commands: CommandPolicy) -> Self {
         Self { commands, ..self }
     }
 
@@ -91,7 +91,7 @@ impl LoadGenerator for NativeGenerator {
             let unfit = |what| LoadError::Unfit { target: first.target(), what };
             let mut commands = jobs.iter().flat_map(|job| job.job.commands());
             if let Some((option, command)) =
-                commands.next().filter(|_| self.commands == Commands::Refused)
+                commands.next().filter(|_| self.commands == CommandPolicy::Refused)
             {
                 let what = format!("{option}={command}: it is not allowed to run commands");
                 return Err(unfit(what));

@@ -59,7 +59,7 @@ mod verify;
 mod without_io;
 mod worker;
 
-pub use commands::Commands;
+pub use commands::CommandPolicy;
 pub use generator::NativeGenerator;
 pub use trace_replay::OpenTrace;
 

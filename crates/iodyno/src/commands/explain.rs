@@ -10,7 +10,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Answer, Explanation, explain_stored};
 use iodyno_load::{LoadGenerator, SimulatedGenerator};
 use iodyno_model::{EarlierHeadroom, Host, Origin, RunRecord, RunState, Validity, shell_word};
-use iodyno_native::{Commands, NativeGenerator};
+use iodyno_native::{CommandPolicy, NativeGenerator};
 use iodyno_report::document::explain_document;
 use iodyno_report::text::{
     Style, explain_screen, explain_text, headroom_line, json_text, sentence,
@@ -112,7 +112,7 @@ fn measure(
     let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
         Generator::Native => Box::new(
             NativeGenerator::new()
-                .with_commands(Commands::divided_if(arguments.executing.allow_exec)),
+                .with_commands(CommandPolicy::without_shell_if(arguments.executing.allow_exec)),
         ),
         Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
     };

@@ -4,7 +4,7 @@
 use iodyno_campaign::CampaignError;
 use iodyno_job::syntax::OutputFormat;
 use iodyno_model::{Measurement, RunRecord, RunState};
-use iodyno_native::Commands;
+use iodyno_native::CommandPolicy;
 
 use crate::context;
 
@@ -42,10 +42,10 @@ impl Face {
     }
 
     /// What becomes of the commands of jobs: fio hands them to a shell, and asks nobody.
-    pub(super) const fn commands(self, allowed: bool) -> Commands {
+    pub(super) const fn commands(self, allowed: bool) -> CommandPolicy {
         match self {
-            Self::Fio => Commands::Shell,
-            Self::Iodyno => Commands::divided_if(allowed),
+            Self::Fio => CommandPolicy::Shell,
+            Self::Iodyno => CommandPolicy::without_shell_if(allowed),
         }
     }
 

@@ -27,7 +27,7 @@ use iodyno_job::syntax::{
     process_variable, show_command,
 };
 use iodyno_load::LoadGenerator;
-use iodyno_native::{Commands, NativeGenerator};
+use iodyno_native::{CommandPolicy, NativeGenerator};
 
 use crate::arguments::{LiveView, Run, RunGenerator};
 use crate::commands::setup::Setup;
@@ -65,7 +65,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         loaded => loaded.map_err(|error| usage(&error))?,
     };
     let commands = face.commands(arguments.executing.allow_exec);
-    let exec = commands != Commands::Refused;
+    let exec = commands != CommandPolicy::Refused;
     let script = script(context, arguments, face, &line, &sections)?;
     if invocation.show_cmd {
         terminal::print(&(show_command(&sections) + "\n"))?;
@@ -196,7 +196,7 @@ fn script(
 ) -> Result<Script> {
     let how = Compile {
         for_fio: arguments.carrying.generator == Some(RunGenerator::Fio),
-        exec: face.commands(arguments.executing.allow_exec) != Commands::Refused,
+        exec: face.commands(arguments.executing.allow_exec) != CommandPolicy::Refused,
         readonly: line.invocation.readonly,
         global: &line.global,
         ..Compile::default()
@@ -239,7 +239,7 @@ fn open_log(path: &str) -> std::io::Result<Box<dyn std::io::BufRead + Send>> {
 
 fn generator(
     arguments: &Run,
-    commands: Commands,
+    commands: CommandPolicy,
     states: &str,
     entropy: u64,
     sections: &[Section],
