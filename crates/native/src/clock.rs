@@ -73,9 +73,14 @@ fn read_pair() -> (u64, u64) {
     (tightest.1, tightest.2)
 }
 
-fn raw_ns() -> u64 {
-    let now = clock_gettime(ClockId::MonotonicRaw);
+/// The time of one of the kernel's clocks, ns.
+pub(crate) fn kernel_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn raw_ns() -> u64 {
+    kernel_ns(ClockId::MonotonicRaw)
 }
 
 #[cfg(target_arch = "x86_64")]

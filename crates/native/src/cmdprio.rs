@@ -69,7 +69,7 @@ fn shares(options: &CommandPriority, direction: Direction) -> Vec<(Option<u64>, 
         .by_size
         .of(direction)
         .iter()
-        .map(|one| (Some(one.bytes), one.percent, ioprio(one.priority.unwrap_or(default))));
+        .map(|size| (Some(size.bytes), size.percent, ioprio(size.priority.unwrap_or(default))));
     std::iter::once(all).chain(sized).collect()
 }
 

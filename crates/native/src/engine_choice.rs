@@ -98,8 +98,8 @@ impl EngineChoices {
         request: EngineRequest,
         target: &ProbedTarget<'_>,
     ) -> Result<EngineChoice, SetupError> {
-        if let Some((_, made)) = self.0.iter().find(|(known, _)| *known == request) {
-            return Ok(made.clone());
+        if let Some((_, choice)) = self.0.iter().find(|(known, _)| *known == request) {
+            return Ok(choice.clone());
         }
         let choice = choose(request.ioengine, request.iodepth, target)?;
         self.0.push((request, choice.clone()));
@@ -167,7 +167,7 @@ fn choose_auto(iodepth: u32, target: &ProbedTarget<'_>) -> Result<EngineChoice, 
 
 fn probe_read<E: Engine>(target: &ProbedTarget<'_>) -> Result<(), SetupError> {
     let own = target.fd.try_clone().map_err(SetupError::during("dup"))?;
-    let mut engine = E::open(Setup::read_only(own, 1, target.block_bytes))?.engine;
+    let mut engine = E::open(Setup::read_only(vec![own], 1, target.block_bytes))?.engine;
     let failed = SetupError::during("a probing read");
     match read_once(&mut engine, target.offset, target.block_bytes).map_err(&failed)?.1 {
         0.. => Ok(()),

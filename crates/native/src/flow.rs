@@ -80,19 +80,19 @@ mod tests {
         };
         let mut flows = Flows::default();
         assert!(flows.join(&job(0)).is_none());
-        let (mut one, mut three) = (flows.join(&job(1)).unwrap(), flows.join(&job(3)).unwrap());
+        let (mut light, mut heavy) = (flows.join(&job(1)).unwrap(), flows.join(&job(3)).unwrap());
         for _ in 0..10_000 {
-            [&mut one, &mut three]
+            [&mut light, &mut heavy]
                 .into_iter()
                 .filter(|it| !it.is_ahead())
                 .for_each(FlowShare::count_io);
         }
-        let ratio = three.ios as f64 / one.ios as f64;
+        let ratio = heavy.ios as f64 / light.ios as f64;
         assert!((2.99..3.01).contains(&ratio), "{ratio}");
-        one.count_io();
-        one.count_io();
-        assert!(one.is_ahead());
-        drop(three);
-        assert!(!one.is_ahead(), "it is alone");
+        light.count_io();
+        light.count_io();
+        assert!(light.is_ahead());
+        drop(heavy);
+        assert!(!light.is_ahead(), "it is alone");
     }
 }

@@ -151,7 +151,7 @@ impl LoadGenerator for NativeGenerator {
         let block = target.block_bytes();
         if bytes == 0 || !bytes.is_multiple_of(block) {
             let what = format!("{bytes} bytes do not fit: it takes multiples of {block}");
-            return Err(unfit(target)(what));
+            return Err(LoadError::Unfit { target: target.name().to_owned(), what });
         }
         let system = |action: &str, error| LoadError::System {
             target: target.name().to_owned(),
@@ -178,10 +178,6 @@ impl LoadGenerator for NativeGenerator {
 fn memory_bytes() -> u64 {
     let memory = rustix::system::sysinfo();
     (memory.totalram as u64).saturating_mul(memory.mem_unit.into())
-}
-
-fn unfit(target: &ReadClearance) -> impl Fn(String) -> LoadError {
-    move |what| LoadError::Unfit { target: target.name().to_owned(), what }
 }
 
 /// Checks that each file of a file-operation engine has one block: more would count as operations.

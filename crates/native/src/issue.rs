@@ -406,8 +406,8 @@ mod tests {
         let distinct: std::collections::HashSet<_> = all.iter().map(|d| d.slot).collect();
         assert_eq!(distinct.len(), 33);
         assert!(!issuer.is_exhausted());
-        first.iter().chain(&second).for_each(|one| {
-            slots.complete(one.slot);
+        first.iter().chain(&second).for_each(|unit| {
+            slots.complete(unit.slot);
         });
         assert_eq!(submit(&mut issuer, &mut slots).len(), 7);
         assert!(issuer.is_exhausted());
@@ -425,9 +425,9 @@ mod tests {
             let mut slots = SlotTable::new(16);
             let mut seen = Vec::new();
             while !issuer.is_exhausted() {
-                for one in submit(&mut issuer, &mut slots) {
-                    seen.push(one.operation);
-                    slots.complete(one.slot);
+                for unit in submit(&mut issuer, &mut slots) {
+                    seen.push(unit.operation);
+                    slots.complete(unit.slot);
                 }
             }
             assert_eq!(seen, expected);
@@ -442,10 +442,10 @@ mod tests {
         let mut slots = SlotTable::new(8);
         let batch = submit(&mut issuer, &mut slots);
         assert_eq!(batch.len(), 8);
-        for (n, one) in batch.iter().enumerate() {
+        for (n, unit) in batch.iter().enumerate() {
             let room = if n < 6 { 0 } else { n };
             assert_eq!(issuer.room(&slots), room, "{n}");
-            slots.complete(one.slot);
+            slots.complete(unit.slot);
         }
     }
 }

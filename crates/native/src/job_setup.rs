@@ -108,17 +108,13 @@ impl JobSetup<'_> {
             engine: self.engine,
             page_cache: page_cache.map(PageCache::new),
             setup: Setup {
-                files: opened,
                 claims: trim_descriptors(files, job).map_err(|error| error.to_string())?,
                 entries: files.iter().filter_map(|file| file.write()?.entry().cloned()).collect(),
                 char_device: char_device.map_err(|error| error.to_string())?,
-                depth: self.depth,
-                length: job.largest_buffer() as u32,
-                options: EngineOptions { memory_bytes, ..engine_options(job) },
+                options: engine_options(job, memory_bytes),
                 writable: job.writes(),
                 submit: job.depth.offload.then(|| engine_choice::submit_fn(self.engine)),
-                slot_buffer: None,
-                cmdprio: None,
+                ..Setup::read_only(opened, self.depth, job.largest_buffer() as u32)
             },
             bounds,
             block_lives: BlockLives::new(job, stream.regions())?,
@@ -195,7 +191,7 @@ fn char_device(namespace: &Access<'_>) -> Result<NvmeCharDevice, iodyno_target::
     Ok(NvmeCharDevice { device: descriptor, nsid, lba_shift })
 }
 
-fn engine_options(job: &Job) -> EngineOptions {
+fn engine_options(job: &Job, memory_bytes: u64) -> EngineOptions {
     let engine = &job.engine;
     EngineOptions {
         batch: job.depth.batch.unwrap_or(crate::engines::BATCH as u32).clamp(1, MAX_DEPTH) as u16,
@@ -212,7 +208,7 @@ fn engine_options(job: &Job) -> EngineOptions {
             StatType::Lstat => Lookup::Lstat,
             StatType::Statx => Lookup::Statx,
         },
-        memory_bytes: 0,
+        memory_bytes,
         sequential: !job.pattern.rw.is_random(),
     }
 }

@@ -4,7 +4,9 @@
 
 use std::time::Instant;
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
+
+use crate::clock::kernel_ns;
 
 /// Waking up this late is a lapse if little I/O completed meanwhile …
 pub(crate) const LATE_NS: u64 = 500_000_000;
@@ -91,12 +93,8 @@ impl PhaseClock {
 /// Total sleep of the machine, ns: CLOCK_BOOTTIME, which includes sleep, minus CLOCK_MONOTONIC,
 /// which does not.
 pub(crate) fn slept_ns() -> u64 {
-    let ns = |clock| {
-        let now = clock_gettime(clock);
-        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-    };
-    let awake_ns = ns(ClockId::Monotonic);
-    ns(ClockId::Boottime).saturating_sub(awake_ns)
+    let awake_ns = kernel_ns(ClockId::Monotonic);
+    kernel_ns(ClockId::Boottime).saturating_sub(awake_ns)
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::engines::SetupError;
 
 // linux/mempolicy.h
-const MPOL_DEFAULT: i32 = 0;
 const MPOL_PREFERRED: i32 = 1;
 const MPOL_BIND: i32 = 2;
 const MPOL_INTERLEAVE: i32 = 3;
@@ -90,7 +89,6 @@ impl Placement {
             MemoryPolicy::Bind(nodes) => (MPOL_BIND, nodes),
             MemoryPolicy::Interleave(nodes) => (MPOL_INTERLEAVE, nodes),
         };
-        debug_assert_ne!(mode, MPOL_DEFAULT);
         let mut mask = [0_u64; 16];
         for &node in nodes {
             let word = mask.get_mut(node as usize / 64);

@@ -47,7 +47,7 @@ fn read_all(
     time_limit: Duration,
     done: &AtomicUsize,
 ) -> Result<Vec<ProbeSample>, SetupError> {
-    let mut psync = Psync::open(Setup::read_only(target, 1, length))?.engine;
+    let mut psync = Psync::open(Setup::read_only(vec![target], 1, length))?.engine;
     let start = Instant::now();
     let mut samples = Vec::with_capacity(offsets.len());
     for &offset in offsets {

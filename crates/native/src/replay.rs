@@ -37,18 +37,18 @@ impl Replay {
         open_trace: Option<OpenTrace>,
     ) -> Result<Option<Self>, String> {
         let largest = job.largest_block() as u32;
-        let of = |source| Some(Self { source, largest, failure: None });
+        let replay_of = |source| Some(Self { source, largest, failure: None });
         if let (Some(trace), Some(open)) = (&job.replay.trace, open_trace) {
             let replay = TraceReplay::start(job, align_bytes, open);
             let replay = replay.map_err(|why| format!("{}: {why}", trace.trace.file))?;
-            return Ok(of(Source::Trace(Box::new(replay))));
+            return Ok(replay_of(Source::Trace(Box::new(replay))));
         }
         let Some(name) = job.replay.log_of(job.threads.clone) else { return Ok(None) };
         let failed = |error: &dyn std::fmt::Display| format!("read_iolog={name}: {error}");
         let file = iodyno_files::open_to_read(Path::new(&name)).map_err(|error| failed(&error))?;
         let reader = IologReader::new(Box::new(BufReader::new(file)), &job.replay);
         let reader = reader.map_err(|error| failed(&error))?;
-        Ok(of(Source::Log(Box::new(reader), 0)))
+        Ok(replay_of(Source::Log(Box::new(reader), 0)))
     }
 
     /// Fills `requests` with the next ones; returns fewer at the end.

@@ -93,17 +93,17 @@ impl JobCounts {
             for (direction, tally) in thread.tallies.directions.iter() {
                 let reading = thread.directions.of_mut(direction);
                 let (Some(tally), Some(reading)) = (tally, reading) else { continue };
-                let (one, whole) =
+                let (part, whole) =
                     (interval.directions.of_mut(direction), self.whole.of_mut(direction));
                 let counts = read_counts(reading, tally);
                 let count = counts.latency.count();
                 ios += count;
                 errors += counts.errors;
-                one.ios += count;
-                one.bytes += counts.bytes;
-                one.errors += counts.errors;
+                part.ios += count;
+                part.bytes += counts.bytes;
+                part.errors += counts.errors;
                 if self.timed {
-                    one.latency.merge(&counts.latency);
+                    part.latency.merge(&counts.latency);
                 }
                 whole.ios += count;
                 whole.bytes += counts.bytes;

@@ -154,17 +154,17 @@ impl Requests {
         let kept = self.end - self.first;
         let until = self.ahead.len().min(count.max(self.min_batch));
         let empty = &mut self.ahead[kept..until];
-        let made = match &mut self.source {
+        let count = match &mut self.source {
             Source::Stream(stream) => {
-                let made = stream.fill(empty);
+                let count = stream.fill(empty);
                 drop_pages_on_restart(&mut self.page_cache, stream);
-                made
+                count
             }
             Source::FollowUp(follow_up) => follow_up.fill(empty),
             Source::Replay(replay) => replay.fill(empty),
             Source::VerifyReads(verify_reads) => verify_reads.fill(empty),
         };
-        (self.first, self.end) = (0, kept + made);
+        (self.first, self.end) = (0, kept + count);
     }
 }
 
@@ -184,9 +184,9 @@ impl VerifyReads {
         let mut kept = 0;
         while kept < requests.len() && !self.stopped {
             let start = kept;
-            let made = self.stream.fill(&mut requests[start..]);
-            self.stopped = made == 0;
-            for at in start..start + made {
+            let count = self.stream.fill(&mut requests[start..]);
+            self.stopped = count == 0;
+            for at in start..start + count {
                 if requests[at].operation != self.operation || self.stopped {
                     continue;
                 }
@@ -223,7 +223,7 @@ mod tests {
         let mut taken = Vec::new();
         loop {
             let some = requests.take(64);
-            taken.extend(some.iter().map(|one| one.offset / 4096));
+            taken.extend(some.iter().map(|request| request.offset / 4096));
             if some.len() < 64 {
                 break;
             }
@@ -249,7 +249,7 @@ mod tests {
                 // More room keeps the order.
                 requests.reserve(64 + taken.len() % 3, !taken.len().is_multiple_of(5));
             }
-            assert!(taken.iter().enumerate().all(|(n, one)| one.offset == 4096 * n as u64));
+            assert!(taken.iter().enumerate().all(|(n, request)| request.offset == 4096 * n as u64));
             assert_eq!(taken.len(), 1000);
         }
     }

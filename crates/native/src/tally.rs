@@ -148,21 +148,21 @@ pub(crate) struct Tallies {
 impl Tallies {
     /// Counters for a job with these directions, and syncs.
     pub(crate) fn new(has: impl Fn(Direction) -> bool, syncs: bool) -> Self {
-        let one = |wanted: bool| wanted.then(Box::<Tally>::default);
+        let tally = |wanted: bool| wanted.then(Box::<Tally>::default);
         Self {
             directions: PerDirection {
-                read: one(has(Direction::Read)),
-                write: one(has(Direction::Write)),
-                trim: one(has(Direction::Trim)),
+                read: tally(has(Direction::Read)),
+                write: tally(has(Direction::Write)),
+                trim: tally(has(Direction::Trim)),
             },
-            sync: one(syncs),
+            sync: tally(syncs),
             split: PerDirection::default(),
         }
     }
 
     /// Adds split latencies.
     pub(crate) fn split(self) -> Self {
-        let split = self.directions.map(|one| one.is_some().then(Box::default));
+        let split = self.directions.map(|tally| tally.is_some().then(Box::default));
         Self { split, ..self }
     }
 

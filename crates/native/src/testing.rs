@@ -127,8 +127,8 @@ fn losetup(options: &[&str], path: &Path) -> Vec<u8> {
     let found =
         ["/usr/sbin/losetup", "/sbin/losetup"].into_iter().find(|at| Path::new(at).exists());
     let output = Command::new(found.unwrap_or("losetup")).args(options).arg(path).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "losetup (this test needs root): {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "losetup (this test needs root): {stderr}");
     output.stdout
 }
 
@@ -143,9 +143,9 @@ pub(crate) fn page_cache_holds_dirty_pages(path: &Path) -> bool {
     let start =
         unsafe { rustix::mm::mmap(std::ptr::null_mut(), size, protection, flags, &file, 0) };
     let start = start.unwrap();
-    let entry = |of: &str, index: u64| {
+    let entry = |path: &str, index: u64| {
         let mut entry = [0; 8];
-        let table = File::open(of).unwrap_or_else(|said| panic!("{of}: {said}"));
+        let table = File::open(path).unwrap_or_else(|error| panic!("{path}: {error}"));
         table.read_exact_at(&mut entry, 8 * index).unwrap();
         u64::from_le_bytes(entry)
     };

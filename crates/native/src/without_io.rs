@@ -121,8 +121,8 @@ fn start(job: &Job) -> Result<Child, String> {
     let mut command = Command::new(name);
     command.args(arguments.split_ascii_whitespace()).stdin(Stdio::null());
     if program.redirects {
-        let file = |of: &str| {
-            let path = format!("{}.{of}", job.name);
+        let file = |stream: &str| {
+            let path = format!("{}.{stream}", job.name);
             iodyno_files::create(Path::new(&path), NamedBy::Iodyno)
                 .map_err(|error| format!("its output goes to {path}: {error}"))
         };

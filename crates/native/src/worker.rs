@@ -293,11 +293,11 @@ fn collect_result<E: Engine>(io_loop: &mut IoLoop<'_, E>, job: &Job) -> WorkerRe
         result.latency_target_depth = search.and_then(|search| search.result());
     }
     let submission_hooks = io_loop.submission_hooks.as_mut();
-    let made = submission_hooks.as_ref().map_or(0, |hooks| hooks.number);
+    let writes = submission_hooks.as_ref().map_or(0, |hooks| hooks.number);
     let mut verifying = submission_hooks.and_then(|hooks| hooks.verifying.as_mut());
     let write_tracker = verifying.as_mut().and_then(|verifying| verifying.write_tracker.as_mut());
     let unsaved = write_tracker
-        .and_then(|write_tracker| write_tracker.save(job, made).err())
+        .and_then(|write_tracker| write_tracker.save(job, writes).err())
         .map(|why| Caveat::LogNotWritten { option: "verify_state_save".into(), why });
     result.shortfalls.extend(unsaved);
     let untracked = verifying.map_or(0, |verifying| verifying.untracked());

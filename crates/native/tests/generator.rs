@@ -55,18 +55,14 @@ impl TestFile {
 
     fn clear(&self) -> ReadClearance {
         let name = self.path.to_str().unwrap();
-        resolve(&host(), name).unwrap().remove(0).clear_for_reading().unwrap()
+        // Files need no facts of the host.
+        resolve(&Host::default(), name).unwrap().remove(0).clear_for_reading().unwrap()
     }
 
     fn truncate(&self, blocks: u64) {
         let file = OpenOptions::new().write(true).open(&self.path).unwrap();
         file.set_len(blocks * BLOCK).unwrap();
     }
-}
-
-/// An unknown host; files need no facts of it.
-fn host() -> Host {
-    Host::default()
 }
 
 /// Keeps all intervals; stops after some I/Os, and runs a function at the first interval.

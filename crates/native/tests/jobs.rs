@@ -33,16 +33,12 @@ impl Place {
             will_write: true,
         };
         let go_on = &mut |_| ControlFlow::Continue(());
-        let (host, permission) = (host(), Permission::default());
+        // Files need no facts of the host.
+        let (host, permission) = (Host::default(), Permission::default());
         let surveyed = survey(vec![plan], &host, &permission).unwrap().remove(0);
         let file = surveyed.lay_out(&host, &permission, go_on).unwrap();
         Self { _directory: directory, file }
     }
-}
-
-/// An unknown host; files need no facts of it.
-fn host() -> Host {
-    Host::default()
 }
 
 /// Sums over intervals, by job: counted I/Os, and all.

@@ -62,7 +62,7 @@ struct Dedupe {
     /// Blocks with a new seed so far.
     unique: u64,
     /// All blocks so far.
-    made: u64,
+    blocks_made: u64,
 }
 
 impl Filler {
@@ -99,7 +99,7 @@ impl Filler {
             sets: [(seed, u64::try_from(share).unwrap_or(u64::MAX).max(1))].into(),
             seed,
             unique: 0,
-            made: 0,
+            blocks_made: 0,
         };
         Self { initial, refill_mode, scrambles_refills: scrambles && !dedupes && !partly, dedupe }
     }
@@ -146,12 +146,14 @@ impl Filler {
 
 impl Dedupe {
     fn next_seed(&mut self) -> u64 {
-        self.made += 1;
-        let chance = mix(self.seed, !self.made);
+        self.blocks_made += 1;
+        let chance = mix(self.seed, !self.blocks_made);
         let again = match self.percent {
             0 => false,
             100 => self.unique > 0,
-            percent => chance % 100 < percent && (self.unique > 0 || self.uses_working_set()),
+            percent => {
+                chance % 100 < percent && (self.unique > 0 || self.mode == DedupeMode::WorkingSet)
+            }
         };
         if !again {
             self.unique += 1;
@@ -163,7 +165,7 @@ impl Dedupe {
                 // A set consists of the first unique blocks of a thread, written yet or not.
                 let sizes = self.sets.iter().map(|(_, blocks)| *blocks);
                 let all = sizes.fold(0, u64::saturating_add);
-                let mut block = mix(chance, self.made) % all;
+                let mut block = mix(chance, self.blocks_made) % all;
                 let mut sets = self.sets.iter();
                 let found = sets.find(|(_, blocks)| match block.checked_sub(*blocks) {
                     Some(behind) => {
@@ -175,10 +177,6 @@ impl Dedupe {
                 mix(found.map_or(self.seed, |(seed, _)| *seed), 1 + block)
             }
         }
-    }
-
-    fn uses_working_set(&self) -> bool {
-        self.mode == DedupeMode::WorkingSet
     }
 }
 

@@ -12,7 +12,7 @@ use iodyno_model::{Caveat, DepthLimit, NotPolled};
 use super::files::Files;
 use super::per_io_options::PerIoOptions;
 use super::sync_ops::SyncOps;
-use super::syscall::{syscall, to_result};
+use super::syscall::{syscall, timespec, to_result};
 use super::{Completion, Engine, IoUnit, Opened, Operation, Rights, Setup, SetupError};
 use crate::buffers::Buffers;
 
@@ -281,10 +281,7 @@ impl Context {
         timeout: Option<Duration>,
     ) -> io::Result<usize> {
         let (room, to) = (events.len(), events.as_mut_ptr().expose_provenance());
-        let timeout = timeout.map(|timeout| libc::timespec {
-            tv_sec: timeout.as_secs() as _,
-            tv_nsec: timeout.subsec_nanos().into(),
-        });
+        let timeout = timeout.map(timespec);
         let timeout =
             timeout.as_ref().map_or(0, |timeout| ptr::from_ref(timeout).expose_provenance());
         let arguments = [self.0 as usize, min_events, room, to, timeout, 0];

@@ -200,7 +200,7 @@ mod tests {
     fn a_file_that_is_longer_than_the_window_is_mapped_piece_by_piece() {
         let file = Scratch::new(10);
         let files = Files::new(vec![file.open_cached()], Vec::new()).unwrap();
-        let mut setup = Setup::read_only(file.open_cached(), 1, 4096);
+        let mut setup = Setup::read_only(vec![file.open_cached()], 1, 4096);
         setup.writable = true;
         let mut windows = Windows::new(&files, &setup);
         windows.options.max_bytes = 2 * BLOCK;
@@ -237,11 +237,11 @@ mod tests {
     fn a_missing_page_fails_its_io_with_eio() {
         let file = Scratch::new(10);
         let files = Files::new(vec![file.open_cached()], Vec::new()).unwrap();
-        let mut setup = Setup::read_only(file.open_cached(), 1, 4 * BLOCK as u32);
+        let mut setup = Setup::read_only(vec![file.open_cached()], 1, 4 * BLOCK as u32);
         setup.writable = true;
         let mut windows = Windows::new(&files, &setup);
         let mut memory = [1_u8; 4 * BLOCK as usize];
-        let mut made = |block: u64, operation| {
+        let mut transfer = |block: u64, operation| {
             let (offset, length) = (block * BLOCK, 4 * BLOCK as u32);
             let unit = IoUnit { offset, length, operation, ..IoUnit::default() };
             // SAFETY: four blocks of memory without other users.
@@ -249,16 +249,16 @@ mod tests {
         };
         for operation in [Operation::Read, Operation::Write] {
             file.set_size(10 * BLOCK);
-            assert_eq!(made(0, operation), 4 * BLOCK as i64);
+            assert_eq!(transfer(0, operation), 4 * BLOCK as i64);
             file.set_size(5 * BLOCK);
             // The second of the four pages is gone, then all; the window still has them.
-            assert_eq!(made(4, operation), -i64::from(libc::EIO), "{operation:?}");
-            assert_eq!(made(0, operation), 4 * BLOCK as i64, "what is there can be had");
+            assert_eq!(transfer(4, operation), -i64::from(libc::EIO), "{operation:?}");
+            assert_eq!(transfer(0, operation), 4 * BLOCK as i64, "what is there can be had");
             file.set_size(10 * BLOCK);
-            assert_eq!(made(6, operation), 4 * BLOCK as i64);
+            assert_eq!(transfer(6, operation), 4 * BLOCK as i64);
             file.set_size(BLOCK);
-            assert_eq!(made(6, operation), -i64::from(libc::EIO), "{operation:?}");
-            assert_eq!(made(6, operation), 0, "its size was looked at");
+            assert_eq!(transfer(6, operation), -i64::from(libc::EIO), "{operation:?}");
+            assert_eq!(transfer(6, operation), 0, "its size was looked at");
         }
         assert_eq!(file.size(), BLOCK, "nothing made it grow");
     }

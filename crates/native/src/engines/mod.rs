@@ -105,9 +105,9 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// A read-only setup for `file` with the fastest options.
-    pub(crate) fn read_only(file: OwnedFd, depth: u16, length: u32) -> Self {
-        let (files, options) = (vec![file], EngineOptions::default());
+    /// A read-only setup with the fastest options.
+    pub(crate) fn read_only(files: Vec<OwnedFd>, depth: u16, length: u32) -> Self {
+        let options = EngineOptions::default();
         Self {
             files,
             claims: Vec::new(),
@@ -137,26 +137,18 @@ impl Setup {
         let duplicate = |files: &[OwnedFd]| -> io::Result<Vec<OwnedFd>> {
             files.iter().map(OwnedFd::try_clone).collect()
         };
-        let char_device = self.char_device.as_ref().map(|char_device| {
-            let device = char_device.device.try_clone()?;
-            io::Result::Ok(NvmeCharDevice {
-                device,
-                nsid: char_device.nsid,
-                lba_shift: char_device.lba_shift,
-            })
-        });
+        let char_device =
+            self.char_device.as_ref().map(|&NvmeCharDevice { ref device, nsid, lba_shift }| {
+                io::Result::Ok(NvmeCharDevice { device: device.try_clone()?, nsid, lba_shift })
+            });
         Ok(Self {
-            files: duplicate(&self.files)?,
             claims: duplicate(&self.claims)?,
             char_device: char_device.transpose()?,
             entries: self.entries.clone(),
-            depth: 1,
-            length: self.length,
             options: self.options.clone(),
             writable: self.writable,
-            submit: None,
             slot_buffer: Some(buffers.slot_buffer(slot)),
-            cmdprio: None,
+            ..Self::read_only(duplicate(&self.files)?, 1, self.length)
         })
     }
 }

@@ -9,6 +9,7 @@ use libc::{aiocb, c_int};
 
 use super::files::Files;
 use super::sync_ops::SyncOps;
+use super::syscall::timespec;
 use super::{Completion, Engine, IoUnit, Opened, Operation, Rights, Setup, SetupError};
 use crate::buffers::Buffers;
 
@@ -114,10 +115,7 @@ impl Posixaio {
             if done >= wait || self.submitted.is_empty() {
                 return Ok(());
             }
-            let timeout = timeout.map(|timeout| libc::timespec {
-                tv_sec: timeout.as_secs() as _,
-                tv_nsec: timeout.subsec_nanos().into(),
-            });
+            let timeout = timeout.map(timespec);
             let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
             let count = self.submitted.len() as c_int;
             // SAFETY: submitted blocks, which live until they are collected.

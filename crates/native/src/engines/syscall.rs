@@ -10,6 +10,7 @@
 
 use std::ffi::c_long;
 use std::io;
+use std::time::Duration;
 
 /// Performs system call `number`; a negative result is an errno.
 ///
@@ -57,4 +58,10 @@ pub(super) unsafe fn syscall(number: c_long, arguments: [usize; 6]) -> isize {
 #[inline]
 pub(super) fn to_result(result: isize) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result as i32))
+}
+
+/// Converts a time limit for the kernel.
+#[inline]
+pub(super) fn timespec(duration: Duration) -> libc::timespec {
+    libc::timespec { tv_sec: duration.as_secs() as _, tv_nsec: duration.subsec_nanos().into() }
 }

@@ -31,21 +31,7 @@ macro_rules! each_engine {
 use each_engine;
 
 fn setup(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Setup {
-    let options = EngineOptions::default();
-    let entries = Vec::new();
-    Setup {
-        claims: Vec::new(),
-        files,
-        char_device: None,
-        entries,
-        depth,
-        length: LENGTH,
-        options,
-        writable,
-        submit: None,
-        slot_buffer: None,
-        cmdprio: None,
-    }
+    Setup { writable, ..Setup::read_only(files, depth, LENGTH) }
 }
 
 fn open<E: Engine>(files: Vec<OwnedFd>, depth: u16, writable: bool) -> Opened<E> {

@@ -148,7 +148,7 @@ fn reads_at_depth<E: Engine>(depth: u16, rw: Pattern) {
 fn reaches_its_depth<E: Engine>(depth: u16, rw: Pattern) -> bool {
     let file = NumberedFile::new(BLOCKS);
     let Opened { engine, depth, .. } =
-        E::open(Setup::read_only(file.open(), depth, LENGTH)).unwrap();
+        E::open(Setup::read_only(vec![file.open()], depth, LENGTH)).unwrap();
     let both = <(JobControl, Tally)>::default();
     let watched = Watched::new(engine, &both.0, 3 * BLOCKS);
     let mut io_loop = io_loop(watched, &reads(rw, depth), depth, &both);
@@ -218,7 +218,7 @@ impl<E: Engine> Engine for Limited<'_, E> {
 fn allocates_nothing<E: Engine>(job: &Job) {
     let file = NumberedFile::new(BLOCKS);
     let both = <(JobControl, Tally)>::default();
-    let setup = Setup::read_only(file.open(), job.depth.iodepth as u16, 4 * LENGTH);
+    let setup = Setup::read_only(vec![file.open()], job.depth.iodepth as u16, 4 * LENGTH);
     let Opened { engine, depth, .. } = E::open(setup).unwrap();
     let limited = Limited { engine, control: &both.0, left: 1000 };
     let mut io_loop = io_loop(limited, job, depth, &both);
@@ -255,7 +255,7 @@ fn counts_reads_that_fail<E: Engine>() {
     for goes_on in [true, false] {
         job.errors.continue_on_error.read = goes_on;
         let both = <(JobControl, Tally)>::default();
-        let opened = E::open(Setup::read_only(file.open(), 16, LENGTH)).unwrap();
+        let opened = E::open(Setup::read_only(vec![file.open()], 16, LENGTH)).unwrap();
         let depth = opened.depth;
         let watched = Watched::new(opened.engine, &both.0, BLOCKS);
         let mut io_loop = io_loop(watched, &job, depth, &both);
@@ -288,8 +288,10 @@ fn writes_nothing_outside<E: Engine>(depth: u16, rate: Option<u64>) {
     job.pattern.bs = iodyno_model::PerDirection::all(iodyno_job::BlockSize::Fixed(BLOCK));
     let both = <(JobControl, Tally)>::default();
     let descriptor = std::fs::OpenOptions::new().read(true).write(true).open(&file.path);
-    let setup =
-        Setup { writable: true, ..Setup::read_only(descriptor.unwrap().into(), depth, LENGTH) };
+    let setup = Setup {
+        writable: true,
+        ..Setup::read_only(vec![descriptor.unwrap().into()], depth, LENGTH)
+    };
     let Opened { engine, depth, .. } = E::open(setup).unwrap();
     let mut io_loop = io_loop(engine, &job, depth, &both);
     io_loop.bounds = bounds(40);

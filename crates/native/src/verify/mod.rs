@@ -329,29 +329,30 @@ impl Verifier {
         offset: u64,
         expected: impl Fn(u64) -> Expected,
     ) -> Dump {
-        let mut made = vec![0; block.len()];
+        let mut regenerated = vec![0; block.len()];
         let mut known = true;
         for (start, length) in self.intervals(block.len()) {
-            let (found, made) = (&block[start..start + length], &mut made[start..start + length]);
+            let (found, regenerated) =
+                (&block[start..start + length], &mut regenerated[start..start + length]);
             let offset = offset + start as u64;
             let header = self.header_of(found).ok().filter(|header| header.offset == offset);
             match (expected(offset), header) {
                 (Expected::Write { number: Some(number), own: true }, _) => {
-                    self.stamp(made, offset, number);
+                    self.stamp(regenerated, offset, number);
                 }
                 (Expected::Zeros, _) => {}
-                (Expected::Unknown, _) => made.copy_from_slice(found),
+                (Expected::Unknown, _) => regenerated.copy_from_slice(found),
                 (_, Some(header)) => {
-                    self.stamp_as(made, offset, header.number, header.run, header.thread);
+                    self.stamp_as(regenerated, offset, header.number, header.run, header.thread);
                 }
                 // A pattern without a header is independent of its writer.
                 (_, None) if self.stamps() && self.header_bytes() == 0 => {
-                    self.stamp(made, offset, 0);
+                    self.stamp(regenerated, offset, 0);
                 }
                 (_, None) => known = false,
             }
         }
-        Dump { expected: known.then_some(made), found: block.to_vec() }
+        Dump { expected: known.then_some(regenerated), found: block.to_vec() }
     }
 
     /// True if an interval of `length` bytes, possibly the rest at the end of a file, has room for

@@ -115,8 +115,8 @@ impl Pattern {
         let (mut place, mut rest) = (position as u64, part);
         while !rest.is_empty() {
             let within = place % self.every;
-            let most = usize::try_from(self.every - within).unwrap_or(usize::MAX);
-            let (piece, after) = rest.split_at_mut(most.min(rest.len()));
+            let max = usize::try_from(self.every - within).unwrap_or(usize::MAX);
+            let (piece, after) = rest.split_at_mut(max.min(rest.len()));
             self.fill_once(piece, within as usize, offset + (place - within));
             (place, rest) = (place + piece.len() as u64, after);
         }

@@ -198,21 +198,20 @@ impl WriteTracker {
     ///
     /// # Errors
     /// A message if it cannot be saved.
-    pub(crate) fn save(&mut self, job: &Job, made: u64) -> Result<(), String> {
+    pub(crate) fn save(&mut self, job: &Job, writes_made: u64) -> Result<(), String> {
         let mut failed = std::mem::take(&mut self.failed);
         failed.sort_unstable();
         let writes = match job.verify.policy {
-            VerifyPolicy::Completed => made,
+            VerifyPolicy::Completed => writes_made,
             VerifyPolicy::Fsynced => self.durable,
         };
         let in_flight = self.writes.iter().copied().filter(|number| *number != NONE).collect();
         let path = path(job, &self.folder);
-        let failed_to_save = |why: &dyn std::fmt::Display| why.to_string();
         let mut file =
-            iodyno_files::create(&path, NamedBy::Iodyno).map_err(|why| failed_to_save(&why))?;
+            iodyno_files::create(&path, NamedBy::Iodyno).map_err(|error| error.to_string())?;
         let written = file.write_all(&VerifyState { writes, in_flight, failed }.to_bytes(job));
         let saved = written.and_then(|()| file.sync_all());
-        saved.map_err(|why| failed_to_save(&format!("{}: {why}", path.display())))
+        saved.map_err(|error| format!("{}: {error}", path.display()))
     }
 }
 
@@ -256,9 +255,9 @@ mod tests {
     fn a_state_is_fios_but_for_the_random_numbers() {
         let mut expected = fio_state();
         expected[HEAD + 24..HEAD + NAME].fill(0);
-        let made = VerifyState { writes: 16, ..VerifyState::default() }.to_bytes(&job());
-        assert_eq!(made[HEAD..], expected[HEAD..]);
-        assert_eq!(made[..16], expected[..16]);
+        let bytes = VerifyState { writes: 16, ..VerifyState::default() }.to_bytes(&job());
+        assert_eq!(bytes[HEAD..], expected[HEAD..]);
+        assert_eq!(bytes[..16], expected[..16]);
         let state = VerifyState { writes: 9, in_flight: vec![7], failed: vec![2, 5] };
         let again = VerifyState::from_bytes(&state.to_bytes(&job()), 3).unwrap();
         assert_eq!(again, state);

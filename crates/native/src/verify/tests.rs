@@ -34,12 +34,12 @@ fn options(method: VerifyMethod) -> Verify {
     Verify { method, pattern: if needs { pattern } else { Vec::new() }, ..Verify::default() }
 }
 
-fn made(verify: &Verify, block: u64) -> Result<Verifier, VerifyError> {
+fn new_verifier(verify: &Verify, block: u64) -> Result<Verifier, VerifyError> {
     Verifier::new(verify, &Contents::default(), &BlockSize::Fixed(block), RUN, 3)
 }
 
 fn verifier(method: VerifyMethod) -> Verifier {
-    made(&options(method), BLOCK).unwrap()
+    new_verifier(&options(method), BLOCK).unwrap()
 }
 
 fn stamped(verifier: &Verifier, offset: u64, number: u64) -> Vec<u8> {
@@ -276,17 +276,20 @@ fn damage_says_what_happened() {
         |block: &[u8]| verifier.check(block, 0, |_| Expected::number(1)).unwrap_err().to_string();
     let mut block = right.clone();
     block[1000] ^= 4;
-    let told = text(&block);
-    assert!(told.contains(": one bit is flipped, in byte 1000 ("), "{told}");
+    let message = text(&block);
+    assert!(message.contains(": one bit is flipped, in byte 1000 ("), "{message}");
 
     let old = stamped(&verifier, 0, 0);
-    let told = text(&[&right[..1536], &old[1536..]].concat());
-    assert!(told.ends_with("from byte 1536 on it holds something else: a torn write"), "{told}");
+    let message = text(&[&right[..1536], &old[1536..]].concat());
+    assert!(
+        message.ends_with("from byte 1536 on it holds something else: a torn write"),
+        "{message}"
+    );
 
     let mut block = right.clone();
     block[2000..2003].iter_mut().for_each(|byte| *byte ^= 0xff);
-    let told = text(&block);
-    assert!(told.contains("3 of 4096 bytes are wrong, the first is byte 2000"), "{told}");
+    let message = text(&block);
+    assert!(message.contains("3 of 4096 bytes are wrong, the first is byte 2000"), "{message}");
 
     let mut block = right.clone();
     block[HEADER_BYTES + 3] ^= 1;
@@ -300,7 +303,7 @@ fn damage_says_what_happened() {
 #[test]
 fn a_lost_write_in_one_interval_is_reported_with_its_offset() {
     let verify = Verify { interval: Some(512), ..options(VerifyMethod::Crc32c) };
-    let verifier = made(&verify, BLOCK).unwrap();
+    let verifier = new_verifier(&verify, BLOCK).unwrap();
     let (old, new) = (stamped(&verifier, BLOCK, 1), stamped(&verifier, BLOCK, 2));
     let torn = [&new[..1024], &old[1024..1536], &new[1536..]].concat();
     let mismatch = verifier.check(&torn, BLOCK, |_| Expected::number(2)).unwrap_err();
@@ -343,7 +346,7 @@ fn a_pattern_without_header_is_byte_for_byte_fios() {
         ],
         ..Verify::default()
     };
-    let verifier = made(&verify, 512).unwrap();
+    let verifier = new_verifier(&verify, 512).unwrap();
     let mut block = vec![0; 512];
     verifier.stamp(&mut block, 512, 0);
     let period = [0xff, 0, 2, 0, 0, 0, 0, 0, 0, b'a', b'b', b'c', b'd', 0xf4, 0xff, 0xff, 0xff];
@@ -354,7 +357,7 @@ fn a_pattern_without_header_is_byte_for_byte_fios() {
 #[test]
 fn a_dump_regenerates_the_expected_data() {
     let verify = Verify { interval: Some(1024), ..options(VerifyMethod::Crc32c) };
-    let verifier = made(&verify, BLOCK).unwrap();
+    let verifier = new_verifier(&verify, BLOCK).unwrap();
     let right = stamped(&verifier, BLOCK, 6);
     let mut found = right.clone();
     found[3200..3300].fill(0);
@@ -402,7 +405,8 @@ fn short_blocks_are_reported_and_do_not_panic() {
 
 #[test]
 fn null_writes_and_checks_nothing() {
-    let verifier = made(&Verify { method: VerifyMethod::Null, ..Verify::default() }, 16).unwrap();
+    let verifier =
+        new_verifier(&Verify { method: VerifyMethod::Null, ..Verify::default() }, 16).unwrap();
     let mut block = [7; 16];
     verifier.stamp(&mut block, 0, 0);
     assert_eq!(block, [7; 16]);
@@ -412,21 +416,28 @@ fn null_writes_and_checks_nothing() {
 #[test]
 fn invalid_options_are_refused() {
     let crc32c = options(VerifyMethod::Crc32c);
-    assert_eq!(made(&crc32c, 48).unwrap_err(), VerifyError::TooSmall { interval: 48, least: 49 });
-    assert!(made(&crc32c, 49).is_ok());
-    let error = made(&Verify { interval: Some(1000), ..crc32c.clone() }, 4096).unwrap_err();
+    assert_eq!(
+        new_verifier(&crc32c, 48).unwrap_err(),
+        VerifyError::TooSmall { interval: 48, least: 49 }
+    );
+    assert!(new_verifier(&crc32c, 49).is_ok());
+    let error = new_verifier(&Verify { interval: Some(1000), ..crc32c.clone() }, 4096).unwrap_err();
     assert_eq!(error, VerifyError::Interval { interval: 1000, block: 4096 });
-    assert_eq!(made(&crc32c, 0).unwrap_err(), VerifyError::Interval { interval: 0, block: 0 });
-    let error = made(&Verify { offset: 470, ..crc32c }, 512).unwrap_err();
+    assert_eq!(
+        new_verifier(&crc32c, 0).unwrap_err(),
+        VerifyError::Interval { interval: 0, block: 0 }
+    );
+    let error = new_verifier(&Verify { offset: 470, ..crc32c }, 512).unwrap_err();
     assert_eq!(error, VerifyError::Offset { offset: 470, end: 518, interval: 512 });
     for method in [VerifyMethod::Pattern, VerifyMethod::PatternHeader] {
         for pattern in [vec![], vec![PatternPart::Bytes(vec![])]] {
             let verify = Verify { method, pattern, ..Verify::default() };
-            assert_eq!(made(&verify, 4096).unwrap_err(), VerifyError::NoPattern);
+            assert_eq!(new_verifier(&verify, 4096).unwrap_err(), VerifyError::NoPattern);
         }
     }
     // Without a header, its offset is ignored.
-    let verifier = made(&Verify { offset: 5000, ..options(VerifyMethod::Pattern) }, 4096).unwrap();
+    let verifier =
+        new_verifier(&Verify { offset: 5000, ..options(VerifyMethod::Pattern) }, 4096).unwrap();
     assert_eq!(verifier.check(&stamped(&verifier, 0, 0), 0, |_| Expected::ANY), Ok(()));
     assert!(Ledger::new(0, 0, 1, 1 << 20).is_err());
     assert!(Ledger::new(1, 1 << 32, 1 << 32, 1 << 20).is_err());

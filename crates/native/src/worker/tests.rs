@@ -35,15 +35,15 @@ impl Engine for Recorded {
     }
 
     fn enter(&mut self, _: u32) -> io::Result<()> {
-        if self.in_flight.iter().any(|one| one.operation != Operation::Write) {
+        if self.in_flight.iter().any(|unit| unit.operation != Operation::Write) {
             std::thread::sleep(self.slow);
         }
         Ok(())
     }
 
     fn completions(&mut self) -> impl Iterator<Item = Completion> {
-        self.seen.extend(self.in_flight.iter().map(|one| one.operation));
-        let done = |one: IoUnit| Completion { slot: one.slot, result: one.length.into() };
+        self.seen.extend(self.in_flight.iter().map(|unit| unit.operation));
+        let done = |unit: IoUnit| Completion { slot: unit.slot, result: unit.length.into() };
         self.in_flight.drain(..).map(done)
     }
 

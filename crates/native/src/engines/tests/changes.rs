@@ -159,8 +159,8 @@ fn cannot_change_anything<E: Engine>() {
         let queue = || engine.queue(batch.iter().copied());
         let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(queue));
         let Err(panic) = refused else { panic!("{} took a {operation:?}", E::NAME) };
-        let said = panic.downcast_ref::<String>().map(String::as_str);
-        assert_eq!(said, Some(READ_ONLY), "{} {operation:?}", E::NAME);
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        assert_eq!(message, Some(READ_ONLY), "{} {operation:?}", E::NAME);
         engine.enter(0).unwrap();
         assert_eq!(engine.completions().count(), 0, "{} has handed some of it over", E::NAME);
     }

@@ -19,8 +19,12 @@ fn reads_at_every_depth<E: Engine>() {
     let (files, open_all) = written();
     for depth in [1, 7, 100] {
         let mut opened = open::<E>(open_all(&files), depth, false);
-        let one = opened.depth == 1;
-        assert!(opened.depth == depth || (one && opened.shortfalls.len() == 1), "{}", E::NAME);
+        let synchronous = opened.depth == 1;
+        assert!(
+            opened.depth == depth || (synchronous && opened.shortfalls.len() == 1),
+            "{}",
+            E::NAME
+        );
         read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 1, 5);
         read_all(&mut opened, &blocks(Operation::Read, 2, COUNT), 0, 5);
     }
@@ -188,8 +192,11 @@ fn polls_or_says_why_not<E: Engine>() {
             assert_eq!(execute_without_data(&mut opened, &[sync]), [0]);
         }
         Err(refused) => {
-            let said = refused.to_string();
-            assert!(said.contains("EOPNOTSUPP") && said.contains("poll_queues=N"), "{said}");
+            let message = refused.to_string();
+            assert!(
+                message.contains("EOPNOTSUPP") && message.contains("poll_queues=N"),
+                "{message}"
+            );
         }
     }
 }
@@ -204,8 +211,8 @@ fn polling_works_or_is_refused_with_advice() {
 fn setup_errors_have_messages() {
     let file = Scratch::new(1);
     assert!(Uring::open(setup(vec![], 1, false)).is_err());
-    let said = UringCmd::open(setup(vec![file.open()], 1, false)).err().unwrap().to_string();
-    assert!(said.contains("/dev/ng0n1"), "{said}");
+    let message = UringCmd::open(setup(vec![file.open()], 1, false)).err().unwrap().to_string();
+    assert!(message.contains("/dev/ng0n1"), "{message}");
 }
 
 #[test]
@@ -250,10 +257,10 @@ fn a_wait_in_a_ring_has_an_end_and_takes_no_cpu() {
     // An empty pipe: the read blocks.
     let mut engine = open::<Uring>(vec![reader.into()], 4, false).engine;
     engine.queue(once(block(Operation::Read, 0, 0)));
-    let most = Duration::from_millis(200);
+    let timeout = Duration::from_millis(200);
     let (begun, before) = (std::time::Instant::now(), thread_usage());
-    engine.enter_within(1, most).unwrap();
-    assert!(begun.elapsed() >= most, "Linux 5.11 or later");
+    engine.enter_within(1, timeout).unwrap();
+    assert!(begun.elapsed() >= timeout, "Linux 5.11 or later");
     assert_eq!(engine.completions().next(), None);
     let used = thread_usage().since(before);
     assert!(used.cpu_ns() < 50_000_000, "{used:?}");
