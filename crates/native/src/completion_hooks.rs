@@ -21,7 +21,7 @@ use crate::verify::Mismatch;
 /// Mismatches that each thread reports one by one.
 const MISMATCHES_REPORTED: usize = 4;
 /// Rows sent to the control thread at once.
-const ROWS_PER_BATCH: usize = 4096;
+const ROW_BATCH: usize = 4096;
 
 /// Handles each completion by itself: verification, logs, `max_latency`, `latency_target`, split
 /// latencies. Jobs that need none of these have none, and their loop skips it.
@@ -101,7 +101,7 @@ impl CompletionHooks {
             counting: false,
         });
         let rows = rows.map(|sender| LogRows {
-            rows: Vec::with_capacity(ROWS_PER_BATCH),
+            rows: Vec::with_capacity(ROW_BATCH),
             sender,
             epoch: clock.now(),
         });
@@ -194,14 +194,9 @@ impl CompletionHooks {
             submission_ns = Some(first);
             split.record(direction, first, latency_ns - first, control);
         }
-        if let Some(by_priority) = &mut self.by_priority {
-            let submission_ns = submission_ns.unwrap_or(0);
-            by_priority.record(
-                slot,
-                direction,
-                (submission_ns, latency_ns - submission_ns),
-                control,
-            );
+        if let Some(latencies) = &mut self.by_priority {
+            let first_ns = submission_ns.unwrap_or(0);
+            latencies.record(slot, direction, (first_ns, latency_ns - first_ns), control);
         }
         if let Some(rows) = &mut self.rows {
             rows.push(IoRow {
@@ -211,10 +206,7 @@ impl CompletionHooks {
                 direction,
                 offset: io.offset,
                 length: io.length,
-                priority: self
-                    .by_priority
-                    .as_ref()
-                    .map_or(self.priority, |latencies| latencies.priority(slot)),
+                priority: self.by_priority.as_ref().map_or(self.priority, |all| all.priority(slot)),
             });
         }
         if let Some(search) = &mut self.search
@@ -263,7 +255,7 @@ impl SplitLatencies {
 impl LogRows {
     fn push(&mut self, row: IoRow) {
         self.rows.push(row);
-        if self.rows.len() == ROWS_PER_BATCH {
+        if self.rows.len() == ROW_BATCH {
             self.send();
         }
     }
@@ -271,7 +263,7 @@ impl LogRows {
     /// Sends the rows. Blocks if the control thread is far behind: the log must have no gaps. A
     /// send error means that this thread was abandoned.
     fn send(&mut self) {
-        let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(ROWS_PER_BATCH));
+        let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(ROW_BATCH));
         let _ = self.sender.send(rows);
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct PhaseClock {
 
 /// An interval as the control thread observed it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ObservedInterval {
+pub(crate) struct Observed {
     pub(crate) duration_ns: u64,
     /// I/Os that completed or failed.
     pub(crate) completed: u64,
@@ -67,8 +67,8 @@ impl PhaseClock {
 
     /// True if an interval contains a lapse, or I/Os that were in flight in one. Excludes such an
     /// interval from the clock.
-    pub(crate) fn excludes(&mut self, seen: ObservedInterval) -> bool {
-        let ObservedInterval { duration_ns, completed, late_ns, .. } = seen;
+    pub(crate) fn excludes(&mut self, seen: Observed) -> bool {
+        let Observed { duration_ns, completed, late_ns, .. } = seen;
         let slept_ns = seen.slept_ns.saturating_sub(self.slept_ns);
         self.slept_ns = seen.slept_ns;
         let (ios, ns) = self.usual;
@@ -103,8 +103,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn seen(ms: u64, completed: u64, late_ms: u64) -> ObservedInterval {
-        ObservedInterval { duration_ns: ms * MS, completed, late_ns: late_ms * MS, slept_ns: 0 }
+    fn seen(ms: u64, completed: u64, late_ms: u64) -> Observed {
+        Observed { duration_ns: ms * MS, completed, late_ns: late_ms * MS, slept_ns: 0 }
     }
 
     fn clock() -> PhaseClock {
@@ -135,9 +135,9 @@ mod tests {
     #[test]
     fn sleep_is_detected_by_the_boottime_clock() {
         let mut clock = clock();
-        assert!(clock.excludes(ObservedInterval { slept_ns: 60_000 * MS, ..seen(110, 900, 5) }));
+        assert!(clock.excludes(Observed { slept_ns: 60_000 * MS, ..seen(110, 900, 5) }));
         assert_eq!(clock.lapses_ns(), [60_005 * MS]);
-        let awake = ObservedInterval { slept_ns: 60_000 * MS, ..seen(100, 1000, 0) };
+        let awake = Observed { slept_ns: 60_000 * MS, ..seen(100, 1000, 0) };
         assert!(clock.excludes(awake) && !clock.excludes(awake));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use iodyno_load::{Flow, Interval, JobReport, LoadError, Observer, PhaseReport};
 
 use crate::clock::Clock;
-use crate::lapse::{LATE_NS, ObservedInterval, PhaseClock, slept_ns};
+use crate::lapse::{LATE_NS, Observed, PhaseClock, slept_ns};
 use crate::prepare_job::PreparedJob;
 use crate::reporter::Reporter;
 use crate::running_job::RunningJob;
@@ -22,11 +22,11 @@ const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Shortest interval: reading the counts takes about 10 µs per thread.
 const MIN_INTERVAL_NS: u64 = 10_000_000;
 
-/// State of the control thread at the end of an interval.
+/// A wakeup of the control thread that ends an interval.
 #[derive(Debug, Clone, Copy)]
-struct IntervalEnd {
+struct Wakeup {
     now_ns: u64,
-    /// Delay of its wakeup, ns.
+    /// Delay of the wakeup, ns.
     late_ns: u64,
     draining: bool,
 }
@@ -139,8 +139,8 @@ impl Phase {
             let at_mark = self.jobs.iter().any(|job| job.is_at_mark(now_ns))
                 || (0..self.jobs.len()).any(|index| self.is_startable(index, now_ns));
             if now_ns >= next_ns || at_mark {
-                let seen = IntervalEnd { now_ns, late_ns: std::mem::take(&mut late_ns), draining };
-                let flow = self.report(&mut clock, seen, observer);
+                let wakeup = Wakeup { now_ns, late_ns: std::mem::take(&mut late_ns), draining };
+                let flow = self.report(&mut clock, wakeup, observer);
                 now_ns = clock.now_ns();
                 next_ns = (now_ns / interval_ns + 1) * interval_ns;
                 match flow {
@@ -166,7 +166,7 @@ impl Phase {
             self.end_cpu_burners();
             self.start_due(now_ns, start_unix_ns);
         }
-        let end = IntervalEnd { now_ns: clock.now_ns(), late_ns, draining: true };
+        let end = Wakeup { now_ns: clock.now_ns(), late_ns, draining: true };
         self.report(&mut clock, end, observer);
         self.finish(&clock, drain_timeout)
     }
@@ -209,22 +209,12 @@ impl Phase {
     }
 
     /// Reports an interval, and ends jobs whose I/Os all fail.
-    fn report(
-        &mut self,
-        clock: &mut PhaseClock,
-        at: IntervalEnd,
-        observer: &mut dyn Observer,
-    ) -> Flow {
-        let IntervalEnd { now_ns, late_ns, draining } = at;
+    fn report(&mut self, clock: &mut PhaseClock, at: Wakeup, observer: &mut dyn Observer) -> Flow {
+        let Wakeup { now_ns, late_ns, draining } = at;
         let mut interval = self.reporter.interval(now_ns, draining);
         let completed = self.reporter.jobs().iter().map(|job| job.completed).sum();
-        let duration_ns = interval.duration_ns;
-        interval.cut = clock.excludes(ObservedInterval {
-            duration_ns,
-            completed,
-            late_ns,
-            slept_ns: slept_ns(),
-        });
+        let (duration_ns, slept_ns) = (interval.duration_ns, slept_ns());
+        interval.cut = clock.excludes(Observed { duration_ns, completed, late_ns, slept_ns });
         if interval.cut {
             self.reporter.rewind(&interval);
         }

@@ -34,7 +34,7 @@ pub(super) const HEADER_BYTES: usize = COVERED + 4;
 /// The header of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Verify method, encoded by [`code`].
+    /// Verify method, encoded by [`method_code`].
     pub(super) method: u8,
     /// Length of the interval, bytes.
     pub(super) length: u32,
