@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use iodyno_job::script::{Compile, compile};
+use iodyno_job::script::{CompileOptions, compile};
 use iodyno_job::syntax::{Environment, parse_file, write_file};
 
 libfuzzer_sys::fuzz_target!(|text: &[u8]| {
@@ -25,6 +25,6 @@ libfuzzer_sys::fuzz_target!(|text: &[u8]| {
     };
     assert_eq!(entries(&file.sections), entries(&again.sections));
     for for_fio in [false, true] {
-        let _ = compile(&file.sections, &Compile { for_fio, is_special: &|_| false, ..Compile::default() });
+        let _ = compile(&file.sections, &CompileOptions { for_fio, is_special: &|_| false, ..CompileOptions::default() });
     }
 });

@@ -1,6 +1,6 @@
 //! Profiles of applications: those that are compiled in, and how one becomes jobs on a target.
 
-use iodyno_job::script::{Compile, Script, compile};
+use iodyno_job::script::{CompileOptions, Script, compile};
 use iodyno_job::syntax::{Entry, Environment, Place, parse_file};
 use iodyno_judge::fit::in_jobs;
 use iodyno_model::{PROFILE_FORMAT, Profile, ProfileTarget, RunRecord};
@@ -100,7 +100,7 @@ pub(crate) fn script(
         section.entries.splice(..0, places.iter().cloned());
     }
     // A job has files named after it, also where a directory or device has that name.
-    let how = Compile { is_special: &|_| false, ..Compile::default() };
+    let how = CompileOptions { is_special: &|_| false, ..CompileOptions::default() };
     let script = compile(&file.sections, &how).map_err(|errors| wrong(errors.to_string()))?;
     let has = |name: &str| {
         script.phases.iter().flat_map(|phase| &phase.jobs).any(|one| one.job.name == name)

@@ -1,16 +1,16 @@
-//! Structures whose defaults stand beside their fields.
+//! A macro for structs whose defaults stand beside their fields.
 
-/// Structures with `Default`: of a field what stands behind its `=`, else what its type has.
+/// Structs with `Default`: a field gets the value after its `=`, or else its type's default.
 macro_rules! with_defaults {
     (@value) => { Default::default() };
     (@value $value:expr) => { $value };
     ($(
-        $(#[$of:meta])*
+        $(#[$attribute:meta])*
         pub struct $name:ident {
             $($(#[$doc:meta])* pub $field:ident: $type:ty $(= $value:expr)?,)*
         }
     )*) => {$(
-        $(#[$of])*
+        $(#[$attribute])*
         pub struct $name {
             $($(#[$doc])* pub $field: $type,)*
         }

@@ -1,5 +1,5 @@
-//! fio's options: one static table drives job files, the command line, plans
-//! and the option reference; and what I/O a job makes, in which order.
+//! fio's options in one static table, which drives job files, the command line, plans and the
+//! option reference; and the stream of I/Os that a job issues.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -25,14 +25,14 @@ pub use job::{
     Sync, ThinkBlocks, Threads, Time, TraceReplay, Unified, Verify, VerifyMethod, VerifyPolicy,
     Zone, ZoneMode, ioprio,
 };
-pub use nearest::nearest_of;
+pub use nearest::nearest_name;
 pub use operation::Operation;
 pub use options::{
-    GROUPS, Group, Kind, OptionSpec, Support, apply, apply_all, check, find, is_for_fio_alone,
-    nearest, notes, options,
+    Kind, OptionSpec, Support, apply, apply_all, check, find, is_fio_only, nearest_option, notes,
+    options,
 };
 pub use reference::reference;
-pub use stream::{Planned, Region, Request, Room, Stream, Unfit, random_seeds};
+pub use stream::{PlannedWork, Region, Request, Room, Stream, Unfit, random_seeds};
 pub use value::{
     JobError, TimeUnit, Units, ValueError, parse_list, parse_seconds, parse_signed, parse_size,
     parse_size_in, parse_time,

@@ -1,8 +1,8 @@
-//! What an I/O does.
+//! The operation of an I/O: read, write, trim or sync.
 
 use iodyno_model::Direction;
 
-/// What an I/O does; in two bytes, so that a request has no gap and is copied as a whole.
+/// The operation of an I/O; two bytes, so that a request has no padding and is copied as a whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum Operation {
@@ -11,16 +11,16 @@ pub enum Operation {
     Read,
     /// From the buffer to the target.
     Write,
-    /// What is there is not needed any more: discard, or a hole in a file.
+    /// Deallocate blocks: a discard, or a hole punched in a file.
     Trim,
-    /// All that was written becomes durable; offset and length mean nothing.
+    /// Make all earlier writes durable; offset and length mean nothing.
     Sync,
-    /// As `Sync`, without metadata that reading it again does not need.
+    /// As `Sync`, without metadata that reading the data back does not need.
     DataSync,
 }
 
 impl Operation {
-    /// What an I/O of this direction does.
+    /// The operation of an I/O in this direction.
     #[inline]
     pub const fn of(direction: Direction) -> Self {
         match direction {
@@ -30,7 +30,7 @@ impl Operation {
         }
     }
 
-    /// Where it is counted; syncs are not.
+    /// The direction that it counts towards; none for syncs.
     #[inline]
     pub const fn direction(self) -> Option<Direction> {
         match self {
@@ -41,7 +41,7 @@ impl Operation {
         }
     }
 
-    /// The operation of this number.
+    /// The operation with this discriminant.
     #[inline]
     pub const fn from_index(index: u16) -> Self {
         match index {

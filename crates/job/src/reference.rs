@@ -1,11 +1,11 @@
-//! The option reference: Markdown made of the option table.
+//! The option reference: Markdown generated from the option table.
 
 use std::fmt::Write;
 
 use crate::options::{GROUPS, OptionSpec, Support};
 
-/// Every option with its aliases, what it takes, fio's default, who does it,
-/// and its help: the text of docs/options.md.
+/// The text of docs/options.md: every option with its aliases, kind of value, fio's default,
+/// support by the native generator, and help.
 pub fn reference() -> String {
     let mut text = String::from(HEAD);
     for group in GROUPS {
@@ -43,11 +43,11 @@ fn row(spec: &OptionSpec) -> String {
     }
     let native = match spec.support {
         Support::Native => "yes".into(),
-        Support::Gone => "no; fio refuses it, too".into(),
-        Support::Own => "yes; fio has it not".into(),
+        Support::Removed => "no; fio refuses it, too".into(),
+        Support::IodynoOnly => "yes; fio has it not".into(),
         Support::Ignored(reason) => format!("no effect: {reason}"),
-        Support::ByFio(reason) if spec.harmless.is_empty() => format!("by fio: {reason}"),
-        Support::ByFio(reason) => format!("by fio ({}): {reason}", spec.harmless.join(", ")),
+        Support::FioOnly(reason) if spec.no_effect.is_empty() => format!("by fio: {reason}"),
+        Support::FioOnly(reason) => format!("by fio ({}): {reason}", spec.no_effect.join(", ")),
     };
     let takes = spec.kind().to_string().replace('|', "\\|");
     let default = match spec.default {

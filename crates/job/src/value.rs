@@ -1,48 +1,48 @@
-//! Values of options: numbers, sizes, times and lists in fio's notation.
+//! Parses values in fio's notation: numbers, sizes, times and lists.
 
 mod expression;
 
 use thiserror::Error;
 
-/// What is wrong with an option or its value.
+/// An error in an option or its value.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum JobError {
-    /// No such option.
+    /// An unknown option.
     #[error("there is no option `{name}`{}", .nearest.as_ref().map_or(String::new(), |n| format!("; did you mean `{n}`?")))]
     UnknownOption {
-        /// As it was written.
+        /// As written.
         name: String,
-        /// The option with the nearest name.
+        /// The option with the most similar name.
         nearest: Option<&'static str>,
     },
-    /// A value that the option does not take.
+    /// A value that the option does not accept.
     #[error("`{option}={value}`: {expected}")]
     BadValue {
         /// The option.
         option: &'static str,
-        /// As it was written.
+        /// As written.
         value: String,
-        /// What it takes.
+        /// The values it accepts.
         expected: String,
     },
-    /// An option without a value that needs one.
+    /// An option without its mandatory value.
     #[error("`{option}` needs a value: {takes}")]
     NoValue {
         /// The option.
         option: &'static str,
-        /// What it takes.
+        /// The values it accepts.
         takes: String,
     },
-    /// fio knows it, the native generator does not do it.
+    /// An option or value of fio that the native generator does not support.
     #[error(
         "`{option}={value}` is not supported by the native generator: {reason}; run it with `--generator fio`"
     )]
     NotNative {
         /// The option.
         option: &'static str,
-        /// As it was written.
+        /// As written.
         value: String,
-        /// Why not.
+        /// Why it is not supported.
         reason: String,
     },
     /// Options that contradict each other.
@@ -50,21 +50,21 @@ pub enum JobError {
     Conflict(String),
 }
 
-/// A number, size, time or list that is none.
+/// A malformed number, size, time or list.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum ValueError {
     /// Something else was expected.
     #[error("{expected} was expected, not `{text}`")]
     Expected {
-        /// What, with an example.
+        /// The expected kind of value, with an example.
         expected: &'static str,
-        /// As it was written.
+        /// As written.
         text: String,
     },
-    /// A size with a point, of which fio takes the whole part alone.
+    /// A size with a decimal point, which fio truncates to its integer part.
     #[error("fio cuts `{0}` at its point: write it in a smaller unit, as 1536m for 1.5g")]
     Cut(String),
-    /// More than 64 bits.
+    /// A number of more than 64 bits.
     #[error("`{0}` is more than 2^64")]
     TooLarge(String),
 }
@@ -82,7 +82,7 @@ impl From<ValueError> for String {
 }
 
 impl JobError {
-    /// The option that it is about, where it is one that exists.
+    /// The option in error, if it exists.
     pub const fn option(&self) -> Option<&'static str> {
         match self {
             Self::BadValue { option, .. }
@@ -93,7 +93,7 @@ impl JobError {
     }
 }
 
-/// How units of sizes are read; fio's `kb_base`.
+/// Meaning of the units of sizes: fio's `kb_base`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Units {
     /// 1024: `k` and `kB` are 1024 bytes, and `KiB` is 1000, "the opposite of
@@ -109,7 +109,7 @@ impl Default for Units {
 }
 
 impl Units {
-    /// The factor of a unit of size, or nothing where it is none.
+    /// Bytes per unit of size, or `None` for an unknown unit.
     fn factor(self, unit: &str) -> Option<i128> {
         let unit = unit.to_ascii_lowercase();
         let (letter, rest) = unit.split_at_checked(1)?;
@@ -127,7 +127,7 @@ impl Units {
     }
 }
 
-/// The unit of a time that is written without one.
+/// The unit of a time that is given without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Seconds.
@@ -139,7 +139,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// In ns.
+    /// Length in ns.
     pub const fn ns(self) -> u64 {
         match self {
             Self::Seconds => 1_000_000_000,
@@ -148,7 +148,7 @@ impl TimeUnit {
         }
     }
 
-    /// Its sign: `s`, `ms` or `us`.
+    /// Its suffix: `s`, `ms` or `us`.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Seconds => "s",
@@ -158,22 +158,21 @@ impl TimeUnit {
     }
 }
 
-/// A whole number, maybe negative, with units of size and arithmetic: `-8k`,
-/// `0x1f`, `(2*4k)+1`, `10*10*1000*7`.
+/// Parses an integer, possibly negative, with units of size and arithmetic: `-8k`, `0x1f`,
+/// `(2*4k)+1`, `10*10*1000*7`.
 ///
 /// # Errors
-/// It is none.
+/// Malformed or out of range.
 pub fn parse_signed(text: &str, units: Units) -> Result<i64, ValueError> {
     expression::evaluate(text, &|unit| units.factor(unit))
         .and_then(|value| i64::try_from(value).ok())
         .ok_or_else(|| size_expected(text))
 }
 
-/// A size or number, bytes where it is one: `4k`, `256k`, `1m`, `512`, `0x200`,
-/// `(2*4k)`.
+/// Parses a number or a size in bytes: `4k`, `256k`, `1m`, `512`, `0x200`, `(2*4k)`.
 ///
 /// # Errors
-/// It is none.
+/// Malformed or out of range.
 pub fn parse_size_in(text: &str, units: Units) -> Result<u64, ValueError> {
     let value = expression::evaluate(text, &|unit| units.factor(unit))
         .ok_or_else(|| size_expected(text))?;
@@ -190,18 +189,18 @@ fn size_expected(text: &str) -> ValueError {
     ValueError::expected("a whole number or a size such as 4k, 256k or 1m", text)
 }
 
-/// A size with `kb_base=1024`: `k` and `kB` are 1024 bytes, `KiB` is 1000, as fio has it.
+/// Parses a size with `kb_base=1024`: `k` and `kB` are 1024 bytes, `KiB` is 1000, as in fio.
 ///
 /// # Errors
-/// It is none.
+/// Malformed or out of range.
 pub fn parse_size(text: &str) -> Result<u64, ValueError> {
     parse_size_in(text, Units::default())
 }
 
-/// A time, as ns: `10` in `unit`, `10s`, `500ms`, `20us`, `2m`, `1h`, `1d`.
+/// Parses a time, returning ns: `10` in `unit`, `10s`, `500ms`, `20us`, `2m`, `1h`, `1d`.
 ///
 /// # Errors
-/// It is none.
+/// Malformed or out of range.
 pub fn parse_time(text: &str, unit: TimeUnit) -> Result<u64, ValueError> {
     let expected = || ValueError::expected("a time such as 10, 10s, 500ms or 2m", text);
     let text = text.trim();
@@ -223,7 +222,7 @@ pub fn parse_time(text: &str, unit: TimeUnit) -> Result<u64, ValueError> {
         .ok_or_else(expected)
 }
 
-/// A number with a point, and what stands behind it.
+/// Splits a number with a decimal point from the unit behind it.
 fn fraction(text: &str) -> Option<(f64, &str)> {
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let number = &text[..split];
@@ -245,18 +244,18 @@ fn factor_of_time(sign: &str, unit: TimeUnit) -> Option<i128> {
     })
 }
 
-/// A time in seconds in fio's notation, as ns: `10`, `10s`, `500ms`, `2m`, `1h`.
+/// Parses a time in seconds, or with a unit, returning ns: `10`, `10s`, `500ms`, `2m`, `1h`.
 ///
 /// # Errors
-/// It is none.
+/// Malformed or out of range.
 pub fn parse_seconds(text: &str) -> Result<u64, ValueError> {
     parse_time(text, TimeUnit::Seconds)
 }
 
-/// A list of numbers in the kernel's and fio's notation: `0-3,8`.
+/// Parses a list of numbers in the kernel's and fio's notation: `0-3,8`.
 ///
 /// # Errors
-/// It is none.
+/// Malformed or out of range.
 pub fn parse_list(text: &str) -> Result<Vec<u32>, ValueError> {
     let expected = || ValueError::expected("a list such as 0-3,8", text);
     let mut numbers = Vec::new();
@@ -278,9 +277,9 @@ mod tests {
 
     use super::*;
 
-    /// Sizes as `fio --kb_base=… --bs=…` 3.33 printed them.
+    /// Sizes as printed by `fio --kb_base=… --bs=…` 3.33.
     #[test]
-    fn units_are_what_fio_takes_them_for() {
+    fn units_mean_what_they_mean_in_fio() {
         for (text, in_1024, in_1000) in [
             ("4k", 4096, 4000),
             ("4kb", 4096, 4000),
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused() {
+    fn malformed_sizes_are_refused() {
         for text in
             ["", "four", "4x", "1G foo", "1 G foo", "100g offset=100g", "-1", "4k4k", "k", "(1"]
         {

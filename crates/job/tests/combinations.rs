@@ -1,7 +1,7 @@
-//! Options that follow from others, or contradict them.
+//! Options that imply or contradict others.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use iodyno_job::{BlockSize, Job, JobError, Pattern, apply_all, check, is_for_fio_alone};
+use iodyno_job::{BlockSize, Job, JobError, Pattern, apply_all, check, is_fio_only};
 
 #[test]
 fn verify_only_writes_nothing() {
@@ -20,7 +20,7 @@ fn verify_only_writes_nothing() {
     let mut reads = Job::default();
     apply_all(&mut reads, &[("rw", Some("read")), ("verify_only", None)]).unwrap();
     assert!(job.verify.verify_only && !reads.verify.verify_only);
-    // Which blocks a mix wrote only the mix knows: it stays one.
+    // Only the mix itself knows which blocks it wrote: it stays a mix.
     let mut mix = Job::default();
     apply_all(&mut mix, &[("rw", Some("randrw")), ("verify_only", None)]).unwrap();
     assert!(!mix.writes() && mix.pattern.rw == Pattern::RandRw && check(&mix).is_empty());
@@ -54,7 +54,7 @@ fn blocks_of_any_size_are_not_verified() {
 }
 
 #[test]
-fn what_a_job_has_no_room_for_is_fios_as_it_is_written() {
+fn options_that_a_job_cannot_represent_are_fio_only() {
     for (name, value) in [
         ("ioengine", "rados"),
         ("ioengine", "nbd"),
@@ -66,9 +66,9 @@ fn what_a_job_has_no_room_for_is_fios_as_it_is_written() {
         ("gtod_cpu", "1"),
         ("zonemode", "zbd"),
     ] {
-        assert!(is_for_fio_alone(name, Some(value)), "{name}={value}");
+        assert!(is_fio_only(name, Some(value)), "{name}={value}");
     }
     for (name, value) in [("ioengine", "libaio"), ("bs", "4k"), ("rw", "randread"), ("bs", "?")] {
-        assert!(!is_for_fio_alone(name, Some(value)), "{name}={value}");
+        assert!(!is_fio_only(name, Some(value)), "{name}={value}");
     }
 }

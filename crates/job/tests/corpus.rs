@@ -1,5 +1,4 @@
-//! Every job file of a corpus, with the sections and options that it is
-//! known to hold.
+//! Parses every job file of a corpus, and compares with its known sections and options.
 //!
 //! `IODYNO_CORPUS` names a folder of `NAME.txt` with `NAME.meta.json`
 //! (`expected.sections`, `expected.options` with aliases folded); without it
@@ -51,7 +50,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("proto", "verb"),
 ];
 
-/// What stands in a file: names of sections, and values of options in order.
+/// The contents of a job file: names of sections, and values of options in order.
 type Content = (Vec<String>, BTreeMap<String, Vec<String>>);
 
 const PAGE_SIZE_BYTES: u64 = 4096;
@@ -63,8 +62,8 @@ fn folder() -> PathBuf {
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jobs"), PathBuf::from)
 }
 
-/// Reads a file with its variables left as they are and its includes empty,
-/// and takes inheritance apart again by where each entry stands.
+/// Parses a file without expanding variables and with empty includes, and undoes inheritance by the
+/// place of each entry.
 fn content(text: &[u8], name: &str) -> Content {
     let included = RefCell::new(Vec::new());
     let environment = Environment {
@@ -77,7 +76,7 @@ fn content(text: &[u8], name: &str) -> Content {
         cpus: CPUS,
         memory_mib: MEMORY_MIB,
     };
-    // A last job, which inherits every [global] there is.
+    // A last job, which inherits all [global] sections.
     let text = [text, b"\n[last]\n"].concat();
     let mut sections = parse_file(&text, name, &environment)
         .unwrap_or_else(|error| panic!("{name}: {error}"))

@@ -1,4 +1,4 @@
-//! What options set must be of use to somebody.
+//! Checks that every field set by an option is read somewhere.
 #![allow(clippy::unwrap_used)] // A helper, outside of test functions.
 
 use std::collections::BTreeSet;
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use iodyno_job::{Support, find};
 
-/// Fields that options set and that nothing looks at, so that their options
-/// must not claim to be done; `cmd_type` refuses all but what there is.
+/// Fields that options set and nothing reads, so that their options must not claim to be supported;
+/// `cmd_type` refuses all but the supported value.
 const ONLY_FOR_FIO: [(&str, &str); 7] = [
     ("asynchronous", "verify_async"),
     ("cmd_type", "cmd_type"),
@@ -19,7 +19,7 @@ const ONLY_FOR_FIO: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn what_an_option_sets_is_looked_at() {
+fn every_option_field_is_read() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let sources = |of: &Path| {
         let mut all = Vec::new();
@@ -37,7 +37,7 @@ fn what_an_option_sets_is_looked_at() {
         all
     };
     let (own, options) = (crates.join("job/src/job"), crates.join("job/src/options"));
-    // What resolves or checks options is no one who looks at them.
+    // Resolving or checking options does not count as reading them.
     let others = sources(crates);
     let others: Vec<&str> = others
         .iter()

@@ -1,14 +1,14 @@
-//! Job files of tens of thousands of lines take time in proportion.
+//! Checks that parsing time is proportional to the length of job files.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fmt::Write as _;
 
-use iodyno_job::script::{Compile, compile};
+use iodyno_job::script::{CompileOptions, compile};
 use iodyno_job::syntax::{Environment, parse_file};
 use rustix::time::{ClockId, clock_gettime};
 
-/// CPU time of this thread for reading and compiling a job file, ns: the least of three.
+/// CPU time of this thread for parsing and compiling a job file, ns: the minimum of three.
 fn cpu_ns(text: &str) -> i64 {
     let read = |path: &str| panic!("{path} is not to be read");
     let environment = Environment {
@@ -25,20 +25,20 @@ fn cpu_ns(text: &str) -> i64 {
     let once = |_| {
         let begun = now();
         let file = parse_file(text.as_bytes(), "x.fio", &environment).unwrap();
-        compile(&file.sections, &Compile::default()).unwrap();
+        compile(&file.sections, &CompileOptions::default()).unwrap();
         now() - begun
     };
     (0..3).map(once).min().unwrap()
 }
 
-/// So many lines of options in one section.
+/// A job file with `lines` options in one section.
 fn options(lines: usize) -> String {
     let mut text = "[j]\nsize=1m\nfilename=data\nrw=read\n".to_owned();
     (0..lines).for_each(|n| writeln!(text, "iodepth={}", n % 32 + 1).unwrap());
     text
 }
 
-/// So many sections, each a phase of its own.
+/// A job file with `count` sections, each a phase of its own.
 fn sections(count: usize) -> String {
     let mut text = "[global]\nsize=1m\nfilename=data\nrw=read\n".to_owned();
     for n in 0..count {

@@ -1,13 +1,12 @@
-//! The option table as a whole: every row, round trips, the reference, and job
-//! files as people have them.
+//! Tests of the whole option table: every row, round trips, the reference, and real job files.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, which tells what it counted")]
 
 use expect_test::expect_file;
 use std::collections::BTreeSet;
 
 use iodyno_job::{
-    Amount, BlockSize, Job, JobError, OptionSpec, Support, apply, apply_all, check, find, nearest,
-    notes, options, reference,
+    Amount, BlockSize, Job, JobError, OptionSpec, Support, apply, apply_all, check, find,
+    nearest_option, notes, options, reference,
 };
 use proptest::prelude::*;
 
@@ -28,7 +27,7 @@ fn has_examples(spec: &&OptionSpec) -> bool {
 }
 
 #[test]
-fn names_are_there_once() {
+fn names_are_unique() {
     let mut seen = BTreeSet::new();
     for spec in options() {
         for name in std::iter::once(&spec.name).chain(spec.aliases) {
@@ -41,9 +40,9 @@ fn names_are_there_once() {
 }
 
 #[test]
-fn every_example_is_taken_printed_and_taken_again() {
+fn every_example_is_parsed_printed_and_parsed_again() {
     for spec in options() {
-        let native = matches!(spec.support, Support::Native | Support::Own);
+        let native = matches!(spec.support, Support::Native | Support::IodynoOnly);
         assert!(!native || has_examples(&spec), "{}", spec.name);
         for example in spec.examples {
             let mut job = Job::default();
@@ -67,7 +66,7 @@ fn every_native_option_changes_something() {
 
 #[test]
 fn defaults_are_those_of_fio() {
-    // Ours on purpose, or kept in another form.
+    // Different on purpose, or kept in another form.
     let ours = [
         "iodepth_batch",
         "fixedbufs",
@@ -87,7 +86,7 @@ fn defaults_are_those_of_fio() {
         "log_alternate_epoch_clock_id",
     ];
     for spec in options() {
-        let by_fio = matches!(spec.support, Support::ByFio(_));
+        let by_fio = matches!(spec.support, Support::FioOnly(_));
         if by_fio || spec.default.is_empty() || ours.contains(&spec.name) {
             continue;
         }
@@ -113,11 +112,11 @@ fn mistakes_are_named() {
     let by_fio = error("ioengine", "rbd");
     assert!(by_fio.contains("--generator fio") && by_fio.contains("ioengine=rbd"), "{by_fio}");
     assert!(error("merge_blktrace_file", "log").contains("--generator fio"));
-    assert_eq!(nearest("io_engine"), Some("ioengine"));
+    assert_eq!(nearest_option("io_engine"), Some("ioengine"));
 }
 
 #[test]
-fn what_changes_nothing_is_taken() {
+fn options_without_effect_are_accepted() {
     let mut job = Job::default();
     for (name, value) in
         [("verify", "0"), ("zonemode", "none"), ("readfua", "0"), ("end_syncfs", "0")]
@@ -134,7 +133,7 @@ fn section(entries: &[(&str, Option<&str>)]) -> Job {
 }
 
 #[test]
-fn units_count_for_their_whole_section() {
+fn units_apply_to_their_whole_section() {
     let job = section(&[("bs", Some("4k")), ("kb_base", Some("1000")), ("size", Some("1mib"))]);
     assert_eq!(job.pattern.bs.read.largest(), 4000);
     assert_eq!(job.space.size, Some(Amount::Bytes(1 << 20)));
@@ -173,7 +172,7 @@ fn values_of_directions_are_those_of_fio() {
 }
 
 #[test]
-fn what_fio_settles_is_settled() {
+fn options_are_resolved_as_in_fio() {
     let job = section(&[("gtod_reduce", Some("1")), ("time_based", None), ("randseed", Some("7"))]);
     assert!(job.report.disable_lat && !job.report.percentiles.clat && !job.time.time_based);
     let job = section(&[("zonesize", Some("1m")), ("ignore_error", Some(",ENOSPC"))]);
@@ -192,9 +191,9 @@ fn what_fio_settles_is_settled() {
     assert_eq!(section(&[("steadystate", Some("iops:5%"))]).time.steadystate, None);
 }
 
-/// bench-fio's configparser doubles the sign; fio reads the number, and what is a percentage there.
+/// bench-fio's configparser doubles the sign; fio accepts both for percentages.
 #[test]
-fn percent_signs_are_taken_where_fio_takes_them_for_percent() {
+fn percent_signs_are_accepted_where_fio_accepts_them() {
     let text = |name: &str, value: &str| {
         let mut job = Job::default();
         apply(&mut job, name, value).map(|()| find(name).unwrap().print(&job))
@@ -207,7 +206,7 @@ fn percent_signs_are_taken_where_fio_takes_them_for_percent() {
     ] {
         assert_eq!(text(name, value).as_deref(), Ok(is), "{name}={value}");
     }
-    // fio takes 70% for -71, and 10.5 for 10.
+    // fio reads 70% as -71, and 10.5 as 10.
     for (name, value) in [
         ("rwmixread", "70%"),
         ("percentage_random", "50%"),
@@ -220,7 +219,7 @@ fn percent_signs_are_taken_where_fio_takes_them_for_percent() {
     assert!(text("bs", "1.5k").is_err() && text("size", "33.3%").is_err());
 }
 
-/// A mix counts whatever stands behind it; percents that are left out are filled in.
+/// A mix overrides later sizes and ranges; missing percentages are filled in.
 #[test]
 fn mixes_of_blocks_are_those_of_fio() {
     for (split, expected) in [
@@ -236,7 +235,7 @@ fn mixes_of_blocks_are_those_of_fio() {
 }
 
 #[test]
-fn contradictions_are_told() {
+fn contradictions_are_reported() {
     for (entries, part) in [
         (vec![("rate", "1m"), ("rate_iops", "5")], "exclude each other"),
         (vec![("rate", "1m"), ("rate_min", "2m")], "above"),
@@ -265,7 +264,7 @@ fn contradictions_are_told() {
 }
 
 #[test]
-fn what_does_less_than_it_seems_is_told() {
+fn notes_name_options_without_effect() {
     for (entry, part) in [
         (("iodepth", "8"), "one I/O at a time"),
         (("clocksource", "cpu"), "changes nothing"),
@@ -277,19 +276,19 @@ fn what_does_less_than_it_seems_is_told() {
         (("steadystate", "iops:5%"), "steadystate_duration"),
     ] {
         let entries = [(entry.0, Some(entry.1))];
-        let told = notes(&section(&entries), &entries);
-        assert!(told.len() == 1 && told[0].contains(part), "{entry:?}: {told:?}");
+        let notes = notes(&section(&entries), &entries);
+        assert!(notes.len() == 1 && notes[0].contains(part), "{entry:?}: {notes:?}");
     }
     let entries = [("bs", Some("4k")), ("runtime", Some("5")), ("time_based", None)];
     assert_eq!(notes(&section(&entries), &entries), Vec::<String>::new());
 }
 
 #[test]
-fn the_reference_is_what_the_table_says() {
+fn the_reference_is_generated_from_the_table() {
     expect_file!["../../../docs/options.md"].assert_eq(&reference());
 }
 
-/// Job files: those in the folder that IODYNO_CORPUS names, or a few of our own.
+/// Job files of the folder IODYNO_CORPUS, or a few of our own.
 fn job_files() -> Vec<(String, String)> {
     let Some(folder) = std::env::var_os("IODYNO_CORPUS") else {
         return OURS.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
@@ -318,8 +317,7 @@ const OURS: &[(&str, &str)] = &[
     ("cluster.fio", "[r]\nioengine=rbd\npool=images\nrw=read\n"),
 ];
 
-/// Sections with what stands in [global] before them; values that hold
-/// variables are left out.
+/// Sections with the options of [global] before them; values with variables are left out.
 fn sections(text: &str) -> Vec<Vec<(&str, Option<&str>)>> {
     let mut global = Vec::new();
     let mut sections: Vec<Vec<_>> = Vec::new();
@@ -345,11 +343,11 @@ fn sections(text: &str) -> Vec<Vec<(&str, Option<&str>)>> {
     sections
 }
 
-/// Names that no fio knows, in files as they were published.
+/// Names unknown to any fio, in files as published.
 const UNKNOWN: [&str; 5] = ["io_engine", "iodepth_mode", "target", "threads", "option"];
 
 #[test]
-fn job_files_are_taken_or_refused_by_name_and_reason() {
+fn job_files_are_accepted_or_refused_by_name_and_reason() {
     let files = job_files();
     let (mut local, mut taken) = (0, 0);
     let mut reasons = std::collections::BTreeMap::<String, usize>::new();

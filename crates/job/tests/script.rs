@@ -1,8 +1,7 @@
-//! Scripts: against fio itself, job file by job file, and what is refused.
+//! Tests of scripts: comparisons with fio, job file by job file, and errors.
 //!
-//! fio is run on `tests/jobs/*.fio`, which write a few KiB into a folder of
-//! their own. Where fio is not installed, `IODYNO_WITHOUT_FIO=1` says that the
-//! comparison is meant to be left out.
+//! fio runs `tests/jobs/*.fio`, which write a few KiB into a folder of their own. Without fio,
+//! `IODYNO_WITHOUT_FIO=1` skips the comparison.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::print_stdout, reason = "a test says what it left out")]
@@ -12,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use iodyno_job::script::{Compile, Script, ScriptError, ScriptErrors, compile};
+use iodyno_job::script::{CompileOptions, Script, ScriptError, ScriptErrors, compile};
 use iodyno_job::syntax::{
     CommandLine, Entry, Environment, OptionTable, Place, Section, parse_command_line, parse_file,
 };
@@ -28,10 +27,10 @@ fn sections(text: &str) -> Vec<Section> {
 }
 
 fn script(text: &str) -> Script {
-    compile(&sections(text), &Compile::default()).unwrap()
+    compile(&sections(text), &CompileOptions::default()).unwrap()
 }
 
-fn refused(text: &str, how: &Compile<'_>) -> ScriptErrors {
+fn refused(text: &str, how: &CompileOptions<'_>) -> ScriptErrors {
     compile(&sections(text), how).unwrap_err()
 }
 
@@ -63,7 +62,7 @@ fn fio_is_left_out() -> bool {
     left_out
 }
 
-/// fio's report, and whether it was content.
+/// fio's report, and whether it succeeded.
 fn fio(folder: &Path, arguments: &[&str]) -> (bool, Option<Value>) {
     let output = Command::new("fio")
         .arg("--output-format=json")
@@ -76,7 +75,7 @@ fn fio(folder: &Path, arguments: &[&str]) -> (bool, Option<Value>) {
     (output.status.success(), document)
 }
 
-/// Names of all regular files under a folder, from there.
+/// Relative names of all regular files under a folder.
 fn regular_files(folder: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open = vec![folder.to_owned()];
@@ -93,8 +92,8 @@ fn regular_files(folder: &Path) -> BTreeSet<String> {
     found
 }
 
-/// What fio 3.33 reports: an entry for each job, or for each group of jobs
-/// with `group_reporting` (stat.c, `__show_run_stats`).
+/// The entries that fio 3.33 reports: one for each job, or for each group of jobs with
+/// `group_reporting` (stat.c, `__show_run_stats`).
 fn reported(script: &Script) -> Vec<(String, u32)> {
     let mut entries = Vec::new();
     let mut last = None;
@@ -116,8 +115,8 @@ fn span(folder: &Path, number: u32) -> Option<(u64, u64)> {
     Some((first, times.next_back().unwrap_or(first)))
 }
 
-/// Jobs of a phase begin when all jobs of the one before are done; jobs that
-/// take their time are seen to run beside each other.
+/// Checks that the jobs of a phase start when all jobs of the previous one are done, and that
+/// longer jobs of a phase overlap in time.
 fn assert_phases_follow(script: &Script, folder: &Path, file: &str) {
     let mut before = 0;
     for phase in &script.phases {
@@ -134,7 +133,7 @@ fn assert_phases_follow(script: &Script, folder: &Path, file: &str) {
     }
 }
 
-/// Jobs, their order, names and groups, their files and phases are fio's.
+/// Jobs, their order, names, groups, files and phases are the same as in fio.
 #[test]
 fn job_files_run_as_fio_runs_them() {
     if fio_is_left_out() {
@@ -153,7 +152,7 @@ fn job_files_run_as_fio_runs_them() {
             let line = command_line(&[file]);
             let sections =
                 line.load(&OptionTable, &environment(&|path| std::fs::read(path))).unwrap();
-            compile(&sections, &Compile::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
+            compile(&sections, &CompileOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
         };
         let folder = folder(name);
         let (content, document) =
@@ -192,7 +191,7 @@ fn job_files_run_as_fio_runs_them() {
 
 /// `own options` are fio's "job options", and `global` its "global options".
 #[test]
-fn what_was_written_is_kept_apart_as_fio_keeps_it() {
+fn own_and_global_options_are_kept_apart_as_in_fio() {
     if fio_is_left_out() {
         return;
     }
@@ -207,7 +206,8 @@ fn what_was_written_is_kept_apart_as_fio_keeps_it() {
     let read = |path: &str| fs::read(folder.join(path));
     let sections = line.load(&OptionTable, &environment(&read)).unwrap();
     let script =
-        compile(&sections, &Compile { global: &line.global, ..Compile::default() }).unwrap();
+        compile(&sections, &CompileOptions { global: &line.global, ..CompileOptions::default() })
+            .unwrap();
     let (content, document) = fio(&folder, &words);
     assert!(content);
     let document = document.unwrap();
@@ -233,7 +233,7 @@ fn what_was_written_is_kept_apart_as_fio_keeps_it() {
 }
 
 #[test]
-fn what_fio_refuses_is_refused() {
+fn jobs_that_fio_refuses_are_refused() {
     let by_fio: &[(&str, &str)] = &[
         ("[a]\nwait_for=b\n[b]\n", "line 2: `wait_for=b`: no job before it"),
         ("[a]\nwait_for=a\n", "line 2: job `a` waits for itself"),
@@ -248,10 +248,10 @@ fn what_fio_refuses_is_refused() {
     let left_out = fio_is_left_out();
     let folder = folder("refused");
     for (text, expected) in by_fio {
-        let error = refused(text, &Compile::default());
+        let error = refused(text, &CompileOptions::default());
         assert!(error.to_string().starts_with(&format!("x.fio {expected}")), "{error}");
         if !left_out {
-            // No job is there to be run where the last section is refused.
+            // Without the refused section there is no job to run.
             fs::write(folder.join("x.fio"), format!("[global]\nsize=4k\n{text}")).unwrap();
             assert!(!fio(&folder, &["x.fio"]).0, "fio takes {text}");
         }
@@ -259,10 +259,10 @@ fn what_fio_refuses_is_refused() {
 }
 
 #[test]
-fn all_errors_are_told_at_once_and_each_once() {
+fn all_errors_are_reported_at_once_and_each_once() {
     let text =
         "[global]\niodeth=32\n[a]\nbs=four\nexec_prerun=rm x\n[b]\nioengine=rbd\nwait_for=c\n";
-    let ScriptErrors(errors) = refused(text, &Compile::default());
+    let ScriptErrors(errors) = refused(text, &CompileOptions::default());
     let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(lines.len(), 5, "{lines:#?}");
     for (line, expected) in lines.iter().zip([
@@ -280,10 +280,11 @@ fn all_errors_are_told_at_once_and_each_once() {
 #[test]
 fn fio_gets_what_only_fio_does() {
     let text = "[a]\nioengine=rbd\nexec_prerun=true\nsize=1m\n";
-    let how = Compile { for_fio: true, exec: true, ..Compile::default() };
+    let how = CompileOptions { for_fio: true, exec: true, ..CompileOptions::default() };
     let script = compile(&sections(text), &how).unwrap();
     assert_eq!(script.sections[0].options[0], ("ioengine".into(), Some("rbd".into())));
-    let ScriptErrors(errors) = refused(text, &Compile { for_fio: true, ..Compile::default() });
+    let ScriptErrors(errors) =
+        refused(text, &CompileOptions { for_fio: true, ..CompileOptions::default() });
     assert!(matches!(errors[..], [ScriptError::Command { option: "exec_prerun", .. }]));
     let ScriptErrors(errors) = refused("[a]\nbs=x\n", &how);
     assert_eq!(errors.len(), 1);
@@ -291,7 +292,7 @@ fn fio_gets_what_only_fio_does() {
 
 #[test]
 fn readonly_refuses_writers() {
-    let how = Compile { readonly: true, ..Compile::default() };
+    let how = CompileOptions { readonly: true, ..CompileOptions::default() };
     let ScriptErrors(errors) =
         refused("[a]\nrw=randrw\n[b]\nrw=read\n[c]\nfilename=/dev/x\nrw=trim\n", &how);
     let jobs: Vec<_> = errors
@@ -305,9 +306,9 @@ fn readonly_refuses_writers() {
 }
 
 #[test]
-fn a_device_that_its_colons_cut_is_refused_with_the_way_to_write_it() {
+fn a_device_name_split_at_its_colons_is_refused_with_the_escaped_form() {
     let text = "[a]\nfilename=/dev/disk/by-path/pci-0000:01:00.0-nvme-1\n";
-    let error = refused(text, &Compile::default()).to_string();
+    let error = refused(text, &CompileOptions::default()).to_string();
     assert!(error.contains(r"filename=/dev/disk/by-path/pci-0000\:01\:00.0-nvme-1"), "{error}");
     let text = text.replace(':', "\\:");
     assert_eq!(paths(&script(&text)), [["/dev/disk/by-path/pci-0000:01:00.0-nvme-1"]]);
@@ -331,7 +332,8 @@ fn the_command_line_counts_in_the_order_written() {
     let line = command_line(&[&words[..], &["--directory=d2", "--nrfiles=2"]].concat());
     let sections = line.load(&OptionTable, &environment(&|path| std::fs::read(path))).unwrap();
     let script =
-        compile(&sections, &Compile { global: &line.global, ..Compile::default() }).unwrap();
+        compile(&sections, &CompileOptions { global: &line.global, ..CompileOptions::default() })
+            .unwrap();
     assert_eq!(paths(&script), [vec!["x"], vec!["x", "d1/y"]]);
     assert!(script.notes.iter().any(|note| note.contains("2 of 3 files")), "{:?}", script.notes);
 }
@@ -341,7 +343,7 @@ fn files_on_the_command_line_are_phases() {
     let read = |path: &str| Ok(format!("[{path}-1]\n[{path}-2]\n").into_bytes());
     let line = command_line(&["--name=a", "one", "two"]);
     let sections = line.load(&OptionTable, &environment(&read)).unwrap();
-    let script = compile(&sections, &Compile::default()).unwrap();
+    let script = compile(&sections, &CompileOptions::default()).unwrap();
     let names: Vec<Vec<&str>> = script
         .phases
         .iter()
@@ -354,23 +356,23 @@ fn files_on_the_command_line_are_phases() {
 }
 
 #[test]
-fn surprises_are_told() {
-    let told = |text: &str, expected: &str| {
+fn surprises_are_noted() {
+    let noted = |text: &str, expected: &str| {
         let notes = script(text).notes;
         assert!(notes.iter().any(|note| note.contains(expected)), "{expected}: {notes:#?}");
     };
-    told("[a]\nioengine=psync\niodepth=32\n", "iodepth=32");
-    told("[a]\ntime_based\nsize=4k\n", "time_based");
-    told("[a]\nfilename_format=x\nnumjobs=2\n", "make no I/O");
-    told(
+    noted("[a]\nioengine=psync\niodepth=32\n", "iodepth=32");
+    noted("[a]\ntime_based\nsize=4k\n", "time_based");
+    noted("[a]\nfilename_format=x\nnumjobs=2\n", "make no I/O");
+    noted(
         "[global]\nfilename=a\n[x]\nfilename=b\n[y]\n",
         "beside the job's own, as in fio: a, b (job x)",
     );
-    told("[global]\nfilename=a\n[x]\ndirectory=d\n", "directory does not hold for filename=a");
-    told("[a]\ndirectory=d\nfilename=/dev/sda\n", "d//dev/sda");
-    told("[a]\nstartdelay=1\n[b]\nstonewall\n", "a stonewall does not wait (job a)");
+    noted("[global]\nfilename=a\n[x]\ndirectory=d\n", "directory does not hold for filename=a");
+    noted("[a]\ndirectory=d\nfilename=/dev/sda\n", "d//dev/sda");
+    noted("[a]\nstartdelay=1\n[b]\nstonewall\n", "a stonewall does not wait (job a)");
     let writers = "[a]\nrw=write\nfilename=x\n[b]\nfilename=x\n[c]\nfilename=y\n";
-    told(writers, "2 jobs use x at the same time, and write (job a, b)");
+    noted(writers, "2 jobs use x at the same time, and write (job a, b)");
     for silent in [
         writers.replace("[b]\n", "[b]\nstonewall\n"),
         writers.replace("rw=write", "rw=read"),
@@ -384,14 +386,15 @@ fn surprises_are_told() {
 
 #[test]
 fn a_section_named_after_a_device_means_the_device() {
-    let how = Compile { is_special: &|name| name == "/dev/nvme0n1", ..Compile::default() };
+    let how =
+        CompileOptions { is_special: &|name| name == "/dev/nvme0n1", ..CompileOptions::default() };
     let text = "[/dev/nvme0n1]\nrw=trim\nnumjobs=2\n[/dev/nvme0n2]\n";
     let script = compile(&sections(text), &how).unwrap();
     assert_eq!(paths(&script), [["/dev/nvme0n1"], ["/dev/nvme0n1"], ["/dev/nvme0n2.0.0"]]);
 }
 
 #[test]
-fn a_size_is_missed_where_nothing_gives_one() {
+fn a_missing_size_is_noticed() {
     for (text, missed) in [
         ("[a]\n", true),
         ("[a]\nsize=0\n", true),
@@ -411,7 +414,7 @@ fn overrides_come_last_and_replace_files() {
         place: Place::command_line(),
     };
     let overrides = [entry("size", "4k"), entry("filename", "scratch")];
-    let how = Compile { overrides: &overrides, ..Compile::default() };
+    let how = CompileOptions { overrides: &overrides, ..CompileOptions::default() };
     let text = "[global]\nfilename=/dev/sda\n[a]\nfilename=/dev/sdb\nsize=1t\n";
     let script = compile(&sections(text), &how).unwrap();
     assert_eq!(paths(&script), [["scratch"]]);
@@ -422,9 +425,10 @@ fn overrides_come_last_and_replace_files() {
 
 #[test]
 fn too_many_jobs_and_files_are_refused() {
-    let error = refused("[a]\nnumjobs=4096\n[b]\n", &Compile::default()).to_string();
+    let error = refused("[a]\nnumjobs=4096\n[b]\n", &CompileOptions::default()).to_string();
     assert!(error.starts_with("x.fio line 3: job `b` makes more than 4096 jobs"), "{error}");
-    let error = refused("[a]\nnrfiles=1000\nnumjobs=2000\n", &Compile::default()).to_string();
+    let error =
+        refused("[a]\nnrfiles=1000\nnumjobs=2000\n", &CompileOptions::default()).to_string();
     assert!(error.contains("files over all jobs"), "{error}");
 }
 
@@ -440,7 +444,7 @@ fn the_time_for_options_grows_with_their_number() {
         let own: String = (0..lines).map(line).collect();
         let text = format!("[a]\nrw=randread\nsize=1m\ndirectory=d\n{own}");
         let from = cpu_ns();
-        let _ = compile(&sections(&text), &Compile::default());
+        let _ = compile(&sections(&text), &CompileOptions::default());
         cpu_ns() - from
     };
     let kinds: [(&str, &dyn Fn(usize) -> String); 5] = [
@@ -451,7 +455,7 @@ fn the_time_for_options_grows_with_their_number() {
         ("ioscheduler", &|_| "ioscheduler=none\n".into()),
     ];
     for (kind, line) in kinds {
-        // What is quadratic takes 16 times as long for 4 times as many.
+        // Quadratic time would be 16 times as long for 4 times as many.
         let ratio = (0..3)
             .map(|_| spent(line, 4_000) as f64 / spent(line, 1_000).max(1) as f64)
             .fold(f64::INFINITY, f64::min);

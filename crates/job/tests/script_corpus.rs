@@ -1,4 +1,4 @@
-//! Scripts of whatever people write: every job file of a corpus, and noise.
+//! Compiles every job file of a corpus, and random text.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::print_stdout, reason = "a test says how many files it read")]
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use iodyno_job::script::{Compile, ScriptError, ScriptErrors, compile};
+use iodyno_job::script::{CompileOptions, ScriptError, ScriptErrors, compile};
 use iodyno_job::syntax::{Environment, parse_file};
 use iodyno_job::{JobError, options};
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ proptest! {
         let variable = |_: &str| None;
         if let Ok(file) = parse_file(text.as_bytes(), "x.fio", &environment(&variable)) {
             for for_fio in [false, true] {
-                let how = Compile { for_fio, exec: true, is_special: &|_| false, ..Compile::default() };
+                let how = CompileOptions { for_fio, exec: true, is_special: &|_| false, ..CompileOptions::default() };
                 if let Ok(script) = compile(&file.sections, &how) {
                     let jobs: usize = script.phases.iter().map(|phase| phase.jobs.len()).sum();
                     prop_assert!(jobs >= file.sections.len());
@@ -54,7 +54,7 @@ proptest! {
     }
 }
 
-/// What a variable of this name may stand for.
+/// A plausible value of a variable with this name.
 fn likely_value(name: &str) -> &'static str {
     let name = name.to_ascii_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
@@ -75,8 +75,8 @@ fn likely_value(name: &str) -> &'static str {
     }
 }
 
-/// Every job file of a corpus (`IODYNO_CORPUS`, as in `corpus.rs`) makes a
-/// script, or is refused with what is wrong named and placed.
+/// Every job file of a corpus (`IODYNO_CORPUS`, as in `corpus.rs`) compiles, or is refused with an
+/// error that has a name and a place.
 #[test]
 fn every_job_file_is_compiled_or_refused_by_name() {
     let folder = std::env::var_os("IODYNO_CORPUS")
@@ -94,7 +94,8 @@ fn every_job_file_is_compiled_or_refused_by_name() {
             unreadable += 1;
             continue;
         };
-        let how = Compile { exec: true, is_special: &|_| false, ..Compile::default() };
+        let how =
+            CompileOptions { exec: true, is_special: &|_| false, ..CompileOptions::default() };
         match compile(&file.sections, &how) {
             Ok(_) => compiled += 1,
             Err(ScriptErrors(errors)) => {

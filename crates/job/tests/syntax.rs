@@ -1,4 +1,4 @@
-//! Job files and command lines, read as fio reads them.
+//! Tests of parsing job files and command lines as fio does.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use iodyno_job::syntax::{
-    CommandLine, Entry, Environment, Eta, Known, OutputFormat, Place, Section, SyntaxError, Takes,
-    parse_command_line, parse_file, show_command, swallowed_option, write_file,
+    CommandLine, Entry, Environment, Eta, KnownOptions, OutputFormat, Place, Section, SyntaxError,
+    Takes, parse_command_line, parse_file, show_command, swallowed_option, write_file,
 };
 use proptest::prelude::*;
 
@@ -32,7 +32,7 @@ const NAMES: [&str; 14] = [
     "group_reporting",
 ];
 
-impl Known for SomeOptions {
+impl KnownOptions for SomeOptions {
     fn takes(&self, name: &str) -> Option<Takes> {
         match name {
             "time_based" | "group_reporting" => Some(Takes::OptionalValue),
@@ -46,7 +46,7 @@ impl Known for SomeOptions {
     }
 }
 
-/// Reads with `files` to include and the variable `SIZE`.
+/// Runs `then` with `files` to include and the variable `SIZE`.
 fn with_environment<R>(files: &[(&str, &str)], then: impl FnOnce(&Environment<'_>) -> R) -> R {
     let files: BTreeMap<_, _> = files.iter().copied().collect();
     then(&Environment {
@@ -241,7 +241,7 @@ fn wrong_words_are_named() {
 }
 
 #[test]
-fn fios_own_options() {
+fn options_of_the_run() {
     let line = "-o out.json --output-format=json+,normal --append-terse -V4 --eta=never \
                 --status-interval=500ms --eta-newline 10 --parse-only --showcmd -r --max-jobs=9 \
                 --section a -xb --bandwidth-log --aux-path=/tmp";
@@ -352,7 +352,7 @@ fn names_that_would_read_as_something_else_are_not_written() {
     }
 }
 
-/// Lines that are nearly those of a job file.
+/// Lines similar to those of job files.
 fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-z_]{1,8}( ?= ?[ -~]{0,12})?",
@@ -368,14 +368,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn what_is_written_reads_the_same(text in prop::collection::vec(line(), 0..24)) {
+    fn written_files_parse_to_the_same_sections(text in prop::collection::vec(line(), 0..24)) {
         let Ok(sections) = parse(&text.join("\n")) else { return Ok(()) };
         if let Ok(written) = write_file(&sections) {
             prop_assert_eq!(brief(&parse(&written).unwrap()), brief(&sections));
         }
     }
 
-    /// Any section either comes back as it was or is refused.
+    /// Any section survives a round trip or is refused.
     #[test]
     fn sections_of_any_text(
         sections in prop::collection::vec(("[ -~]{0,6}", "[ -~]{0,9}", "[ -~\t]{0,9}", any::<bool>()), 0..4)

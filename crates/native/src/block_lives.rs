@@ -22,7 +22,7 @@ impl BlockLives {
     /// # Errors
     /// A message if the region has no block or too many.
     pub(crate) fn new(job: &Job, regions: &[Region]) -> Result<Option<Self>, String> {
-        let (true, Some(region)) = (job.report.block_lives, regions.first()) else {
+        let (true, Some(region)) = (job.report.block_error_percentiles, regions.first()) else {
             return Ok(None);
         };
         let block = job.pattern.bs.trim.smallest().max(1);
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn a_failure_ends_the_history_of_its_block() {
         let mut job = Job::default();
-        job.report.block_lives = true;
+        job.report.block_error_percentiles = true;
         let region = |length| [Region { file: 0, offset: 8192, length }];
         assert!(BlockLives::new(&job, &region(4096 * 8193)).is_err());
         assert!(BlockLives::new(&job, &region(512)).is_err());

@@ -94,7 +94,7 @@ impl CompletionHooks {
         let report = &job.report;
         let logged = (rows.is_some() && !report.disable_slat) || report.averages_submissions();
         let shown = report.percentiles.slat || logged;
-        let split = (report.strict || (shown && queues)).then(|| SplitLatencies {
+        let split = (report.strict_stamps || (shown && queues)).then(|| SplitLatencies {
             submitted_at: vec![0; depth.into()].into(),
             latencies: PerDirection::default(),
             tallies: Arc::clone(tallies),
@@ -115,7 +115,7 @@ impl CompletionHooks {
             || iolog.is_some()
             || limited
             || search.is_some()
-            || report.block_lives
+            || report.block_error_percentiles
             || job.replay.trace.is_some()
             || job.engine.command_priority.is_on();
         wanted.then(|| Self {

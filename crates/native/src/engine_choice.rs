@@ -47,7 +47,7 @@ fn try_engine(engine: IoEngine, target: &ProbedTarget<'_>) -> Result<(), SetupEr
         IoEngine::IoUringCmd => Ok(()),
         // A trial would either modify the target or prove nothing.
         IoEngine::Falloc | IoEngine::Ftruncate => Ok(()),
-        engine if engine.is_diskless() || engine.is_of_names() => Ok(()),
+        engine if engine.is_diskless() || engine.works_on_names() => Ok(()),
         engine => with_engine!(engine, E => probe_read::<E>(target)),
     }
 }

@@ -185,7 +185,7 @@ fn check_one_block_per_file(job: &Job, stream: &Stream) -> Result<(), String> {
     let smallest = job.pattern.bs.of(job.pattern.rw.direction()).smallest();
     let longer = |region: &&Region| region.length / smallest.max(1) > 1;
     match stream.regions().iter().find(longer) {
-        Some(_) if job.engine.ioengine.is_of_names() => Err(format!(
+        Some(_) if job.engine.ioengine.works_on_names() => Err(format!(
             "ioengine={} makes one operation for each file, and its files have more than one \
              block: give filesize={smallest}, as bs is",
             job.engine.ioengine.name()

@@ -95,7 +95,7 @@ impl JobSetup<'_> {
         let sizes = files.iter().map(|file| room(job, file.read(), *direct).size_bytes);
         let bounds = Bounds::new(stream.regions(), sizes, job.largest_block() as u32);
         let is_device = |file: &Access<'_>| matches!(file.read().kind(), TargetKind::Block { .. });
-        let opened = match job.engine.ioengine.is_of_names() {
+        let opened = match job.engine.ioengine.works_on_names() {
             true => Vec::new(),
             false => open_files(files, job, *direct).map_err(|error| error.to_string())?,
         };
@@ -227,7 +227,7 @@ fn verify_context(
     let verifier = Verifier::new(&job.verify, &job.contents, sizes, run_id, thread)
         .map_err(|error| error.to_string())?;
     let mut ledgers = Vec::new();
-    if job.writes() || job.foresees_writes() {
+    if job.writes() || job.knows_write_order() {
         let share = memory_bytes / LEDGER_SHARE / u64::from(job.threads.numjobs.max(1));
         for file in 0..files {
             let regions = stream.regions().iter().filter(|region| usize::from(region.file) == file);

@@ -88,12 +88,12 @@ impl RunningJob {
 
     /// True if it makes I/O.
     pub(crate) fn makes_io(&self) -> bool {
-        !self.job.engine.ioengine.is_without_io()
+        !self.job.engine.ioengine.makes_no_io()
     }
 
     /// True if it ends with the I/O of other jobs.
     pub(crate) fn ends_with_io(&self) -> bool {
-        !self.makes_io() && self.job.engine.cpu_load.ends_with_io
+        !self.makes_io() && self.job.engine.cpu_load.exit_on_io_done
     }
 
     pub(crate) fn add_thread(&mut self, thread: Thread) {

@@ -25,7 +25,7 @@ impl Worker {
     /// Main function of a thread that loads a CPU until it is stopped.
     pub(crate) fn burn_cpu(self, notify: impl Fn(WorkerEvent)) -> Result<WorkerResult, SetupError> {
         let load = self.job.engine.cpu_load;
-        let (percent, sorts) = (load.percent.max(1), load.sorts);
+        let (percent, sorts) = (load.percent.max(1), load.qsort);
         let chunk = Duration::from_micros(load.chunk_us.into());
         let mut numbers: Vec<u64> = if sorts { numbers(self.seed) } else { Vec::new() };
         let is_stopped = || self.control.is_stopped(false);
@@ -120,7 +120,7 @@ fn start(job: &Job) -> Result<Child, String> {
     let arguments = program.arguments.replace("%r", &seconds.to_string()).replace("%n", &job.name);
     let mut command = Command::new(name);
     command.args(arguments.split_ascii_whitespace()).stdin(Stdio::null());
-    if program.redirects {
+    if program.std_redirect {
         let file = |stream: &str| {
             let path = format!("{}.{stream}", job.name);
             iodyno_files::create(Path::new(&path), NamedBy::Iodyno)

@@ -188,7 +188,7 @@ impl Worker {
             None if job.verify.verify_only || self.verify_state.is_some() => {
                 let mixed = job.pattern.rw.has(Direction::Write);
                 let operation = if mixed { Operation::Write } else { Operation::Read };
-                match self.verifying.as_mut().filter(|_| job.foresees_writes()) {
+                match self.verifying.as_mut().filter(|_| job.knows_write_order()) {
                     Some(verifying) => {
                         let (stream, state) = (self.stream, self.verify_state);
                         Requests::predicted(stream, operation, state, verifying, length)

@@ -1,6 +1,6 @@
 //! Points as sections of job files, and those as a script.
 
-use iodyno_job::script::{Compile, Script, compile};
+use iodyno_job::script::{CompileOptions, Script, compile};
 use iodyno_job::syntax::{Entry, Place, Section};
 
 use super::error::PlanError;
@@ -19,7 +19,7 @@ impl Study {
     /// # Errors
     /// What is wrong with their options, by point.
     pub fn script(&self, points: &[Point], for_fio: bool) -> Result<Script, PlanError> {
-        let how = Compile { for_fio, most_jobs: MOST_JOBS, ..Compile::default() };
+        let how = CompileOptions { for_fio, most_jobs: MOST_JOBS, ..CompileOptions::default() };
         let script = compile(&self.sections(points, self.stop()?.max_ns), &how)
             .map_err(|error| PlanError { name: self.name.clone(), text: error.to_string() })?;
         Ok(if self.rounds.is_some() { script } else { as_one(script, points) })

@@ -9,7 +9,7 @@ mod purging;
 mod remaining;
 mod zoned;
 
-use iodyno_job::script::{Compile, compile};
+use iodyno_job::script::{CompileOptions, compile};
 use iodyno_job::syntax::{Entry, Section};
 use iodyno_model::{PurgeMethod, Purpose};
 use iodyno_target::Target;
@@ -103,7 +103,7 @@ impl Preparation {
         let phases: Vec<(Purpose, Vec<Section>)> =
             [discards, begun, fills].into_iter().flat_map(Steps::phases).collect();
         let (purposes, sections): (Vec<_>, Vec<_>) = phases.into_iter().unzip();
-        let script = compile(&sections.concat(), &Compile::default())
+        let script = compile(&sections.concat(), &CompileOptions::default())
             .map_err(|error| refused("this", &error.to_string()))?;
         debug_assert_eq!(script.phases.len(), purposes.len());
         Ok(ScriptJobs::once(script, &purposes))

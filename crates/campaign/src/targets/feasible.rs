@@ -23,7 +23,7 @@ pub(crate) fn check(host: &Host, script: &Script) -> Result<(), CampaignError> {
     for ScriptJob { job, needs_size, .. } in jobs {
         // Names of nothing, without end.
         let engine = job.engine.ioengine;
-        let diskless = engine.is_diskless() || engine.makes_entries();
+        let diskless = engine.is_diskless() || engine.creates_entries();
         let what = cpus(host, job)
             .or_else(|| names(host, job, &sized).filter(|_| !diskless))
             .or_else(|| size(job, &sized).filter(|_| *needs_size && !diskless));

@@ -188,7 +188,7 @@ impl Targets {
     /// will make.
     fn pretend(&mut self, host: &Host, job: &Job) -> Result<(), CampaignError> {
         let engine = job.engine.ioengine;
-        let makes = engine.makes_entries();
+        let makes = engine.creates_entries();
         for path in
             job.files.paths.iter().filter(|path| engine.is_diskless() || makes || is_sink(path))
         {
@@ -198,7 +198,7 @@ impl Targets {
             let clearance = if makes {
                 let kind = match engine {
                     IoEngine::DirDelete => EntryKind::NewDirectory,
-                    _ if engine.is_of_directories() => EntryKind::Directory,
+                    _ if engine.works_on_directories() => EntryKind::Directory,
                     _ => EntryKind::File,
                 };
                 let entry = entry_to_make(host, Path::new(path), kind)?;
@@ -269,7 +269,7 @@ impl Targets {
             Room { size_bytes: room.size_bytes.max(made_bytes), ..room }
         };
         let rooms: Vec<Room> = job.files.paths.iter().map(room).collect();
-        let made = job.engine.ioengine.makes_entries();
+        let made = job.engine.ioengine.creates_entries();
         if rooms.is_empty() || job.engine.ioengine.is_diskless() || made {
             return Ok(());
         }

@@ -31,7 +31,7 @@ pub(super) struct Wanted {
 pub(crate) fn key(job: &Job, path: &str) -> String {
     match job.engine.ioengine {
         engine if engine.is_diskless() => format!("\0{path}"),
-        engine if engine.is_of_names() => entry_key(path),
+        engine if engine.works_on_names() => entry_key(path),
         _ => path.to_owned(),
     }
 }
@@ -52,7 +52,7 @@ pub(super) fn wanted(script: &Script) -> BTreeMap<String, Wanted> {
     let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
     let is_there = |job: &&ScriptJob| {
         let engine = job.job.engine.ioengine;
-        !engine.is_diskless() && !engine.makes_entries()
+        !engine.is_diskless() && !engine.creates_entries()
     };
     for ScriptJob { job, .. } in jobs.filter(is_there) {
         for path in job.files.paths.iter().filter(|path| !is_sink(path)) {
@@ -64,7 +64,7 @@ pub(super) fn wanted(script: &Script) -> BTreeMap<String, Wanted> {
 
 impl Wanted {
     fn add(&mut self, job: &Job) {
-        let of_names = job.engine.ioengine.is_of_names();
+        let of_names = job.engine.ioengine.works_on_names();
         let reads = job.pattern.rw.has(Direction::Read) && !of_names;
         self.of_names |= of_names;
         self.of_data |= !of_names;

@@ -107,7 +107,7 @@ fn check_own(job: &Job) -> Result<(), String> {
     let refused = match &job.replay {
         Replay { read_iolog: Some(log), .. } => format!("read_iolog={log}"),
         Replay { redirect: Some(path), .. } => format!("replay_redirect={path}"),
-        _ if engine.is_of_names() || engine == IoEngine::Exec => {
+        _ if engine.works_on_names() || engine == IoEngine::Exec => {
             format!("ioengine={}", engine.name())
         }
         _ => return Ok(()),

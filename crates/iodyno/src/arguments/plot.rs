@@ -75,7 +75,7 @@ fn filter(text: &str) -> Result<Filter, String> {
 /// state options that we do not know.
 fn option(name: &str) -> Result<String, String> {
     let is_ours = OF_MEASUREMENTS.contains(&name) || iodyno_job::find(name).is_some();
-    match iodyno_job::nearest(name).filter(|_| !is_ours) {
+    match iodyno_job::nearest_option(name).filter(|_| !is_ours) {
         Some(nearest) => Err(format!("there is no option `{name}`; did you mean `{nearest}`?")),
         None => Ok(name.to_owned()),
     }

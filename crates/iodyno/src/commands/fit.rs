@@ -78,7 +78,7 @@ fn named(name: &str) -> Result<(Profile, String)> {
     }
     let path = Path::new(name);
     if !path.exists() {
-        let next = match iodyno_job::nearest_of(name, profile_names()) {
+        let next = match iodyno_job::nearest_name(name, profile_names()) {
             Some(meant) => format!("did you mean {meant}?"),
             None => "iodyno fit --list shows the profiles".into(),
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use iodyno_campaign::Work;
 use iodyno_job::Job;
-use iodyno_job::script::{Compile, Script, compile};
+use iodyno_job::script::{CompileOptions, Script, compile};
 use iodyno_job::syntax::{Entry, Place, Section, write_file};
 use iodyno_job::traced::{TraceSurvey, TracedIos, survey};
 use iodyno_model::{Fact, Host, format_percent};
@@ -155,7 +155,7 @@ fn script(arguments: &Replay, place: &Destination, found: TraceSurvey) -> Result
     });
     let section = Section { name: "replay".into(), place: source, entries: entries.into() };
     let text = write_file(std::slice::from_ref(&section)).unwrap_or_default();
-    let compiled = compile(&[section], &Compile::default());
+    let compiled = compile(&[section], &CompileOptions::default());
     let mut script = compiled.map_err(|errors| Usage(errors.to_string()))?;
     let mut jobs = script.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
     if let Some(one) = jobs.next() {
@@ -178,7 +178,7 @@ fn settle(
     found.trace.closed = arguments.closed;
     found.trace.speed_percent = arguments.speed;
     found
-        .settle(job, place.room_bytes, arguments.scale_addresses)
+        .apply_to(job, place.room_bytes, arguments.scale_addresses)
         .map_err(|error| Usage(format!("{file} on {}: {error}", arguments.target)).into())
 }
 

@@ -370,7 +370,7 @@ pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
     let path = Path::new(name);
     if !path.exists() {
         let mut known = Study::presets().map(|(name, _)| name).filter(|name| *name != CHECK);
-        let next = match iodyno_job::nearest_of(name, known.by_ref()) {
+        let next = match iodyno_job::nearest_name(name, known.by_ref()) {
             Some(meant) => format!("did you mean {meant}?"),
             None => "iodyno sweep --list shows the presets".into(),
         };

@@ -1,6 +1,6 @@
-//! Logs of I/O that is to be made again: fio's text, versions 2 and 3, and blktrace's binary.
+//! Reads logs of I/O for replay: fio's iolog text, versions 2 and 3, and blktrace's binary format.
 //!
-//! A log is read as a stream, however long it is. Times are those at which I/Os were submitted.
+//! A log is read as a stream, so its length is unlimited. Times are those of submission.
 
 mod scan;
 
@@ -14,30 +14,30 @@ use iodyno_trace::read::iolog::{Action, Entry, Iolog};
 use thiserror::Error;
 
 use crate::{Operation, Replay};
-pub use scan::{Scanned, scan};
+pub use scan::{LogSummary, scan};
 
 /// One I/O of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedIo {
-    /// When, ns after the first entry.
+    /// Time since the first entry, ns.
     pub at_ns: u64,
-    /// Number of its file among [`IologReader::files`].
+    /// Index of its file in [`IologReader::files`].
     pub file: u16,
-    /// What it did.
+    /// Its operation.
     pub operation: Operation,
-    /// Offset, bytes; of a sync 0.
+    /// Offset, bytes; 0 for a sync.
     pub offset: u64,
-    /// Length, bytes; of a sync 0.
+    /// Length, bytes; 0 for a sync.
     pub length: u32,
 }
 
-/// Why a log cannot be made again.
+/// Why a log cannot be replayed.
 #[derive(Debug, Error)]
 pub enum IologError {
-    /// It cannot be read, or is not as its format says.
+    /// The log is unreadable or malformed.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// It holds no I/O.
+    /// The log holds no I/O to replay.
     #[error("it holds no I/O, or all of it is skipped")]
     Empty,
 }
@@ -50,17 +50,17 @@ impl From<io::Error> for IologError {
 
 enum Format {
     Text(Iolog),
-    /// With the devices by number, and their names.
+    /// With the names of the devices seen so far, by device number.
     Blktrace(Blktrace, Vec<(u32, String)>),
 }
 
-/// Reads a log, one I/O after the other.
+/// Reads the I/Os of a log one by one.
 pub struct IologReader {
     input: Box<dyn BufRead + Send>,
     format: Format,
-    how: Replay,
+    options: Replay,
     files: Vec<String>,
-    /// Time of the entry before, as in the log, ns; 0: none had one.
+    /// Time stamp of the previous entry in the log, ns; 0: no entry had one yet.
     last_ns: u64,
     at_ns: u64,
 }
@@ -72,39 +72,40 @@ impl fmt::Debug for IologReader {
 }
 
 impl IologReader {
-    /// Of a log, whose format shows in its first bytes; `how` it is to be made again.
+    /// Opens a log, detecting its format from the first bytes; `options` say how it is replayed.
     ///
     /// # Errors
-    /// It cannot be read, or is none.
-    pub fn new(mut input: Box<dyn BufRead + Send>, how: &Replay) -> Result<Self, IologError> {
+    /// The input is unreadable or not a log.
+    pub fn new(mut input: Box<dyn BufRead + Send>, options: &Replay) -> Result<Self, IologError> {
         let format = match Blktrace::detect(input.fill_buf()?) {
             Some(blktrace) => Format::Blktrace(blktrace, Vec::new()),
             None => Format::Text(Iolog::begin(&mut *input)?),
         };
-        Ok(Self { input, format, how: how.clone(), files: Vec::new(), last_ns: 0, at_ns: 0 })
+        let options = options.clone();
+        Ok(Self { input, format, options, files: Vec::new(), last_ns: 0, at_ns: 0 })
     }
 
-    /// The files named so far, in the order of their numbers.
+    /// The files named so far, in order of their index.
     pub fn files(&self) -> &[String] {
         &self.files
     }
 
-    /// The next I/O that is not skipped; none at the end.
+    /// Returns the next I/O that is not skipped, or `None` at the end.
     ///
     /// # Errors
-    /// It cannot be read on, or holds what its format does not know.
+    /// The rest of the log is unreadable or malformed.
     pub fn next_io(&mut self) -> Result<Option<LoggedIo>, IologError> {
         loop {
             match self.format.entry(&mut *self.input)? {
                 None => return Ok(None),
                 Some(Entry::Wait { until_ns }) => {
-                    if !self.how.no_stall {
+                    if !self.options.no_stall {
                         self.at_ns = self.at_ns.max(until_ns);
                     }
                 }
                 Some(Entry::File { time_ns, name }) => {
-                    self.pass(time_ns);
-                    self.number(name)?;
+                    self.advance_to(time_ns);
+                    self.file_index(name)?;
                 }
                 Some(Entry::Io { time_ns, name, action, offset, length }) => {
                     let operation = match action {
@@ -114,13 +115,13 @@ impl IologReader {
                         Action::Sync => Operation::Sync,
                         Action::DataSync => Operation::DataSync,
                     };
-                    if self.how.skips(operation) {
+                    if self.options.skips(operation) {
                         continue;
                     }
-                    self.pass(time_ns);
-                    let file = self.number(name)?;
-                    let offset = offset / u64::from(self.how.scale.max(1));
-                    let offset = offset & !self.how.align_bytes.saturating_sub(1);
+                    self.advance_to(time_ns);
+                    let file = self.file_index(name)?;
+                    let offset = offset / u64::from(self.options.scale.max(1));
+                    let offset = offset & !self.options.align_bytes.saturating_sub(1);
                     return Ok(Some(LoggedIo {
                         at_ns: self.at_ns,
                         file,
@@ -133,25 +134,25 @@ impl IologReader {
         }
     }
 
-    /// Time goes on to that of an entry: fio's `delay_since_ttime` (iolog.c).
-    fn pass(&mut self, time_ns: u64) {
-        if self.last_ns != 0 && time_ns > self.last_ns && !self.how.no_stall {
+    /// Advances the replay time to that of an entry: fio's `delay_since_ttime` (iolog.c).
+    fn advance_to(&mut self, time_ns: u64) {
+        if self.last_ns != 0 && time_ns > self.last_ns && !self.options.no_stall {
             let delay_ns = u128::from(time_ns - self.last_ns) * 100;
-            let scaled = delay_ns / u128::from(self.how.time_scale_percent.max(1));
+            let scaled = delay_ns / u128::from(self.options.time_scale_percent.max(1));
             self.at_ns = self.at_ns.saturating_add(u64::try_from(scaled).unwrap_or(u64::MAX));
         }
         self.last_ns = time_ns;
     }
 
-    fn number(&mut self, name: String) -> Result<u16, IologError> {
-        let name = self.how.redirect.clone().unwrap_or(name);
+    fn file_index(&mut self, name: String) -> Result<u16, IologError> {
+        let name = self.options.redirect.clone().unwrap_or(name);
         let known = self.files.iter().rposition(|known| *known == name);
-        let number = known.unwrap_or_else(|| {
+        let index = known.unwrap_or_else(|| {
             self.files.push(name);
             self.files.len() - 1
         });
-        let many = || self.format.wrong("it names more than 65535 files");
-        u16::try_from(number).ok().filter(|number| *number < u16::MAX).ok_or_else(many)
+        let too_many = || self.format.error("it names more than 65535 files");
+        u16::try_from(index).ok().filter(|index| *index < u16::MAX).ok_or_else(too_many)
     }
 }
 
@@ -162,18 +163,18 @@ impl Format {
             Self::Blktrace(blktrace, names) => (blktrace, names),
         };
         while let Some(record) = blktrace.record(input)? {
-            // What was asked for, before it is merged or split: as fio.
+            // As fio: the queued request, before it is merged or split.
             if record.step() == Some(Step::Queued)
-                && let Some((action, offset, length)) = asked_for(&record)
+                && let Some((action, offset, length)) = queued_io(&record)
             {
-                let (time_ns, name) = (record.time_ns, name(names, record.device));
+                let (time_ns, name) = (record.time_ns, device_name(names, record.device));
                 return Ok(Some(Entry::Io { time_ns, name, action, offset, length }));
             }
         }
         Ok(None)
     }
 
-    fn wrong(&self, what: &'static str) -> IologError {
+    fn error(&self, what: &'static str) -> IologError {
         IologError::Read(match self {
             Self::Text(log) => log.wrong(what),
             Self::Blktrace(blktrace, _) => blktrace.wrong(what),
@@ -181,8 +182,8 @@ impl Format {
     }
 }
 
-/// What a record asks for, with offset and length, bytes; as fio, a flush goes without its data.
-fn asked_for(record: &Record) -> Option<(Action, u64, u32)> {
+/// The action, offset and length (bytes) of a queued record; as in fio, a flush drops its data.
+fn queued_io(record: &Record) -> Option<(Action, u64, u32)> {
     const SECTOR_BYTES: u64 = 512;
     if record.is_flush() {
         return Some((Action::Sync, 0, 0));
@@ -196,15 +197,15 @@ fn asked_for(record: &Record) -> Option<(Action, u64, u32)> {
     (record.length > 0).then_some((action, offset, record.length))
 }
 
-/// The device of a number in a trace, `major << 20 | minor`, as it is called on this machine.
-fn name(names: &mut Vec<(u32, String)>, device: u32) -> String {
+/// The name on this machine of a trace's device number, `major << 20 | minor`.
+fn device_name(names: &mut Vec<(u32, String)>, device: u32) -> String {
     if let Some((_, name)) = names.iter().find(|(known, _)| *known == device) {
         return name.clone();
     }
     let (major, minor) = (device >> 20, device & 0xf_ffff);
     let link = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
     let name = link.as_deref().and_then(|link| link.file_name()?.to_str());
-    // Whatever it is called, replay_redirect takes its place.
+    // An unknown device keeps its number: replay_redirect can replace it.
     let name = name.map_or(format!("{major}:{minor}"), |name| format!("/dev/{name}"));
     names.push((device, name.clone()));
     name

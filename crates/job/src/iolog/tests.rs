@@ -1,4 +1,4 @@
-//! Lines as fio writes them, records as blktrace does, and damage.
+//! Tests with lines as fio writes them, records as blktrace does, and damaged logs.
 
 use std::io::Cursor;
 
@@ -17,13 +17,13 @@ fn reader(bytes: impl Into<Vec<u8>>, how: &Replay) -> Result<IologReader, IologE
 }
 
 /// Time in us, file, operation, offset and length of each I/O.
-fn all(bytes: impl Into<Vec<u8>>, how: &Replay) -> Vec<(u64, u16, Operation, u64, u32)> {
+fn ios_of(bytes: impl Into<Vec<u8>>, how: &Replay) -> Vec<(u64, u16, Operation, u64, u32)> {
     let mut reader = reader(bytes, how).unwrap();
-    let mut all = Vec::new();
+    let mut ios = Vec::new();
     while let Some(io) = reader.next_io().unwrap() {
-        all.push((io.at_ns / 1000, io.file, io.operation, io.offset, io.length));
+        ios.push((io.at_ns / 1000, io.file, io.operation, io.offset, io.length));
     }
-    all
+    ios
 }
 
 /// A record of blktrace.
@@ -59,10 +59,10 @@ fn each_format_says_the_same_of_its_ios() {
     use Operation::{DataSync, Read, Sync, Trim, Write};
     let plain = Replay::default();
     let waits = [(0, 0, Read, 4096, 512), (20_000, 1, Write, 0, 8192), (20_000, 0, Sync, 0, 0)];
-    assert_eq!(all(TEXT_2, &plain), waits);
-    // What steps back takes no time, and the next counts from there.
+    assert_eq!(ios_of(TEXT_2, &plain), waits);
+    // An entry that steps back in time adds no delay, and the next delay counts from it.
     let times = [(500, Read), (500, Trim), (1500, Write), (1600, DataSync)];
-    let read: Vec<_> = all(TEXT_3, &plain).iter().map(|one| (one.0, one.2)).collect();
+    let read: Vec<_> = ios_of(TEXT_3, &plain).iter().map(|io| (io.0, io.2)).collect();
     assert_eq!(read, times);
     let traced = [
         (0, 0, Read, 4096, 4096),
@@ -70,9 +70,9 @@ fn each_format_says_the_same_of_its_ios() {
         (600, 0, Sync, 0, 0),
         (700, 0, Trim, 8192, 1 << 20),
     ];
-    assert_eq!(all(trace(), &plain), traced);
+    assert_eq!(ios_of(trace(), &plain), traced);
     let swapped: Vec<u8> = {
-        // The other byte order, field by field, without what follows a record.
+        // The other byte order, field by field, without the payload behind the record.
         let fields = [4, 4, 8, 8, 4, 4, 4, 4, 4, 2, 2];
         let mut bytes = record(1, 8, 4096, 1 | 1 << 16, &[]);
         let mut at = 0;
@@ -82,11 +82,11 @@ fn each_format_says_the_same_of_its_ios() {
         }
         bytes
     };
-    assert_eq!(all(swapped, &plain), [(0, 0, Read, 4096, 4096)]);
+    assert_eq!(ios_of(swapped, &plain), [(0, 0, Read, 4096, 4096)]);
 }
 
 #[test]
-fn a_log_is_made_again_as_the_options_say() {
+fn replay_options_apply_to_each_io() {
     let how = Replay {
         redirect: Some("/dev/c".into()),
         scale: 2,
@@ -95,33 +95,33 @@ fn a_log_is_made_again_as_the_options_say() {
         skip: [false, true, false, true],
         ..Replay::default()
     };
-    let ios = all(TEXT_3, &how);
-    let places: Vec<_> = ios.iter().map(|one| (one.0, one.3)).collect();
-    assert_eq!(places, [(1000, 0), (1000, 32768), (3200, 0)]);
-    let mut one = reader(TEXT_3, &how).unwrap();
-    while one.next_io().unwrap().is_some() {}
-    assert_eq!(one.files(), ["/dev/c"]);
+    let ios = ios_of(TEXT_3, &how);
+    let times_and_offsets: Vec<_> = ios.iter().map(|io| (io.0, io.3)).collect();
+    assert_eq!(times_and_offsets, [(1000, 0), (1000, 32768), (3200, 0)]);
+    let mut log = reader(TEXT_3, &how).unwrap();
+    while log.next_io().unwrap().is_some() {}
+    assert_eq!(log.files(), ["/dev/c"]);
     let at_once = Replay { no_stall: true, ..Replay::default() };
-    assert!(all(TEXT_3, &at_once).iter().chain(&all(TEXT_2, &at_once)).all(|one| one.0 == 0));
+    assert!(ios_of(TEXT_3, &at_once).iter().chain(&ios_of(TEXT_2, &at_once)).all(|io| io.0 == 0));
 }
 
 #[test]
-fn a_job_becomes_what_its_log_holds() {
+fn a_job_takes_pattern_and_files_from_its_log() {
     let plain = Replay::default();
     let scanned = scan(reader(TEXT_2, &plain).unwrap()).unwrap();
     let mut job = Job::default();
-    scanned.settle(&mut job);
+    scanned.apply_to(&mut job);
     assert_eq!((job.pattern.rw, job.largest_block()), (Pattern::ReadWrite, 8192));
     assert_eq!(job.files.paths, ["/dev/a", "/dev/b"]);
     assert_eq!(job.replay.ends, [4608, 8192]);
     assert!(job.replay.log_of(0).is_none());
-    // Trims are larger than what there can be memory for.
+    // Trims may be larger than any buffer.
     let large = "fio version 2 iolog\na add\na open\na trim 0 2147483648\na write 0 4096\n";
     let scanned = scan(reader(large, &plain).unwrap()).unwrap();
     job.replay.read_iolog = Some("a".into());
-    scanned.settle(&mut job);
+    scanned.apply_to(&mut job);
     assert_eq!((job.largest_block(), job.largest_buffer()), (1 << 31, 4096));
-    // But where a write of its length follows.
+    // Unless a write of the same length follows.
     (job.pattern.rw, job.replay.read_iolog) = (Pattern::RandTrimWrite, None);
     assert_eq!(job.largest_buffer(), 1 << 31);
     job.replay.read_iolog = Some("a:b".into());
@@ -132,7 +132,7 @@ fn a_job_becomes_what_its_log_holds() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_place() {
+fn errors_name_the_line_or_record() {
     let plain = Replay::default();
     let wrong = |bytes: &[u8]| match reader(bytes, &plain).and_then(scan) {
         Err(error) => error.to_string(),
@@ -155,7 +155,7 @@ fn what_is_wrong_is_named_with_its_place() {
 
 proptest! {
     #[test]
-    fn damage_is_an_error_and_no_panic(
+    fn damaged_logs_never_panic(
         at in 0usize..200, with: u8, text: bool, noise in prop::collection::vec(any::<u8>(), 0..300),
     ) {
         let mut bytes = if text { TEXT_3.as_bytes().to_vec() } else { trace() };

@@ -5,7 +5,7 @@ use iodyno_model::PerDirection;
 use crate::defaults::with_defaults;
 
 with_defaults! {
-    /// fio's `cmdprio_*`: a share of the I/Os gets another priority than its job has.
+    /// fio's `cmdprio_*`: a share of the I/Os gets a priority other than the job's.
     #[derive(Debug, Clone, PartialEq)]
     pub struct CommandPriority {
         /// `cmdprio_percentage`.
@@ -24,23 +24,23 @@ with_defaults! {
 /// An entry of `cmdprio_bssplit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SizePriority {
-    /// Of blocks of this size, bytes,
+    /// Block size that it applies to, bytes.
     pub bytes: u64,
-    /// so many get
+    /// Percent of these I/Os that get the priority.
     pub percent: u32,
-    /// this priority: class, level and hint. `None`: that of the other options.
+    /// Class, level and hint; `None`: those of `cmdprio_class`, `cmdprio` and `cmdprio_hint`.
     pub priority: Option<[u32; 3]>,
 }
 
 impl CommandPriority {
-    /// Some I/Os may get a priority of their own.
+    /// True if some I/Os may get a priority of their own.
     pub fn is_on(&self) -> bool {
         self.percent.read + self.percent.write > 0
             || !(self.by_size.read.is_empty() && self.by_size.write.is_empty())
     }
 }
 
-/// Class, level and hint as ioprio_set(2) takes them.
+/// Encodes class, level and hint for ioprio_set(2).
 pub const fn ioprio([class, level, hint]: [u32; 3]) -> u16 {
     const BEST_EFFORT: u32 = 2;
     let class = if class == 0 { BEST_EFFORT } else { class };

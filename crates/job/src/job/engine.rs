@@ -1,12 +1,12 @@
-//! How a job talks to the kernel.
+//! I/O engines and their options.
 
 use super::CommandPriority;
 use crate::defaults::with_defaults;
 
-/// fio's `ioengine`, and `auto`: the best that works on this machine.
+/// fio's `ioengine`, and `auto`: the best engine that works on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IoEngine {
-    /// io_uring if its set-up and a probing read succeed, else libaio, else psync.
+    /// io_uring if its set-up and a probe read succeed, else libaio, else psync.
     Auto,
     /// io_uring.
     IoUring,
@@ -23,7 +23,7 @@ pub enum IoEngine {
     Sync,
     /// Memory mapping.
     Mmap,
-    /// Through a pipe.
+    /// splice(2) through a pipe.
     Splice,
     /// aio_read and aio_write of the C library.
     Posixaio,
@@ -33,21 +33,21 @@ pub enum IoEngine {
     Ftruncate,
     /// No I/O at all.
     Null,
-    /// Copying from and to anonymous memory.
+    /// Copies from and to anonymous memory.
     PageFault,
-    /// No I/O, but CPU time.
+    /// No I/O: uses CPU time.
     Cpuio,
-    /// No I/O, but a program.
+    /// No I/O: runs a program.
     Exec,
-    /// Makes files.
+    /// Creates files.
     FileCreate,
-    /// Looks up files.
+    /// Calls stat(2) on files.
     FileStat,
     /// Removes files.
     FileDelete,
-    /// Makes directories.
+    /// Creates directories.
     DirCreate,
-    /// Looks up directories.
+    /// Calls stat(2) on directories.
     DirStat,
     /// Removes directories.
     DirDelete,
@@ -86,44 +86,44 @@ pub enum StatType {
 }
 
 with_defaults! {
-    /// How `ioengine=cpuio` loads a CPU.
+    /// Options of `ioengine=cpuio`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct CpuLoad {
-        /// `cpuload`: percent of its time, to 100; 0: it was not said.
+        /// `cpuload`: percent of a CPU, up to 100; 0: not given.
         pub percent: u32,
-        /// `cpuchunks`: how long without a pause, us.
+        /// `cpuchunks`: length of a busy period, us.
         pub chunk_us: u32 = 50_000,
         /// `cpumode=qsort`.
-        pub sorts: bool,
+        pub qsort: bool,
         /// `exit_on_io_done`.
-        pub ends_with_io: bool,
+        pub exit_on_io_done: bool,
     }
 
-    /// What `ioengine=exec` runs.
+    /// Options of `ioengine=exec`.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Program {
         /// `program`.
         pub name: Option<String>,
-        /// `arguments`, with blanks between them.
+        /// `arguments`, separated by blanks.
         pub arguments: String,
-        /// `grace_time`: how long it may take to end once it was asked to, s.
+        /// `grace_time`: time from SIGTERM to SIGKILL, s.
         pub grace_s: u32 = 1,
-        /// `std_redirect`: what it prints goes to files.
-        pub redirects: bool = true,
+        /// `std_redirect`: stdout and stderr go to files.
+        pub std_redirect: bool = true,
     }
 
-    /// How a job talks to the kernel.
+    /// The I/O engine and its options.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Engine {
         /// `ioengine`.
         pub ioengine: IoEngine,
-        /// `direct`, and the opposite of `buffered`: past the page cache.
+        /// `direct`, and the opposite of `buffered`: bypasses the page cache (O_DIRECT).
         pub direct: bool,
         /// `sync`.
         pub sync: Sync,
         /// `hipri`: polled completions.
         pub hipri: bool,
-        /// `fixedbufs`: ours are registered wherever the kernel lets us, with or without it.
+        /// `fixedbufs`: the native generator always registers buffers where possible.
         pub fixedbufs: bool = true,
         /// `registerfiles`: as `fixedbufs`.
         pub registerfiles: bool = true,
@@ -131,9 +131,9 @@ with_defaults! {
         pub sqthread_poll: bool,
         /// `sqthread_poll_cpu`.
         pub sqthread_poll_cpu: Option<u32>,
-        /// `nonvectored`: ours never use vectors.
+        /// `nonvectored`: the native generator never uses vectors.
         pub nonvectored: bool = true,
-        /// `force_async`: every so many I/Os are given to kernel threads.
+        /// `force_async`: every Nth I/O is issued from a kernel worker.
         pub force_async: Option<u32>,
         /// `nowait`: RWF_NOWAIT.
         pub nowait: bool,
@@ -141,23 +141,23 @@ with_defaults! {
         pub uncached: bool,
         /// `stat_type` of filestat.
         pub stat_type: StatType,
-        /// `atomic`: RWF_ATOMIC, and past the page cache.
+        /// `atomic`: RWF_ATOMIC; implies `direct`.
         pub atomic: bool,
         /// `cmd_type`.
         pub cmd_type: CommandType,
-        /// `cpuload` and friends.
+        /// Options of `ioengine=cpuio`.
         pub cpu_load: CpuLoad,
-        /// `program` and friends.
+        /// Options of `ioengine=exec`.
         pub program: Program,
-        /// `cmdprio_percentage` and friends.
+        /// `cmdprio_*`.
         pub command_priority: CommandPriority,
-        /// `iomem`, `mem`: huge pages were asked for; ours always ask for them.
+        /// `iomem`, `mem`: huge pages requested; the native generator always tries to use them.
         pub huge_pages: bool,
     }
 }
 
 impl IoEngine {
-    /// All, with fio's names.
+    /// All engines by fio's names.
     pub const ALL: [(&'static str, Self); 24] = [
         ("auto", Self::Auto),
         ("io_uring", Self::IoUring),
@@ -185,14 +185,14 @@ impl IoEngine {
         ("dirdelete", Self::DirDelete),
     ];
 
-    /// fio's name of it.
+    /// Its name in fio.
     pub fn name(self) -> &'static str {
         let found = Self::ALL.into_iter().find(|(_, engine)| *engine == self);
         found.map_or("", |(name, _)| name)
     }
 
-    /// Whether `option` is one that this engine looks at and others do not.
-    pub fn has(self, option: &str) -> bool {
+    /// True if `option` belongs to this engine and not to engines in general.
+    pub fn has_option(self, option: &str) -> bool {
         const OF_IO_URING: [&str; 9] = [
             "cmd_type",
             "fixedbufs",
@@ -230,7 +230,7 @@ impl IoEngine {
         }
     }
 
-    /// It makes one I/O at a time, whatever the depth.
+    /// True if it makes one I/O at a time, whatever the depth.
     pub const fn is_synchronous(self) -> bool {
         matches!(
             self,
@@ -244,37 +244,37 @@ impl IoEngine {
                 | Self::Exec
                 | Self::Falloc
                 | Self::Ftruncate
-        ) || self.is_of_names()
+        ) || self.works_on_names()
     }
 
-    /// It has no files: there is nothing behind their names, and what exists under them is not
+    /// True if it uses no files: names stand for nothing, and existing files of these names are not
     /// touched.
     pub const fn is_diskless(self) -> bool {
         matches!(self, Self::Null | Self::PageFault | Self::Cpuio | Self::Exec)
     }
 
-    /// It makes no I/O, and counts none.
-    pub const fn is_without_io(self) -> bool {
+    /// True if it makes no I/O and counts none.
+    pub const fn makes_no_io(self) -> bool {
         matches!(self, Self::Cpuio | Self::Exec)
     }
 
-    /// It works on the names of its files, and never on what is in them.
-    pub const fn is_of_names(self) -> bool {
-        matches!(self, Self::FileStat | Self::FileDelete) || self.makes_entries()
+    /// True if it works on names of files or directories (metadata), never on their contents.
+    pub const fn works_on_names(self) -> bool {
+        matches!(self, Self::FileStat | Self::FileDelete) || self.creates_entries()
     }
 
-    /// Nothing is laid out for it: it makes what it works on.
-    pub const fn makes_entries(self) -> bool {
-        matches!(self, Self::FileCreate) || self.is_of_directories()
+    /// True if it creates what it works on, so that nothing is laid out for it.
+    pub const fn creates_entries(self) -> bool {
+        matches!(self, Self::FileCreate) || self.works_on_directories()
     }
 
-    /// It works on the names of directories.
-    pub const fn is_of_directories(self) -> bool {
+    /// True if it works on directories.
+    pub const fn works_on_directories(self) -> bool {
         matches!(self, Self::DirCreate | Self::DirStat | Self::DirDelete)
     }
 
-    /// It changes its files, whatever the direction.
-    pub const fn always_changes(self) -> bool {
+    /// True if it changes its files, whatever the direction.
+    pub const fn always_modifies_files(self) -> bool {
         matches!(
             self,
             Self::Falloc

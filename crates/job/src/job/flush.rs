@@ -1,12 +1,12 @@
-//! When what was written is made durable.
+//! Syncs of written data.
 
-/// When what was written is made durable.
+/// Syncs of written data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flush {
-    /// `fsync`: after every so many writes; 0 = never.
+    /// `fsync`: writes between two fsync(2); 0: none.
     pub fsync: u32,
-    /// `fdatasync`: the same with fdatasync(2).
+    /// `fdatasync`: writes between two fdatasync(2); 0: none.
     pub fdatasync: u32,
-    /// `end_fsync`: when the job is done.
+    /// `end_fsync`: fsync(2) when the job is done.
     pub end_fsync: bool,
 }

@@ -1,8 +1,7 @@
-//! A job: what is to be made, every option resolved.
+//! A job with every option resolved.
 //!
-//! Its options stand in one module for each group of them; the rows of the
-//! option table that read and print them in `options/`, in files of the same
-//! names.
+//! Each group of options has a module here; the rows of the option table that parse and print
+//! them are in files of the same names in `options/`.
 
 mod command_priority;
 mod contents;
@@ -41,48 +40,48 @@ pub use threads::{CpuPolicy, ExitWhat, MemoryPolicy, Priority, Threads};
 pub use time::{SteadyKind, SteadyState, Time};
 pub use verify::{PatternPart, Verify, VerifyMethod, VerifyPolicy};
 
-/// A job: every option resolved, units included. A clone of `numjobs` is a job
-/// of its own, as in fio.
+/// A job with every option resolved, units included. Each clone of `numjobs` is a job of its own,
+/// as in fio.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Job {
-    /// Name: its section's.
+    /// Name of its section.
     pub name: String,
     /// fio's `description`.
     pub description: Option<String>,
-    /// Where: files and devices.
+    /// Files and devices.
     pub files: Files,
-    /// How much of them.
+    /// Range of the files, and amount of I/O.
     pub space: Space,
-    /// In which directions, blocks and order.
+    /// Directions, block sizes and order of the I/O.
     pub pattern: AccessPattern,
-    /// How it talks to the kernel.
+    /// I/O engine.
     pub engine: Engine,
-    /// How many I/Os at once.
+    /// Queue depth and batching.
     pub depth: Depth,
-    /// Threads, and when they run.
+    /// Clones, CPUs, and the order of jobs.
     pub threads: Threads,
-    /// For how long.
+    /// Run time.
     pub time: Time,
-    /// Which log of I/O it makes again, or writes.
+    /// Logs of I/O to replay or write.
     pub replay: Replay,
-    /// How fast at most.
+    /// Rate limits and pauses.
     pub pace: Pace,
-    /// When what was written is made durable.
+    /// Syncs of written data.
     pub flush: Flush,
-    /// What is written.
+    /// Contents of written blocks.
     pub contents: Contents,
-    /// How what was written is verified.
+    /// Verification of written data.
     pub verify: Verify,
-    /// What becomes of errors.
+    /// Handling of I/O errors.
     pub errors: Errors,
-    /// What is reported and logged.
+    /// Report and logs.
     pub report: Report,
 }
 
 impl Job {
-    /// A job as we measure drives with: past the page cache, by the best
-    /// engine that works on this machine, until somebody stops it, bad blocks
-    /// or not. `Job::default()` has fio's defaults.
+    /// A job as iodyno measures drives: direct I/O with the best engine that works on this machine,
+    /// running until it is stopped, and continuing after errors. `Job::default()` has fio's
+    /// defaults.
     pub fn direct() -> Self {
         let mut job = Self::default();
         job.time.time_based = true;
@@ -92,28 +91,28 @@ impl Job {
         job
     }
 
-    /// Outstanding I/Os over all of its threads.
+    /// Outstanding I/Os of all its threads together.
     pub const fn outstanding(&self) -> u32 {
         self.depth.iodepth.saturating_mul(self.threads.shared_by)
     }
 
-    /// Whether it changes its targets: a trim does, too.
+    /// True if it changes its targets; a trim does, too.
     pub fn writes(&self) -> bool {
         let rw = self.pattern.rw;
         let changes = rw.has(Direction::Write) || rw.has(Direction::Trim);
-        // A mix whose writes are only verified writes nothing.
-        (changes && !self.verify.verify_only) || self.engine.ioengine.always_changes()
+        // With verify_only, the writes of a mix are only verified.
+        (changes && !self.verify.verify_only) || self.engine.ioengine.always_modifies_files()
     }
 
-    /// Whether some of what it writes is trimmed, to be verified as that.
+    /// True if it trims some of the blocks that it wrote, and verifies them as trimmed.
     pub fn trims_writes(&self) -> bool {
         let verify = &self.verify;
         let verifies = verify.is_on() && self.writes();
         verifies && verify.trim_percent > 0 && verify.trim_backlog > 0
     }
 
-    /// The options that run a command, with it: `exec_prerun`, `exec_postrun`, `program`.
-    /// Whoever takes a job from a user asks for a permission of its own.
+    /// Options that run a command, with the command: `exec_prerun`, `exec_postrun`, `program`.
+    /// A job of a user may use them only with an explicit permission.
     pub fn commands(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let Threads { exec_prerun, exec_postrun, .. } = &self.threads;
         let program = &self.engine.program.name;
@@ -122,37 +121,37 @@ impl Job {
             .filter_map(|(option, command)| Some((option, command.as_deref()?)))
     }
 
-    /// What it writes is verified by itself: after each loop, and after each `verify_backlog`.
+    /// True if it verifies its own writes: after each loop, and after each `verify_backlog`.
     pub fn verifies_its_writes(&self) -> bool {
         self.verify.is_on() && self.writes() && self.verify.do_verify
     }
 
-    /// Which write is the last to each block is known before it reads them, by the order that
-    /// another run wrote them in: it was asked to look at numbers.
-    pub fn foresees_writes(&self) -> bool {
+    /// True if it computes the last write to each block before reading, from the order in which
+    /// another run wrote them: write sequence numbers are to be verified.
+    pub fn knows_write_order(&self) -> bool {
         let verify = &self.verify;
         let by_order = !self.replay.is_on() && !self.time.time_based;
         verify.verify_only && verify.is_on() && verify.write_sequence && by_order
     }
 
-    /// The largest block of any of its directions, bytes.
+    /// Largest block of all its directions, bytes.
     pub fn largest_block(&self) -> u64 {
-        self.largest_of(|_| true)
+        self.largest_size(|_| true)
     }
 
-    /// The largest block that needs memory, bytes: a trim has no data, unless a write of its length
-    /// follows.
+    /// Largest block that needs a buffer, bytes: a trim needs none, unless a write of the same
+    /// length follows.
     pub fn largest_buffer(&self) -> u64 {
         let paired = self.pattern.rw.trims_and_writes();
-        match self.largest_of(|direction| paired || direction != Direction::Trim) {
+        match self.largest_size(|direction| paired || direction != Direction::Trim) {
             0 => 4096.min(self.largest_block()),
             largest => largest,
         }
     }
 
-    fn largest_of(&self, wanted: impl Fn(Direction) -> bool) -> u64 {
+    fn largest_size(&self, wanted: impl Fn(Direction) -> bool) -> u64 {
         let rw = self.pattern.rw;
-        // Sizes of other directions count where they go by the order, or are a log's.
+        // With bs_is_seq_rand or a log, the sizes of other directions are used as well.
         let all = self.pattern.bs_is_seq_rand || self.replay.is_on();
         let sizes = self.pattern.bs.iter();
         let sizes =
@@ -160,11 +159,11 @@ impl Job {
         sizes.map(|(_, bs)| bs.largest()).max().unwrap_or(0)
     }
 
-    /// What is known of the workload, with the engine that was in effect.
+    /// Describes the workload, with the engine that was in effect.
     pub fn workload(&self, engine: Option<&str>) -> Workload {
         let rw = self.pattern.rw;
-        let first = self.pattern.bs.iter().find(|(direction, _)| rw.has(*direction));
-        let makes_io = !self.engine.ioengine.is_without_io();
+        let first = self.pattern.used_sizes().next();
+        let makes_io = !self.engine.ioengine.makes_no_io();
         Workload {
             rw: makes_io.then(|| rw.name().into()),
             bs: first.and_then(|(_, bs)| bs.fixed()).filter(|_| makes_io),

@@ -1,4 +1,4 @@
-//! In which directions, blocks and order I/O is made.
+//! Directions, block sizes and order of a job's I/O.
 
 use iodyno_model::{Direction, PerDirection};
 
@@ -33,62 +33,62 @@ pub enum Pattern {
 /// How an offset behind `rw=` (`rw=randread:8`, `rw=write:4k`) is used: fio's `rw_sequencer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sequencer {
-    /// `sequential`: a new offset only every so many I/Os, in sequence in between.
+    /// `sequential`: a random offset every N I/Os, sequential offsets in between.
     #[default]
     Sequential,
-    /// `identical`: the same offset so many times.
+    /// `identical`: each random offset N times.
     Identical,
 }
 
-/// Sizes of the blocks of a direction, bytes.
+/// Block sizes of a direction, bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlockSize {
-    /// `bs`: all the same.
+    /// `bs`: one size.
     Fixed(u64),
-    /// `bsrange`: evenly from low to high, in multiples of low (of
-    /// `blocksize_unaligned`: any).
+    /// `bsrange`: uniform from low to high, in multiples of low (any size with
+    /// `blocksize_unaligned`).
     Range {
         /// Smallest.
         low: u64,
         /// Largest.
         high: u64,
     },
-    /// `bssplit`: (size, percent), percents sum to 100.
+    /// `bssplit`: (size, percent); the percentages sum to 100.
     Split(Vec<(u64, f64)>),
 }
 
 /// fio's `random_distribution`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Distribution {
-    /// `random`: all alike.
+    /// `random`: uniform.
     #[default]
     Random,
     /// `zipf:theta[:center]`; center 0..1.
     Zipf {
         /// Exponent.
         theta: f64,
-        /// Where the most frequent block is, 0..1 of the range; `None`: scattered.
+        /// Place of the most frequent block, 0..1 of the range; `None`: scattered.
         center: Option<f64>,
     },
     /// `pareto:h[:center]`.
     Pareto {
-        /// 0..1.
+        /// Shape, 0..1.
         h: f64,
-        /// As of zipf.
+        /// As for zipf.
         center: Option<f64>,
     },
     /// `normal:deviation[:center]`, percent of the range.
     Normal {
         /// Standard deviation, percent.
         deviation: f64,
-        /// As of zipf.
+        /// As for zipf.
         center: Option<f64>,
     },
     /// `zoned:percent/size:…`; sizes as percent of the range.
     Zoned(Vec<Zone>),
     /// `zoned_abs:percent/size:…`; sizes in bytes.
     ZonedAbsolute(Vec<Zone>),
-    /// `sequence:block,block,…`: these blocks, again and again.
+    /// `sequence:block,block,…`: these blocks, repeated.
     Sequence(Vec<u32>),
 }
 
@@ -104,11 +104,11 @@ pub struct Zone {
 /// fio's `random_generator`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RandomGenerator {
-    /// `tausworthe` and `tausworthe64`: independent offsets, and a map of
-    /// those that were had; ours is a permutation, which needs no map.
+    /// `tausworthe`: in fio independent offsets and a map of visited blocks; here a permutation,
+    /// which needs no map.
     #[default]
     Tausworthe,
-    /// `tausworthe64`.
+    /// `tausworthe64`: as `tausworthe`.
     Tausworthe64,
     /// `lfsr`: every block once, without a map.
     Lfsr,
@@ -117,23 +117,23 @@ pub enum RandomGenerator {
 /// fio's `zonemode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ZoneMode {
-    /// Not given: `strided` where a `zonesize` is.
+    /// Not given: `strided` if `zonesize` is.
     #[default]
     NotGiven,
     /// `none`.
     None,
-    /// `strided`: `zonesize` bytes of I/O in each `zonerange`, then on by `zoneskip`.
+    /// `strided`: `zonesize` bytes of I/O in each `zonerange`, then `zoneskip` bytes are skipped.
     Strided,
 }
 
 with_defaults! {
-    /// In which directions, blocks and order I/O is made.
+    /// Directions, block sizes and order of a job's I/O.
     #[derive(Debug, Clone, PartialEq)]
     pub struct AccessPattern {
         /// `rw`.
         pub rw: Pattern,
-        /// Number behind `rw=…:`: I/Os before the next random offset, or bytes
-        /// (may be negative: backwards) added to each offset of a sequence.
+        /// Number after `rw=…:`: I/Os per random offset, or the gap in bytes between sequential
+        /// blocks (negative: backwards).
         pub rw_step: Option<i64>,
         /// `rw_sequencer`.
         pub rw_sequencer: Sequencer,
@@ -141,10 +141,10 @@ with_defaults! {
         pub bs: PerDirection<BlockSize>,
         /// `blocksize_unaligned`, `bs_unaligned`.
         pub bs_unaligned: bool,
-        /// `bs_is_seq_rand`: sizes of reads are for sequential, of writes for random I/O.
+        /// `bs_is_seq_rand`: the read size is for sequential, the write size for random I/O.
         pub bs_is_seq_rand: bool,
-        /// `blockalign`, `ba`: offsets of random I/O are multiples of it; `None`,
-        /// and 0 of a direction: of its block size.
+        /// `blockalign`, `ba`: random offsets are multiples of it; `None`, or 0 for a direction: of
+        /// its block size.
         pub blockalign: Option<PerDirection<u64>>,
         /// `rwmixread`, percent of reads in a mix.
         pub rwmixread_percent: u32 = 50,
@@ -152,23 +152,23 @@ with_defaults! {
         pub percentage_random: PerDirection<u32> = PerDirection::all(100),
         /// `random_distribution`.
         pub random_distribution: PerDirection<Distribution>,
-        /// `random_sequence_stride`: each time further by as many blocks as the sequence has.
+        /// `random_sequence_stride`: each pass of a sequence starts after the previous one.
         pub random_sequence_stride: bool,
-        /// `norandommap`: blocks may come again before all were had.
+        /// `norandommap`: a block may be repeated before all have been visited.
         pub norandommap: bool,
         /// `random_generator`.
         pub random_generator: RandomGenerator,
-        /// `sprandom`: written as an SSD is preconditioned.
+        /// `sprandom`: writes that precondition an SSD.
         pub sprandom: bool,
-        /// How.
+        /// Options of `sprandom`.
         pub preconditioning: Sprandom,
-        /// `randseed`; with `randrepeat` the seeds of all streams follow from it.
+        /// `randseed`; with `randrepeat` the seeds of all streams are derived from it.
         pub randseed: u64 = 0x1055_eed5,
-        /// `randrepeat`: the same each time; else a new seed for each run.
+        /// `randrepeat`: the same random numbers in each run, or else a new seed.
         pub randrepeat: bool = true,
         /// `zonemode`.
         pub zonemode: ZoneMode,
-        /// `zonesize`, bytes; with one zones are strided once the options are settled.
+        /// `zonesize`, bytes; implies `zonemode=strided` once the options are resolved.
         pub zonesize: Option<u64>,
         /// `zonerange`, bytes.
         pub zonerange: Option<u64>,
@@ -176,20 +176,27 @@ with_defaults! {
         pub zoneskip: u64,
     }
 
-    /// fio's `sprandom`: random writes that leave an SSD as a long random load would.
+    /// Options of fio's `sprandom`: random writes that leave an SSD as a long random load would.
     #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct Sprandom {
-        /// `spr_num_regions`: parts of the drive that are written one after the other.
+        /// `spr_num_regions`: regions of the drive, written one after the other.
         pub regions: u32 = 100,
-        /// `spr_op`: what the drive has beyond its size, as a share of that.
+        /// `spr_op`: over-provisioning, as a share of the drive's size.
         pub over_provisioning: f64 = 0.15,
         /// `spr_cs`: the drive's cache, bytes.
         pub cache_bytes: u64,
     }
 }
 
+impl AccessPattern {
+    /// Block sizes of the directions that it has.
+    pub fn used_sizes(&self) -> impl Iterator<Item = (Direction, &BlockSize)> {
+        self.bs.iter().filter(|(direction, _)| self.rw.has(*direction))
+    }
+}
+
 impl Pattern {
-    /// All, with fio's names.
+    /// All patterns by fio's names.
     pub const ALL: [(&'static str, Self); 12] = [
         ("read", Self::Read),
         ("write", Self::Write),
@@ -205,13 +212,13 @@ impl Pattern {
         ("randtrimwrite", Self::RandTrimWrite),
     ];
 
-    /// fio's name of it.
+    /// Its name in fio.
     pub fn name(self) -> &'static str {
         let found = Self::ALL.into_iter().find(|(_, pattern)| *pattern == self);
         found.map_or("", |(name, _)| name)
     }
 
-    /// Offsets come in random order.
+    /// True if offsets are in random order.
     pub const fn is_random(self) -> bool {
         matches!(
             self,
@@ -219,7 +226,7 @@ impl Pattern {
         )
     }
 
-    /// It has I/O in `direction`.
+    /// True if it has I/O in `direction`.
     pub const fn has(self, direction: Direction) -> bool {
         match direction {
             Direction::Read => {
@@ -241,12 +248,12 @@ impl Pattern {
         }
     }
 
-    /// Each block is trimmed, then written.
+    /// True if each block is trimmed, then written.
     pub const fn trims_and_writes(self) -> bool {
         matches!(self, Self::TrimWrite | Self::RandTrimWrite)
     }
 
-    /// The direction of its I/O, where it has one only; else the first.
+    /// Its direction, or the first of several.
     pub const fn direction(self) -> Direction {
         if self.has(Direction::Read) {
             Direction::Read
@@ -266,7 +273,7 @@ impl Default for BlockSize {
 }
 
 impl BlockSize {
-    /// The largest block, bytes.
+    /// Largest block, bytes.
     pub fn largest(&self) -> u64 {
         match self {
             Self::Fixed(size) => *size,
@@ -275,7 +282,7 @@ impl BlockSize {
         }
     }
 
-    /// The smallest block, bytes.
+    /// Smallest block, bytes.
     pub fn smallest(&self) -> u64 {
         match self {
             Self::Fixed(size) => *size,
@@ -284,7 +291,7 @@ impl BlockSize {
         }
     }
 
-    /// The size, bytes, where all are alike.
+    /// The block size in bytes, if there is only one.
     pub const fn fixed(&self) -> Option<u64> {
         match self {
             Self::Fixed(size) => Some(*size),

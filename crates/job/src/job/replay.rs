@@ -1,4 +1,4 @@
-//! Logs of I/O: those that a job makes again, and the one that it writes.
+//! Logs and traces of I/O that a job replays, and the log that it writes.
 
 use std::sync::Arc;
 
@@ -6,22 +6,22 @@ use iodyno_model::ReplayedTrace;
 
 use crate::Operation;
 use crate::defaults::with_defaults;
-use crate::traced::places::Places;
+use crate::traced::piece_map::PieceMap;
 
-/// How fio's logs of I/Os begin (fio's HOWTO, "Trace file format").
+/// First bytes of fio's iologs (fio's HOWTO, "Trace file format").
 pub const IOLOG_HEAD: &[u8] = b"fio version";
 
 with_defaults! {
-    /// fio's `read_iolog` with what belongs to it, and `write_iolog`.
+    /// fio's `read_iolog`, `replay_*` and `write_iolog`.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Replay {
-        /// `read_iolog`: the job makes the I/Os of this log. Colons between several, one for each clone.
+        /// `read_iolog`: log to replay; several with colons between them, one for each clone.
         pub read_iolog: Option<String>,
-        /// `write_iolog`: the job's I/Os are logged.
+        /// `write_iolog`: log of the job's I/Os.
         pub write_iolog: Option<String>,
-        /// `replay_no_stall`: without regard to time.
+        /// `replay_no_stall`: without the log's pauses.
         pub no_stall: bool,
-        /// `replay_redirect`: onto this file or device, whatever the log names.
+        /// `replay_redirect`: file or device to use instead of those in the log.
         pub redirect: Option<String>,
         /// `replay_scale`: offsets are divided by it.
         pub scale: u32 = 1,
@@ -31,48 +31,48 @@ with_defaults! {
         pub time_scale_percent: u32 = 100,
         /// `replay_skip`: reads, writes, trims, syncs.
         pub skip: [bool; 4],
-        /// The trace that is replayed in the place of a log. Not an option.
+        /// Trace replayed instead of a log. Not an option.
         pub trace: Option<Box<TraceReplay>>,
-        /// Where the last I/O of each file ends, bytes. Not an option: what the log says.
+        /// End of the furthest I/O of each file, bytes. Not an option: taken from the log.
         pub ends: Vec<u64>,
     }
 }
 
-/// How a trace is replayed.
+/// Options of replaying a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TraceReplay {
-    /// What is known of it beforehand.
+    /// Description of the trace.
     pub trace: ReplayedTrace,
-    /// Where in the trace it ends, ns.
+    /// Time in the trace at which the replay ends, ns.
     pub until_ns: u64,
-    /// I/Os that are left out: reads, writes, discards, flushes.
+    /// I/Os to skip: reads, writes, discards, flushes.
     pub skip: [bool; 4],
-    /// Where pieces of the recorded devices go, if they are packed.
-    pub places: Option<Arc<Places>>,
-    /// Addresses and lengths were surveyed as multiples of this, bytes.
+    /// Mapping of pieces of the recorded devices onto the target, if they are packed.
+    pub pieces: Option<Arc<PieceMap>>,
+    /// Block size that the trace was surveyed for, bytes; the target's may be smaller.
     pub align_bytes: u32,
 }
 
 impl Replay {
-    /// The log of clone number `clone`, if it makes one again: fio's `get_name_by_idx`.
+    /// The log that clone number `clone` replays, if any: fio's `get_name_by_idx`.
     pub fn log_of(&self, clone: u32) -> Option<String> {
         let names: Vec<&str> = self.read_iolog.as_ref()?.split(':').collect();
         names.get(clone as usize % names.len()).map(|name| (*name).to_owned())
     }
 
-    /// Whether the job's I/Os are those of a log or a trace.
+    /// True if the job replays a log or a trace.
     pub const fn is_on(&self) -> bool {
         self.read_iolog.is_some() || self.trace.is_some()
     }
 
-    /// Whether such I/Os are left out.
+    /// True if I/Os of this operation are skipped.
     pub const fn skips(&self, operation: Operation) -> bool {
         match operation {
             Operation::Read => self.skip[0],
             Operation::Write => self.skip[1],
             Operation::Trim => self.skip[2],
             Operation::Sync => self.skip[3],
-            // As fio.
+            // As in fio.
             Operation::DataSync => false,
         }
     }

@@ -1,8 +1,8 @@
-//! How much of the files and devices is used.
+//! Range of the files and devices, and amount of I/O.
 
 use crate::defaults::with_defaults;
 
-/// A size in bytes, or as a share of the file or device.
+/// A size in bytes, or in percent of the file or device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Amount {
     /// Bytes.
@@ -11,7 +11,7 @@ pub enum Amount {
     Percent(f64),
 }
 
-/// A stretch of a target.
+/// A contiguous byte range of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// Start, bytes.
@@ -21,37 +21,37 @@ pub struct Extent {
 }
 
 with_defaults! {
-    /// How much of the files and devices is used.
+    /// Range of the files and devices, and amount of I/O.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Space {
-        /// `size`: of all files of the job together; bounds the I/O, too, unless `io_size` does.
+        /// `size`: total size of the job's files; also bounds the I/O, unless `io_size` does.
         pub size: Option<Amount>,
-        /// `io_size`: bytes of I/O to make.
+        /// `io_size`: bytes of I/O.
         pub io_size: Option<Amount>,
-        /// `filesize`: of each file, from and to, bytes.
+        /// `filesize`: minimum and maximum size of each file, bytes.
         pub filesize: Option<(u64, u64)>,
-        /// `offset`: where the job starts in each file.
+        /// `offset`: start of the job's range in each file.
         pub offset: Amount = Amount::Bytes(0),
         /// `offset_align`, bytes.
         pub offset_align: u64,
-        /// `offset_increment`: added for each clone.
+        /// `offset_increment`: added to the offset of each further clone.
         pub offset_increment: Amount = Amount::Bytes(0),
         /// `number_ios`: ends after this many I/Os.
         pub number_ios: Option<u64>,
-        /// `loops`: the whole so many times.
+        /// `loops`: repetitions of the job.
         pub loops: u64 = 1,
-        /// `fill_device`, `fill_fs`: until ENOSPC.
+        /// `fill_device`, `fill_fs`: writes until ENOSPC.
         pub fill_device: bool,
-        /// `file_append`: behind the end of the file.
+        /// `file_append`: starts at the end of the file.
         pub file_append: bool,
-        /// Offsets stay inside these; empty: everywhere. Not an option: what was
-        /// found to hold data.
+        /// Extents that all offsets stay within; empty: no restriction. Not an option: the parts of
+        /// the target that were found to hold data.
         pub extents: Vec<Extent>,
     }
 }
 
 impl Amount {
-    /// In bytes, of `whole` bytes.
+    /// Converts to bytes, percentages being of `whole` bytes.
     pub fn of(self, whole: u64) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes,

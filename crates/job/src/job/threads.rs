@@ -1,18 +1,18 @@
-//! Threads, and when they run.
+//! Clones and threads of a job, their CPUs and priorities, and the order of jobs.
 
 use crate::defaults::with_defaults;
 
 /// fio's `cpus_allowed_policy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CpuPolicy {
-    /// `shared`: every clone on all of them.
+    /// `shared`: every clone runs on all of the CPUs.
     #[default]
     Shared,
-    /// `split`: each clone on one.
+    /// `split`: each clone runs on one CPU.
     Split,
 }
 
-/// fio's `exit_what`: what `exitall` ends.
+/// fio's `exit_what`: the jobs that `exitall` ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExitWhat {
     /// `group`.
@@ -50,7 +50,7 @@ pub struct Priority {
 }
 
 impl Priority {
-    /// As ioprio_set(2) takes it; 0: it was not asked for one.
+    /// Encodes it for ioprio_set(2); 0: not given.
     pub fn ioprio(self) -> u16 {
         match self {
             Self { class: None, level: None } => 0,
@@ -62,21 +62,20 @@ impl Priority {
 }
 
 with_defaults! {
-    /// Threads, and when they run.
+    /// Clones and threads of a job, their CPUs and priorities, and the order of jobs.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Threads {
-        /// `numjobs`: how many clones there are.
+        /// `numjobs`: number of clones.
         pub numjobs: u32 = 1,
-        /// Which of them this is, from 0. Not an option.
+        /// Index of this clone, from 0. Not an option.
         pub clone: u32,
-        /// fio's number of the thread over all jobs, from 0: `$jobnum` is the
-        /// clone, seeds follow from this. Not an option.
+        /// fio's thread number over all jobs, from 0, from which seeds are derived (`$jobnum` is
+        /// the clone). Not an option.
         pub number: u32,
-        /// Threads that divide the job's range between them, unlike clones, each
-        /// of which does all of it. Not an option: how iodyno's own plans spread
-        /// a depth over CPUs.
+        /// Number of threads that split the job's range between them, unlike clones, each of which
+        /// covers all of it. Not an option: iodyno's own plans spread a depth over CPUs with it.
         pub shared_by: u32 = 1,
-        /// `thread`: ours are threads in any case.
+        /// `thread`: the native generator always uses threads.
         pub thread: bool,
         /// `group_reporting`.
         pub group_reporting: bool,
@@ -84,27 +83,27 @@ with_defaults! {
         pub new_group: bool,
         /// Reporting group, from 0. Not an option.
         pub group: u32,
-        /// `stonewall`, `wait_for_previous`: begins when all before it are done.
+        /// `stonewall`, `wait_for_previous`: starts when all previous jobs are done.
         pub stonewall: bool,
-        /// `wait_for`: begins when the job of this name is done.
+        /// `wait_for`: starts when the job of this name is done.
         pub wait_for: Option<String>,
-        /// `startdelay`, ns, from and to.
+        /// `startdelay`, minimum and maximum, ns.
         pub startdelay_ns: (u64, u64),
         /// `exec_prerun`.
         pub exec_prerun: Option<String>,
         /// `exec_postrun`.
         pub exec_postrun: Option<String>,
-        /// `exitall`: its end ends others.
+        /// `exitall`: its end ends other jobs.
         pub exitall: bool,
         /// `exit_what`.
         pub exit_what: ExitWhat,
         /// `exitall_on_error`.
         pub exitall_on_error: bool,
-        /// `cpus_allowed`, `cpumask`; empty: anywhere.
+        /// `cpus_allowed`, `cpumask`; empty: all CPUs.
         pub cpus_allowed: Vec<u32>,
         /// `cpus_allowed_policy`.
         pub cpus_allowed_policy: CpuPolicy,
-        /// `numa_cpu_nodes`; empty: any.
+        /// `numa_cpu_nodes`; empty: all nodes.
         pub numa_cpu_nodes: Vec<u32>,
         /// `numa_mem_policy`.
         pub numa_mem_policy: MemoryPolicy,
@@ -112,7 +111,7 @@ with_defaults! {
         pub nice: i32,
         /// `prioclass`, `prio`.
         pub priority: Priority,
-        /// `lockmem`: memory that is kept from everybody else meanwhile, bytes.
+        /// `lockmem`: memory pinned while the job runs, bytes.
         pub lockmem_bytes: u64,
     }
 }

@@ -1,9 +1,9 @@
-//! For how long a job runs.
+//! Run time of a job.
 
-/// What fio's `steadystate` watches.
+/// The criterion of fio's `steadystate`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SteadyKind {
-    /// `iops`: greatest deviation from the mean.
+    /// `iops`: largest deviation from the mean.
     Iops,
     /// `iops_slope`.
     IopsSlope,
@@ -17,14 +17,14 @@ pub enum SteadyKind {
     LatencySlope,
 }
 
-/// fio's `steadystate`: the job ends when it is attained.
+/// fio's `steadystate`: the job ends when it reaches steady state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SteadyState {
-    /// What is watched.
+    /// Criterion.
     pub kind: SteadyKind,
-    /// Limit, in the kind's unit, or percent of the mean.
+    /// Limit, in the unit of the criterion or in percent of the mean.
     pub limit: f64,
-    /// The limit is in percent.
+    /// True if the limit is in percent.
     pub percent: bool,
     /// `steadystate_duration`, ns.
     pub duration_ns: u64,
@@ -34,14 +34,14 @@ pub struct SteadyState {
     pub check_interval_ns: u64,
 }
 
-/// For how long a job runs.
+/// Run time of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Time {
-    /// `runtime`: ends after this many ns; `None`: when its work is done.
+    /// `runtime`: time limit, ns; `None`: until its work is done.
     pub runtime_ns: Option<u64>,
-    /// `time_based`: begins again when its work is done.
+    /// `time_based`: starts over when its work is done.
     pub time_based: bool,
-    /// `ramp_time`, ns: runs this long before anything is counted.
+    /// `ramp_time`: warm-up before anything is counted, ns.
     pub ramp_ns: u64,
     /// `steadystate`.
     pub steadystate: Option<SteadyState>,

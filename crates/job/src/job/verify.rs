@@ -1,4 +1,4 @@
-//! How what was written is verified.
+//! Verification of written data.
 
 use crate::defaults::with_defaults;
 
@@ -8,7 +8,7 @@ pub enum VerifyMethod {
     /// `none`, `0`.
     #[default]
     None,
-    /// `null`: blocks are read again, and not looked at.
+    /// `null`: blocks are read back but not compared.
     Null,
     /// `md5`.
     Md5,
@@ -38,74 +38,74 @@ pub enum VerifyMethod {
     Sha3_512,
     /// `xxhash`.
     Xxhash,
-    /// `meta`: offset and number only; today part of every method.
+    /// `meta`: offset and sequence number only; now part of every method.
     Meta,
-    /// `pattern_hdr`, and `verify_pattern` without `verify`: the pattern, with a
-    /// header in each interval.
+    /// `pattern_hdr`, and `verify_pattern` without `verify`: the pattern, with a header in each
+    /// interval.
     PatternHeader,
     /// `pattern`: the pattern alone, without header.
     Pattern,
 }
 
 with_defaults! {
-    /// How what was written is verified.
+    /// Verification of written data.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Verify {
         /// `verify`.
         pub method: VerifyMethod,
-        /// `do_verify`: reads again what the job wrote.
+        /// `do_verify`: reads back and verifies the job's writes.
         pub do_verify: bool = true,
         /// `verify_only`.
         pub verify_only: bool,
         /// `verifysort`.
         pub sort: bool = true,
-        /// `verify_offset`: where the header is in its interval, bytes.
+        /// `verify_offset`: offset of the header in its interval, bytes.
         pub offset: u32,
-        /// `verify_interval`, bytes; `None`: a block.
+        /// `verify_interval`, bytes; `None`: the block size.
         pub interval: Option<u32>,
-        /// `verify_pattern`; `%o` stands for the offset: (bytes, places of offsets).
+        /// `verify_pattern`, in which `%o` stands for the offset.
         pub pattern: Vec<PatternPart>,
-        /// `verify_pattern_interval`, bytes after which the pattern begins again; 0: a block.
+        /// `verify_pattern_interval`: bytes after which the pattern restarts; 0: a block.
         pub pattern_interval: u32,
-        /// `verify_fatal`: ends at the first that is wrong.
+        /// `verify_fatal`: ends at the first mismatch.
         pub fatal: bool,
-        /// `verify_dump`: writes what was expected and found into files.
+        /// `verify_dump`: dumps expected and found data into files.
         pub dump: bool,
-        /// `verify_backlog`: verifies after so many writes; 0: at the end.
+        /// `verify_backlog`: verifies after this many writes; 0: at the end.
         pub backlog: u64,
-        /// `trim_percentage`: of the writes, trimmed after `trim_backlog` of them.
+        /// `trim_percentage`: percent of the writes to trim after each `trim_backlog`.
         pub trim_percent: u32,
-        /// `trim_verify_zero`: trimmed blocks have to read as zeros, and are read.
+        /// `trim_verify_zero`: trimmed blocks are read back and must be zeros.
         pub trim_verify_zero: bool = true,
-        /// `trim_backlog`: writes between two turns of trims; 0: none are made.
+        /// `trim_backlog`: writes between two batches of trims; 0: no trims.
         pub trim_backlog: u64,
-        /// `trim_backlog_batch`: trims in a turn at most; 0: as many as `trim_backlog`.
+        /// `trim_backlog_batch`: most trims per batch; 0: `trim_backlog`.
         pub trim_batch: u64,
-        /// `verify_async`: threads that verify; ours do it where they read.
+        /// `verify_async`: verifying threads; in the native generator the reading thread verifies.
         pub asynchronous: u32,
-        /// `verify_state_save`: what was written is known to other runs, as far as `policy` has it.
+        /// `verify_state_save`: saves which writes completed, by `policy`, for other runs.
         pub state_save: bool = true,
-        /// `verify_state_load`: verifies as far as another run wrote.
+        /// `verify_state_load`: verifies the writes that another run saved.
         pub state_load: bool,
         /// `verify_policy`.
         pub policy: VerifyPolicy,
-        /// `verify_write_sequence`: headers hold the number of the write, which is checked.
+        /// `verify_write_sequence`: checks the sequence number of the write in each header.
         pub write_sequence: bool = true,
     }
 }
 
-/// Which writes a saved state has: fio's `verify_policy`.
+/// The writes in a saved state: fio's `verify_policy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum VerifyPolicy {
-    /// `completed`: all that succeeded.
+    /// `completed`: all successful writes.
     #[default]
     Completed,
-    /// `fsynced`: those before the last sync.
+    /// `fsynced`: writes before the last sync.
     Fsynced,
 }
 
 impl Verify {
-    /// Something is verified, or at least read again.
+    /// True if blocks are verified, or at least read back.
     pub fn is_on(&self) -> bool {
         self.method != VerifyMethod::None
     }
@@ -114,7 +114,7 @@ impl Verify {
 /// A part of a `verify_pattern`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatternPart {
-    /// These bytes.
+    /// Literal bytes.
     Bytes(Vec<u8>),
     /// The offset of the block, 8 bytes, little endian (`%o`).
     Offset,

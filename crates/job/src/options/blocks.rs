@@ -1,19 +1,19 @@
-//! Sizes of blocks: one, a range, or a mix.
+//! Options of block sizes: one size, a range, or a mix.
 //!
-//! As in fio a mix counts whatever else is given for its direction, and a
-//! range counts against one size, in whatever order they stand.
+//! As in fio, for each direction a mix overrides a range, and a range overrides a single size, in
+//! whatever order they are given.
 
 use iodyno_model::PerDirection;
 
 use super::codecs::print_size;
-use super::value::{Taken, Value, print_directions};
+use super::value::{Parsed, Value, print_directions};
 use super::{Kind, OptionSpec};
 use crate::{BlockSize, Job};
 
-/// Largest block: what Linux moves in one system call is a little less than 2 GiB.
+/// Largest block; Linux moves a little less than 2 GiB in one system call.
 const LARGEST: u64 = 1 << 30;
 
-fn size(value: Value<'_>) -> Taken<u64> {
+fn size(value: Value<'_>) -> Parsed<u64> {
     let size = value.number()?;
     if (1..=LARGEST).contains(&size) { Ok(size) } else { Err("1 byte to 1g was expected".into()) }
 }
@@ -35,14 +35,14 @@ pub(super) const BS: OptionSpec = OptionSpec {
         Ok(())
     },
     print: |job| print(job, |bs| bs.fixed().map(print_size)),
-    ..OptionSpec::PLAIN
+    ..OptionSpec::DEFAULT
 };
 
 pub(super) const BSRANGE: OptionSpec = OptionSpec {
     name: "bsrange",
     aliases: &["blocksize_range"],
     examples: &["4k-64k", "512:1m", "4k-8k,16k-32k", ",1k-4k,"],
-    help: "random block size of this range, in multiples of the smaller",
+    help: "range of random block sizes, in multiples of the smallest",
     kind: || Kind::Directions(Box::new(Kind::Range)),
     parse: |job, value| {
         for (direction, part) in value.directions(false)? {
@@ -62,7 +62,7 @@ pub(super) const BSRANGE: OptionSpec = OptionSpec {
             _ => None,
         })
     },
-    ..OptionSpec::PLAIN
+    ..OptionSpec::DEFAULT
 };
 
 pub(super) const BSSPLIT: OptionSpec = OptionSpec {
@@ -74,7 +74,7 @@ pub(super) const BSSPLIT: OptionSpec = OptionSpec {
         "4k",
         "512/4:4k/67",
     ],
-    help: "block sizes with percentages; those without one share the rest",
+    help: "mix of block sizes with percentages; sizes without one share the rest",
     kind: || Kind::Directions(Box::new(Kind::Text)),
     parse: |job, value| {
         for (direction, part) in value.directions(false)? {
@@ -91,7 +91,7 @@ pub(super) const BSSPLIT: OptionSpec = OptionSpec {
             _ => None,
         })
     },
-    ..OptionSpec::PLAIN
+    ..OptionSpec::DEFAULT
 };
 
 fn print(job: &Job, part: impl Fn(&BlockSize) -> Option<String>) -> String {
@@ -99,11 +99,11 @@ fn print(job: &Job, part: impl Fn(&BlockSize) -> Option<String>) -> String {
     print_directions(&parts)
 }
 
-/// Sizes with their percents, which sum to 100, the rarest first. fio's rules
-/// (options.c, `bssplit_ddir`; io_u.c, `get_next_buflen`): no percent, or 0,
-/// is an equal part of what is left, in whole percent; what is missing of 100
-/// goes to the last, what is too much is cut off.
-fn split(value: Value<'_>) -> Taken<Vec<(u64, f64)>> {
+/// Parses sizes with percentages, which sum to 100, the rarest first. fio's rules (options.c,
+/// `bssplit_ddir`; io_u.c, `get_next_buflen`): sizes without a percentage, or with 0, share the
+/// rest equally, in whole percent; the last one gets what is missing to 100, and any excess is cut
+/// off.
+fn split(value: Value<'_>) -> Parsed<Vec<(u64, f64)>> {
     let mut sizes: Vec<(u64, Option<u32>)> = Vec::new();
     for entry in value.text.split(':').take_while(|entry| !entry.trim().is_empty()) {
         let (bytes, percent) = entry.split_once('/').unwrap_or((entry, ""));

@@ -1,8 +1,8 @@
-//! Options that contradict each other, and what a user should be told.
+//! Checks for conflicting options, and notes on options without effect.
 
 use iodyno_model::{Direction, PerDirection};
 
-use super::{Support, find};
+use super::{Support, find, is_given};
 use crate::value::JobError;
 use crate::{Amount, BlockSize, IoEngine, Job, Pattern, RandomGenerator, VerifyMethod, ZoneMode};
 
@@ -11,7 +11,7 @@ const VERIFY_HEADER: u64 = 48;
 /// Smallest unit of O_DIRECT on any device, bytes.
 const SECTOR: u64 = 512;
 
-/// What contradicts itself in a job; empty where nothing does.
+/// Returns the conflicts between the options of a job.
 pub fn check(job: &Job) -> Vec<JobError> {
     let mut errors = Vec::new();
     let wrong = &mut |is_wrong: bool, text: String| {
@@ -30,7 +30,7 @@ pub fn check(job: &Job) -> Vec<JobError> {
     errors
 }
 
-/// Rates; the first two as fio's own (init.c, `fixup_options`).
+/// Conflicts of rates; the first two are fio's (init.c, `fixup_options`).
 fn pace(job: &Job, wrong: &mut impl FnMut(bool, String)) {
     let pace = &job.pace;
     let rates = |each: &PerDirection<Option<u64>>| each.iter().any(|(_, rate)| rate.is_some());
@@ -51,7 +51,7 @@ fn pace(job: &Job, wrong: &mut impl FnMut(bool, String)) {
     );
 }
 
-/// Zones and sizes, as fio's own.
+/// Conflicts of zones and sizes, as in fio.
 fn space(job: &Job, wrong: &mut impl FnMut(bool, String)) {
     let pattern = &job.pattern;
     wrong(
@@ -62,7 +62,7 @@ fn space(job: &Job, wrong: &mut impl FnMut(bool, String)) {
         pattern.zonemode == ZoneMode::None && pattern.zonesize.is_some(),
         "zonemode=none and zonesize exclude each other".into(),
     );
-    let smallest = used(job).map(|(_, bs)| bs.smallest()).min().unwrap_or(0);
+    let smallest = job.pattern.used_sizes().map(|(_, bs)| bs.smallest()).min().unwrap_or(0);
     if let Some(Amount::Bytes(size)) = job.space.size {
         wrong(size < smallest, format!("size={size} is less than a block of {smallest} bytes"));
     }
@@ -83,13 +83,13 @@ fn files(job: &Job, wrong: &mut impl FnMut(bool, String)) {
             .into(),
     );
     wrong(
-        job.report.block_lives && files.nrfiles != 1,
+        job.report.block_error_percentiles && files.nrfiles != 1,
         "block_error_percentiles needs one file".into(),
     );
     wrong(
         pattern.rw.has(Direction::Trim)
             && !job.engine.ioengine.is_diskless()
-            // Its trims punch holes.
+            // falloc's trims punch holes.
             && job.engine.ioengine != IoEngine::Falloc
             && (!files.directory.is_empty()
                 || (files.filename.is_empty() && files.paths.is_empty())),
@@ -127,7 +127,7 @@ fn engine(job: &Job, wrong: &mut impl FnMut(bool, String)) {
     );
     wrong(burns && load.percent == 0, "ioengine=cpuio needs cpuload: percent of a CPU".into());
     wrong(
-        burns && job.time.runtime_ns.is_none() && !load.ends_with_io,
+        burns && job.time.runtime_ns.is_none() && !load.exit_on_io_done,
         "ioengine=cpuio would not end: give runtime or exit_on_io_done=1".into(),
     );
     let files = &job.files;
@@ -168,12 +168,12 @@ fn steady_state(job: &Job, wrong: &mut impl FnMut(bool, String)) {
     }
 }
 
-/// What the device, and their pattern, ask of blocks.
+/// Block sizes that do not fit the device or the verify pattern.
 fn blocks(job: &Job, wrong: &mut impl FnMut(bool, String)) {
     let every = u64::from(job.verify.pattern_interval);
-    let divided = used(job).all(|(_, bs)| every == 0 || bs.smallest() % every == 0);
-    // A block is read as it was written only where all have one size and their places.
-    let mut sizes = used(job).map(|(_, bs)| bs.fixed());
+    let divided = job.pattern.used_sizes().all(|(_, bs)| every == 0 || bs.smallest() % every == 0);
+    // Blocks are read back as they were written only if all have the same size and alignment.
+    let mut sizes = job.pattern.used_sizes().map(|(_, bs)| bs.fixed());
     let first = sizes.next().flatten();
     let alike = first.is_some() && sizes.all(|bs| bs == first) && job.pattern.blockalign.is_none();
     wrong(
@@ -181,7 +181,7 @@ fn blocks(job: &Job, wrong: &mut impl FnMut(bool, String)) {
         format!("verify_pattern_interval={every} does not divide the blocks, which differ"),
     );
     if job.engine.direct && !job.pattern.bs_unaligned {
-        let uneven = used(job).find(|(_, bs)| bs.smallest() % SECTOR != 0);
+        let uneven = job.pattern.used_sizes().find(|(_, bs)| bs.smallest() % SECTOR != 0);
         if let Some((direction, bs)) = uneven {
             let size = bs.smallest();
             wrong(
@@ -195,14 +195,13 @@ fn blocks(job: &Job, wrong: &mut impl FnMut(bool, String)) {
     }
 }
 
-/// What fio would do of a job and the native generator does not, however each
-/// option by itself is taken.
+/// Combinations of options that fio supports and the native generator does not.
 fn not_native(job: &Job) -> Vec<JobError> {
     let mut errors = Vec::new();
     let pattern = &job.pattern;
     let verifies = !matches!(job.verify.method, VerifyMethod::None | VerifyMethod::Null);
     let is_range = |(_, bs): (Direction, &BlockSize)| matches!(bs, BlockSize::Range { low, high } if low < high);
-    if verifies && pattern.bs_unaligned && used(job).any(is_range) {
+    if verifies && pattern.bs_unaligned && job.pattern.used_sizes().any(is_range) {
         errors.push(JobError::NotNative {
             option: "bs_unaligned",
             value: "1".into(),
@@ -228,11 +227,6 @@ fn not_native(job: &Job) -> Vec<JobError> {
     errors
 }
 
-/// Block sizes of the directions that the job has.
-fn used(job: &Job) -> impl Iterator<Item = (Direction, &BlockSize)> {
-    job.pattern.bs.iter().filter(|(direction, _)| job.pattern.rw.has(*direction))
-}
-
 fn verify(job: &Job, wrong: &mut impl FnMut(bool, String)) {
     use VerifyMethod::{None as Nothing, Null, Pattern};
 
@@ -251,17 +245,16 @@ fn verify(job: &Job, wrong: &mut impl FnMut(bool, String)) {
     wrong(needs && verify.pattern.is_empty(), "verify=pattern needs a verify_pattern".into());
 }
 
-/// What a user should be told of the options as given: those that change
-/// nothing here, and those that do less than they seem to.
+/// Returns notes for the user on options that have no effect here, or less than they seem to.
 pub fn notes(job: &Job, entries: &[(&str, Option<&str>)]) -> Vec<String> {
     let engine = job.engine.ioengine;
     let mut notes = Vec::new();
     for (name, value) in entries {
         let (Some(spec), value) = (find(name), value.unwrap_or_default()) else { continue };
-        // Engines whose flags are the same take some of io_uring's options.
-        let of_io_uring = IoEngine::IoUring.has(spec.name)
-            && !IoEngine::Pvsync2.has(spec.name)
-            && !engine.has(spec.name);
+        // pvsync2 shares some of io_uring's options.
+        let of_io_uring = IoEngine::IoUring.has_option(spec.name)
+            && !IoEngine::Pvsync2.has_option(spec.name)
+            && !engine.has_option(spec.name);
         if let Support::Ignored(reason) = spec.support {
             notes.push(format!("{name} changes nothing here: {reason}"));
         } else if of_io_uring {
@@ -277,9 +270,7 @@ pub fn notes(job: &Job, entries: &[(&str, Option<&str>)]) -> Vec<String> {
             ));
         }
     }
-    let given = |wanted: &str| {
-        entries.iter().any(|(name, _)| find(name).is_some_and(|spec| spec.name == wanted))
-    };
+    let given = |wanted| is_given(entries, wanted);
     if engine.is_synchronous() && job.depth.iodepth > 1 && !job.depth.offload {
         notes.push(format!(
             "iodepth={} has no effect: {} makes one I/O at a time; raise numjobs, or take io_uring or libaio",

@@ -1,161 +1,162 @@
-//! How values of options are read and printed: a codec for each kind of value.
+//! Codecs that parse and print the values of options, one for each kind of value.
 
 use iodyno_model::PerDirection;
 
 use super::Kind;
-use super::value::{Refusal, Taken, Value, print_directions};
+use super::value::{Parsed, Refusal, Value, print_directions};
 use crate::Amount;
 use crate::value::{TimeUnit, parse_list, parse_time};
 
-/// Reads and prints values of one kind.
+/// Parses and prints values of one kind.
 pub(super) trait Codec {
-    type Of;
-    /// What it takes, for the reference and the command line.
+    /// Type of the job's field.
+    type Field;
+    /// The kind of value, for the reference and the command line.
     fn kind(&self) -> Kind;
-    /// Reads `value`.
-    fn read(&self, value: Value<'_>) -> Taken<Self::Of>;
-    /// Reads `value` into `of`.
-    fn set(&self, value: Value<'_>, of: &mut Self::Of) -> Taken {
-        *of = self.read(value)?;
+    /// Parses `value`.
+    fn parse(&self, value: Value<'_>) -> Parsed<Self::Field>;
+    /// Parses `value` into `field`.
+    fn set(&self, value: Value<'_>, field: &mut Self::Field) -> Parsed {
+        *field = self.parse(value)?;
         Ok(())
     }
-    /// As `read` reads it; empty: nothing is to be written.
-    fn print(&self, of: &Self::Of) -> String;
+    /// Prints a field so that `parse` accepts it; empty: the option is not to be written.
+    fn print(&self, field: &Self::Field) -> String;
 }
 
 /// fio's BOOL: 0 or 1.
 pub(super) struct Bool;
-/// fio's STR_SET: a flag that may stand alone; its value is 0 or not.
+/// fio's STR_SET: a flag with an optional value, 0 or not.
 pub(super) struct Flag;
-/// A whole number from a to b.
+/// An integer from a to b.
 pub(super) struct Number(pub(super) u64, pub(super) u64);
 /// Percent: 0 to 100.
 pub(super) struct Percent;
 /// Bytes, from a to b.
 pub(super) struct Size(pub(super) u64, pub(super) u64);
 /// Bytes, or percent of the file.
-pub(super) struct Share;
-/// ns; the unit is that of a value without one.
+pub(super) struct SizeOrPercent;
+/// A time, in ns; the unit is that of a value without one.
 pub(super) struct Time(pub(super) TimeUnit);
-/// Milliseconds, which take no units of time in fio; kept as ns.
+/// Milliseconds, without units of time, as in fio; kept in ns.
 pub(super) struct PlainMilliseconds;
-/// A choice; the first word of a value is the one that is printed.
+/// One of several words; the first word of a value is the one that is printed.
 pub(super) struct Words<T: 'static>(pub(super) &'static [(&'static str, T)]);
 /// Any text.
 pub(super) struct Text;
-/// Names with colons between them; `\:` is a colon in a name.
+/// Names separated by colons; `\:` is a colon in a name.
 pub(super) struct Names;
 /// Numbers such as CPUs: `0-3,8`.
 pub(super) struct List;
-/// Nothing, unless it is given.
-pub(super) struct Maybe<C>(pub(super) C);
-/// Nothing where 0 is given, or nothing is.
-pub(super) struct OrZero<C>(pub(super) C);
-/// One for each direction.
+/// `None` unless the option is given.
+pub(super) struct Optional<C>(pub(super) C);
+/// `None` unless the option is given and not 0.
+pub(super) struct NonZero<C>(pub(super) C);
+/// One value for each direction.
 pub(super) struct Directions<C>(pub(super) C);
 
 impl Codec for Bool {
-    type Of = bool;
+    type Field = bool;
     fn kind(&self) -> Kind {
         Kind::Bool
     }
-    fn read(&self, value: Value<'_>) -> Taken<bool> {
+    fn parse(&self, value: Value<'_>) -> Parsed<bool> {
         match value.text.trim() {
             "0" => Ok(false),
             "1" => Ok(true),
             _ => Err("0 or 1 was expected".into()),
         }
     }
-    fn print(&self, of: &bool) -> String {
-        u8::from(*of).to_string()
+    fn print(&self, field: &bool) -> String {
+        u8::from(*field).to_string()
     }
 }
 
 impl Codec for Flag {
-    type Of = bool;
+    type Field = bool;
     fn kind(&self) -> Kind {
         Kind::Flag
     }
-    fn read(&self, value: Value<'_>) -> Taken<bool> {
+    fn parse(&self, value: Value<'_>) -> Parsed<bool> {
         Ok(value.text.is_empty() || value.number_within(0, u32::MAX.into())? != 0)
     }
-    fn print(&self, of: &bool) -> String {
-        u8::from(*of).to_string()
+    fn print(&self, field: &bool) -> String {
+        u8::from(*field).to_string()
     }
 }
 
 impl Codec for Number {
-    type Of = u64;
+    type Field = u64;
     fn kind(&self) -> Kind {
         Kind::Number
     }
-    fn read(&self, value: Value<'_>) -> Taken<u64> {
+    fn parse(&self, value: Value<'_>) -> Parsed<u64> {
         value.number_within(self.0, self.1)
     }
-    fn print(&self, of: &u64) -> String {
-        of.to_string()
+    fn print(&self, field: &u64) -> String {
+        field.to_string()
     }
 }
 
-/// A number that is kept in 32 bits.
+/// An integer of 32 bits from a to b.
 pub(super) struct Count(pub(super) u32, pub(super) u32);
 
 impl Codec for Count {
-    type Of = u32;
+    type Field = u32;
     fn kind(&self) -> Kind {
         Kind::Number
     }
-    fn read(&self, value: Value<'_>) -> Taken<u32> {
+    fn parse(&self, value: Value<'_>) -> Parsed<u32> {
         let number = value.number_within(self.0.into(), self.1.into())?;
         u32::try_from(number).map_err(|_| "a number of 32 bits was expected".into())
     }
-    fn print(&self, of: &u32) -> String {
-        of.to_string()
+    fn print(&self, field: &u32) -> String {
+        field.to_string()
     }
 }
 
 impl Codec for Percent {
-    type Of = u32;
+    type Field = u32;
     fn kind(&self) -> Kind {
         Kind::Percent
     }
-    fn read(&self, value: Value<'_>) -> Taken<u32> {
-        Count(0, 100).read(value)
+    fn parse(&self, value: Value<'_>) -> Parsed<u32> {
+        Count(0, 100).parse(value)
     }
-    fn print(&self, of: &u32) -> String {
-        of.to_string()
+    fn print(&self, field: &u32) -> String {
+        field.to_string()
     }
 }
 
 impl Codec for Size {
-    type Of = u64;
+    type Field = u64;
     fn kind(&self) -> Kind {
         Kind::Size
     }
-    fn read(&self, value: Value<'_>) -> Taken<u64> {
+    fn parse(&self, value: Value<'_>) -> Parsed<u64> {
         let size = value.number()?;
         if !(self.0..=self.1).contains(&size) {
             return Err(format!("a size from {} to {} bytes was expected", self.0, self.1).into());
         }
         Ok(size)
     }
-    fn print(&self, of: &u64) -> String {
-        print_size(*of)
+    fn print(&self, field: &u64) -> String {
+        print_size(*field)
     }
 }
 
-impl Codec for Share {
-    type Of = Amount;
+impl Codec for SizeOrPercent {
+    type Field = Amount;
     fn kind(&self) -> Kind {
-        Kind::Share
+        Kind::SizeOrPercent
     }
-    fn read(&self, value: Value<'_>) -> Taken<Amount> {
+    fn parse(&self, value: Value<'_>) -> Parsed<Amount> {
         let text = value.text.trim();
         if text.strip_suffix('z').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())) {
-            return Err(Refusal::ByFio("it counts zones of a zoned device".into()));
+            return Err(Refusal::FioOnly("it counts zones of a zoned device".into()));
         }
         match value.percent() {
-            // fio cuts 12.5% to 12 bytes.
+            // fio truncates 12.5% to 12 bytes.
             Some(percent) => match percent.text.trim_end().parse::<u8>() {
                 Ok(percent) if percent <= 100 => Ok(Amount::Percent(percent.into())),
                 _ => Err("whole percent from 0% to 100% were expected".into()),
@@ -163,8 +164,8 @@ impl Codec for Share {
             None => value.number().map(Amount::Bytes),
         }
     }
-    fn print(&self, of: &Amount) -> String {
-        match of {
+    fn print(&self, field: &Amount) -> String {
+        match field {
             Amount::Bytes(bytes) => print_size(*bytes),
             Amount::Percent(percent) => format!("{percent}%"),
         }
@@ -172,67 +173,67 @@ impl Codec for Share {
 }
 
 impl Codec for Time {
-    type Of = u64;
+    type Field = u64;
     fn kind(&self) -> Kind {
         Kind::Time(self.0)
     }
-    fn read(&self, value: Value<'_>) -> Taken<u64> {
+    fn parse(&self, value: Value<'_>) -> Parsed<u64> {
         Ok(parse_time(value.text, self.0)?)
     }
-    fn print(&self, of: &u64) -> String {
-        print_time(*of)
+    fn print(&self, field: &u64) -> String {
+        print_time(*field)
     }
 }
 
 impl Codec for PlainMilliseconds {
-    type Of = u64;
+    type Field = u64;
     fn kind(&self) -> Kind {
         Kind::Time(TimeUnit::Milliseconds)
     }
-    fn read(&self, value: Value<'_>) -> Taken<u64> {
+    fn parse(&self, value: Value<'_>) -> Parsed<u64> {
         Ok(value.number_within(0, u32::MAX.into())? * TimeUnit::Milliseconds.ns())
     }
-    fn print(&self, of: &u64) -> String {
-        (of / TimeUnit::Milliseconds.ns()).to_string()
+    fn print(&self, field: &u64) -> String {
+        (field / TimeUnit::Milliseconds.ns()).to_string()
     }
 }
 
 impl<T: Copy + PartialEq> Codec for Words<T> {
-    type Of = T;
+    type Field = T;
     fn kind(&self) -> Kind {
         Kind::Words(self.0.iter().map(|(word, _)| *word).collect())
     }
-    fn read(&self, value: Value<'_>) -> Taken<T> {
+    fn parse(&self, value: Value<'_>) -> Parsed<T> {
         if value.text.contains(':') {
             return Err(format!("a word alone was expected, not `{}`", value.text).into());
         }
         value.word(self.0)
     }
-    fn print(&self, of: &T) -> String {
-        let found = self.0.iter().find(|(_, value)| value == of);
+    fn print(&self, field: &T) -> String {
+        let found = self.0.iter().find(|(_, value)| value == field);
         found.map_or(String::new(), |(word, _)| (*word).into())
     }
 }
 
 impl Codec for Text {
-    type Of = String;
+    type Field = String;
     fn kind(&self) -> Kind {
         Kind::Text
     }
-    fn read(&self, value: Value<'_>) -> Taken<String> {
+    fn parse(&self, value: Value<'_>) -> Parsed<String> {
         Ok(value.text.into())
     }
-    fn print(&self, of: &String) -> String {
-        of.clone()
+    fn print(&self, field: &String) -> String {
+        field.clone()
     }
 }
 
 impl Codec for Names {
-    type Of = Vec<String>;
+    type Field = Vec<String>;
     fn kind(&self) -> Kind {
         Kind::Names
     }
-    fn read(&self, value: Value<'_>) -> Taken<Vec<String>> {
+    fn parse(&self, value: Value<'_>) -> Parsed<Vec<String>> {
         let mut names = vec![String::new()];
         let mut letters = value.text.trim().chars().peekable();
         while let Some(letter) = letters.next() {
@@ -250,81 +251,83 @@ impl Codec for Names {
         }
         Ok(names)
     }
-    fn print(&self, of: &Vec<String>) -> String {
-        of.iter().map(|name| name.replace(':', "\\:")).collect::<Vec<_>>().join(":")
+    fn print(&self, field: &Vec<String>) -> String {
+        field.iter().map(|name| name.replace(':', "\\:")).collect::<Vec<_>>().join(":")
     }
 }
 
 impl Codec for List {
-    type Of = Vec<u32>;
+    type Field = Vec<u32>;
     fn kind(&self) -> Kind {
         Kind::List
     }
-    fn read(&self, value: Value<'_>) -> Taken<Vec<u32>> {
+    fn parse(&self, value: Value<'_>) -> Parsed<Vec<u32>> {
         let list = parse_list(value.text)?;
         if list.is_empty() {
             return Err("a list such as 0-3,8 was expected".into());
         }
         Ok(list)
     }
-    fn print(&self, of: &Vec<u32>) -> String {
-        of.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+    fn print(&self, field: &Vec<u32>) -> String {
+        field.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
     }
 }
 
-impl<C: Codec> Codec for Maybe<C> {
-    type Of = Option<C::Of>;
+impl<C: Codec> Codec for Optional<C> {
+    type Field = Option<C::Field>;
     fn kind(&self) -> Kind {
         self.0.kind()
     }
-    fn read(&self, value: Value<'_>) -> Taken<Self::Of> {
-        self.0.read(value).map(Some)
+    fn parse(&self, value: Value<'_>) -> Parsed<Self::Field> {
+        self.0.parse(value).map(Some)
     }
-    fn print(&self, of: &Self::Of) -> String {
-        of.as_ref().map_or(String::new(), |inner| self.0.print(inner))
+    fn print(&self, field: &Self::Field) -> String {
+        field.as_ref().map_or(String::new(), |inner| self.0.print(inner))
     }
 }
 
-impl<C: Codec<Of: Default + PartialEq>> Codec for OrZero<C> {
-    type Of = Option<C::Of>;
+impl<C: Codec<Field: Default + PartialEq>> Codec for NonZero<C> {
+    type Field = Option<C::Field>;
     fn kind(&self) -> Kind {
         self.0.kind()
     }
-    fn read(&self, value: Value<'_>) -> Taken<Self::Of> {
-        Ok(Some(self.0.read(value)?).filter(|inner| *inner != C::Of::default()))
+    fn parse(&self, value: Value<'_>) -> Parsed<Self::Field> {
+        Ok(Some(self.0.parse(value)?).filter(|inner| *inner != C::Field::default()))
     }
-    fn print(&self, of: &Self::Of) -> String {
-        of.as_ref().map_or("0".into(), |inner| self.0.print(inner))
+    fn print(&self, field: &Self::Field) -> String {
+        field.as_ref().map_or("0".into(), |inner| self.0.print(inner))
     }
 }
 
-impl<C: Codec<Of: Default>> Codec for Directions<C> {
-    type Of = PerDirection<C::Of>;
+impl<C: Codec<Field: Default>> Codec for Directions<C> {
+    type Field = PerDirection<C::Field>;
     fn kind(&self) -> Kind {
         Kind::Directions(Box::new(self.0.kind()))
     }
-    fn read(&self, value: Value<'_>) -> Taken<Self::Of> {
-        let mut of = PerDirection::default();
-        self.set(value, &mut of)?;
-        Ok(of)
+    fn parse(&self, value: Value<'_>) -> Parsed<Self::Field> {
+        let mut field = PerDirection::default();
+        self.set(value, &mut field)?;
+        Ok(field)
     }
-    fn set(&self, value: Value<'_>, of: &mut Self::Of) -> Taken {
+    fn set(&self, value: Value<'_>, field: &mut Self::Field) -> Parsed {
         for (direction, part) in value.directions(true)? {
-            self.0.set(part, of.of_mut(direction))?;
+            self.0.set(part, field.of_mut(direction))?;
         }
         Ok(())
     }
-    fn print(&self, of: &Self::Of) -> String {
-        print_directions(&of.map(|value| Some(self.0.print(value)).filter(|text| !text.is_empty())))
+    fn print(&self, field: &Self::Field) -> String {
+        print_directions(
+            &field.map(|value| Some(self.0.print(value)).filter(|text| !text.is_empty())),
+        )
     }
 }
 
-/// A size as fio reads it whatever `kb_base` is: plain bytes.
+/// Prints a size in plain bytes, whose meaning does not depend on `kb_base`.
 pub(super) fn print_size(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// A time, ns, in the largest unit that it is whole in; below us it is cut.
+/// Prints a time in ns in the largest unit in which it is an integer, rounded down to us.
 pub(super) fn print_time(ns: u64) -> String {
     match ns {
         0 => "0".into(),

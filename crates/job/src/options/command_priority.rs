@@ -1,7 +1,7 @@
-//! Priorities of single I/Os.
+//! Options of the priorities of single I/Os.
 
 use super::codecs::{Count, Directions, Percent};
-use super::value::{Taken, Value, print_directions};
+use super::value::{Parsed, Value, print_directions};
 use super::{Kind, OptionSpec, row};
 use crate::SizePriority;
 
@@ -12,7 +12,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Directions(Percent),
         "0",
         ["20", "50,10"],
-        "percent of I/Os with a priority of their own (io_uring, libaio)"
+        "percent of I/Os with the priority set by cmdprio and cmdprio_class (io_uring, libaio)"
     ),
     row!(
         "cmdprio_class",
@@ -20,7 +20,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Directions(Count(1, 3)),
         "1",
         ["2", "1,3"],
-        "their class: 1 real time, 2 best effort, 3 idle"
+        "priority class of these I/Os: 1 real time, 2 best effort, 3 idle"
     ),
     row!(
         "cmdprio",
@@ -28,7 +28,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Directions(Count(0, 7)),
         "0",
         ["3", "0,7"],
-        "their priority in the class, 0 (highest) to 7"
+        "priority of these I/Os in their class, 0 (highest) to 7"
     ),
     row!(
         "cmdprio_hint",
@@ -36,12 +36,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Directions(Count(0, 1023)),
         "0",
         ["1"],
-        "their hint, such as the number of a command duration limit"
+        "hint of these I/Os, such as the number of a command duration limit"
     ),
     OptionSpec {
         name: "cmdprio_bssplit",
         examples: &["64k/25/1/1:64k/75/3/2", "64k/10:1m/5,1m/20", "1m/10/2/0/3"],
-        help: "percent by block size, each as SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL[/HINT]",
+        help: "percent by block size, as SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL[/HINT]",
         kind: || Kind::Directions(Box::new(Kind::Text)),
         parse: |job, value| {
             for (direction, part) in value.directions(false)? {
@@ -55,12 +55,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
                 (!texts.is_empty()).then(|| texts.join(":"))
             }))
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
 ];
 
-/// Those that some I/Os get.
-fn entries(value: Value<'_>) -> Taken<Vec<SizePriority>> {
+/// Parses the entries of `cmdprio_bssplit`.
+fn entries(value: Value<'_>) -> Parsed<Vec<SizePriority>> {
     let mut entries = Vec::new();
     for text in value.text.split(':').take_while(|text| !text.trim().is_empty()) {
         entries.push(entry(value.with(text))?);
@@ -76,7 +76,7 @@ fn entries(value: Value<'_>) -> Taken<Vec<SizePriority>> {
     Ok(entries)
 }
 
-fn entry(value: Value<'_>) -> Taken<SizePriority> {
+fn entry(value: Value<'_>) -> Parsed<SizePriority> {
     const EXPECTED: &str =
         "SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL[/HINT] was expected, such as 64k/25/1/0";
     let (size, rest) = value.text.split_once('/').unwrap_or((value.text, ""));
@@ -86,7 +86,7 @@ fn entry(value: Value<'_>) -> Taken<SizePriority> {
         numbers.push(text.trim().parse::<u32>().map_err(|_| EXPECTED)?);
     }
     let percent = numbers.first().copied().unwrap_or(0).min(100);
-    // As in fio what is too large is as large as it may be.
+    // As in fio, values that are too large are lowered to the maximum.
     let priority = match *numbers.get(1..).unwrap_or_default() {
         [] => None,
         [class, level] => Some([class.min(3), level.min(7), 0]),

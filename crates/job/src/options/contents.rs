@@ -1,6 +1,6 @@
-//! What is written.
+//! Options of the contents of written blocks.
 
-use super::codecs::{Bool, Flag, Maybe, Percent, Size, Words};
+use super::codecs::{Bool, Flag, Optional, Percent, Size, Words};
 use super::{Kind, OptionSpec, off, on, pattern_bytes, row};
 use crate::{DedupeMode, PatternPart};
 
@@ -16,7 +16,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
     OptionSpec {
         name: "buffer_pattern",
         examples: &["0xdeadbeef", "\"aaaa\"", "255"],
-        help: "pattern to repeat",
+        help: "fill buffers with this repeated pattern",
         kind: || Kind::Text,
         parse: |job, value| {
             job.contents.buffer_pattern = pattern_bytes::parse_bytes(value.text)?;
@@ -25,12 +25,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         print: |job| {
             pattern_bytes::print(&[PatternPart::Bytes(job.contents.buffer_pattern.clone())])
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "buffer_compress_percentage",
         contents.buffer_compress_percentage,
-        Maybe(Percent),
+        Optional(Percent),
         "",
         ["50", "100", "0"],
         "compressibility of the data"
@@ -41,7 +41,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Size(1, 1 << 30),
         "512",
         ["4k"],
-        "chunk size for compressibility"
+        "chunk size for buffer_compress_percentage"
     ),
     row!(
         "dedupe_percentage",
@@ -63,7 +63,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "dedupe_global",
         contents.dedupe_global,
         Bool,
-        "blocks are like those of other such jobs, too (dedupe_mode=working_set)"
+        "share working sets between all jobs with this option (dedupe_mode=working_set)"
     ),
     row!(
         "dedupe_working_set_percentage",
@@ -71,6 +71,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Percent,
         "5",
         ["10"],
-        "size of that set, in percent of the file or device"
+        "size of the working set, percent of the file or device"
     ),
 ];

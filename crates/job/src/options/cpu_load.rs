@@ -1,4 +1,4 @@
-//! How jobs load a CPU (`ioengine=cpuio`).
+//! Options of `ioengine=cpuio`, which loads a CPU.
 
 use super::codecs::{Bool, Codec, Count, Words};
 use super::{Kind, OptionSpec, off, row};
@@ -11,11 +11,11 @@ pub(super) static ROWS: &[OptionSpec] = &[
         help: "percent of a CPU that each clone uses",
         kind: || Kind::Number,
         parse: |job, value| {
-            job.engine.cpu_load.percent = Count(0, u32::MAX).read(value)?.min(100);
+            job.engine.cpu_load.percent = Count(0, u32::MAX).parse(value)?.min(100);
             Ok(())
         },
         print: |job| job.engine.cpu_load.percent.to_string(),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "cpuchunks",
@@ -23,20 +23,20 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Count(1, u32::MAX),
         "50000",
         ["10000"],
-        "how long it is used at a time with cpumode=noop, us"
+        "length of a busy period with cpumode=noop, us"
     ),
     row!(
         "cpumode",
-        engine.cpu_load.sorts,
+        engine.cpu_load.qsort,
         Words(&[("noop", false), ("qsort", true)]),
         "noop",
         ["qsort"],
-        "spin, or sort numbers, which takes more power"
+        "noop: busy loop; qsort: sort numbers, which draws more power"
     ),
     off!(
         "exit_on_io_done",
-        engine.cpu_load.ends_with_io,
+        engine.cpu_load.exit_on_io_done,
         Bool,
-        "end when all jobs beside it that do I/O have ended"
+        "end when all jobs that do I/O have ended"
     ),
 ];

@@ -1,9 +1,9 @@
-//! How many I/Os are outstanding.
+//! Options of the queue depth.
 
-use super::codecs::{Bool, Count, OrZero, Words};
+use super::codecs::{Bool, Count, NonZero, Words};
 use super::{OptionSpec, ignored, off, row};
 
-/// Greatest depth: io_uring's and libaio's queues go to 32768 and beyond, fio's `iodepth` to 2^31.
+/// Largest depth; io_uring's and libaio's queues reach 32768 and beyond, fio's `iodepth` 2^31.
 const DEEPEST: u32 = 65_536;
 
 pub(super) static ROWS: &[OptionSpec] = &[
@@ -11,10 +11,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
     row!(
         "iodepth_batch" | "iodepth_batch_submit",
         depth.batch,
-        OrZero(Count(0, DEEPEST)),
+        NonZero(Count(0, DEEPEST)),
         "1",
         ["1", "16"],
-        "most I/Os submitted at once; default or 0: all that are free"
+        "most I/Os submitted at once; default or 0: as many as fit the queue"
     ),
     row!(
         "iodepth_batch_complete_min" | "iodepth_batch_complete",
@@ -26,25 +26,25 @@ pub(super) static ROWS: &[OptionSpec] = &[
     ),
     ignored!(
         "iodepth_batch_complete_max",
-        OrZero(Count(0, DEEPEST)),
+        NonZero(Count(0, DEEPEST)),
         "",
         ["32"],
         "every completion that is visible is taken",
-        "reaps at most this many at once"
+        "most completions reaped at once"
     ),
     row!(
         "iodepth_low",
         depth.low,
-        OrZero(Count(0, DEEPEST)),
+        NonZero(Count(0, DEEPEST)),
         "",
         ["8"],
-        "refill the queue only at this depth"
+        "refill the queue only when it has drained to this depth"
     ),
     off!(
         "serialize_overlap",
         depth.serialize_overlap,
         Bool,
-        "never have two I/Os to the same blocks outstanding"
+        "never keep two I/Os to the same blocks in flight"
     ),
     row!(
         "io_submit_mode",
@@ -52,7 +52,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(&[("inline", false), ("offload", true)]),
         "inline",
         ["offload"],
-        "offload: as many threads as iodepth submit and wait, each with one I/O; \
-         ioengine=sync is done by pread and pwrite then"
+        "offload: one thread per unit of iodepth submits an I/O and waits for it; \
+         ioengine=sync then uses pread and pwrite"
     ),
 ];

@@ -1,8 +1,8 @@
-//! fio's `random_distribution`.
+//! The option `random_distribution`.
 
 use iodyno_model::PerDirection;
 
-use super::value::{Taken, Value, print_directions};
+use super::value::{Parsed, Value, print_directions};
 use super::{Kind, OptionSpec};
 use crate::{Distribution, Zone};
 
@@ -40,10 +40,10 @@ pub(super) const ROW: OptionSpec = OptionSpec {
             _ => print_zoned(each),
         }
     },
-    ..OptionSpec::PLAIN
+    ..OptionSpec::DEFAULT
 };
 
-fn distribution(value: Value<'_>) -> Taken<PerDirection<Distribution>> {
+fn distribution(value: Value<'_>) -> Parsed<PerDirection<Distribution>> {
     let (word, rest) = value.text.split_once(':').unwrap_or((value.text, ""));
     Ok(match word {
         "random" if rest.is_empty() => PerDirection::default(),
@@ -89,8 +89,8 @@ fn distribution(value: Value<'_>) -> Taken<PerDirection<Distribution>> {
     })
 }
 
-/// A parameter and a center of 0 to 1.
-fn numbers(value: Value<'_>, default: f64) -> Taken<(f64, Option<f64>)> {
+/// Parses a parameter and an optional center from 0 to 1.
+fn numbers(value: Value<'_>, default: f64) -> Parsed<(f64, Option<f64>)> {
     if value.text.is_empty() {
         return Ok((default, None));
     }
@@ -104,9 +104,9 @@ fn numbers(value: Value<'_>, default: f64) -> Taken<(f64, Option<f64>)> {
     Ok((value.with(first).float()?, center))
 }
 
-/// fio's rules (options.c, `zone_split_ddir`): shares of I/Os sum to 100;
-/// sizes that are left out, or 0, share what is left of 100 percent.
-fn zones(value: Value<'_>, absolute: bool) -> Taken<Vec<Zone>> {
+/// Parses zones by fio's rules (options.c, `zone_split_ddir`): shares of I/Os sum to 100; sizes
+/// that are missing or 0 share the rest of 100 percent.
+fn zones(value: Value<'_>, absolute: bool) -> Parsed<Vec<Zone>> {
     let mut zones = Vec::new();
     for entry in value.text.split(':').take_while(|entry| !entry.trim().is_empty()) {
         let (access, size) = entry.split_once('/').unwrap_or((entry, ""));
@@ -153,7 +153,7 @@ fn print(distribution: &Distribution) -> String {
     }
 }
 
-/// Directions differ in their zones only, or have none.
+/// Prints zones by direction; other distributions are the same for all directions.
 fn print_zoned(each: &PerDirection<Distribution>) -> String {
     let absolute = each.iter().any(|(_, d)| matches!(d, Distribution::ZonedAbsolute(_)));
     let parts = each.map(|distribution| match distribution {

@@ -1,7 +1,7 @@
-//! How a job talks to the kernel.
+//! Options of the I/O engine.
 
-use super::codecs::{Bool, Codec, Count, Flag, Maybe, OrZero, Words};
-use super::value::{Refusal, one_of};
+use super::codecs::{Bool, Codec, Count, Flag, NonZero, Optional, Words};
+use super::value::{Refusal, unknown_word};
 use super::{Kind, OptionSpec, Support, ignored, off, row};
 use crate::{CommandType, IoEngine, StatType, Sync};
 
@@ -107,12 +107,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
             }
             let word = value.text.split(':').next().unwrap_or_default();
             if OTHERS.contains(&word) || word.contains('/') {
-                return Err(Refusal::ByFio("it is an I/O engine of fio's own".into()));
+                return Err(Refusal::FioOnly("it is an I/O engine of fio's own".into()));
             }
-            Err(one_of(word, IoEngine::ALL.iter().map(|(name, _)| *name)))
+            Err(unknown_word(word, IoEngine::ALL.iter().map(|(name, _)| *name)))
         },
         print: |job| job.engine.ioengine.name().into(),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     off!("direct", engine.direct, Bool, "bypass the page cache (O_DIRECT)"),
     OptionSpec {
@@ -122,10 +122,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
         help: "use the page cache; the opposite of direct",
         kind: || Kind::Bool,
         parse: |job, value| {
-            job.engine.direct = !Bool.read(value)?;
+            job.engine.direct = !Bool.parse(value)?;
             Ok(())
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "sync",
@@ -152,21 +152,26 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["1", "0"],
         "register files with the kernel; iodyno always does where possible"
     ),
-    off!("sqthread_poll", engine.sqthread_poll, Flag, "a kernel thread submits (io_uring)"),
+    off!(
+        "sqthread_poll",
+        engine.sqthread_poll,
+        Flag,
+        "submit from a polling kernel thread (io_uring)"
+    ),
     row!(
         "sqthread_poll_cpu",
         engine.sqthread_poll_cpu,
-        Maybe(Count(0, 65_535)),
+        Optional(Count(0, 65_535)),
         "",
         ["3"],
-        "CPU of that thread"
+        "CPU of the polling thread"
     ),
     OptionSpec {
         name: "nonvectored",
         default: "-1",
         support: Support::Ignored("I/O never uses vectors but with ioengine=pvsync2"),
         examples: &["1", "-1", "0"],
-        help: "I/O of one buffer each, without vectors",
+        help: "use non-vectored reads and writes",
         kind: || Kind::Number,
         parse: |job, value| {
             job.engine.nonvectored = value.text != "0" && {
@@ -176,18 +181,18 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| u8::from(job.engine.nonvectored).to_string(),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "force_async",
         engine.force_async,
-        OrZero(Count(0, u32::MAX)),
+        NonZero(Count(0, u32::MAX)),
         "",
         ["4"],
         "every Nth I/O is issued from a kernel worker (io_uring)"
     ),
     off!("nowait", engine.nowait, Bool, "RWF_NOWAIT: fail instead of waiting"),
-    off!("uncached", engine.uncached, Flag, "RWF_DONTCACHE"),
+    off!("uncached", engine.uncached, Flag, "uncached buffered I/O (RWF_DONTCACHE)"),
     off!(
         "atomic",
         engine.atomic,
@@ -206,18 +211,18 @@ pub(super) static ROWS: &[OptionSpec] = &[
         name: "cmd_type",
         default: "nvme",
         examples: &["nvme"],
-        help: "commands of io_uring_cmd (bsg: by fio)",
+        help: "type of io_uring_cmd passthrough commands (bsg: by fio)",
         kind: || Kind::Words(vec!["nvme", "bsg"]),
         parse: |job, value| {
             let kind = value.word(&[("nvme", Some(CommandType::Nvme)), ("bsg", None)])?;
-            job.engine.cmd_type =
-                kind.ok_or_else(|| Refusal::ByFio("bsg is SCSI, and commands are NVMe's".into()))?;
+            job.engine.cmd_type = kind
+                .ok_or_else(|| Refusal::FioOnly("bsg is SCSI, and commands are NVMe's".into()))?;
             Ok(())
         },
         print: |job| match job.engine.cmd_type {
             CommandType::Nvme => "nvme".into(),
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     OptionSpec {
         name: "mem",
@@ -226,14 +231,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         support: Support::Ignored(
             "buffers are in huge pages wherever that is worth it and the kernel grants them",
         ),
-        harmless: &[],
+        no_effect: &[],
         examples: &["malloc", "shm", "mmap", "mmaphuge"],
-        help: "where buffers are (cudamalloc: by fio)",
+        help: "memory type of the buffers (cudamalloc: by fio)",
         kind: || Kind::Words(MEMORY.map(|(word, _)| word).to_vec()),
         parse: |job, value| {
             let huge = value.word(&MEMORY)?;
             job.engine.huge_pages =
-                huge.ok_or_else(|| Refusal::ByFio("buffers are in the host's memory".into()))?;
+                huge.ok_or_else(|| Refusal::FioOnly("buffers are in the host's memory".into()))?;
             Ok(())
         },
         print: |job| if job.engine.huge_pages { "mmaphuge" } else { "malloc" }.into(),
@@ -244,7 +249,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "0",
         ["1"],
         "completions are picked up without a system call wherever they can be",
-        "libaio's completions are read from its ring"
+        "reap libaio completions in user space"
     ),
     ignored!(
         "clocksource",
@@ -252,7 +257,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "",
         ["gettimeofday", "clock_gettime", "cpu"],
         "time is taken from the CPU's counter, checked against the kernel's clock",
-        "where fio takes its time from"
+        "clock used for time stamps"
     ),
     ignored!(
         "gtod_cpu",
@@ -260,6 +265,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "",
         ["0"],
         "reading the time costs less than what this would spare",
-        "a thread on this CPU keeps the time"
+        "dedicate this CPU to reading the clock"
     ),
 ];

@@ -1,7 +1,7 @@
-//! Names of errors, as fio's `ignore_error` takes them.
+//! Names of errno values, as in fio's `ignore_error`.
 
-/// Linux' names, errno 1 first; the numbers are those of x86-64 and AArch64
-/// (asm-generic/errno.h, errno-base.h); two have none.
+/// Linux's names from errno 1 on, numbered as on x86-64 and AArch64 (asm-generic/errno.h,
+/// errno-base.h); two numbers have no name.
 const NAMES: [&str; 133] = [
     "EPERM",
     "ENOENT",
@@ -138,7 +138,7 @@ const NAMES: [&str; 133] = [
     "EHWPOISON",
 ];
 
-/// The number of the error with this name.
+/// The errno value with this name.
 pub(super) fn number(name: &str) -> Option<i32> {
     match name {
         "EWOULDBLOCK" => return number("EAGAIN"),
@@ -149,7 +149,7 @@ pub(super) fn number(name: &str) -> Option<i32> {
     i32::try_from(at + 1).ok()
 }
 
-/// The name of an error, or its number.
+/// The name of an errno value, or its number if it has none.
 pub(super) fn name(errno: i32) -> String {
     let at = usize::try_from(errno).ok().and_then(|errno| errno.checked_sub(1));
     let name = at.and_then(|at| NAMES.get(at)).filter(|name| !name.is_empty());

@@ -1,9 +1,9 @@
-//! What becomes of errors.
+//! Options of error handling.
 
 use iodyno_model::PerDirection;
 
-use super::codecs::{Bool, Directions, OrZero, Time};
-use super::value::{Taken, Value};
+use super::codecs::{Bool, Directions, NonZero, Time};
+use super::value::{Parsed, Value};
 use super::{Kind, OptionSpec, errno, ignored, row};
 use crate::value::TimeUnit;
 use crate::{ContinueOn, Errors};
@@ -35,7 +35,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| print_continue(&job.errors),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     OptionSpec {
         name: "ignore_error",
@@ -59,7 +59,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let text = [read, write, trim].map(list).join(",");
             text.trim_end_matches(',').into()
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     ignored!(
         "error_dump",
@@ -67,19 +67,19 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "0",
         ["1"],
         "errors are always told, with their offsets",
-        "each error is told"
+        "report each I/O error"
     ),
     row!(
         "max_latency",
         errors.max_latency_ns,
-        Directions(OrZero(Time(TimeUnit::Microseconds))),
+        Directions(NonZero(Time(TimeUnit::Microseconds))),
         "0",
         ["500ms", "1000,2s"],
         "end the job if an I/O takes longer; 0: no limit"
     ),
 ];
 
-fn numbers(value: Value<'_>) -> Taken<Vec<i32>> {
+fn numbers(value: Value<'_>) -> Parsed<Vec<i32>> {
     let entry = |text: &str| {
         let number = errno::number(text).map(i64::from);
         let number = number.or_else(|| value.with(text).number().ok()?.try_into().ok());
@@ -89,7 +89,7 @@ fn numbers(value: Value<'_>) -> Taken<Vec<i32>> {
     value.text.split(':').filter(|text| !text.is_empty()).map(entry).collect()
 }
 
-/// The word for what is not already said by `ignore_error`.
+/// Prints `continue_on_error`, leaving out what `ignore_error` implies if no word fits exactly.
 fn print_continue(errors: &Errors) -> String {
     let wanted = errors.continue_on_error;
     let ignored = &errors.ignore_error;

@@ -1,6 +1,6 @@
-//! Which files and devices a job uses.
+//! Options of files and devices.
 
-use super::codecs::{Bool, Count, Maybe, Names, OrZero, Text, Words};
+use super::codecs::{Bool, Count, Names, NonZero, Optional, Text, Words};
 use super::value::Refusal;
 use super::{Kind, OptionSpec, ignored, off, on, row};
 use crate::{Fallocate, FileService};
@@ -27,7 +27,7 @@ const FALLOCATE: &[(&str, Fallocate)] = &[
 
 pub(super) static ROWS: &[OptionSpec] = &[
     row!("name", name, Text, "", ["seq-read"], "name of the job"),
-    row!("description", description, Maybe(Text), "", ["\"fill\""], "text about the job"),
+    row!("description", description, Optional(Text), "", ["\"fill\""], "text about the job"),
     row!(
         "filename",
         files.filename,
@@ -47,10 +47,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
     row!(
         "filename_format",
         files.filename_format,
-        Maybe(Text),
+        Optional(Text),
         "$jobname.$jobnum.$filenum",
         ["$jobname.$filenum", "shared"],
-        "pattern of file names where `filename` gives none"
+        "format of generated file names, used without filename"
     ),
     ignored!(
         "unique_filename",
@@ -58,7 +58,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "1",
         ["0"],
         "there are no clients whose files could collide",
-        "clients of a server put their address in front of names"
+        "prefix file names with the client's address (fio's server)"
     ),
     row!(
         "nrfiles" | "nr_files",
@@ -66,26 +66,26 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Count(1, 1 << 20),
         "1",
         ["16"],
-        "number of files of the job"
+        "number of files used by the job"
     ),
     row!(
         "openfiles",
         files.openfiles,
-        OrZero(Count(0, 1 << 20)),
+        NonZero(Count(0, 1 << 20)),
         "",
         ["4"],
-        "files open at the same time; default all"
+        "number of files kept open at the same time; default: all"
     ),
     OptionSpec {
         name: "file_service_type",
         default: "roundrobin",
         examples: &["random", "sequential", "roundrobin:8"],
-        help: "how the next file is chosen, and after how many I/Os (zipf, pareto, normal, gauss: by fio)",
+        help: "how the next file is chosen; `:N` sets the I/Os before switching (zipf, pareto, normal, gauss: by fio)",
         kind: || Kind::Words(SERVICES.map(|(word, _)| word).to_vec()),
         parse: |job, value| {
             let service = value.word(&SERVICES)?;
             let service = service.ok_or_else(|| {
-                Refusal::ByFio("files are chosen in turn, at random or in sequence".into())
+                Refusal::FioOnly("files are chosen in turn, at random or in sequence".into())
             })?;
             let mut ios = 1;
             if let Some((_, text)) = value.text.split_once(':') {
@@ -103,7 +103,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
                 ios => format!("{word}:{ios}"),
             }
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     on!("allow_file_create", files.allow_file_create, Bool, "create missing files"),
     ignored!(
@@ -112,7 +112,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "1",
         ["0"],
         "files are always laid out one after the other",
-        "jobs lay their files out one after the other"
+        "serialize the file creation of jobs"
     ),
     ignored!(
         "create_fsync",
@@ -120,17 +120,17 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "1",
         ["0"],
         "files that are laid out are always synced",
-        "files are synced once laid out"
+        "sync files after laying them out"
     ),
     off!("create_on_open", files.create_on_open, Bool, "create files when the job opens them"),
-    off!("create_only", files.create_only, Bool, "only lay out files"),
+    off!("create_only", files.create_only, Bool, "lay out the files and make no I/O"),
     row!(
         "fallocate",
         files.fallocate,
         Words(FALLOCATE),
         "native",
         ["none", "keep", "posix", "truncate"],
-        "how space is allocated for files"
+        "how space is preallocated for files"
     ),
     off!(
         "overwrite",
@@ -143,13 +143,13 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "invalidate",
         files.invalidate,
         Bool,
-        "drop the page cache of the files first, at each restart (time_based, loops), and before verifying"
+        "invalidate the page cache of the files before I/O, at each restart (time_based, loops) and before verifying"
     ),
     OptionSpec {
         name: "fadvise_hint",
         default: "1",
         examples: &["0"],
-        help: "tell the kernel whether I/O is sequential or random (words: by fio)",
+        help: "advise the kernel of sequential or random I/O (random, sequential, noreuse: by fio)",
         kind: || Kind::Words(vec!["0", "1", "random", "sequential", "noreuse"]),
         parse: |job, value| {
             let words = [
@@ -161,12 +161,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
             ];
             let hint = value.word(&words)?;
             job.files.fadvise_hint = hint.ok_or_else(|| {
-                Refusal::ByFio("the hint follows the pattern, or is left out".into())
+                Refusal::FioOnly("the hint follows the pattern, or is left out".into())
             })?;
             Ok(())
         },
         print: |job| u8::from(job.files.fadvise_hint).to_string(),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     off!("fsync_on_close", files.fsync_on_close, Bool, "sync files when closing them"),
     ignored!(
@@ -175,7 +175,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "none",
         ["none", "file", "block", "char"],
         "what a name stands for is always looked at",
-        "kind of all files of the job"
+        "type of the job's files"
     ),
     ignored!(
         "allow_mounted_write",
@@ -183,6 +183,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "0",
         ["0", "1"],
         "what is in use is never written to, whatever it says",
-        "fio writes to mounted devices"
+        "allow fio to write to mounted devices"
     ),
 ];

@@ -1,4 +1,4 @@
-//! When what was written is made durable.
+//! Options of syncs.
 
 use super::codecs::{Bool, Count};
 use super::{OptionSpec, off, row};

@@ -1,47 +1,47 @@
-//! What options take.
+//! Kinds of values that options take.
 
 use crate::value::TimeUnit;
 
-/// What an option takes.
+/// The kind of value that an option takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// 0 or 1.
     Bool,
-    /// Nothing (which is 1), 0 or 1.
+    /// 0, 1, or no value, which is 1.
     Flag,
-    /// A whole number.
+    /// An integer.
     Number,
     /// 0 to 100.
     Percent,
-    /// Bytes, or numbers with the units of bytes.
+    /// Bytes, or a number with a unit of size.
     Size,
-    /// Bytes, or `20%`.
-    Share,
-    /// From one size to another: `4k-64k`.
+    /// Bytes, or a percentage such as `20%`.
+    SizeOrPercent,
+    /// A range of sizes: `4k-64k`.
     Range,
-    /// A time; without a unit it is in this one.
+    /// A time, in this unit if it has none.
     Time(TimeUnit),
-    /// One of these, some with more behind a colon.
+    /// One of these words, some with a suffix after a colon.
     Words(Vec<&'static str>),
-    /// Numbers: `0-3,8`.
+    /// A list of numbers: `0-3,8`.
     List,
-    /// Numbers with a point, colons between them.
+    /// Decimal numbers separated by colons.
     Floats,
-    /// Names, colons between them.
+    /// Names separated by colons.
     Names,
     /// Text.
     Text,
-    /// Text, or nothing.
+    /// Text, or no value.
     OptionalText,
-    /// One for reads, writes and trims each: `4k,8k,16k`.
+    /// One value each for reads, writes and trims: `4k,8k,16k`.
     Directions(Box<Kind>),
 }
 
 impl Kind {
-    /// Sizes, ranges and shares, for all directions or each.
+    /// True for sizes, ranges and percentages of sizes, also by direction.
     pub(super) fn is_of_sizes(&self) -> bool {
         match self {
-            Self::Size | Self::Share | Self::Range => true,
+            Self::Size | Self::SizeOrPercent | Self::Range => true,
             Self::Directions(kind) => kind.is_of_sizes(),
             _ => false,
         }
@@ -56,7 +56,7 @@ impl std::fmt::Display for Kind {
             Self::Number => "number",
             Self::Percent => "percent",
             Self::Size => "size",
-            Self::Share => "size or percent",
+            Self::SizeOrPercent => "size or percent",
             Self::Range => "range",
             Self::Time(unit) => return write!(f, "time, {}", unit.sign()),
             Self::Words(words) => return f.write_str(&words.join(", ")),

@@ -1,12 +1,9 @@
-//! The option table: every option of fio, from which all that reads or writes
-//! options is driven.
+//! The option table: all options of fio, with how each is parsed, printed and documented.
 //!
-//! The rows of a group of options stand in one file; those that fio alone can
-//! do are in `by_fio.rs`. A row names the field of [`Job`] and the codec that
-//! reads and prints it.
+//! Each group of options has a file; options that only fio supports are in `fio_only`. A row names
+//! the field of [`Job`] and the codec that parses and prints it.
 
 mod blocks;
-mod by_fio;
 mod check;
 mod codecs;
 mod command_priority;
@@ -18,6 +15,7 @@ mod engine;
 mod errno;
 mod errors;
 mod files;
+mod fio_only;
 mod flush;
 mod kind;
 mod pace;
@@ -38,61 +36,59 @@ use std::sync::LazyLock;
 
 pub use check::{check, notes};
 pub use kind::Kind;
-use value::{Refusal, Taken, Value};
+use value::{Parsed, Refusal, Value};
 pub(crate) use warnings::warnings;
 
 use crate::Job;
-use crate::nearest::nearest_of;
+use crate::nearest::nearest_name;
 use crate::value::{JobError, Units};
 
-/// What becomes of an option here.
+/// Support of an option by the native generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
-    /// The native generator does it.
+    /// Supported.
     Native,
-    /// The native generator does it, and fio does not know it.
-    Own,
-    /// It changes nothing of what is measured here, for this reason.
+    /// Supported, and unknown to fio.
+    IodynoOnly,
+    /// Accepted without effect on the measurement, for this reason.
     Ignored(&'static str),
-    /// Only fio does it; why not the native generator.
-    ByFio(&'static str),
-    /// fio took it out, and refuses it.
-    Gone,
+    /// Supported by fio only, for this reason.
+    FioOnly(&'static str),
+    /// Removed from fio, which refuses it.
+    Removed,
 }
 
 /// One option of a job.
 #[derive(Debug)]
 pub struct OptionSpec {
-    /// fio's name of it.
+    /// Its name in fio.
     pub name: &'static str,
-    /// Other names that fio takes.
+    /// Other names in fio.
     pub aliases: &'static [&'static str],
     /// fio's default, as text; empty: none.
     pub default: &'static str,
-    /// Who does it.
+    /// Support by the native generator.
     pub support: Support,
-    /// Values with which an option that only fio does changes nothing.
-    pub harmless: &'static [&'static str],
-    /// Values that it takes.
+    /// Values with which an option that only fio supports has no effect.
+    pub no_effect: &'static [&'static str],
+    /// Examples of valid values.
     pub examples: &'static [&'static str],
     /// One line of help.
     pub help: &'static str,
     kind: fn() -> Kind,
-    parse: fn(&mut Job, Value<'_>) -> Taken,
+    parse: fn(&mut Job, Value<'_>) -> Parsed,
     print: fn(&Job) -> String,
 }
 
-/// Rows of the same group, with the heading of the reference.
+/// A group of rows, with its heading in the reference.
 #[derive(Debug)]
-pub struct Group {
-    /// What they have in common.
-    pub title: &'static str,
-    /// The rows.
-    pub rows: &'static [OptionSpec],
+pub(crate) struct Group {
+    pub(crate) title: &'static str,
+    pub(crate) rows: &'static [OptionSpec],
 }
 
-/// Every option, in groups, in the order of the reference.
-pub static GROUPS: &[Group] = &[
+/// All options by group, in the order of the reference.
+pub(crate) static GROUPS: &[Group] = &[
     Group { title: "Files and devices", rows: files::ROWS },
     Group { title: "How much of them", rows: space::ROWS },
     Group { title: "Direction, blocks and order", rows: pattern::ROWS },
@@ -110,13 +106,13 @@ pub static GROUPS: &[Group] = &[
     Group { title: "Verifying", rows: verify::ROWS },
     Group { title: "Errors", rows: errors::ROWS },
     Group { title: "Report and logs", rows: report::ROWS },
-    Group { title: "By fio only: jobs", rows: by_fio::JOBS },
-    Group { title: "By fio only: commands", rows: by_fio::COMMANDS },
-    Group { title: "By fio only: what others of its options look at", rows: by_fio::PARTS },
-    Group { title: "By fio only: other I/O engines", rows: by_fio::ENGINES },
+    Group { title: "By fio only: jobs", rows: fio_only::JOBS },
+    Group { title: "By fio only: commands", rows: fio_only::COMMANDS },
+    Group { title: "By fio only: what others of its options look at", rows: fio_only::DEPENDENTS },
+    Group { title: "By fio only: other I/O engines", rows: fio_only::ENGINES },
 ];
 
-/// A row whose field a codec reads and prints.
+/// A row whose field a codec parses and prints.
 macro_rules! row {
     ($name:literal $(| $alias:literal)*, $($field:ident).+, $codec:expr, $default:literal,
      $examples:expr, $help:literal $(,)?) => {
@@ -131,26 +127,26 @@ macro_rules! row {
                 crate::options::codecs::Codec::set(&$codec, value, &mut job.$($field).+)
             },
             print: |job| crate::options::codecs::Codec::print(&$codec, &job.$($field).+),
-            ..crate::options::OptionSpec::PLAIN
+            ..crate::options::OptionSpec::DEFAULT
         }
     };
 }
 
-/// A row of a switch that is off unless it is given.
+/// A row for a switch that is off by default.
 macro_rules! off {
     ($name:literal $(| $alias:literal)*, $($field:ident).+, $codec:expr, $help:literal $(,)?) => {
         crate::options::row!($name $(| $alias)*, $($field).+, $codec, "0", ["1"], $help)
     };
 }
 
-/// A row of a switch that is on unless it is given.
+/// A row for a switch that is on by default.
 macro_rules! on {
     ($name:literal $(| $alias:literal)*, $($field:ident).+, $codec:expr, $help:literal $(,)?) => {
         crate::options::row!($name $(| $alias)*, $($field).+, $codec, "1", ["0"], $help)
     };
 }
 
-/// A row without a field that its codec checks.
+/// A row without a field or effect, whose values a codec checks.
 macro_rules! ignored {
     ($name:literal $(| $alias:literal)*, $codec:expr, $default:literal, $examples:expr,
      $reason:literal, $help:literal $(,)?) => {
@@ -162,8 +158,8 @@ macro_rules! ignored {
             examples: &$examples,
             help: $help,
             kind: || crate::options::codecs::Codec::kind(&$codec),
-            parse: |_, value| crate::options::codecs::Codec::read(&$codec, value).map(|_| ()),
-            ..crate::options::OptionSpec::PLAIN
+            parse: |_, value| crate::options::codecs::Codec::parse(&$codec, value).map(|_| ()),
+            ..crate::options::OptionSpec::DEFAULT
         }
     };
 }
@@ -171,13 +167,13 @@ macro_rules! ignored {
 use {ignored, off, on, row};
 
 impl OptionSpec {
-    /// What a row is where it says nothing else.
-    const PLAIN: Self = Self {
+    /// The defaults of a row.
+    const DEFAULT: Self = Self {
         name: "",
         aliases: &[],
         default: "",
         support: Support::Native,
-        harmless: &[],
+        no_effect: &[],
         examples: &[],
         help: "",
         kind: || Kind::Text,
@@ -185,19 +181,18 @@ impl OptionSpec {
         print: |_| String::new(),
     };
 
-    /// What it takes.
+    /// The kind of value it takes.
     pub fn kind(&self) -> Kind {
         (self.kind)()
     }
 
-    /// It may stand alone: `group_reporting`.
+    /// True if it may be given without a value, such as `group_reporting`.
     pub fn value_is_optional(&self) -> bool {
         matches!(self.kind(), Kind::Flag | Kind::OptionalText)
     }
 
-    /// Its value in `job`, in fio's notation; empty where it is that of
-    /// [`Job::default`], so that what is printed for all options, applied to a
-    /// default job, gives the same job.
+    /// Prints its value in `job` in fio's notation, or nothing if it is that of [`Job::default`]:
+    /// the printed values of all options, applied to a default job, give the same job.
     pub fn print(&self, job: &Job) -> String {
         let text = (self.print)(job);
         if text == (self.print)(&Job::default()) { String::new() } else { text }
@@ -209,33 +204,33 @@ impl OptionSpec {
             Refusal::Expected(expected) => {
                 JobError::BadValue { option: self.name, value: text.into(), expected }
             }
-            Refusal::ByFio(reason) => {
+            Refusal::FioOnly(reason) => {
                 JobError::NotNative { option: self.name, value: text.into(), reason }
             }
         };
-        if let Support::ByFio(reason) = self.support
-            && !self.harmless.contains(&text)
+        if let Support::FioOnly(reason) = self.support
+            && !self.no_effect.contains(&text)
         {
-            return Err(refused(Refusal::ByFio(reason.into())));
+            return Err(refused(Refusal::FioOnly(reason.into())));
         }
         let units = Units { kb_base: job.report.kb_base.into() };
         (self.parse)(job, Value { text, units }).map_err(refused)
     }
 }
 
-/// Whether a [`Job`] has no room for an option as it is written: where fio runs
-/// the job, it has to get the option itself.
-pub fn is_for_fio_alone(name: &str, value: Option<&str>) -> bool {
+/// True if a [`Job`] cannot represent an option as written: when fio runs the job, it must be given
+/// the option itself.
+pub fn is_fio_only(name: &str, value: Option<&str>) -> bool {
     let Some(spec) = find(name) else { return false };
     let value = value.unwrap_or_default().trim();
     match spec.support {
-        Support::ByFio(_) | Support::Ignored(_) => true,
-        Support::Gone | Support::Own => false,
+        Support::FioOnly(_) | Support::Ignored(_) => true,
+        Support::Removed | Support::IodynoOnly => false,
         Support::Native => {
             let mut job = Job::default();
             match spec.apply(&mut job, value) {
                 Err(JobError::NotNative { .. }) => true,
-                // Some of fio's engines are one of ours.
+                // Several of fio's engines map to the same native one.
                 Ok(()) => spec.name == "ioengine" && (spec.print)(&job) != value,
                 Err(_) => false,
             }
@@ -243,7 +238,7 @@ pub fn is_for_fio_alone(name: &str, value: Option<&str>) -> bool {
     }
 }
 
-/// Every option, in the order of the reference.
+/// All options, in the order of the reference.
 pub fn options() -> impl Iterator<Item = &'static OptionSpec> {
     GROUPS.iter().flat_map(|group| group.rows)
 }
@@ -259,33 +254,38 @@ static NAMES: LazyLock<Vec<(&'static str, &'static OptionSpec)>> = LazyLock::new
     all
 });
 
-/// The option of this name, or with this alias.
+/// The option with this name or alias.
 pub fn find(name: &str) -> Option<&'static OptionSpec> {
     let at = NAMES.binary_search_by_key(&name, |(known, _)| known).ok()?;
     Some(NAMES[at].1)
 }
 
+/// True if `wanted` is among the entries, by its name or an alias.
+fn is_given(entries: &[(&str, Option<&str>)], wanted: &str) -> bool {
+    entries.iter().any(|(name, _)| find(name).is_some_and(|spec| spec.name == wanted))
+}
+
 /// Sets the option `name` (or one of its aliases) of `job`.
 ///
 /// # Errors
-/// An unknown option with the nearest name, a value that it does not take, or
-/// one that only fio does.
+/// An unknown option, with the most similar name; a bad value; an option or value that only fio
+/// supports.
 pub fn apply(job: &mut Job, name: &str, value: &str) -> Result<(), JobError> {
     known(name)?.apply(job, value)
 }
 
 fn known(name: &str) -> Result<&'static OptionSpec, JobError> {
-    find(name).ok_or_else(|| JobError::UnknownOption { name: name.into(), nearest: nearest(name) })
+    find(name)
+        .ok_or_else(|| JobError::UnknownOption { name: name.into(), nearest: nearest_option(name) })
 }
 
-/// Sets all of `entries` (a name, and a value if there is one), in their order
-/// but for the units, which count for all of them; then settles what fio
-/// settles when a section is complete, such as `gtod_reduce`'s effects.
+/// Sets all of `entries` (name and optional value) in order, except for `kb_base`, which applies to
+/// all of them; then resolves what fio resolves when a section is complete, such as the effects of
+/// `gtod_reduce`.
 ///
 /// # Errors
-/// Everything that is wrong, with the number of its entry. The rest is set,
-/// and settled: a caller that hands [`JobError::NotNative`] options to fio has
-/// the job for its own uses.
+/// All errors, each with the index of its entry. The other entries are set and resolved, so that a
+/// caller that hands [`JobError::NotNative`] options to fio can use the job.
 pub fn apply_all(
     job: &mut Job,
     entries: &[(&str, Option<&str>)],
@@ -324,7 +324,7 @@ fn apply_entry(
     spec.apply(job, value.unwrap_or_default()).map(|()| spec)
 }
 
-/// The option whose name is nearest to `name`, if any is near.
-pub fn nearest(name: &str) -> Option<&'static str> {
-    nearest_of(name, NAMES.iter().map(|(known, _)| *known))
+/// The option with the name most similar to `name`, if any is similar.
+pub fn nearest_option(name: &str) -> Option<&'static str> {
+    nearest_name(name, NAMES.iter().map(|(known, _)| *known))
 }

@@ -1,7 +1,7 @@
-//! How fast a job goes at most.
+//! Options of rates, pauses and latency targets.
 
 use super::codecs::{
-    Bool, Codec, Count, Directions, Number, OrZero, PlainMilliseconds, Size, Time, Words,
+    Bool, Codec, Count, Directions, NonZero, Number, PlainMilliseconds, Size, Time, Words,
 };
 use super::{Kind, OptionSpec, row};
 use crate::value::TimeUnit::{Microseconds, Seconds};
@@ -16,7 +16,7 @@ fn target(job: &mut Job) -> &mut LatencyTarget {
     })
 }
 
-/// A row for one of the fields of the latency target.
+/// A row for a field of the latency target.
 macro_rules! target_row {
     ($name:literal, $field:ident, $codec:expr, $default:literal, $examples:expr, $help:literal) => {
         OptionSpec {
@@ -30,28 +30,28 @@ macro_rules! target_row {
                 let target = job.pace.latency_target;
                 target.map_or(String::new(), |target| $codec.print(&target.$field))
             },
-            ..OptionSpec::PLAIN
+            ..OptionSpec::DEFAULT
         }
     };
 }
 
-/// Percent with a point.
+/// A percentage with decimals.
 struct Percentile;
 
 impl Codec for Percentile {
-    type Of = f64;
+    type Field = f64;
     fn kind(&self) -> Kind {
         Kind::Percent
     }
-    fn read(&self, value: super::value::Value<'_>) -> super::value::Taken<f64> {
+    fn parse(&self, value: super::value::Value<'_>) -> super::value::Parsed<f64> {
         let percentile = value.float()?;
         if !(0.0..=100.0).contains(&percentile) {
             return Err("percent from 0 to 100 were expected".into());
         }
         Ok(percentile)
     }
-    fn print(&self, of: &f64) -> String {
-        of.to_string()
+    fn print(&self, field: &f64) -> String {
+        field.to_string()
     }
 }
 
@@ -59,34 +59,34 @@ pub(super) static ROWS: &[OptionSpec] = &[
     row!(
         "rate",
         pace.rate,
-        Directions(OrZero(Size(0, u64::MAX))),
+        Directions(NonZero(Size(0, u64::MAX))),
         "",
         ["100m", "1m,500k", ",2275,", "300,300,300"],
-        "limit in bytes per second; 0: none"
+        "bandwidth limit, bytes per second; 0: none"
     ),
     row!(
         "rate_min" | "ratemin",
         pace.rate_min,
-        Directions(OrZero(Size(0, u64::MAX))),
+        Directions(NonZero(Size(0, u64::MAX))),
         "",
         ["10m", "10m,5m"],
-        "fail below this many bytes per second"
+        "fail below this bandwidth, bytes per second"
     ),
     row!(
         "rate_iops",
         pace.rate_iops,
-        Directions(OrZero(Number(0, u32::MAX as u64))),
+        Directions(NonZero(Number(0, u32::MAX as u64))),
         "",
         ["13251", "100,50", "10k"],
-        "limit in I/Os per second; 0: none"
+        "IOPS limit; 0: none"
     ),
     row!(
         "rate_iops_min",
         pace.rate_iops_min,
-        Directions(OrZero(Number(0, u32::MAX as u64))),
+        Directions(NonZero(Number(0, u32::MAX as u64))),
         "",
         ["1000"],
-        "fail below this many I/Os per second"
+        "fail below this many IOPS"
     ),
     row!(
         "rate_process",
@@ -94,7 +94,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(&[("linear", RateProcess::Linear), ("poisson", RateProcess::Poisson)]),
         "linear",
         ["poisson"],
-        "evenly spaced, or random arrivals"
+        "linear: evenly spaced I/Os; poisson: random arrivals"
     ),
     row!(
         "rate_cycle" | "ratecycle",
@@ -102,7 +102,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         PlainMilliseconds,
         "1000",
         ["500"],
-        "time over which minimum rates are averaged"
+        "averaging time for rate_min and rate_iops_min"
     ),
     row!(
         "thinktime",
@@ -118,7 +118,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Time(Microseconds),
         "0",
         ["100"],
-        "time of it spent busy on the CPU"
+        "part of thinktime spent busy on the CPU"
     ),
     row!(
         "thinktime_blocks",
@@ -134,7 +134,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(&[("complete", ThinkBlocks::Complete), ("issue", ThinkBlocks::Issue)]),
         "complete",
         ["issue"],
-        "count completed or issued I/Os"
+        "count completed or issued I/Os for thinktime_blocks"
     ),
     row!(
         "thinktime_iotime",
@@ -142,7 +142,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Time(Seconds),
         "0",
         ["9", "250ms"],
-        "time between pauses, instead of I/Os"
+        "time between pauses, instead of thinktime_blocks"
     ),
     row!(
         "flow",
@@ -152,14 +152,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         ["8"],
         "share of the I/Os of all jobs with the same flow_id; a job ahead of its share waits"
     ),
-    row!("flow_id", pace.flow_id, Count(0, u32::MAX), "0", ["1"], "which jobs share a flow"),
+    row!("flow_id", pace.flow_id, Count(0, u32::MAX), "0", ["1"], "ID of the flow that jobs share"),
     row!(
         "flow_sleep",
         pace.flow_sleep_ns,
         Time(Microseconds),
         "0",
         ["100"],
-        "pause of a job that is ahead"
+        "pause of a job that is ahead of its share"
     ),
     target_row!(
         "latency_target",
@@ -167,7 +167,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Time(Microseconds),
         "",
         ["500000", "10ms"],
-        "search the highest depth that keeps this latency"
+        "search for the highest queue depth that keeps this latency"
     ),
     target_row!(
         "latency_window",
@@ -175,7 +175,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Time(Microseconds),
         "",
         ["5000000", "2s"],
-        "time for which a depth must keep it"
+        "time for which a depth must keep latency_target"
     ),
     target_row!(
         "latency_percentile",
@@ -183,7 +183,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Percentile,
         "100",
         ["99.9"],
-        "percent of the I/Os that must be within it"
+        "percent of the I/Os that must be within latency_target"
     ),
     target_row!("latency_run", run, Bool, "0", ["1"], "continue with the depth found"),
 ];

@@ -1,8 +1,10 @@
-//! In which directions, blocks and order I/O is made.
+//! Options of direction, block sizes and order.
 
 use iodyno_model::PerDirection;
 
-use super::codecs::{Bool, Codec, Count, Directions, Flag, OrZero, Percent, Share, Size, Words};
+use super::codecs::{
+    Bool, Codec, Count, Directions, Flag, NonZero, Percent, Size, SizeOrPercent, Words,
+};
 use super::value::Refusal;
 use super::{Kind, OptionSpec, ignored, off, on, row};
 use crate::value::parse_signed;
@@ -43,7 +45,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             (word, Some(step)) => format!("{word}:{step}"),
             (word, None) => word.into(),
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "rw_sequencer",
@@ -60,19 +62,19 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "bs_unaligned" | "blocksize_unaligned",
         pattern.bs_unaligned,
         Flag,
-        "block sizes of a range need not be multiples of the smallest (verified: by fio)"
+        "block sizes of a range need not be multiples of the smallest (with verify: by fio)"
     ),
     off!(
         "bs_is_seq_rand",
         pattern.bs_is_seq_rand,
         Bool,
-        "the read block size is for sequential, the write block size for random I/O"
+        "use the read block size for sequential, the write block size for random I/O"
     ),
     OptionSpec {
         name: "ba",
         aliases: &["blockalign"],
         examples: &["4k", "4k,8k", ",512,"],
-        help: "random offsets are multiples of this; default the block size",
+        help: "alignment of random offsets; default: the block size",
         kind: || Kind::Directions(Box::new(Kind::Size)),
         parse: |job, value| {
             let align = job.pattern.blockalign.get_or_insert_default();
@@ -85,7 +87,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             };
             job.pattern.blockalign.map_or(String::new(), print)
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "rwmixread",
@@ -93,19 +95,19 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Percent,
         "50",
         ["70"],
-        "percent of reads in a mix"
+        "percent of reads in a mixed workload"
     ),
     OptionSpec {
         name: "rwmixwrite",
         default: "50",
         examples: &["30", "0"],
-        help: "percent of writes in a mix",
+        help: "percent of writes in a mixed workload",
         kind: || Kind::Percent,
         parse: |job, value| {
-            job.pattern.rwmixread_percent = 100 - Percent.read(value)?;
+            job.pattern.rwmixread_percent = 100 - Percent.parse(value)?;
             Ok(())
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "percentage_random",
@@ -113,7 +115,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Directions(Percent),
         "100",
         ["85", "0,33,0", ",11,", "99,,"],
-        "percent of random offsets; the others continue sequentially"
+        "percent of I/Os at random offsets; the others are sequential"
     ),
     super::distribution::ROW,
     off!(
@@ -134,7 +136,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "0",
         ["1"],
         "the order of offsets needs no map in memory",
-        "norandommap where the map has no room in memory; ours needs none"
+        "fall back to norandommap if the map does not fit in memory"
     ),
     row!(
         "random_generator",
@@ -148,8 +150,8 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "sprandom",
         pattern.sprandom,
         Bool,
-        "random writes of the drive's physical capacity that leave it as a long random load would; \
-         random_generator=lfsr and norandommap follow"
+        "SSD preconditioning: random writes of the physical capacity that leave the drive as a long \
+         random load would; implies random_generator=lfsr and norandommap"
     ),
     row!(
         "spr_num_regions",
@@ -157,7 +159,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Count(1, 1 << 24),
         "100",
         ["50"],
-        "regions of sprandom"
+        "number of regions of the drive (sprandom)"
     ),
     OptionSpec {
         name: "spr_op",
@@ -174,7 +176,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.pattern.preconditioning.over_provisioning.to_string(),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "spr_cs",
@@ -182,7 +184,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Size(0, u64::MAX),
         "0",
         ["32k"],
-        "the drive's cache, which must not hold a block twice (sprandom); 0: none"
+        "size of the drive's cache, which must not hold a block twice (sprandom); 0: none"
     ),
     OptionSpec {
         name: "randseed",
@@ -195,19 +197,20 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.pattern.randseed.to_string(),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     on!(
         "randrepeat" | "allrandrepeat",
         pattern.randrepeat,
         Bool,
-        "the same random numbers in each run"
+        "repeat the same random sequence in each run"
     ),
     OptionSpec {
         name: "zonemode",
         default: "none",
         examples: &["none", "strided"],
-        help: "do zonesize bytes of I/O in each zonerange, zoneskip apart (of zoned devices: by fio)",
+        // Without the word `zbd`: blktests searches `--cmdhelp=zonemode` for it.
+        help: "strided: zonesize bytes of I/O in each zonerange, zones zoneskip apart (zoned devices: by fio)",
         kind: || Kind::Words(vec!["none", "strided", "zbd"]),
         parse: |job, value| {
             let modes = [
@@ -216,8 +219,9 @@ pub(super) static ROWS: &[OptionSpec] = &[
                 ("zbd", None),
             ];
             let mode = value.word(&modes)?;
-            job.pattern.zonemode = mode
-                .ok_or_else(|| Refusal::ByFio("zones of zoned devices are not looked at".into()))?;
+            job.pattern.zonemode = mode.ok_or_else(|| {
+                Refusal::FioOnly("zones of zoned devices are not looked at".into())
+            })?;
             Ok(())
         },
         print: |job| match job.pattern.zonemode {
@@ -225,12 +229,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
             ZoneMode::None => "none".into(),
             ZoneMode::Strided => "strided".into(),
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "zonesize",
         pattern.zonesize,
-        OrZero(Size(0, u64::MAX)),
+        NonZero(Size(0, u64::MAX)),
         "0",
         ["256m"],
         "bytes of I/O in each zone"
@@ -238,10 +242,10 @@ pub(super) static ROWS: &[OptionSpec] = &[
     row!(
         "zonerange",
         pattern.zonerange,
-        OrZero(Size(0, u64::MAX)),
+        NonZero(Size(0, u64::MAX)),
         "0",
         ["1g"],
-        "size of a zone; without it zonesize"
+        "size of a zone; default: zonesize"
     ),
     OptionSpec {
         name: "zoneskip",
@@ -250,13 +254,13 @@ pub(super) static ROWS: &[OptionSpec] = &[
         help: "bytes skipped between zones",
         kind: || Kind::Size,
         parse: |job, value| {
-            let Amount::Bytes(bytes) = Share.read(value)? else {
+            let Amount::Bytes(bytes) = SizeOrPercent.parse(value)? else {
                 return Err("bytes were expected".into());
             };
             job.pattern.zoneskip = bytes;
             Ok(())
         },
         print: |job| job.pattern.zoneskip.to_string(),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
 ];

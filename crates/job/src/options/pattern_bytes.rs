@@ -1,13 +1,12 @@
-//! Bytes in fio's notation: hexadecimal and decimal numbers, `"text"` and `%o`.
+//! Parses byte patterns in fio's notation: hexadecimal and decimal numbers, `"text"` and `%o`.
 
-use super::value::{Refusal, Taken};
+use super::value::{Parsed, Refusal};
 use crate::PatternPart;
 
-/// The parts of a pattern, neighbouring bytes joined. The rules are those of
-/// fio's lib/pattern.c: hexadecimal numbers are bytes as they stand (`0xF` is
-/// one), decimal ones 32 bits, little endian without the leading zeros, minus
-/// sign included; text has no escapes.
-pub(super) fn parse(text: &str) -> Taken<Vec<PatternPart>> {
+/// Parses a pattern, joining adjacent bytes. The rules are those of fio's lib/pattern.c:
+/// hexadecimal numbers are bytes in the order written (`0xF` is one byte); decimal ones, possibly
+/// negative, are 32 bits, little endian without leading zeros; text has no escapes.
+pub(super) fn parse(text: &str) -> Parsed<Vec<PatternPart>> {
     let mut parts: Vec<PatternPart> = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {
@@ -24,8 +23,8 @@ pub(super) fn parse(text: &str) -> Taken<Vec<PatternPart>> {
     Ok(parts)
 }
 
-/// The same, of bytes alone.
-pub(super) fn parse_bytes(text: &str) -> Taken<Vec<u8>> {
+/// Parses a pattern without `%o`.
+pub(super) fn parse_bytes(text: &str) -> Parsed<Vec<u8>> {
     match parse(text)?.as_slice() {
         [PatternPart::Bytes(bytes)] => Ok(bytes.clone()),
         _ => Err(expected(text)),
@@ -36,7 +35,7 @@ fn expected(text: &str) -> Refusal {
     format!("bytes such as 0xdeadbeef, 255 or \"text\" were expected, not `{text}`").into()
 }
 
-fn next(text: &str) -> Taken<(PatternPart, &str)> {
+fn next(text: &str) -> Parsed<(PatternPart, &str)> {
     if let Some(rest) = text.strip_prefix("%o") {
         return Ok((PatternPart::Offset, rest));
     }
@@ -50,11 +49,11 @@ fn next(text: &str) -> Taken<(PatternPart, &str)> {
         };
     }
     if text.starts_with('\'') {
-        return Err(Refusal::ByFio("the pattern would be read from a file".into()));
+        return Err(Refusal::FioOnly("the pattern would be read from a file".into()));
     }
     if let Some(rest) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let end = rest.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(rest.len());
-        // A zero before the next `0x` is not ours: 0xFF0X1.
+        // A zero before an `x` belongs to the next number: 0xFF0X1.
         let end = if rest[end..].starts_with(['x', 'X']) && rest[..end].ends_with('0') {
             end - 1
         } else {
@@ -69,7 +68,7 @@ fn next(text: &str) -> Taken<(PatternPart, &str)> {
     let sign = usize::from(text.starts_with('-'));
     let digits =
         text[sign..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |at| at + sign);
-    // A zero before `x` begins a hexadecimal number: -100xab.
+    // A zero before an `x` begins a hexadecimal number: -100xab.
     let hex_follows = text[digits..].starts_with(['x', 'X']) && text[..digits].ends_with('0');
     let digits = if hex_follows { digits - 1 } else { digits };
     let number: i32 = text[..digits].parse().map_err(|_| expected(text))?;
@@ -82,7 +81,7 @@ fn next(text: &str) -> Taken<(PatternPart, &str)> {
     Ok((PatternPart::Bytes(bytes), &text[digits..]))
 }
 
-/// As [`parse`] reads it.
+/// Prints a pattern so that [`parse`] accepts it.
 pub(super) fn print(parts: &[PatternPart]) -> String {
     let mut text = String::new();
     for part in parts {

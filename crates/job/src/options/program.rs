@@ -1,13 +1,13 @@
-//! A program that runs beside the I/O (`ioengine=exec`).
+//! Options of `ioengine=exec`, which runs a program beside the I/O.
 
-use super::codecs::{Bool, Count, Maybe, Text};
+use super::codecs::{Bool, Count, Optional, Text};
 use super::{OptionSpec, on, row};
 
 pub(super) static ROWS: &[OptionSpec] = &[
     row!(
         "program",
         engine.program.name,
-        Maybe(Text),
+        Optional(Text),
         "",
         ["/bin/true"],
         "program to run with ioengine=exec; requires --allow-exec"
@@ -18,7 +18,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Text,
         "",
         ["-n 1"],
-        "its arguments, with blanks between them; %r is the runtime in seconds, %n the job's name"
+        "arguments of the program, separated by blanks; %r is the runtime in seconds, %n the job's name"
     ),
     row!(
         "grace_time",
@@ -26,12 +26,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Count(0, u32::MAX),
         "1",
         ["0"],
-        "seconds from SIGTERM to SIGKILL when the job is over"
+        "seconds from SIGTERM to SIGKILL when the job ends"
     ),
     on!(
         "std_redirect",
-        engine.program.redirects,
+        engine.program.std_redirect,
         Bool,
-        "its output goes to NAME.stdout and NAME.stderr"
+        "redirect the program's output to NAME.stdout and NAME.stderr"
     ),
 ];

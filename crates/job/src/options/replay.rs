@@ -1,6 +1,6 @@
-//! Logs of I/O: those that a job makes again, and the one that it writes.
+//! Options of logs of I/O, replayed or written.
 
-use super::codecs::{Bool, Count, Maybe, Size, Text};
+use super::codecs::{Bool, Count, Optional, Size, Text};
 use super::{Kind, OptionSpec, ignored, off, row};
 
 const SKIPPED: [&str; 4] = ["read", "write", "trim", "sync"];
@@ -9,27 +9,27 @@ pub(super) static ROWS: &[OptionSpec] = &[
     row!(
         "read_iolog",
         replay.read_iolog,
-        Maybe(Text),
+        Optional(Text),
         "",
         ["log"],
-        "replay the I/Os of this log: fio's text, versions 2 and 3, or a blktrace; several with colons between them are for clones"
+        "replay the I/Os of this log: fio's text, versions 2 and 3, or a blktrace; of several, separated by colons, each clone takes one"
     ),
     row!(
         "write_iolog",
         replay.write_iolog,
-        Maybe(Text),
+        Optional(Text),
         "",
         ["log"],
-        "log each I/O as text, version 3, for replay"
+        "log the job's I/Os for replay, as text, version 3"
     ),
     off!("replay_no_stall", replay.no_stall, Bool, "replay without the log's pauses"),
     row!(
         "replay_redirect",
         replay.redirect,
-        Maybe(Text),
+        Optional(Text),
         "",
         ["/dev/nvme0n1"],
-        "replay onto this file or device"
+        "replay onto this file or device instead of those in the log"
     ),
     row!("replay_scale", replay.scale, Count(0, u32::MAX), "1", ["2"], "divide offsets by this"),
     row!(
@@ -64,7 +64,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let skipped = SKIPPED.iter().zip(job.replay.skip).filter(|(_, skip)| *skip);
             skipped.map(|(word, _)| *word).collect::<Vec<_>>().join(",")
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     ignored!(
         "read_iolog_chunked",
@@ -72,6 +72,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "0",
         ["1"],
         "logs are always read as they are needed",
-        "reads the log in pieces"
+        "read the log in chunks"
     ),
 ];

@@ -1,7 +1,7 @@
-//! What is reported and logged.
+//! Options of the report and the logs.
 
 use super::codecs::{Bool, Codec, Count, List, Number, Words};
-use super::value::{Taken, Value};
+use super::value::{Parsed, Value};
 use super::{Kind, OptionSpec, Support, ignored, off, on, row};
 use crate::{Job, Log, Unified};
 
@@ -14,7 +14,7 @@ const UNIFIED: &[(&str, Unified)] = &[
     ("2", Unified::Both),
 ];
 
-/// (word, greatest value, mean value)
+/// (word, (maximum, mean))
 const WINDOW: [(&str, (bool, bool)); 5] = [
     ("avg", (false, true)),
     ("max", (true, false)),
@@ -23,7 +23,7 @@ const WINDOW: [(&str, (bool, bool)); 5] = [
     ("1", (true, false)),
 ];
 
-/// A row of a log: its prefix, or none.
+/// A row for a log, whose value is an optional prefix.
 macro_rules! log {
     ($name:literal, $field:ident, $help:literal) => {
         OptionSpec {
@@ -36,7 +36,7 @@ macro_rules! log {
                 Ok(())
             },
             print: |job| print_log(job, job.report.logs.$field.as_ref()),
-            ..OptionSpec::PLAIN
+            ..OptionSpec::DEFAULT
         }
     };
 }
@@ -45,7 +45,7 @@ fn log(prefix: &str) -> Log {
     Log { prefix: (!prefix.is_empty()).then(|| prefix.into()) }
 }
 
-/// A log without a prefix has that of the job's name.
+/// Prints a log's prefix, by default the job's name.
 fn print_log(job: &Job, log: Option<&Log>) -> String {
     let Some(log) = log else { return String::new() };
     let name = if job.name.is_empty() { "job" } else { &job.name };
@@ -53,33 +53,48 @@ fn print_log(job: &Job, log: Option<&Log>) -> String {
 }
 
 pub(super) static ROWS: &[OptionSpec] = &[
-    off!("disable_lat", report.disable_lat, Bool, "no total latencies"),
-    off!("disable_clat", report.disable_clat, Bool, "no completion latencies"),
-    off!("disable_slat", report.disable_slat, Bool, "no submission latencies"),
+    off!("disable_lat", report.disable_lat, Bool, "omit total latency (lat)"),
+    off!("disable_clat", report.disable_clat, Bool, "omit completion latency (clat)"),
+    off!("disable_slat", report.disable_slat, Bool, "omit submission latency (slat)"),
     off!(
         "disable_bw_measurement" | "disable_bw",
         report.disable_bw,
         Bool,
-        "single I/Os have no rows in the bandwidth log"
+        "omit single I/Os from the bandwidth log"
     ),
     off!(
         "block_error_percentiles",
-        report.block_lives,
+        report.block_error_percentiles,
         Bool,
-        "how often each block was trimmed before a write or trim of it failed"
+        "report how often each block was trimmed before a write or trim of it failed"
     ),
-    off!("gtod_reduce", report.gtod_reduce, Bool, "no latencies"),
+    off!(
+        "gtod_reduce",
+        report.gtod_reduce,
+        Bool,
+        "omit all latencies, and single I/Os from the bandwidth log"
+    ),
     row!(
         "unified_rw_reporting",
         report.unified,
         Words(UNIFIED),
         "none",
         ["mixed", "both", "1"],
-        "report directions together, or both ways"
+        "report directions separately (none), together (mixed) or both"
     ),
-    on!("clat_percentiles", report.percentiles.clat, Bool, "of completion latencies"),
-    off!("lat_percentiles", report.percentiles.lat, Bool, "of total latencies"),
-    off!("slat_percentiles", report.percentiles.slat, Bool, "of submission latencies"),
+    on!(
+        "clat_percentiles",
+        report.percentiles.clat,
+        Bool,
+        "report percentiles of completion latency"
+    ),
+    off!("lat_percentiles", report.percentiles.lat, Bool, "report percentiles of total latency"),
+    off!(
+        "slat_percentiles",
+        report.percentiles.slat,
+        Bool,
+        "report percentiles of submission latency"
+    ),
     OptionSpec {
         name: "percentile_list",
         default: "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99",
@@ -94,20 +109,24 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let list = &job.report.percentiles.list;
             list.iter().map(f64::to_string).collect::<Vec<_>>().join(":")
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     log!("write_bw_log", bandwidth, "log bandwidth to files with this prefix"),
-    log!("write_iops_log", iops, "log IOPS"),
-    log!("write_lat_log", latency, "log latencies: slat, clat and lat"),
-    log!("write_hist_log", histogram, "log histograms of completion latency"),
-    on!("per_job_logs", report.logs.per_job, Bool, "a file for each job"),
+    log!("write_iops_log", iops, "log IOPS to files with this prefix"),
+    log!("write_lat_log", latency, "log slat, clat and lat to files with this prefix"),
+    log!(
+        "write_hist_log",
+        histogram,
+        "log histograms of completion latency to files with this prefix"
+    ),
+    on!("per_job_logs", report.logs.per_job, Bool, "write separate log files for each job"),
     row!(
         "log_avg_msec",
         report.logs.average_ms,
         Number(0, u32::MAX as u64),
         "0",
         ["250"],
-        "time per row; 0: a row per I/O"
+        "average log rows over this time, ms; 0: a row per I/O"
     ),
     row!(
         "log_hist_msec",
@@ -115,7 +134,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Number(0, u32::MAX as u64),
         "0",
         ["1000"],
-        "time per histogram"
+        "time per histogram in write_hist_log, ms"
     ),
     row!(
         "log_hist_coarseness",
@@ -123,14 +142,14 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Count(0, 6),
         "0",
         ["2"],
-        "2 to the power of it fewer bins"
+        "merge 2 to the power of this bins of a histogram"
     ),
     OptionSpec {
         name: "log_window_value",
         aliases: &["log_max_value"],
         default: "avg",
         examples: &["max", "both", "1"],
-        help: "a row holds the mean or the greatest value of its time, or both",
+        help: "log the average or maximum of each log_avg_msec window, or both",
         kind: || Kind::Words(WINDOW.map(|(word, _)| word).to_vec()),
         parse: |job, value| {
             (job.report.logs.max, job.report.logs.mean) = value.word(&WINDOW)?;
@@ -141,31 +160,31 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let found = WINDOW.iter().find(|(_, value)| *value == wanted);
             found.map_or(String::new(), |(word, _)| (*word).into())
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
-    off!("log_offset", report.logs.offset, Bool, "rows hold the offset"),
-    off!("log_prio", report.logs.priority, Bool, "rows hold the I/O priority"),
-    off!("log_issue_time", report.logs.issue_time, Bool, "rows hold the time of issue"),
-    off!("log_unix_epoch", report.logs.unix_epoch, Bool, "rows hold Unix time"),
+    off!("log_offset", report.logs.offset, Bool, "log the offset of each I/O"),
+    off!("log_prio", report.logs.priority, Bool, "log the I/O priority"),
+    off!("log_issue_time", report.logs.issue_time, Bool, "log the time of issue"),
+    off!("log_unix_epoch", report.logs.unix_epoch, Bool, "log Unix time"),
     OptionSpec {
         name: "log_alternate_epoch",
         default: "0",
         examples: &["1"],
-        help: "rows hold the time of log_alternate_epoch_clock_id",
+        help: "log the time of log_alternate_epoch_clock_id",
         kind: || Kind::Bool,
         parse: |job, value| {
             let clock = job.report.logs.alternate_epoch.unwrap_or(0);
-            job.report.logs.alternate_epoch = Bool.read(value)?.then_some(clock);
+            job.report.logs.alternate_epoch = Bool.parse(value)?.then_some(clock);
             Ok(())
         },
         print: |job| u8::from(job.report.logs.alternate_epoch.is_some()).to_string(),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     OptionSpec {
         name: "log_alternate_epoch_clock_id",
         default: "0",
         examples: &["0", "4"],
-        help: "a clock of clock_gettime(2)",
+        help: "clock ID for clock_gettime(2)",
         kind: || Kind::Number,
         parse: |job, value| {
             job.report.logs.alternate_epoch = Some(value.number_within(0, 64)? as i32);
@@ -174,7 +193,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         print: |job| {
             job.report.logs.alternate_epoch.map_or(String::new(), |clock| clock.to_string())
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "log_entries",
@@ -182,13 +201,13 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Number(1, u32::MAX as u64),
         "1024",
         ["4096"],
-        "room for so many rows at first"
+        "initial number of entries of a log"
     ),
     off!(
         "log_store_compressed",
         report.logs.compressed,
         Bool,
-        "logs but those of histograms are written compressed (`.fz`); --inflate-log prints one"
+        "store logs compressed (`.fz`), except histograms; --inflate-log prints one"
     ),
     ignored!(
         "log_compression",
@@ -196,7 +215,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "",
         ["10k", "1m"],
         "rows go to their file as they come",
-        "logs are compressed in memory when they are larger"
+        "compress logs in memory beyond this size"
     ),
     ignored!(
         "log_compression_cpus",
@@ -204,7 +223,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "",
         ["0-3"],
         "rows go to their file as they come",
-        "CPUs that compress"
+        "CPUs for log compression"
     ),
     OptionSpec {
         name: "kb_base",
@@ -217,20 +236,20 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.report.kb_base.to_string(),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     OptionSpec {
         name: "unit_base",
         default: "0",
         examples: &["8", "1"],
-        help: "fio's normal output: 8: bytes, 1: bits",
+        help: "units of bandwidth in fio's normal output; 8: bytes, 1: bits",
         kind: || Kind::Words(vec!["0", "8", "1"]),
         parse: |job, value| {
             job.report.unit_base = value.word(&[("0", 0), ("8", 8), ("1", 1)])?;
             Ok(())
         },
         print: |job| job.report.unit_base.to_string(),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     OptionSpec {
         support: Support::Ignored("fio's normal output has four; JSON has all"),
@@ -240,18 +259,18 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Count(1, 10),
             "4",
             ["6"],
-            "digits in fio's normal output"
+            "significant digits in fio's normal output"
         )
     },
     OptionSpec {
         support: Support::Ignored("it is reported wherever it is known"),
-        ..on!("disk_util", report.disk_util, Bool, "what the disks did is reported")
+        ..on!("disk_util", report.disk_util, Bool, "report disk utilization")
     },
     OptionSpec {
-        support: Support::Own,
+        support: Support::IodynoOnly,
         ..off!(
             "strict_stamps",
-            report.strict,
+            report.strict_stamps,
             Bool,
             "time stamps before and after each submission, to tell slat from clat"
         )
@@ -262,7 +281,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "500",
         ["500"],
         "rates are taken every 100 ms",
-        "ms between two samples of the bandwidth"
+        "averaging time of the bandwidth, ms"
     ),
     ignored!(
         "iopsavgtime",
@@ -270,13 +289,13 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "500",
         ["500"],
         "rates are taken every 100 ms",
-        "ms between two samples of the rate"
+        "averaging time of IOPS, ms"
     ),
 ];
 
-fn percentiles(value: Value<'_>) -> Taken<Vec<f64>> {
+fn percentiles(value: Value<'_>) -> Parsed<Vec<f64>> {
     let parts = value.text.split(':').filter(|part| !part.trim().is_empty());
-    let mut list = parts.map(|part| value.with(part).float()).collect::<Taken<Vec<f64>>>()?;
+    let mut list = parts.map(|part| value.with(part).float()).collect::<Parsed<Vec<f64>>>()?;
     if list.is_empty() || list.len() > 20 || list.iter().any(|p| !(0.0..=100.0).contains(p)) {
         return Err("one to 20 percentiles such as 50:99:99.9 were expected".into());
     }

@@ -1,10 +1,10 @@
-//! What fio settles once all options of a job are known (its init.c,
+//! Resolves options that depend on each other once all are known, as fio does (init.c,
 //! `fixup_options`, and the callbacks in options.c).
 
 use crate::{BlockSize, Distribution, Job, Pattern, RandomGenerator, VerifyMethod, ZoneMode};
 
-/// Settles it; `given` are the names of the options that were given, which
-/// fio leaves as they are where it would choose otherwise.
+/// Resolves the options of `job`. `given` are the names of the options given, which override
+/// implied values as in fio.
 pub(super) fn resolve(job: &mut Job, given: &[&str]) {
     let given = |name: &str| given.contains(&name);
     time(job);
@@ -18,7 +18,7 @@ pub(super) fn resolve(job: &mut Job, given: &[&str]) {
         job.pattern.norandommap |= !given("norandommap");
     }
     if given("randseed") {
-        // fio: a seed overrides randrepeat; the numbers follow from the seed.
+        // As in fio, a seed overrides randrepeat.
         job.pattern.randrepeat = true;
     }
     if given("verify_pattern") && !given("verify") {
@@ -30,7 +30,7 @@ pub(super) fn resolve(job: &mut Job, given: &[&str]) {
         verify_headers(job, given("verify_write_sequence"));
     }
     if job.verify.verify_only {
-        read_what_was_written(job);
+        read_instead_of_writing(job);
     }
     let errors = &mut job.errors;
     errors.continue_on_error.read |= !errors.ignore_error.read.is_empty();
@@ -46,7 +46,7 @@ fn time(job: &mut Job) {
     if job.time.runtime_ns.is_none() {
         job.time.time_based = false;
     }
-    // Steady state is looked for once it has a duration.
+    // Steady state is only tested for with a duration.
     job.time.steadystate = job.time.steadystate.filter(|state| state.duration_ns > 0);
     let pace = &mut job.pace;
     pace.latency_target = pace.latency_target.filter(|target| target.target_ns > 0);
@@ -99,13 +99,12 @@ fn contents(job: &mut Job, refill_given: bool) {
     if !contents.buffer_pattern.is_empty() {
         contents.scramble_buffers = false;
         contents.zero_buffers = false;
-        // What was read into a buffer would be written from it.
+        // Reads overwrite the pattern in the buffers that writes use.
         contents.refill_buffers = reads || contents.buffer_compress_percentage.is_some();
     }
 }
 
-/// The interval divides all blocks that are written, and is no larger than
-/// those that are read.
+/// Adjusts the verify interval so that it divides all written blocks.
 fn verify_interval(job: &mut Job) {
     let bs = &job.pattern.bs;
     let (smallest, largest) = (bs.write.smallest(), bs.write.largest());
@@ -119,8 +118,8 @@ fn verify_interval(job: &mut Job) {
     job.verify.interval = u32::try_from(interval).ok();
 }
 
-/// The number of a write is not checked where blocks may be written more than
-/// once in an order that is not known, or by another job.
+/// Turns off sequence numbers where a block may be written several times in an unknown order, or by
+/// another job.
 fn verify_headers(job: &mut Job, sequence_given: bool) {
     let reordered =
         job.pattern.norandommap && !job.engine.ioengine.is_synchronous() && job.depth.iodepth > 1;
@@ -129,9 +128,9 @@ fn verify_headers(job: &mut Job, sequence_given: bool) {
     }
 }
 
-/// What would be written is read instead, the same blocks in the same order.
-/// Of a mix only its order says which are writes: it stays one. A job that only reads has none.
-fn read_what_was_written(job: &mut Job) {
+/// Turns writes into reads of the same blocks in the same order, for `verify_only`. A mix stays as
+/// it is, since its order decides which I/Os are writes; a job that only reads has no writes.
+fn read_instead_of_writing(job: &mut Job) {
     let pattern = &mut job.pattern;
     pattern.rw = match pattern.rw {
         Pattern::Write => Pattern::Read,

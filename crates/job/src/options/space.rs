@@ -1,23 +1,23 @@
-//! How much of the files and devices is used.
+//! Options of the range and amount of I/O.
 
-use super::codecs::{Bool, Codec, Number, OrZero, Share, Size, print_size};
-use super::value::{Taken, Value};
+use super::codecs::{Bool, Codec, NonZero, Number, Size, SizeOrPercent, print_size};
+use super::value::{Parsed, Value};
 use super::{Kind, OptionSpec, off, row};
 use crate::Amount;
 
-/// An amount that is none where it is 0.
-struct ShareOrZero;
+/// A size or percentage; 0 is `None`.
+struct NonZeroAmount;
 
-impl Codec for ShareOrZero {
-    type Of = Option<Amount>;
+impl Codec for NonZeroAmount {
+    type Field = Option<Amount>;
     fn kind(&self) -> Kind {
-        Kind::Share
+        Kind::SizeOrPercent
     }
-    fn read(&self, value: Value<'_>) -> Taken<Self::Of> {
-        Ok(Some(Share.read(value)?).filter(|amount| amount.of(u64::MAX) > 0))
+    fn parse(&self, value: Value<'_>) -> Parsed<Self::Field> {
+        Ok(Some(SizeOrPercent.parse(value)?).filter(|amount| amount.of(u64::MAX) > 0))
     }
-    fn print(&self, of: &Self::Of) -> String {
-        of.map_or("0".into(), |amount| Share.print(&amount))
+    fn print(&self, field: &Self::Field) -> String {
+        field.map_or("0".into(), |amount| SizeOrPercent.print(&amount))
     }
 }
 
@@ -25,7 +25,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
     row!(
         "size",
         space.size,
-        ShareOrZero,
+        NonZeroAmount,
         "",
         ["1g", "20%", "0x100000", "(4*256m)"],
         "total size of the job's files; also bounds the I/O, unless io_size does; nothing beyond offset and size is touched, except by zonemode=strided"
@@ -33,19 +33,19 @@ pub(super) static ROWS: &[OptionSpec] = &[
     row!(
         "io_size" | "io_limit",
         space.io_size,
-        ShareOrZero,
+        NonZeroAmount,
         "",
         ["10g", "50%"],
-        "bytes of I/O; may be more or less than size"
+        "total bytes of I/O; may be more or less than size"
     ),
     OptionSpec {
         name: "filesize",
         examples: &["4m", "4k-1m"],
-        help: "size of each file, or a random size of a range",
+        help: "size of each file, or a range to choose sizes from at random",
         kind: || Kind::Range,
         parse: |job, value| {
             let parts = value.directions(true)?;
-            let sizes: Taken<Vec<u64>> = parts.iter().map(|(_, part)| part.number()).collect();
+            let sizes: Parsed<Vec<u64>> = parts.iter().map(|(_, part)| part.number()).collect();
             let sizes = sizes?;
             let (low, high) = match (sizes.first(), sizes.get(1)) {
                 (Some(low), Some(high)) if *low > 0 => (*low.min(high), *low.max(high)),
@@ -59,12 +59,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Some((low, high)) if low == high => print_size(low),
             Some((low, high)) => format!("{}-{}", print_size(low), print_size(high)),
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "offset" | "fileoffset",
         space.offset,
-        Share,
+        SizeOrPercent,
         "0",
         ["1g", "20%"],
         "start of the job's range in each file"
@@ -80,15 +80,15 @@ pub(super) static ROWS: &[OptionSpec] = &[
     row!(
         "offset_increment",
         space.offset_increment,
-        Share,
+        SizeOrPercent,
         "0",
         ["16g", "10%"],
-        "added to the offset of each further clone"
+        "added to offset for each further clone"
     ),
     row!(
         "number_ios",
         space.number_ios,
-        OrZero(Number(0, u64::MAX)),
+        NonZero(Number(0, u64::MAX)),
         "0",
         ["1000"],
         "end after this many I/Os; 0: no limit"
@@ -99,13 +99,13 @@ pub(super) static ROWS: &[OptionSpec] = &[
         examples: &["10"],
         help: "repeat the job this many times",
         kind: || Kind::Number,
-        // fio makes one loop of none.
+        // As in fio, 0 is one loop.
         parse: |job, value| {
             job.space.loops = value.number_within(0, u32::MAX.into())?.max(1);
             Ok(())
         },
         print: |job| job.space.loops.to_string(),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     off!("fill_device" | "fill_fs", space.fill_device, Bool, "write until no space is left"),
     off!("file_append", space.file_append, Bool, "append to the file"),

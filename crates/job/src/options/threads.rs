@@ -1,6 +1,6 @@
-//! Jobs, threads and CPUs.
+//! Options of jobs, threads and CPUs.
 
-use super::codecs::{Count, Flag, List, Maybe, Size, Text, Words, print_time};
+use super::codecs::{Count, Flag, List, Optional, Size, Text, Words, print_time};
 use super::{Kind, OptionSpec, ignored, off, row};
 use crate::value::{TimeUnit, parse_list, parse_signed, parse_time};
 use crate::{CpuPolicy, ExitWhat, MemoryPolicy};
@@ -22,7 +22,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
     row!(
         "wait_for",
         threads.wait_for,
-        Maybe(Text),
+        Optional(Text),
         "",
         ["writers"],
         "start when the job of this name is done"
@@ -31,7 +31,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         name: "startdelay",
         default: "0",
         examples: &["10", "500ms", "1-3"],
-        help: "delay the start, or by a random time of a range",
+        help: "delay the start by this time, or by a random time from a range",
         kind: || Kind::Time(TimeUnit::Seconds),
         parse: |job, value| {
             let (low, high) =
@@ -46,12 +46,12 @@ pub(super) static ROWS: &[OptionSpec] = &[
             let (first, last) = (print_time(low), print_time(high));
             if low == high { first } else { format!("{first}-{last}") }
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "exec_prerun",
         threads.exec_prerun,
-        Maybe(Text),
+        Optional(Text),
         "",
         ["true"],
         "command to run before the job; requires --allow-exec"
@@ -59,21 +59,26 @@ pub(super) static ROWS: &[OptionSpec] = &[
     row!(
         "exec_postrun",
         threads.exec_postrun,
-        Maybe(Text),
+        Optional(Text),
         "",
         ["true"],
         "command to run after the job; requires --allow-exec"
     ),
-    off!("exitall", threads.exitall, Flag, "end other jobs when it ends"),
+    off!("exitall", threads.exitall, Flag, "end other jobs when this one ends"),
     row!(
         "exit_what",
         threads.exit_what,
         Words(EXIT_WHAT),
         "group",
         ["stonewall", "all"],
-        "which other jobs to end"
+        "jobs that exitall ends"
     ),
-    off!("exitall_on_error", threads.exitall_on_error, Flag, "end all other jobs if it fails"),
+    off!(
+        "exitall_on_error",
+        threads.exitall_on_error,
+        Flag,
+        "end all other jobs if this one fails"
+    ),
     row!("cpus_allowed", threads.cpus_allowed, List, "", ["0-3,8", "1"], "CPUs of the job"),
     OptionSpec {
         name: "cpumask",
@@ -85,7 +90,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             job.threads.cpus_allowed = (0..32).filter(|cpu| mask & (1 << cpu) != 0).collect();
             Ok(())
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "cpus_allowed_policy",
@@ -136,13 +141,13 @@ pub(super) static ROWS: &[OptionSpec] = &[
                 MemoryPolicy::Interleave(list) => format!("interleave:{}", nodes(list)),
             }
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     OptionSpec {
         name: "nice",
         default: "0",
         examples: &["-5", "10"],
-        help: "of the job's threads, -20 to 19",
+        help: "nice value of the job's threads, -20 to 19",
         kind: || Kind::Number,
         parse: |job, value| {
             let nice =
@@ -151,7 +156,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.threads.nice.to_string(),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     OptionSpec {
         name: "prioclass",
@@ -164,7 +169,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.threads.priority.class.map_or(String::new(), |class| class.to_string()),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     OptionSpec {
         name: "prio",
@@ -176,7 +181,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Ok(())
         },
         print: |job| job.threads.priority.level.map_or(String::new(), |level| level.to_string()),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "lockmem",
@@ -184,7 +189,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Size(0, u64::MAX),
         "0",
         ["1g"],
-        "pin this much memory, so that caches have less; 128 MiB stay free"
+        "pin this much memory to shrink the page cache; 128 MiB stay free"
     ),
     ignored!(
         "comm",

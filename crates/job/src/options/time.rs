@@ -1,6 +1,6 @@
-//! For how long a job runs.
+//! Options of the run time.
 
-use super::codecs::{Flag, OrZero, Time, print_size, print_time};
+use super::codecs::{Flag, NonZero, Time, print_size, print_time};
 use super::value::Value;
 use super::{Kind, OptionSpec, off, row};
 use crate::value::{TimeUnit, ValueError, parse_size_in, parse_time};
@@ -15,7 +15,7 @@ const KINDS: [(&str, SteadyKind); 6] = [
     ("lat_slope", SteadyKind::LatencySlope),
 ];
 
-/// fio's default, which counts once a duration is given.
+/// fio's default, used once a duration is given.
 const DEFAULT: SteadyState = SteadyState {
     kind: SteadyKind::IopsSlope,
     limit: 0.01,
@@ -33,7 +33,7 @@ fn seconds(value: Value<'_>) -> Result<u64, ValueError> {
     parse_time(value.text, TimeUnit::Seconds)
 }
 
-/// A row for one of its times.
+/// A row for a time of the steady state.
 macro_rules! steady_time {
     ($name:literal | $alias:literal, $field:ident, $default:literal, $help:literal) => {
         OptionSpec {
@@ -48,7 +48,7 @@ macro_rules! steady_time {
                 Ok(())
             },
             print: |job| job.time.steadystate.map_or(String::new(), |s| print_time(s.$field)),
-            ..OptionSpec::PLAIN
+            ..OptionSpec::DEFAULT
         }
     };
 }
@@ -57,7 +57,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
     row!(
         "runtime" | "timeout",
         time.runtime_ns,
-        OrZero(Time(TimeUnit::Seconds)),
+        NonZero(Time(TimeUnit::Seconds)),
         "0",
         ["60", "30s", "1500ms", "5m"],
         "time limit; 0: none"
@@ -66,7 +66,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "time_based",
         time.time_based,
         Flag,
-        "start over if the work is done before the run time is over"
+        "run for the full runtime, starting over when the work is done"
     ),
     row!(
         "ramp_time",
@@ -81,7 +81,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         aliases: &["ss"],
         default: "iops_slope:0.01%",
         examples: &["iops:10%", "iops:500", "bw_slope:1%", "bw:100m", "lat:5%", "lat_slope:20us"],
-        help: "end when this stays within its limit for steadystate_duration",
+        help: "end when this criterion stays within its limit for steadystate_duration",
         kind: || Kind::Words(KINDS.map(|(word, _)| word).to_vec()),
         parse: |job, value| {
             let kind = value.word(&KINDS)?;
@@ -119,13 +119,13 @@ pub(super) static ROWS: &[OptionSpec] = &[
             };
             format!("{word}:{limit}")
         },
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     steady_time!(
         "steadystate_duration" | "ss_dur",
         duration_ns,
         "0",
-        "time within the limit; 0: no steady-state test"
+        "time to stay within the limit; 0: no steady-state test"
     ),
     steady_time!(
         "steadystate_ramp_time" | "ss_ramp",

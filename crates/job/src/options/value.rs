@@ -1,17 +1,17 @@
-//! A value of an option as it was written, and what can be read of it.
+//! The raw value of an option, and how to parse it.
 
 use iodyno_model::{DIRECTIONS, Direction, PerDirection};
 
-use crate::nearest::nearest_of;
+use crate::nearest::nearest_name;
 use crate::value::{Units, ValueError, parse_size_in};
 
-/// Why a value is not taken.
+/// Why a value is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// fio would not take it, either; what was expected.
+    /// fio would refuse it, too; the expected values.
     Expected(String),
-    /// fio takes it, the native generator does not; why.
-    ByFio(String),
+    /// Only fio supports it; why the native generator does not.
+    FioOnly(String),
 }
 
 impl From<String> for Refusal {
@@ -32,18 +32,21 @@ impl From<&str> for Refusal {
     }
 }
 
-pub(super) type Taken<T = ()> = Result<T, Refusal>;
+pub(super) type Parsed<T = ()> = Result<T, Refusal>;
 
-/// Why `word` is none of `names`.
-pub(super) fn one_of(word: &str, names: impl Iterator<Item = &'static str> + Clone) -> Refusal {
-    Refusal::Expected(match nearest_of(word, names.clone()) {
-        // A long list would hide what was meant.
+/// The refusal of a word that is not in `names`.
+pub(super) fn unknown_word(
+    word: &str,
+    names: impl Iterator<Item = &'static str> + Clone,
+) -> Refusal {
+    Refusal::Expected(match nearest_name(word, names.clone()) {
+        // A long list would hide the suggestion.
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("one of {} was expected", names.collect::<Vec<_>>().join(", ")),
     })
 }
 
-/// A value as it was written; empty: the option stood alone.
+/// A value as written; empty: the option was given without one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value<'a> {
     pub(super) text: &'a str,
@@ -55,13 +58,13 @@ impl<'a> Value<'a> {
         Self { text, units: self.units }
     }
 
-    /// A whole number, units of size included.
-    pub(super) fn number(self) -> Taken<u64> {
+    /// Parses an integer, possibly with a unit of size.
+    pub(super) fn number(self) -> Parsed<u64> {
         Ok(parse_size_in(self.text, self.units)?)
     }
 
-    /// A whole number from `low` to `high`.
-    pub(super) fn number_within(self, low: u64, high: u64) -> Taken<u64> {
+    /// Parses an integer from `low` to `high`.
+    pub(super) fn number_within(self, low: u64, high: u64) -> Parsed<u64> {
         let expected = || match high {
             u64::MAX => format!("a number from {low} was expected"),
             _ => format!("a number from {low} to {high} was expected"),
@@ -72,33 +75,32 @@ impl<'a> Value<'a> {
         if (low..=high).contains(&number) { Ok(number) } else { Err(expected().into()) }
     }
 
-    /// A percentage without its sign, which configparser doubles; `None` where there is no sign.
+    /// Strips a percent sign, or two as written by configparser; `None` if there is none.
     pub(super) fn percent(self) -> Option<Self> {
         let number = self.text.trim_end().strip_suffix('%')?;
         Some(self.with(number.strip_suffix('%').unwrap_or(number)))
     }
 
-    /// A number with a point.
-    pub(super) fn float(self) -> Taken<f64> {
+    /// Parses a decimal number.
+    pub(super) fn float(self) -> Parsed<f64> {
         let number = self.text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
         number.ok_or_else(|| format!("a number was expected, not `{}`", self.text).into())
     }
 
-    /// One of `words`; what stands behind a colon is not looked at.
-    pub(super) fn word<T: Copy>(self, words: &[(&'static str, T)]) -> Taken<T> {
+    /// Parses one of `words`, ignoring everything after a colon.
+    pub(super) fn word<T: Copy>(self, words: &[(&'static str, T)]) -> Parsed<T> {
         let word = self.text.split(':').next().unwrap_or_default().trim();
         let found = words.iter().find(|(name, _)| *name == word);
         found
             .map(|(_, value)| *value)
-            .ok_or_else(|| one_of(word, words.iter().map(|(name, _)| *name)))
+            .ok_or_else(|| unknown_word(word, words.iter().map(|(name, _)| *name)))
     }
 
-    /// fio's rules for values of directions: the value of reads, of writes, of
-    /// trims, separated by commas (where `other_separators`: colons or dashes
-    /// do, too; fio's parse.c, `handle_option`). The last one is taken for the
-    /// rest as well, unless a separator stands behind it; an empty one leaves
-    /// its direction as it is.
-    pub(super) fn directions(self, other_separators: bool) -> Taken<Vec<(Direction, Self)>> {
+    /// Splits values for reads, writes and trims by fio's rules (parse.c, `handle_option`). They
+    /// are separated by commas or, with `other_separators`, by colons or dashes. The last value
+    /// also applies to the remaining directions, unless a separator follows it; an empty value
+    /// leaves its direction unchanged.
+    pub(super) fn directions(self, other_separators: bool) -> Parsed<Vec<(Direction, Self)>> {
         let mut parts = Vec::new();
         let mut rest = self.text.trim();
         let mut last = "";
@@ -126,8 +128,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Where the first value ends. Parentheses are arithmetic, and a sign in front
-/// is none.
+/// Position of the first separator. One within parentheses is arithmetic, and one in front is a
+/// sign.
 fn separator(text: &str, other_separators: bool) -> Option<usize> {
     let outside = |sign: char| {
         let mut depth = 0_u32;
@@ -144,7 +146,7 @@ fn separator(text: &str, other_separators: bool) -> Option<usize> {
     outside(',').or_else(|| other_separators.then(others).flatten())
 }
 
-/// The opposite of [`Value::directions`]; `None` leaves a direction as it is.
+/// The inverse of [`Value::directions`]; `None` leaves a direction unchanged.
 pub(super) fn print_directions(parts: &PerDirection<Option<String>>) -> String {
     let PerDirection { read, write, trim } = parts;
     let text = |part: &Option<String>| part.clone().unwrap_or_default();

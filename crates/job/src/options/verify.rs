@@ -1,6 +1,6 @@
-//! How what was written is verified.
+//! Options of verification.
 
-use super::codecs::{Bool, Count, Flag, List, Number, OrZero, Percent, Words};
+use super::codecs::{Bool, Count, Flag, List, NonZero, Number, Percent, Words};
 use super::{Kind, OptionSpec, Support, ignored, off, on, pattern_bytes, row};
 use crate::{VerifyMethod, VerifyPolicy};
 
@@ -35,18 +35,18 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(METHODS),
         "0",
         ["0", "crc32c", "md5", "sha256", "xxhash", "pattern", "crc32c-intel"],
-        "checksum to verify written data by"
+        "checksum for verifying written data"
     ),
     on!("do_verify", verify.do_verify, Bool, "read back and verify what the job wrote"),
     off!("verify_only", verify.verify_only, Flag, "verify earlier writes without writing"),
-    on!("verifysort", verify.sort, Bool, "in order of offsets; removed in fio"),
+    on!("verifysort", verify.sort, Bool, "verify in order of offsets; removed from fio"),
     ignored!(
         "verifysort_nr",
         Count(0, u32::MAX),
         "",
         ["1024"],
         "fio itself took it out",
-        "as many were sorted at once"
+        "number of blocks sorted at once; removed from fio"
     ),
     row!(
         "verify_offset",
@@ -54,27 +54,27 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Count(0, 1 << 30),
         "0",
         ["64"],
-        "where the header is in its interval, bytes"
+        "offset of the verify header in its interval, bytes"
     ),
     row!(
         "verify_interval",
         verify.interval,
-        OrZero(Count(0, 1 << 30)),
+        NonZero(Count(0, 1 << 30)),
         "",
         ["4k", "512"],
-        "bytes per verify header; default the block size"
+        "interval of verify headers, bytes; default: the block size"
     ),
     OptionSpec {
         name: "verify_pattern",
         examples: &["0xaa555aa5", "%o", "\"abcd\"%o0xff", "-12"],
-        help: "pattern to repeat; %o is the offset",
+        help: "repeated pattern to write and verify; %o is the offset",
         kind: || Kind::Text,
         parse: |job, value| {
             job.verify.pattern = pattern_bytes::parse(value.text)?;
             Ok(())
         },
         print: |job| pattern_bytes::print(&job.verify.pattern),
-        ..OptionSpec::PLAIN
+        ..OptionSpec::DEFAULT
     },
     row!(
         "verify_pattern_interval",
@@ -90,13 +90,18 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Words(&[("completed", VerifyPolicy::Completed), ("fsynced", VerifyPolicy::Fsynced)]),
         "completed",
         ["fsynced"],
-        "which writes a saved state has"
+        "writes in a saved state: all completed ones, or those before the last sync"
     ),
     OptionSpec {
         support: Support::Ignored(
             "a job always ends at the first block that is wrong, but for continue_on_error=verify",
         ),
-        ..off!("verify_fatal", verify.fatal, Bool, "ends at the first block that is wrong")
+        ..off!(
+            "verify_fatal",
+            verify.fatal,
+            Bool,
+            "stop at the first block that fails verification"
+        )
     },
     off!("verify_dump", verify.dump, Bool, "dump expected and found data into files"),
     OptionSpec {
@@ -107,7 +112,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
             Count(0, 4096),
             "0",
             ["4"],
-            "threads that verify"
+            "number of verifying threads"
         )
     },
     ignored!(
@@ -116,7 +121,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "",
         ["0-3"],
         "each thread verifies what it reads",
-        "CPUs of those threads"
+        "CPUs of the verifying threads"
     ),
     row!(
         "verify_backlog",
@@ -124,7 +129,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Number(0, u64::MAX),
         "",
         ["1024"],
-        "verify after this many writes; default at the end"
+        "verify after this many writes; default: at the end"
     ),
     row!(
         "trim_percentage",
@@ -132,7 +137,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Percent,
         "0",
         ["20"],
-        "percent of the verified writes that are trimmed, with trim_backlog"
+        "percent of the verified writes to trim, with trim_backlog"
     ),
     on!("trim_verify_zero", verify.trim_verify_zero, Bool, "trimmed blocks must read as zeros"),
     row!(
@@ -149,7 +154,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         Number(0, u64::MAX),
         "0",
         ["4"],
-        "trims each time; 0: trim_backlog"
+        "most trims per batch; 0: trim_backlog"
     ),
     ignored!(
         "verify_backlog_batch",
@@ -157,25 +162,25 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "",
         ["64"],
         "the whole backlog is verified each time",
-        "so many blocks each time"
+        "number of blocks verified per batch"
     ),
     on!(
         "verify_state_save",
         verify.state_save,
         Bool,
-        "saves what was written in local-NAME-N-verify.state, when the job ends"
+        "save which writes completed to local-NAME-N-verify.state when the job ends"
     ),
     off!(
         "verify_state_load",
         verify.state_load,
         Bool,
-        "a job that only reads verifies as far as that file says"
+        "verify the writes saved by verify_state_save, in a job that only reads"
     ),
     on!(
         "verify_write_sequence",
         verify.write_sequence,
         Bool,
-        "the number of each write is checked"
+        "check the sequence number of each write"
     ),
     ignored!(
         "verify_header_seed",
@@ -183,7 +188,7 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "1",
         ["0"],
         "headers are iodyno's own (docs/reference/verify.md)",
-        "the seed of the contents is checked"
+        "check the seed of the contents"
     ),
     ignored!(
         "experimental_verify",
@@ -191,6 +196,6 @@ pub(super) static ROWS: &[OptionSpec] = &[
         "0",
         ["1"],
         "what was written is always verified from the books",
-        "the I/Os are made again to know what was written"
+        "regenerate the I/Os to verify them, without logging them"
     ),
 ];

@@ -1,20 +1,17 @@
-//! What fio warns of in a job (init.c, `fixup_options`): errors with `--warnings-fatal`.
+//! fio's warnings about a job (init.c, `fixup_options`), which are errors with `--warnings-fatal`.
 
 use iodyno_model::Direction;
 
-use super::find;
+use super::is_given;
 use crate::{BlockSize, Job, VerifyMethod};
 
-/// What makes each file one of a single clone's.
-const OF_ONE_CLONE: [&str; 3] = ["$jobname", "$jobnum", "$filenum"];
+/// Keywords of `filename_format` that together make each file unique to a clone.
+const UNIQUE_KEYWORDS: [&str; 3] = ["$jobname", "$jobnum", "$filenum"];
 
-/// What fio warns of in `job`, which was made of `entries`, a sentence each.
+/// Returns fio's warnings about `job`, which was made of `entries`.
 pub(crate) fn warnings(job: &Job, entries: &[(&str, Option<&str>)]) -> Vec<&'static str> {
-    let given = |wanted: &str| {
-        entries.iter().any(|(name, _)| find(name).is_some_and(|spec| spec.name == wanted))
-    };
+    let given = |wanted| is_given(entries, wanted);
     let Job { pattern, verify, files, time, replay, .. } = job;
-    let used = || pattern.bs.iter().filter(|(direction, _)| pattern.rw.has(*direction));
     let own_align = |(direction, bs): (Direction, &BlockSize)| {
         let align = pattern.blockalign.as_ref().map_or(0, |align| *align.of(direction));
         align > 0 && align != bs.smallest()
@@ -24,7 +21,7 @@ pub(crate) fn warnings(job: &Job, entries: &[(&str, Option<&str>)]) -> Vec<&'sta
     let written_then_verified = verifies && verify.do_verify && writes;
     let shared = || match &files.filename_format {
         _ if !files.filename.is_empty() => true,
-        Some(format) => OF_ONE_CLONE.iter().any(|part| !format.contains(part)),
+        Some(format) => UNIQUE_KEYWORDS.iter().any(|part| !format.contains(part)),
         None => false,
     };
     [
@@ -37,7 +34,9 @@ pub(crate) fn warnings(job: &Job, entries: &[(&str, Option<&str>)]) -> Vec<&'sta
             "blockalign turns off the map of random blocks (norandommap=1)",
         ),
         (
-            verifies && pattern.norandommap && used().any(|(_, bs)| bs.fixed().is_none()),
+            verifies
+                && pattern.norandommap
+                && pattern.used_sizes().any(|(_, bs)| bs.fixed().is_none()),
             "norandommap with blocks of several sizes: not all of them can be verified",
         ),
         (
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
     use crate::{Pattern, apply_all};
 
-    fn of(options: &str) -> Vec<&'static str> {
+    fn warnings_of(options: &str) -> Vec<&'static str> {
         let mut job = Job::default();
         let entries =
             options.split(' ').map(|option| option.split_once('=').unwrap_or((option, "1")));
@@ -74,15 +73,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_wrong_with_an_ordinary_job() {
+    fn ordinary_jobs_have_no_warnings() {
         assert_eq!(warnings(&Job::default(), &[]).len(), 0);
         let fine = "rw=randwrite verify=md5 bs=4k numjobs=2 time_based runtime=1 verify_backlog=8";
-        assert_eq!(of(fine).len(), 0);
+        assert_eq!(warnings_of(fine).len(), 0);
         assert_eq!(Job::default().pattern.rw, Pattern::Read);
     }
 
     #[test]
-    fn each_is_told() {
+    fn each_warning_is_given() {
         for (options, word) in [
             ("read_iolog=a write_iolog=b", "overrides"),
             ("rw=randread bs=4k blockalign=512", "norandommap=1"),
@@ -91,8 +90,8 @@ mod tests {
             ("rw=write verify=md5 time_based runtime=1", "all of runtime"),
             ("time_based", "needs a runtime"),
         ] {
-            let told = of(options);
-            assert!(told.len() == 1 && told[0].contains(word), "{options}: {told:?}");
+            let warnings = warnings_of(options);
+            assert!(warnings.len() == 1 && warnings[0].contains(word), "{options}: {warnings:?}");
         }
     }
 }

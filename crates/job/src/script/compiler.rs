@@ -1,51 +1,54 @@
-//! Sections to jobs, one after the other.
+//! Compiles sections to jobs one by one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::files::{self, Named};
+use super::files::{self, NamedFiles};
 use super::inheritance::{is_between_files, own_from};
-use super::{Compile, Phase, Script, ScriptError, ScriptErrors, ScriptJob, ScriptSection, Written};
+use super::{
+    CompileOptions, Phase, Script, ScriptError, ScriptErrors, ScriptJob, ScriptSection,
+    WrittenOption,
+};
 use crate::options::{apply_all, check, notes, warnings};
 use crate::syntax::{Entry, Place, Section};
 use crate::value::JobError;
 use crate::{Amount, Job};
 
-/// Names of files over all jobs.
+/// Most file names over all jobs.
 const FILES_MAX: usize = 1 << 20;
-/// Jobs that a note or an error names.
+/// Most jobs that a note or an error names.
 const NAMED_MAX: usize = 3;
 
 pub(super) struct Compiler<'a> {
-    how: &'a Compile<'a>,
+    options: &'a CompileOptions<'a>,
     script: Script,
     errors: Vec<ScriptError>,
-    /// What was said of `[global]` is not said of each section again.
-    said: HashSet<String>,
-    /// Notes in order, and the sections that each is about.
+    /// Reported errors: one in `[global]` is not repeated for each section.
+    reported: HashSet<String>,
+    /// Notes in order, each with the sections it is about.
     notes: Vec<(String, Vec<usize>)>,
-    /// Where each stands among them.
-    noted: HashMap<String, usize>,
-    /// Names of first clones, which others can wait for.
+    /// Index of each note.
+    note_index: HashMap<String, usize>,
+    /// Names of first clones, which other jobs can wait for.
     names: Vec<String>,
     jobs: usize,
     files: usize,
-    /// Every file of a job so far: later clones leave out what is among them.
+    /// Files of all jobs so far, which later clones leave out.
     paths: HashSet<String>,
     group: u32,
     jobs_in_group: usize,
-    /// Whether the group's jobs have `lat_percentiles`, as its first has.
+    /// `lat_percentiles` of the group's first job, which the others must share.
     lat_percentiles: bool,
 }
 
 impl<'a> Compiler<'a> {
-    pub(super) fn new(how: &'a Compile<'a>) -> Self {
+    pub(super) fn new(options: &'a CompileOptions<'a>) -> Self {
         Self {
-            how,
+            options,
             script: Script::default(),
             errors: Vec::new(),
-            said: HashSet::new(),
+            reported: HashSet::new(),
             notes: Vec::new(),
-            noted: HashMap::new(),
+            note_index: HashMap::new(),
             names: Vec::new(),
             jobs: 0,
             files: 0,
@@ -58,11 +61,11 @@ impl<'a> Compiler<'a> {
 
     pub(super) fn section(&mut self, section: &Section) {
         let number = self.script.sections.len();
-        let own = own_from(section, self.how.global);
-        self.keep(section, own);
-        let (entries, own) = self.overridden(&section.entries, own);
-        let mut job = self.resolved(section, &entries, number);
-        let mut named = files::named(section, &entries, own);
+        let own = own_from(section, self.options.global);
+        self.record_section(section, own);
+        let (entries, own) = self.with_overrides(&section.entries, own);
+        let mut job = self.resolve_job(section, &entries, number);
+        let mut named = files::named_files(section, &entries, own);
         for note in named.notes.drain(..) {
             self.note(note, number);
         }
@@ -79,9 +82,9 @@ impl<'a> Compiler<'a> {
         self.clones(section, &job, &named, number);
     }
 
-    /// What was written, for those who report it.
-    fn keep(&mut self, section: &Section, own: usize) {
-        let written = |entries: &[Entry]| -> Vec<Written> {
+    /// Keeps the options as written, for the report.
+    fn record_section(&mut self, section: &Section, own: usize) {
+        let written = |entries: &[Entry]| -> Vec<WrittenOption> {
             let entries = entries.iter().filter(|entry| !is_between_files(entry));
             entries.map(|entry| (entry.name.clone(), entry.value.clone())).collect()
         };
@@ -94,34 +97,34 @@ impl<'a> Compiler<'a> {
         });
     }
 
-    /// The entries with the overrides, and the number of the first own one.
-    fn overridden(&self, entries: &[Entry], own: usize) -> (Vec<Entry>, usize) {
-        let overrides = self.how.overrides;
-        let named_anew = overrides.iter().any(|entry| files::is(entry, "filename"));
+    /// The entries with the overrides, and the index of the first own one.
+    fn with_overrides(&self, entries: &[Entry], own: usize) -> (Vec<Entry>, usize) {
+        let overrides = self.options.overrides;
+        let new_filename = overrides.iter().any(|entry| files::is_option(entry, "filename"));
         let kept = |entries: &[Entry]| -> Vec<Entry> {
-            let kept = |entry: &&Entry| !(named_anew && files::is(entry, "filename"));
+            let kept = |entry: &&Entry| !(new_filename && files::is_option(entry, "filename"));
             entries.iter().filter(kept).cloned().collect()
         };
         let (inherited, own) = entries.split_at(own);
         let (mut inherited, own) = (kept(inherited), kept(own));
-        // As in fio: a job is called by its section, whatever [global] is called.
-        inherited.retain(|entry| !files::is(entry, "name"));
+        // As in fio, a name in [global] does not rename jobs.
+        inherited.retain(|entry| !files::is_option(entry, "name"));
         let first_own = inherited.len();
         (inherited.into_iter().chain(own).chain(overrides.iter().cloned()).collect(), first_own)
     }
 
-    fn resolved(&mut self, section: &Section, entries: &[Entry], number: usize) -> Job {
+    fn resolve_job(&mut self, section: &Section, entries: &[Entry], number: usize) -> Job {
         let mut job = Job { name: section.name.clone(), ..Job::default() };
         let pairs: Vec<_> =
             entries.iter().map(|entry| (entry.name.as_str(), entry.value.as_deref())).collect();
         for (entry, error) in apply_all(&mut job, &pairs).err().unwrap_or_default() {
-            if self.how.for_fio && matches!(error, JobError::NotNative { .. }) {
+            if self.options.for_fio && matches!(error, JobError::NotNative { .. }) {
                 continue;
             }
             self.fail(ScriptError::Option { place: entries[entry].place.clone(), error });
         }
-        // What they say of iodyno's engines is not so of fio's.
-        for note in if self.how.for_fio { Vec::new() } else { notes(&job, &pairs) } {
+        // The notes are about iodyno's engines, not fio's.
+        for note in if self.options.for_fio { Vec::new() } else { notes(&job, &pairs) } {
             self.note(note, number);
         }
         let warned = warnings(&job, &pairs).into_iter();
@@ -131,15 +134,15 @@ impl<'a> Compiler<'a> {
 
     fn validate(&mut self, section: &Section, entries: &[Entry], job: &Job) {
         // fio checks its own jobs.
-        for error in if self.how.for_fio { Vec::new() } else { check(job) } {
+        for error in if self.options.for_fio { Vec::new() } else { check(job) } {
             let (place, job) = (section.place.clone(), section.name.clone());
             self.fail(ScriptError::Job { place, job, error });
         }
-        if self.how.readonly && job.writes() {
+        if self.options.readonly && job.writes() {
             let (place, job) = (section.place.clone(), section.name.clone());
             self.fail(ScriptError::Writes { place, job });
         }
-        for (option, command) in job.commands().filter(|_| !self.how.exec) {
+        for (option, command) in job.commands().filter(|_| !self.options.exec) {
             let (place, command) = (place_of(option, entries, section), command.to_owned());
             self.fail(ScriptError::Command { place, option, command });
         }
@@ -160,14 +163,14 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn clones(&mut self, section: &Section, job: &Job, named: &Named, number: usize) {
+    fn clones(&mut self, section: &Section, job: &Job, named: &NamedFiles, number: usize) {
         let (place, name) = (section.place.clone(), section.name.clone());
         let numjobs = job.threads.numjobs;
-        if self.jobs + numjobs as usize > self.how.most_jobs {
+        if self.jobs + numjobs as usize > self.options.most_jobs {
             return self.fail(ScriptError::TooManyJobs {
                 place,
                 job: name,
-                max: self.how.most_jobs,
+                max: self.options.most_jobs,
             });
         }
         let each =
@@ -207,7 +210,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn clone_of(&mut self, section: &Section, job: &Job, named: &Named, clone: u32) -> Job {
+    fn clone_of(&mut self, section: &Section, job: &Job, named: &NamedFiles, clone: u32) -> Job {
         let mut job = job.clone();
         job.threads.clone = clone;
         job.threads.number = u32::try_from(self.jobs).expect("there are few jobs");
@@ -218,7 +221,7 @@ impl<'a> Compiler<'a> {
             job.threads.new_group = false;
         }
         job.files.paths = match &named.paths[..] {
-            [] => self.unnamed(&section.name, &job, clone),
+            [] => self.default_files(&section.name, &job, clone),
             paths => paths.to_vec(),
         };
         job.files.nrfiles = u32::try_from(job.files.paths.len()).expect("there are few files");
@@ -227,28 +230,28 @@ impl<'a> Compiler<'a> {
         job
     }
 
-    /// The device that a section is named after.
+    /// The device that a section is named after, if it is.
     fn device(&self, section: &str, job: &Job) -> Option<String> {
-        (job.files.nrfiles == 1 && (self.how.is_special)(section)).then(|| section.to_owned())
+        (job.files.nrfiles == 1 && (self.options.is_special)(section)).then(|| section.to_owned())
     }
 
-    /// The files of a job without `filename`: a device that its section is
-    /// named after, or files named after the section. Clones take the
-    /// directories in turn.
-    fn unnamed(&mut self, section: &str, job: &Job, clone: u32) -> Vec<String> {
+    /// The files of a job without `filename`: a device that its section is named after, or files
+    /// named after the section. Clones take the directories in turn.
+    fn default_files(&mut self, section: &str, job: &Job, clone: u32) -> Vec<String> {
         let files = &job.files;
         let directory = files.directory.get(clone as usize % files.directory.len().max(1));
         let format = files.filename_format.as_deref();
         let names = match self.device(section, job) {
             Some(device) => vec![device],
             None => (0..files.nrfiles)
-                .map(|file| files::formatted(format, section, clone, file))
+                .map(|file| files::file_name(format, section, clone, file))
                 .collect(),
         };
         let mut paths = Vec::with_capacity(names.len());
         for name in names {
             let path = files::join(directory, &name);
-            let taken = clone > 0 && self.paths.contains(&path) && !(self.how.is_special)(&name);
+            let taken =
+                clone > 0 && self.paths.contains(&path) && !(self.options.is_special)(&name);
             if !taken {
                 self.paths.insert(path.clone());
                 paths.push(path);
@@ -261,12 +264,12 @@ impl<'a> Compiler<'a> {
         if !self.errors.is_empty() {
             return Err(ScriptErrors(self.errors));
         }
-        self.tell_of_shared_files();
-        if self.script.phases.len() > 1 && !self.how.for_fio {
-            self.tell_of_delays();
+        self.note_shared_files();
+        if self.script.phases.len() > 1 && !self.options.for_fio {
+            self.note_delays();
         }
         let sections = &self.script.sections;
-        let told = self.notes.into_iter().map(|(note, about)| {
+        let notes = self.notes.into_iter().map(|(note, about)| {
             if about.len() == sections.len() {
                 return note;
             }
@@ -275,14 +278,13 @@ impl<'a> Compiler<'a> {
             let more = if about.len() > NAMED_MAX { ", ..." } else { "" };
             format!("{note} (job {}{more})", names.join(", "))
         });
-        self.script.notes = told.collect();
+        self.script.notes = notes.collect();
         Ok(self.script)
     }
 
-    /// Files that several jobs of a phase use while one of them writes: told
-    /// once for the same sections. Clones that `offset_increment` keeps apart
-    /// are not meant.
-    fn tell_of_shared_files(&mut self) {
+    /// Notes files that several jobs of a phase use while one of them writes: once for the same
+    /// sections, and not for clones that `offset_increment` keeps apart.
+    fn note_shared_files(&mut self) {
         let apart = |job: &ScriptJob| job.job.space.offset_increment != Amount::Bytes(0);
         for phase in &self.script.phases {
             if !phase.jobs.iter().any(|job| job.job.writes()) {
@@ -314,9 +316,9 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// fio's `run_threads` (backend.c) passes over jobs whose time has not come
-    /// before it looks for a stonewall.
-    fn tell_of_delays(&mut self) {
+    /// Notes delayed jobs: fio's `run_threads` (backend.c) skips jobs that are not due yet before
+    /// it looks for a stonewall.
+    fn note_delays(&mut self) {
         let jobs = self.script.phases.iter().flat_map(|phase| &phase.jobs);
         let delayed = jobs.filter(|job| job.job.threads.startdelay_ns.1 > 0);
         let mut sections: Vec<usize> = delayed.map(|job| job.section).collect();
@@ -329,26 +331,26 @@ impl<'a> Compiler<'a> {
     }
 
     fn fail(&mut self, error: ScriptError) {
-        if self.said.insert(error.to_string()) {
+        if self.reported.insert(error.to_string()) {
             self.errors.push(error);
         }
     }
 
     fn note(&mut self, note: String, section: usize) {
-        let known = self.noted.get(&note).and_then(|at| self.notes.get_mut(*at));
+        let known = self.note_index.get(&note).and_then(|at| self.notes.get_mut(*at));
         match known {
             Some((_, about)) if about.last() == Some(&section) => {}
             Some((_, about)) => about.push(section),
             None => {
-                self.noted.insert(note.clone(), self.notes.len());
+                self.note_index.insert(note.clone(), self.notes.len());
                 self.notes.push((note, vec![section]));
             }
         }
     }
 }
 
-/// Where `option` was given last.
+/// The place where `option` was given last.
 fn place_of(option: &str, entries: &[Entry], section: &Section) -> Place {
-    let given = |entry: &&Entry| files::is(entry, option);
+    let given = |entry: &&Entry| files::is_option(entry, option);
     entries.iter().rfind(given).map_or_else(|| section.place.clone(), |entry| entry.place.clone())
 }

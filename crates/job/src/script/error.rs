@@ -1,100 +1,100 @@
-//! What can be wrong with a script.
+//! Errors in scripts.
 
 use thiserror::Error;
 
 use crate::syntax::Place;
 use crate::value::JobError;
 
-/// Everything that is wrong with a script, in the order written.
+/// All errors in a script, in the order written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ScriptErrors(pub Vec<ScriptError>);
 
-/// What is wrong, where, and what to do.
+/// An error in a script: what, where, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ScriptError {
-    /// An option.
+    /// An error in an option.
     #[error("{place}: {error}")]
     Option {
-        /// Where it stands.
+        /// Its place.
         place: Place,
-        /// What is wrong.
+        /// The error.
         error: JobError,
     },
-    /// A job as a whole.
+    /// An error in a job as a whole.
     #[error("{place}: job `{job}`: {error}")]
     Job {
-        /// Where it begins.
+        /// The place of its section.
         place: Place,
         /// Its name.
         job: String,
-        /// What is wrong.
+        /// The error.
         error: JobError,
     },
-    /// A log of I/O that cannot be made again.
+    /// A log of I/O that cannot be replayed.
     #[error("{place}: job `{job}`: read_iolog={log}: {error}")]
     Log {
-        /// Where the job begins.
+        /// The place of its section.
         place: Place,
         /// Its name.
         job: String,
         /// The log's path.
         log: String,
-        /// What is wrong.
+        /// The error.
         error: String,
     },
     /// A log that several jobs would write.
     #[error("{place}: job `{job}`: write_iolog={log}: another job writes this log")]
     LogWrittenTwice {
-        /// Where the job begins.
+        /// The place of its section.
         place: Place,
         /// Its name.
         job: String,
         /// The log's path.
         log: String,
     },
-    /// A name of a device that its own colons cut into pieces.
+    /// A device name that is split at its own colons.
     #[error("{place}: `filename={value}`: a colon ends a name; write `filename={meant}`")]
     CutAtColon {
-        /// Where it stands.
+        /// Its place.
         place: Place,
         /// As written.
         value: String,
-        /// What was meant.
+        /// The likely intention.
         meant: String,
     },
     /// A job that waits for itself.
     #[error("{place}: job `{job}` waits for itself (`wait_for={job}`); name another one")]
     WaitsForItself {
-        /// Where it stands.
+        /// Its place.
         place: Place,
         /// The job.
         job: String,
     },
-    /// A job that waits for none.
-    #[error("{place}: `wait_for={name}`: no job before it has this name{}", told(.known))]
+    /// A job that waits for an unknown job.
+    #[error("{place}: `wait_for={name}`: no job before it has this name{}", last_jobs(.known))]
     WaitsForNone {
-        /// Where it stands.
+        /// Its place.
         place: Place,
         /// As written.
         name: String,
         /// The last few jobs before it.
         known: Vec<String>,
     },
-    /// A job that waits for one of several.
+    /// A job that waits for an ambiguous name.
     #[error("{place}: `wait_for={name}`: {count} jobs have this name; name them differently")]
     WaitsForSeveral {
-        /// Where it stands.
+        /// Its place.
         place: Place,
         /// As written.
         name: String,
-        /// How many.
+        /// Number of jobs with this name.
         count: usize,
     },
-    /// A command that was not allowed.
+    /// A command that is not allowed.
     #[error("{place}: `{option}={command}` would run a command; allow it with `--allow-exec`")]
     Command {
-        /// Where it stands.
+        /// Its place.
         place: Place,
         /// The option.
         option: &'static str,
@@ -106,29 +106,29 @@ pub enum ScriptError {
         "{place}: job `{job}` writes or trims, and --readonly was given; use rw=read or randread"
     )]
     Writes {
-        /// Where it begins.
+        /// The place of its section.
         place: Place,
         /// Its name.
         job: String,
     },
-    /// Jobs of a reporting group that measure differently.
+    /// Jobs of a reporting group that measure different latencies.
     #[error(
         "{place}: job `{job}`: lat_percentiles differs within its reporting group; set it in [global], or new_group"
     )]
     GroupDiffers {
-        /// Where it begins.
+        /// The place of its section.
         place: Place,
         /// Its name.
         job: String,
     },
-    /// More jobs than fio takes.
+    /// More jobs than fio accepts.
     #[error("{place}: job `{job}` makes more than {max} jobs with its clones; lower numjobs")]
     TooManyJobs {
-        /// Where it begins.
+        /// The place of its section.
         place: Place,
         /// Its name.
         job: String,
-        /// The most there may be.
+        /// The limit.
         max: usize,
     },
     /// More files than can be handled.
@@ -136,15 +136,15 @@ pub enum ScriptError {
         "{place}: job `{job}` makes more than {max} files over all jobs; lower nrfiles or numjobs, or run less at once with --section"
     )]
     TooManyFiles {
-        /// Where it begins.
+        /// The place of its section.
         place: Place,
         /// Its name.
         job: String,
-        /// The most there may be.
+        /// The limit.
         max: usize,
     },
 }
 
-fn told(known: &[String]) -> String {
+fn last_jobs(known: &[String]) -> String {
     if known.is_empty() { String::new() } else { format!("; the last are {}", known.join(", ")) }
 }

@@ -1,45 +1,45 @@
-//! Which files a job has, by fio's rules (`str_filename_cb`, `add_file`,
-//! `make_filename` of options.c, filesetup.c and init.c).
+//! Names the files of a job by fio's rules (`str_filename_cb`, `add_file`, `make_filename` of
+//! options.c, filesetup.c and init.c).
 
 use super::ScriptError;
 use crate::Job;
 use crate::options::{apply, find};
 use crate::syntax::{Entry, Place, Section};
 
-/// Whether something of this name exists and is no regular file.
+/// True if this name exists and is not a regular file.
 pub fn is_special(name: &str) -> bool {
     std::fs::symlink_metadata(name).is_ok_and(|metadata| !metadata.is_file())
 }
 
-/// The files that a section names with `filename`.
+/// Files that a section names with `filename`.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct NamedFiles {
     /// As written, without directories.
     pub(super) names: Vec<String>,
-    /// With directories: all clones use the same.
+    /// With directories; the same for all clones.
     pub(super) paths: Vec<String>,
-    /// What to tell.
+    /// Notes for the user.
     pub(super) notes: Vec<String>,
-    /// What is wrong.
+    /// Errors.
     pub(super) errors: Vec<ScriptError>,
 }
 
-/// Reads every `filename` among the entries, of which those up to `own_from`
-/// are inherited. fio keeps the files of `[global]` beside those of a section,
-/// and puts in front of a name the `directory` that is known where the name is
-/// read: in a job file at the end of its section, on the command line at once.
-pub(super) fn named(section: &Section, entries: &[Entry], own_from: usize) -> Named {
-    let mut named = Named::default();
+/// Reads every `filename` among the entries, of which those before `own_from` are inherited. fio
+/// adds a section's files to those of `[global]`, and prefixes a name with the `directory` that is
+/// known when the name is read: in a job file at the end of its section, on the command line at
+/// once.
+pub(super) fn named_files(section: &Section, entries: &[Entry], own_from: usize) -> NamedFiles {
+    let mut named = NamedFiles::default();
     let in_order = section.place == Place::command_line();
-    // Of a list the first: only files without names go in turn.
+    // The first of a list: only generated names use the directories in turn.
     let first = |known: &[Entry]| names(known, "directory").into_iter().next();
     let (inherited, last) = (first(&entries[..own_from]), first(entries));
     let mut so_far = None;
     for (number, entry) in entries.iter().enumerate() {
-        if is(entry, "directory") {
+        if is_option(entry, "directory") {
             so_far = first(std::slice::from_ref(entry));
         }
-        if !is(entry, "filename") {
+        if !is_option(entry, "filename") {
             continue;
         }
         let directory = match (in_order, number < own_from) {
@@ -53,11 +53,11 @@ pub(super) fn named(section: &Section, entries: &[Entry], own_from: usize) -> Na
             let (place, value) = (entry.place.clone(), value.to_owned());
             named.errors.push(ScriptError::CutAtColon { place, value, meant });
         }
-        named.tell_of_directory(last.is_some(), directory, &read);
+        named.note_directory(last.is_some(), directory, &read);
         named.paths.extend(read.iter().map(|name| join(directory, name)));
         named.names.extend(read);
     }
-    let filenames = |entries: &[Entry]| entries.iter().any(|entry| is(entry, "filename"));
+    let filenames = |entries: &[Entry]| entries.iter().any(|entry| is_option(entry, "filename"));
     let (inherited, own) = entries.split_at(own_from);
     if filenames(inherited) && filenames(own) {
         named.notes.push(format!(
@@ -65,10 +65,11 @@ pub(super) fn named(section: &Section, entries: &[Entry], own_from: usize) -> Na
             named.paths.join(", ")
         ));
     }
-    // `nrfiles` counts only where it is read after the names.
-    let first_own_name = own.iter().any(|entry| is(entry, "filename"));
+    // `nrfiles` takes effect only if it is read after the names.
+    let first_own_name = own.iter().any(|entry| is_option(entry, "filename"));
     let limits = if in_order {
-        let after = entries.iter().rposition(|entry| is(entry, "filename")).map_or(0, |n| n + 1);
+        let after =
+            entries.iter().rposition(|entry| is_option(entry, "filename")).map_or(0, |n| n + 1);
         &entries[after..]
     } else if first_own_name {
         &[]
@@ -79,8 +80,8 @@ pub(super) fn named(section: &Section, entries: &[Entry], own_from: usize) -> Na
     named
 }
 
-impl Named {
-    fn tell_of_directory(
+impl NamedFiles {
+    fn note_directory(
         &mut self,
         has_directory: bool,
         directory: Option<&String>,
@@ -102,7 +103,9 @@ impl Named {
     }
 
     fn limit(&mut self, entries: &[Entry]) {
-        let Some(entry) = entries.iter().rev().find(|entry| is(entry, "nrfiles")) else { return };
+        let Some(entry) = entries.iter().rev().find(|entry| is_option(entry, "nrfiles")) else {
+            return;
+        };
         let mut job = Job::default();
         let value = entry.value.as_deref().unwrap_or_default();
         if apply(&mut job, "nrfiles", value).is_err() {
@@ -118,29 +121,29 @@ impl Named {
     }
 }
 
-/// Whether it is this option, by its name or an alias.
-pub(super) fn is(entry: &Entry, option: &str) -> bool {
+/// True if `entry` sets this option, by its name or an alias.
+pub(super) fn is_option(entry: &Entry, option: &str) -> bool {
     find(&entry.name).is_some_and(|spec| spec.name == option)
 }
 
-/// The names that `option` has behind the last entry, split at their colons.
+/// The names of the last `option` among the entries, split at colons.
 fn names(entries: &[Entry], option: &str) -> Vec<String> {
-    let Some(entry) = entries.iter().rev().find(|entry| is(entry, option)) else {
+    let Some(entry) = entries.iter().rev().find(|entry| is_option(entry, option)) else {
         return Vec::new();
     };
     let mut job = Job::default();
-    // What is wrong with it was told when the whole section was read.
+    // Its errors were reported when the section was resolved.
     let _ = apply(&mut job, option, entry.value.as_deref().unwrap_or_default());
     if option == "directory" { job.files.directory } else { job.files.filename }
 }
 
-/// fio puts one in front of absolute names as well.
+/// Prefixes a name with the directory, as fio does even with absolute names.
 pub(super) fn join(directory: Option<&String>, name: &str) -> String {
     directory.map_or_else(|| name.to_owned(), |directory| format!("{directory}/{name}"))
 }
 
-/// How a name should have been written that names like
-/// `/dev/disk/by-path/pci-0000:01:00.0-nvme-1` were cut from.
+/// The escaped form of a value that was split at colons within names such as
+/// `/dev/disk/by-path/pci-0000:01:00.0-nvme-1`.
 fn cut_at_colon(value: &str, names: &[String]) -> Option<String> {
     let cut = |pair: &[String]| pair[0].starts_with("/dev/disk/by-") && !pair[1].starts_with('/');
     if !names.windows(2).any(cut) {
@@ -157,9 +160,9 @@ fn cut_at_colon(value: &str, names: &[String]) -> Option<String> {
     Some(meant)
 }
 
-/// The name of file number `file` of a clone after `format`: `$jobname`,
-/// `$jobnum` and `$filenum` in any case; `$clientuid` is empty without a server.
-pub(super) fn formatted(format: Option<&str>, job: &str, clone: u32, file: u32) -> String {
+/// The name of file number `file` of a clone by `filename_format`: `$jobname`, `$jobnum` and
+/// `$filenum` in upper or lower case; `$clientuid` is empty without a server.
+pub(super) fn file_name(format: Option<&str>, job: &str, clone: u32, file: u32) -> String {
     let Some(format) = format.filter(|format| !format.is_empty()) else {
         return format!("{job}.{clone}.{file}");
     };
@@ -197,17 +200,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_made_as_fio_makes_them() {
-        assert_eq!(formatted(None, "a", 2, 3), "a.2.3");
-        assert_eq!(formatted(Some(""), "a", 2, 3), "a.2.3");
-        assert_eq!(formatted(Some("$jobname.x.$JOBNUM"), "a", 1, 0), "a.x.1");
-        assert_eq!(formatted(Some("$$filenum$other$clientuid$"), "a", 1, 7), "$7$other$");
-        // fio 3.33 never ends on this one.
-        assert_eq!(formatted(Some("$jobname"), "$jobname", 0, 0), "$jobname");
+    fn file_names_follow_the_format_as_in_fio() {
+        assert_eq!(file_name(None, "a", 2, 3), "a.2.3");
+        assert_eq!(file_name(Some(""), "a", 2, 3), "a.2.3");
+        assert_eq!(file_name(Some("$jobname.x.$JOBNUM"), "a", 1, 0), "a.x.1");
+        assert_eq!(file_name(Some("$$filenum$other$clientuid$"), "a", 1, 7), "$7$other$");
+        // fio 3.33 loops for ever on this one.
+        assert_eq!(file_name(Some("$jobname"), "$jobname", 0, 0), "$jobname");
     }
 
     #[test]
-    fn a_name_that_its_colons_cut_is_told_from_a_list() {
+    fn a_name_split_at_its_colons_is_told_from_a_list() {
         let split = |value: &str| {
             let mut job = Job::default();
             apply(&mut job, "filename", value).unwrap();

@@ -1,12 +1,11 @@
-//! What a section has of `[global]`, and what of its own.
+//! Tells the entries that a section inherits from `[global]` from its own.
 
 use crate::syntax::{Entry, Place, Section};
 
-/// The number of the first entry that stands in the section itself, given the
-/// options before the first `--name`.
+/// The index of the section's first own entry; `command_line` are the options before the first
+/// `--name`.
 ///
-/// What comes of an included file right behind `[global]` counts as the
-/// section's own.
+/// Entries of a file included directly after `[global]` count as the section's own.
 pub(super) fn own_from(section: &Section, command_line: &[Entry]) -> usize {
     let entries = &section.entries;
     if section.place == Place::command_line() {
@@ -19,7 +18,7 @@ pub(super) fn own_from(section: &Section, command_line: &[Entry]) -> usize {
     entries.iter().rposition(inherited).map_or(0, |last| last + 1)
 }
 
-/// Whether nobody wrote it: the `stonewall` between two job files.
+/// True for the implicit `stonewall` between two job files.
 pub(super) fn is_between_files(entry: &Entry) -> bool {
     entry.name == "stonewall" && entry.place.line.is_none() && entry.place != Place::command_line()
 }

@@ -1,8 +1,7 @@
-//! A script: what runs when, and every job of it resolved.
+//! Compiles sections of job files and of the command line to phases of resolved jobs.
 //!
-//! [`compile`] makes it of the sections of job files and of the command line,
-//! in the way of fio's `add_job` (init.c): jobs run at the same time until a
-//! `stonewall`, and a section with `numjobs` becomes so many jobs.
+//! The rules of [`compile`] are those of fio's `add_job` (init.c): jobs run at the same time until
+//! a `stonewall`, and a section with `numjobs` becomes that many jobs.
 
 mod compiler;
 mod error;
@@ -20,87 +19,84 @@ use compiler::Compiler;
 pub use error::{ScriptError, ScriptErrors};
 pub use files::is_special;
 
-/// An option as it was written: its name, and its value if there is one.
-pub type Written = (String, Option<String>);
+/// An option as written: its name, and its value if it has one.
+pub type WrittenOption = (String, Option<String>);
 
-/// What runs when.
+/// All jobs of a run in phases, with their sections and notes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Script {
-    /// One after the other.
+    /// Run one after the other.
     pub phases: Vec<Phase>,
-    /// In the order written.
+    /// Sections in the order written.
     pub sections: Vec<ScriptSection>,
     /// Options of `[global]`, as written: fio's "global options".
-    pub global: Vec<Written>,
-    /// What to tell the user, each once: what fio does and nobody expects.
+    pub global: Vec<WrittenOption>,
+    /// Notes for the user, each once: surprising behaviour of fio that applies here.
     pub notes: Vec<String>,
-    /// What fio would warn of: the job's name, and a sentence.
+    /// Warnings that fio would print: the job's name, and a sentence.
     pub warnings: Vec<(String, &'static str)>,
 }
 
-/// What runs at the same time: jobs between two stonewalls. A job's
-/// `startdelay` and `wait_for` hold within it.
+/// Jobs that run at the same time, between two stonewalls. A job's `startdelay` and `wait_for`
+/// apply within it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Phase {
-    /// In fio's order: the first clone of a section, then the others from the
-    /// last to the second.
+    /// In fio's order: the first clone of a section, then the others from the last to the second.
     pub jobs: Vec<ScriptJob>,
 }
 
-/// A job, which is one thread: each clone is one of its own.
+/// A job of one thread; each clone is a job of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptJob {
-    /// With `threads.{clone, number, group}` and `files.paths` filled. Its name
-    /// is the section's; an option `name` changes that of the first clone
-    /// alone, as in fio. `files.filename` has the names of `[global]`, too.
-    /// No paths: fio leaves this clone without files, and it makes no I/O.
+    /// With `threads.{clone, number, group}` and `files.paths` filled. Its name is the section's;
+    /// an option `name` renames the first clone only, as in fio. `files.filename` includes the
+    /// names of `[global]`. Without paths, the clone makes no I/O, as in fio.
     pub job: Job,
-    /// Number of its section.
+    /// Index of its section.
     pub section: usize,
-    /// Nothing says how much of a file it uses: files that do not exist yet
-    /// cannot be laid out, and fio asks for `size=`.
+    /// True if no option gives the size of its files: missing files cannot be laid out, and fio
+    /// asks for `size=`.
     pub needs_size: bool,
 }
 
-/// A section, as it was written.
+/// A section as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptSection {
-    /// Text between the brackets, or value of `--name`.
+    /// Text between the brackets, or the value of `--name`.
     pub name: String,
-    /// Where it begins.
+    /// Place of its header.
     pub place: Place,
     /// Its own options without those of `[global]`: fio's "job options".
-    pub options: Vec<Written>,
+    pub options: Vec<WrittenOption>,
 }
 
-/// So many jobs fio starts at most (fio.h, REAL_MAX_JOBS).
+/// Most jobs that fio starts (fio.h, REAL_MAX_JOBS).
 const MOST_JOBS: usize = 4096;
 
-/// How sections are compiled.
+/// Options of [`compile`].
 #[derive(Clone, Copy)]
-pub struct Compile<'a> {
-    /// fio will run the script: options that fio alone does are taken. The job
-    /// file for it is [`crate::syntax::write_file`] of the same sections, which
-    /// keeps every option as it was written; the script says what to expect.
+pub struct CompileOptions<'a> {
+    /// fio will run the script: options that only fio supports are accepted. Its job file is
+    /// [`crate::syntax::write_file`] of the same sections, which keeps every option as written;
+    /// the script only says what to expect.
     pub for_fio: bool,
-    /// Jobs that it may have in all, clones included.
+    /// Most jobs in all, clones included.
     pub most_jobs: usize,
-    /// [`crate::Job::commands`] are allowed.
+    /// Allow [`crate::Job::commands`].
     pub exec: bool,
-    /// `--readonly`: jobs that write or trim are refused.
+    /// `--readonly`: refuse jobs that write or trim.
     pub readonly: bool,
-    /// [`crate::syntax::CommandLine::global`], which tells the options of
-    /// sections on the command line apart.
+    /// [`crate::syntax::CommandLine::global`], to tell inherited options from own ones in sections
+    /// of the command line.
     pub global: &'a [Entry],
-    /// Come last in every section; a `filename` replaces all others.
+    /// Appended to every section; a `filename` replaces all others.
     pub overrides: &'a [Entry],
-    /// Whether something of this name exists and is no regular file: a section
-    /// `[/dev/nvme0n1]` without `filename` means the device. [`is_special`]
-    /// asks the file system.
+    /// True if this name exists and is not a regular file: a section `[/dev/nvme0n1]` without
+    /// `filename` means the device. [`is_special`] asks the file system.
     pub is_special: &'a dyn Fn(&str) -> bool,
 }
 
-impl Default for Compile<'_> {
+impl Default for CompileOptions<'_> {
     fn default() -> Self {
         Self {
             for_fio: false,
@@ -118,11 +114,11 @@ impl Default for Compile<'_> {
 pub type OpenLog<'a> = &'a dyn Fn(&str) -> std::io::Result<Box<dyn BufRead + Send>>;
 
 impl Script {
-    /// Reads the logs that its jobs make again: from now on these have the files, the directions
-    /// and the block size of their logs. With `readonly` only the reads are made.
+    /// Reads the logs that its jobs replay, and sets the files, directions and block sizes of these
+    /// jobs to those of their logs. With `readonly`, only reads are replayed.
     ///
     /// # Errors
-    /// Logs that cannot be read, or made again; those that several jobs would write.
+    /// Logs that are unreadable or cannot be replayed; logs that several jobs would write.
     pub fn read_logs(&mut self, readonly: bool, open: OpenLog<'_>) -> Result<(), ScriptErrors> {
         let mut errors = Vec::new();
         let mut written = BTreeSet::new();
@@ -144,8 +140,8 @@ impl Script {
                 iolog::scan(IologReader::new(open(&log)?, &job.replay)?)
             };
             match read() {
-                Ok(scanned) => {
-                    scanned.settle(job);
+                Ok(summary) => {
+                    summary.apply_to(job);
                     *needs_size = false;
                 }
                 Err(error) => {
@@ -158,15 +154,13 @@ impl Script {
     }
 }
 
-/// Makes a script of sections.
+/// Compiles sections to a script.
 ///
 /// # Errors
-/// Everything that is wrong at once, each with its place: options that are
-/// unknown or not done by the native generator, values that are not taken,
-/// options that contradict each other, jobs that wait for none, too many jobs
-/// or files.
-pub fn compile(sections: &[Section], how: &Compile<'_>) -> Result<Script, ScriptErrors> {
-    let mut compiler = Compiler::new(how);
+/// All errors at once, each with its place: unknown or unsupported options, bad values, conflicting
+/// options, jobs that wait for an unknown job, too many jobs or files.
+pub fn compile(sections: &[Section], options: &CompileOptions<'_>) -> Result<Script, ScriptErrors> {
+    let mut compiler = Compiler::new(options);
     for section in sections {
         compiler.section(section);
     }

@@ -1,45 +1,45 @@
-//! Which part of its files a job uses: fio's `setup_files` and
-//! `get_start_offset` (filesetup.c).
+//! Computes the part of each file that a job uses: fio's `setup_files` and `get_start_offset`
+//! (filesetup.c).
 
 use super::rng::{Rng, scramble};
 use super::{Region, Room};
 use crate::{Amount, Job};
 
-/// What a job uses of a file, bytes.
+/// The part of a file that a job uses, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Area {
-    /// Where it starts (fio's `get_start_offset`).
+    /// Start offset (fio's `get_start_offset`).
     pub(super) start: u64,
-    /// Requests start within so much (fio's `io_size` of a file).
+    /// Requests start within this length (fio's `io_size` of a file).
     pub(super) length: u64,
-    /// The file's size: no request ends behind it.
+    /// The file's size, which no request exceeds.
     pub(super) file_bytes: u64,
 }
 
 impl Area {
-    /// Where it ends: no request ends behind it, unless [zones](super::rules::Strides) go on to the
-    /// file's end. (fio's last block of a sequence does where the file has more than `size`: there
-    /// it writes what nobody named.)
+    /// End of the area, which no request exceeds, unless [zones](super::rules::Strides) continue to
+    /// the file's end. (fio's last sequential block exceeds it if the file is larger than `size`,
+    /// and so writes outside the given range.)
     pub(super) const fn end(&self) -> u64 {
         let end = self.start.saturating_add(self.length);
         if end < self.file_bytes { end } else { self.file_bytes }
     }
 }
 
-/// The areas of all files, and the bytes of a round.
+/// The areas of all files, and the bytes of one round.
 #[derive(Debug, Clone)]
 pub(super) struct Areas {
     pub(super) areas: Vec<Area>,
-    /// fio's `size`, when all is known.
+    /// fio's `size`, with all defaults resolved.
     pub(super) size: u64,
 }
 
 impl Areas {
-    /// Of `job` in `rooms`. If `grow`, files are made as large as the job
-    /// wants them.
+    /// Computes the areas of `job` in `rooms`. With `grow`, files grow to the size that the job
+    /// needs.
     ///
     /// # Errors
-    /// A sentence that says what does not fit, and what would.
+    /// The job does not fit; the message says what would.
     pub(super) fn new(job: &Job, rooms: &[Room], grow: bool) -> Result<Self, String> {
         let space = &job.space;
         let smallest = smallest_block(job);
@@ -112,7 +112,7 @@ impl Areas {
         Ok(Self { areas, size })
     }
 
-    /// What may be touched: the areas, or, with `to_the_end`, all from where they start.
+    /// The regions that may be accessed: the areas, or with `to_the_end` all from their start.
     pub(super) fn regions(&self, to_the_end: bool) -> Vec<Region> {
         let files = (0_u16..=u16::MAX).zip(&self.areas);
         let regions = files.map(|(file, area)| {
@@ -123,14 +123,13 @@ impl Areas {
     }
 }
 
-/// The smallest block of all directions: fio's `td_min_bs`.
+/// Smallest block of all directions: fio's `td_min_bs`.
 pub(super) fn smallest_block(job: &Job) -> u64 {
     let sizes = job.pattern.bs.iter().map(|(_, bs)| bs.smallest());
     sizes.min().unwrap_or(1).max(1)
 }
 
-/// Where a job starts in a file of `file_bytes`. Percent are rounded up to
-/// whole blocks.
+/// Start offset of a job in a file of `file_bytes`. Percentages are rounded up to whole blocks.
 fn start(job: &Job, file_bytes: u64) -> u64 {
     let space = &job.space;
     let clone = u64::from(job.threads.clone);
@@ -154,7 +153,7 @@ fn start(job: &Job, file_bytes: u64) -> u64 {
     offset.checked_next_multiple_of(to).unwrap_or(offset)
 }
 
-/// `percent` of `whole`; exact where the percentage has no more than three decimals.
+/// `percent` of `whole`; exact for percentages of up to three decimals.
 fn share(whole: u64, percent: f64) -> u64 {
     let thousandths = (percent * 1000.0).round().max(0.0) as u128;
     u64::try_from(u128::from(whole) * thousandths / 100_000).unwrap_or(u64::MAX)

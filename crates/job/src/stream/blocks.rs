@@ -1,64 +1,63 @@
-//! Which random block of a file comes next.
+//! Chooses the next random block of a file.
 
 use super::permutation::Permutation;
 use super::rng::Rng;
-use super::shape::Shape;
-use super::sprandom::Regions;
+use super::sampler::Sampler;
+use super::sprandom::SprandomOrder;
 
-/// Blocks from a random one on in which room for a request is looked for: 64 words of marks.
-const LOOKED_AT: u64 = 4096;
+/// Blocks to search for a free run, from a random block on: 64 words of the map.
+const SEARCHED_BLOCKS: u64 = 4096;
 
-/// Where the random blocks of a file come from.
+/// The source of random blocks of a file.
 #[derive(Debug, Clone)]
-pub(super) enum Blocks {
-    /// Independent of each other, for each direction: fio without a random map.
-    Free(Box<[Shape; 3]>),
-    /// Each once.
-    Once(Permutation),
-    /// Each once, where a request takes several of them: those taken are
-    /// marked, a bit for each. Each turn of the permutation takes one or more that are
-    /// free, so that its turns suffice.
-    Marked(Permutation, Vec<u64>),
-    /// As an SSD is preconditioned.
-    Regions(Box<Regions>),
+pub(super) enum BlockSource {
+    /// Independent blocks, for each direction: fio without a random map.
+    Independent(Box<[Sampler; 3]>),
+    /// Each block once.
+    EachOnce(Permutation),
+    /// Each block once, for requests of several blocks: a map marks the blocks taken. Each turn of
+    /// the permutation takes at least one free block, so that its turns suffice.
+    Mapped(Permutation, Vec<u64>),
+    /// Blocks in the order of `sprandom`.
+    Sprandom(Box<SprandomOrder>),
 }
 
-impl Blocks {
-    /// Begins again: all are free.
-    pub(super) fn again(&mut self) {
+impl BlockSource {
+    /// Starts over with all blocks free.
+    pub(super) fn restart(&mut self) {
         match self {
-            Self::Free(_) => {}
-            Self::Once(permutation) => permutation.again(),
-            Self::Regions(regions) => regions.begin_again(),
-            Self::Marked(permutation, marks) => {
-                permutation.again();
+            Self::Independent(_) => {}
+            Self::EachOnce(permutation) => permutation.restart(),
+            Self::Sprandom(order) => order.restart(),
+            Self::Mapped(permutation, marks) => {
+                permutation.restart();
                 marks.fill(0);
             }
         }
     }
 
-    /// The next block for `direction`; `None` when all were had.
+    /// The next block for `direction`, or `None` after all have been visited.
     pub(super) fn next_block(&mut self, direction: usize, rng: &mut Rng) -> Option<u64> {
         match self {
-            Self::Free(shapes) => Some(shapes[direction].draw(rng)),
-            Self::Once(permutation) => permutation.next_block(),
-            Self::Regions(regions) => regions.next_block(rng),
-            Self::Marked(permutation, marks) => {
+            Self::Independent(samplers) => Some(samplers[direction].draw(rng)),
+            Self::EachOnce(permutation) => permutation.next_block(),
+            Self::Sprandom(order) => order.next_block(rng),
+            Self::Mapped(permutation, marks) => {
                 let block = permutation.next_block()?;
                 let blocks = permutation.blocks();
-                next(marks, block..blocks, false).or_else(|| next(marks, 0..block, false))
+                find(marks, block..blocks, false).or_else(|| find(marks, 0..block, false))
             }
         }
     }
 
-    /// Where `count` blocks are free side by side: from `first` on, or not far behind; else where
-    /// there are the most of those that were looked at.
-    pub(super) fn room(&self, first: u64, count: u64) -> u64 {
-        let Self::Marked(permutation, marks) = self else { return first };
-        let end = first.saturating_add(LOOKED_AT.max(count)).min(permutation.blocks());
+    /// Finds a run of `count` free blocks at or shortly after `first`, or else the longest free run
+    /// within the search.
+    pub(super) fn find_free_run(&self, first: u64, count: u64) -> u64 {
+        let Self::Mapped(permutation, marks) = self else { return first };
+        let end = first.saturating_add(SEARCHED_BLOCKS.max(count)).min(permutation.blocks());
         let (mut at, mut best, mut most) = (first, first, 0);
-        while let Some(start) = next(marks, at..end, false) {
-            at = next(marks, start..end, true).unwrap_or(end);
+        while let Some(start) = find(marks, at..end, false) {
+            at = find(marks, start..end, true).unwrap_or(end);
             if at - start > most {
                 (best, most) = (start, at - start);
                 if most >= count {
@@ -69,10 +68,10 @@ impl Blocks {
         best
     }
 
-    /// Marks up to `count` free blocks from `first` on, and says how many
-    /// there were before one that was had already: fio's `mark_random_map`.
+    /// Marks up to `count` free blocks from `first` on, and returns their number, up to the first
+    /// one already taken: fio's `mark_random_map`.
     pub(super) fn mark(&mut self, first: u64, count: u64) -> u64 {
-        let Self::Marked(permutation, marks) = self else {
+        let Self::Mapped(permutation, marks) = self else {
             return count;
         };
         let end = first.saturating_add(count).min(permutation.blocks());
@@ -84,8 +83,8 @@ impl Blocks {
     }
 }
 
-/// The first block of `range` that is marked, or is not.
-fn next(marks: &[u64], range: std::ops::Range<u64>, marked: bool) -> Option<u64> {
+/// Finds the first block of `range` that is marked, or that is not.
+fn find(marks: &[u64], range: std::ops::Range<u64>, marked: bool) -> Option<u64> {
     let mut at = range.start;
     while at < range.end {
         let word = marks[(at / 64) as usize];

@@ -1,34 +1,33 @@
-//! When the work of a job is done: fio's `io_bytes_exceeded`, `do_io` and
-//! `keep_running` (backend.c).
+//! Decides when the work of a job is done: fio's `io_bytes_exceeded`, `do_io` and `keep_running`
+//! (backend.c).
 //!
-//! A job goes through its files in rounds (`loops`, and more where `io_size`
-//! is larger than `size`). A round ends when all files are through or, where
-//! I/O is queued, after `size` bytes; the job after `io_size` (or `size`)
-//! times `loops`, or after `number_ios`.
+//! A job goes through its files in rounds (`loops`, and more if `io_size` is larger than `size`). A
+//! round ends when all files are done or, with queued I/O, after `size` bytes; the job ends after
+//! `io_size` (or `size`) times `loops`, or after `number_ios`.
 
 use crate::Operation;
 
-/// How much is left of a job's work.
+/// The limits of a job's work, and the work done so far.
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     pub(super) time_based: bool,
-    /// A round ends although the job is `time_based`: the next one is the same.
+    /// Rounds end although the job is `time_based`: each is the same as the first.
     pub(super) repeats: bool,
-    /// `io_size` was given: files that are through do not end the job.
+    /// `io_size` is given: the end of all files does not end the job.
     pub(super) io_size_given: bool,
-    /// Trims come on top of the writes.
+    /// Trims do not count towards the job's bytes.
     pub(super) trims_are_extra: bool,
     /// Bytes of the job.
     pub(super) job_limit: u64,
     /// Bytes of one round.
     pub(super) round_limit: u64,
-    /// Another round begins while fewer bytes were made.
-    pub(super) again_limit: u64,
+    /// Another round starts while fewer bytes were issued.
+    pub(super) restart_limit: u64,
     /// Requests of the job.
     pub(super) ios_limit: u64,
-    /// Rounds to be begun.
+    /// Further rounds to start.
     pub(super) loops: u64,
-    /// No round begins for less than this, bytes.
+    /// Largest block: no round starts for less than this, bytes.
     pub(super) largest: u64,
     /// Bytes of the job so far, without extra trims.
     pub(super) counted: u64,
@@ -41,9 +40,9 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Whether the round goes on.
+    /// True if the round continues.
     #[inline]
-    pub(super) const fn goes_on(&self) -> bool {
+    pub(super) const fn round_continues(&self) -> bool {
         if self.time_based {
             return !self.repeats || self.round < self.round_limit;
         }
@@ -65,7 +64,7 @@ impl Budget {
         if least < ios { least } else { ios }
     }
 
-    /// Counts `ios` requests of `bytes` together.
+    /// Counts `ios` requests of `bytes` in total.
     #[inline]
     pub(super) const fn count(&mut self, operation: Operation, ios: u64, bytes: u64) {
         if !(self.trims_are_extra && matches!(operation, Operation::Trim)) {
@@ -76,8 +75,8 @@ impl Budget {
         self.ios += ios;
     }
 
-    /// Whether another round begins, after one that left `files_done`.
-    pub(super) const fn again(&mut self, files_done: bool) -> bool {
+    /// Ends a round, and returns whether another one starts; `files_done`: all files are done.
+    pub(super) const fn start_round(&mut self, files_done: bool) -> bool {
         if self.round == 0 {
             return false;
         }
@@ -90,9 +89,9 @@ impl Budget {
             return true;
         }
         self.ios < self.ios_limit
-            && self.again_limit != u64::MAX
-            && self.issued < self.again_limit
-            && self.again_limit - self.issued >= self.largest
+            && self.restart_limit != u64::MAX
+            && self.issued < self.restart_limit
+            && self.restart_limit - self.issued >= self.largest
             && (self.io_size_given || !files_done)
     }
 }

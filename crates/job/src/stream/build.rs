@@ -1,26 +1,28 @@
-//! How a stream is built: the job's areas cut to its extents, divided between
-//! the threads that share it, and what is planned.
+//! Builds a stream: restricts the job's areas to its extents, divides them between the threads that
+//! share the job, and computes the planned work.
 
 use iodyno_model::{Direction, PerDirection};
 
 use super::area::{Area, Areas, smallest_block};
-use super::blocks::Blocks;
+use super::blocks::BlockSource;
 use super::budget::Budget;
 use super::file::{File, random_blocks};
 use super::permutation::Permutation;
 use super::rng::{Rng, scramble};
 use super::rules::Rules;
-use super::sprandom::{Regions, physical_bytes};
-use super::step::{Draws, Progress};
-use super::{Burst, Plain, Planned, Region, Room, Shape, Stream};
+use super::sprandom::{SprandomOrder, physical_bytes};
+use super::step::{Generators, Progress};
+use super::{Burst, BurstOrder, PlannedWork, Region, Room, Sampler, Stream};
 use crate::{Amount, Extent, IoEngine, Job};
 
-/// Marks for no more blocks of all files than this (8 MiB of memory): larger
-/// regions are drawn without a map where blocks vary in size.
+/// Most blocks of all files in random maps (8 MiB of memory): in larger areas, blocks of varying
+/// size are drawn without a map.
 const MOST_MARKS: u64 = 1 << 26;
 
+/// Checks the number of files.
+///
 /// # Errors
-/// A sentence that says what does not fit, and what would.
+/// The job does not fit; the message says what would.
 pub(super) fn fits_rooms(job: &Job, rooms: &[Room]) -> Result<(), String> {
     let most = usize::from(u16::MAX);
     if rooms.is_empty() || rooms.len() > most {
@@ -36,7 +38,7 @@ pub(super) fn fits_rooms(job: &Job, rooms: &[Room]) -> Result<(), String> {
 /// Builds the stream of one thread.
 ///
 /// # Errors
-/// A sentence that says what does not fit, and what would.
+/// The job does not fit; the message says what would.
 pub(super) fn build(
     job: &Job,
     rooms: &[Room],
@@ -61,22 +63,22 @@ pub(super) fn build(
         }
     }
     let mut regions = areas.regions(rules.strides.is_some());
-    let mut places = Vec::new();
+    let mut extent_map = Vec::new();
     if !job.space.extents.is_empty() {
-        let cut = Cut::new(job, &rules, rooms, &areas.areas[0], block)?;
+        let cut = ExtentArea::new(job, &rules, rooms, &areas.areas[0], block)?;
         areas.size = areas.size.min(cut.area.length);
         areas.areas[0] = cut.area;
-        (regions, places) = (cut.regions, cut.places);
+        (regions, extent_map) = (cut.regions, cut.extent_map);
     }
     let seed = seed_of(job, entropy);
     let mut budget = budget(job, &rules, areas.size);
     if job.pattern.sprandom {
-        let how = &job.pattern.preconditioning;
-        // All of it in one round, and no other.
-        let bs = rules.way(Direction::Write).smallest;
-        let bytes = physical_bytes(how, areas.size, bs);
+        let options = &job.pattern.preconditioning;
+        // All of it in one round.
+        let bs = rules.for_direction(Direction::Write).smallest;
+        let bytes = physical_bytes(options, areas.size, bs);
         (budget.io_size_given, budget.round_limit) = (false, u64::MAX);
-        budget.again_limit = bytes;
+        budget.restart_limit = bytes;
         budget.job_limit = bytes.saturating_mul(budget.loops + 1);
     }
     if threads > 1 {
@@ -87,12 +89,12 @@ pub(super) fn build(
     for (number, area) in (0_u64..).zip(&areas.areas) {
         let seed = scramble(seed ^ (number << 32));
         let blocks =
-            rules.random.then(|| random(&rules, area, most_marks, seed, (thread, threads)));
+            rules.random.then(|| block_source(&rules, area, most_marks, seed, (thread, threads)));
         let blocks = match (blocks.transpose()?, job.pattern.sprandom) {
-            (Some(Blocks::Once(fresh)), true) => {
-                let how = &job.pattern.preconditioning;
-                let bs = rules.way(Direction::Write).smallest;
-                Some(Blocks::Regions(Box::new(Regions::new(how, fresh, bs)?)))
+            (Some(BlockSource::EachOnce(fresh)), true) => {
+                let options = &job.pattern.preconditioning;
+                let bs = rules.for_direction(Direction::Write).smallest;
+                Some(BlockSource::Sprandom(Box::new(SprandomOrder::new(options, fresh, bs)?)))
             }
             (blocks, _) => blocks,
         };
@@ -102,20 +104,20 @@ pub(super) fn build(
     let [offsets, order, mix, lengths, choice] = seeds.map(Rng::new);
     let burst = burst(&rules, &files);
     let planned = planned(&rules, &budget, &files);
-    let draws = Draws { offsets, order, mix, lengths, files: choice };
+    let generators = Generators { offsets, order, mix, lengths, files: choice };
     Ok(Stream {
-        first_draws: rules.repeats.then(|| draws.clone()),
-        draws,
+        initial_generators: rules.repeats.then(|| generators.clone()),
+        generators,
         rules,
         budget,
         files,
         progress: Progress::new(),
         burst,
-        instead: [Direction::Read, Direction::Write],
-        calm: 0,
+        mix_directions: [Direction::Read, Direction::Write],
+        burst_left: 0,
         finished: false,
         regions,
-        places,
+        extent_map,
         planned,
     })
 }
@@ -123,9 +125,9 @@ pub(super) fn build(
 fn budget(job: &Job, rules: &Rules, size: u64) -> Budget {
     let space = &job.space;
     let io_size = match space.io_size {
-        // What was written twice is verified once.
+        // Blocks that were written twice are verified once.
         Some(Amount::Bytes(bytes))
-            if bytes > size && job.verify.verify_only && !job.foresees_writes() =>
+            if bytes > size && job.verify.verify_only && !job.knows_write_order() =>
         {
             Some(size)
         }
@@ -133,9 +135,9 @@ fn budget(job: &Job, rules: &Rules, size: u64) -> Budget {
         _ => None,
     };
     let loops = space.loops.max(1);
-    let again_limit = io_size.unwrap_or(size);
-    let job_limit = again_limit.saturating_mul(loops);
-    // The order of what is only verified is that of the writes.
+    let restart_limit = io_size.unwrap_or(size);
+    let job_limit = restart_limit.saturating_mul(loops);
+    // With verify_only, the order of the reads is that of the writes.
     let writes = rules.mix.is_some()
         || rules.direction == Direction::Write
         || (job.verify.verify_only && rules.direction == Direction::Read);
@@ -143,8 +145,8 @@ fn budget(job: &Job, rules: &Rules, size: u64) -> Budget {
     if rules.random && writes && job.pattern.norandommap {
         round_limit = round_limit.max(io_size.unwrap_or(0));
     }
-    // fio counts for a round only what its engine queues: not trims, and not
-    // what is done when it was submitted.
+    // fio counts only queued I/Os towards a round: not trims, and not I/Os that complete on
+    // submission.
     let at_once = job.engine.ioengine == IoEngine::Null && job.depth.iodepth == 1;
     let queued = !job.engine.ioengine.is_synchronous() && !at_once;
     if !queued || rules.direction == Direction::Trim {
@@ -160,7 +162,7 @@ fn budget(job: &Job, rules: &Rules, size: u64) -> Budget {
         trims_are_extra: rules.trim_write,
         job_limit,
         round_limit,
-        again_limit,
+        restart_limit,
         ios_limit: ios_limit.saturating_mul(pair),
         loops: loops - 1,
         largest: largest.unwrap_or(1),
@@ -171,9 +173,8 @@ fn budget(job: &Job, rules: &Rules, size: u64) -> Budget {
     }
 }
 
-/// Gives a thread its share: in sequence a contiguous stretch of each file; at
-/// random the turns of a permutation or, where blocks are independent, its
-/// share of the bytes.
+/// Assigns a thread its share of the job: in sequence a contiguous part of each file; at random its
+/// turns of a permutation or, for independent blocks, its share of the bytes.
 fn divide(
     rules: &Rules,
     areas: &mut Areas,
@@ -184,7 +185,7 @@ fn divide(
     let share =
         |whole: u64, upto: u32| (u128::from(whole) * u128::from(upto) / u128::from(threads)) as u64;
     let part = |whole: u64| share(whole, thread + 1) - share(whole, thread);
-    let bs = rules.way(rules.direction).smallest;
+    let bs = rules.for_direction(rules.direction).smallest;
     let blocks: u64 = areas.areas.iter().map(|area| usable(area) / bs).sum();
     if blocks < threads.into() {
         return Err(format!(
@@ -196,8 +197,8 @@ fn divide(
         budget.ios_limit = part(budget.ios_limit);
     }
     let mut size = part(areas.size);
-    if rules.once {
-        // It is through when its turns are.
+    if rules.each_once {
+        // The thread ends with its turns of the permutation.
         size = u64::MAX;
     } else if !rules.random {
         size = 0;
@@ -215,10 +216,10 @@ fn divide(
     }
     if budget.io_size_given {
         budget.job_limit = part(budget.job_limit);
-        budget.again_limit = part(budget.again_limit);
+        budget.restart_limit = part(budget.restart_limit);
     } else {
         budget.job_limit = size.saturating_mul(budget.loops + 1);
-        budget.again_limit = size;
+        budget.restart_limit = size;
     }
     Ok(())
 }
@@ -227,48 +228,48 @@ fn usable(area: &Area) -> u64 {
     area.end().saturating_sub(area.start)
 }
 
-/// Where the random blocks of a file come from.
-fn random(
+/// The source of random blocks of a file.
+fn block_source(
     rules: &Rules,
     area: &Area,
     most_marks: u64,
     seed: u64,
     (thread, threads): (u32, u32),
-) -> Result<Blocks, String> {
-    let blocks = random_blocks(area, rules.way(rules.direction), rules);
-    if rules.once && (!rules.marks || (blocks <= most_marks && threads == 1)) {
+) -> Result<BlockSource, String> {
+    let blocks = random_blocks(area, rules.for_direction(rules.direction), rules);
+    if rules.each_once && (!rules.random_map || (blocks <= most_marks && threads == 1)) {
         let permutation = Permutation::new(blocks, seed, (thread, threads), rules.repeats);
-        return Ok(if rules.marks {
-            Blocks::Marked(permutation, vec![0; blocks.div_ceil(64) as usize])
+        return Ok(if rules.random_map {
+            BlockSource::Mapped(permutation, vec![0; blocks.div_ceil(64) as usize])
         } else {
-            Blocks::Once(permutation)
+            BlockSource::EachOnce(permutation)
         });
     }
-    let mut shapes = [const { Shape::Even { blocks: 0 } }; 3];
-    for (shape, way) in shapes.iter_mut().zip(&rules.ways) {
-        let blocks = random_blocks(area, way, rules);
-        *shape = Shape::new(&way.distribution, blocks, way.align, seed)?;
+    let mut samplers = [const { Sampler::Uniform { blocks: 0 } }; 3];
+    for (sampler, direction) in samplers.iter_mut().zip(&rules.per_direction) {
+        let blocks = random_blocks(area, direction, rules);
+        *sampler = Sampler::new(&direction.distribution, blocks, direction.align, seed)?;
     }
-    Ok(Blocks::Free(Box::new(shapes)))
+    Ok(BlockSource::Independent(Box::new(samplers)))
 }
 
-/// How requests are made in bursts, if they can be.
+/// The order of bursts, if the job allows any.
 fn burst(rules: &Rules, files: &[File]) -> Option<Burst> {
     let bs = rules.fixed_bs().filter(|_| rules.is_plain())?;
     let [file] = files else {
         return None;
     };
-    let align = rules.way(rules.direction).align;
+    let align = rules.for_direction(rules.direction).align;
     let order = match &file.blocks {
-        None if rules.mix.is_none() => Plain::Sequential,
-        Some(Blocks::Once(_)) => Plain::Once { align },
-        Some(Blocks::Free(shapes)) => {
+        None if rules.mix.is_none() => BurstOrder::Sequential,
+        Some(BlockSource::EachOnce(_)) => BurstOrder::EachOnce { align },
+        Some(BlockSource::Independent(samplers)) => {
             let mut directions = rules.directions();
-            if !directions.all(|direction| rules.way(direction).align == align) {
+            if !directions.all(|direction| rules.for_direction(direction).align == align) {
                 return None;
             }
-            match shapes[super::index(rules.direction)] {
-                Shape::Even { blocks } => Plain::Free { blocks, align },
+            match samplers[super::index(rules.direction)] {
+                Sampler::Uniform { blocks } => BurstOrder::Independent { blocks, align },
                 _ => return None,
             }
         }
@@ -277,13 +278,12 @@ fn burst(rules: &Rules, files: &[File]) -> Option<Burst> {
     Some(Burst { bs, order })
 }
 
-/// What will be made, where that can be told: of requests of one size whose
-/// files are through at a known place.
-fn planned(rules: &Rules, budget: &Budget, files: &[File]) -> Option<Planned> {
+/// The planned work, if it can be computed: for requests of one size in files with a known end.
+fn planned(rules: &Rules, budget: &Budget, files: &[File]) -> Option<PlannedWork> {
     let unknown = budget.time_based || (rules.trim_write && budget.io_size_given);
     let bs = rules.fixed_bs().filter(|_| !unknown)?;
     let each_once = |file: &File| match &file.blocks {
-        Some(Blocks::Once(permutation)) => permutation.in_turn(),
+        Some(BlockSource::EachOnce(permutation)) => permutation.blocks_per_thread(),
         Some(_) => u64::MAX,
         None => file.requests_left(super::index(rules.direction), bs),
     };
@@ -292,7 +292,7 @@ fn planned(rules: &Rules, budget: &Budget, files: &[File]) -> Option<Planned> {
     let capacity = files.iter().map(each_once).fold(0, u64::saturating_add);
     let capacity = match (rules.is_plain(), rules.mix, rules.random) {
         (false, ..) if !rules.trim_write || rules.strides.is_some() => u64::MAX,
-        // Either direction may come to the end of a file first.
+        // Either direction may reach the end of a file first.
         (_, Some(_), false) if budget.job_limit / bs > capacity => return None,
         (_, Some(_), false) => u64::MAX,
         _ => capacity,
@@ -300,8 +300,8 @@ fn planned(rules: &Rules, budget: &Budget, files: &[File]) -> Option<Planned> {
     let round = (budget.round_limit / pair).div_ceil(bs).min(capacity);
     let job = budget.job_limit.div_ceil(bs);
     let more = if budget.io_size_given {
-        // Rounds begin until no more than a block is left.
-        let begun = budget.again_limit.saturating_add(1).saturating_sub(budget.largest);
+        // Rounds start until no more than a block is left.
+        let begun = budget.restart_limit.saturating_add(1).saturating_sub(budget.largest);
         begun.div_ceil(bs).div_ceil(round.max(1))
     } else {
         0
@@ -309,18 +309,19 @@ fn planned(rules: &Rules, budget: &Budget, files: &[File]) -> Option<Planned> {
     let rounds = more.max(budget.loops + 1);
     let ios = job.min(round.saturating_mul(rounds)).min(budget.ios_limit / pair);
     let ios = (ios != u64::MAX && round > 0).then_some(ios.saturating_mul(pair))?;
-    Some(Planned { ios, bytes: ios.saturating_mul(bs) })
+    Some(PlannedWork { ios, bytes: ios.saturating_mul(bs) })
 }
 
-/// An area cut to the job's extents: one stretch for the orders, of whole
-/// blocks, and where its parts are.
-struct Cut {
+/// An area restricted to the job's extents: a contiguous virtual area of whole blocks, and the
+/// mapping of its parts to the target.
+struct ExtentArea {
     area: Area,
-    places: Vec<(u64, u64)>,
+    /// Pairs of virtual offset and target offset.
+    extent_map: Vec<(u64, u64)>,
     regions: Vec<Region>,
 }
 
-impl Cut {
+impl ExtentArea {
     fn new(
         job: &Job,
         rules: &Rules,
@@ -331,7 +332,7 @@ impl Cut {
         let ([room], Some(bs)) = (rooms, rules.fixed_bs()) else {
             return Err("extents do not fit: they need one target and blocks of one size".into());
         };
-        // What begins within a block would end behind its extent.
+        // A request that starts within a block would end behind its extent.
         let of_blocks =
             |align: PerDirection<u64>| align.iter().all(|(_, align)| align.is_multiple_of(bs));
         if rules.strides.is_some()
@@ -342,7 +343,7 @@ impl Cut {
         }
         let mut cut = Self {
             area: Area { start: 0, length: 0, file_bytes: 0 },
-            places: Vec::with_capacity(job.space.extents.len()),
+            extent_map: Vec::with_capacity(job.space.extents.len()),
             regions: Vec::new(),
         };
         for Extent { offset, length } in &job.space.extents {
@@ -358,7 +359,7 @@ impl Cut {
             let end = end.min(area.start.saturating_add(area.length));
             let length = end.saturating_sub(start) / bs * bs;
             if length > 0 {
-                cut.places.push((cut.area.length, start));
+                cut.extent_map.push((cut.area.length, start));
                 cut.regions.push(Region { file: 0, offset: start, length });
                 cut.area.length += length;
             }
@@ -376,8 +377,8 @@ fn seed_of(job: &Job, entropy: u64) -> u64 {
     scramble(seed ^ scramble(job.threads.number.into()))
 }
 
-/// Seeds of the random streams of a thread of `job`: offsets, order, mix, lengths, files.
-/// `entropy` is a number that no other run has.
+/// Seeds of the random generators of a thread of `job`: offsets, order, mix, lengths, files.
+/// `entropy` is a number unique to the run.
 pub fn random_seeds(job: &Job, thread: u32, entropy: u64) -> [u64; 5] {
     let own = scramble(seed_of(job, entropy) ^ (u64::from(thread) << 1 | 1));
     [1, 2, 3, 4, 5].map(|number| own ^ number)

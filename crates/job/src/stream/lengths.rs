@@ -1,10 +1,9 @@
-//! How long each request is: fio's `get_next_buflen` (io_u.c).
+//! Draws the length of each request: fio's `get_next_buflen` (io_u.c).
 
 use super::rng::Rng;
 use crate::BlockSize;
 
-/// Draws before the smallest block is taken: fio draws until one fits, which
-/// it may never do.
+/// Draws before falling back to the smallest block: fio draws until one fits, possibly for ever.
 const DRAWS: u32 = 1000;
 
 /// Lengths of the requests of a direction, bytes.
@@ -33,8 +32,7 @@ impl Lengths {
         }
     }
 
-    /// The next length; `None` where not even the smallest fits. A fixed one
-    /// is not asked whether it fits.
+    /// The next length; `None` if not even the smallest fits. A fixed length is not checked.
     pub(super) fn draw(&self, rng: &mut Rng, fits: impl Fn(u64) -> bool) -> Option<u64> {
         let (low, high, unaligned) = match self {
             Self::Fixed(size) => return Some(*size),
@@ -49,7 +47,7 @@ impl Lengths {
             let part = rng.unit();
             let size = match self {
                 Self::Split { sizes, .. } => {
-                    // The first that is due and fits; else the last, and again.
+                    // The first drawn size that fits, or else the last one, subject to the check.
                     let due = sizes.iter().find(|(size, below)| part < *below && fits(*size));
                     due.or(sizes.last()).map_or(low, |(size, _)| *size)
                 }

@@ -1,16 +1,15 @@
-//! Every block once, in random order, without a map in memory.
+//! Visits every block once in random order, without a map in memory.
 //!
-//! A counter goes through a bijection of k bits: rounds of xor-shift and odd
-//! multiplication as in the finaliser of SplitMix64 (Steele et al. 2014), with
-//! keys of the seed. Numbers beyond the last block
-//! are passed over, fewer than half. Since each number follows from the
-//! counter alone, threads take turns in one permutation by counting in steps,
-//! and a processor works on several at once.
+//! A counter passes through a bijection of k bits: rounds of xor-shift and odd multiplication as in
+//! the finaliser of SplitMix64 (Steele et al. 2014), with keys derived from the seed. Numbers
+//! beyond the last block, fewer than half, are skipped. Since each number depends on the counter
+//! alone, threads share one permutation by counting in steps, and a processor works on several
+//! numbers at once.
 
 use super::Request;
 use super::rng::scramble;
 
-/// A permutation of 0..blocks, every `threads`-th number of it.
+/// Every `threads`-th number of a permutation of 0..blocks.
 #[derive(Debug, Clone)]
 pub(super) struct Permutation {
     turn: u64,
@@ -21,13 +20,12 @@ pub(super) struct Permutation {
     shift: u32,
     keys: [u64; 3],
     seed: u64,
-    /// It is the same one each time.
+    /// Each restart gives the same permutation.
     repeats: bool,
 }
 
 impl Permutation {
-    /// Of `blocks` (no more than 2^62) in turns of `threads`, of which this is
-    /// `thread`.
+    /// The share of `thread` in a permutation of `blocks` (at most 2^62) that `threads` share.
     pub(super) fn new(
         blocks: u64,
         seed: u64,
@@ -47,13 +45,13 @@ impl Permutation {
             seed,
             repeats: false,
         };
-        new.again();
+        new.restart();
         new.repeats = repeats;
         new
     }
 
-    /// Begins another permutation of the same blocks, or the same one again.
-    pub(super) fn again(&mut self) {
+    /// Starts another permutation of the same blocks, or the same one if it repeats.
+    pub(super) fn restart(&mut self) {
         if !self.repeats {
             self.seed = scramble(self.seed);
         }
@@ -61,27 +59,26 @@ impl Permutation {
         self.turn = self.first_turn;
     }
 
-    /// How many blocks there are, or come in the turns of one of the threads
-    /// where they are several: nearly.
-    pub(super) const fn in_turn(&self) -> u64 {
+    /// Number of blocks per thread; approximate for several threads.
+    pub(super) const fn blocks_per_thread(&self) -> u64 {
         self.blocks / self.threads
     }
 
-    /// How many blocks there are.
+    /// Number of blocks.
     pub(super) const fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Where `turn` is in the sequence that is mixed.
-    const fn place(&self, turn: u64) -> u64 {
+    /// The input of the bijection for a turn.
+    const fn input(&self, turn: u64) -> u64 {
         turn.wrapping_mul(self.keys[0]).wrapping_add(self.keys[1])
     }
 
-    /// The number at a place; it may be beyond the last block.
+    /// The bijection; its result may be beyond the last block.
     #[inline]
-    const fn at(&self, place: u64) -> u64 {
+    const fn mix(&self, input: u64) -> u64 {
         let mask = self.turns - 1;
-        let mut x = place & mask;
+        let mut x = input & mask;
         x ^= x >> self.shift;
         x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(self.keys[2]) & mask;
         x ^= x >> self.shift;
@@ -90,11 +87,11 @@ impl Permutation {
         x.wrapping_mul(0xd6e8_feb8_6659_fd93) & mask
     }
 
-    /// The next block; `None` when all were had.
+    /// The next block, or `None` after all have been visited.
     #[inline]
     pub(super) fn next_block(&mut self) -> Option<u64> {
         while self.turn < self.turns {
-            let block = self.at(self.place(self.turn));
+            let block = self.mix(self.input(self.turn));
             self.turn += self.threads;
             if block < self.blocks {
                 return Some(block);
@@ -103,20 +100,24 @@ impl Permutation {
         None
     }
 
-    /// Makes requests like `like` for the next blocks, which are `align` bytes
-    /// apart, from the offset of `like` on; fewer than asked for when all were had.
-    /// Numbers that are passed over are overwritten by the next: a branch on
-    /// them could not be predicted.
+    /// Makes requests for the next blocks, `align` bytes apart from the offset of `template` on,
+    /// and returns their number: fewer than `requests` has once all blocks have been visited. A
+    /// skipped number is overwritten by the next one, since a branch could not be predicted.
     #[inline]
-    pub(super) fn fill(&mut self, requests: &mut [Request], like: Request, align: u64) -> usize {
+    pub(super) fn fill(
+        &mut self,
+        requests: &mut [Request],
+        template: Request,
+        align: u64,
+    ) -> usize {
         let this = self.clone();
         let stride = this.keys[0].wrapping_mul(this.threads);
-        let (mut turn, mut place, mut made) = (this.turn, this.place(this.turn), 0);
+        let (mut turn, mut input, mut made) = (this.turn, this.input(this.turn), 0);
         while made < requests.len() && turn < this.turns {
-            let block = this.at(place);
-            (turn, place) = (turn + this.threads, place.wrapping_add(stride));
-            let offset = like.offset.wrapping_add(block.wrapping_mul(align));
-            requests[made] = Request { offset, ..like };
+            let block = this.mix(input);
+            (turn, input) = (turn + this.threads, input.wrapping_add(stride));
+            let offset = template.offset.wrapping_add(block.wrapping_mul(align));
+            requests[made] = Request { offset, ..template };
             made += usize::from(block < this.blocks);
         }
         self.turn = turn;

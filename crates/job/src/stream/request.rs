@@ -1,10 +1,10 @@
-//! What a stream is made for, and what it makes.
+//! Inputs and outputs of a stream: files and devices, requests, regions and planned work.
 
 use thiserror::Error;
 
 use crate::Operation;
 
-/// A job that does not fit its files or devices: what does not, and what would, in a sentence.
+/// The error of a job that does not fit its files or devices: what does not, and what would.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Unfit(pub String);
@@ -21,34 +21,33 @@ impl From<String> for Unfit {
     }
 }
 
-/// A file or device that a job works on.
+/// Size and block size of a file or device that a job works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Its size as it is, bytes: of a file that is to be laid out, after that;
-    /// `u64::MAX` of one that grows until the device is full (`fill_device`).
+    /// Size, bytes; for a file that is to be laid out, the size afterwards; `u64::MAX` for one that
+    /// grows until the device is full (`fill_device`).
     pub size_bytes: u64,
-    /// Offsets and lengths have to be multiples of this many bytes: 1 through
-    /// the page cache.
+    /// Offsets and lengths must be multiples of this, bytes; 1 through the page cache.
     pub block_bytes: u32,
 }
 
-/// One I/O to be made.
+/// One I/O to issue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Request {
-    /// Where it starts in its file, bytes.
+    /// Offset in its file, bytes.
     pub offset: u64,
-    /// How long it is, bytes.
+    /// Length, bytes.
     pub length: u32,
-    /// The number of its file, in the order of the rooms.
+    /// Index of its file, in the order of the rooms.
     pub file: u16,
     /// Read, write or trim; a stream makes no syncs.
     pub operation: Operation,
 }
 
-/// A stretch of a file that a job may touch.
+/// A part of a file that a job may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
-    /// The number of the file, in the order of the rooms.
+    /// Index of the file, in the order of the rooms.
     pub file: u16,
     /// Start, bytes.
     pub offset: u64,
@@ -56,9 +55,9 @@ pub struct Region {
     pub length: u64,
 }
 
-/// How much a stream will make, if it is not ended before.
+/// The work of a stream, if it is not ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Planned {
+pub struct PlannedWork {
     /// Requests.
     pub ios: u64,
     /// Bytes of all directions together.

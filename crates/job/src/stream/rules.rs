@@ -1,5 +1,5 @@
-//! What a job says about the order of its I/O, resolved as fio's
-//! `fixup_options` does (init.c).
+//! The options that determine the order of a job's I/O, resolved as in fio's `fixup_options`
+//! (init.c).
 
 use iodyno_model::{DIRECTIONS, Direction};
 
@@ -8,11 +8,11 @@ use crate::{
     BlockSize, Distribution, FileService, Job, Pattern, RandomGenerator, Sequencer, ZoneMode,
 };
 
-/// One direction's.
+/// Rules of one direction.
 #[derive(Debug, Clone)]
-pub(super) struct Way {
+pub(super) struct DirectionRules {
     pub(super) smallest: u64,
-    /// Random offsets are multiples of it.
+    /// Random offsets are multiples of this, bytes.
     pub(super) align: u64,
     pub(super) lengths: Lengths,
     pub(super) random_percent: u32,
@@ -27,57 +27,57 @@ pub(super) struct Strides {
     pub(super) skip: u64,
 }
 
-/// What holds for all of a job's I/O.
+/// Rules of a job's I/O.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
-    /// Offsets and lengths are multiples of it, bytes.
+    /// Offsets and lengths are multiples of this, bytes.
     pub(super) block: u64,
     pub(super) random: bool,
-    /// Reads and writes, so many percent of them reads.
+    /// Percent of reads in a mix of reads and writes.
     pub(super) mix: Option<u32>,
     /// Each block is trimmed, then written.
     pub(super) trim_write: bool,
-    /// Its writes are as long as the trims before them: fio draws both from the same seed.
+    /// Each write is as long as the trim before it: fio draws both from the same seed.
     pub(super) paired_lengths: bool,
-    /// The direction, where there is one only.
+    /// The direction, or the first of several.
     pub(super) direction: Direction,
-    /// By direction, fio's order.
-    pub(super) ways: [Way; 3],
-    /// Each pass of a sequence of random blocks begins behind the last one.
+    /// By direction, in fio's order.
+    pub(super) per_direction: [DirectionRules; 3],
+    /// Each pass of a sequence of blocks starts after the previous one.
     pub(super) sequence_stride: bool,
     pub(super) lengths_by_order: bool,
-    /// Requests for each random offset; `0`: never a new one.
-    pub(super) each_ios: u64,
+    /// Requests per random offset; 0: never a new offset.
+    pub(super) ios_per_offset: u64,
     pub(super) sequencer: Sequencer,
-    /// Bytes added to each offset of a sequence.
+    /// Gap between sequential requests, bytes.
     pub(super) step: i64,
     pub(super) strides: Option<Strides>,
     pub(super) time_based: bool,
-    /// Rounds are alike: what one run wrote in some of them another can verify in as many.
+    /// All rounds are the same, so that another run can verify what one wrote in several rounds.
     pub(super) repeats: bool,
-    /// Each block once.
-    pub(super) once: bool,
-    /// Blocks that were had are marked.
-    pub(super) marks: bool,
+    /// Each block is visited once.
+    pub(super) each_once: bool,
+    /// A map marks visited blocks.
+    pub(super) random_map: bool,
     pub(super) service: FileService,
     pub(super) service_ios: u32,
     pub(super) open_files: usize,
 }
 
 impl Rules {
-    /// Of `job` with so many `files`, whose blocks have so many bytes.
+    /// Resolves the rules of `job` for a number of `files` with blocks of `block` bytes.
     pub(super) fn new(job: &Job, files: usize, block: u64) -> Self {
         let pattern = &job.pattern;
         let random = pattern.rw.is_random();
         let openfiles = job.files.openfiles.filter(|open| *open > 0);
         let open_files = openfiles.map_or(files, |open| (open as usize).min(files));
-        // As fio asks, before it bounds openfiles by the files there are.
+        // As in fio, before openfiles is limited to the number of files.
         let one_open = openfiles.is_none_or(|open| open == 1);
-        let ways = DIRECTIONS.map(|direction| {
+        let per_direction = DIRECTIONS.map(|direction| {
             let bs = pattern.bs.of(direction);
             let smallest = bs.smallest();
             let align = pattern.blockalign.as_ref().map_or(0, |align| *align.of(direction));
-            Way {
+            DirectionRules {
                 smallest,
                 align: if align == 0 || !random { smallest } else { align },
                 lengths: Lengths::new(bs, pattern.bs_unaligned),
@@ -85,14 +85,15 @@ impl Rules {
                 distribution: pattern.random_distribution.of(direction).clone(),
             }
         });
-        let used = || DIRECTIONS.into_iter().zip(&ways).filter(|(d, _)| pattern.rw.has(*d));
-        let first = &ways[index(pattern.rw.direction())];
+        let used =
+            || DIRECTIONS.into_iter().zip(&per_direction).filter(|(d, _)| pattern.rw.has(*d));
+        let first = &per_direction[index(pattern.rw.direction())];
         let alike =
-            used().all(|(_, way)| way.smallest == first.smallest && way.align == first.align);
-        let even = used().all(|(_, way)| way.distribution == Distribution::Random);
-        let aligned = used().all(|(_, way)| way.align == way.smallest);
+            used().all(|(_, rules)| rules.smallest == first.smallest && rules.align == first.align);
+        let even = used().all(|(_, rules)| rules.distribution == Distribution::Random);
+        let aligned = used().all(|(_, rules)| rules.align == rules.smallest);
         let lfsr = pattern.random_generator == RandomGenerator::Lfsr;
-        let fixed = used().all(|(_, way)| matches!(way.lengths, Lengths::Fixed(_)));
+        let fixed = used().all(|(_, rules)| matches!(rules.lengths, Lengths::Fixed(_)));
         let map = !pattern.norandommap && aligned;
         let step = pattern.rw_step;
         let zoned = pattern.zonemode == ZoneMode::Strided;
@@ -107,7 +108,7 @@ impl Rules {
             direction: pattern.rw.direction(),
             sequence_stride: pattern.random_sequence_stride,
             lengths_by_order: pattern.bs_is_seq_rand,
-            each_ios: step.filter(|_| random).map_or(1, |n| n.max(0).unsigned_abs()),
+            ios_per_offset: step.filter(|_| random).map_or(1, |n| n.max(0).unsigned_abs()),
             sequencer: pattern.rw_sequencer,
             step: if random { 0 } else { step.unwrap_or(0) },
             strides: pattern.zonesize.filter(|size| zoned && *size > 0 && one_open).map(|size| {
@@ -116,20 +117,20 @@ impl Rules {
             }),
             time_based: job.time.time_based,
             repeats: job.verify.is_on() && pattern.randrepeat,
-            once: random && even && alike && (lfsr || map),
-            marks: random && map && !lfsr && (!fixed || pattern.bs_is_seq_rand),
+            each_once: random && even && alike && (lfsr || map),
+            random_map: random && map && !lfsr && (!fixed || pattern.bs_is_seq_rand),
             service: job.files.file_service_type,
             service_ios: job.files.file_service_ios.max(1),
             open_files,
-            ways,
+            per_direction,
         }
     }
 
-    pub(super) const fn way(&self, direction: Direction) -> &Way {
-        &self.ways[index(direction)]
+    pub(super) const fn for_direction(&self, direction: Direction) -> &DirectionRules {
+        &self.per_direction[index(direction)]
     }
 
-    /// The directions of its I/O.
+    /// The directions of the job's I/O.
     pub(super) fn directions(&self) -> impl Iterator<Item = Direction> {
         let (mix, trim_write, one) = (self.mix.is_some(), self.trim_write, self.direction);
         DIRECTIONS.into_iter().filter(move |direction| match direction {
@@ -139,8 +140,8 @@ impl Rules {
         })
     }
 
-    /// The directions whose block sizes its I/O has.
-    pub(super) fn sizing(&self) -> impl Iterator<Item = Direction> {
+    /// The directions whose block sizes are used.
+    pub(super) fn sizing_directions(&self) -> impl Iterator<Item = Direction> {
         let used: Vec<_> = self.directions().collect();
         let by_order = self.lengths_by_order;
         DIRECTIONS.into_iter().filter(move |direction| {
@@ -148,38 +149,39 @@ impl Rules {
         })
     }
 
-    /// The size of all requests, if they are all of one size, bytes.
+    /// The size of all requests in bytes, if there is only one.
     pub(super) fn fixed_bs(&self) -> Option<u64> {
-        let mut sizes = self.directions().map(|direction| match self.way(direction).lengths {
-            Lengths::Fixed(size) => Some(size),
-            _ => None,
-        });
+        let mut sizes =
+            self.directions().map(|direction| match self.for_direction(direction).lengths {
+                Lengths::Fixed(size) => Some(size),
+                _ => None,
+            });
         let first = sizes.next().flatten().filter(|_| !self.lengths_by_order)?;
         sizes.all(|size| size == Some(first)).then_some(first)
     }
 
-    /// Offsets are in one plain order: all random or all in sequence.
+    /// True if all offsets are random, or all are sequential.
     pub(super) fn is_plain(&self) -> bool {
         !self.trim_write
             && self.strides.is_none()
-            && self.each_ios == 1
+            && self.ios_per_offset == 1
             && self.step == 0
             && self.directions().all(|direction| {
-                let way = self.way(direction);
+                let rules = self.for_direction(direction);
                 !self.random
-                    || (way.random_percent >= 100 && way.distribution == Distribution::Random)
+                    || (rules.random_percent >= 100 && rules.distribution == Distribution::Random)
             })
     }
 
-    /// Refuses what would need blocks that the target cannot take.
+    /// Refuses requests that are not multiples of the target's blocks.
     ///
     /// # Errors
-    /// A sentence that says what does not fit, and what would.
+    /// The job does not fit; the message says what would.
     pub(super) fn check(&self, job: &Job) -> Result<(), String> {
         let block = self.block;
         let fits = |bytes: u64| bytes.is_multiple_of(block);
         let multiples = format!("the target takes multiples of {block} bytes");
-        for direction in self.sizing() {
+        for direction in self.sizing_directions() {
             let bs = job.pattern.bs.of(direction);
             let (low, high) = (bs.smallest(), bs.largest());
             let sizes = match bs {
@@ -197,7 +199,7 @@ impl Rules {
             if low < high && job.pattern.bs_unaligned && block > 1 {
                 return Err(format!("bs_unaligned=1 does not fit: {multiples}; use direct=0"));
             }
-            let align = self.way(direction).align;
+            let align = self.for_direction(direction).align;
             if !fits(align) {
                 return Err(format!("blockalign={align} does not fit: {multiples}"));
             }
@@ -216,10 +218,10 @@ impl Rules {
     }
 }
 
-/// The largest block, bytes. The kernel moves up to 2 GiB less a page at once.
+/// Largest block, bytes. The kernel moves up to 2 GiB minus a page at once.
 const LARGEST_BLOCK: u64 = 1 << 30;
 
-/// The place of `direction` in fio's order.
+/// The index of `direction` in fio's order.
 pub(super) const fn index(direction: Direction) -> usize {
     match direction {
         Direction::Read | Direction::Mixed => 0,

@@ -1,42 +1,41 @@
-//! fio's command line, as its `getopt_long_only` takes it.
+//! Parses fio's command line as its `getopt_long_only` does.
 //!
-//! `--bs=4k`, `--bs 4k`, `-bs=4k`, `-iodepth 1`; the beginning of a name where
-//! it is the beginning of one only; `-o FILE`; files anywhere, and only files
-//! behind `--`. Nothing is expanded here: the shell has done it.
+//! Accepts `--bs=4k`, `--bs 4k`, `-bs=4k`, `-iodepth 1`; unambiguous prefixes of names; `-o FILE`;
+//! files anywhere, and only files after `--`. Nothing is expanded: the shell has done it.
 
 use super::file::{Reader, is_global, is_selected, unreadable};
 use super::invocation::{Invocation, Page};
-use super::known::{Known, Takes, refuse_swallowed};
-use super::own_options::{Argument, Effect, OWN_OPTIONS, OwnOption};
+use super::known::{KnownOptions, Takes, refuse_swallowed};
 use super::pattern_file::read_patterns;
+use super::run_options::{Argument, Effect, RUN_OPTIONS, RunOption};
 use super::{Entry, Environment, Place, Section, SyntaxError};
-use crate::nearest::nearest_of;
+use crate::nearest::nearest_name;
 
-/// A command line.
+/// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandLine {
-    /// What was asked for beside jobs.
+    /// Options of the run as a whole.
     pub invocation: Invocation,
     /// Job files in order; `-` is standard input.
     pub files: Vec<String>,
-    /// Job options before the first `--name` and behind `--name=global`. They
-    /// stand in `jobs` already, and come before the `[global]` of the first file.
+    /// Job options before the first `--name` and after `--name=global`. `jobs` already include
+    /// them; in the first file they come before its `[global]`.
     pub global: Vec<Entry>,
     /// One for each `--name`, in order.
     pub jobs: Vec<Section>,
-    /// `--section`: only these are run; empty: all.
+    /// `--section`: the only sections to run; empty: all.
     pub sections: Vec<String>,
-    /// What to tell the user: options that do nothing, or less than may be meant.
+    /// Notes for the user on options that have no effect, or less than they seem to.
     pub notes: Vec<String>,
 }
 
-/// Reads the words of a command line, without the program's own.
+/// Parses the arguments of a command line, without the program's name.
 ///
 /// # Errors
-/// The option that is unknown, ambiguous, not supported, or lacks its value.
+/// An option that is unknown, ambiguous, not supported, or lacks its value.
 pub fn parse_command_line(
     arguments: &[String],
-    known: &dyn Known,
+    known: &dyn KnownOptions,
 ) -> Result<CommandLine, SyntaxError> {
     let mut line = CommandLine::default();
     let mut in_job = false;
@@ -50,32 +49,32 @@ pub fn parse_command_line(
             line.files.push(word.clone());
             continue;
         }
-        let (meant, attached) = meaning(word, known)?;
-        let option = meant.written();
-        let value = match (meant.argument(known), attached) {
+        let (named, attached) = find_option(word, known)?;
+        let option = named.written();
+        let value = match (named.argument(known), attached) {
             (Argument::No, Some(_)) => return Err(SyntaxError::TakesNoValue { option }),
             (Argument::Required, Some("")) => return Err(SyntaxError::NeedsValue { option }),
             (Argument::Required, None) => {
-                // getopt would take `--rw=read` for the value of `--bs`.
+                // getopt would take `--rw=read` as the value of `--bs`.
                 let next = words.next().filter(|next| !next.is_empty() && !next.starts_with("--"));
                 Some(next.ok_or(SyntaxError::NeedsValue { option })?.as_str())
             }
             (_, attached) => attached,
         };
-        match (meant, value) {
-            (Meant::Own(own), value) => {
-                line.apply(own, value)?;
+        match (named, value) {
+            (NamedOption::Run(option), value) => {
+                line.apply(option, value)?;
                 if line.invocation.page.is_some() {
                     return Ok(line);
                 }
             }
-            (Meant::Job("name"), Some(name)) => {
+            (NamedOption::Job("name"), Some(name)) => {
                 in_job = !is_global(name);
                 if in_job {
                     line.begin_job(name);
                 }
             }
-            (Meant::Job(name), value) => line.job_option(name, value, in_job),
+            (NamedOption::Job(name), value) => line.job_option(name, value, in_job),
         }
     }
     if let [first, others @ ..] = &line.files[..]
@@ -111,12 +110,12 @@ impl CommandLine {
         Ok(())
     }
 
-    fn apply(&mut self, own: &OwnOption, value: Option<&str>) -> Result<(), SyntaxError> {
-        let option = format!("--{}", own.name);
+    fn apply(&mut self, run: &RunOption, value: Option<&str>) -> Result<(), SyntaxError> {
+        let option = format!("--{}", run.name);
         let value = value.unwrap_or("");
-        match own.effect {
+        match run.effect {
             Effect::Refused(advice) => Err(SyntaxError::Unsupported { option, advice }),
-            Effect::Nothing(why) => {
+            Effect::Ignored(why) => {
                 self.notes.push(format!("{option} does nothing here: {why}"));
                 Ok(())
             }
@@ -128,16 +127,16 @@ impl CommandLine {
         }
     }
 
-    /// All jobs that are to be run, in order: those of the command line, then
-    /// those of the files; the first job of each further file gets a
-    /// `stonewall`, so that files run one after the other, as in fio.
+    /// Loads all jobs to run, in order: those of the command line, then those of the files. The
+    /// first job of each further file gets a `stonewall`, so that files run one after the other, as
+    /// in fio.
     ///
     /// # Errors
-    /// What is wrong in a file or cannot be read, a `--section` that is
-    /// nowhere, an option inside another's value, no job at all.
+    /// An unreadable or malformed file, an unknown `--section`, an option inside another's value,
+    /// no job at all.
     pub fn load(
         &self,
-        known: &dyn Known,
+        known: &dyn KnownOptions,
         environment: &Environment<'_>,
     ) -> Result<Vec<Section>, SyntaxError> {
         let (mut sections, others): (Vec<_>, Vec<_>) =
@@ -174,23 +173,23 @@ impl CommandLine {
     }
 }
 
-/// What a word stands for.
-enum Meant<'a> {
-    Own(&'static OwnOption),
+/// The option that a word names.
+enum NamedOption<'a> {
+    Run(&'static RunOption),
     Job(&'a str),
 }
 
-impl Meant<'_> {
+impl NamedOption<'_> {
     fn written(&self) -> String {
         match self {
-            Self::Own(own) => format!("--{}", own.name),
+            Self::Run(option) => format!("--{}", option.name),
             Self::Job(name) => format!("--{name}"),
         }
     }
 
-    fn argument(&self, known: &dyn Known) -> Argument {
+    fn argument(&self, known: &dyn KnownOptions) -> Argument {
         match self {
-            Self::Own(own) => own.argument,
+            Self::Run(option) => option.argument,
             Self::Job(name) => match known.takes(name) {
                 Some(Takes::OptionalValue) => Argument::Optional,
                 _ => Argument::Required,
@@ -199,56 +198,56 @@ impl Meant<'_> {
     }
 }
 
-/// The option that a word names, and the value that the word holds.
-fn meaning<'a>(
+/// Finds the option that a word names, and the value attached to it.
+fn find_option<'a>(
     word: &'a str,
-    known: &'a dyn Known,
-) -> Result<(Meant<'a>, Option<&'a str>), SyntaxError> {
+    known: &'a dyn KnownOptions,
+) -> Result<(NamedOption<'a>, Option<&'a str>), SyntaxError> {
     let long = word.starts_with("--");
     let text = word.strip_prefix("--").or(word.strip_prefix('-')).unwrap_or(word);
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name, Some(value)),
         None => (text, None),
     };
-    if !long && let (Some(own), 1) = (lettered(text), text.len()) {
-        return Ok((Meant::Own(own), None));
+    if !long && let (Some(option), 1) = (short_option(text), text.len()) {
+        return Ok((NamedOption::Run(option), None));
     }
-    if let Some(own) = OWN_OPTIONS.iter().find(|own| own.name == name) {
-        return Ok((Meant::Own(own), value));
+    if let Some(option) = RUN_OPTIONS.iter().find(|option| option.name == name) {
+        return Ok((NamedOption::Run(option), value));
     }
     if name == "name" || known.takes(name).is_some() {
-        return Ok((Meant::Job(name), value));
+        return Ok((NamedOption::Job(name), value));
     }
-    let own = OWN_OPTIONS.iter().filter(|own| own.name.starts_with(name));
+    let run = RUN_OPTIONS.iter().filter(|option| option.name.starts_with(name));
     let mut jobs: Vec<_> = known.names();
     jobs.push("name");
     jobs.retain(|job| job.starts_with(name));
     jobs.sort_unstable();
     jobs.dedup();
     let mut candidates: Vec<_> =
-        own.map(Meant::Own).chain(jobs.into_iter().map(Meant::Job)).collect();
-    match (candidates.pop(), lettered(text)) {
-        (Some(meant), _) if candidates.is_empty() && !name.is_empty() => Ok((meant, value)),
+        run.map(NamedOption::Run).chain(jobs.into_iter().map(NamedOption::Job)).collect();
+    match (candidates.pop(), short_option(text)) {
+        (Some(only), _) if candidates.is_empty() && !name.is_empty() => Ok((only, value)),
         (Some(last), _) if !name.is_empty() => {
             candidates.push(last);
-            let candidates = candidates.iter().map(Meant::written).collect();
+            let candidates = candidates.iter().map(NamedOption::written).collect();
             Err(SyntaxError::AmbiguousOption { option: word.into(), candidates })
         }
-        // `-ofile`: a letter and its value in one word.
-        (_, Some(own)) if !long && own.argument != Argument::No => {
-            Ok((Meant::Own(own), Some(&text[1..])))
+        // `-ofile`: a short option and its value in one word.
+        (_, Some(option)) if !long && option.argument != Argument::No => {
+            Ok((NamedOption::Run(option), Some(&text[1..])))
         }
         _ => Err(SyntaxError::UnknownOption { option: word.into(), nearest: nearest(name, known) }),
     }
 }
 
-/// fio's own option of the letter that `text` begins with.
-fn lettered(text: &str) -> Option<&'static OwnOption> {
-    OWN_OPTIONS.iter().find(|own| text.starts_with(own.letter))
+/// The option of the run whose letter `text` starts with.
+fn short_option(text: &str) -> Option<&'static RunOption> {
+    RUN_OPTIONS.iter().find(|option| text.starts_with(option.letter))
 }
 
-/// The option whose name is nearest, fio's own included.
-fn nearest(name: &str, known: &dyn Known) -> Option<String> {
-    let own = OWN_OPTIONS.iter().map(|own| own.name);
-    nearest_of(name, own.chain(known.names())).map(Into::into)
+/// The option with the most similar name, of the run or of jobs.
+fn nearest(name: &str, known: &dyn KnownOptions) -> Option<String> {
+    let run = RUN_OPTIONS.iter().map(|option| option.name);
+    nearest_name(name, run.chain(known.names())).map(Into::into)
 }

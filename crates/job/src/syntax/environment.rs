@@ -1,24 +1,22 @@
-//! What job files may ask of the machine that they are read on.
+//! Access of the job-file parser to environment variables, files and machine sizes.
 
 use std::io;
 
-/// How `${NAME}`, keywords and files are looked up, so that reading job files
-/// touches nothing by itself.
+/// Look-ups of `${NAME}`, keywords and files, so that parsing does no I/O itself.
 pub struct Environment<'a> {
-    /// The value of an environment variable; `None` where it is not set.
+    /// The value of an environment variable, or `None` if it is not set.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// A job file's or included file's bytes by its path; `-` is standard input.
+    /// The contents of a job file or included file by its path; `-` is standard input.
     pub read: &'a dyn Fn(&str) -> io::Result<Vec<u8>>,
-    /// `$pagesize`: bytes of a page.
+    /// `$pagesize`, bytes.
     pub page_size_bytes: u64,
-    /// `$ncpus`: CPUs configured.
+    /// `$ncpus`: configured CPUs.
     pub cpus: u64,
-    /// `$mb_memory`: MiB of memory.
+    /// `$mb_memory`: memory, MiB.
     pub memory_mib: u64,
 }
 
-/// The variable `name` of this process; `None` where it is not set, not UTF-8,
-/// or no name that a variable can have.
+/// Reads a variable of this process; `None` if it is not set, not UTF-8, or not a valid name.
 pub fn process_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

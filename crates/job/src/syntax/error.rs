@@ -1,10 +1,10 @@
-//! What can be wrong with a job file or a command line.
+//! Errors in job files and command lines.
 
 use thiserror::Error;
 
 use super::Place;
 
-/// What is wrong, where, and what to do.
+/// An error in a job file or command line: what, where, and what to do.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum SyntaxError {
     /// An option before the first `[section]`.
@@ -12,43 +12,43 @@ pub enum SyntaxError {
         "{place}: `{text}` stands before the first section; write [global] or a [job] above it"
     )]
     OutsideSection {
-        /// Where.
+        /// Its place.
         place: Place,
         /// The line.
         text: String,
     },
-    /// A line that begins with `[` and is no header.
+    /// A line that begins with `[` but is not a header.
     #[error(
         "{place}: `{text}` does not end with `]`; a section begins with a line [name], options go on lines of their own"
     )]
     Header {
-        /// Where.
+        /// Its place.
         place: Place,
         /// The line.
         text: String,
     },
-    /// More jobs than fio takes.
+    /// More sections than fio accepts.
     #[error("{place}: more than {max} sections; split the file")]
     TooManySections {
-        /// The first that is too many.
+        /// Place of the first one too many.
         place: Place,
-        /// The most there may be.
+        /// The limit.
         max: usize,
     },
-    /// More options than memory is worth.
+    /// More options than the parser keeps in memory.
     #[error(
         "{place}: more than {max} options, those of [global] counted for each section; split the file"
     )]
     TooManyEntries {
-        /// The first that is too many.
+        /// Place of the first one too many.
         place: Place,
-        /// The most there may be.
+        /// The limit.
         max: usize,
     },
     /// A line without an option's name, or with more than one word before `=`.
     #[error("{place}: `{text}` is no option; write name=value, or the name alone")]
     NotAnOption {
-        /// Where.
+        /// Its place.
         place: Place,
         /// The line.
         text: String,
@@ -56,19 +56,19 @@ pub enum SyntaxError {
     /// Bytes that are not UTF-8 outside a comment.
     #[error("{place}: not UTF-8 text; save the file as UTF-8 (`file` tells what it is)")]
     NotUtf8 {
-        /// Where.
+        /// Its place.
         place: Place,
     },
     /// A control character outside a comment.
     #[error("{place}: there is a control character in the line; remove it (`cat -A` shows it)")]
     ControlCharacter {
-        /// Where.
+        /// Its place.
         place: Place,
     },
-    /// `${NAME}` that is not in the environment. fio would go on with nothing in its place.
+    /// `${NAME}` that is not set in the environment. fio would replace it by nothing.
     #[error("{place}: the environment variable {name} is not set; {}", set_variable(.name))]
     UnsetVariable {
-        /// Where.
+        /// Its place.
         place: Place,
         /// The variable.
         name: String,
@@ -76,75 +76,75 @@ pub enum SyntaxError {
     /// A section in an included file.
     #[error("{place}: an included file cannot begin a section (`[{name}]`); it holds options only")]
     SectionInInclude {
-        /// Where.
+        /// Its place.
         place: Place,
         /// The section.
         name: String,
     },
-    /// `include` without an end.
+    /// Endless or too many `include` lines.
     #[error(
         "{place}: `include {file}` is nested more than {depth} deep, or the {total}th; does a file include itself?"
     )]
     TooManyIncludes {
-        /// Where.
+        /// Its place.
         place: Place,
         /// The file.
         file: String,
-        /// The deepest that includes nest.
+        /// Limit of the nesting depth.
         depth: u32,
-        /// The most there may be in all.
+        /// Limit of all includes together.
         total: u32,
     },
-    /// A file that cannot be read.
+    /// An unreadable job file.
     #[error("{place}: cannot read the job file `{file}`: {reason}")]
     Unreadable {
-        /// Where it is named.
+        /// Place of its name.
         place: Place,
         /// The file.
         file: String,
-        /// What the operating system said.
+        /// The operating system's error.
         reason: String,
     },
-    /// A file whose bytes would be a pattern.
+    /// An unusable pattern file.
     #[error("{place}: {name}='{file}': the pattern cannot be read from this file: {reason}")]
     PatternFile {
-        /// Where it is named.
+        /// Place of its name.
         place: Place,
         /// The option.
         name: String,
         /// The file.
         file: String,
-        /// Why.
+        /// Why it cannot be used.
         reason: String,
     },
-    /// `size=100g offset=100g` on one line, which fio takes for a size.
+    /// `size=100g offset=100g` on one line, which fio parses as a size.
     #[error(
         "{place}: `{name}={value}` would swallow the option `{swallowed}`; give it a line of its own"
     )]
     Swallowed {
-        /// Where.
+        /// Its place.
         place: Place,
         /// The option.
         name: String,
-        /// All that stands behind its `=`.
+        /// All text after its `=`.
         value: String,
         /// The option inside the value.
         swallowed: String,
     },
-    /// An option that is neither fio's own nor a job's.
+    /// An option that is neither the run's nor a job's.
     #[error("command line: there is no option `{option}`{}", .nearest.as_ref().map_or(String::new(), |n| format!("; did you mean `--{n}`?")))]
     UnknownOption {
         /// As written.
         option: String,
-        /// The nearest name, if any is near.
+        /// The most similar name, if any is similar.
         nearest: Option<String>,
     },
-    /// The beginning of several options' names.
+    /// A prefix of several options' names.
     #[error("command line: `{option}` can be any of {}; write it out", .candidates.join(", "))]
     AmbiguousOption {
         /// As written.
         option: String,
-        /// What it can be.
+        /// The options with this prefix.
         candidates: Vec<String>,
     },
     /// An option without its value.
@@ -159,14 +159,14 @@ pub enum SyntaxError {
         /// The option.
         option: String,
     },
-    /// A value that one of fio's own options does not take.
+    /// A value that an option of the run does not accept.
     #[error("command line: `{option}={value}`: {expected}")]
     BadValue {
         /// The option.
         option: String,
         /// As written.
         value: String,
-        /// What it takes.
+        /// The values it accepts.
         expected: String,
     },
     /// An option of fio that iodyno does not have.
@@ -174,18 +174,18 @@ pub enum SyntaxError {
     Unsupported {
         /// The option.
         option: String,
-        /// What to do.
+        /// What to do instead.
         advice: &'static str,
     },
-    /// `--section` of a name that no section has.
+    /// `--section` with an unknown name.
     #[error("command line: `--section={section}`: no section has this name; there are {}", .known.join(", "))]
     NoSuchSection {
         /// As written.
         section: String,
-        /// The sections there are.
+        /// The existing sections.
         known: Vec<String>,
     },
-    /// Nothing to do.
+    /// No job to run.
     #[error("there is no job; begin one with --name=NAME, or name a job file with a [section]")]
     NoJob,
     /// A section or an entry that a job file cannot express.
@@ -195,7 +195,7 @@ pub enum SyntaxError {
         section: String,
         /// Its name or the option.
         what: String,
-        /// Why.
+        /// Why it cannot be written.
         reason: &'static str,
     },
 }

@@ -1,27 +1,27 @@
-//! A job file: sections that inherit from `[global]`, and included files.
+//! Parses a job file: sections that inherit from `[global]`, and included files.
 
 use std::io;
 
 use super::line::{self, Line};
 use super::{Entry, Environment, JobFile, Place, Section, SyntaxError, keywords};
 
-/// Includes nest this deep at most.
+/// Deepest nesting of includes.
 const DEPTH_MAX: u32 = 16;
-/// Includes in one job file at most, so that files which include each other twice end too.
+/// Most includes in one job file, so that files that include each other twice end, too.
 const INCLUDES_MAX: u32 = 1024;
-/// Entries of all sections together, which each have those of `[global]`, too.
+/// Most entries of all sections together, those of `[global]` counted for each.
 const ENTRIES_MAX: usize = 1 << 20;
 /// fio's `REAL_MAX_JOBS`.
 const SECTIONS_MAX: usize = 4096;
 
-/// Reads a job file. `source_name` names it in places and messages, and its
-/// folder is where included files are looked for second: first as written.
+/// Parses a job file. `source_name` names it in places and messages; included files are looked up
+/// as written first, then in its folder.
 ///
-/// `[global]` (every section whose name begins so, as in fio) holds for the
-/// sections after it; several add up. A section without entries is a job.
+/// `[global]` (any section whose name starts with it, as in fio) applies to the sections after it;
+/// several add up. A section without entries is a job.
 ///
 /// # Errors
-/// What is wrong, with file and line.
+/// The first error, with file and line.
 pub fn parse_file(
     text: &[u8],
     source_name: &str,
@@ -30,26 +30,26 @@ pub fn parse_file(
     Reader::new(environment).read(text, source_name)
 }
 
-/// A job file being read.
+/// A parser of job files.
 pub(super) struct Reader<'a> {
     environment: &'a Environment<'a>,
-    /// Only these sections; empty: all.
+    /// The only sections to read; empty: all.
     only: &'a [String],
     global: Vec<Entry>,
-    /// Comes between `[global]` and the first job's own entries.
+    /// Entries between `[global]` and the first job's own.
     first_job: Vec<Entry>,
     sections: Vec<Section>,
-    at: At,
+    current: Current,
     includes: u32,
-    /// So far, inherited ones counted for each section.
+    /// Number of entries so far, inherited ones counted for each section.
     entries: usize,
-    /// Names of sections that were passed over.
+    /// Names of skipped sections.
     pub(super) skipped: Vec<String>,
 }
 
-/// The section whose entries are read.
+/// The kind of section that is being read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum At {
+enum Current {
     Start,
     Global,
     /// The last of `sections`.
@@ -65,27 +65,26 @@ impl<'a> Reader<'a> {
             global: Vec::new(),
             first_job: Vec::new(),
             sections: Vec::new(),
-            at: At::Start,
+            current: Current::Start,
             includes: 0,
             entries: 0,
             skipped: Vec::new(),
         }
     }
 
-    /// Passes over all sections but these, where any are given: what stands in
-    /// the others need not be right.
+    /// Skips all sections but these, if any are given; errors in the others are ignored.
     pub(super) fn only(mut self, sections: &'a [String]) -> Self {
         self.only = sections;
         self
     }
 
-    /// Entries before the file's own `[global]`.
+    /// Sets entries that come before the file's own `[global]`.
     pub(super) fn global(mut self, entries: Vec<Entry>) -> Self {
         self.global = entries;
         self
     }
 
-    /// Entries that the first job has before its own.
+    /// Sets entries that the first job has before its own.
     pub(super) fn first_job(mut self, entries: Vec<Entry>) -> Self {
         self.first_job = entries;
         self
@@ -108,11 +107,11 @@ impl<'a> Reader<'a> {
                 }
                 Ok(Line::Header(name)) => self.begin(name, place)?,
                 Err(error @ SyntaxError::Header { .. }) => return Err(error),
-                _ if self.at == At::Skipped => {}
-                Ok(Line::Option(text)) if self.at == At::Start => {
+                _ if self.current == Current::Skipped => {}
+                Ok(Line::Option(text)) if self.current == Current::Start => {
                     return Err(SyntaxError::OutsideSection { place, text: text.into() });
                 }
-                Ok(Line::Include(file)) if self.at == At::Start => {
+                Ok(Line::Include(file)) if self.current == Current::Start => {
                     let text = format!("include {file}");
                     return Err(SyntaxError::OutsideSection { place, text });
                 }
@@ -126,14 +125,14 @@ impl<'a> Reader<'a> {
 
     fn begin(&mut self, name: &str, place: Place) -> Result<(), SyntaxError> {
         if is_global(name) {
-            self.at = At::Global;
+            self.current = Current::Global;
         } else if !is_selected(name, self.only) {
-            self.at = At::Skipped;
+            self.current = Current::Skipped;
             self.skipped.push(name.into());
         } else if self.sections.len() == SECTIONS_MAX {
             return Err(SyntaxError::TooManySections { place, max: SECTIONS_MAX });
         } else {
-            self.at = At::Job;
+            self.current = Current::Job;
             self.entries += self.global.len();
             if self.entries > ENTRIES_MAX {
                 return Err(SyntaxError::TooManyEntries { place, max: ENTRIES_MAX });
@@ -153,8 +152,8 @@ impl<'a> Reader<'a> {
             return Err(SyntaxError::TooManyEntries { place, max: ENTRIES_MAX });
         }
         let entry = Entry { name: name.into(), value: value.map(Into::into), place };
-        match (self.at, self.sections.last_mut()) {
-            (At::Job, Some(section)) => section.entries.push(entry),
+        match (self.current, self.sections.last_mut()) {
+            (Current::Job, Some(section)) => section.entries.push(entry),
             _ => self.global.push(entry),
         }
         Ok(())
@@ -181,7 +180,7 @@ impl<'a> Reader<'a> {
         self.lines(&text, &source, depth + 1)
     }
 
-    /// As written, or else beside the file that includes it.
+    /// Reads an included file: as written, or else from the folder of the including file.
     fn find(&self, file: &str, includer: &str) -> io::Result<(String, Vec<u8>)> {
         let error = match (self.environment.read)(file) {
             Ok(text) => return Ok((file.into(), text)),
@@ -201,12 +200,12 @@ pub(super) fn unreadable(place: Place, file: &str, error: &io::Error) -> SyntaxE
     SyntaxError::Unreadable { place, file: file.into(), reason: error.to_string() }
 }
 
-/// Its entries hold for all sections after it (fio compares six letters).
+/// True if the section's entries apply to all sections after it (fio compares six letters).
 pub(super) fn is_global(name: &str) -> bool {
     name.starts_with("global")
 }
 
-/// It is among `only`, or all are wanted.
+/// True if `name` is in `only`, or `only` is empty.
 pub(super) fn is_selected(name: &str, only: &[String]) -> bool {
     only.is_empty() || only.iter().any(|wanted| wanted == name)
 }

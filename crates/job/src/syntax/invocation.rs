@@ -1,54 +1,52 @@
-//! How a run was asked for, beside its jobs.
+//! Options of a run as a whole, in contrast to those of its jobs.
 
 use crate::defaults::with_defaults;
 
 with_defaults! {
-    /// How a run was asked for, beside its jobs.
+    /// Options of a run as a whole, in contrast to those of its jobs.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Invocation {
-        /// `--output`: the file that takes the place of standard output.
+        /// `--output`: file to write instead of standard output.
         pub output: Option<String>,
-        /// `--output-format` as listed, each once; `--minimal` is `[Terse]`; the
-        /// last one given holds. Empty: the summary that is ours.
+        /// `--output-format` as listed, each once; `--minimal` is `[Terse]`; the last one given
+        /// applies. Empty: iodyno's own summary.
         pub output_formats: Vec<OutputFormat>,
-        /// `--append-terse`: terse behind whatever else is printed.
+        /// `--append-terse`: terse output after all other output.
         pub append_terse: bool,
         /// `--terse-version`: 2 to 5.
         pub terse_version: u8 = 3,
         /// `--eta`.
         pub eta: Eta = Eta::Auto,
-        /// `--eta-newline`, ns: the live line begins a new line this often.
+        /// `--eta-newline`, ns: interval at which the status line starts a new line.
         pub eta_newline_ns: Option<u64>,
-        /// `--eta-interval`, ns: the live line is renewed this often.
+        /// `--eta-interval`, ns: interval at which the status line is updated.
         pub eta_interval_ns: u64 = 1_000_000_000,
-        /// `--status-interval`, ns: the whole report is printed this often.
+        /// `--status-interval`, ns: interval at which the full report is printed.
         pub status_interval_ns: Option<u64>,
-        /// `--parse-only`: nothing is run.
+        /// `--parse-only`: parses the options without running anything.
         pub parse_only: bool,
-        /// `--showcmd`: jobs are printed as a command line, and nothing is run.
+        /// `--showcmd`: prints jobs as a command line without running them.
         pub show_cmd: bool,
         /// `--readonly`: a job that writes or trims is an error.
         pub readonly: bool,
-        /// `--bandwidth-log`: logs of the bandwidth of all jobs together, whose
-        /// names begin with this.
+        /// `--bandwidth-log`: name prefix of logs of the aggregate bandwidth of all jobs.
         pub bandwidth_log: Option<String>,
-        /// `--warnings-fatal`: what would be a warning is an error.
+        /// `--warnings-fatal`: warnings are errors.
         pub warnings_fatal: bool,
-        /// `--debug`, as far as it shows something.
+        /// `--debug`: the categories that print something.
         pub debug: Vec<Debug>,
-        /// `--aux-path`: the folder for files that the run makes.
+        /// `--aux-path`: folder for files that the run creates.
         pub aux_path: Option<String>,
-        /// What is shown instead of a run. fio ends at the first of these: nothing
-        /// behind it is looked at.
+        /// Page to show instead of running jobs; as in fio, the first one ends the parsing.
         pub page: Option<Page>,
-        /// `--idle-prof`: how idle CPUs were stands behind the report.
+        /// `--idle-prof`: CPU idleness after the report.
         pub idle_prof: Option<IdleProf>,
         /// `--trigger`, `--trigger-file` and `--trigger-timeout`.
         pub trigger: Trigger,
     }
 }
 
-/// What fio shows instead of running jobs.
+/// A page that fio shows instead of running jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Page {
     /// `--version`.
@@ -57,26 +55,25 @@ pub enum Page {
     Usage,
     /// `--cmdhelp`: all options, or one.
     Options(Option<String>),
-    /// `--enghelp`: all I/O engines, one with its options, or one of these
-    /// behind a comma.
+    /// `--enghelp`: all I/O engines, one with its options, or one of its options after a comma.
     Engines(Option<String>),
-    /// `--inflate-log`: the log of this name, which was stored compressed.
+    /// `--inflate-log`: this compressed log.
     InflatedLog(String),
-    /// `--idle-prof=calibrate`: how long a unit of work takes.
+    /// `--idle-prof=calibrate`: the time of a unit of work.
     Calibration,
 }
 
-/// A word of `--debug` that shows something.
+/// A category of `--debug` that prints something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Debug {
-    /// `parse`: options as they are read.
+    /// `parse`: options as they are parsed.
     Parse,
-    /// `random`: the seeds of all that is random.
+    /// `random`: all random seeds.
     Random,
 }
 
 impl Debug {
-    /// fio's word.
+    /// Its name in fio.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Parse => "parse",
@@ -88,25 +85,25 @@ impl Debug {
 /// `--idle-prof`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleProf {
-    /// `system`: of all CPUs together.
+    /// `system`: all CPUs together.
     System,
-    /// `percpu`: of each, too.
+    /// `percpu`: each CPU as well.
     PerCpu,
 }
 
-/// What ends a run before its time.
+/// Conditions that end a run early.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trigger {
-    /// `--trigger-file`: that this file is there. It is removed.
+    /// `--trigger-file`: the run ends when this file appears, which is then removed.
     pub file: Option<String>,
-    /// `--trigger-timeout`: this time, ns; 0 is never.
+    /// `--trigger-timeout`, ns; 0: never.
     pub timeout_ns: u64,
-    /// `--trigger`: a shell's command to be run then.
+    /// `--trigger`: shell command to run then.
     pub command: Option<String>,
 }
 
 impl Trigger {
-    /// There is something to wait for.
+    /// True if there is a condition.
     pub const fn is_set(&self) -> bool {
         self.file.is_some() || self.timeout_ns > 0
     }
@@ -119,13 +116,13 @@ pub enum OutputFormat {
     Normal,
     /// `json`.
     Json,
-    /// `json+`: with the latency bins.
+    /// `json+`: with latency bins.
     JsonPlus,
     /// `terse`, also `minimal` and `csv`.
     Terse,
 }
 
-/// When the live line is shown.
+/// When the status line is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eta {
     /// On a terminal.

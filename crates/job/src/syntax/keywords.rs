@@ -1,12 +1,12 @@
-//! `${NAME}`, `$pagesize`, `$ncpus` and `$mb_memory`.
+//! Expands `${NAME}`, `$pagesize`, `$ncpus` and `$mb_memory`.
 //!
-//! `$jobname`, `$jobnum`, `$filenum` and `$clientuid` stay: they are for
-//! `filename_format`, which is expanded for each file of each job.
+//! `$jobname`, `$jobnum`, `$filenum` and `$clientuid` stay: they belong to `filename_format`, which
+//! is expanded for each file of each job.
 
 use super::{Environment, Place, SyntaxError};
 
-/// `text` with variables replaced first and keywords after them, as fio does
-/// (`dup_and_sub_options`); a `${` without `}` stays.
+/// Replaces variables first and keywords after them, as fio does (`dup_and_sub_options`); a `${`
+/// without `}` stays.
 pub(super) fn expand(
     text: &str,
     place: &Place,

@@ -1,30 +1,30 @@
-//! What has to be known of options before they can be read.
+//! Knowledge of options that the parser needs: their names, and whether they take values.
 
 use super::{Section, SyntaxError};
 
-/// What an option takes.
+/// How an option takes its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// A value, in the next word where no `=` follows.
+    /// A value, in the next word if no `=` follows.
     Value,
-    /// A value which is any text, such as a command or a description.
+    /// Any text, such as a command or a description.
     Text,
-    /// A value behind `=` only: fio's flags, `time_based` or `time_based=1`.
+    /// An optional value after `=`: fio's flags, `time_based` or `time_based=1`.
     OptionalValue,
 }
 
-/// The options that jobs have.
-pub trait Known {
-    /// What the option of this name or alias takes; `None`: there is none.
+/// The known options of jobs.
+pub trait KnownOptions {
+    /// How the option of this name or alias takes its value; `None`: unknown option.
     fn takes(&self, name: &str) -> Option<Takes>;
 
-    /// Every name and alias.
+    /// All names and aliases.
     fn names(&self) -> Vec<&str>;
 }
 
-/// The option that stands inside a value by mistake: the second word of
-/// `size=100g offset=100g` on one line.
-pub fn swallowed_option(value: &str, known: &dyn Known) -> Option<String> {
+/// Finds an option inside a value by mistake: the second word of `size=100g offset=100g` on one
+/// line.
+pub fn swallowed_option(value: &str, known: &dyn KnownOptions) -> Option<String> {
     let words = value.split_whitespace().skip(1);
     words
         .filter_map(|word| word.split_once('=').map(|(name, _)| name.trim_start_matches('-')))
@@ -32,11 +32,11 @@ pub fn swallowed_option(value: &str, known: &dyn Known) -> Option<String> {
         .map(Into::into)
 }
 
-/// Refuses values that swallow an option, but in options that take any text.
+/// Refuses values that swallow another option, except in options that take any text.
 ///
 /// # Errors
 /// Names the place, the option and the one inside its value.
-pub fn refuse_swallowed(sections: &[Section], known: &dyn Known) -> Result<(), SyntaxError> {
+pub fn refuse_swallowed(sections: &[Section], known: &dyn KnownOptions) -> Result<(), SyntaxError> {
     for entry in sections.iter().flat_map(|section| &section.entries) {
         let Some(value) = &entry.value else { continue };
         if known.takes(&entry.name) == Some(Takes::Text) {

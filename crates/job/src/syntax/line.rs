@@ -1,15 +1,14 @@
-//! One line of a job file.
+//! Parses one line of a job file.
 //!
-//! The rules are those of fio's `__parse_jobs_ini`, `strip_blank_end` and
-//! `get_option`; where fio would go on with a name or a value that nobody
-//! meant, it is an error here.
+//! The rules are those of fio's `__parse_jobs_ini`, `strip_blank_end` and `get_option`; a name or
+//! value that fio would misread is an error here.
 
 use super::{Place, SyntaxError};
 
-/// What a line says.
+/// The kinds of lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
-    /// Nothing, or a comment.
+    /// Blank, or a comment.
     Empty,
     /// `[name]`.
     Header(&'a str),
@@ -19,7 +18,7 @@ pub(super) enum Line<'a> {
     Option(&'a str),
 }
 
-/// Reads one line, without its line feed.
+/// Parses one line, without its line feed.
 pub(super) fn read<'a>(raw: &'a [u8], place: &Place) -> Result<Line<'a>, SyntaxError> {
     let end = raw.iter().position(|byte| matches!(byte, b';' | b'#'));
     let text = std::str::from_utf8(&raw[..end.unwrap_or(raw.len())])
@@ -34,8 +33,8 @@ pub(super) fn read<'a>(raw: &'a [u8], place: &Place) -> Result<Line<'a>, SyntaxE
     if let Some(inner) = text.strip_prefix('[') {
         return match (inner.strip_suffix(']'), inner.char_indices().last()) {
             (Some(name), _) => Ok(Line::Header(name)),
-            // fio cuts the comment and then the last letter, which it takes
-            // for the bracket: `[odd; name]` is named `od`.
+            // fio cuts the comment and then the last letter, which it takes for the bracket:
+            // `[odd; name]` is named `od`.
             (None, Some((last, _))) if end.is_some() => Ok(Line::Header(&inner[..last])),
             _ => Err(SyntaxError::Header { place: place.clone(), text: text.into() }),
         };
@@ -48,7 +47,7 @@ pub(super) fn read<'a>(raw: &'a [u8], place: &Place) -> Result<Line<'a>, SyntaxE
     }
 }
 
-/// Name and value of an expanded option.
+/// Splits an expanded option into name and value.
 pub(super) fn split<'a>(
     text: &'a str,
     place: &Place,
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_meant_is_refused() {
+    fn lines_that_fio_would_misread_are_refused() {
         assert!(matches!(line(b"[job"), Err(SyntaxError::Header { .. })));
         assert!(matches!(line(b"["), Err(SyntaxError::Header { .. })));
         assert!(matches!(line(b"[a] bs=4k"), Err(SyntaxError::Header { .. })));

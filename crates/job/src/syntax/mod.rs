@@ -1,7 +1,7 @@
-//! fio's job files and fio's command line, read into sections of raw entries.
+//! Parses fio's job files and command line into sections of raw entries.
 //!
-//! Nothing is known here of which options there are, but what [`Known`] says,
-//! and nothing is read but through an [`Environment`].
+//! Options are known only through [`KnownOptions`], and files and variables are read only through
+//! an [`Environment`].
 
 mod command_line;
 mod environment;
@@ -12,8 +12,8 @@ mod keywords;
 mod known;
 mod line;
 mod option_table;
-mod own_options;
 mod pattern_file;
+mod run_options;
 mod section;
 mod write;
 
@@ -22,7 +22,7 @@ pub use environment::{Environment, process_variable};
 pub use error::SyntaxError;
 pub use file::parse_file;
 pub use invocation::{Debug, Eta, IdleProf, Invocation, OutputFormat, Page, Trigger};
-pub use known::{Known, Takes, refuse_swallowed, swallowed_option};
+pub use known::{KnownOptions, Takes, refuse_swallowed, swallowed_option};
 pub use option_table::OptionTable;
 pub use section::{Entry, JobFile, Place, Section};
 pub use write::{show_command, write_file};

@@ -1,13 +1,13 @@
-//! What the option table says of options.
+//! Implements [`KnownOptions`] by the option table.
 
-use super::{Known, Takes};
+use super::{KnownOptions, Takes};
 use crate::options::{Kind, find, options};
 
 /// All options of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionTable;
 
-impl Known for OptionTable {
+impl KnownOptions for OptionTable {
     fn takes(&self, name: &str) -> Option<Takes> {
         find(name).map(|spec| match spec.kind() {
             Kind::Flag => Takes::OptionalValue,

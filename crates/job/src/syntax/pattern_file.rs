@@ -1,4 +1,4 @@
-//! Patterns of bytes that are the contents of a file: `buffer_pattern='FILE'`.
+//! Reads byte patterns from files: `buffer_pattern='FILE'`.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use crate::options::find;
 /// fio's MAX_PATTERN_SIZE, bytes.
 const MOST: usize = 128 << 10;
 
-/// Puts the bytes of files where patterns name them, in single quotes as in fio.
+/// Replaces file names in patterns (in single quotes, as in fio) by the bytes of the files.
 ///
 /// # Errors
-/// A file that cannot be read, holds nothing, or more than fio takes.
+/// A file that is unreadable, empty, or larger than fio accepts.
 pub(super) fn read_patterns(
     sections: &mut [Section],
     environment: &Environment<'_>,

@@ -1,44 +1,44 @@
-//! What job files and command lines are read into: named sections of entries.
+//! Sections of entries, the parsed form of job files and command lines.
 
 use std::fmt;
 
-/// A job as it was written, after inheritance.
+/// A job as written, after inheritance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// Its name: the text between the brackets, or the value of `--name`. An
-    /// entry `name`, which fio lets override it, stays an entry.
+    /// Its name: the text between the brackets, or the value of `--name`. An entry `name`, which
+    /// overrides it in fio, stays an entry.
     pub name: String,
-    /// Where it begins.
+    /// Place of its header.
     pub place: Place,
-    /// The entries of `[global]` first, then its own, in the order written; of
-    /// two with the same name the later one holds.
+    /// The entries of `[global]` first, then its own, in the order written; of two with the same
+    /// name the later one applies.
     pub entries: Vec<Entry>,
 }
 
-/// One option as it was written.
+/// One option as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Name, as written: aliases are not folded.
+    /// Name as written: aliases are not resolved.
     pub name: String,
-    /// Value; `None` where there was no `=` (`time_based`). In files comments
-    /// are cut, blanks around it trimmed, `${NAME}` and keywords expanded.
-    /// Quotation marks stay, and arithmetic does, as in fio.
+    /// Value; `None` without `=` (`time_based`). In files, comments are cut, blanks around the
+    /// value trimmed, `${NAME}` and keywords expanded. Quotation marks and arithmetic stay, as in
+    /// fio.
     pub value: Option<String>,
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
 }
 
-/// Where something was written.
+/// A place in a job file or on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The file's name, or `command line`.
     pub source: String,
-    /// Line, counted from 1; `None` where there are none.
+    /// Line, counted from 1; `None` without lines.
     pub line: Option<u32>,
 }
 
 impl Place {
-    /// On the command line.
+    /// The command line.
     pub fn command_line() -> Self {
         Self { source: "command line".into(), line: None }
     }

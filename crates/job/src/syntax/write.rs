@@ -1,4 +1,4 @@
-//! Sections back into a job file or a command line.
+//! Writes sections as a job file or a command line.
 
 use std::fmt::Write;
 
@@ -8,12 +8,11 @@ use super::file::is_global;
 use super::line::is_space;
 use super::{Section, SyntaxError};
 
-/// A job file that reads as these sections, without `[global]`.
+/// Writes a job file that parses to these sections, without `[global]`.
 ///
 /// # Errors
-/// Where a job file cannot express it: `;` and `#` begin a comment anywhere,
-/// `${NAME}` and keywords would be expanded, control characters and blanks
-/// around a value would be lost.
+/// Text that a job file cannot express: `;` and `#` begin a comment anywhere, `${NAME}` and
+/// keywords would be expanded, control characters and blanks around a value would be lost.
 pub fn write_file(sections: &[Section]) -> Result<String, SyntaxError> {
     let mut text = String::new();
     for section in sections {
@@ -81,8 +80,8 @@ fn misread_name(name: &str) -> Option<&'static str> {
     misread.then_some("this is no name of an option")
 }
 
-/// The command line that makes the same jobs, as fio's `--showcmd` writes it,
-/// quoted for a shell where it must be.
+/// Writes the command line for the same jobs, as fio's `--showcmd` does, quoted for a shell where
+/// necessary.
 pub fn show_command(sections: &[Section]) -> String {
     let mut line = String::from("fio");
     for section in sections {

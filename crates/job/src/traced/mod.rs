@@ -1,9 +1,9 @@
-//! Traces that are replayed: which of their I/Os, when, and where on the target.
+//! Selects, times and places the I/Os of a trace that a job replays.
 //!
-//! A trace is read twice as a stream: [`survey`] says what it holds, from which a job is made;
-//! [`TracedIos`] are the requests of that job.
+//! A trace is streamed twice: [`survey`] summarizes it, which a job is made from, and [`TracedIos`]
+//! yields the requests of that job.
 
-pub(crate) mod places;
+pub(crate) mod piece_map;
 mod selection;
 mod survey;
 #[cfg(test)]
@@ -17,12 +17,12 @@ use thiserror::Error;
 use crate::job::TraceReplay;
 use crate::{Operation, Request};
 use selection::Selection;
-pub use survey::{TraceSurvey, Unplaced, survey};
+pub use survey::{PlacementError, TraceSurvey, survey};
 
-/// A target takes larger blocks than its trace was surveyed for.
+/// The target's block size is larger than the one its trace was surveyed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the target takes blocks of {found} bytes, and not of {surveyed} as it was looked at for")]
-pub struct LargerBlocks {
+pub struct BlockSizeMismatch {
     found: u32,
     surveyed: u32,
 }
@@ -30,43 +30,48 @@ pub struct LargerBlocks {
 /// One I/O to replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TracedIo {
-    /// What is requested.
+    /// The request.
     pub request: Request,
-    /// When it is due, ns after the first.
+    /// Time it is due, ns after the first I/O.
     pub at_ns: u64,
-    /// How long it took, as recorded, ns; `u64::MAX`: not known.
+    /// Recorded latency, ns; `u64::MAX`: unknown.
     pub latency_ns: u64,
-    /// Its length, as recorded, bytes.
+    /// Recorded length, bytes.
     pub length: u32,
 }
 
-/// The I/Os of a trace, as they are to be replayed.
+/// Iterates over the I/Os of a trace as they are to be replayed.
 #[derive(Debug)]
 pub struct TracedIos {
     selection: Selection,
-    how: TraceReplay,
+    replay: TraceReplay,
     align_bytes: u64,
-    /// Discards that have no place on the target.
+    /// Discards that cover no block of the target.
     pub discards_left_out: u64,
 }
 
 impl TracedIos {
-    /// Those of a trace that are replayed so, on a target that takes multiples of `align_bytes`.
+    /// Replays `trace` on a target that takes multiples of `align_bytes`.
     ///
     /// # Errors
-    /// The target takes larger multiples than were surveyed.
-    pub fn new(trace: Traced, how: TraceReplay, align_bytes: u32) -> Result<Self, LargerBlocks> {
-        if align_bytes > how.align_bytes {
-            return Err(LargerBlocks { found: align_bytes, surveyed: how.align_bytes });
+    /// The target takes larger multiples than the trace was surveyed for.
+    pub fn new(
+        trace: Traced,
+        replay: TraceReplay,
+        align_bytes: u32,
+    ) -> Result<Self, BlockSizeMismatch> {
+        if align_bytes > replay.align_bytes {
+            return Err(BlockSizeMismatch { found: align_bytes, surveyed: replay.align_bytes });
         }
-        let selection = Selection::new(trace, how.trace.from_ns, how.until_ns, how.skip);
-        Ok(Self { selection, how, align_bytes: align_bytes.max(1).into(), discards_left_out: 0 })
+        let selection = Selection::new(trace, replay.trace.from_ns, replay.until_ns, replay.skip);
+        let align_bytes = align_bytes.max(1).into();
+        Ok(Self { selection, replay, align_bytes, discards_left_out: 0 })
     }
 
-    /// The next; none at the end.
+    /// Returns the next I/O, or `None` at the end.
     ///
     /// # Errors
-    /// The trace cannot be read on.
+    /// The rest of the trace is unreadable.
     pub fn next_io(&mut self) -> Result<Option<TracedIo>, ReadError> {
         loop {
             let Some((io, operation)) = self.selection.next_io()? else { return Ok(None) };
@@ -74,7 +79,7 @@ impl TracedIos {
                 self.discards_left_out += 1;
                 continue;
             };
-            let speed = u128::from(self.how.trace.speed_percent.max(1));
+            let speed = u128::from(self.replay.trace.speed_percent.max(1));
             let at_ns = u128::from(io.at_ns) * 100 / speed;
             return Ok(Some(TracedIo {
                 request: Request { offset, length, file: 0, operation },
@@ -85,24 +90,24 @@ impl TracedIos {
         }
     }
 
-    /// Where it goes on the target, and how long it is there; none: it is a discard of nothing.
+    /// Offset and length of an I/O on the target, bytes; `None`: a discard that covers no block.
     fn place(&self, io: &iodyno_trace::Io, operation: Operation) -> Option<(u64, u32)> {
         if operation == Operation::Sync {
             return Some((0, 0));
         }
         let is_discard = operation == Operation::Trim;
         let (start, end) = whole_blocks(io, is_discard, self.align_bytes)?;
-        let Some(places) = &self.how.places else {
-            let device = self.how.trace.devices.get(usize::from(io.device))?;
+        let Some(pieces) = &self.replay.pieces else {
+            let device = self.replay.trace.devices.get(usize::from(io.device))?;
             return Some((device.at_bytes + start, (end - start) as u32));
         };
-        let (offset, room) = places.place(io.device, start, end - start)?;
-        Some((offset, room as u32))
+        let (offset, length) = pieces.place(io.device, start, end - start)?;
+        Some((offset, length as u32))
     }
 }
 
-/// Where an I/O begins and ends in whole blocks: those that it touches, or of a discard those that
-/// it covers; none: it covers none.
+/// Start and end of an I/O in whole blocks: those that it touches, or for a discard those that it
+/// covers fully; `None`: it covers none.
 fn whole_blocks(io: &iodyno_trace::Io, is_discard: bool, block: u64) -> Option<(u64, u64)> {
     let down = |bytes: u64| bytes - bytes % block;
     let up = |bytes: u64| bytes.checked_next_multiple_of(block);

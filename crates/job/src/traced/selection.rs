@@ -1,4 +1,4 @@
-//! Those of a trace's I/Os that are replayed.
+//! Filters the I/Os of a trace by time and operation.
 
 use iodyno_model::ReplayedIos;
 use iodyno_trace::read::ReadError;
@@ -6,7 +6,7 @@ use iodyno_trace::{Io, Traced};
 
 use crate::Operation;
 
-/// Those of a time, without what is skipped and what has no request.
+/// The I/Os of a time range, without skipped ones and those that have no equivalent request.
 #[derive(Debug)]
 pub(super) struct Selection {
     pub(super) trace: Traced,
@@ -14,7 +14,7 @@ pub(super) struct Selection {
     until_ns: u64,
     /// Reads, writes, discards, flushes.
     skip: [bool; 4],
-    /// Time of the first.
+    /// Time of the first selected I/O.
     first_ns: Option<u64>,
     pub(super) left_out: ReplayedIos,
 }
@@ -26,7 +26,7 @@ impl Selection {
         Self { trace, from_ns, until_ns, skip, first_ns: None, left_out }
     }
 
-    /// The next, its time since the first; none at the end.
+    /// Returns the next I/O, with its time since the first one, or `None` at the end.
     pub(super) fn next_io(&mut self) -> Result<Option<(Io, Operation)>, ReadError> {
         use iodyno_trace::Operation as Traced;
         while let Some(io) = self.trace.next_io()? {

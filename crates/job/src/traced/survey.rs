@@ -1,4 +1,4 @@
-//! What of a trace would be replayed, before any of it is.
+//! Summarizes the I/Os of a trace before they are replayed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,69 +9,69 @@ use iodyno_trace::read::ReadError;
 use iodyno_trace::{Flags, Traced};
 use thiserror::Error;
 
-use super::places::Touched;
+use super::piece_map::TouchedPieces;
 use super::selection::Selection;
 use super::whole_blocks;
-use crate::iolog::Scanned;
+use crate::iolog::LogSummary;
 use crate::job::TraceReplay;
 use crate::{Job, Operation};
 
-/// I/Os in flight at once that are counted at most.
+/// Counting of I/Os in flight stops here.
 const MOST_IN_FLIGHT: usize = 1 << 12;
-/// Devices begin at multiples of this, bytes.
+/// Recorded devices start at multiples of this on the target, bytes.
 const DEVICE_BYTES: u64 = 1 << 20;
-/// Offsets of a file end here.
+/// Largest offset in a file.
 const MOST_BYTES: u64 = i64::MAX as u64;
 
-/// What of a trace would be replayed.
+/// Summary of the I/Os of a trace that would be replayed.
 #[derive(Debug)]
 pub struct TraceSurvey {
-    /// As it will be told.
+    /// Description for the report.
     pub trace: ReplayedTrace,
     until_ns: u64,
     skip: [bool; 4],
     align_bytes: u32,
     /// Pieces of its devices that are read or written.
-    touched: Touched,
-    /// I/Os that were in flight at once; 0: the trace does not tell.
+    touched: TouchedPieces,
+    /// Most I/Os in flight at once; 0: unknown.
     pub in_flight: usize,
-    /// Lines or records of another tool's that could not be read.
+    /// Unreadable lines or records of other tools' formats.
     pub unread: u64,
-    /// Blocks of ours that were damaged.
+    /// Damaged blocks of an `.iotrace` file.
     pub damaged: u64,
-    /// The recording was cut off; known if all of it was read.
+    /// True if the recording was cut off; known only if all of it was read.
     pub is_cut: bool,
     largest: u32,
     largest_discard: u32,
 }
 
-/// Why a trace has no place on a target.
+/// Why a trace does not fit a target.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub enum Unplaced {
-    /// There is nothing to replay.
+pub enum PlacementError {
+    /// Nothing to replay.
     #[error("nothing to replay: {0}")]
     Nothing(&'static str),
-    /// Its addresses lie behind the target's end.
+    /// The trace's addresses exceed the target.
     #[error(
         "its I/Os reach {}, and the target has {}; --scale-addresses packs what they touch into \
          the target", Bytes(*.end_bytes).decimal(), Bytes(*.room_bytes).decimal()
     )]
     TooLarge {
-        /// Where the last I/O would end, bytes.
+        /// End of the furthest I/O, bytes.
         end_bytes: u64,
-        /// What the target has, bytes.
+        /// Size of the target, bytes.
         room_bytes: u64,
     },
-    /// The target is smaller than one piece, or than the largest I/O.
+    /// The target is smaller than one piece or than the largest I/O; the minimum in bytes.
     #[error("the target is too small: {} at least", Bytes(*.0).decimal())]
     TooSmall(u64),
 }
 
-/// Reads a trace to its end: its I/Os from `from_ns` to before `until_ns`, without those that `skip`
-/// names (reads, writes, discards, flushes), on a target that takes multiples of `align_bytes`.
+/// Surveys the I/Os of a trace from `from_ns` to before `until_ns`, without those in `skip` (reads,
+/// writes, discards, flushes), for a target that takes multiples of `align_bytes`.
 ///
 /// # Errors
-/// It cannot be read.
+/// The trace is unreadable.
 pub fn survey(
     trace: Traced,
     [from_ns, until_ns]: [u64; 2],
@@ -79,13 +79,13 @@ pub fn survey(
     align_bytes: u32,
 ) -> Result<TraceSurvey, ReadError> {
     let mut selection = Selection::new(trace, from_ns, until_ns, skip);
-    let (mut told, mut touched) = (ReplayedTrace::default(), Touched::default());
+    let (mut summary, mut touched) = (ReplayedTrace::default(), TouchedPieces::default());
     let (mut largest, mut largest_discard, mut in_flight) = (0, 0, 0);
     let mut ends: Vec<u64> = Vec::new();
-    let mut flights: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
+    let mut completions: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     while let Some((io, operation)) = selection.next_io()? {
-        told.span_ns = told.span_ns.max(io.at_ns);
-        let ReplayedIos { reads, writes, discards, flushes, .. } = &mut told.ios;
+        summary.span_ns = summary.span_ns.max(io.at_ns);
+        let ReplayedIos { reads, writes, discards, flushes, .. } = &mut summary.ios;
         let is_discard = operation == Operation::Trim;
         *match operation {
             Operation::Read => reads,
@@ -94,15 +94,15 @@ pub fn survey(
             _ => flushes,
         } += 1;
         let durable = io.flags.has(Flags::FUA) || io.flags.has(Flags::PREFLUSH);
-        told.durable += u64::from(durable && operation == Operation::Write);
+        summary.durable += u64::from(durable && operation == Operation::Write);
         if let Some(ns) = io.latency.total() {
-            told.has_latencies = true;
-            while flights.peek().is_some_and(|Reverse(end)| *end <= io.at_ns) {
-                flights.pop();
+            summary.has_latencies = true;
+            while completions.peek().is_some_and(|Reverse(end)| *end <= io.at_ns) {
+                completions.pop();
             }
-            if flights.len() < MOST_IN_FLIGHT {
-                flights.push(Reverse(io.at_ns.saturating_add(ns)));
-                in_flight = in_flight.max(flights.len());
+            if completions.len() < MOST_IN_FLIGHT {
+                completions.push(Reverse(io.at_ns.saturating_add(ns)));
+                in_flight = in_flight.max(completions.len());
             }
         }
         let device = usize::from(io.device);
@@ -115,8 +115,8 @@ pub fn survey(
         };
         ends[device] = ends[device].max(end);
         match operation {
-            Operation::Read => told.read_bytes += end - start,
-            Operation::Write => told.write_bytes += end - start,
+            Operation::Read => summary.read_bytes += end - start,
+            Operation::Write => summary.write_bytes += end - start,
             _ => {}
         }
         let largest = if is_discard { &mut largest_discard } else { &mut largest };
@@ -128,7 +128,7 @@ pub fn survey(
     let names = selection.trace.names().devices();
     let mut at_bytes = 0_u64;
     for (device, end_bytes) in names.iter().zip(ends.into_iter().chain(std::iter::repeat(0))) {
-        told.devices.push(ReplayedDevice { name: device.name.clone(), at_bytes, end_bytes });
+        summary.devices.push(ReplayedDevice { name: device.name.clone(), at_bytes, end_bytes });
         let end = at_bytes.saturating_add(end_bytes).checked_next_multiple_of(DEVICE_BYTES);
         at_bytes = end.unwrap_or(u64::MAX);
     }
@@ -138,7 +138,7 @@ pub fn survey(
         from_ns,
         left_out: selection.left_out,
         lost: selection.trace.lost(),
-        ..told
+        ..summary
     };
     let unread = selection.trace.left_out();
     let (damaged, is_cut) = (selection.trace.damaged(), selection.trace.is_cut());
@@ -159,32 +159,32 @@ pub fn survey(
 }
 
 impl TraceSurvey {
-    /// The largest read or write, bytes.
+    /// Largest read or write, bytes.
     pub const fn largest_bytes(&self) -> u32 {
         self.largest
     }
 
-    /// Where the last I/O ends, with the recorded devices one behind the other, bytes.
+    /// End of the furthest I/O, with the recorded devices laid out one after the other, bytes.
     fn end_bytes(&self) -> u64 {
         let ends = self.trace.devices.iter().filter(|device| device.end_bytes > 0);
-        ends.map(|one| one.at_bytes.saturating_add(one.end_bytes)).max().unwrap_or(0)
+        ends.map(|device| device.at_bytes.saturating_add(device.end_bytes)).max().unwrap_or(0)
     }
 
-    /// Makes `job` one that replays the trace on its file; a device has `room_bytes`, which a file
-    /// has not. `packs`: addresses are packed.
+    /// Makes `job` replay the trace on its file, or on its device of `room_bytes`. With `packs`,
+    /// touched pieces are packed into the target.
     ///
     /// # Errors
-    /// It does not fit.
-    pub fn settle(
+    /// The trace does not fit the target.
+    pub fn apply_to(
         self,
         job: &mut Job,
         room_bytes: Option<u64>,
         packs: bool,
-    ) -> Result<(), Unplaced> {
+    ) -> Result<(), PlacementError> {
         let ReplayedIos { reads, writes, discards: trims, flushes: syncs, .. } = self.trace.ios;
         if reads + writes + trims == 0 {
             let left_out = self.trace.left_out.all() > 0;
-            return Err(Unplaced::Nothing(match (left_out, self.trace.from_ns) {
+            return Err(PlacementError::Nothing(match (left_out, self.trace.from_ns) {
                 (true, _) => "all of its I/Os are left out",
                 (false, 0) => "it holds no I/O",
                 (false, _) => "it holds no I/O in this time",
@@ -192,25 +192,25 @@ impl TraceSurvey {
         }
         let mut end_bytes = self.end_bytes();
         let mut trace = self.trace;
-        let mut places = None;
+        let mut pieces = None;
         if packs {
             let least = DEVICE_BYTES + u64::from(self.largest).next_multiple_of(DEVICE_BYTES);
-            let found = self.touched.packed(room_bytes, self.largest);
-            let found = found.ok_or(Unplaced::TooSmall(least))?;
-            trace.packed = Some(found.summary());
-            end_bytes = found.bytes();
-            places = Some(Arc::new(found));
+            let packed = self.touched.packed(room_bytes, self.largest);
+            let packed = packed.ok_or(PlacementError::TooSmall(least))?;
+            trace.packed = Some(packed.summary());
+            end_bytes = packed.bytes();
+            pieces = Some(Arc::new(packed));
         }
         let room_bytes = room_bytes.unwrap_or(MOST_BYTES);
         if end_bytes > room_bytes {
-            return Err(Unplaced::TooLarge { end_bytes, room_bytes });
+            return Err(PlacementError::TooLarge { end_bytes, room_bytes });
         }
         let files = job.files.paths.iter().map(|path| (path.clone(), end_bytes)).collect();
         let (largest, largest_trim) = (self.largest, self.largest_discard);
-        Scanned { files, largest, largest_trim, reads, writes, trims, syncs }.settle(job);
+        LogSummary { files, largest, largest_trim, reads, writes, trims, syncs }.apply_to(job);
         let Self { until_ns, skip, align_bytes, .. } = self;
-        let how = TraceReplay { trace, until_ns, skip, places, align_bytes };
-        job.replay.trace = Some(Box::new(how));
+        let replay = TraceReplay { trace, until_ns, skip, pieces, align_bytes };
+        job.replay.trace = Some(Box::new(replay));
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Traces with known I/Os, as they are replayed.
+//! Tests of replaying traces with known I/Os.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,11 +7,12 @@ use std::io::Cursor;
 use iodyno_model::PackedAddresses;
 use proptest::prelude::*;
 
-use super::places::Touched;
+use super::piece_map::TouchedPieces;
 use super::*;
 use crate::{Job, Pattern};
 
-/// Of Microsoft Research's kind: time, ms; disk; operation; offset, length, latency, us.
+/// A trace in Microsoft Research's format; rows of (time in ms, disk, operation, offset, length,
+/// latency in us).
 fn trace(rows: &[(u64, u32, &str, u64, u32, u64)]) -> Traced {
     let mut text = String::new();
     for (ms, disk, operation, offset, length, us) in rows {
@@ -21,7 +22,7 @@ fn trace(rows: &[(u64, u32, &str, u64, u32, u64)]) -> Traced {
     Traced::open(vec![Box::new(Cursor::new(text))]).unwrap()
 }
 
-/// fio's, with what nobody else has.
+/// A trace in fio's format, which has trims and syncs.
 fn iolog(lines: &str) -> Traced {
     let text = format!("fio version 3 iolog\n0 d add\n{lines}");
     Traced::open(vec![Box::new(Cursor::new(text))]).unwrap()
@@ -41,11 +42,11 @@ fn job() -> Job {
     job
 }
 
-fn how(job: &Job) -> TraceReplay {
+fn trace_replay(job: &Job) -> TraceReplay {
     job.replay.trace.as_deref().cloned().unwrap()
 }
 
-/// All that is replayed, and the job that does it.
+/// The job that replays the trace, and all of its I/Os.
 fn replayed(
     again: impl Fn() -> Traced,
     [from_ns, until_ns]: [u64; 2],
@@ -53,13 +54,13 @@ fn replayed(
     room_bytes: Option<u64>,
     packs: bool,
     change: impl Fn(&mut TraceSurvey),
-) -> Result<(Job, Vec<TracedIo>), Unplaced> {
+) -> Result<(Job, Vec<TracedIo>), PlacementError> {
     let mut found = survey(again(), [from_ns, until_ns], skip, 4096).unwrap();
     found.trace.speed_percent = 100;
     change(&mut found);
     let mut job = job();
-    found.settle(&mut job, room_bytes, packs)?;
-    let mut ios = TracedIos::new(again(), how(&job), 512).unwrap();
+    found.apply_to(&mut job, room_bytes, packs)?;
+    let mut ios = TracedIos::new(again(), trace_replay(&job), 512).unwrap();
     let ios = std::iter::from_fn(|| ios.next_io().unwrap()).collect();
     Ok((job, ios))
 }
@@ -75,22 +76,29 @@ fn devices_stand_one_behind_the_other() {
     assert_eq!(times, [(0, 900_000), (1, 2_500_000), (2, 100_000), (10, 100_000)]);
     assert_eq!(job.replay.ends, [second + 8192]);
     assert_eq!((job.pattern.rw, job.largest_block()), (Pattern::ReadWrite, 8192));
-    let told = &job.replay.trace.as_ref().unwrap().trace;
-    assert_eq!((told.ios.reads, told.ios.writes, told.span_ns), (3, 1, 10_000_000));
-    assert_eq!((told.read_bytes, told.write_bytes), (16_384, 4096));
-    let devices: Vec<_> = told.devices.iter().map(|one| (&*one.name, one.at_bytes)).collect();
+    let replayed = &job.replay.trace.as_ref().unwrap().trace;
+    assert_eq!((replayed.ios.reads, replayed.ios.writes, replayed.span_ns), (3, 1, 10_000_000));
+    assert_eq!((replayed.read_bytes, replayed.write_bytes), (16_384, 4096));
+    let devices: Vec<_> =
+        replayed.devices.iter().map(|device| (&*device.name, device.at_bytes)).collect();
     assert_eq!(devices, [("h.0", 0), ("h.1", second)]);
 }
 
 #[test]
 fn a_slice_begins_at_its_first_io_and_time_passes_faster() {
     let slice = [1_000_000, 10_000_000];
-    let (_, ios) =
-        replayed(|| trace(ROWS), slice, [false; 4], None, false, |of| of.trace.speed_percent = 200)
-            .unwrap();
+    let (_, ios) = replayed(
+        || trace(ROWS),
+        slice,
+        [false; 4],
+        None,
+        false,
+        |survey| survey.trace.speed_percent = 200,
+    )
+    .unwrap();
     assert_eq!(ios.iter().map(|io| io.at_ns).collect::<Vec<_>>(), [0, 500_000]);
     let none = replayed(|| trace(ROWS), [20_000_000, u64::MAX], [false; 4], None, false, |_| {});
-    assert_eq!(none.unwrap_err(), Unplaced::Nothing("it holds no I/O in this time"));
+    assert_eq!(none.unwrap_err(), PlacementError::Nothing("it holds no I/O in this time"));
 }
 
 #[test]
@@ -102,16 +110,19 @@ fn what_is_left_out_is_counted() {
     assert_eq!(job.replay.trace.unwrap().trace.left_out.writes, 1);
     let writes = || trace(&ROWS[..1]);
     let none = replayed(writes, ALL, skip, None, false, |_| {}).unwrap_err();
-    assert_eq!(none, Unplaced::Nothing("all of its I/Os are left out"));
+    assert_eq!(none, PlacementError::Nothing("all of its I/Os are left out"));
 }
 
 #[test]
 fn a_target_that_is_too_small_is_refused_and_says_what_to_type() {
     let refused = replayed(|| trace(ROWS), ALL, [false; 4], Some(10 << 20), false, |_| {});
-    let said = refused.unwrap_err().to_string();
-    assert!(said.contains("reach 10.5 MB") && said.contains("--scale-addresses"), "{said}");
+    let message = refused.unwrap_err().to_string();
+    assert!(
+        message.contains("reach 10.5 MB") && message.contains("--scale-addresses"),
+        "{message}"
+    );
     let refused = replayed(|| trace(ROWS), ALL, [false; 4], Some(1 << 19), true, |_| {});
-    assert_eq!(refused.unwrap_err(), Unplaced::TooSmall(2 << 20));
+    assert_eq!(refused.unwrap_err(), PlacementError::TooSmall(2 << 20));
 }
 
 #[test]
@@ -120,15 +131,15 @@ fn blocks_of_the_target_are_whole_and_discards_cover_no_more() {
     let mut found = survey(iolog(lines), ALL, [false; 4], 4096).unwrap();
     found.trace.speed_percent = 100;
     let mut job = job();
-    found.settle(&mut job, None, false).unwrap();
-    let mut of_4k = TracedIos::new(iolog(lines), how(&job), 4096).unwrap();
+    found.apply_to(&mut job, None, false).unwrap();
+    let mut of_4k = TracedIos::new(iolog(lines), trace_replay(&job), 4096).unwrap();
     let mut next = || of_4k.next_io().unwrap().map(|io| (io.request.offset, io.request.length));
     assert_eq!(
         [next(), next(), next(), next()],
         [Some((0, 4096)), Some((4096, 4096)), Some((0, 0)), None]
     );
     assert_eq!(of_4k.discards_left_out, 1);
-    assert!(TracedIos::new(iolog(lines), how(&job), 8192).is_err());
+    assert!(TracedIos::new(iolog(lines), trace_replay(&job), 8192).is_err());
 }
 
 #[test]
@@ -138,8 +149,8 @@ fn discards_of_what_is_not_touched_have_no_place() {
     let mut found = survey(again(), ALL, [false; 4], 4096).unwrap();
     found.trace.speed_percent = 100;
     let mut job = job();
-    found.settle(&mut job, Some(64 << 20), true).unwrap();
-    let mut ios = TracedIos::new(again(), how(&job), 4096).unwrap();
+    found.apply_to(&mut job, Some(64 << 20), true).unwrap();
+    let mut ios = TracedIos::new(again(), trace_replay(&job), 4096).unwrap();
     let next = |ios: &mut TracedIos| {
         ios.next_io().unwrap().map(|io| (io.request.offset, io.request.length))
     };
@@ -149,7 +160,7 @@ fn discards_of_what_is_not_touched_have_no_place() {
 
 #[test]
 fn pieces_grow_where_there_are_too_many() {
-    let mut touched = Touched::default();
+    let mut touched = TouchedPieces::default();
     let apart = |n: u64| n << 40;
     (0..200_000).for_each(|n| touched.note(0, apart(n), 4096));
     let places = touched.packed(None, 4096).unwrap();
@@ -160,7 +171,7 @@ fn pieces_grow_where_there_are_too_many() {
 }
 
 proptest! {
-    /// What is touched keeps its order, its runs and its reuse, and never lies outside.
+    /// Touched pieces keep their order, runs and reuse, and stay inside the target.
     #[test]
     fn packing_keeps_order_runs_and_reuse(
         ios in prop::collection::vec((0u16..3, 0u64..4000, 1u64..600), 1..200),
@@ -169,7 +180,7 @@ proptest! {
         const BLOCK: u64 = 4096;
         let ios: Vec<_> = ios.into_iter()
             .map(|(device, at, blocks)| (device, at * 37 * BLOCK, blocks * BLOCK)).collect();
-        let mut touched = Touched::default();
+        let mut touched = TouchedPieces::default();
         ios.iter().for_each(|(device, offset, length)| touched.note(*device, *offset, *length));
         let places = touched.packed(room_mib.map(|mib| mib << 20), 600 << 12).unwrap();
         let PackedAddresses { pieces, places: room, .. } = places.summary();

@@ -1,12 +1,11 @@
-//! Arithmetic in values: `(2*4k)+1`, as fio's exp/expression-parser.y reads it,
-//! in whole numbers.
+//! Evaluates integer arithmetic in values, such as `(2*4k)+1`, by the grammar of fio's
+//! exp/expression-parser.y.
 
-/// Longest text that is read, and so the deepest nesting.
+/// Longest accepted text, which also bounds the nesting.
 const LONGEST: usize = 256;
 
-/// The value of `text`; `factor` knows the units behind numbers and
-/// parentheses. `None` where it is none: unknown unit, trailing text, overflow,
-/// division by zero.
+/// Evaluates `text`; `factor` returns the factor of a unit behind a number or parenthesis. `None`
+/// for an unknown unit, trailing text, overflow or division by zero.
 pub(super) fn evaluate(text: &str, factor: &dyn Fn(&str) -> Option<i128>) -> Option<i128> {
     let text = text.trim();
     if text.len() > LONGEST || !text.is_ascii() {
@@ -76,7 +75,7 @@ impl<'a> Reader<'a> {
         } else {
             self.number()?
         };
-        let unit = self.while_so(|c| c.is_ascii_alphabetic());
+        let unit = self.take_while(|c| c.is_ascii_alphabetic());
         if unit.is_empty() { Some(value) } else { value.checked_mul((self.factor)(unit)?) }
     }
 
@@ -86,15 +85,15 @@ impl<'a> Reader<'a> {
         let (digits, base) = match hex {
             Some(rest) => {
                 self.rest = rest;
-                (self.while_so(|c| c.is_ascii_hexdigit()), 16)
+                (self.take_while(|c| c.is_ascii_hexdigit()), 16)
             }
-            None => (self.while_so(|c| c.is_ascii_digit()), 10),
+            None => (self.take_while(|c| c.is_ascii_digit()), 10),
         };
         i128::from_str_radix(digits, base).ok()
     }
 
-    fn while_so(&mut self, so: impl Fn(char) -> bool) -> &'a str {
-        let end = self.rest.find(|c| !so(c)).unwrap_or(self.rest.len());
+    fn take_while(&mut self, accepts: impl Fn(char) -> bool) -> &'a str {
+        let end = self.rest.find(|c| !accepts(c)).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at(end);
         self.rest = rest;
         taken

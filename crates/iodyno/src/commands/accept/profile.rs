@@ -64,7 +64,8 @@ impl Profile {
         }
         let path = Path::new(name);
         if !path.exists() {
-            let next = match iodyno_job::nearest_of(name, PROFILES.iter().map(|(name, _)| *name)) {
+            let next = match iodyno_job::nearest_name(name, PROFILES.iter().map(|(name, _)| *name))
+            {
                 Some(meant) => format!("did you mean {meant}?"),
                 None => "iodyno accept --list shows the profiles".into(),
             };

@@ -55,7 +55,7 @@ fn rows(options: &str, intervals: &[Interval], name: &str) -> Vec<Vec<u64>> {
         memory_mib: 1,
     };
     let sections = line.load(&OptionTable, &environment).unwrap();
-    let script = compile(&sections, &iodyno_job::script::Compile::default()).unwrap();
+    let script = compile(&sections, &iodyno_job::script::CompileOptions::default()).unwrap();
     let jobs: Vec<ClearedJob<'_>> = script.phases[0]
         .jobs
         .iter()

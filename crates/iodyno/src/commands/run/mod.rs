@@ -20,8 +20,8 @@ use anyhow::Result;
 use iodyno_campaign::{Event, Options, Watcher, Work};
 use iodyno_files::{FileError, Kind};
 use iodyno_fio::FioGenerator;
-use iodyno_job::is_for_fio_alone;
-use iodyno_job::script::{Compile, Script, compile};
+use iodyno_job::is_fio_only;
+use iodyno_job::script::{CompileOptions, Script, compile};
 use iodyno_job::syntax::{
     CommandLine, Debug, Environment, Eta, OptionTable, Section, SyntaxError, parse_command_line,
     process_variable, show_command,
@@ -194,12 +194,12 @@ fn script(
     line: &CommandLine,
     sections: &[Section],
 ) -> Result<Script> {
-    let how = Compile {
+    let how = CompileOptions {
         for_fio: arguments.carrying.generator == Some(RunGenerator::Fio),
         exec: face.commands(arguments.executing.allow_exec) != CommandPolicy::Refused,
         readonly: line.invocation.readonly,
         global: &line.global,
-        ..Compile::default()
+        ..CompileOptions::default()
     };
     let mut script = compile(sections, &how).map_err(|errors| Usage(errors.to_string()))?;
     // Who only looks has not got the logs yet, as with fio.
@@ -255,7 +255,7 @@ fn generator(
             for section in sections {
                 let options = section.entries.iter();
                 let options = options
-                    .filter(|entry| is_for_fio_alone(&entry.name, entry.value.as_deref()))
+                    .filter(|entry| is_fio_only(&entry.name, entry.value.as_deref()))
                     .map(|entry| (entry.name.clone(), entry.value.clone().unwrap_or("1".into())));
                 fio = fio.with_options(&section.name, options.collect());
             }

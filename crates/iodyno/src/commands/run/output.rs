@@ -10,7 +10,7 @@ use iodyno_fio::out::{
     CpuIdleness, Report, ReportJob, Reporting, head, json, json_plus, normal, terse,
 };
 use iodyno_job::Job;
-use iodyno_job::script::{Script, ScriptSection, Written};
+use iodyno_job::script::{Script, ScriptSection, WrittenOption};
 use iodyno_job::syntax::{Invocation, OutputFormat, Place};
 use iodyno_judge::ClaimBook;
 use iodyno_model::{DiskUse, Host, Measurement, RunRecord};
@@ -174,7 +174,7 @@ fn written(section: &ScriptSection) -> Vec<(String, String)> {
 }
 
 /// By fio's names; the value of a flag that stands alone is empty.
-fn pairs(written: &[Written]) -> Vec<(String, String)> {
+fn pairs(written: &[WrittenOption]) -> Vec<(String, String)> {
     let name = |name: &String| match iodyno_job::find(name) {
         Some(option) => option.name.to_owned(),
         None => name.clone(),

@@ -136,7 +136,7 @@ fn engine(asked: &str) -> Result<String> {
     };
     let known = engines().find(|(known, _)| *known == name);
     let (_, engine) = known.ok_or_else(|| Usage(format!("IO engine {name} not found")))?;
-    let own = || options().filter(move |spec| is_there(spec) && engine.has(spec.name));
+    let own = || options().filter(move |spec| is_there(spec) && engine.has_option(spec.name));
     match option {
         Some(option) => {
             let found = own().find(|spec| spec.name == option || spec.aliases.contains(&option));

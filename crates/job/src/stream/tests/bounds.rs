@@ -1,4 +1,4 @@
-//! No request is outside of what its job may touch.
+//! Checks that no request is outside the range of its job.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 prop_compose! {
-    /// With all that shapes offsets, so that each may meet each.
+    /// A job with any combination of the options that shape offsets.
     fn any_shape()(
         mut job in any_job(),
         percents in prop::option::of((1u32..=100, 0u32..100)),
@@ -75,8 +75,7 @@ prop_compose! {
     }
 }
 
-/// What a job may touch of a file of so many bytes, as its words say, by arithmetic that has
-/// nothing to do with the stream's.
+/// The range of a file that the options of a job promise, computed independently of the stream.
 fn promised(job: &Job, file_bytes: u64, files: usize) -> (u64, u64) {
     let smallest = job.pattern.bs.iter().map(|(_, bs)| bs.smallest()).min().unwrap();
     let mut start = match job.space.offset {
@@ -95,14 +94,14 @@ fn promised(job: &Job, file_bytes: u64, files: usize) -> (u64, u64) {
         start = file_bytes;
     }
     let end = match job.space.size {
-        // Zones are apart: size is how much is done in them.
+        // Zones are apart: size is the amount of I/O in them.
         _ if job.pattern.zonemode == ZoneMode::Strided => file_bytes,
         _ if job.space.filesize.is_some() => file_bytes,
-        // What does not divide goes to the first files, a block each.
+        // The remainder goes to the first files, a block each.
         Some(Amount::Bytes(bytes)) => {
             start + if files == 1 { bytes } else { bytes / files as u64 + smallest }
         }
-        // Of what is there up to the end, rounding included.
+        // Percent of the file, rounding included.
         Some(Amount::Percent(percent)) => {
             start + (file_bytes as f64 * percent / 100.0).ceil() as u64
         }
@@ -130,7 +129,7 @@ proptest! {
             };
             let regions = stream.regions().to_vec();
             let mut requests = Vec::new();
-            // As a paced mix asks, too.
+            // Also as used by a paced mix.
             requests.extend(stream.next_with((Direction::Read, Direction::Write)));
             for _ in 0..batches {
                 requests.extend(take(&mut stream, 100));
@@ -172,6 +171,6 @@ fn a_sequence_ends_with_the_last_block_that_fits_its_size() {
     job.space.size = Some(Amount::Bytes(102_400));
     job.space.offset = Amount::Bytes(65536);
     let requests = all(&job, &room(1 << 20));
-    let places: Vec<_> = requests.iter().map(|one| (one.offset, one.length)).collect();
-    assert_eq!(places, [(65536, 65536)], "fio would write up to 196608");
+    let written: Vec<_> = requests.iter().map(|io| (io.offset, io.length)).collect();
+    assert_eq!(written, [(65536, 65536)], "fio would write up to 196608");
 }

@@ -1,14 +1,14 @@
-//! Random orders and distributions, by chi-square against what they should be.
+//! Chi-square tests of random orders and distributions.
 
 use std::collections::HashMap;
 
 use super::super::permutation::Permutation;
 use super::super::rng::Rng;
-use super::super::shape::Shape;
+use super::super::sampler::Sampler;
 use crate::{Distribution, Zone};
 
-/// Chi-square of counts against probabilities, and its degrees of freedom.
-/// Rare ones are taken together, so that each class expects 10 or more.
+/// Chi-square of counts against probabilities, and its degrees of freedom. Rare outcomes are
+/// merged, so that each class expects 10 or more.
 fn chi_square(counts: &[u64], probabilities: &[f64]) -> (f64, f64) {
     let draws = counts.iter().sum::<u64>() as f64;
     let (mut sum, mut classes) = (0.0, 0.0);
@@ -25,21 +25,21 @@ fn chi_square(counts: &[u64], probabilities: &[f64]) -> (f64, f64) {
     (sum, classes - 1.0)
 }
 
-/// Six standard deviations of a chi-square of so many degrees of freedom.
+/// Mean plus six standard deviations of a chi-square of `freedom` degrees of freedom.
 fn bound(freedom: f64) -> f64 {
     freedom + 6.0 * (2.0 * freedom).sqrt()
 }
 
-fn draw(shape: &Shape, blocks: u64, draws: u64) -> Vec<u64> {
+fn draw(sampler: &Sampler, blocks: u64, draws: u64) -> Vec<u64> {
     let mut rng = Rng::new(7);
     let mut counts = vec![0; blocks as usize];
     for _ in 0..draws {
-        counts[shape.draw(&mut rng) as usize] += 1;
+        counts[sampler.draw(&mut rng) as usize] += 1;
     }
     counts
 }
 
-/// The block that fio makes of a rank, and the probabilities of blocks.
+/// Probabilities of blocks after fio's scattering of ranks.
 fn scattered(ranks: &[f64], origin: u64) -> Vec<f64> {
     let blocks = ranks.len() as u64;
     let mut probabilities = vec![0.0; ranks.len()];
@@ -55,7 +55,7 @@ fn zipf_is_fios() {
     let (blocks, draws) = (1000_u64, 1_000_000);
     let n = blocks as f64;
     for (theta, center) in [(0.5, 0.0), (0.9, 0.3), (1.2, 0.5), (2.0, 0.99)] {
-        // The share of each rank in the numbers 0..1, by inverting fio's formula.
+        // The cumulative share up to each rank, by inverting fio's formula.
         let zeta: f64 = (1..=blocks).map(|rank| (rank as f64).powf(-theta)).sum();
         let second = 0.5f64.powf(theta);
         let eta = (1.0 - (2.0 / n).powf(1.0 - theta)) / (1.0 - (1.0 + second) / zeta);
@@ -69,9 +69,9 @@ fn zipf_is_fios() {
             .map(|rank| upto(rank) - if rank == 0 { 0.0 } else { upto(rank - 1) })
             .collect();
         let distribution = Distribution::Zipf { theta, center: Some(center) };
-        let shape = Shape::new(&distribution, blocks, 4096, 1).unwrap();
+        let sampler = Sampler::new(&distribution, blocks, 4096, 1).unwrap();
         let probabilities = scattered(&ranks, (n * center) as u64);
-        let (sum, freedom) = chi_square(&draw(&shape, blocks, draws), &probabilities);
+        let (sum, freedom) = chi_square(&draw(&sampler, blocks, draws), &probabilities);
         assert!(sum < bound(freedom), "theta {theta}: chi-square {sum} of {freedom}");
     }
 }
@@ -84,8 +84,8 @@ fn pareto_is_fios() {
         let upto = |rank: u64| (rank as f64 / (blocks - 1) as f64).min(1.0).powf(1.0 / power);
         let ranks: Vec<_> = (0..blocks).map(|rank| upto(rank + 1) - upto(rank)).collect();
         let distribution = Distribution::Pareto { h, center: Some(0.25) };
-        let shape = Shape::new(&distribution, blocks, 4096, 1).unwrap();
-        let counts = draw(&shape, blocks, draws);
+        let sampler = Sampler::new(&distribution, blocks, 4096, 1).unwrap();
+        let counts = draw(&sampler, blocks, draws);
         let (sum, freedom) = chi_square(&counts, &scattered(&ranks, 250));
         assert!(sum < bound(freedom), "h {h}: chi-square {sum} of {freedom}");
     }
@@ -93,7 +93,7 @@ fn pareto_is_fios() {
 
 #[test]
 fn normal_has_its_mean_and_deviation() {
-    // Of 4096 blocks the multiplication that scatters them can be undone.
+    // With 4096 blocks the scattering is invertible.
     let blocks = 4096_u64;
     let undo = {
         let mut inverse = HashMap::new();
@@ -105,13 +105,13 @@ fn normal_has_its_mean_and_deviation() {
     };
     for percent in [0.0, 20.0] {
         let distribution = Distribution::Normal { deviation: percent, center: None };
-        let shape = Shape::new(&distribution, blocks, 4096, 1).unwrap();
+        let sampler = Sampler::new(&distribution, blocks, 4096, 1).unwrap();
         let mut rng = Rng::new(3);
         let draws = 100_000;
-        let ranks: Vec<_> = (0..draws).map(|_| undo[&shape.draw(&mut rng)] as f64).collect();
+        let ranks: Vec<_> = (0..draws).map(|_| undo[&sampler.draw(&mut rng)] as f64).collect();
         let mean = ranks.iter().sum::<f64>() / f64::from(draws);
         let variance = ranks.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / f64::from(draws);
-        // The mean of 12 even numbers, and one even number of the given width.
+        // The mean of 12 uniform numbers, and a uniform number of the given width.
         let wide = 4096.0 * percent / 100.0;
         let expected = 4096.0f64.powi(2) / 144.0 + wide * wide / 12.0;
         assert!((mean - 2048.0).abs() < 10.0, "{percent}: mean {mean}");
@@ -126,26 +126,26 @@ fn zones_get_their_shares() {
         Zone { access_percent: 30.0, size: 20.0 },
         Zone { access_percent: 10.0, size: 70.0 },
     ];
-    let relative = Shape::new(&Distribution::Zoned(zones.clone()), 1000, 4096, 1).unwrap();
+    let relative = Sampler::new(&Distribution::Zoned(zones.clone()), 1000, 4096, 1).unwrap();
     let bytes = zones.iter().map(|zone| Zone { size: zone.size * 40_960.0, ..*zone }).collect();
     let absolute = Distribution::ZonedAbsolute(bytes);
-    let absolute_shape = Shape::new(&absolute, 1000, 4096, 1).unwrap();
+    let absolute_sampler = Sampler::new(&absolute, 1000, 4096, 1).unwrap();
     let mut probabilities = Vec::new();
     for zone in &zones {
         let blocks = zone.size * 10.0;
         probabilities.extend(vec![zone.access_percent / 100.0 / blocks; blocks as usize]);
     }
-    for shape in [relative, absolute_shape] {
-        let (sum, freedom) = chi_square(&draw(&shape, 1000, 500_000), &probabilities);
+    for sampler in [relative, absolute_sampler] {
+        let (sum, freedom) = chi_square(&draw(&sampler, 1000, 500_000), &probabilities);
         assert!(sum < bound(freedom), "chi-square {sum} of {freedom}");
     }
-    assert!(Shape::new(&absolute, 999, 4096, 1).unwrap_err().contains("zoned_abs"));
+    assert!(Sampler::new(&absolute, 999, 4096, 1).unwrap_err().contains("zoned_abs"));
 }
 
 #[test]
 fn random_order_is_spread_evenly_in_space_and_time() {
-    // The first of many blocks, by 64 parts of the device; pairs of
-    // neighbours by 16 times 16; how often it rises.
+    // The first blocks by 64 parts of the device; pairs of neighbours by 16 times 16 parts; the
+    // share of ascending steps.
     for blocks in [10_000_019_u64, 1 << 24, (1 << 24) + 1, 24_414_062_500, 200_003] {
         for seed in 0..20 {
             let draws = 100_000;

@@ -1,5 +1,5 @@
-//! The same jobs by fio: it logs what it issues (`write_iolog`), and a stream
-//! has to make the same. Needs the `fio` that `make deps` installs.
+//! Compares streams with the I/Os that fio logs (`write_iolog`) for the same jobs. Needs the `fio`
+//! that `make deps` installs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,33 +10,33 @@ use super::super::rng::Rng;
 use super::super::{Request, Room, Stream};
 use crate::{Amount, BlockSize, IoEngine, Job, Operation, Pattern};
 
-/// What has to be equal.
+/// The property that must be equal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Equal {
     /// Every request, in order.
     Order,
     /// Every request, in any order.
     Set,
-    /// Every file, offset and length, in any order; directions are drawn.
+    /// Every file, offset and length, in any order; directions are random.
     Places,
-    /// How many there are, and their bytes.
+    /// Number and bytes of all requests.
     Counts,
-    /// Their bytes.
+    /// Bytes of all requests.
     Bytes,
-    /// Their bytes, within the largest block.
+    /// Bytes of all requests, within the largest block.
     NearlyBytes,
 }
 
 use Equal::{Bytes, Counts, NearlyBytes, Order, Places, Set};
 
-/// A job in fio's words and in ours, on files of so many KiB.
+/// A job as fio's options, its files' sizes in KiB, and the same as a change of a `Job`.
 pub(super) type Case = (&'static str, &'static [u64], Equal, fn(&mut Job));
 
 pub(super) const K: u64 = 1024;
-/// Of jobs at random.
+/// Number of random jobs.
 const CASES: u64 = 24;
 
-/// A directory that goes when the test does.
+/// A directory that is removed on drop.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -56,7 +56,7 @@ impl Drop for Directory {
     }
 }
 
-/// What fio issues.
+/// The requests that fio issues.
 fn by_fio(options: &str, files_kib: &[u64]) -> Vec<Request> {
     let directory = Directory::new();
     let names: Vec<_> = (0..files_kib.len()).map(|n| format!("f{n}")).collect();
@@ -97,7 +97,7 @@ fn by_fio(options: &str, files_kib: &[u64]) -> Vec<Request> {
     requests.collect()
 }
 
-/// Files of so many KiB, made as large as the job wants them.
+/// Files of these sizes, grown to the size that the job needs.
 fn laid_out(job: &Job, files_kib: &[u64]) -> Vec<Room> {
     let mut rooms: Vec<_> =
         files_kib.iter().map(|kib| Room { size_bytes: kib * K, block_bytes: 1 }).collect();
@@ -108,7 +108,7 @@ fn laid_out(job: &Job, files_kib: &[u64]) -> Vec<Room> {
     rooms
 }
 
-/// What a stream makes, asked for few and many at a time.
+/// The requests of a stream, in small and large batches.
 fn by_stream(job: &Job, files_kib: &[u64]) -> Vec<Request> {
     let rooms = laid_out(job, files_kib);
     let mut stream = Stream::new(job, &rooms, 0, 1).unwrap();
@@ -140,9 +140,9 @@ fn bytes(requests: &[Request]) -> u64 {
     requests.iter().map(|request| u64::from(request.length)).sum()
 }
 
-/// Whether fio leaves what the job may touch: the last block of a sequence does where the file
-/// has more than `size`. Ours never does, so the two cannot be alike.
-fn goes_beyond(theirs: &[Request], job: &Job, files_kib: &[u64]) -> bool {
+/// True if fio exceeds the range of the job, as its last sequential block does if the file is
+/// larger than `size`. A stream never does, so the two cannot be equal.
+fn exceeds_range(theirs: &[Request], job: &Job, files_kib: &[u64]) -> bool {
     let stream = Stream::new(job, &laid_out(job, files_kib), 0, 1).unwrap();
     theirs.iter().any(|request| {
         let region = stream.regions()[usize::from(request.file)];
@@ -150,10 +150,10 @@ fn goes_beyond(theirs: &[Request], job: &Job, files_kib: &[u64]) -> bool {
     })
 }
 
-/// What is not alike in the two, if anything.
-fn unlike(options: &str, job: &Job, files_kib: &[u64], equal: Equal) -> Option<String> {
+/// Describes the difference between fio and the stream, if there is any.
+fn difference(options: &str, job: &Job, files_kib: &[u64], equal: Equal) -> Option<String> {
     let (mut theirs, mut ours) = (by_fio(options, files_kib), by_stream(job, files_kib));
-    if goes_beyond(&theirs, job, files_kib) {
+    if exceeds_range(&theirs, job, files_kib) {
         return None;
     }
     let counts = |requests: &[Request]| (requests.len(), bytes(requests));
@@ -193,13 +193,13 @@ fn unlike(options: &str, job: &Job, files_kib: &[u64], equal: Equal) -> Option<S
 }
 
 pub(super) fn compare(cases: &[Case]) {
-    let unlike = cases.iter().filter_map(|(options, files_kib, equal, change)| {
+    let differences = cases.iter().filter_map(|(options, files_kib, equal, change)| {
         let mut job = Job::default();
         change(&mut job);
-        unlike(options, &job, files_kib, *equal)
+        difference(options, &job, files_kib, *equal)
     });
-    let unlike: Vec<_> = unlike.collect();
-    assert!(unlike.is_empty(), "{}", unlike.join("\n"));
+    let differences: Vec<_> = differences.collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 pub(super) fn rw(job: &mut Job, rw: Pattern, bs_kib: u64) {
@@ -211,9 +211,9 @@ pub(super) fn size(job: &mut Job, kib: u64) {
     job.space.size = Some(Amount::Bytes(kib * K));
 }
 
-/// Jobs put together at random, always the same ones.
+/// Random jobs from a fixed seed.
 #[test]
-fn jobs_that_nobody_thought_of_are_fios() {
+fn random_jobs_match_fio() {
     let mut rng = Rng::new(21);
     let mut found = Vec::new();
     for _ in 0..CASES {
@@ -223,7 +223,7 @@ fn jobs_that_nobody_thought_of_are_fios() {
         let (_, pattern) = Pattern::ALL.into_iter().find(|(n, _)| *n == name).unwrap();
         let bs = [4, 8, 12, 16][rng.below(4) as usize];
         rw(&mut job, pattern, bs);
-        // Trims go to fio's null device, which has no size of its own.
+        // Trims go to fio's null engine, whose files have no size.
         let trims = pattern.has(Direction::Trim);
         let files: Vec<_> =
             (0..=rng.below(3)).map(|_| if trims { 0 } else { 4 + 2 * rng.below(100) }).collect();
@@ -296,7 +296,7 @@ fn jobs_that_nobody_thought_of_are_fios() {
             _ => Counts,
         };
         if Stream::new(&job, &laid_out(&job, &files), 0, 1).is_ok() {
-            found.extend(unlike(&options, &job, &files, equal));
+            found.extend(difference(&options, &job, &files, equal));
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));

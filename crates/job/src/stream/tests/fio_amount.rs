@@ -1,4 +1,4 @@
-//! Jobs that make what fio's do, in an order of their own.
+//! Jobs that issue the same I/Os as fio, in a different order.
 
 use iodyno_model::PerDirection;
 
@@ -7,7 +7,7 @@ use super::properties::{all, job, room};
 use crate::{Amount, BlockSize, Distribution, FileService, Pattern, RandomGenerator, Zone};
 
 #[test]
-fn random_orders_make_what_fios_do() {
+fn random_orders_cover_what_fio_does() {
     compare(&[
         ("rw=randread bs=4k size=1m", &[1024], Set, |j| {
             rw(j, Pattern::RandRead, 4);
@@ -93,7 +93,7 @@ fn random_orders_make_what_fios_do() {
     ]);
 }
 
-/// With the random map blocks are cut where others were had. fio 3.33 comes to 8.6 KiB.
+/// With the random map, blocks are cut at visited ones. fio 3.33 comes to 8.6 KiB.
 #[test]
 fn a_pass_with_the_map_has_nearly_the_mix_of_sizes() {
     for (megabytes, seed) in [(64, 1), (16, 2)] {

@@ -1,4 +1,4 @@
-//! Jobs whose order is fio's.
+//! Jobs that issue the same I/Os as fio, in the same order.
 
 use super::fio::{Equal::*, K, compare, rw, size};
 use crate::{Amount, IoEngine, Pattern, Sequencer};
@@ -10,12 +10,12 @@ fn sequences_are_fios() {
             rw(j, Pattern::Read, 64);
             size(j, 1024);
         }),
-        // The short tail: fio goes beyond size where the file has more ...
+        // The short tail: fio exceeds size if the file is larger ...
         ("rw=read bs=64k size=200k", &[1024], Order, |j| {
             rw(j, Pattern::Read, 64);
             size(j, 200);
         }),
-        // ... and leaves it out where not.
+        // ... and skips it if not.
         ("rw=read bs=64k", &[200], Order, |j| rw(j, Pattern::Read, 64)),
         ("rw=read bs=64k size=200k loops=3", &[200], Order, |j| {
             rw(j, Pattern::Read, 64);

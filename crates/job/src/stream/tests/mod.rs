@@ -1,4 +1,4 @@
-//! Streams by their properties, and against fio.
+//! Tests of streams: their properties, and comparisons with fio.
 
 mod bounds;
 mod distributions;

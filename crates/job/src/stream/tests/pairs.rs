@@ -1,4 +1,4 @@
-//! What is trimmed and then written.
+//! Tests of `trimwrite`.
 
 use super::properties::{all, job, room};
 use crate::{BlockSize, Operation, Pattern};
@@ -12,7 +12,7 @@ fn a_write_is_as_long_as_the_trim_before_it() {
         job.pattern.norandommap = true;
         let requests = all(&job, &room(1 << 20));
         let lengths: std::collections::BTreeSet<u32> =
-            requests.iter().map(|one| one.length).collect();
+            requests.iter().map(|io| io.length).collect();
         assert!(requests.len() > 400 && lengths.len() > 3, "{lengths:?}");
         for pair in requests.chunks_exact(2) {
             let operations = (pair[0].operation, pair[1].operation);

@@ -1,4 +1,4 @@
-//! What preconditions an SSD.
+//! Tests of `sprandom`.
 
 use super::properties::{all, job, room};
 use crate::{IoEngine, Pattern};

@@ -1,11 +1,11 @@
-//! What is so for every job.
+//! Properties of all jobs.
 
 use std::collections::HashSet;
 
 use iodyno_model::{Direction, PerDirection};
 use proptest::prelude::*;
 
-use super::super::{Planned, Region, Request, Room, Stream};
+use super::super::{PlannedWork, Region, Request, Room, Stream};
 use crate::{Amount, BlockSize, Distribution, Extent, Job, Operation, Pattern, Zone};
 
 pub(super) fn room(size_bytes: u64) -> [Room; 1] {
@@ -19,7 +19,7 @@ pub(super) fn job(rw: Pattern, bs: u64) -> Job {
     job
 }
 
-/// The next `count`, or all there are.
+/// The next `count` requests, or all that are left.
 pub(super) fn take(stream: &mut Stream, count: usize) -> Vec<Request> {
     let mut requests = vec![Request::default(); count];
     let made = stream.fill(&mut requests);
@@ -123,14 +123,14 @@ prop_compose! {
     }
 }
 
-/// More requests than any job makes: 3 files of 500 blocks 3 times, with a trim before each write.
+/// More requests than any job has: 3 files of 500 blocks 3 times, with a trim before each write.
 const MOST: usize = 10_000;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_a_job_asks_for_it_stays_in_its_region_and_ends_when_asked(
+    fn any_job_stays_in_its_region_and_ends_when_asked(
         job in any_job(), files in 1usize..4, file_blocks in 1u64..500,
     ) {
         let rooms = vec![Room { size_bytes: file_blocks * 512 + 100, block_bytes: 512 }; files];
@@ -158,7 +158,7 @@ proptest! {
             let size = job.space.size.map_or(whole, |size| size.of(0));
             let most = job.space.io_size.map_or(size, |size| size.of(0)) * job.space.loops + largest;
             prop_assert!(requests.len() < MOST, "it does not end");
-            // Trims that go with writes are extra.
+            // Trims before writes are extra.
             let pairs = matches!(job.pattern.rw, Pattern::TrimWrite | Pattern::RandTrimWrite);
             let counted: Vec<_> = requests
                 .iter()
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn every_block_comes_once_before_any_comes_again(
+    fn every_block_is_visited_once_before_any_repeats(
         blocks in 1u64..3000, seed: u64, batch in 1usize..70, rounds in 1usize..4,
         rw in prop::sample::select(&[Pattern::RandWrite, Pattern::RandTrim, Pattern::RandRw][..]),
     ) {
@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn threads_together_make_what_one_does(
+    fn threads_together_cover_what_one_does(
         blocks in 8u64..3000, threads in 1u32..8, seed: u64, random: bool, cut: bool,
     ) {
         let mut job = job(if random { Pattern::RandRead } else { Pattern::Read }, 4096);
@@ -258,7 +258,7 @@ proptest! {
         job.space.number_ios = number_ios;
         let stream = Stream::new(&job, &room(file * 4096), 0, 0).unwrap();
         let made = all(&job, &room(file * 4096));
-        if let Some(Planned { ios, bytes: planned }) = stream.planned() {
+        if let Some(PlannedWork { ios, bytes: planned }) = stream.planned() {
             prop_assert_eq!((ios, planned), (made.len() as u64, bytes(&made)));
         } else {
             prop_assert_eq!(rw, Pattern::ReadWrite);
@@ -284,9 +284,9 @@ fn mixes_are_as_asked() {
     }
 }
 
-/// What one run wrote for a time another reads for a time, and never what was not written.
+/// Another run of limited time reads the blocks that a run of limited time wrote, and no others.
 #[test]
-fn rounds_of_jobs_that_verify_are_alike() {
+fn rounds_of_verifying_jobs_repeat() {
     let rounds = |change: &dyn Fn(&mut Job)| {
         let mut job = job(Pattern::RandWrite, 4096);
         job.engine.ioengine = crate::IoEngine::Libaio;
@@ -332,7 +332,7 @@ fn equal_seeds_repeat_and_others_differ() {
 }
 
 #[test]
-fn a_huge_device_is_reached_to_its_end() {
+fn a_huge_device_is_covered_to_its_end() {
     let bytes = 100_000_000_000_000;
     for norandommap in [false, true] {
         let mut job = job(Pattern::RandRead, 512);
@@ -356,7 +356,7 @@ fn clones_start_where_offset_increment_says() {
 }
 
 #[test]
-fn what_does_not_fit_is_said() {
+fn errors_say_what_does_not_fit() {
     type Change = fn(&mut Job);
     let cases: [(Change, &str); 11] = [
         (|job| job.pattern.bs = PerDirection::all(BlockSize::Fixed(1000)), "multiples of 512"),

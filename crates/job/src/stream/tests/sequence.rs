@@ -1,4 +1,4 @@
-//! `random_distribution=sequence`: the expected blocks are those of fio's t/sequence.py.
+//! Tests of `random_distribution=sequence` with the blocks of fio's t/sequence.py.
 
 use iodyno_model::PerDirection;
 
@@ -22,7 +22,7 @@ fn blocks_come_in_the_order_of_the_list() {
     for (stride, expected) in [(false, [2, 0, 1, 2, 0, 1]), (true, [2, 0, 1, 5, 3, 4])] {
         let mut requests = [Request::default(); 10];
         let made = stream(&[2, 0, 1], stride).unwrap().fill(&mut requests);
-        let blocks: Vec<u64> = requests[..made].iter().map(|one| one.offset / BLOCK).collect();
+        let blocks: Vec<u64> = requests[..made].iter().map(|io| io.offset / BLOCK).collect();
         assert_eq!(blocks, expected, "stride {stride}");
     }
     let refused = stream(&[0, 12], false).unwrap_err();

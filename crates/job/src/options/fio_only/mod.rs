@@ -1,36 +1,36 @@
-//! What fio alone does: known here, so that a job file is refused by the name
-//! and with the reason, and not as if it were misspelt.
+//! Options that only fio supports, listed so that a job file is refused with the reason, rather
+//! than as if the option were misspelt.
 
 mod commands;
+mod dependents;
 mod engines;
 mod jobs;
-mod parts;
 
 pub(super) use commands::ROWS as COMMANDS;
+pub(super) use dependents::ROWS as DEPENDENTS;
 pub(super) use engines::ROWS as ENGINES;
 pub(super) use jobs::ROWS as JOBS;
-pub(super) use parts::ROWS as PARTS;
 
-/// A row that is refused, but for values with which it changes nothing.
-macro_rules! by_fio {
-    ($name:literal $(| $alias:literal)*, $kind:expr, $default:literal, $harmless:expr,
+/// A row that is refused, except for values that have no effect.
+macro_rules! fio_only {
+    ($name:literal $(| $alias:literal)*, $kind:expr, $default:literal, $no_effect:expr,
      $reason:literal) => {
         crate::options::OptionSpec {
             name: $name,
             aliases: &[$($alias),*],
             default: $default,
-            support: crate::options::Support::ByFio($reason),
-            harmless: &$harmless,
-            examples: &$harmless,
+            support: crate::options::Support::FioOnly($reason),
+            no_effect: &$no_effect,
+            examples: &$no_effect,
             help: "see fio's manual",
             kind: || $kind,
-            ..crate::options::OptionSpec::PLAIN
+            ..crate::options::OptionSpec::DEFAULT
         }
     };
 }
 
-/// A row that changes nothing, since it belongs to another one that is refused, or for a reason.
-macro_rules! part {
+/// A row without effect: it belongs to another one that is refused, or for the given reason.
+macro_rules! dependent {
     ($name:literal $(| $alias:literal)*, $kind:expr, $default:literal, since $reason:expr) => {
         crate::options::OptionSpec {
             name: $name,
@@ -39,40 +39,40 @@ macro_rules! part {
             support: crate::options::Support::Ignored($reason),
             help: "see fio's manual",
             kind: || $kind,
-            ..crate::options::OptionSpec::PLAIN
+            ..crate::options::OptionSpec::DEFAULT
         }
     };
     ($name:literal $(| $alias:literal)*, $kind:expr, $default:literal, $of:literal) => {
-        part!($name $(| $alias)*, $kind, $default, since concat!("it belongs to ", $of, ", which fio alone does"))
+        dependent!($name $(| $alias)*, $kind, $default, since concat!("it belongs to ", $of, ", which fio alone does"))
     };
 }
 
-/// fio refuses it, too.
-macro_rules! taken_out {
+/// A row for an option that was removed from fio, which refuses it, too.
+macro_rules! removed {
     ($name:literal, $help:literal) => {
         crate::options::OptionSpec {
             name: $name,
-            support: crate::options::Support::Gone,
+            support: crate::options::Support::Removed,
             help: $help,
             kind: || Kind::Number,
             parse: |_, _| Err("fio took this option out, and refuses it: remove it".into()),
-            ..crate::options::OptionSpec::PLAIN
+            ..crate::options::OptionSpec::DEFAULT
         }
     };
 }
 
-/// A row of an engine that only fio has.
-macro_rules! of {
+/// A row for an option of an engine that only fio has.
+macro_rules! engine_option {
     ($engines:literal, $name:literal $(| $alias:literal)*, $kind:expr) => {
         crate::options::OptionSpec {
             name: $name,
             aliases: &[$($alias),*],
-            support: crate::options::Support::ByFio(concat!("it belongs to fio's I/O engine ", $engines)),
+            support: crate::options::Support::FioOnly(concat!("it belongs to fio's I/O engine ", $engines)),
             help: concat!("see fio's manual, I/O engine ", $engines),
             kind: || $kind,
-            ..crate::options::OptionSpec::PLAIN
+            ..crate::options::OptionSpec::DEFAULT
         }
     };
 }
 
-use {by_fio, of, part, taken_out};
+use {dependent, engine_option, fio_only, removed};

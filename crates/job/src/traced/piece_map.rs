@@ -1,36 +1,36 @@
-//! Where the touched pieces of recorded devices go on a smaller target.
+//! Maps the touched pieces of recorded devices onto a smaller target.
 //!
-//! Devices are cut into pieces of at least 1 MiB. Those that were read or written stand one behind
-//! the other on the target, in their order: what is touched again and again stays so, and runs
-//! over neighbouring pieces go on. Where there are more pieces than places, neighbours share one.
+//! Devices are divided into pieces of at least 1 MiB. Those that were read or written are placed
+//! one after the other on the target, in order: this keeps reuse of addresses, and sequential runs
+//! over neighbouring pieces. If there are more pieces than places, neighbours share a place.
 
 use std::collections::BTreeMap;
 
 use iodyno_model::PackedAddresses;
 
-/// Log of the size of the smallest piece, bytes.
+/// Base-2 logarithm of the smallest piece in bytes.
 const PIECE_SHIFT: u32 = 20;
-/// Words of 64 pieces that are kept at most: with more, pieces are made twice as large.
+/// Most words of 64 pieces to keep: beyond this, pieces are doubled in size.
 const MOST_WORDS: usize = 1 << 17;
 
-/// A word of pieces: of which device, and how far in it.
+/// A word of 64 pieces: its device, and its index in the device.
 type Key = (u16, u64);
 
-/// Which pieces are touched.
+/// The set of touched pieces.
 #[derive(Debug, Clone)]
-pub(crate) struct Touched {
+pub(crate) struct TouchedPieces {
     shift: u32,
     words: BTreeMap<Key, u64>,
 }
 
-impl Default for Touched {
+impl Default for TouchedPieces {
     fn default() -> Self {
         Self { shift: PIECE_SHIFT, words: BTreeMap::new() }
     }
 }
 
-impl Touched {
-    /// Notes `length` bytes at `offset`; at least one.
+impl TouchedPieces {
+    /// Marks `length` bytes (at least one) at `offset` as touched.
     pub(crate) fn note(&mut self, device: u16, offset: u64, length: u64) {
         let last = offset.saturating_add(length.max(1) - 1) >> self.shift;
         for piece in (offset >> self.shift)..=last {
@@ -51,9 +51,9 @@ impl Touched {
         }
     }
 
-    /// Puts them into `room_bytes`, if that is limited, where an I/O has `largest` bytes at most;
-    /// none: there is no place for even one.
-    pub(crate) fn packed(self, room_bytes: Option<u64>, largest: u32) -> Option<Places> {
+    /// Packs them into `room_bytes` (`None`: unlimited), where an I/O has at most `largest` bytes.
+    /// Returns `None` if not even one piece fits.
+    pub(crate) fn packed(self, room_bytes: Option<u64>, largest: u32) -> Option<PieceMap> {
         let mut pieces = 0;
         let words = self.words.into_iter().map(|(key, bits)| {
             let before = pieces;
@@ -62,39 +62,39 @@ impl Touched {
         });
         let words = words.collect();
         let room = room_bytes.map_or(u64::MAX, |bytes| bytes >> self.shift);
-        // What begins in the last of shared places goes on behind it.
+        // An I/O that starts in the last shared place may continue behind it.
         let behind = if room < pieces { u64::from(largest).div_ceil(1 << self.shift) } else { 0 };
         let places = pieces.min(room.saturating_sub(behind));
-        (places > 0).then_some(Places { shift: self.shift, words, pieces, places, behind })
+        (places > 0).then_some(PieceMap { shift: self.shift, words, pieces, places, behind })
     }
 }
 
-/// Where pieces go.
+/// Maps touched pieces to places on the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct PieceMap {
     shift: u32,
-    /// Words of touched pieces, and how many there are in those before.
+    /// Words of touched pieces, each with the number of pieces in all words before it.
     words: Box<[(Key, u64, u64)]>,
     pieces: u64,
     places: u64,
-    /// Pieces of the target behind the last place.
+    /// Additional pieces of the target behind the last place.
     behind: u64,
 }
 
-impl Places {
-    /// How many there are, and how large.
+impl PieceMap {
+    /// Number and size of the pieces.
     pub const fn summary(&self) -> PackedAddresses {
         let piece_bytes = 1 << self.shift;
         PackedAddresses { piece_bytes, pieces: self.pieces, places: self.places }
     }
 
-    /// What they take on the target, bytes.
+    /// Bytes used on the target.
     pub const fn bytes(&self) -> u64 {
         (self.places + self.behind) << self.shift
     }
 
-    /// Where `length` bytes at `offset` of a device go, and how many of them: those in pieces that
-    /// are touched, one behind the other. None: not even the first is touched.
+    /// Maps `length` bytes at `offset` of a device: returns the offset on the target, and the
+    /// length up to the first untouched piece. `None` if not even the first piece is touched.
     pub fn place(&self, device: u16, offset: u64, length: u64) -> Option<(u64, u64)> {
         let piece = offset >> self.shift;
         let number = self.number(device, piece)?;
@@ -114,7 +114,7 @@ impl Places {
         Some((start, length.min(room).min(self.bytes() - start)))
     }
 
-    /// The number of a touched piece.
+    /// The rank of a touched piece among all touched pieces.
     fn number(&self, device: u16, piece: u64) -> Option<u64> {
         let key = (device, piece / 64);
         let found = self.words.binary_search_by_key(&key, |(key, ..)| *key).ok()?;

@@ -1,4 +1,4 @@
-//! fio's own options, which say how it runs and not what a job is.
+//! The command-line options of a run as a whole, in contrast to those of jobs.
 //!
 //! Names, letters and arguments are those of fio's `l_opts` (init.c).
 
@@ -8,47 +8,47 @@ use super::command_line::CommandLine;
 use super::invocation::{Debug, Eta, IdleProf, OutputFormat, Page};
 use crate::parse_seconds;
 
-/// One of fio's own options.
-pub(super) struct OwnOption {
+/// A command-line option of the run.
+pub(super) struct RunOption {
     pub(super) name: &'static str,
-    /// The short option, taken behind one dash.
+    /// The short option, after one dash.
     pub(super) letter: char,
     pub(super) argument: Argument,
     pub(super) effect: Effect,
 }
 
-/// Whether a value follows.
+/// The argument that an option takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Argument {
     No,
-    /// Behind `=` only.
+    /// Only after `=`.
     Optional,
     Required,
 }
 
-/// What it does.
+/// The effect of an option.
 pub(super) enum Effect {
-    /// Sets something, or says what it takes.
+    /// Sets something, or returns the values it accepts.
     Set(fn(&mut CommandLine, &str) -> Result<(), String>),
-    /// Nothing, and why; said in a note.
-    Nothing(&'static str),
-    /// Is refused, with advice.
+    /// None, for this reason, which becomes a note.
+    Ignored(&'static str),
+    /// Refused, with advice.
     Refused(&'static str),
 }
 
 use Argument::{No, Optional, Required};
-use Effect::{Nothing, Refused, Set};
+use Effect::{Ignored, Refused, Set};
 
 const REMOTE: &str = "run iodyno on each host and compare the runs afterwards";
 const SELF_TEST: &str = "this tests fio itself; run fio for it";
 
-const fn own(name: &'static str, letter: char, argument: Argument, effect: Effect) -> OwnOption {
-    OwnOption { name, letter, argument, effect }
+const fn option(name: &'static str, letter: char, argument: Argument, effect: Effect) -> RunOption {
+    RunOption { name, letter, argument, effect }
 }
 
-/// All of them.
-pub(super) static OWN_OPTIONS: &[OwnOption] = &[
-    own(
+/// All options of the run.
+pub(super) static RUN_OPTIONS: &[RunOption] = &[
+    option(
         "output",
         'o',
         Required,
@@ -57,8 +57,8 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own("latency-log", 'l', Required, Refused("fio dropped it; give jobs write_lat_log=FILE")),
-    own(
+    option("latency-log", 'l', Required, Refused("fio dropped it; give jobs write_lat_log=FILE")),
+    option(
         "bandwidth-log",
         'b',
         Optional,
@@ -68,7 +68,7 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
+    option(
         "minimal",
         'm',
         No,
@@ -77,10 +77,10 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own("output-format", 'F', Required, Set(set_formats)),
-    // The same by the name that iodyno's other commands have for it.
-    own("format", '\0', Required, Set(set_formats)),
-    own(
+    option("output-format", 'F', Required, Set(set_formats)),
+    // The same by its name in iodyno's other commands.
+    option("format", '\0', Required, Set(set_formats)),
+    option(
         "append-terse",
         'f',
         Optional,
@@ -89,11 +89,11 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own("version", 'v', No, Set(|line, _| line.show(Page::Version))),
-    own("help", 'h', No, Set(|line, _| line.show(Page::Usage))),
-    own("cmdhelp", 'c', Optional, Set(|line, name| line.show(Page::Options(named(name))))),
-    own("enghelp", 'i', Optional, Set(|line, name| line.show(Page::Engines(named(name))))),
-    own(
+    option("version", 'v', No, Set(|line, _| line.show(Page::Version))),
+    option("help", 'h', No, Set(|line, _| line.show(Page::Usage))),
+    option("cmdhelp", 'c', Optional, Set(|line, name| line.show(Page::Options(optional(name))))),
+    option("enghelp", 'i', Optional, Set(|line, name| line.show(Page::Engines(optional(name))))),
+    option(
         "showcmd",
         's',
         No,
@@ -102,7 +102,7 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
+    option(
         "readonly",
         'r',
         No,
@@ -111,7 +111,7 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
+    option(
         "eta",
         'e',
         Required,
@@ -125,7 +125,7 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
+    option(
         "eta-interval",
         'O',
         Required,
@@ -134,7 +134,7 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
+    option(
         "eta-newline",
         'E',
         Required,
@@ -143,16 +143,16 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
+    option(
         "debug",
         'd',
         Required,
         Set(|line, value| {
-            line.invocation.debug = shown(value)?;
+            line.invocation.debug = debug_categories(value)?;
             Ok(())
         }),
     ),
-    own(
+    option(
         "parse-only",
         'P',
         No,
@@ -161,7 +161,7 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
+    option(
         "section",
         'x',
         Required,
@@ -173,10 +173,15 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own("inflate-log", 'X', Required, Set(|line, path| line.show(Page::InflatedLog(path.into())))),
-    own("alloc-size", 'a', Required, Nothing("memory is allocated as needed")),
-    own("profile", 'p', Required, Refused("write the jobs of the profile into a job file")),
-    own(
+    option(
+        "inflate-log",
+        'X',
+        Required,
+        Set(|line, path| line.show(Page::InflatedLog(path.into()))),
+    ),
+    option("alloc-size", 'a', Required, Ignored("memory is allocated as needed")),
+    option("profile", 'p', Required, Refused("write the jobs of the profile into a job file")),
+    option(
         "warnings-fatal",
         'w',
         No,
@@ -185,8 +190,8 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own("max-jobs", 'j', Required, Nothing("there is no such limit")),
-    own(
+    option("max-jobs", 'j', Required, Ignored("there is no such limit")),
+    option(
         "terse-version",
         'V',
         Required,
@@ -201,14 +206,14 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own("server", 'S', Optional, Refused(REMOTE)),
-    own("daemonize", 'D', Required, Refused(REMOTE)),
-    own("client", 'C', Required, Refused(REMOTE)),
-    own("remote-config", 'R', Required, Refused(REMOTE)),
-    own("cpuclock-test", 'T', No, Refused(SELF_TEST)),
-    own("crctest", 'G', Optional, Refused(SELF_TEST)),
-    own("memcpytest", 'M', Optional, Refused(SELF_TEST)),
-    own(
+    option("server", 'S', Optional, Refused(REMOTE)),
+    option("daemonize", 'D', Required, Refused(REMOTE)),
+    option("client", 'C', Required, Refused(REMOTE)),
+    option("remote-config", 'R', Required, Refused(REMOTE)),
+    option("cpuclock-test", 'T', No, Refused(SELF_TEST)),
+    option("crctest", 'G', Optional, Refused(SELF_TEST)),
+    option("memcpytest", 'M', Optional, Refused(SELF_TEST)),
+    option(
         "idle-prof",
         'I',
         Required,
@@ -222,7 +227,7 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
+    option(
         "status-interval",
         'L',
         Required,
@@ -231,7 +236,7 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
+    option(
         "trigger-file",
         'W',
         Required,
@@ -240,7 +245,7 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
+    option(
         "trigger-timeout",
         'B',
         Required,
@@ -249,7 +254,7 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own(
+    option(
         "trigger",
         'H',
         Required,
@@ -258,8 +263,8 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own("trigger-remote", 'J', Required, Nothing("there is no server")),
-    own(
+    option("trigger-remote", 'J', Required, Ignored("there is no server")),
+    option(
         "aux-path",
         'K',
         Required,
@@ -268,11 +273,11 @@ pub(super) static OWN_OPTIONS: &[OwnOption] = &[
             Ok(())
         }),
     ),
-    own("merge-blktrace-only", 'A', No, Refused("run fio for it")),
+    option("merge-blktrace-only", 'A', No, Refused("run fio for it")),
 ];
 
-/// What is shown of fio's words for `--debug`: the others change nothing.
-fn shown(list: &str) -> Result<Vec<Debug>, String> {
+/// Parses fio's `--debug`, keeping the categories that print something.
+fn debug_categories(list: &str) -> Result<Vec<Debug>, String> {
     const KNOWN: [&str; 20] = [
         "process",
         "file",
@@ -295,21 +300,21 @@ fn shown(list: &str) -> Result<Vec<Debug>, String> {
         "zbd",
         "sprandom",
     ];
-    let mut shown = Vec::new();
+    let mut categories = Vec::new();
     for word in list.split(',').map(|word| word.split(':').next().unwrap_or(word)) {
         match word {
-            "parse" => shown.push(Debug::Parse),
-            "random" => shown.push(Debug::Random),
-            "all" => shown.extend([Debug::Parse, Debug::Random]),
+            "parse" => categories.push(Debug::Parse),
+            "random" => categories.push(Debug::Random),
+            "all" => categories.extend([Debug::Parse, Debug::Random]),
             _ if KNOWN.contains(&word) => {}
             _ => return Err(format!("a list of {} was expected", KNOWN.join(", "))),
         }
     }
-    Ok(shown)
+    Ok(categories)
 }
 
-/// The value of an option that may stand alone.
-fn named(value: &str) -> Option<String> {
+/// The value of an option that may be given without one.
+fn optional(value: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.into())
 }
 

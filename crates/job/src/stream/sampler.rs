@@ -1,27 +1,27 @@
-//! Random blocks that are not all alike: fio's lib/zipf.c, lib/gauss.c and
-//! zoned distributions (io_u.c), in constant memory.
+//! Samples random blocks from the distributions of fio's lib/zipf.c, lib/gauss.c and zones
+//! (io_u.c), in constant memory.
 
 use super::rng::Rng;
 use crate::Distribution;
 
-/// fio sums zeta over no more ranks than these.
+/// Most ranks over which fio sums zeta.
 const ZETA_RANKS: u64 = 10_000_000;
-/// 2^64 divided by the golden ratio, negated: fio scatters blocks by it (hash.h).
+/// 2^64 divided by the golden ratio, negated: fio's factor for scattering blocks (hash.h).
 const GOLDEN_RATIO: u64 = 0x61c8_8646_80b5_83eb;
-/// Even numbers whose mean is nearly normal: fio's `GAUSS_ITERS`.
+/// Uniform numbers whose mean is nearly normal: fio's `GAUSS_ITERS`.
 const NORMAL_DRAWS: u64 = 12;
 
-/// A distribution of the blocks 0..blocks.
+/// A distribution over the blocks 0..blocks.
 #[derive(Debug, Clone)]
-pub(super) enum Shape {
-    Even { blocks: u64 },
+pub(super) enum Sampler {
+    Uniform { blocks: u64 },
     Zipf { blocks: u64, origin: u64, alpha: f64, eta: f64, zeta: f64, second: f64 },
     Pareto { blocks: u64, origin: u64, power: f64 },
     Normal { blocks: u64, origin: u64, deviation: u64 },
     Zoned { blocks: u64, zones: Vec<Zone> },
 }
 
-/// A zone: below which share of all draws it is taken, and its blocks.
+/// A zone: its cumulative share of all draws, and its blocks.
 #[derive(Debug, Clone)]
 pub(super) struct Zone {
     below: f64,
@@ -29,12 +29,12 @@ pub(super) struct Zone {
     blocks: u64,
 }
 
-impl Shape {
-    /// Over `blocks` of `block_bytes`; where the most frequent block is, if
-    /// not given, follows from `seed`.
+impl Sampler {
+    /// A distribution over `blocks` of `block_bytes`; without a center, the most frequent block is
+    /// derived from `seed`.
     ///
     /// # Errors
-    /// A sentence that says what does not fit, and what would.
+    /// The job does not fit; the message says what would.
     pub(super) fn new(
         distribution: &Distribution,
         blocks: u64,
@@ -47,8 +47,8 @@ impl Shape {
             None => Rng::new(seed).below(blocks),
         };
         Ok(match distribution {
-            Distribution::Random => Self::Even { blocks },
-            // Its blocks are drawn by nobody; see `Stream::offset`.
+            Distribution::Random => Self::Uniform { blocks },
+            // A sequence is not drawn; see `Stream::next_offset`.
             Distribution::Sequence(listed) => {
                 if let Some(block) = listed.iter().find(|block| u64::from(**block) >= blocks) {
                     return Err(format!(
@@ -56,9 +56,9 @@ impl Shape {
                          {blocks}, counted from 0"
                     ));
                 }
-                Self::Even { blocks }
+                Self::Uniform { blocks }
             }
-            _ if blocks < 2 => Self::Even { blocks },
+            _ if blocks < 2 => Self::Uniform { blocks },
             Distribution::Zipf { theta, center } => {
                 if !(*theta > 0.0 && *theta != 1.0) {
                     return Err(format!(
@@ -131,10 +131,10 @@ impl Shape {
         Self::Zoned { blocks, zones: zones.collect() }
     }
 
-    /// The next block.
+    /// Draws the next block.
     pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
         match self {
-            Self::Even { blocks } => rng.below(*blocks),
+            Self::Uniform { blocks } => rng.below(*blocks),
             Self::Zipf { blocks, origin, alpha, eta, zeta, second } => {
                 let part = rng.unit();
                 let rank = part * zeta;
@@ -172,14 +172,13 @@ impl Shape {
     }
 }
 
-/// Ranks that are neighbours become blocks far apart, the first `origin`.
+/// Scatters neighbouring ranks over blocks far apart, from `origin` on.
 const fn scatter(rank: u64, origin: u64, blocks: u64) -> u64 {
     rank.wrapping_mul(GOLDEN_RATIO).wrapping_add(origin) % blocks
 }
 
-/// The sum of rank^-theta over the ranks 1..=n: the first 1000 one by one, the
-/// others by Euler and Maclaurin's formula with two corrections (error below
-/// 1e-12 of it).
+/// The sum of rank^-theta over the ranks 1..=n: the first 1000 one by one, the others by the
+/// Euler-Maclaurin formula with two corrections (relative error below 1e-12).
 fn zeta(n: u64, theta: f64) -> f64 {
     let single = n.min(1000);
     let mut sum: f64 = (1..=single).map(|rank| (rank as f64).powf(-theta)).sum();
