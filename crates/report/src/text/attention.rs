@@ -1,4 +1,4 @@
-//! What needs attention, in two lines each: what is wrong, and what to do.
+//! Lists what needs attention, two lines each: the problem and what to do.
 
 use iodyno_judge::explains;
 use iodyno_model::{Assessment, Finding, Metric, RunRecord, Severity, Skipped, Verdict, distinct};
@@ -12,31 +12,31 @@ use super::ink::Ink;
 use super::measurements::step_name;
 use super::words::{Hanging, clean, cut, display_width, listed};
 
-/// Warnings and targets that were not measured, before the rest is counted.
+/// Warnings and skipped targets shown; the rest is counted.
 const SHOWN: usize = 5;
 
-/// Columns of a terminal from which on what is wrong takes one line.
+/// Terminal width from which a problem is cut to one line.
 const USUAL: usize = 76;
 
-/// Columns in front of the text.
+/// Column at which the text starts.
 const INDENT: usize = 6;
 
-/// What a rule found, on however many drives.
+/// Finding of one rule, on one or more drives.
 pub(crate) struct Entry<'a> {
     pub(crate) severity: Severity,
     pub(super) rule: &'a str,
-    /// What is wrong, with all that it is about.
+    /// The problem, naming all drives concerned.
     pub(crate) what: String,
     pub(crate) next: &'a str,
-    /// What follows from it, and goes away with it.
+    /// Effects of this problem, which go away with it.
     follows: Vec<String>,
 }
 
-/// Rules that say of a drive that it is slower than it should be.
+/// Rules that find a drive slower than expected.
 const SPEED: [&str; 3] = ["below-claim", "unlike-peers", "unlike-baseline"];
 
-/// Failures and warnings, each cause's once, worst first: what makes a drive slow by several
-/// measures is one, and what follows from another finding is said under that.
+/// Returns failures and warnings, one per cause, worst first. Slowness by several metrics is one
+/// entry; effects of another finding are listed under that finding.
 pub(crate) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec<Entry<'a>> {
     let entry = |(group, own): Group<'a>| {
         let first = group[0];
@@ -62,10 +62,10 @@ pub(crate) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec
     entries
 }
 
-/// Findings with one cause, and what follows from it.
+/// Findings with one cause, and the findings that follow from it.
 type Group<'a> = (Vec<&'a Finding>, Vec<&'a Finding>);
 
-/// Failures and warnings by their causes, in the order of the first of each.
+/// Groups failures and warnings by cause, in order of first appearance.
 fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
     let grave: Vec<&Finding> =
         findings.iter().filter(|one| one.severity >= Severity::Warn).collect();
@@ -84,7 +84,7 @@ fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
             None => groups.push((vec![finding], Vec::new())),
         }
     }
-    // Each is said under one cause.
+    // An effect is listed under one cause only.
     for effect in effects {
         let is_of = |(group, _): &&mut Group<'_>| group.iter().any(|one| explains(one, effect));
         if let Some((_, own)) = groups.iter_mut().find(is_of) {
@@ -94,8 +94,8 @@ fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
     groups
 }
 
-/// `nvme3n1 reaches 25 % of the claim (sequential read, random read); latency 364 % of the
-/// twins' median`: all that is not as it should be of what was measured on it alone.
+/// `nvme3n1 reaches 25 % of the claim (sequential read, random read); latency 364 % of the twins'
+/// median`: all judged shortfalls of the measurements on this target alone.
 fn slowness(record: &RunRecord, assessment: &Assessment, target: &str) -> Option<String> {
     let (mut rates, mut latencies): (Vec<(String, Vec<String>)>, Vec<String>) = Default::default();
     for (at, of) in record.measurements.iter().enumerate() {
@@ -126,8 +126,8 @@ fn slowness(record: &RunRecord, assessment: &Assessment, target: &str) -> Option
     (!parts.is_empty()).then(|| format!("{target} {verb} {}", clean(&parts.join("; "))))
 }
 
-/// The sentence of the first, with the names of all: in place of its own where they say the
-/// same otherwise, else behind it.
+/// Returns the first headline with the names of all subjects: substituted where the other headlines
+/// differ in the name only, else appended.
 fn what(group: &[&Finding]) -> String {
     let first = headline(group[0]);
     let own = |finding: &Finding| -> Vec<String> {
@@ -152,7 +152,7 @@ fn what(group: &[&Finding]) -> String {
     }
 }
 
-/// `text` before and behind the first `word` that is part of no longer one.
+/// Splits `text` around the first `word` that is not part of a longer word.
 fn split_at_word<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
     text.match_indices(word).filter(|_| !word.is_empty()).find_map(|(at, _)| {
@@ -172,7 +172,7 @@ fn replaced(text: &str, word: &str, with: &str) -> String {
     out + rest
 }
 
-/// Failures, measurements that failed, warnings and what was not measured; the first of each.
+/// Failures, failed measurements, warnings and skipped targets; the first few of each.
 pub(super) fn attention_text(record: &RunRecord, entries: &[Entry<'_>], style: &Style) -> String {
     let mut out = String::new();
     let (failures, warnings): (Vec<_>, Vec<_>) =
@@ -209,7 +209,7 @@ fn named(targets: &[String]) -> String {
     listed(&targets.iter().map(|target| clean(target)).collect::<Vec<_>>())
 }
 
-/// What was not measured: each with its reason, many in one line.
+/// Skipped targets: one or two with a reason each, more in one line.
 fn skipped(skipped: &[Skipped], style: &Style) -> String {
     let next = |one: &Skipped| match one.next.is_empty() {
         true => String::new(),
@@ -246,8 +246,7 @@ fn two_lines(ink: Ink, label: &str, entry: &Entry<'_>, style: &Style) -> String 
     out
 }
 
-/// One line behind its label, as much of `text` as there is room for; on a narrow terminal as
-/// many lines as it takes.
+/// Returns `text` behind its label, shortened to one line; on a narrow terminal all of it.
 pub(super) fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
     let room = style.width.saturating_sub(INDENT).max(8);
     if style.width < USUAL {
@@ -260,7 +259,7 @@ pub(super) fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
     format!("{label}{gap}{text}\n")
 }
 
-/// All of `text` behind its label, in as many lines as it takes.
+/// Returns all of `text` behind its label, wrapped.
 pub(super) fn whole(label: &str, ink: Ink, text: &str, style: &Style) -> String {
     let hanging = Hanging {
         lead: ink.paint(label, style.color),
@@ -272,8 +271,8 @@ pub(super) fn whole(label: &str, ink: Ink, text: &str, style: &Style) -> String 
     hanging.lines(&[clean(text).trim_end_matches('.').to_owned()])
 }
 
-/// `text` without its full stop if it fits; else its first sentences or clauses, if they are most
-/// of what fits; else as many words as do.
+/// Shortens `text`: the whole without its full stop if it fits; else its first sentences or clauses
+/// if they fill most of `room`; else as many words as fit.
 fn short(text: &str, room: usize) -> String {
     let text = text.trim_end_matches('.');
     if display_width(text) <= room {
@@ -315,7 +314,7 @@ mod tests {
         let all: Vec<Finding> = ["a", "b", "c", "d", "e"].map(plain).into();
         let all: Vec<&Finding> = all.iter().collect();
         assert_eq!(what(&all[..2]), "a, b is hot.");
-        // A name within a longer one is another.
+        // A name that is part of a longer one is not a match.
         let ports = |name: &str| finding("hot", name, &format!("{name} is hot, {name}n1 is not."));
         let sentence = what(&[&ports("nvme1"), &ports("nvme10")]);
         assert_eq!(sentence, "nvme1 is hot, nvme1n1 is not (likewise nvme10)");

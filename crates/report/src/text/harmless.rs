@@ -1,17 +1,16 @@
-//! What a terminal may be given of strings that come from outside.
+//! Makes untrusted strings safe for a terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde::Serialize;
 
-/// The colours that [`super::ink::Ink`] and its tables use (ECMA-48, Select
-/// Graphic Rendition).
+/// Colour codes used by [`super::ink::Ink`] and the tables (ECMA-48, Select Graphic Rendition).
 const COLOURS: [&str; 13] = [
     "0", "1", "2", "32", "33", "1;31", "36", "39", "38;5;1", "38;5;2", "38;5;3", "38;5;6", "38;5;8",
 ];
 
-/// Whether a terminal acts upon `c`, hides it, or shows what follows in another order.
+/// True if a terminal interprets `c`, hides it, or reorders the text after it.
 pub(super) fn is_hostile(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -26,8 +25,8 @@ pub(super) fn is_hostile(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// `text` as standard output gets it, whatever was forgotten on the way: line
-/// breaks and our own colours stay, nothing else that a terminal acts upon.
+/// Last filter before standard output: keeps line breaks and our own colours, drops everything else
+/// that a terminal interprets.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(|c: char| is_hostile(c) && c != '\n') {
         return Cow::Borrowed(text);
@@ -50,18 +49,18 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// One of our colours, at the beginning of `text`.
+/// Returns one of our colour codes at the start of `text`.
 fn colour(text: &str) -> Option<&str> {
     let code = text.strip_prefix("\x1b[")?;
     let (code, _) = code.split_once('m')?;
     COLOURS.contains(&code).then(|| &text[..code.len() + 3])
 }
 
-/// `document` as JSON with a line break behind it. What a terminal would act
-/// upon is escaped: to a parser it is the same.
+/// Serialises `document` as JSON with a final line break. Characters that a terminal would
+/// interpret are escaped, which means the same to a parser.
 ///
 /// # Errors
-/// It cannot be written as JSON.
+/// The document cannot be serialised as JSON.
 pub fn json_text(document: &impl Serialize) -> serde_json::Result<String> {
     let json = serde_json::to_string_pretty(document)?;
     let mut text = String::with_capacity(json.len() + 1);
@@ -70,7 +69,7 @@ pub fn json_text(document: &impl Serialize) -> serde_json::Result<String> {
             text.push(c);
         } else {
             for unit in c.encode_utf16(&mut [0; 2]) {
-                // A string takes everything.
+                // Writing to a string cannot fail.
                 let _ = write!(text, "\\u{unit:04x}");
             }
         }

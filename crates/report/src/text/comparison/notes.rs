@@ -1,4 +1,4 @@
-//! What has to be known of the table, and what came of the limits.
+//! Caveats of the comparison table, and the outcome of the limits.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,7 @@ use crate::text::host::counted;
 use crate::text::ink::Ink;
 use crate::text::words::{clean, cut, display_width};
 
-/// In how many ways the same condition may differ between rows before the rest
-/// is counted.
+/// Variants of one condition listed before the rest is counted.
 const MOST_ALIKE: usize = 3;
 
 fn cells(comparison: &Comparison) -> impl Iterator<Item = (&Row, usize, &Cell)> {
@@ -24,7 +23,7 @@ fn cells(comparison: &Comparison) -> impl Iterator<Item = (&Row, usize, &Cell)> 
     })
 }
 
-/// What has to be known of the table: each said once.
+/// Caveats of the table, each printed once.
 pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) -> String {
     let say = |ink, text| hanging("", 0, ink, style).lines(&[text]);
     let mut out = String::new();
@@ -59,7 +58,7 @@ pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) ->
     out
 }
 
-/// What is compared of runs in rounds.
+/// Explains how runs in rounds are compared.
 fn of_rounds(comparison: &Comparison, names: &[String]) -> Vec<String> {
     let without: Vec<Option<usize>> =
         comparison.sides.iter().map(|side| side.without_window).collect();
@@ -80,8 +79,7 @@ fn of_rounds(comparison: &Comparison, names: &[String]) -> Vec<String> {
     said
 }
 
-/// The reservations of each side; of one rule, the first of its sentences
-/// stands for all.
+/// Caveats of each side; of one rule, the first sentence stands for all.
 fn reservations(comparison: &Comparison, names: &[String]) -> Vec<String> {
     let mut found: Vec<(usize, String, usize)> = Vec::new();
     let mut known: HashMap<(usize, String), usize> = HashMap::new();
@@ -104,7 +102,7 @@ fn reservations(comparison: &Comparison, names: &[String]) -> Vec<String> {
     found.into_iter().map(sentence).collect()
 }
 
-/// What the words of the last column mean, those that stand in it.
+/// Legend of the words that appear in the last column.
 fn words_for_real(comparison: &Comparison) -> Vec<String> {
     let figures = || comparison.rows.iter().flat_map(shown);
     let any = |is: &dyn Fn(&Difference) -> bool| {
@@ -157,9 +155,9 @@ fn words_for_real(comparison: &Comparison) -> Vec<String> {
     words
 }
 
-/// What has to be known of a cell.
+/// Caveat of a cell.
 struct Reservation {
-    /// The rule that says so, or what else it is.
+    /// Rule that raised it, or another fixed key.
     kind: String,
     text: String,
 }
@@ -253,8 +251,7 @@ pub(super) fn differing(comparison: &Comparison, names: &[String], style: &Style
     out
 }
 
-/// What is beyond a limit, and what cannot be judged: a paragraph for each
-/// limit and side, or reason.
+/// Broken and unjudged limits: a paragraph per limit and side, or per reason.
 pub(super) fn limits(
     comparison: &Comparison,
     names: &[String],
