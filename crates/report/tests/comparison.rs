@@ -1,4 +1,4 @@
-//! Runs side by side, as people and programs read them.
+//! Comparisons as text and as documents.
 
 mod common;
 
@@ -14,10 +14,10 @@ fn style(width: usize) -> Style {
     Style { width, color: false, wide: false, columns: None }
 }
 
-/// The runs in their order in time: in turns.
+/// Order of the runs in time: interleaved.
 const TURNS: [&str; 6] = ["b1", "a1", "b2", "a2", "b3", "a3"];
 
-/// The run of the tests, `factor` times as fast, with another id.
+/// The test run, `factor` times as fast, with another id.
 fn run(id: &str, factor: f64) -> RunRecord {
     let turn = TURNS.iter().position(|of| *of == id).unwrap_or(TURNS.len());
     let mut record = common::record();
@@ -42,8 +42,8 @@ fn compared(sides: &[(&str, Vec<&RunRecord>)]) -> Comparison {
     compare(&sides, &ClaimBook::default())
 }
 
-/// Three repetitions of each side; the second has other conditions, is faster,
-/// and one of its measurements failed.
+/// Three repetitions per side; the second has other conditions, is faster, and one of its
+/// measurements failed.
 fn repeated() -> [Vec<RunRecord>; 2] {
     let before = [("b1", 1.0), ("b2", 1.004), ("b3", 0.997)].map(|(id, factor)| run(id, factor));
     let after = [("a1", 1.05), ("a2", 1.046), ("a3", 1.051)].map(|(id, factor)| {
@@ -58,7 +58,7 @@ fn repeated() -> [Vec<RunRecord>; 2] {
     [before.to_vec(), after.to_vec()]
 }
 
-/// What is said of them with two limits.
+/// Their comparison as text, with two limits.
 fn texts(widths: impl IntoIterator<Item = usize>) -> Vec<(usize, String)> {
     let [before, after] = repeated();
     let comparison =
@@ -70,7 +70,7 @@ fn texts(widths: impl IntoIterator<Item = usize>) -> Vec<(usize, String)> {
     widths.into_iter().map(text).collect()
 }
 
-/// As it was looked at and found good.
+/// Reviewed output.
 #[test]
 fn it_reads_well_on_narrow_usual_and_wide_terminals() {
     for (width, text) in texts([60, 80, 120]) {

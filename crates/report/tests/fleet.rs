@@ -17,7 +17,7 @@ fn style(width: usize) -> Style {
     Style { width, color: false, wide: false, columns: None }
 }
 
-/// Host number `n`: its drives have serials of their own.
+/// Host number `n`, with its own serial numbers.
 fn host(n: usize) -> RunRecord {
     let mut record = common::record();
     record.run.id = format!("{:08}-7a80-7c11-9d3a-0b1f6f0c2d11", n);
@@ -54,7 +54,7 @@ fn of(records: &[RunRecord]) -> Fleet {
 #[test]
 fn an_outlier_of_its_class_stands_first() {
     let mut records: Vec<RunRecord> = (1..=4).map(host).collect();
-    // The random reads of nvme1 of one host, 60 % of all others'.
+    // The random reads of nvme1 on one host are at 60 % of the others.
     records[2] = scaled(records[2].clone(), 4, 0.6);
     let fleet = of(&records);
     assert_eq!((fleet.len(), fleet.hosts(), fleet.classes.len()), (16, 4, 1));
@@ -66,7 +66,7 @@ fn an_outlier_of_its_class_stands_first() {
         ("rand-read", Verdict::Fail)
     );
     assert!((outlier.unlike.ratio - 0.6).abs() < 0.01, "{outlier:?}");
-    // nvme2 was never written and is INVALID, nvme3 was not measured.
+    // nvme2 is unwritten and INVALID, nvme3 was not measured.
     assert_eq!(outlier.against, Against::Class { drives: 8 });
     assert!(fleet.classes[0].drives[1..].iter().all(|drive| drive.outliers.is_empty()));
     let text = fleet_text(&fleet, &style(120));
@@ -93,7 +93,7 @@ fn another_firmware_is_another_class_and_two_are_no_peers() {
 
 #[test]
 fn another_load_of_the_same_name_is_no_peer() {
-    // The random reads of nvme1 of one host, 60 % of all others'.
+    // The random reads of nvme1 on one host are at 60 % of the others.
     let slow = |change: &dyn Fn(usize, &mut Measurement)| {
         let mut records: Vec<RunRecord> = (1..=4).map(host).collect();
         records[2] = scaled(records[2].clone(), 4, 0.6);
@@ -119,7 +119,7 @@ fn another_load_of_the_same_name_is_no_peer() {
         };
         assert_eq!(slow(&of_one), 0, "{at}");
     }
-    // What was searched for may be found anew on each host.
+    // Each host may find another depth.
     let searched = |n: usize, of: &mut Measurement| {
         let jobs = 1 << n;
         (of.workload.iodepth, of.workload.numjobs) = (Some(512 / jobs), Some(jobs));
@@ -163,7 +163,7 @@ fn hosts_of_one_name_are_told_apart() {
     let records = [
         accepted(1, "aa", 2),
         accepted(2, "bb", 1),
-        // Each of them once more, earlier; the second was booted from an image then.
+        // Each of them once more, earlier; the second was then booted from an image.
         accepted(1, "aa", 0),
         accepted(2, "cc", 0),
     ];
@@ -175,7 +175,8 @@ fn hosts_of_one_name_are_told_apart() {
     assert_eq!(fleet_of(records.iter().flat_map(read).collect()), fleet);
 }
 
-/// Eight hosts whose random reads fell to `factor` of four earlier runs, and of nvme1 of db03 to `own` of them.
+/// Eight hosts whose random reads fell to `factor` of four earlier runs, and to `own` on nvme1 of
+/// db03.
 fn over_months(factor: f64, own: f64) -> Fleet {
     let mut records = Vec::new();
     for n in 1..=8 {
@@ -192,7 +193,7 @@ fn over_months(factor: f64, own: f64) -> Fleet {
             record.run.started_ns += month as i64 * 30 * 86_400 * 1_000_000_000;
             record
         };
-        // Whatever a drive does, it does not do it as fast as its equals: that is no change.
+        // Constantly slower than its peers is no change.
         let usual = 1.0 - 0.01 * n as f64;
         records.extend((0..4).map(|month| of(month, usual)));
         let last = of(4, usual * factor);
@@ -215,7 +216,7 @@ fn a_drive_that_slows_down_is_held_against_what_it_was() {
     assert!((share - 0.85).abs() < 0.02 && runs == 4, "{share} {runs}");
     let text = fleet_text(&fleet, &style(160));
     assert!(text.contains("1 slower than before"), "{text}");
-    // All are slower, as by a kernel: that is no drive's doing.
+    // All are slower, as by a kernel: not the drive's fault.
     assert_eq!(over_months(0.85, 0.85).outliers().1, 0);
     assert_eq!(over_months(1.0, 1.0).outliers().1, 0);
     let both = over_months(0.9, 0.7);
@@ -236,7 +237,7 @@ fn a_drive_is_the_same_in_another_host() {
         earlier.run.started_ns -= 1_000_000_000;
         records.extend([earlier, host(n)]);
     }
-    // The drives of the first two hosts changed places, and those of one suffer from it.
+    // The drives of the first two hosts were swapped, and those of one host are slow.
     for (at, serials) in [(1, 2), (3, 1)] {
         for drive in &mut records[at].snapshots[0].drives {
             drive.serial = Fact::Read(format!("S64H{serials:02}{}", drive.name));
@@ -280,7 +281,7 @@ fn steps_of_one_acceptance_are_shown_together() {
     let run_of = |fleet: &Fleet, name: &str| {
         fleet.drives().find(|drive| drive.name == name).map(|drive| drive.run_id.clone())
     };
-    // The second step was of one drive; the first of an earlier acceptance counts no more.
+    // The second step was of one drive; the first step of an earlier acceptance is not shown.
     let fleet = of(&[step(1, None), step(2, Some(0)), host(2)]);
     assert_eq!((fleet.len(), fleet.older_runs), (8, 0));
     assert_eq!(run_of(&fleet, "nvme0").as_deref(), Some("step-2"));
@@ -341,14 +342,14 @@ fn no_line_is_wider_than_the_terminal() {
     }
 }
 
-/// What a host pushes.
+/// Document that a host pushes.
 fn document(record: &RunRecord) -> String {
     let claims = ClaimBook::builtin();
     let assessment = assess(&Question { record, claims: &claims, baseline: None, expect: None });
     json_text(&run_document(record, &assessment, 0)).unwrap()
 }
 
-/// Hosts; on each sixth of them runs another kernel, and drives are 12 % slow.
+/// Hosts; every sixth runs another kernel, and its drives are 12 % slower.
 fn slow_with_a_kernel(hosts: usize) -> Vec<RunRecord> {
     let of = |n: usize| {
         // No two are the same.
@@ -370,7 +371,7 @@ fn documents_say_the_same_as_the_runs_they_were_made_of() {
     let all = format!("[{}]", texts.join(","));
     assert_eq!(fleet_of(read(&all)), of(&records));
     assert_eq!(fleet_of(texts.iter().flat_map(|text| read(text)).collect()), of(&records));
-    // What other rules judged is judged anew; what is no document is told.
+    // Runs judged by another ruleset are judged again; text that is not a document is an error.
     let other = texts[0].replace("\"ruleset\": \"", "\"ruleset\": \"0");
     assert_ne!(other, texts[0]);
     assert_eq!(HostRun::of_documents(&other).unwrap(), None);
@@ -382,7 +383,7 @@ fn documents_say_the_same_as_the_runs_they_were_made_of() {
     for cut in (0..texts[0].len()).step_by(997) {
         let Some(part) = texts[0].get(..cut) else { continue };
         assert!(HostRun::of_documents(part).is_err(), "{cut}");
-        // Whatever is in the place of a value: an answer or an error, and no panic.
+        // Any replaced value gives a result or an error, never a panic.
         for other in ["null", "-1e999", "[]", "\"\\u0000\u{1b}[31m\"", "{\"a\":[[]]}"] {
             let at = texts[0][cut..].find(": ").map_or(cut, |at| cut + at + 2);
             let end = texts[0][at..].find(['\n', ',']).map_or(at, |end| at + end);
@@ -411,7 +412,7 @@ fn what_slow_drives_have_in_common_is_named_with_its_evidence() {
         (of_kernel[0].reason.as_str(), of_kernel[0].wrong, of_kernel[0].others),
         ("slow", (10, 10), (30, 230))
     );
-    // Where nothing sets them apart nothing is said.
+    // No common trait is reported if nothing sets them apart.
     let alike = of(&(1..=12).map(host).collect::<Vec<_>>());
     assert!(alike.common.iter().all(|of| of.reason != "slow"), "{:?}", alike.common);
 }
@@ -425,7 +426,7 @@ fn a_drive_alone_among_many_is_found_where_ten_percent_are_not_reached() {
     let fleet = of(&records);
     let slow: Vec<_> = fleet.drives().filter(|drive| !drive.outliers.is_empty()).collect();
     let hosts: Vec<_> = slow.iter().map(|drive| drive.host.as_str()).collect();
-    // 7 % is surely slow; 3 % is as sure, and no matter.
+    // 7 % is significant; 3 % is too, but does not matter.
     assert_eq!(hosts, ["db09"]);
     assert_eq!(slow[0].outliers[0].unlike.verdict, Verdict::Warn);
 }

@@ -1,4 +1,4 @@
-//! What other tools read: JUnit, OCP, OpenMetrics, CSV and Parquet.
+//! Formats for other tools: JUnit, OCP, OpenMetrics, CSV and Parquet.
 
 mod common;
 
@@ -19,8 +19,8 @@ fn schema(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas").join(name)
 }
 
-/// Runs that differ in what formats stumble over: the server, a virtual
-/// machine, one without a host, with hostile names, and one that broke.
+/// Runs that formats may stumble over: the server, a virtual machine, one without a host, one with
+/// hostile names, and one that failed.
 fn runs() -> Vec<(RunRecord, Assessment)> {
     let record = common::record();
     let assessment = common::assessment(&record);
@@ -64,7 +64,7 @@ fn judged((record, assessment): &(RunRecord, Assessment)) -> Judged<'_> {
     Judged { record, assessment }
 }
 
-/// Holds XML to the schema by xmllint.
+/// Validates XML against the schema by xmllint.
 fn assert_junit(xml: &[u8]) {
     use std::io::Write as _;
     let mut lint = Command::new("xmllint")
@@ -102,7 +102,7 @@ fn junit_fails_what_fails_and_skips_what_was_not_judged() {
     assert!(degraded.contains("carries: 1746 MB/s instead of 7094 MB/s"), "{degraded}");
     assert!(degraded.contains("next: Reseat the drive"), "{degraded}");
     assert!(degraded.contains("INVALID blocks-not-written"), "{degraded}");
-    // A WARN passes, and says so.
+    // A WARN passes, with a message.
     assert!(degraded.contains("WARN Almost no block"), "{degraded}");
     let fine = suite("nvme0n1");
     assert!(!fine.contains("<failure"), "{fine}");
@@ -142,7 +142,7 @@ fn junit_names_every_case_once() {
     assert_eq!(names.len(), count);
 }
 
-/// The schemas of a folder, by `$id`.
+/// Schemas of a folder, by `$id`.
 struct Published(HashMap<String, Value>);
 
 impl jsonschema::Retrieve for Published {
@@ -154,7 +154,7 @@ impl jsonschema::Retrieve for Published {
     }
 }
 
-/// Our schema, and the published one where it is.
+/// Our schema, and the published one if present.
 fn validators() -> Vec<jsonschema::Validator> {
     let read = |path: &Path| -> Value {
         let text = std::fs::read_to_string(path).expect("a schema");

@@ -1,4 +1,4 @@
-//! The HTML page, as far as it can be read without a browser.
+//! The HTML page, as far as it can be tested without a browser.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -29,7 +29,7 @@ fn html(runs: &[PageRun<'_>]) -> String {
     page(runs, &ClaimBook::default()).unwrap()
 }
 
-/// What stands between each `<name …>` and its `</name>`, with the opening tag.
+/// Elements `name`: each opening tag with the content up to its closing tag.
 fn elements<'a>(html: &'a str, name: &str) -> Vec<(&'a str, &'a str)> {
     let mut found = Vec::new();
     let mut rest = html;
@@ -42,7 +42,7 @@ fn elements<'a>(html: &'a str, name: &str) -> Vec<(&'a str, &'a str)> {
     found
 }
 
-/// The page without what stands in its script elements.
+/// The page without the contents of its script elements.
 fn without_scripts(html: &str) -> String {
     let scripts = elements(html, "script").into_iter().filter(|(_, text)| !text.is_empty());
     scripts.fold(html.to_string(), |html, (_, text)| html.replace(text, ""))
@@ -204,7 +204,7 @@ fn names_of_devices_and_files_are_text() {
     let shown = without_scripts(&html);
     assert!(!shown.contains("<script>alert") && !shown.contains("<img"), "a tag of theirs");
     assert!(!shown.contains('\u{202e}'), "a character that turns the text around");
-    // Every script element is one of ours: closed where we close it.
+    // Every script element is one of ours and closed where we close it.
     let tags = elements(&html, "script");
     let ours = |tag: &str| tag == "<script" || tag.starts_with("<script type=\"application/json\"");
     assert!(tags.iter().all(|(tag, _)| ours(tag)));
@@ -307,7 +307,7 @@ fn what_is_no_page_of_ours_is_told_apart() {
     assert!(!is_page(&late), "the mark counts at the start only");
 }
 
-/// A page is opened in a browser and sent by mail, however much was measured.
+/// The page stays small enough for a browser and for mail, however much was measured.
 #[test]
 fn a_page_of_many_measurements_is_no_larger_than_a_browser_takes() {
     const MOST_BYTES: usize = 10_000_000;

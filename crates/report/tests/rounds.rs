@@ -1,4 +1,4 @@
-//! Rounds as people and programs read them.
+//! Rounds as text, page and documents.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -21,7 +21,7 @@ fn style(width: usize) -> Style {
     Style { width, color: false, wide: false, columns: None }
 }
 
-/// A run in rounds whose tracked point had these IOPS; 0: it failed.
+/// Run in rounds whose tracked point had these IOPS; 0: it failed.
 fn record(point: &str, iops: &[f64]) -> (RunRecord, Rounds) {
     let mut record = common::record();
     let first = record.measurements[0].clone();
@@ -69,7 +69,7 @@ fn what_is_not_steady_is_said_plainly() {
     let text = rounds_text(&record, &rounds, &style(100));
     assert!(text.contains("NOT REACHED in 8 rounds") && text.contains("NOT STEADY"), "{text}");
     assert!(text.contains("NOT IN STEADY STATE") && text.contains("    3         -\n"), "{text}");
-    // It may still come.
+    // It may still become steady.
     record.run.state = RunState::Interrupted;
     let text = rounds_text(&record, &rounds, &style(100));
     assert!(text.contains("not reached yet, after 8 of at most 25"), "{text}");
@@ -146,7 +146,7 @@ fn what_the_store_knows_of_a_drive_stands_in_its_lines() {
     let text = said(none);
     assert!(text.contains("none in the last preparation"), "{text}");
     assert!(text.contains("whether it was written between that and the test is not known"));
-    // Another namespace's state is not this one's.
+    // The state of another namespace does not count.
     let other = said(DriveState { nsid: 2, ..state });
     assert!(other.contains("not known: nothing is recorded of one"), "{other}");
 }
@@ -179,7 +179,7 @@ fn a_page_has_the_rounds_with_their_figures_and_none_for_each_of_them() {
         assert!(text.contains(words), "{words}");
     }
     assert!(text.contains("<summary>Each round</summary>"));
-    // ECharts itself speaks of none of these.
+    // ECharts itself contains none of these texts.
     assert_eq!(text.matches("Rates and latencies over time").count(), 0);
     assert!(!text.contains("0/100 </script>"));
 }
@@ -198,7 +198,7 @@ fn figures_of_a_sweep_show_each_point_once_and_those_over_time_all_of_it() {
 }
 
 proptest! {
-    // A record is a whole machine with all its latencies: some ms each.
+    // Each record is a whole machine with all its latencies: some ms to make.
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
@@ -259,7 +259,7 @@ fn the_write_cache_is_what_the_drive_says_of_it() {
     ] {
         let host = &mut record.snapshots[0];
         host.drives[0].write_cache_on = fact;
-        // What the kernel thinks of its queue is another thing.
+        // The kernel's view of its queue is something else.
         host.blocks
             .iter_mut()
             .for_each(|one| one.queue.write_cache = Fact::Read("write back".into()));
@@ -280,7 +280,7 @@ fn points_of_two_dimensions_make_a_table() {
         });
         record.measurements.extend(more.collect::<Vec<_>>());
     }
-    // A cell of which a round is missing is not known.
+    // A cell without one of its rounds is unknown.
     record.measurements.retain(|of| of.name != "0/100 bs=64k" || of.round != Some(2));
     let text = rounds_text(&record, &rounds, &style(100));
     let words = "Average IOPS over rounds 1 to 5\n\

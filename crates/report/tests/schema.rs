@@ -1,4 +1,4 @@
-//! The public documents and their schemas.
+//! Public documents and their schemas.
 
 mod common;
 
@@ -10,7 +10,7 @@ use iodyno_report::document::{
 };
 use serde_json::Value;
 
-/// The schemas stand in docs/schema as the types generate them.
+/// docs/schema has the schemas as the types generate them.
 #[test]
 fn schemas_in_docs_are_up_to_date() {
     for (file, schema) in schemas() {

@@ -1,4 +1,4 @@
-//! What people read at a terminal.
+//! Text for a terminal.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn style(width: usize) -> Style {
     Style { width, color: false, wide: false, columns: None }
 }
 
-/// Columns of a line: all that these tests print takes one column a character.
+/// Width of a line; in these tests every character takes one column.
 fn columns(line: &str) -> usize {
     line.chars().count()
 }
@@ -32,7 +32,7 @@ fn without_color(text: &str) -> String {
     out + rest
 }
 
-/// The text is as it was looked at and found good.
+/// Compares with reviewed output.
 fn assert_as_expected(file: &str, text: &str) {
     expect_file![format!("expected/{file}")].assert_eq(text);
 }

@@ -1,4 +1,4 @@
-//! The tree at a terminal, and its document.
+//! The tree as text and as a document.
 
 mod common;
 
@@ -62,7 +62,7 @@ fn strings_of_devices_cannot_drive_a_terminal() {
 #[test]
 fn the_document_is_valid_and_counts_what_shares_a_link() {
     let mut host = common::host();
-    // The first two drives behind one uplink.
+    // Put the first two drives behind one uplink.
     let mut uplink = host.links[0].clone();
     uplink.device.address = "0000:30:00.0".into();
     uplink.port.address = "0000:00:01.0".into();

@@ -1,4 +1,4 @@
-//! A check at a glance: what stands there, and in how many lines and columns.
+//! Summary of a check: its content, lines and columns.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn assert_as_expected(file: &str, text: &str) {
     expect_file![format!("expected/{file}")].assert_eq(text);
 }
 
-/// So many drives like the first of the realistic run, all as they should be.
+/// `count` drives like the first of the realistic run, all healthy.
 fn healthy(count: usize) -> (RunRecord, Assessment) {
     let mut record = common::record();
     let mut assessment = common::assessment(&record);
@@ -124,7 +124,7 @@ fn eight_healthy_drives_fit_a_screen_and_a_virtual_machine_ten_lines() {
     assert!(text.lines().last().expect("it says something").starts_with("Exit status 4"), "{text}");
 }
 
-/// A warning about a drive that says `what`, where `{}` is its name.
+/// A warning about a drive with the text `what`, in which `{}` is its name.
 fn warning(name: &str, what: &str) -> Finding {
     Finding {
         rule: "hot".into(),
@@ -149,7 +149,7 @@ fn a_finding_of_several_drives_stands_there_once_in_two_lines() {
     assert!(text.contains("WARN  nvme0, nvme1, nvme2 and 2 more is hot\n"), "{text}");
     assert_eq!(text.matches("-> Look at the fans").count(), 1, "{text}");
     assert!(text.contains("Why: iodyno rules hot"), "{text}");
-    // Many of different rules are counted, failures never.
+    // Warnings beyond the limit are counted, failures never.
     for n in 0..9 {
         let severity = if n < 7 { Severity::Fail } else { Severity::Warn };
         let other = Finding { rule: format!("r{n}"), severity, ..warning("nvme6", "{} is odd.") };
@@ -273,7 +273,7 @@ fn what_follows_from_another_finding_is_said_under_it() {
         "{shown}"
     );
     assert_eq!(shown.matches("is slow").count(), 1, "{shown}");
-    // Without its cause it stands for itself.
+    // Without its cause it is an entry of its own.
     assessment.findings.remove(1);
     let shown = screen(&record, &assessment, 1, 100);
     assert!(shown.contains("FAIL  nvme6 is slow") && !shown.contains("therefore"), "{shown}");

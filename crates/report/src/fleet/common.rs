@@ -1,4 +1,4 @@
-//! What the drives with something wrong have in common.
+//! Traits that defective or slow drives have in common.
 
 use std::collections::BTreeMap;
 
@@ -6,33 +6,36 @@ use iodyno_stats::{fisher_exact, holm};
 
 use super::drive::{DriveKind, FleetClass, FleetDrive};
 
-/// What is said to be in common is by chance no more often than this, of all that was looked at.
+/// Largest corrected probability at which a common trait is reported.
 const CHANCE: f64 = 0.01;
-/// Drives that have it in common, at least.
+/// Minimum number of affected drives with the trait.
 const FEWEST: u64 = 3;
-/// Characters of a serial number that stand for a batch, at least and at most: vendors count in the last ones.
+/// Lengths of the serial number prefixes that may identify a batch: vendors count in the last
+/// characters.
 const BATCH: [usize; 3] = [6, 8, 10];
 
-/// Something that drives with something wrong have in common, and that most others have not.
+/// Trait shared by affected drives and rare among the others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Common {
     /// Model and capacity of the drives.
     pub of: DriveKind,
-    /// What is wrong with them: `slow` for their class, or the rule that they fail.
+    /// The problem: `slow` for their class, or the rule that they fail.
     pub reason: String,
-    /// What it is: `firmware`, `slot`, `chassis`, `kernel`, `host`, `serials`.
+    /// Kind of trait: `firmware`, `slot`, `chassis`, `kernel`, `host`, `serials`.
     pub what: &'static str,
-    /// Which one.
+    /// Value of the trait.
     pub value: String,
-    /// Drives with something wrong that have it, and all of those.
+    /// Affected drives with the trait, and all affected drives.
     pub wrong: (u64, u64),
-    /// Other drives that have it, and all of those.
+    /// Other drives with the trait, and all others.
     pub others: (u64, u64),
-    /// By chance as much or more, corrected for all that was looked at.
+    /// Probability of this by chance (Fisher's exact test, Holm's correction for all traits
+    /// tested).
     pub chance: f64,
 }
 
-/// Of drives of one model and capacity, whatever their firmware, those that are outliers or FAIL beside the others.
+/// Finds traits that set outliers and FAILs apart from other drives of the same model and capacity,
+/// across firmware revisions.
 pub(super) fn in_common(classes: &[FleetClass]) -> Vec<Common> {
     let mut models: BTreeMap<DriveKind, Vec<(&DriveKind, &FleetDrive)>> = BTreeMap::new();
     for class in classes {
@@ -43,7 +46,7 @@ pub(super) fn in_common(classes: &[FleetClass]) -> Vec<Common> {
     let mut found = Vec::new();
     for (of, drives) in models {
         let all = drives.len() as u64;
-        // What is wrong for different reasons has different things in common.
+        // Different problems have different traits in common.
         let mut reasons: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
         for (at, (_, drive)) in drives.iter().enumerate() {
             for reason in drive.wrong_by() {
@@ -55,7 +58,7 @@ pub(super) fn in_common(classes: &[FleetClass]) -> Vec<Common> {
             if wrong < FEWEST || wrong == all {
                 continue;
             }
-            // The wrong ones by their place, and how many others.
+            // Indices of the affected drives with each trait, and the number of others with it.
             let mut values: BTreeMap<(&'static str, String), (Vec<usize>, u64)> = BTreeMap::new();
             for (at, ((kind, drive), is_wrong)) in drives.iter().zip(is_wrong).enumerate() {
                 for value in traits(kind, drive) {
@@ -91,8 +94,8 @@ pub(super) fn in_common(classes: &[FleetClass]) -> Vec<Common> {
     for (of, those) in found {
         let is_told = told.iter().any(|(surer, all)| {
             let is_of_it = surer.of == of.of && surer.reason == of.reason;
-            // A host of a kernel that slows all its hosts says nothing more; of beginnings of serials with the
-            // same drives the longest says it.
+            // Redundant: a host of a kernel that slows all its hosts; of serial prefixes with the
+            // same drives all but the longest.
             let is_less =
                 those.len() < all.len() || (surer.what, of.what) == ("serials", "serials");
             let more = those.iter().filter(|one| all.binary_search(one).is_err()).count() as u64;

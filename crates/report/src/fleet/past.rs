@@ -1,5 +1,5 @@
-//! What drives did in earlier runs, whatever host they were in: a drive that slows down over months is beside
-//! its equals for long.
+//! Compares drives with their earlier runs, in whichever host: a drive that slows down over months
+//! stays close to its class for long.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use super::Measured;
 use super::drive::{Against, DriveKind, Outlier};
 use super::host_run::{Figure, HostRun, Step};
 
-/// A drive, wherever it is: its model, and its serial number.
+/// Identity of a drive in any host: model and serial number.
 type Identity = (String, String);
 
-/// The figures of drives in runs that a later one of their host follows.
+/// Figures of drives from superseded runs of their hosts.
 #[derive(Default)]
 pub(super) struct Past {
     of: HashMap<Identity, Vec<(i64, Vec<Figure>)>>,
 }
 
-/// What a drive did before.
+/// Earlier figure of a drive.
 struct Before {
-    /// Median of its runs.
+    /// Median over its runs.
     value: f64,
     runs: usize,
     /// Start of the first, ns since 1970 UTC.
@@ -30,7 +30,7 @@ struct Before {
 }
 
 impl Past {
-    /// Keeps the figures of a run.
+    /// Stores the figures of a run.
     pub(super) fn add(&mut self, run: HostRun) {
         for (kind, drive, figures) in run.drives {
             let model = kind.and_then(|kind| kind.model);
@@ -53,8 +53,9 @@ impl Past {
         Some(Before { value: median(&values)?, runs: known.len(), since_ns })
     }
 
-    /// The figures of a class over what its drives did before, each beside that of the others: what changed
-    /// for all of them, a kernel or the way of measuring, is no drive's doing. With the places of the drives.
+    /// Compares the changes of a class's figures since earlier runs with each other: a change
+    /// shared by all, as by a kernel or another way of measuring, is not the drive's. Returns the
+    /// index of each drive with its outlier.
     pub(super) fn unlike(
         &self,
         kind: Option<&DriveKind>,
@@ -67,7 +68,7 @@ impl Past {
             let identity = (model.clone(), serial.clone());
             for Figure { step, estimate } in figures {
                 let known = steps.entry(step).or_default();
-                // Repetitions are no further drives.
+                // Repetitions are not more drives.
                 if known.last().is_none_or(|(last, ..)| *last != at)
                     && let Some(before) = self.before(&identity, step)
                 {

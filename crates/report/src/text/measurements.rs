@@ -398,7 +398,7 @@ fn conditions(measurement: &Measurement) -> Vec<String> {
     items
 }
 
-/// Reservations, each a sentence.
+/// Caveats, each a sentence.
 pub(crate) fn notes(
     measurement: &Measurement,
     judged: Option<&JudgedMeasurement>,
@@ -421,7 +421,7 @@ pub(crate) fn notes(
     notes
 }
 
-/// What was asked for and not measured, why, and what to type.
+/// Skipped measurements, with the reason and the command to run.
 fn skipped(record: &RunRecord, style: &Style, after_something: bool) -> String {
     if record.run.skipped.is_empty() {
         return String::new();

@@ -1,8 +1,7 @@
-//! What people read at a terminal. Functions return text; the binary prints it.
+//! Text for a terminal. Functions return it; the binary prints it.
 //!
-//! Strings that a device, a file or a user supplied are stripped of everything
-//! that could move the cursor. Colour repeats what words say, and no line is
-//! longer than the terminal is wide.
+//! Strings from devices, files and users are stripped of everything that could move the cursor.
+//! Colour repeats what the words say, and no line is wider than the terminal.
 
 pub(crate) mod attention;
 mod blocks_effect;
@@ -91,23 +90,22 @@ pub(crate) use figure::measured;
 pub(crate) use findings::severity_label;
 pub(crate) use verdict::verdict_words;
 
-/// What `list` prints: how many drives there are and what is conspicuous of them, their table, and
-/// the host.
+/// Text of `list`: the number of drives with their alarms, the drive table, and the host.
 ///
 /// # Errors
 ///
-/// A name in `style.columns` that is no column.
+/// An unknown column name in `style.columns`.
 pub fn list_text(host: &Host, style: &Style) -> Result<String, ColumnError> {
     let first = words::first_line(("", ink::Ink::Plain), &[drives::clause(host)], style);
     Ok(format!("{first}\n{}\n{}", drives_table(host, None, style)?, host_text(host, style)))
 }
 
-/// What `check` prints of a run: the host and its drives, what was measured,
-/// the findings, and as the last line the verdict with `exit_status` in words.
+/// Text of `check`: the host and its drives, the measurements, the findings, and last the verdict
+/// with `exit_status` in words.
 ///
 /// # Errors
 ///
-/// A name in `style.columns` that is no column.
+/// An unknown column name in `style.columns`.
 pub fn run_text(
     record: &RunRecord,
     assessment: &Assessment,
@@ -119,12 +117,12 @@ pub fn run_text(
     around(record, assessment, exit_status, measured, style)
 }
 
-/// The same with a row for each measurement, of loads that are many, and nothing of those that ran
-/// together: their sums mean nothing.
+/// [`run_text`] with a row per measurement, for many loads, and without totals of concurrent jobs,
+/// which would mean nothing.
 ///
 /// # Errors
 ///
-/// A name in `style.columns` that is no column.
+/// An unknown column name in `style.columns`.
 pub fn run_text_in_rows(
     record: &RunRecord,
     assessment: &Assessment,

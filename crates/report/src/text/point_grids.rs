@@ -1,4 +1,4 @@
-//! The points of a plan as grids: rates and p99 over the plan's two longest axes.
+//! Grids of a plan's points: rates and p99 over the plan's two longest axes.
 
 use std::collections::HashMap;
 
@@ -13,18 +13,18 @@ use super::ink::Ink;
 use super::words::{Hanging, clean};
 use crate::percentiles;
 
-/// A point of a plan: what its measurements are called, and where it is in the grid.
+/// Point of a plan: its title and coordinates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedPoint {
     /// Name of its measurements.
     pub title: String,
-    /// Name of its part; empty where the plan has none.
+    /// Name of its part; empty if the plan has none.
     pub part: String,
-    /// Its coordinates: option and value.
+    /// Coordinates: option and value.
     pub at: Vec<(String, String)>,
 }
 
-/// All directions together.
+/// Sum over all directions.
 pub(super) fn rate(metric: Metric, of: &Measurement) -> Option<f64> {
     let own = |of: &DirectionResult| match metric {
         Metric::Bandwidth => of.bandwidth,
@@ -37,7 +37,7 @@ pub(super) fn rate(metric: Metric, of: &Measurement) -> Option<f64> {
         .filter(|_| !of.total.is_empty())
 }
 
-/// What a cell of a grid shows.
+/// Quantity shown in a grid.
 #[derive(Clone, Copy, PartialEq)]
 enum Shown {
     Rate(Metric),
@@ -72,8 +72,8 @@ impl Shown {
     }
 }
 
-/// A grid of rates and one of p99 for each part, target and value of further axes; `None`: the
-/// points have fewer than two axes, were repeated, or the grid is too wide.
+/// A grid of rates and one of p99 per part, target and value of the other axes; `None`: the points
+/// have fewer than two axes, were repeated, or the grid is too wide.
 pub(super) fn matrices(
     record: &RunRecord,
     assessment: &Assessment,
@@ -118,7 +118,7 @@ pub(super) fn matrices(
                 };
                 let places: Vec<Place> = points.iter().map(place).collect();
                 let title = if targets.len() > 1 { Some(target.as_str()) } else { None };
-                // Of what nothing is known, nothing is drawn.
+                // A grid without any value is not drawn.
                 if places.iter().any(|place| !matches!(place, Place::Open | Place::Unknown)) {
                     marks.extend(places.iter().filter_map(Place::mark));
                     out.push(group.text(points, &places, title, shown, style)?);
@@ -129,17 +129,17 @@ pub(super) fn matrices(
     (!out.is_empty()).then(|| out.join("\n") + &legend(&marks, style))
 }
 
-/// What a point's place in a grid holds.
+/// Content of a point's cell.
 enum Place {
     /// Neither measured nor predicted.
     Open,
-    /// Measured, and this was not.
+    /// Measured, but without this quantity.
     Unknown,
     Failed,
     Value(String, Option<Mark>),
 }
 
-/// What a reader has to know of a value.
+/// Caveat of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mark {
     LessPrecise,
@@ -173,10 +173,10 @@ fn is_size(option: &str) -> bool {
     matches!(option, "bs" | "blocksize")
 }
 
-/// An option with its values in the plan's order.
+/// Option with its values in the plan's order.
 type Axis<'p> = (&'p str, Vec<&'p str>);
 
-/// What the points of one grid have in common.
+/// Properties shared by the points of a grid.
 #[derive(PartialEq)]
 struct Group<'p> {
     part: &'p str,
@@ -186,7 +186,7 @@ struct Group<'p> {
 }
 
 impl<'p> Group<'p> {
-    /// The two longest axes of the point's part are those of its grid.
+    /// The grid spans the two longest axes of the point's part.
     fn of(point: &'p PlannedPoint, planned: &'p [PlannedPoint]) -> Option<Self> {
         let part = || planned.iter().filter(|other| other.part == point.part);
         let axis = |(option, _): &'p (String, String)| -> Axis<'p> {
@@ -205,7 +205,8 @@ impl<'p> Group<'p> {
         })
     }
 
-    /// The grid of `points`, whose places stand in their order, with its heading; `None`: it is wider than the terminal.
+    /// Grid of `points` and their `places`, in the same order, with its heading; `None` if wider
+    /// than the terminal.
     fn text(
         &self,
         points: &[&PlannedPoint],
@@ -277,7 +278,7 @@ fn predicted(record: &RunRecord, its: Option<&Prediction>, shown: Shown) -> Plac
     value.map_or(Place::Open, |value| Place::Value(shown.text(value), Some(Mark::Predicted)))
 }
 
-/// What the marks mean that are there.
+/// Legend of the marks used.
 fn legend(marks: &[Mark], style: &Style) -> String {
     let meanings = [
         (Mark::LessPrecise, "? less precise than asked"),

@@ -1,5 +1,5 @@
-//! What the SNIA PTS wants to be reported of a test, besides host, drives and
-//! figures, which stand in the tables. What nobody recorded is said to be unknown.
+//! Report items required by the SNIA PTS, besides host, drives and figures, which have tables of
+//! their own. Items not recorded are listed as unknown.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,11 @@ use super::ink::Ink;
 use super::runs::{started, took, utc};
 use super::words::{Hanging, clean};
 
-/// When a run prepared its drives itself.
+/// Time of a preparation by the run itself.
 const BY_THE_RUN: &str = "by this run, right before its rounds";
 
-/// The test, the device, what was done before and how it was set, in a line or
-/// a few each. It stands in front of [`super::rounds_text`]. `prepared` are the
-/// states that drives were in when the run began.
+/// Test, device, preparation and settings, a few lines each, to precede [`super::rounds_text`].
+/// `prepared` are the states of the drives at the start of the run.
 pub fn pts_text(
     record: &RunRecord,
     plan: &RoundsPlan,
@@ -41,7 +40,7 @@ pub fn pts_text(
     pts_lines(record, plan, prepared).into_iter().map(line).collect()
 }
 
-/// The same as (what, items).
+/// Report items as (label, texts).
 pub(crate) fn pts_lines(
     record: &RunRecord,
     plan: &RoundsPlan,
@@ -81,7 +80,7 @@ pub(crate) fn pts_lines(
         lines.push(("Purge", named(before.purge())));
         lines.push(("Conditioning", named(before.conditioning(&plan.before))));
     }
-    // What prepared the drive is not the test.
+    // Preparation is not part of the test.
     let is_before = |of: &&Measurement| of.round.is_none();
     let test: Vec<&Measurement> = record.measurements.iter().skip_while(is_before).collect();
     lines.push(("Settings", settings(&test)));
@@ -119,18 +118,18 @@ pub(crate) fn pts_lines(
     lines
 }
 
-/// What a drive was put through before its rounds.
+/// Preparation of a drive before its rounds.
 enum Before<'a> {
-    /// By the run itself, which goes no further where that fails.
+    /// By the run itself, which stops if it fails.
     Here {
         own: &'a PlanPreparation,
-        /// What was measured of its fill.
+        /// Bytes written by the fill, as measured.
         filled_bytes: u64,
     },
-    /// By an earlier one, as the store has it.
+    /// By an earlier run, from the store.
     Earlier {
         state: Option<&'a DriveState>,
-        /// Bytes that hosts wrote to it from then to the run's start.
+        /// Bytes that hosts wrote to the drive from then to the run's start.
         written_since: Option<u128>,
     },
 }
@@ -212,7 +211,7 @@ impl<'a> Before<'a> {
     }
 }
 
-/// What the run filled a target with before its rounds, bytes.
+/// Bytes the run filled a target with before its rounds.
 fn filled_bytes(record: &RunRecord, target: &str) -> u64 {
     let is_fill = |of: &&Measurement| of.purpose.is_fill() && of.targets == [target];
     let fills = record.measurements.iter().filter(is_fill);
@@ -222,7 +221,7 @@ fn filled_bytes(record: &RunRecord, target: &str) -> u64 {
     fills.filter_map(written).sum()
 }
 
-/// When a drive was prepared, and whether that came to its end.
+/// Time of a preparation, and whether it completed.
 fn when(state: &DriveState) -> String {
     let at = format!("{} UTC", utc(state.at_ns));
     match state.state {
@@ -258,13 +257,13 @@ fn device(host: &Host, target: &str, record: &RunRecord) -> Vec<String> {
     items
 }
 
-/// Of the links down to the drive the one at its end.
+/// The last of the links down to the drive.
 fn link(host: &Host, drive: &Drive) -> Option<String> {
     let LinkState { generation, width } = host.own_link(drive)?.current.value()?;
     Some(format!("Gen{generation} x{width}"))
 }
 
-/// By feature 06h; the kernel's queue says what it was when the drive was found.
+/// From feature 06h; the kernel's queue has the state at detection only.
 fn write_cache(drive: &Drive) -> String {
     match &drive.write_cache_on {
         Fact::Absent => "no volatile write cache".into(),
@@ -276,7 +275,7 @@ fn write_cache(drive: &Drive) -> String {
     }
 }
 
-/// What was the same in all measurements, and which threads and depths there were.
+/// Settings shared by all measurements, and the thread counts and depths used.
 fn settings(measurements: &[&Measurement]) -> Vec<String> {
     let workloads = || measurements.iter().map(|of| &of.workload);
     let numbers = |of: &mut dyn Iterator<Item = Option<u32>>| {
@@ -297,7 +296,7 @@ fn settings(measurements: &[&Measurement]) -> Vec<String> {
     };
     let ranges: BTreeSet<String> = workloads().map(range).collect();
     items.extend(ranges);
-    // In s unless it says otherwise.
+    // Seconds by default.
     let time = |text: &String| parse_duration_ns(text, 1e9).map(|ns| ns as u64);
     let times: BTreeSet<u64> =
         workloads().filter_map(|of| of.options.get("runtime").and_then(time)).collect();

@@ -1,4 +1,4 @@
-//! Measurements in a line each, for runs that have many.
+//! Lists measurements one per line, for runs with many of them.
 
 use std::collections::HashMap;
 
@@ -19,26 +19,25 @@ const UNKNOWN: &str = "-";
 
 const PERCENTS: [f64; 3] = [50.0, 99.0, 99.9];
 
-/// Columns that a name may say, and how.
+/// Columns that a name may repeat, with the prefix to look for.
 const SAID: [(usize, &str); 4] = [(2, "rw="), (3, "bs="), (4, "iodepth="), (5, "numjobs=")];
 
-/// Columns that a name takes at most, unless the table may be wide.
+/// Maximum width of a name, unless the table may be wide.
 const LONGEST_NAME: usize = 48;
 
-/// Columns that the reason of a failure takes at most, in the place of the IOPS.
+/// Maximum width of a failure's reason, which takes the place of the IOPS.
 const LONGEST_FAILURE: usize = 24;
 
-/// A line for each direction of the `most` first measurements, in the run's order: what was
-/// done, and what came of it. A column of which nothing is known is left out, and one that every
-/// name says (as those of a sweep's points do); the others go by priority until it fits
-/// `style.width`.
+/// A line per direction of the first `most` measurements, in the run's order: workload and results.
+/// Columns without values are left out, as are those that every name repeats (in sweeps); others
+/// are dropped by priority until it fits `style.width`.
 pub fn results_table(record: &RunRecord, most: usize, style: &Style) -> String {
     let order: Vec<usize> = (0..record.measurements.len().min(most)).collect();
     table_of(record, None, &order, style)
 }
 
-/// The same in an order of its own, with its validity where it was judged; behind the last of jobs
-/// that ran together stand their totals.
+/// Table in the given order, with validity if judged; totals follow the last job of a concurrent
+/// group.
 pub(super) fn table_of(
     record: &RunRecord,
     assessment: Option<&Assessment>,
@@ -48,7 +47,7 @@ pub(super) fn table_of(
     table_with(record, assessment, order, &totals_of(record), style)
 }
 
-/// The same with these totals.
+/// The same with the given totals.
 pub(super) fn table_with(
     record: &RunRecord,
     assessment: Option<&Assessment>,
@@ -57,7 +56,7 @@ pub(super) fn table_with(
     style: &Style,
 ) -> String {
     let column = GridColumn::new;
-    // The same on other targets.
+    // The same name on different targets.
     let mut firsts: HashMap<&str, &[String]> = HashMap::new();
     let tells_apart = record
         .measurements
@@ -70,7 +69,7 @@ pub(super) fn table_with(
         column("BS", 6, true),
         column("DEPTH", 9, true),
         column("JOBS", 11, true),
-        // Direction, or FAILED: that has to stay.
+        // Direction, or FAILED, which must stay.
         column("", 0, false),
         column("IOPS", 1, true),
         column("BANDWIDTH", 1, true),
@@ -132,7 +131,7 @@ pub(super) fn table_with(
     grid(&columns, &rows, style, style.wide).text + &unsteady(record, style)
 }
 
-/// A line for each job whose `steadystate` was not attained.
+/// A line per job that did not attain its `steadystate`.
 fn unsteady(record: &RunRecord, style: &Style) -> String {
     let is_unsteady = |of: &&Measurement| {
         of.account.as_ref().and_then(|of| of.steadystate_attained) == Some(false)
@@ -144,14 +143,14 @@ fn unsteady(record: &RunRecord, style: &Style) -> String {
     record.measurements.iter().filter(is_unsteady).map(line).collect()
 }
 
-/// What is no reservation takes no room.
+/// Empty for a valid measurement.
 fn validity(of: &Measurement, validity: Option<Validity>) -> GridCell {
     match validity {
         Some(Validity::Valid | Validity::Qualified) | None if of.end == EndReason::Interrupted => {
             GridCell { text: "interrupted".into(), ink: Ink::Doubt }
         }
         Some(Validity::Invalid) => GridCell { text: "INVALID".into(), ink: Ink::Bad },
-        // Why a valid one is qualified stands below the table.
+        // The caveats of a qualified measurement are below the table.
         Some(Validity::Qualified | Validity::Valid) | None => plain(String::new()),
     }
 }
@@ -178,12 +177,12 @@ fn about(of: &Measurement, style: &Style) -> Vec<GridCell> {
     words.into_iter().map(plain).collect()
 }
 
-/// One interval stands for all rates: bandwidth and mean latency follow from the IOPS.
+/// Only the IOPS have an interval: bandwidth and mean latency follow from them.
 fn figures(of: &DirectionResult) -> [String; 7] {
     let rate = of.iops.as_ref().map(iops);
     let mean = of.mean_latency();
     let (kind, shown) = percentiles_of(of, &PERCENTS);
-    // fio states percentiles of completions, and the mean of the whole.
+    // fio reports percentiles of clat, but the mean of lat.
     let same = mean.is_none_or(|(of, _)| of == kind);
     let time = |ns: f64| {
         let figure = stated(Metric::LatencyMean, ns);

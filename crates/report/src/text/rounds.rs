@@ -1,4 +1,4 @@
-//! Rounds: how what was tracked converged, the window, and the averages over it.
+//! Results of rounds: convergence of the tracked figures, the window, and its averages.
 
 use iodyno_judge::{Convergence, Track, is_whole, limits};
 use iodyno_model::{Measurement, Metric, Rounds, RunKind, RunRecord, RunState};
@@ -12,9 +12,8 @@ use super::results::table_of;
 use super::rounds_tables::{convergence, name, over_window};
 use super::words::{Hanging, clean, display_width};
 
-/// What rounds came to, for one target after the other: whether steady state was
-/// reached, each tracked figure in each round, what the window says with the
-/// line through it, and each point's averages over the window.
+/// Results per target: whether steady state was reached, each tracked figure by round, the
+/// steadiness and fitted line of the window, and each point's averages over it.
 pub fn rounds_text(record: &RunRecord, asked: &Rounds, style: &Style) -> String {
     let sections = Convergence::by_target(asked, record).into_iter().map(|(targets, found)| {
         let is_of = |of: &&Measurement| of.targets == targets && is_whole(of);
@@ -34,7 +33,7 @@ pub fn rounds_text(record: &RunRecord, asked: &Rounds, style: &Style) -> String 
     sections.collect::<Vec<_>>().join("\n")
 }
 
-/// The label and the clause of the first line, from those of any run: whether steady state was
+/// Label and clause of the first line, derived from those of any run: whether steady state was
 /// reached.
 pub(super) fn clause(
     record: &RunRecord,
@@ -61,8 +60,8 @@ pub(super) fn clause(
     }
 }
 
-/// What rounds came to in short: what was measured before them, each point's averages over the
-/// window, what is not steady, and what was measured after them.
+/// Short results: measurements before the rounds, each point's averages over the window, unsteady
+/// figures, and measurements after the rounds.
 pub(super) fn tables(record: &RunRecord, asked: &Rounds, style: &Style) -> String {
     let all = Convergence::by_target(asked, record);
     let mut sections = vec![beside(record, true, style)];
@@ -88,7 +87,7 @@ pub(super) fn tables(record: &RunRecord, asked: &Rounds, style: &Style) -> Strin
     sections.join("\n")
 }
 
-/// The points that came before the rounds, or after them.
+/// Points measured before the rounds, or after them.
 fn beside(record: &RunRecord, before: bool, style: &Style) -> String {
     let first = record.measurements.iter().find(|of| of.round.is_some()).map(|of| of.phase);
     let is_wanted = |n: &usize| {
@@ -129,8 +128,8 @@ fn reached(asked: &Rounds, found: &Convergence, over: bool) -> (Ink, String) {
     }
 }
 
-/// Whether steady state was reached, how often the range was written by then, and
-/// which rounds are the window.
+/// Whether steady state was reached, how often the range had been written by then, and the rounds
+/// of the window.
 pub(crate) fn verdict_words(
     target: &str,
     asked: &Rounds,
@@ -151,7 +150,7 @@ pub(crate) fn verdict_words(
     (ink, items)
 }
 
-/// What the window says of a tracked figure, with the line through it.
+/// Steadiness and fitted line of a tracked figure, with its name.
 fn window(asked: &Rounds, found: &Convergence, track: &Track, style: &Style) -> String {
     let lead = format!("{} {}", clean(&track.tracked.point), name(&track.tracked.metric));
     let hanging = Hanging {
@@ -166,7 +165,7 @@ fn window(asked: &Rounds, found: &Convergence, track: &Track, style: &Style) -> 
     hanging.lines(&window_words(asked, found, track))
 }
 
-/// The same without what it is about.
+/// Steadiness and fitted line.
 pub(crate) fn window_words(asked: &Rounds, found: &Convergence, track: &Track) -> Vec<String> {
     let mut words = steadiness_words(asked, found, track);
     if let (Some(window), Some(rounds)) = (&track.window, found.window(asked)) {
@@ -182,7 +181,7 @@ pub(crate) fn window_words(asked: &Rounds, found: &Convergence, track: &Track) -
     words
 }
 
-/// The same without the line that was fitted.
+/// Steadiness without the fitted line.
 fn steadiness_words(asked: &Rounds, found: &Convergence, track: &Track) -> Vec<String> {
     match (&track.window, found.window(asked)) {
         (Some(window), Some(_)) => {
@@ -209,7 +208,7 @@ fn steadiness_words(asked: &Rounds, found: &Convergence, track: &Track) -> Vec<S
     }
 }
 
-/// What a figure is divided by to be written in which unit.
+/// Divisor and unit in which a metric is printed.
 const fn unit(metric: Metric) -> (f64, &'static str) {
     match metric {
         Metric::Bandwidth => (1e6, "MB/s"),

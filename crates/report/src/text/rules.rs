@@ -1,4 +1,4 @@
-//! The table of rules.
+//! Table of rules.
 
 use iodyno_model::Severity;
 
@@ -6,8 +6,8 @@ use super::Style;
 use super::ink::Ink;
 use super::words::{Hanging, clean};
 
-/// The rules, (id, worst severity, summary), in the order given: the worst that
-/// each can find, its id, and what it looks at. Lines are at most `style.width` long.
+/// Rules (id, worst severity, summary) in the given order: the worst severity, the id and the
+/// summary. Lines are at most `style.width` long.
 pub fn rules_text<'a>(
     rules: impl IntoIterator<Item = (&'a str, Severity, &'a str)>,
     style: &Style,

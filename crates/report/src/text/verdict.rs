@@ -1,4 +1,4 @@
-//! The verdict on the whole, and the exit status in words.
+//! Overall verdict, and the exit status in words.
 
 use iodyno_model::{Assessment, Severity, Verdict};
 
@@ -7,8 +7,8 @@ use super::ink::Ink;
 use super::style::Style;
 use super::words::Hanging;
 
-/// The verdict on the whole, and the exit status in words: the last line that
-/// a command prints (more than one on a narrow terminal).
+/// Overall verdict and exit status in words: the last line of a command (more on a narrow
+/// terminal).
 pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> String {
     let (verdict, words) = verdict_words(assessment, exit_status);
     let label = verdict.label();
@@ -22,7 +22,7 @@ pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> 
     hanging.lines(&[words, format!("(exit status {exit_status})")])
 }
 
-/// The verdict on the whole, and what `exit_status` says, in words.
+/// Overall verdict, and `exit_status` in words.
 pub(crate) fn verdict_words(assessment: &Assessment, exit_status: u8) -> (Verdict, String) {
     let of = |severity| assessment.findings.iter().filter(|f| f.severity == severity).count();
     let words = match exit_status {
@@ -56,7 +56,7 @@ pub(crate) fn verdict_words(assessment: &Assessment, exit_status: u8) -> (Verdic
         4 => "nothing failed; something asked could not be judged".into(),
         _ => "ended in an unknown way".to_string(),
     };
-    // What was interrupted passed nothing.
+    // An interrupted run has not passed.
     let verdict = match (exit_status, assessment.verdict) {
         (3, Verdict::Pass) => Verdict::Unjudged,
         (_, verdict) => verdict,
