@@ -1,16 +1,15 @@
-//! Where a curve stops paying.
+//! Finds the knee of a curve.
 
-/// Fewer points show no shape.
+/// Minimum number of points that show a shape.
 const FEWEST: usize = 4;
 
-/// A knee that rises less than this above the chord, as a share of the
-/// height, is taken for a straight line with noise.
+/// Minimum height of a knee above the chord, as a share of the curve's height; less is taken for a
+/// straight line with noise.
 const LEAST: f64 = 0.1;
 
-/// The index of the knee of a rising curve that flattens, (x, y) by ascending
-/// x: the point that lies highest above the chord from its first to its last
-/// point (Satopaa, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a
-/// Haystack", ICDCS workshops 2011, without its smoothing). `None` where the
+/// Returns the index of the knee of a rising, flattening curve, (x, y) by ascending x: the point
+/// highest above the chord from its first to its last point (Satopaa, Albrecht, Irwin and Raghavan,
+/// "Finding a 'Kneedle' in a Haystack", ICDCS workshops 2011, without its smoothing). `None` if the
 /// curve is straight, falls, or has too few points.
 pub(crate) fn knee(points: &[(f64, f64)]) -> Option<usize> {
     let (first, last) = (points.first()?, points.last()?);
@@ -48,7 +47,7 @@ mod tests {
 
     #[test]
     fn of_a_smooth_curve_it_is_where_the_slope_is_the_chords() {
-        // y = x / (x + 8) from 1 to 256: the slope 8 / (x + 8)^2 is the chord's at 40.7.
+        // y = x / (x + 8) from 1 to 256: the slope 8 / (x + 8)^2 equals the chord's at 40.7.
         let points: Vec<(f64, f64)> =
             (1..=256).map(|n| (f64::from(n), f64::from(n) / f64::from(n + 8))).collect();
         let at = points[knee(&points).unwrap()].0;

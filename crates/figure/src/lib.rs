@@ -1,8 +1,8 @@
-//! Figures of measurements: what they mean, and how they are drawn.
+//! Figures of measurements: their meaning and their drawing.
 //!
-//! A [`Figure`] is meaning (kind, axes, units, series). One function makes it
-//! an ECharts option ([`option`]): a page draws it live, [`svg`] is the same
-//! library's rendering inside the binary, [`png`] a picture of that.
+//! A [`Figure`] is meaning (kind, axes, units, series). [`option`] turns it into an ECharts option:
+//! a page draws it live, [`svg`] is the same library's rendering inside the binary, [`png`] a
+//! picture of that.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

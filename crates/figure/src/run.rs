@@ -1,4 +1,4 @@
-//! The figures of a run's report.
+//! Figures of a run's report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,24 +7,22 @@ use iodyno_model::{Direction, Measurement, Prediction, RunRecord};
 use crate::kinds::suggestion;
 use crate::{Figure, Kind, Request, Source, Track, figure};
 
-/// Lines of one figure that can still be told apart.
+/// Maximum number of distinguishable lines in one figure.
 const MOST_TOGETHER: usize = 8;
 
-/// More parts of a run than this make no course of it.
+/// Maximum number of names for a figure over the whole run.
 const MOST_PARTS: usize = 12;
 
-/// More names than this make no title.
+/// Maximum number of names in a title.
 const MOST_NAMES: usize = 3;
 
-/// Fewer depths that a search tried are no curve.
+/// Minimum number of depths tried by a search for a curve.
 const FEWEST_DEPTHS: usize = 3;
 
-/// All figures that a run gives something for, in the order of a report, each
-/// with the indices of the measurements that it shows: of each sweep the
-/// figure over what was swept, then what is of one kind (same name, `rw` and
-/// `bs`) over time and with its latencies, in groups that can be told apart.
-/// `predictions`: points of the sweeps that were not measured. Of measurements behind the first
-/// `most` only sweeps are drawn.
+/// All figures of a run in report order, each with the indices of its measurements: for each sweep
+/// the figure over the swept option, then over time and latencies of alike measurements (same name,
+/// `rw` and `bs`), in distinguishable groups. `predictions` are unmeasured points of the sweeps.
+/// Measurements after the first `most` are drawn in sweeps only.
 pub fn figures_of_run(
     record: &RunRecord,
     predictions: &[Prediction],
@@ -41,9 +39,8 @@ pub fn figures_of_run(
     figures
 }
 
-/// The figures of a run in rounds: what was tracked converging, its window, for
-/// runs that do nothing but write their course, then the sweeps that `window` is,
-/// in which each point stands once.
+/// Figures of a run in rounds: convergence and window of the tracked figures, the whole run if it
+/// only writes, then the sweeps in `window`, which has each point once.
 pub fn figures_of_rounds(record: &RunRecord, rounds: &[Track], window: &RunRecord) -> Vec<Figure> {
     let of_rounds = |kind| {
         let request = Request { rounds: rounds.to_vec(), ..Request::new(kind) };
@@ -62,7 +59,7 @@ pub fn figures_of_rounds(record: &RunRecord, rounds: &[Track], window: &RunRecor
     figures
 }
 
-/// Of each sweep that a run holds the figure over what was swept.
+/// The figure over the swept option of each sweep in a run.
 fn sweeps(record: &RunRecord, predictions: &[Prediction]) -> Vec<(Figure, Vec<usize>)> {
     let mut figures = Vec::new();
     for group in groups(record, |one| (one.workload.rw.clone(), None, "")) {
@@ -88,7 +85,7 @@ fn sweeps(record: &RunRecord, predictions: &[Prediction]) -> Vec<(Figure, Vec<us
 
 type Likeness<'a> = (Option<String>, Option<u64>, &'a str);
 
-/// Indices of measurements that are alike, in order of appearance.
+/// Indices of alike measurements, in order of appearance.
 fn groups<'a>(
     record: &'a RunRecord,
     of: impl Fn(&'a Measurement) -> Likeness<'a>,
@@ -113,7 +110,7 @@ fn suggested(record: &RunRecord, predictions: &[Prediction], group: &[usize]) ->
     suggestion(&request(Kind::Compare, group), &[Source { label: "", record, predictions }])
 }
 
-/// The figure of these measurements, where they give something for it.
+/// The figure of these measurements, if they have data for it.
 fn made(
     record: &RunRecord,
     predictions: &[Prediction],

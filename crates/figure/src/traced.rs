@@ -1,4 +1,4 @@
-//! What a trace of I/Os looks like: rates over time, and where they went when.
+//! Figures of a trace of I/Os: rates over time, and addresses over time.
 
 use iodyno_model::{Bytes, Replayed, ReplayedSlot, TraceCourse, TraceSlot, format_duration_ns};
 
@@ -7,11 +7,11 @@ use crate::figure::{
 };
 use crate::{Kind, Quantity};
 
-/// Columns and rows of a heat map, at most.
+/// Maximum numbers of columns and rows of a heat map.
 const COLUMNS: usize = 64;
 const ROWS: usize = 32;
 
-/// The figures of a trace that took `duration_ns`.
+/// Figures of a trace that took `duration_ns`.
 pub fn trace_figures(course: &TraceCourse, duration_ns: u64) -> Vec<Figure> {
     let figure = |kind, title: &str, panels: Vec<Panel>, notes: Vec<String>| Figure {
         kind,
@@ -36,8 +36,8 @@ pub fn trace_figures(course: &TraceCourse, duration_ns: u64) -> Vec<Figure> {
     figures
 }
 
-/// The rate at which a trace was recorded and replayed; none: it was over within two slots. What is
-/// behind the last whole slot is no rate.
+/// Recorded and replayed rates of a trace; `None` if it took less than two slots. I/Os after the
+/// last whole slot are left out.
 pub fn replay_figure(of: &Replayed) -> Option<Figure> {
     let end_ns = of.took_ns.max(of.recorded_ns);
     let whole = end_ns.checked_div(of.slot_ns)? as usize;
@@ -71,7 +71,7 @@ fn rates(course: &TraceCourse, duration_ns: u64) -> Vec<Panel> {
     ]
 }
 
-/// Amounts in slots of time as rates per second, at the middle of each.
+/// Converts amounts per time slot to rates per second, at the middle of each.
 fn line(name: &str, slot_ns: u64, amounts: impl Iterator<Item = u64>) -> Series {
     let slot_ns = slot_ns as f64;
     let point = |(number, amount): (usize, u64)| {
@@ -81,7 +81,7 @@ fn line(name: &str, slot_ns: u64, amounts: impl Iterator<Item = u64>) -> Series 
     Series { name: name.into(), detail: String::new(), form: Form::Line(Stroke::Solid), points }
 }
 
-/// Rates over time, without lines that are 0 throughout.
+/// Rates over time, without lines that are always 0.
 fn over_time(name: &str, quantity: Quantity, end_ns: u64, lines: Vec<Series>) -> Panel {
     let does = |one: &Series| one.points.iter().any(|point| point.y > 0.0);
     let axis =
@@ -94,7 +94,7 @@ fn over_time(name: &str, quantity: Quantity, end_ns: u64, lines: Vec<Series>) ->
     }
 }
 
-/// I/Os by time and address; none: there are none.
+/// I/Os by time and address; `None` without I/Os.
 fn heat(course: &TraceCourse, name: &str, of: fn(&TraceSlot) -> &Vec<u64>) -> Option<Panel> {
     let zones = course.end_bytes.div_ceil(course.zone_bytes.max(1)) as usize;
     let by = |count: usize, most: usize| count.div_ceil(most).max(1);

@@ -1,4 +1,4 @@
-//! What is not ours is what its makers published.
+//! Third-party files are those that their publishers released.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! Reads under load: which loads are drawn, and where the line of the bound runs.
+//! Reads under load: the loads drawn, and the line of the bound.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,5 +1,5 @@
-//! Figures can be read: few series, nothing written over anything else, no axis that a single
-//! whisker sets, text that grows with the picture.
+//! Figures are legible: few series, no overlapping text, no axis scaled by a single error bar, text
+//! that grows with the picture.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -12,7 +12,7 @@ use iodyno_figure::{Content, Figure, Form, Judged, Kind, Metric, Request, Source
 use iodyno_model::{BlockDevice, BlockKind, Bytes, Estimate, Fact, Host, Measurement, RunRecord};
 use resvg::usvg::{Group, Node, Options, Rect, Tree, fontdb};
 
-/// Runs of one name each, in which everything is measured over depths and block sizes.
+/// Runs of one name each, with everything measured over depths and block sizes.
 fn runs(count: usize) -> Vec<RunRecord> {
     let one = |n: usize| {
         let of = |bs: u64, depth: u32| {
@@ -27,7 +27,7 @@ fn runs(count: usize) -> Vec<RunRecord> {
     (0..count).map(one).collect()
 }
 
-/// The figure of as many runs, of the measurements that suit its kind.
+/// The figure of `count` runs, of the measurements that suit its kind.
 fn of_runs(kind: Kind, count: usize) -> Figure {
     let (records, labels) =
         (runs(count), (0..count).map(|n| format!("night {n}")).collect::<Vec<_>>());
@@ -45,7 +45,7 @@ fn of_runs(kind: Kind, count: usize) -> Figure {
 const KINDS: [Kind; 6] =
     [Kind::Time, Kind::Latency, Kind::Blocksize, Kind::Depth, Kind::Compare, Kind::Ratio];
 
-/// Each text with the room that it takes, by the outlines of its letters.
+/// Each text with its bounding box, by the outlines of its letters.
 fn texts(document: &str) -> Vec<(String, Rect)> {
     fn collect(group: &Group, found: &mut Vec<(String, Rect)>) {
         for node in group.children() {
@@ -81,7 +81,7 @@ fn nothing_is_written_over_anything_else_or_beyond_the_edge() {
                         && room.bottom() <= height as f32 + 0.5;
                     assert!(is_in, "{kind:?} of {count}: {words:?} at {room:?}");
                     for (other, there) in &texts[n + 1..] {
-                        // Half a pixel is the smoothing of letters.
+                        // Half a pixel is anti-aliasing.
                         let apart = room.right() < there.left() + 0.5
                             || there.right() < room.left() + 0.5
                             || room.bottom() < there.top() + 0.5

@@ -1,4 +1,4 @@
-//! Figures show what was measured, where it was measured, and nothing else.
+//! Figures show the measured values at their positions, and nothing else.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -21,7 +21,7 @@ fn filtered(kind: Kind, filters: &[&str]) -> Request {
     Request { filters, ..Request::new(kind) }
 }
 
-/// (name, points as (x, y)) of a panel's series of a form.
+/// Name and points (x, y) of a panel's series of a form.
 fn lines(panel: &Panel, of: impl Fn(Form) -> bool) -> Vec<(&str, Vec<(f64, f64)>)> {
     let drawn = panel.series().iter().filter(|one| of(one.form));
     drawn.map(|one| (one.name.as_str(), one.points.iter().map(|p| (p.x, p.y)).collect())).collect()
@@ -108,7 +108,7 @@ fn rounds_converge_with_the_window_ringed_and_a_gap_where_one_failed() {
     let ringed = lines(panel, |form| form == Form::Highlight).remove(0).1;
     assert_eq!(ringed.iter().map(|(x, _)| *x).collect::<Vec<_>>(), [4.0, 5.0, 6.0, 7.0, 8.0]);
     assert_eq!(drawn.notes[0], "The verdict.");
-    // What is not of it, or not of this metric, is not drawn.
+    // Other runs and metrics are not drawn.
     for other in [
         Request { metric: Some(Metric::Bandwidth), ..asked.clone() },
         Request { rounds: vec![Track { point: "other".into(), ..track }], ..asked },
@@ -148,13 +148,13 @@ fn the_course_of_a_run_stands_over_its_time_and_over_what_was_written() {
     let quantities: Vec<Quantity> = drawn.panels.iter().map(|panel| panel.x.quantity).collect();
     assert_eq!(quantities, [Quantity::Time, Quantity::Data, Quantity::Time]);
     let over_time = lines(&drawn.panels[0], is_line);
-    // The second begins ten seconds behind the first one's beginning.
+    // The second starts ten seconds after the start of the first.
     assert_eq!(over_time.len(), 2);
     assert_eq!(over_time[1].1[0].0, 10.5e9);
     let written = lines(&drawn.panels[1], is_line);
     let first = 1000.0 * 4096.0;
     assert_eq!(written[0].1[0], (first / 2.0, 1000.0));
-    // And on what the first wrote, warm-up included.
+    // And after the data written by the first, warm-up included.
     assert!((written[1].1[0].0 - (3.0 * first + 250.0 * 4096.0)).abs() < 1.0, "{written:?}");
 }
 
@@ -349,7 +349,7 @@ fn what_is_held_against_the_first_run_is_so_many_times_it() {
         run(vec![on("fill", 1 << 20, 10.0), on("randread", 4096, 100.0)])
     };
     let (one, stripe) = (of("nvme0n1", 1.0), of("/dev/md127", 1.9));
-    // Its name alone says what a measurement is held against.
+    // Only the name decides which measurements are compared.
     let mut new = of("/mnt", 0.5);
     new.measurements.remove(0);
     new.measurements[0].workload.options.insert("unlink".into(), "1".into());
@@ -404,7 +404,7 @@ fn the_measurements_suggest_a_figure() {
     let kind = |record: &RunRecord| suggested(&[], &[Source::new("run", record)]);
     assert_eq!(kind(&grid(3, 3, |_, _| 1.0)), Kind::Grid);
     assert_eq!(kind(&grid(1, 5, |_, _| 1.0)), Kind::Depth);
-    // Nor are a diagonal or a corner a grid.
+    // A diagonal or a corner is no grid either.
     let mut few = grid(2, 2, |_, _| 1.0);
     few.measurements.pop();
     assert_ne!(kind(&few), Kind::Grid);

@@ -1,4 +1,4 @@
-//! What was not measured is drawn as such, and whiskers stand within their axes.
+//! Predicted points are drawn as such, and error bars stay within their axes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -25,13 +25,13 @@ fn prediction(beside: usize, iodepth: u32, numjobs: u32, iops: f64) -> Predictio
     }
 }
 
-/// A measurement with the name that a sweep gives it.
+/// A measurement named like that of a sweep.
 fn at(iodepth: u32, numjobs: u32, iops: f64) -> Measurement {
     let name = format!("iodepth={iodepth} numjobs={numjobs}");
     Measurement { name, ..measurement("randread", 4096, iodepth, numjobs, iops) }
 }
 
-/// The corners of a grid, and a row of which nothing was measured.
+/// The corners of a grid, and a row without measurements.
 fn adaptive() -> (RunRecord, Vec<Prediction>) {
     let corners = vec![at(1, 1, 100.0), at(4, 1, 300.0), at(1, 4, 310.0), at(4, 4, 400.0)];
     let predicted = vec![
@@ -79,7 +79,7 @@ fn predictions_stand_beside_the_lines_of_what_was_measured() {
     assert_eq!(hollow("numjobs=2").len(), 2);
     assert!(figure.notes.iter().any(|note| note.contains("predicted and not measured")));
     assert!(texts(&figure).iter().any(|text| text == "hollow: predicted, not measured"));
-    // What nobody predicts is drawn as it always was.
+    // Without predictions the figure is unchanged.
     let measured = drawn(Kind::Depth, &record, &[]);
     assert!(!texts(&measured).iter().any(|text| text.contains("predicted")));
 }
@@ -99,7 +99,7 @@ fn a_grid_has_them_in_their_cells_with_their_interval() {
     }
     let towers = texts(&drawn(Kind::Grid3d, &record, &predicted));
     assert!(towers.iter().any(|text| text == "~ 209"), "{towers:?}");
-    // Of another figure nothing is predicted.
+    // Other metrics are not predicted.
     let source = Source { label: "run", record: &record, predictions: &predicted };
     let asked = Request { metric: Some(Metric::Mean), ..Request::new(Kind::Grid) };
     let figure = iodyno_figure::figure(&asked, &[source]).unwrap();
@@ -146,7 +146,7 @@ fn what_is_filtered_out_or_of_two_directions_is_not_drawn() {
     let filters = vec!["iodepth=4".parse().unwrap(), "numjobs=1".parse().unwrap()];
     let asked = Request { filters, ..Request::new(Kind::Compare) };
     assert!(!is_predicted(&iodyno_figure::figure(&asked, &[source]).unwrap()));
-    // A curve that is read and written has no direction to show its sum in.
+    // The sum over a curve's reads and writes has no direction to show it in.
     record.measurements[0].total.push(result(Direction::Write, 50.0, 4096));
     let figure = drawn(Kind::Compare, &record, &predicted);
     assert!(!is_predicted(&figure));
@@ -155,7 +155,7 @@ fn what_is_filtered_out_or_of_two_directions_is_not_drawn() {
             .notes
             .contains(&"4 predictions are of reads and writes together, and not drawn.".into())
     );
-    // Nor does one whose measurement is not there.
+    // Nor is a prediction drawn if its measurement is missing.
     predicted.iter_mut().for_each(|one| one.beside = 99);
     let figure = drawn(Kind::Compare, &record, &predicted);
     assert!(!is_predicted(&figure) && figure.notes.iter().all(|note| !note.contains("predict")));
@@ -196,7 +196,7 @@ fn axes_hold_their_whiskers() {
     ] {
         let figure = figure(&Request::new(kind), &run(all.into())).unwrap();
         let ticks = texts(&figure);
-        // Thousands are parted by a thin space, from ten thousand on.
+        // Thousands are separated by a thin space from ten thousand on.
         assert!(ticks.iter().any(|tick| tick == "1000"), "{kind:?}: {ticks:?}");
     }
 }

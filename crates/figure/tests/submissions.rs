@@ -1,4 +1,4 @@
-//! Latencies of which no more than the submissions are known.
+//! Latencies of which only the submission part is known.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

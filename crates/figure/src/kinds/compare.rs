@@ -1,4 +1,4 @@
-//! Runs side by side, workload by workload, as they are or over the first.
+//! Compares runs workload by workload, as values or as ratios to the first run.
 
 use iodyno_model::distinct;
 
@@ -8,14 +8,14 @@ use crate::observation::{Observation, observations, table_notes, value_of, whisk
 use crate::predicted::{predicted_points, predictions};
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
-/// Bars of one panel that a picture has room for.
+/// Maximum number of bars in one panel.
 const MOST_BARS: usize = 200;
 
-/// What is compared unasked.
+/// Default metrics.
 const METRICS: [Metric; 4] =
     [Metric::Iops, Metric::Bandwidth, Metric::Mean, Metric::Percentile(99.0)];
 
-/// What is held against the first unasked.
+/// Default metrics of ratios.
 const OVER_FIRST: [Metric; 2] = [Metric::Iops, Metric::Mean];
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
@@ -49,13 +49,13 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     Ok(Figure { kind: request.kind, title: String::new(), subtitle: common(&shown), panels, notes })
 }
 
-/// What is shown, by workload and series.
+/// Observations by workload and series.
 struct Table<'a> {
-    /// Each with its row and its column.
+    /// Observations with their row and column.
     cells: Vec<(Observation<'a>, String, String)>,
     /// Workloads, in the order of the runs.
     rows: Vec<String>,
-    /// Series: runs, or values of the option that is asked for.
+    /// Series: runs, or values of the requested option.
     columns: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Table<'a> {
         Self { cells, rows, columns }
     }
 
-    /// The bars of one metric, over those of the series `over`; `None` where nothing has it.
+    /// Bars of one metric, relative to the series `over`; `None` if no observation has it.
     fn panel(&self, metric: Metric, over: Option<&str>) -> Option<Panel> {
         let mut series: Vec<Series> =
             self.columns.iter().filter_map(|column| self.bars(metric, column)).collect();
@@ -104,7 +104,7 @@ impl<'a> Table<'a> {
         (!points.is_empty()).then_some(Series { name, detail, form: Form::Bars, points })
     }
 
-    /// What was measured there, or else predicted.
+    /// The measured value, or else the predicted one.
     fn bar(&self, metric: Metric, y: f64, row: &str, column: &str) -> Option<Point> {
         let all = self.cells.iter().filter(|(_, of, by)| of == row && by == column);
         let here: Vec<Observation<'_>> = all.map(|(one, ..)| *one).collect();
@@ -118,8 +118,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Makes each bar how many times that of the `first` series it is; what that
-/// has no bar for is left out.
+/// Divides each bar by that of the `first` series; drops bars without a counterpart there.
 fn over_first(series: &mut Vec<Series>, first: &str) {
     let known = series.iter().find(|one| one.name == first);
     let bases: Vec<(f64, f64)> =

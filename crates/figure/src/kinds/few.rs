@@ -1,5 +1,5 @@
-//! No more series than can be told apart: of more a figure is turned round, becomes a heat map,
-//! or gives each a panel of its own.
+//! Limits the number of series: with more, a figure is transposed, becomes a heat map, or gets a
+//! panel per series.
 
 use crate::Kind;
 use crate::Quantity;
@@ -8,10 +8,10 @@ use crate::figure::{
 };
 use crate::request::size_text;
 
-/// More panels than this are no figure.
+/// Maximum number of panels.
 const MOST_PANELS: usize = 24;
 
-/// Brings a figure down to [`MOST_SERIES`] names a panel and says so in its subtitle.
+/// Reduces a figure to [`MOST_SERIES`] names per panel, and notes the change in its subtitle.
 pub(super) fn limit(figure: &mut Figure) {
     let names = names(figure);
     if names.len() <= MOST_SERIES {
@@ -28,7 +28,7 @@ pub(super) fn limit(figure: &mut Figure) {
             "as a heat map, without intervals".to_owned()
         }
         Kind::Blocksize | Kind::Depth => {
-            // What is against a rate has no columns.
+            // A panel with a rate as its horizontal axis has no columns.
             figure.panels.retain(|panel| matches!(panel.x.scale, Scale::Doublings(_)));
             figure.panels.iter_mut().for_each(|panel| tabulate(panel, &names));
             format!("{} series as a heat map", names.len())
@@ -50,7 +50,7 @@ pub(super) fn limit(figure: &mut Figure) {
     figure.subtitle = format!("{}{separator}{words}", figure.subtitle);
 }
 
-/// Names of what was measured, in order of appearance.
+/// Names of the measured series, in order of appearance.
 fn names(figure: &Figure) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for one in figure.panels.iter().flat_map(Panel::series) {
@@ -61,8 +61,8 @@ fn names(figure: &Figure) -> Vec<String> {
     names
 }
 
-/// All, or [`MOST_PANELS`] of them in their order: evenly from the least to the greatest, by their
-/// means in the panel that says most.
+/// Selects all names, or [`MOST_PANELS`] of them in their order, evenly spaced from the lowest to
+/// the highest by their means in the main panel.
 fn chosen(figure: &Figure, names: &[String]) -> Vec<String> {
     if names.len() <= MOST_PANELS {
         return names.to_vec();
@@ -80,16 +80,16 @@ fn chosen(figure: &Figure, names: &[String]) -> Vec<String> {
     names.iter().filter(|name| chosen.contains(name)).cloned().collect()
 }
 
-/// The percentile curve, else the first panel.
+/// Main panel: the percentile curve, else the first.
 fn says_most(figure: &Figure) -> &Panel {
     let at = if figure.kind == Kind::Latency { figure.panels.len() - 1 } else { 0 };
     &figure.panels[at]
 }
 
-/// Gives each name a panel of what says most.
+/// Gives each name a panel of its own, from the main panel.
 fn part(figure: &mut Figure, names: &[String]) {
     let Panel { x, y, content: Content::Series(series), .. } = says_most(figure) else { return };
-    // Of panels above each other the lowest alone names the axis.
+    // Of stacked panels only the lowest names the horizontal axis.
     let across = if x.name.is_empty() {
         figure.panels.last().map_or("", |panel| &panel.x.name)
     } else {
@@ -97,7 +97,7 @@ fn part(figure: &mut Figure, names: &[String]) {
     };
     let x = Axis { name: across.to_owned(), ..x.clone() };
     let is_guide = |one: &Series| one.form == Form::Guide;
-    // A guide is of the series behind it; one without is of all.
+    // A guide belongs to the series after it; without one, to all.
     let last = series.iter().rposition(|one| !is_guide(one)).unwrap_or(0);
     let panel = |name: &String| {
         let mut of_name: Vec<Series> = Vec::new();
@@ -107,7 +107,7 @@ fn part(figure: &mut Figure, names: &[String]) {
                 of_name.push(one.clone());
             }
         }
-        // The panel has the name, and all of them one colour.
+        // The panel has the name, and all of them the same colour.
         of_name
             .iter_mut()
             .filter(|one| !is_guide(one))
@@ -118,7 +118,7 @@ fn part(figure: &mut Figure, names: &[String]) {
     figure.panels = names.iter().map(panel).filter(|panel| !panel.series().is_empty()).collect();
 }
 
-/// Makes categories of the series, and series of the categories.
+/// Swaps categories and series.
 fn turn(panel: &mut Panel, names: &[String]) {
     let Content::Series(series) = &mut panel.content else { return };
     let rows = std::mem::replace(&mut panel.y.scale, Scale::Categories(names.to_vec()));
@@ -139,7 +139,7 @@ fn turn(panel: &mut Panel, names: &[String]) {
     series.extend(guides);
 }
 
-/// Makes a heat map of lines over numbers: a row for each name.
+/// Turns lines over numbers into a heat map: a row per name.
 fn tabulate(panel: &mut Panel, names: &[String]) {
     let (Scale::Doublings(columns), Content::Series(series)) = (&panel.x.scale, &panel.content)
     else {
@@ -173,7 +173,7 @@ fn tabulate(panel: &mut Panel, names: &[String]) {
     panel.content = Content::Cells(cells);
 }
 
-/// Makes a heat map of bars: the fewer of names and rows are its columns.
+/// Turns bars into a heat map: the shorter of names and rows becomes its columns.
 fn tabulate_bars(panel: &mut Panel, names: &[String]) {
     let (Scale::Categories(rows), Content::Series(series)) = (&panel.y.scale, &panel.content)
     else {

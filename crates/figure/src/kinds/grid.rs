@@ -1,4 +1,4 @@
-//! iodepth by numjobs: as a heat map and as bars in space.
+//! Plots iodepth by numjobs, as a heat map or as 3D bars.
 
 use crate::figure::{Axis, Cell, Cells, Content, Figure, Panel, Scale};
 use crate::naming::{by_name, common, names, values};
@@ -6,10 +6,10 @@ use crate::observation::{Observation, interval, observations, sort, table_notes,
 use crate::predicted::predictions;
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
-/// What makes columns and rows.
+/// Options of columns and rows.
 pub(super) const ACROSS: [&str; 2] = ["iodepth", "numjobs"];
 
-/// More tables than this are no figure.
+/// Maximum number of tables.
 pub(super) const MOST_PANELS: usize = 4;
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
@@ -48,8 +48,8 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
 }
 
-/// Whether these are a grid: somewhere two depths by two numbers of jobs, all four
-/// measured. A few points with little in common are a table of holes.
+/// True if the observations form a grid: at least two depths by two job counts, all four measured.
+/// Scattered points would leave a table of holes.
 pub(super) fn is_one(group: &[Observation<'_>]) -> bool {
     let (depths, jobs) = (values(group, "iodepth"), values(group, "numjobs"));
     let is_there = |depth: &String, jobs: &String| {

@@ -1,4 +1,4 @@
-//! The distribution of latencies and the percentile curve.
+//! Latency distribution and percentile curve.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use crate::naming::{common, names};
 use crate::observation::{Observation, observations, sort};
 use crate::{FigureError, Quantity, Request, Source};
 
-/// Bins for each doubling: wide enough that noise does not hide the shape.
+/// Bins per doubling: wide enough that noise does not hide the shape.
 const BINS_PER_DOUBLING: f64 = 8.0;
 
-/// The curve ends at 99.999 %.
+/// The curve ends at p99.999.
 const MOST_NINES: f64 = 5.0;
 
-/// I/Os that must lie beyond a percentile for it to be certain.
+/// Number of I/Os beyond a percentile for it to be certain.
 const BEYOND: u64 = 30;
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
@@ -32,7 +32,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
              measure with iodyno run"
         )));
     }
-    // Times of submissions beside those of whole I/Os would be another figure.
+    // Submission latencies are not comparable with those of whole I/Os.
     if shown.iter().any(|one| one.result.known_bins().is_some()) {
         shown.retain(|one| one.result.known_bins().is_some() || stated(one).is_some());
     }
@@ -82,7 +82,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
 }
 
-/// Of the whole I/O, else of its completion, else of its submission.
+/// Histogram of the total latency, else of completion, else of submission.
 fn bins<'a>(one: &'a Observation<'_>) -> Option<&'a Histogram> {
     let known = one.result.known_bins().map(|(_, bins)| bins);
     known.or_else(|| one.result.bins(LatencyKind::Submission))
@@ -96,10 +96,9 @@ fn series(name: &str, detail: &str, form: Form, points: Vec<Point>) -> Series {
     Series { name: name.into(), detail: detail.into(), form, points }
 }
 
-/// Shares of I/Os in bins of equal width on a logarithmic axis: from the lower
-/// end of each bin on, 0 where a gap or the end follows. The histogram's own
-/// bins are narrower, but of equal width within a doubling: each gives of its
-/// count what lies in ours, so that the shape has no teeth.
+/// Shares of I/Os in bins of equal width on a logarithmic axis: from the lower end of each bin, 0
+/// before a gap or the end. The histogram's bins are narrower, but of equal width within a
+/// doubling; each is split over ours in proportion, so that the shape has no teeth.
 fn density(bins: &Histogram) -> Vec<Point> {
     let place = |ns: u64| (ns.max(1) as f64).log2() * BINS_PER_DOUBLING;
     let mut shares: BTreeMap<u64, f64> = BTreeMap::new();
@@ -128,12 +127,12 @@ fn density(bins: &Histogram) -> Vec<Point> {
     points
 }
 
-/// The percentile curve, (nines, ns): as far as 30 I/Os lie beyond, and the rest.
+/// Percentile curve, (nines, ns): up to where 30 I/Os lie beyond, and the rest.
 fn curve(bins: &Histogram) -> (Vec<Point>, Vec<Point>) {
     let n = bins.count();
     let (mut certain, mut rest, mut below) = (Vec::new(), Vec::new(), 0);
     for bin in bins.bins() {
-        // The bin holds the percentiles from here on, until it is full.
+        // The bin holds the percentiles from here to its last I/O.
         let beyond = n - below;
         below += bin.count;
         let nines = (n as f64 / beyond as f64).log10();
@@ -145,7 +144,7 @@ fn curve(bins: &Histogram) -> (Vec<Point>, Vec<Point>) {
         match beyond >= BEYOND {
             true => certain.push(point),
             false => {
-                // The two lines meet.
+                // Joins the two lines.
                 rest.extend(certain.last().filter(|_| rest.is_empty()).cloned());
                 rest.push(point);
             }
@@ -154,7 +153,7 @@ fn curve(bins: &Histogram) -> (Vec<Point>, Vec<Point>) {
     (certain, rest)
 }
 
-/// Percentiles as a report states them, (nines, ns).
+/// Percentiles stated by a report, (nines, ns).
 fn stated(one: &Observation<'_>) -> Option<Vec<Point>> {
     let stated = one.result.stated.as_ref()?;
     let known = [&stated.total, &stated.completion];
@@ -189,7 +188,7 @@ mod tests {
                 prop_assert!(rises, "{line:?}");
             }
             for point in certain.iter().chain(&rest) {
-                // Just above a point's percentile stands its value.
+                // Just above a point's percentile lies its value.
                 let percentile = 1.0 - 10f64.powf(-point.x) + 1e-9;
                 prop_assert_eq!(bins.quantile_ns(percentile).map(|ns| ns as f64), Some(point.y));
             }

@@ -1,5 +1,5 @@
-//! Rounds until a drive is steady: what is tracked over all of them, and over
-//! the measurement window, as the SNIA PTS draws both.
+//! Rounds to steady state: tracked figures over all rounds and over the measurement window, drawn
+//! as in the SNIA PTS.
 
 use iodyno_model::distinct;
 
@@ -8,7 +8,7 @@ use crate::naming::common;
 use crate::observation::observations;
 use crate::{FigureError, Quantity, Request, Source, Track, TrackWindow};
 
-/// More panels than this are no figure.
+/// Maximum number of panels.
 const MOST_PANELS: usize = 12;
 
 /// Each tracked figure over all rounds.
@@ -46,8 +46,7 @@ pub(super) fn convergence(
     finished(request, sources, tracks.iter().map(panel).collect(), notes)
 }
 
-/// Each tracked figure over the window: its average, how far from it values may
-/// lie, and the line through them.
+/// Each tracked figure over the window: its average, the allowed band, and the fitted line.
 pub(super) fn window(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut tracks = tracks(request, sources)?;
     tracks.retain(|track| track.window.is_some());
@@ -103,7 +102,7 @@ fn lines(track: &Track, window: &TrackWindow) -> Vec<Series> {
     series
 }
 
-/// What is tracked of what the request admits.
+/// Tracked figures that the request admits.
 fn tracks<'r>(request: &'r Request, sources: &[Source<'_>]) -> Result<Vec<&'r Track>, FigureError> {
     let shown = observations(request, sources)?;
     let is_shown = |track: &&Track| {
@@ -124,8 +123,7 @@ fn tracks<'r>(request: &'r Request, sources: &[Source<'_>]) -> Result<Vec<&'r Tr
     }
 }
 
-/// `words` behind what they are about: the run and the target where there are
-/// several, and the point.
+/// `words` after their subject: the run and the target if there are several, and the point.
 fn titled(
     words: String,
     track: &Track,
@@ -155,7 +153,7 @@ fn points<'p>(rounds: impl Iterator<Item = &'p (f64, Option<f64>)>) -> Vec<Point
     rounds.filter_map(|(x, y)| Some(Point::new(*x, (*y).filter(|y| y.is_finite())?))).collect()
 }
 
-/// Lines through what was measured; where a round has no value there is none.
+/// Lines through the measured values, with gaps for rounds without one.
 fn measured(name: &str, rounds: &[(f64, Option<f64>)]) -> Vec<Series> {
     let stretches = rounds.split(|(_, y)| y.is_none_or(|y| !y.is_finite()));
     let series = stretches.filter(|stretch| !stretch.is_empty()).map(|stretch| Series {

@@ -1,11 +1,11 @@
-//! The aggregate against the number of drives.
+//! Aggregate rate against the number of drives.
 
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series};
 use crate::naming::{by_name, common, names};
 use crate::observation::{observations, points, whisker_notes};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
-/// Guides end at what was measured times this.
+/// Guides end at this multiple of the highest value.
 const BEYOND: f64 = 2.0;
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
@@ -54,7 +54,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
             Some(Point::new(drives(*count), lowest))
         });
         let ceiling: Vec<Point> = ceiling.collect();
-        // What nothing comes near would leave no room for what was measured.
+        // A distant ceiling would squeeze the values.
         let measured = series.iter().filter(|one| one.form != Form::Guide);
         let most = measured.flat_map(|one| &one.points).map(|point| point.y).fold(0.0, f64::max);
         if ceiling.iter().any(|point| point.y <= BEYOND * most) {
@@ -90,7 +90,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
 }
 
-/// A line up to `most`.
+/// Cuts a line at `most`.
 fn cut(points: &[Point], most: f64) -> Vec<Point> {
     let mut kept: Vec<Point> = Vec::new();
     for point in points {

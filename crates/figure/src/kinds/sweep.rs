@@ -1,4 +1,4 @@
-//! Against block size, and against queue depth.
+//! Rates and latencies against block size or queue depth.
 
 use crate::figure::{Axis, Content, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
 use crate::knee::knee;
@@ -31,8 +31,8 @@ pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Fig
     finished(request, &shown, panels, notes)
 }
 
-/// Throughput and latency against queue depth, and against each other; against
-/// the number of jobs where these differ and the depth does not.
+/// Throughput and latency against queue depth, and against each other; against the number of jobs
+/// if only that varies.
 pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
     let (predicted, note) = predictions(request, sources);
@@ -83,13 +83,13 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     finished(request, &shown, panels, notes)
 }
 
-/// What explains the points of as many series over an option.
+/// Notes on repeated points, for this number of series over an option.
 fn notes_of(series: usize, shown: &[Observation<'_>], option: &str) -> Vec<String> {
     let notes = if series > MOST_SERIES { table_notes } else { whisker_notes };
     notes(shown, &[option], &[option])
 }
 
-/// Leaves what has the option, which is a number.
+/// Keeps the observations with a numeric value of the option.
 fn keep_numbers(shown: &mut Vec<Observation<'_>>, option: &str) -> Result<(), FigureError> {
     shown.retain(|one| one.number(option).is_some());
     match shown.is_empty() {
@@ -102,7 +102,7 @@ fn axis(name: &str, quantity: Quantity, scale: Scale) -> Axis {
     Axis { name: name.into(), quantity, scale, end: None }
 }
 
-/// An axis with ticks at what was measured, by doublings.
+/// Axis with ticks at the measured values, by doublings.
 fn ticked(name: &str, quantity: Quantity, series: &[Series]) -> Axis {
     let mut ticks: Vec<f64> =
         series.iter().flat_map(|one| one.points.iter().map(|point| point.x)).collect();
@@ -120,7 +120,7 @@ fn line(name: &str, points: Vec<Point>) -> Option<Series> {
     })
 }
 
-/// What was not measured, beside the line of what was.
+/// Predicted points, next to the line of measured ones.
 fn hollow(
     name: &str,
     metric: Metric,
@@ -136,7 +136,7 @@ fn hollow(
     })
 }
 
-/// The point of a depth, to be noticed: by its label where that says the depth.
+/// The highlighted point of a depth, found by its label if it has one.
 fn highlight(name: &str, option: &str, depth: f64, points: &[Point]) -> Option<Series> {
     let label = at(option, depth);
     let is_at = |point: &&Point| match point.label.is_empty() {
@@ -158,7 +158,7 @@ fn panel(x: Axis, y: Axis, series: Vec<Series>) -> Option<Panel> {
     (!is_empty).then(|| Panel { title: String::new(), x, y, content })
 }
 
-/// Depths that the search for the depth that suffices tried, with their IOPS.
+/// Depths tried by the search for a sufficient depth, with their IOPS.
 fn searched(group: &[Observation<'_>]) -> Option<Vec<Point>> {
     let [one] = group else { return None };
     let mut tried = one.measurement.conditions.depths_tried.clone();
@@ -168,7 +168,7 @@ fn searched(group: &[Observation<'_>]) -> Option<Vec<Point>> {
     Some(points.filter(|point| point.y.is_finite()).collect()).filter(|all: &Vec<_>| all.len() > 1)
 }
 
-/// Latency against rate: the points of the same depth, by depth.
+/// Latency against rate, paired by depth.
 fn tradeoff(option: &str, rates: &[Point], latencies: &[Point]) -> Vec<Point> {
     let at = |rate: &Point| {
         let latency = latencies.iter().find(|latency| latency.x == rate.x)?;

@@ -7,14 +7,14 @@ use crate::naming::{common, names};
 use crate::observation::{Observation, observations, sort};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
-/// Percentiles over time, and how their lines are drawn.
+/// Percentiles over time, and their line styles.
 const PERCENTILES: [(f64, Stroke); 3] =
     [(50.0, Stroke::Solid), (99.0, Stroke::Dashed), (99.9, Stroke::Dotted)];
 
-/// With more series than this, lines of several percentiles are a thicket.
+/// Maximum number of series drawn with several percentiles.
 pub(super) const MOST_SERIES: usize = 4;
 
-/// I/Os that must lie beyond a percentile in most windows for it to be drawn unasked.
+/// I/Os that must lie beyond a percentile in most windows for it to be drawn by default.
 const BEYOND: f64 = 30.0;
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
@@ -60,7 +60,7 @@ pub(super) fn has_series(one: &Observation<'_>) -> bool {
     !one.result.series.windows().is_empty() || !one.result.latency_series.windows().is_empty()
 }
 
-/// Equal names with numbers behind them: each measurement is a line of its own.
+/// Numbers equal names: each measurement has its own line.
 pub(super) fn apart(names: Vec<String>) -> Vec<String> {
     let numbered = |n: usize| {
         let before = names[..n].iter().filter(|name| **name == names[n]).count();
@@ -72,7 +72,7 @@ pub(super) fn apart(names: Vec<String>) -> Vec<String> {
     (0..names.len()).map(numbered).collect()
 }
 
-/// All panels end where the last one's values do, and only the lowest names the axis.
+/// Ends all panels at the last value of any, and names only the lowest axis.
 fn share_axis(panels: &mut [Panel]) {
     let points = panels.iter().flat_map(Panel::series).flat_map(|one| &one.points);
     let end = points.map(|point| point.x).fold(0.0, f64::max);
@@ -94,7 +94,7 @@ fn time_axis(request: &Request) -> Axis {
     }
 }
 
-/// In the middle of its stretch of time; `None` behind the end of the axis.
+/// Middle of the interval; `None` beyond the end of the axis.
 fn place(request: &Request, start_ns: u64, duration_ns: u64) -> Option<f64> {
     let middle = start_ns as f64 + duration_ns as f64 / 2.0;
     (!request.xmax_ns.is_some_and(|end| middle > end as f64)).then_some(middle)
@@ -142,7 +142,7 @@ fn rates(
     })
 }
 
-/// Percentiles where histograms are known over time, else means.
+/// Percentiles if there are histograms over time, else means.
 fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
     let percentiles: Vec<(f64, Stroke)> = match request.metric {
         None if named.len() <= MOST_SERIES => PERCENTILES.to_vec(),
@@ -180,7 +180,7 @@ fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
     })
 }
 
-/// Which stroke is which: `Latency: p50 solid, p99 dashed`.
+/// Legend of the line styles: `Latency: p50 solid, p99 dashed`.
 fn strokes(series: &[Series]) -> String {
     let mut known: Vec<(&str, &str)> = Vec::new();
     for one in series {
@@ -200,7 +200,7 @@ fn strokes(series: &[Series]) -> String {
     format!("Latency: {}", words.join(", "))
 }
 
-/// Whether enough I/Os lie beyond the percentile in most windows.
+/// True if enough I/Os lie beyond the percentile in most windows.
 fn is_settled(one: &Observation<'_>, percent: f64) -> bool {
     let windows = one.result.latency_series.windows();
     let beyond = |window: &&LatencyWindow| {

@@ -1,11 +1,11 @@
-//! How a machine's storage hangs together, as a tree from left to right.
+//! Storage topology of a machine, as a tree from left to right.
 
 use iodyno_model::topology;
 
 use crate::figure::{Axis, Content, Figure, Panel, Scale};
 use crate::{FigureError, Quantity, Request, Source};
 
-/// The machine of the first run; others are said to be left out.
+/// The machine of the first run; a note tells if there are others.
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let hosts = sources.iter().filter_map(|source| source.record.host());
     let trees: Vec<_> = hosts.map(topology).collect();

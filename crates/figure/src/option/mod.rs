@@ -1,8 +1,8 @@
-//! A figure as an option object of ECharts: the only place that knows it.
+//! Converts a figure to an ECharts option object; no other module knows its format.
 //!
-//! Everything in the object is JSON. A function is named (`"formatter":
-//! "scaled:1000"`, `"renderItem": "whiskers"`) and bound by `assets/draw.js`,
-//! which also places titles, legend and panels in the room that there is.
+//! Everything in the object is JSON. Functions are given by name (`"formatter": "scaled:1000"`,
+//! `"renderItem": "whiskers"`) and bound by `assets/draw.js`, which also places titles, legend and
+//! panels in the available room.
 
 mod axes;
 mod cells;
@@ -19,12 +19,11 @@ use self::theme::{Theme, theme};
 use crate::Kind;
 use crate::figure::{Content, Figure, Form, MULTIPLES, Panel, Series};
 
-/// The option object that ECharts draws the figure from, for `SCRIPT`'s
-/// `iodyno.draw` and `iodyno.svg`.
+/// Returns the ECharts option object of the figure, for `SCRIPT`'s `iodyno.draw` and `iodyno.svg`.
 pub fn option(figure: &Figure, dark: bool) -> Value {
     let theme = theme(dark);
     let names = names(figure);
-    // Guides come last, and have no place among bars.
+    // Guides come last, and take no slot among bars.
     let guides: Vec<&str> = (figure.panels.iter().flat_map(Panel::series))
         .filter(|one| one.form == Form::Guide)
         .map(|one| one.name.as_str())
@@ -106,7 +105,7 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
     })
 }
 
-/// What stands above a panel: its title, and what is written into it.
+/// Heading of a panel: its title, and the values printed in it.
 fn heading(figure: &Figure, panel: &Panel) -> String {
     let (Content::Cells(cells) | Content::Towers(cells)) = &panel.content else {
         return panel.title.clone();
@@ -136,7 +135,7 @@ fn names(figure: &Figure) -> Vec<&str> {
     names
 }
 
-/// Panels side by side where there is room.
+/// Panels next to each other if there is room.
 fn columns(figure: &Figure) -> usize {
     match figure.kind {
         _ if figure.is_multiples() => MULTIPLES as usize,
@@ -201,7 +200,7 @@ fn legend(
 }
 
 fn tooltip(figure: &Figure, theme: &Theme) -> Value {
-    // Each line's value at one time; elsewhere the point under the pointer.
+    // Each line's value at one time; otherwise the point under the pointer.
     let trigger =
         if figure.kind == Kind::Time && names(figure).len() <= 12 { "axis" } else { "item" };
     json!({
@@ -214,7 +213,7 @@ fn tooltip(figure: &Figure, theme: &Theme) -> Value {
     })
 }
 
-/// The greatest values across and upwards, intervals included.
+/// Greatest horizontal and vertical values, intervals included.
 fn extent(panel: &Panel) -> (f64, f64) {
     let up = panel.reach().1;
     let points = panel.series().iter().flat_map(|one| &one.points);
@@ -225,7 +224,7 @@ fn extent(panel: &Panel) -> (f64, f64) {
     })
 }
 
-/// With six digits, which is more than a picture shows: pages stay small.
+/// Rounds to six digits, more than a picture shows, to keep pages small.
 fn rounded(value: f64) -> Value {
     if value == 0.0 || !value.is_finite() {
         return json!(if value == 0.0 { Some(0) } else { None });
@@ -242,7 +241,7 @@ fn rounded(value: f64) -> Value {
     }
 }
 
-/// Without control characters, which no XML may hold; microseconds as in print.
+/// Replaces control characters, which XML does not allow; writes microseconds with their letter.
 fn clean(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     iodyno_model::with_micro(&text)

@@ -1,5 +1,5 @@
-//! Panels of one series each: one scale for all, so that they can be compared, and names and units
-//! of the axes once, in the subtitle.
+//! Panels of one series each: one scale for all, so that they can be compared; names and units of
+//! the axes are in the subtitle only.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::theme::Theme;
 use super::{cells, extent, rounded};
 use crate::figure::{Axis, Figure, Panel, Scale};
 
-/// What all panels show: from where to where, (across, upwards).
+/// Range of all panels, (horizontal, vertical).
 pub(super) struct Common {
     least: (f64, f64),
     most: (f64, f64),
@@ -27,7 +27,7 @@ impl Common {
         }
     }
 
-    /// An axis that is the same in all panels.
+    /// Axis that is the same in all panels.
     pub(super) fn axis(&self, axis: &Axis, way: Way, index: usize, theme: &Theme) -> Value {
         let (least, most) = match way {
             Way::Across => (self.least.0, self.most.0),
@@ -48,7 +48,7 @@ impl Common {
         value
     }
 
-    /// Takes the names from the axes, and gives them as words for the subtitle.
+    /// Removes the names from the axes, and returns them as text for the subtitle.
     pub(super) fn name_axes(x: &mut [Value], y: &mut [Value]) -> String {
         let take = |axes: &mut [Value]| {
             let names: Vec<Value> = axes.iter_mut().map(|axis| axis["name"].take()).collect();
