@@ -12,7 +12,7 @@ use crate::assets::{SCRIPT, echarts, font};
 use crate::{Figure, FigureError, option};
 
 /// Browser globals that the engine lacks. Timers never fire: animations are off.
-const SURROUNDINGS: &str = "globalThis.self = globalThis; \
+const BROWSER_GLOBALS: &str = "globalThis.self = globalThis; \
      globalThis.setTimeout = globalThis.setInterval = () => 0; \
      globalThis.clearTimeout = globalThis.clearInterval = () => {};";
 
@@ -28,7 +28,7 @@ fn engine() -> Result<(Runtime, Context), String> {
     let runtime = Runtime::new().map_err(|error| error.to_string())?;
     let context = Context::full(&runtime).map_err(|error| error.to_string())?;
     context.with(|js| {
-        for script in [SURROUNDINGS, echarts(), SCRIPT] {
+        for script in [BROWSER_GLOBALS, echarts(), SCRIPT] {
             js.eval::<(), _>(script).catch(&js).map_err(|error| error.to_string())?;
         }
         Ok::<(), String>(())

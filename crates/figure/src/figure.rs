@@ -16,7 +16,7 @@ pub(crate) const MOST_SERIES: usize = 8;
 pub(crate) const MULTIPLES: u32 = 4;
 
 /// An error bar longer than the second longest by this factor does not scale the axis.
-const LONE: f64 = 1.5;
+const LONE_WHISKER: f64 = 1.5;
 
 /// Height of a leaf of a tree with its text, pixels.
 const ROW: u32 = 58;
@@ -138,15 +138,15 @@ impl Panel {
     }
 
     /// True for horizontal bars: categories are on the vertical axis.
-    pub(crate) const fn is_lying(&self) -> bool {
+    pub(crate) const fn is_horizontal(&self) -> bool {
         matches!(self.y.scale, Scale::Categories(_))
     }
 
     /// Limits of the measured axis for error bars, (down, up): a single one much longer than the
     /// others would squeeze the values.
-    pub(crate) fn reach(&self) -> (f64, f64) {
+    pub(crate) fn whisker_limits(&self) -> (f64, f64) {
         let points = || self.series().iter().flat_map(|one| &one.points);
-        let value = |point: &Point| if self.is_lying() { point.x } else { point.y };
+        let value = |point: &Point| if self.is_horizontal() { point.x } else { point.y };
         // The longest, and the extent of everything else: the values and the second longest.
         let (mut longest, mut second) = (0.0, points().map(value).fold(0.0, f64::max));
         let (mut least, mut next) =
@@ -161,18 +161,23 @@ impl Panel {
                 if low < least { (low, next.min(least)) } else { (least, next.min(low)) };
         }
         let is_log = !matches!(self.measured_axis().scale, Scale::Linear | Scale::Categories(_));
-        let down = if is_log && least * 2.0 * LONE < next { next / LONE } else { 0.0 };
-        let up = if longest > LONE * second { second * (1.0 + LONE) / 2.0 } else { f64::INFINITY };
+        let down =
+            if is_log && least * 2.0 * LONE_WHISKER < next { next / LONE_WHISKER } else { 0.0 };
+        let up = if longest > LONE_WHISKER * second {
+            second * (1.0 + LONE_WHISKER) / 2.0
+        } else {
+            f64::INFINITY
+        };
         (down, up)
     }
 
     const fn measured_axis(&self) -> &Axis {
-        if self.is_lying() { &self.x } else { &self.y }
+        if self.is_horizontal() { &self.x } else { &self.y }
     }
 
     /// Ends of error bars that leave the panel, in words; empty if none does.
     pub(crate) fn cut_whiskers(&self) -> String {
-        let (down, up) = self.reach();
+        let (down, up) = self.whisker_limits();
         let ends =
             self.series().iter().flat_map(|one| &one.points).filter_map(|point| point.interval);
         let cut = ends.flat_map(|(low, high)| {

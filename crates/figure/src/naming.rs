@@ -22,10 +22,10 @@ pub(crate) fn values(all: &[Observation<'_>], option: &str) -> Vec<String> {
 const MOST_TARGETS: usize = 4;
 
 /// Options that name a workload, the most telling first.
-const TELLING: [&str; 6] = ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"];
+const MAIN_OPTIONS: [&str; 6] = ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"];
 
 /// Options about duration and reporting, not about the workload; targets stand for files.
-const SILENT: [&str; 14] = [
+const IGNORED_OPTIONS: [&str; 14] = [
     "directory",
     "filename",
     "group_reporting",
@@ -45,13 +45,13 @@ const SILENT: [&str; 14] = [
 /// Options of the workloads, the best known first, then `target`.
 fn options(all: &[Observation<'_>]) -> Vec<String> {
     let tells = |option: &&String| {
-        !TELLING.contains(&option.as_str())
-            && !SILENT.contains(&option.as_str())
+        !MAIN_OPTIONS.contains(&option.as_str())
+            && !IGNORED_OPTIONS.contains(&option.as_str())
             && !option.contains("log")
     };
     let others: BTreeSet<&String> =
         all.iter().flat_map(|one| one.measurement.workload.options.keys()).filter(tells).collect();
-    let mut options: Vec<String> = TELLING.map(str::to_owned).into();
+    let mut options: Vec<String> = MAIN_OPTIONS.map(str::to_owned).into();
     options.extend(others.into_iter().cloned());
     options.push("target".into());
     options
@@ -103,13 +103,13 @@ pub(crate) fn names(all: &[Observation<'_>], request: &Request, across: &[&str])
         Some(option) => {
             named(all, &Naming { options: vec![option.clone()], ..naming(all, &[], by_run) })
         }
-        None => named(all, &short(all, naming(all, across, by_run), across)),
+        None => named(all, &by_name_if_as_telling(all, naming(all, across, by_run), across)),
     }
 }
 
 /// Names the workload of each observation, whichever run it is of.
 pub(crate) fn workloads(all: &[Observation<'_>], across: &[&str]) -> Vec<String> {
-    named(all, &short(all, naming(all, across, false), across))
+    named(all, &by_name_if_as_telling(all, naming(all, across, false), across))
 }
 
 /// The measurements' own names, with the direction if one has several. Used if all runs share some
@@ -153,7 +153,7 @@ fn naming(all: &[Observation<'_>], across: &[&str], by_run: bool) -> Naming {
 }
 
 /// Uses the measurements' own names if they distinguish as much as several options.
-fn short(all: &[Observation<'_>], by_options: Naming, across: &[&str]) -> Naming {
+fn by_name_if_as_telling(all: &[Observation<'_>], by_options: Naming, across: &[&str]) -> Naming {
     let by_name = Naming { options: vec!["name".into()], ..by_options.clone() };
     let is_long = by_options.options.len() != 1;
     let name = |one: &Observation<'_>| one.option("name");

@@ -33,7 +33,7 @@ pub fn figures_of_run(
         let drawn = &group[..group.partition_point(|index| *index < most)];
         for few in drawn.chunks(MOST_TOGETHER) {
             let kinds = [Kind::Time, Kind::Latency];
-            figures.extend(kinds.into_iter().filter_map(|kind| made(record, &[], kind, few)));
+            figures.extend(kinds.into_iter().filter_map(|kind| try_figure(record, &[], kind, few)));
         }
     }
     figures
@@ -53,7 +53,7 @@ pub fn figures_of_rounds(record: &RunRecord, rounds: &[Track], window: &RunRecor
         |of: &Measurement| of.total.iter().all(|one| one.direction == Direction::Write);
     let names: BTreeSet<&str> = record.measurements.iter().map(|of| of.name.as_str()).collect();
     if names.len() <= MOST_PARTS && record.measurements.iter().all(only_writes) {
-        figures.extend(made(record, &[], Kind::Course, &all).map(|(figure, _)| figure));
+        figures.extend(try_figure(record, &[], Kind::Course, &all).map(|(figure, _)| figure));
     }
     figures.extend(sweeps(window, &[]).into_iter().map(|(figure, _)| figure));
     figures
@@ -64,7 +64,7 @@ fn sweeps(record: &RunRecord, predictions: &[Prediction]) -> Vec<(Figure, Vec<us
     let mut figures = Vec::new();
     for group in groups(record, |one| (one.workload.rw.clone(), None, "")) {
         if suggested(record, predictions, &group) == Kind::Blocksize {
-            figures.extend(made(record, predictions, Kind::Blocksize, &group));
+            figures.extend(try_figure(record, predictions, Kind::Blocksize, &group));
         }
     }
     for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, "")) {
@@ -78,19 +78,20 @@ fn sweeps(record: &RunRecord, predictions: &[Prediction]) -> Vec<(Figure, Vec<us
             _ if group.iter().any(searched) => &[Kind::Depth],
             _ => &[],
         };
-        figures.extend(kinds.iter().filter_map(|kind| made(record, predictions, *kind, &group)));
+        figures
+            .extend(kinds.iter().filter_map(|kind| try_figure(record, predictions, *kind, &group)));
     }
     figures
 }
 
-type Likeness<'a> = (Option<String>, Option<u64>, &'a str);
+type GroupKey<'a> = (Option<String>, Option<u64>, &'a str);
 
 /// Indices of alike measurements, in order of appearance.
 fn groups<'a>(
     record: &'a RunRecord,
-    of: impl Fn(&'a Measurement) -> Likeness<'a>,
+    of: impl Fn(&'a Measurement) -> GroupKey<'a>,
 ) -> Vec<Vec<usize>> {
-    let mut places: BTreeMap<Likeness<'_>, usize> = BTreeMap::new();
+    let mut places: BTreeMap<GroupKey<'_>, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, measurement) in record.measurements.iter().enumerate() {
         let at = *places.entry(of(measurement)).or_insert(groups.len());
@@ -111,7 +112,7 @@ fn suggested(record: &RunRecord, predictions: &[Prediction], group: &[usize]) ->
 }
 
 /// The figure of these measurements, if they have data for it.
-fn made(
+fn try_figure(
     record: &RunRecord,
     predictions: &[Prediction],
     kind: Kind,

@@ -7,7 +7,7 @@ use crate::predicted::predictions;
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
 /// Options of columns and rows.
-pub(super) const ACROSS: [&str; 2] = ["iodepth", "numjobs"];
+pub(super) const AXES: [&str; 2] = ["iodepth", "numjobs"];
 
 /// Maximum number of tables.
 pub(super) const MOST_PANELS: usize = 4;
@@ -17,7 +17,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     let mut shown = observations(request, sources)?;
     let (predicted, note) = predictions(request, sources);
     shown.extend(predicted);
-    shown.retain(|one| ACROSS.iter().all(|option| one.number(option).is_some()));
+    shown.retain(|one| AXES.iter().all(|option| one.number(option).is_some()));
     if shown.is_empty() {
         return Err(FigureError::Nothing(
             "no measurement says both its iodepth and its numjobs".into(),
@@ -25,7 +25,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     }
     shown.retain(|one| one.measured(metric).or_else(|| one.prediction(metric)).is_some());
     sort(&mut shown);
-    let groups = by_name(&shown, &names(&shown, request, &ACROSS));
+    let groups = by_name(&shown, &names(&shown, request, &AXES));
     if groups.is_empty() {
         return Err(super::unknown_metric(request));
     }
@@ -39,7 +39,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         panel(request.kind, metric, title, group)
     });
     let panels: Vec<Panel> = panels.collect();
-    let mut notes = table_notes(&shown, &ACROSS, &ACROSS);
+    let mut notes = table_notes(&shown, &AXES, &AXES);
     notes.extend(note.filter(|_| metric == Metric::Iops));
     if panels.iter().any(hides_values) {
         notes.push("Behind high bars no values are written: the heat map shows all.".to_owned());
@@ -50,7 +50,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
 
 /// True if the observations form a grid: at least two depths by two job counts, all four measured.
 /// Scattered points would leave a table of holes.
-pub(super) fn is_one(group: &[Observation<'_>]) -> bool {
+pub(super) fn is_grid(group: &[Observation<'_>]) -> bool {
     let (depths, jobs) = (values(group, "iodepth"), values(group, "numjobs"));
     let is_there = |depth: &String, jobs: &String| {
         group.iter().any(|one| {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{Histogram, LatencyKind};
 
-use super::time::apart;
+use super::time::number_duplicates;
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
 use crate::naming::{common, names};
 use crate::observation::{Observation, observations, sort};
@@ -36,7 +36,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     if shown.iter().any(|one| one.result.known_bins().is_some()) {
         shown.retain(|one| one.result.known_bins().is_some() || stated(one).is_some());
     }
-    let names = apart(names(&shown, request, &[]));
+    let names = number_duplicates(names(&shown, request, &[]));
     let (mut densities, mut curves, mut uncertain) = (Vec::new(), Vec::new(), false);
     for (name, one) in names.iter().zip(&shown) {
         if let Some(bins) = bins(one) {

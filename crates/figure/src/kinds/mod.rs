@@ -2,12 +2,12 @@
 
 mod compare;
 mod course;
-mod few;
 mod grid;
 mod headroom;
 mod latency;
 mod rounds;
 mod scaling;
+mod series_limit;
 mod sweep;
 mod time;
 mod topology;
@@ -49,7 +49,7 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
             figure.notes.push(format!("A whisker leaves the panel: it ends at {ends}."));
         }
     }
-    few::limit(&mut figure);
+    series_limit::limit(&mut figure);
     let has_knee = |panel: &Panel| panel.series().iter().any(|one| one.form == Form::Highlight);
     if figure.kind == Kind::Depth && figure.panels.iter().any(has_knee) {
         figure.notes.push("Knee: where throughput is highest above its chord (Kneedle).".into());
@@ -109,10 +109,10 @@ pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
         groups.iter().map(|(_, group)| values(group, option).len()).max().unwrap_or(0)
     };
     let drives: BTreeSet<usize> = shown.iter().map(|one| one.measurement.targets.len()).collect();
-    let tables = by_name(&shown, &names(&shown, request, &grid::ACROSS));
+    let tables = by_name(&shown, &names(&shown, request, &grid::AXES));
     if shown.iter().any(|one| one.measurement.round.is_some()) {
         Kind::Convergence
-    } else if tables.len() <= grid::MOST_PANELS && tables.iter().any(|(_, of)| grid::is_one(of)) {
+    } else if tables.len() <= grid::MOST_PANELS && tables.iter().any(|(_, of)| grid::is_grid(of)) {
         Kind::Grid
     } else if ["iodepth", "numjobs"].iter().any(|option| most(option, &[option]) > 2) {
         Kind::Depth

@@ -20,7 +20,7 @@ pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Fig
     for metric in metrics {
         let lines = |(name, group): &(String, Vec<Observation<'_>>)| {
             let x = |one: &Observation<'_>| one.number("bs");
-            [line(name, points(metric, group, x)), hollow(name, metric, group, x)]
+            [line(name, points(metric, group, x)), predicted_series(name, metric, group, x)]
         };
         let series: Vec<Series> = named.iter().flat_map(lines).flatten().collect();
         let y = axis(&metric.name(), metric.quantity(), Scale::Linear);
@@ -69,7 +69,7 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
             panel.extend(line(series_name, points));
             panel.extend(marked);
         }
-        rates.extend(hollow(series_name, rate, group, |one| one.number(option)));
+        rates.extend(predicted_series(series_name, rate, group, |one| one.number(option)));
     }
     let x = |series: &[Series]| ticked(name, Quantity::Count, series);
     let latency_axis =
@@ -121,7 +121,7 @@ fn line(name: &str, points: Vec<Point>) -> Option<Series> {
 }
 
 /// Predicted points, next to the line of measured ones.
-fn hollow(
+fn predicted_series(
     name: &str,
     metric: Metric,
     group: &[Observation<'_>],

@@ -28,7 +28,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
                 .into(),
         ));
     }
-    let names = apart(names(&shown, request, &[]));
+    let names = number_duplicates(names(&shown, request, &[]));
     let named: Vec<_> = names.iter().map(String::as_str).zip(shown.iter().copied()).collect();
     let wanted = |metric: Metric| request.metric.is_none_or(|asked| asked == metric);
     let mut panels = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn has_series(one: &Observation<'_>) -> bool {
 }
 
 /// Numbers equal names: each measurement has its own line.
-pub(super) fn apart(names: Vec<String>) -> Vec<String> {
+pub(super) fn number_duplicates(names: Vec<String>) -> Vec<String> {
     let numbered = |n: usize| {
         let before = names[..n].iter().filter(|name| **name == names[n]).count();
         match before {
@@ -95,7 +95,7 @@ fn time_axis(request: &Request) -> Axis {
 }
 
 /// Middle of the interval; `None` beyond the end of the axis.
-fn place(request: &Request, start_ns: u64, duration_ns: u64) -> Option<f64> {
+fn midpoint(request: &Request, start_ns: u64, duration_ns: u64) -> Option<f64> {
     let middle = start_ns as f64 + duration_ns as f64 / 2.0;
     (!request.xmax_ns.is_some_and(|end| middle > end as f64)).then_some(middle)
 }
@@ -114,7 +114,7 @@ fn rate_points(
 ) -> Vec<Point> {
     (one.result.series.whole().iter())
         .filter_map(|window| {
-            let x = place(request, window.start_ns, window.duration_ns)?;
+            let x = midpoint(request, window.start_ns, window.duration_ns)?;
             Some(Point::new(x, value(window).filter(|y| y.is_finite())?))
         })
         .collect()
@@ -156,7 +156,7 @@ fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
     for (name, one) in named {
         let before = series.len();
         for &(percent, stroke) in &percentiles {
-            if only_percentiles || is_settled(one, percent) {
+            if only_percentiles || has_enough_ios(one, percent) {
                 let points = percentile_points(request, one, percent);
                 series.extend(line(name, format!("p{percent}"), stroke, points));
             }
@@ -173,7 +173,7 @@ fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
         end: None,
     };
     (!series.is_empty()).then(|| Panel {
-        title: strokes(&series),
+        title: stroke_legend(&series),
         x: time_axis(request),
         y,
         content: Content::Series(series),
@@ -181,7 +181,7 @@ fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
 }
 
 /// Legend of the line styles: `Latency: p50 solid, p99 dashed`.
-fn strokes(series: &[Series]) -> String {
+fn stroke_legend(series: &[Series]) -> String {
     let mut known: Vec<(&str, &str)> = Vec::new();
     for one in series {
         let stroke = match one.form {
@@ -201,7 +201,7 @@ fn strokes(series: &[Series]) -> String {
 }
 
 /// True if enough I/Os lie beyond the percentile in most windows.
-fn is_settled(one: &Observation<'_>, percent: f64) -> bool {
+fn has_enough_ios(one: &Observation<'_>, percent: f64) -> bool {
     let windows = one.result.latency_series.windows();
     let beyond = |window: &&LatencyWindow| {
         window.latency.count() as f64 * (1.0 - percent / 100.0) + 1e-6 >= BEYOND
@@ -213,7 +213,7 @@ fn percentile_points(request: &Request, one: &Observation<'_>, percent: f64) -> 
     let windows = one.result.latency_series.windows().iter();
     windows
         .filter_map(|window| {
-            let x = place(request, window.start_ns, window.duration_ns)?;
+            let x = midpoint(request, window.start_ns, window.duration_ns)?;
             Some(Point::new(x, window.latency.quantile_ns(percent / 100.0)? as f64))
         })
         .collect()

@@ -16,13 +16,19 @@ const MANY: usize = 40;
 
 /// Direction of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    Across,
-    Upwards,
+pub(super) enum Orientation {
+    Horizontal,
+    Vertical,
 }
 
 /// Axis of panel `index`, for values up to `greatest`.
-pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &Theme) -> Value {
+pub(super) fn axis(
+    axis: &Axis,
+    orientation: Orientation,
+    index: usize,
+    greatest: f64,
+    theme: &Theme,
+) -> Value {
     let mut name = clean(&axis.name);
     let (kind, format) = match &axis.scale {
         Scale::Categories(_) => ("category", None),
@@ -56,9 +62,9 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
         "name": name,
         "nameLocation": "middle",
         "nameTextStyle": theme.words(13),
-        "nameGap": if way == Way::Upwards { 58 } else { 28 },
-        "axisLine": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
-        "axisTick": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
+        "nameGap": if orientation == Orientation::Vertical { 58 } else { 28 },
+        "axisLine": {"show": orientation == Orientation::Horizontal, "lineStyle": {"color": theme.faint}},
+        "axisTick": {"show": orientation == Orientation::Horizontal, "lineStyle": {"color": theme.faint}},
         "axisLabel": {"color": theme.text, "fontSize": 12, "hideOverlap": true},
         "splitLine": {"show": true, "lineStyle": {"color": theme.lines}},
     });
@@ -97,7 +103,7 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
         Scale::Categories(names) => {
             value["data"] = names.iter().map(|name| clean(name)).collect();
             // Of many categories, such as times, only some are labelled.
-            let is_long = way == Way::Across && names.len() > MANY;
+            let is_long = orientation == Orientation::Horizontal && names.len() > MANY;
             value["axisLabel"]["hideOverlap"] = json!(is_long);
             value["splitLine"]["show"] = json!(false);
             value["axisLabel"]["interval"] = if is_long { "auto".into() } else { json!(0) };
@@ -105,7 +111,7 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
             // may lack.
             value["axisLabel"]["lineHeight"] = json!(13);
             // Categories without an axis name are read like a table, from the top.
-            value["inverse"] = json!(way == Way::Upwards && axis.name.is_empty());
+            value["inverse"] = json!(orientation == Orientation::Vertical && axis.name.is_empty());
         }
     }
     value

@@ -11,7 +11,7 @@ use crate::projection::{Place, Projection};
 /// Maximum number of steps on the vertical axis of 3D bars.
 const MOST_STEPS: f64 = 5.0;
 /// Maximum number of cells with printed values.
-const WRITTEN: usize = 400;
+const MOST_LABELLED: usize = 400;
 
 /// Series of the heat map, with its values printed.
 pub(super) fn heat_map(
@@ -26,7 +26,7 @@ pub(super) fn heat_map(
     for (datum, cell) in data.iter_mut().zip(&cells.cells) {
         // A prediction is the middle of its interval.
         if let (Some((low, high)), Some(name)) = (cell.predicted, datum["name"].as_str()) {
-            let half = written((high - low) / 2.0 / divisor, cell.value / divisor);
+            let half = value_text((high - low) / 2.0 / divisor, cell.value / divisor);
             datum["name"] = format!("{name}\n± {half}").into();
         }
     }
@@ -36,10 +36,10 @@ pub(super) fn heat_map(
         "xAxisIndex": index,
         "yAxisIndex": index,
         "data": data,
-        "label": {"show": x.categories().len() * y.categories().len() <= WRITTEN, "formatter": "{b}", "fontSize": 13},
+        "label": {"show": x.categories().len() * y.categories().len() <= MOST_LABELLED, "formatter": "{b}", "fontSize": 13},
         "itemStyle": {"borderWidth": 1, "borderColor": "rgba(127,127,127,0.35)"},
         "emphasis": {"itemStyle": {"borderWidth": 2}},
-        "iodyno": about(cells, x, y),
+        "iodyno": tooltip_data(cells, x, y),
     })
 }
 
@@ -52,7 +52,7 @@ pub(super) fn color_scale(
 ) -> Value {
     let colors: Vec<String> = (0..=8).map(|n| heat(f64::from(n) / 8.0).0).collect();
     let (unit, divisor) = axes::unit(cells.quantity, most);
-    let end = format!("{} {unit}", written(most / divisor, most / divisor));
+    let end = format!("{} {unit}", value_text(most / divisor, most / divisor));
     json!({
         "iodyno": panel,
         "seriesIndex": series,
@@ -113,7 +113,7 @@ pub(super) fn towers(
             "name": clean(&cells.name),
             "renderItem": "tower",
             "data": data,
-            "iodyno": about(cells, x, y),
+            "iodyno": tooltip_data(cells, x, y),
             "z": 3,
         })),
     ]
@@ -125,7 +125,7 @@ pub(super) fn unit_axis(index: usize) -> Value {
 }
 
 /// Data for tooltips.
-fn about(cells: &Cells, x: &Axis, y: &Axis) -> Value {
+fn tooltip_data(cells: &Cells, x: &Axis, y: &Axis) -> Value {
     let axis = |axis: &Axis| {
         let names: Vec<String> = axis.categories().iter().map(|name| clean(name)).collect();
         json!({"name": clean(&axis.name), "values": names})
@@ -148,7 +148,7 @@ fn data(cells: &Cells, most: f64, theme: &Theme) -> Vec<Value> {
     let datum = |cell: &Cell| {
         let share = if most > 0.0 { cell.value / most } else { 0.0 };
         let (color, ink) = heat(share);
-        let name = written(cell.value / divisor, most / divisor);
+        let name = value_text(cell.value / divisor, most / divisor);
         let (name, style, ink) = match cell.predicted {
             Some(_) => (format!("~ {name}"), hollow(theme.faint, theme), theme.text),
             None => (name, json!({"color": color}), ink),
@@ -226,7 +226,7 @@ pub(super) fn round_step(greatest: f64) -> f64 {
 
 /// Formats a value with the decimals that give `greatest` three digits, so that all values of a
 /// table match; small values get two digits of their own.
-fn written(value: f64, greatest: f64) -> String {
+fn value_text(value: f64, greatest: f64) -> String {
     let decimals = |value: f64, digits: i32| digits - 1 - value.log10().floor() as i32;
     if !(value > 0.0 && greatest > 0.0 && greatest.is_finite()) {
         return "0".into();

@@ -14,7 +14,7 @@ mod tree;
 
 use serde_json::{Value, json};
 
-use self::axes::{Way, unit};
+use self::axes::{Orientation, unit};
 use self::theme::{Theme, theme};
 use crate::Kind;
 use crate::figure::{Content, Figure, Form, MULTIPLES, Panel, Series};
@@ -53,11 +53,11 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
         }
         let (widest, highest) = extent(panel);
         if let Some(common) = &common {
-            x.push(common.axis(&panel.x, Way::Across, index, theme));
-            y.push(common.axis(&panel.y, Way::Upwards, index, theme));
+            x.push(common.axis(&panel.x, Orientation::Horizontal, index, theme));
+            y.push(common.axis(&panel.y, Orientation::Vertical, index, theme));
         } else {
-            x.push(axes::axis(&panel.x, Way::Across, index, widest, theme));
-            y.push(axes::axis(&panel.y, Way::Upwards, index, highest, theme));
+            x.push(axes::axis(&panel.x, Orientation::Horizontal, index, widest, theme));
+            y.push(axes::axis(&panel.y, Orientation::Vertical, index, highest, theme));
         }
         match &panel.content {
             Content::Series(lines) => {
@@ -80,7 +80,7 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
         }
     }
     let has_predicted = figure.panels.iter().flat_map(Panel::series).any(Series::has_predicted);
-    all.extend(has_predicted.then(|| series::key(theme)));
+    all.extend(has_predicted.then(|| series::predicted_key(theme)));
     let mut titles = vec![title(&figure.title, "title", 18, theme.text)];
     let axes = common.map(|_| multiples::Common::name_axes(&mut x, &mut y)).unwrap_or_default();
     titles.push(title(&format!("{}{axes}", figure.subtitle), "subtitle", 12, theme.faint));
@@ -215,11 +215,11 @@ fn tooltip(figure: &Figure, theme: &Theme) -> Value {
 
 /// Greatest horizontal and vertical values, intervals included.
 fn extent(panel: &Panel) -> (f64, f64) {
-    let up = panel.reach().1;
+    let up = panel.whisker_limits().1;
     let points = panel.series().iter().flat_map(|one| &one.points);
     points.fold((0.0, 0.0), |(x, y): (f64, f64), point| {
         let high = point.interval.map_or(0.0, |(_, high)| high.min(up));
-        let (across, upwards) = if panel.is_lying() { (high, 0.0) } else { (0.0, high) };
+        let (across, upwards) = if panel.is_horizontal() { (high, 0.0) } else { (0.0, high) };
         (x.max(point.x).max(across), y.max(point.y).max(upwards))
     })
 }

@@ -58,7 +58,7 @@ pub(super) fn series(
         },
     });
     let more = match (series.form, &panel.y.scale) {
-        (Form::Guide, Scale::Categories(_)) => upright(series, ink),
+        (Form::Guide, Scale::Categories(_)) => vertical_guide(series, ink),
         _ => form(series, (color, count), ink, theme),
     };
     if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
@@ -99,7 +99,7 @@ pub(super) fn hollow(ink: &str, theme: &Theme) -> Value {
 }
 
 /// Legend entry of everything hollow: a series without points.
-pub(super) fn key(theme: &Theme) -> Value {
+pub(super) fn predicted_key(theme: &Theme) -> Value {
     json!({
         "type": "scatter",
         "name": PREDICTED,
@@ -171,7 +171,7 @@ fn form(series: &Series, (color, count): (usize, usize), ink: &str, theme: &Them
 
 /// A vertical guide across horizontal bars, over the whole height: categories have no edges to draw
 /// it from.
-fn upright(series: &Series, ink: &str) -> Value {
+fn vertical_guide(series: &Series, ink: &str) -> Value {
     let lines: Vec<Value> =
         series.points.iter().map(|point| json!({"xAxis": rounded(point.x)})).collect();
     json!({
@@ -206,7 +206,7 @@ fn whiskers(
     theme: &Theme,
 ) -> Option<Value> {
     let is_bars = series.form == Form::Bars;
-    let reach = panel.reach();
+    let whisker_limits = panel.whisker_limits();
     let datum = |point: &Point| {
         if is_bars {
             let (low, high) = point.interval.unwrap_or((point.x, point.x));
@@ -216,18 +216,18 @@ fn whiskers(
                 rounded(high),
                 rounded(point.x),
                 u8::from(point.is_predicted),
-                rounded(high.min(reach.1)),
+                rounded(high.min(whisker_limits.1)),
             ]));
         }
         let (low, high) = point.interval?;
         // Ends within the axis; a logarithmic one cannot show 0.
-        let held = if low > 0.0 { low.max(reach.0) } else { point.y };
+        let held = if low > 0.0 { low.max(whisker_limits.0) } else { point.y };
         Some(json!([
             rounded(point.x),
             rounded(low),
             rounded(high),
             rounded(held),
-            rounded(high.min(reach.1))
+            rounded(high.min(whisker_limits.1))
         ]))
     };
     let data: Vec<Value> = series.points.iter().filter_map(datum).collect();

@@ -20,7 +20,7 @@ pub(super) fn limit(figure: &mut Figure) {
     let rows = figure.panels.iter().map(|panel| panel.y.categories().len()).max().unwrap_or(0);
     let words = match figure.kind {
         Kind::Compare | Kind::Ratio if rows <= MOST_SERIES => {
-            figure.panels.iter_mut().for_each(|panel| turn(panel, &names));
+            figure.panels.iter_mut().for_each(|panel| transpose(panel, &names));
             return;
         }
         Kind::Compare | Kind::Ratio => {
@@ -34,8 +34,8 @@ pub(super) fn limit(figure: &mut Figure) {
             format!("{} series as a heat map", names.len())
         }
         _ => {
-            let shown = chosen(figure, &names);
-            part(figure, &shown);
+            let shown = selected(figure, &names);
+            give_each_a_panel(figure, &shown);
             match shown.len() == names.len() {
                 true => format!("{} series, a panel each", names.len()),
                 false => format!(
@@ -63,12 +63,12 @@ fn names(figure: &Figure) -> Vec<String> {
 
 /// Selects all names, or [`MOST_PANELS`] of them in their order, evenly spaced from the lowest to
 /// the highest by their means in the main panel.
-fn chosen(figure: &Figure, names: &[String]) -> Vec<String> {
+fn selected(figure: &Figure, names: &[String]) -> Vec<String> {
     if names.len() <= MOST_PANELS {
         return names.to_vec();
     }
     let mean = |name: &String| {
-        let of = says_most(figure).series().iter().find(|one| one.name == *name);
+        let of = main_panel(figure).series().iter().find(|one| one.name == *name);
         of.map_or(0.0, |of| {
             of.points.iter().map(|point| point.y).sum::<f64>() / of.points.len() as f64
         })
@@ -76,19 +76,19 @@ fn chosen(figure: &Figure, names: &[String]) -> Vec<String> {
     let mut ranked: Vec<(f64, &String)> = names.iter().map(|name| (mean(name), name)).collect();
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
     let place = |n: usize| n * (ranked.len() - 1) / (MOST_PANELS - 1);
-    let chosen: Vec<&String> = (0..MOST_PANELS).map(|n| ranked[place(n)].1).collect();
-    names.iter().filter(|name| chosen.contains(name)).cloned().collect()
+    let selected: Vec<&String> = (0..MOST_PANELS).map(|n| ranked[place(n)].1).collect();
+    names.iter().filter(|name| selected.contains(name)).cloned().collect()
 }
 
 /// Main panel: the percentile curve, else the first.
-fn says_most(figure: &Figure) -> &Panel {
+fn main_panel(figure: &Figure) -> &Panel {
     let at = if figure.kind == Kind::Latency { figure.panels.len() - 1 } else { 0 };
     &figure.panels[at]
 }
 
 /// Gives each name a panel of its own, from the main panel.
-fn part(figure: &mut Figure, names: &[String]) {
-    let Panel { x, y, content: Content::Series(series), .. } = says_most(figure) else { return };
+fn give_each_a_panel(figure: &mut Figure, names: &[String]) {
+    let Panel { x, y, content: Content::Series(series), .. } = main_panel(figure) else { return };
     // Of stacked panels only the lowest names the horizontal axis.
     let across = if x.name.is_empty() {
         figure.panels.last().map_or("", |panel| &panel.x.name)
@@ -119,7 +119,7 @@ fn part(figure: &mut Figure, names: &[String]) {
 }
 
 /// Swaps categories and series.
-fn turn(panel: &mut Panel, names: &[String]) {
+fn transpose(panel: &mut Panel, names: &[String]) {
     let Content::Series(series) = &mut panel.content else { return };
     let rows = std::mem::replace(&mut panel.y.scale, Scale::Categories(names.to_vec()));
     let Scale::Categories(rows) = rows else { return };
