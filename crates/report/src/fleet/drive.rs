@@ -96,7 +96,7 @@ pub enum Against {
 
 impl FleetDrive {
     /// Problems of the drive: `slow`, and the rule that it fails.
-    pub(crate) fn wrong_by(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn problems(&self) -> impl Iterator<Item = &str> {
         let slow = (!self.outliers.is_empty()).then_some("slow");
         let fails = self.rule.as_deref().filter(|_| self.verdict == Verdict::Fail);
         slow.into_iter().chain(fails)

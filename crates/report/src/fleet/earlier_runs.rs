@@ -16,12 +16,12 @@ type Identity = (String, String);
 
 /// Figures of drives from superseded runs of their hosts.
 #[derive(Default)]
-pub(super) struct Past {
+pub(super) struct EarlierRuns {
     of: HashMap<Identity, Vec<(i64, Vec<Figure>)>>,
 }
 
 /// Earlier figure of a drive.
-struct Before {
+struct Earlier {
     /// Median over its runs.
     value: f64,
     runs: usize,
@@ -29,7 +29,7 @@ struct Before {
     since_ns: i64,
 }
 
-impl Past {
+impl EarlierRuns {
     /// Stores the figures of a run.
     pub(super) fn add(&mut self, run: HostRun) {
         for (kind, drive, figures) in run.drives {
@@ -40,7 +40,7 @@ impl Past {
         }
     }
 
-    fn before(&self, identity: &Identity, step: &Step) -> Option<Before> {
+    fn before(&self, identity: &Identity, step: &Step) -> Option<Earlier> {
         let runs = self.of.get(identity)?.iter();
         let of = |figures: &[Figure]| {
             let found = figures.iter().find(|figure| figure.step == *step)?;
@@ -50,7 +50,7 @@ impl Past {
             runs.filter_map(|(at_ns, figures)| Some((*at_ns, of(figures)?))).collect();
         let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
         let since_ns = known.iter().map(|(at_ns, _)| *at_ns).min()?;
-        Some(Before { value: median(&values)?, runs: known.len(), since_ns })
+        Some(Earlier { value: median(&values)?, runs: known.len(), since_ns })
     }
 
     /// Compares the changes of a class's figures since earlier runs with each other: a change
@@ -62,7 +62,7 @@ impl Past {
         drives: &[Measured],
     ) -> Vec<(usize, Outlier)> {
         let Some(model) = kind.and_then(|kind| kind.model.as_ref()) else { return Vec::new() };
-        let mut steps: HashMap<&Step, Vec<(usize, Estimate, Before)>> = HashMap::new();
+        let mut steps: HashMap<&Step, Vec<(usize, Estimate, Earlier)>> = HashMap::new();
         for (at, (drive, figures)) in drives.iter().enumerate() {
             let Some(serial) = &drive.serial else { continue };
             let identity = (model.clone(), serial.clone());
@@ -82,7 +82,7 @@ impl Past {
                 known.iter().map(|(_, now, before)| now.scaled(1.0 / before.value)).collect();
             let found = unlike_equals(step.metric, &changes);
             unlike.extend(known.into_iter().zip(found).filter_map(|((at, now, before), found)| {
-                let Before { value, runs, since_ns } = before;
+                let Earlier { value, runs, since_ns } = before;
                 Some((
                     at,
                     Outlier {

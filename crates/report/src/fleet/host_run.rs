@@ -106,7 +106,7 @@ impl HostRun {
     }
 
     /// Appends the machine id to the host name, as in the names of its documents.
-    pub(super) fn name_apart(&mut self) {
+    pub(super) fn append_host_id(&mut self) {
         let Some(id) = &self.host_id else { return };
         for (_, drive, _) in &mut self.drives {
             drive.host = format!("{}.{id}", drive.host);

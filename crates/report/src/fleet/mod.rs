@@ -1,16 +1,16 @@
 //! Compares drives of many hosts with all others of their class.
 
-mod common;
+mod common_traits;
 mod drive;
+mod earlier_runs;
 mod host_run;
 mod node_run;
-mod past;
 mod together;
 
-pub use common::Common;
+pub use common_traits::CommonTrait;
 pub use drive::{Against, DriveKind, FleetClass, FleetDrive, Outlier, Traits};
 pub use host_run::HostRun;
-pub use node_run::{LoadName, Moment, NodeRun};
+pub use node_run::{LoadKey, Moment, NodeRun};
 pub use together::{LoadTogether, Rates, Together, together};
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -20,9 +20,9 @@ use iodyno_model::{Estimate, RunRecord, Verdict};
 use iodyno_stats::benjamini_hochberg;
 
 use crate::judged::Judged;
-use common::in_common;
+use common_traits::common_traits;
+use earlier_runs::EarlierRuns;
 use host_run::{Figure, Step};
-use past::Past;
 
 /// Drives of all hosts, by class.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Fleet {
     /// Superseded runs, used only to compare drives with their earlier figures.
     pub older_runs: usize,
     /// Traits that affected drives have in common, the most certain first.
-    pub common: Vec<Common>,
+    pub common: Vec<CommonTrait>,
     /// Largest difference between the starts of runs with an agreed start, ns; `None`: there were
     /// none.
     pub start_spread_ns: Option<u64>,
@@ -57,9 +57,9 @@ pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
 pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
     // The newest comes first and counts.
     runs.sort_by(|a, b| (b.started_ns, &b.id).cmp(&(a.started_ns, &a.id)));
-    let mut hosts: HashMap<String, Vec<Shown>> = HashMap::new();
+    let mut hosts: HashMap<String, Vec<KnownHost>> = HashMap::new();
     let (mut older_runs, mut spread) = (0, StartSpread::default());
-    let (mut newest, mut past): (Vec<HostRun>, Past) = Default::default();
+    let (mut newest, mut past): (Vec<HostRun>, EarlierRuns) = Default::default();
     for mut run in runs {
         spread.add(&run);
         // Runs without a host name are not merged.
@@ -72,17 +72,17 @@ pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
         let place = known.unwrap_or(namesakes.len());
         if known.is_none() {
             if place > 0 {
-                run.name_apart();
+                run.append_host_id();
             }
-            namesakes.push(Shown { host_id: run.host_id.clone(), ..Shown::default() });
+            namesakes.push(KnownHost { host_id: run.host_id.clone(), ..KnownHost::default() });
         }
         let shown = &mut namesakes[place];
-        if known.is_some() && !shown.goes_on_with(&run) {
+        if known.is_some() && !shown.has_earlier_step(&run) {
             older_runs += 1;
             past.add(run);
             continue;
         }
-        let earlier = shown.take(&mut run);
+        let earlier = shown.take_new(&mut run);
         newest.push(run);
         past.add(earlier);
     }
@@ -104,13 +104,13 @@ pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
         let worst = class.drives.iter().map(rank).max();
         (class.kind.is_none(), std::cmp::Reverse(worst))
     });
-    let common = in_common(&classes);
+    let common = common_traits(&classes);
     Fleet { classes, older_runs, common, start_spread_ns: spread.widest_ns }
 }
 
 /// What is already shown of a host.
 #[derive(Default)]
-struct Shown {
+struct KnownHost {
     /// Machine id, which distinguishes hosts of the same name.
     host_id: Option<String>,
     /// Its drives and targets, by serial number or name.
@@ -119,7 +119,7 @@ struct Shown {
     acceptance: Option<(String, u32)>,
 }
 
-impl Shown {
+impl KnownHost {
     /// True if `run` is of this host, as far as known. Freshly installed machines share a name, and
     /// live images get a new machine id at each boot; then serial numbers decide.
     fn is_host_of(&self, run: &HostRun) -> bool {
@@ -129,13 +129,13 @@ impl Shown {
     }
 
     /// True if `run` is an earlier step of the same acceptance.
-    fn goes_on_with(&mut self, run: &HostRun) -> bool {
+    fn has_earlier_step(&mut self, run: &HostRun) -> bool {
         let of = self.acceptance.take().zip(run.acceptance.as_ref());
         of.is_some_and(|(later, earlier)| later.0 == earlier.0 && later.1 > earlier.1)
     }
 
     /// Leaves in `run` the drives not shown yet, and returns the rest.
-    fn take(&mut self, run: &mut HostRun) -> HostRun {
+    fn take_new(&mut self, run: &mut HostRun) -> HostRun {
         self.acceptance.clone_from(&run.acceptance);
         let all = std::mem::take(&mut run.drives);
         let mut known = run.clone();
@@ -174,9 +174,9 @@ pub fn are_of_several_hosts(records: &[&RunRecord]) -> bool {
 }
 
 /// Adds to each drive the figures that are unlike its class or its earlier runs.
-fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &Past) {
+fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &EarlierRuns) {
     // One multiple test over all figures of the fleet.
-    let mut looked: Vec<(usize, usize, Outlier)> = Vec::new();
+    let mut compared: Vec<(usize, usize, Outlier)> = Vec::new();
     for (place, (kind, drives)) in classes.iter().enumerate() {
         if kind.as_ref().is_none_or(|kind| kind.model.is_none()) {
             continue;
@@ -204,14 +204,14 @@ fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &Past
                 let (measurement, metric) = (step.measurement.clone(), step.metric);
                 let against = Against::Class { drives: estimates.len() };
                 let outlier = Outlier { measurement, metric, estimate: *estimate, unlike, against };
-                looked.push((place, *at, outlier));
+                compared.push((place, *at, outlier));
             }
         }
         let changed = past.unlike(kind.as_ref(), drives);
-        looked.extend(changed.into_iter().map(|(at, outlier)| (place, at, outlier)));
+        compared.extend(changed.into_iter().map(|(at, outlier)| (place, at, outlier)));
     }
-    let sure = surely_slow(&looked);
-    for ((place, at, mut outlier), is_sure) in looked.into_iter().zip(sure) {
+    let sure = significant(&compared);
+    for ((place, at, mut outlier), is_sure) in compared.into_iter().zip(sure) {
         outlier.unlike.verdict = outlier.unlike.verdict_where(outlier.metric, is_sure);
         if outlier.unlike.verdict != Verdict::Pass {
             classes[place].1[at].0.outliers.push(outlier);
@@ -222,9 +222,9 @@ fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &Past
 /// Decides which figures are certainly slow, such that at most 1 % of the drives named are named by
 /// mistake. A drive's p-value is that of its worst figure times the number of its figures
 /// (Bonferroni). `None`: too few drives to decide.
-fn surely_slow(looked: &[(usize, usize, Outlier)]) -> Vec<Option<bool>> {
+fn significant(compared: &[(usize, usize, Outlier)]) -> Vec<Option<bool>> {
     let mut of_drive: HashMap<(usize, usize), (f64, f64)> = HashMap::new();
-    for (place, at, of) in looked {
+    for (place, at, of) in compared {
         if let Some(chance) = of.unlike.chance {
             let (least, count) = of_drive.entry((*place, *at)).or_insert((1.0, 0.0));
             (*least, *count) = (least.min(chance), *count + 1.0);
@@ -238,18 +238,18 @@ fn surely_slow(looked: &[(usize, usize, Outlier)]) -> Vec<Option<bool>> {
         let (_, count) = of_drive.get(&(*place, *at))?;
         Some(of.unlike.chance? * count <= most)
     };
-    looked.iter().map(is_sure).collect()
+    compared.iter().map(is_sure).collect()
 }
 
 fn class(kind: Option<DriveKind>, drives: Vec<Measured>) -> FleetClass {
     let mut drives: Vec<FleetDrive> = drives.into_iter().map(|(drive, _)| drive).collect();
     for drive in &mut drives {
-        drive.outliers.sort_by(|a, b| far(b).total_cmp(&far(a)));
+        drive.outliers.sort_by(|a, b| deviation(b).total_cmp(&deviation(a)));
     }
     drives.sort_by(|a, b| {
-        let far = |drive: &FleetDrive| drive.outliers.first().map_or(0.0, far);
-        far(b)
-            .total_cmp(&far(a))
+        let deviation = |drive: &FleetDrive| drive.outliers.first().map_or(0.0, deviation);
+        deviation(b)
+            .total_cmp(&deviation(a))
             .then_with(|| b.verdict.cmp(&a.verdict))
             .then_with(|| (&a.host, &a.name).cmp(&(&b.host, &b.name)))
     });
@@ -257,7 +257,7 @@ fn class(kind: Option<DriveKind>, drives: Vec<Measured>) -> FleetClass {
 }
 
 /// Distance from the median, as a factor of at least 1.
-fn far(outlier: &Outlier) -> f64 {
+fn deviation(outlier: &Outlier) -> f64 {
     outlier.unlike.ratio.max(1.0 / outlier.unlike.ratio)
 }
 

@@ -34,7 +34,7 @@ pub struct Moment {
 /// Load on one node: one direction of one measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Load {
-    pub(super) of: LoadName,
+    pub(super) of: LoadKey,
     /// Its targets.
     pub(super) targets: Vec<String>,
     /// Start of the measurement, ns since 1970 UTC by the node's clock.
@@ -49,7 +49,7 @@ pub(super) struct Load {
 
 /// Key by which loads of several nodes are combined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LoadName {
+pub struct LoadKey {
     /// Phase within the run.
     pub phase: u32,
     /// Round of a plan in rounds.
@@ -130,7 +130,7 @@ fn loads(of: &Measurement) -> Vec<Load> {
         let mergeable = result.mergeable.as_ref()?;
         let end_ns = of.warmup_ns.saturating_add(of.duration_ns?);
         Some(Load {
-            of: LoadName {
+            of: LoadKey {
                 phase: of.phase,
                 round: of.round,
                 measurement: of.name.clone(),

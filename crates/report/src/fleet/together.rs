@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_model::Histogram;
 
-use super::node_run::{Load, LoadName, Moment, NodeRun};
+use super::node_run::{Load, LoadKey, Moment, NodeRun};
 
 /// Nodes that started together, and their combined results.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub struct Together {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadTogether {
     /// Name of the load.
-    pub of: LoadName,
+    pub of: LoadKey,
     /// The target, if the same on all nodes; `None` if names differ or there are several.
     pub target: Option<String>,
     /// Number of nodes measured.
@@ -75,7 +75,7 @@ pub fn together(mut runs: Vec<NodeRun>) -> Vec<Together> {
 }
 
 fn of_moment(moment: Moment, nodes: &[NodeRun]) -> Together {
-    let mut loads: BTreeMap<&LoadName, Vec<(usize, &Load)>> = BTreeMap::new();
+    let mut loads: BTreeMap<&LoadKey, Vec<(usize, &Load)>> = BTreeMap::new();
     for (node, load) in
         nodes.iter().enumerate().flat_map(|(n, of)| of.loads.iter().map(move |load| (n, load)))
     {
@@ -99,7 +99,7 @@ fn missing(nodes: &[NodeRun]) -> Vec<u32> {
     (0..count).filter(|rank| !there.contains(rank)).take(MOST_MISSING).collect()
 }
 
-fn of_load(of: &LoadName, all: &[(usize, &Load)]) -> LoadTogether {
+fn of_load(of: &LoadKey, all: &[(usize, &Load)]) -> LoadTogether {
     let loads = || all.iter().map(|(_, load)| *load);
     let from =
         |first: fn(i64, i64) -> i64| loads().map(|load| load.at(load.measured_ns.0)).reduce(first);

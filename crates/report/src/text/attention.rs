@@ -51,7 +51,7 @@ pub(crate) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec
         Entry {
             severity: own.iter().map(|one| one.severity).fold(first.severity, Severity::max),
             rule: &first.rule,
-            what: slow(first).unwrap_or_else(|| what(&group)),
+            what: slow(first).unwrap_or_else(|| merged_headline(&group)),
             next: &first.next,
             follows,
         }
@@ -67,11 +67,11 @@ type Group<'a> = (Vec<&'a Finding>, Vec<&'a Finding>);
 
 /// Groups failures and warnings by cause, in order of first appearance.
 fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
-    let grave: Vec<&Finding> =
+    let serious: Vec<&Finding> =
         findings.iter().filter(|one| one.severity >= Severity::Warn).collect();
     let is_effect =
-        |of: &&&Finding| grave.iter().any(|one| one.cause.is_none() && explains(one, of));
-    let (effects, causes): (Vec<&Finding>, Vec<&Finding>) = grave.iter().partition(is_effect);
+        |of: &&&Finding| serious.iter().any(|one| one.cause.is_none() && explains(one, of));
+    let (effects, causes): (Vec<&Finding>, Vec<&Finding>) = serious.iter().partition(is_effect);
     let mut groups: Vec<Group<'_>> = Vec::new();
     for finding in causes {
         let is_speed = |one: &Finding| SPEED.contains(&one.rule.as_str());
@@ -128,7 +128,7 @@ fn slowness(record: &RunRecord, assessment: &Assessment, target: &str) -> Option
 
 /// Returns the first headline with the names of all subjects: substituted where the other headlines
 /// differ in the name only, else appended.
-fn what(group: &[&Finding]) -> String {
+fn merged_headline(group: &[&Finding]) -> String {
     let first = headline(group[0]);
     let own = |finding: &Finding| -> Vec<String> {
         let sentence = headline(finding);
@@ -177,11 +177,11 @@ pub(super) fn attention_text(record: &RunRecord, entries: &[Entry<'_>], style: &
     let mut out = String::new();
     let (failures, warnings): (Vec<_>, Vec<_>) =
         entries.iter().partition(|entry| entry.severity == Severity::Fail);
-    let mut is_told = false;
+    let mut failures_are_listed = false;
     for entry in &failures {
         out.push_str(&two_lines(Ink::Bad, severity_label(entry.severity), entry, style));
         if entry.rule == "measurement-failed" {
-            is_told = true;
+            failures_are_listed = true;
             let reasons = record.measurements.iter().filter_map(|of| Some((of, of.failure()?)));
             for (of, how) in reasons.take(SHOWN) {
                 let why = format!("{}: {}", clean(&of.name), clean(how));
@@ -189,7 +189,7 @@ pub(super) fn attention_text(record: &RunRecord, entries: &[Entry<'_>], style: &
             }
         }
     }
-    for of in record.measurements.iter().filter(|_| !is_told) {
+    for of in record.measurements.iter().filter(|_| !failures_are_listed) {
         if let Some(how) = of.failure() {
             let what = format!("{} of {}: {}", clean(&of.name), named(&of.targets), clean(how));
             out.push_str(&line("FAIL", Ink::Bad, &what, style));
@@ -253,7 +253,7 @@ pub(super) fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
         return whole(label, ink, text, style);
     }
     let gap = " ".repeat(INDENT.saturating_sub(label.len()));
-    let text = short(&clean(text), room);
+    let text = shorten(&clean(text), room);
     let text = if label.is_empty() { ink.paint(&text, style.color) } else { text };
     let label = if label.is_empty() { String::new() } else { ink.paint(label, style.color) };
     format!("{label}{gap}{text}\n")
@@ -273,7 +273,7 @@ pub(super) fn whole(label: &str, ink: Ink, text: &str, style: &Style) -> String 
 
 /// Shortens `text`: the whole without its full stop if it fits; else its first sentences or clauses
 /// if they fill most of `room`; else as many words as fit.
-fn short(text: &str, room: usize) -> String {
+fn shorten(text: &str, room: usize) -> String {
     let text = text.trim_end_matches('.');
     if display_width(text) <= room {
         return text.to_owned();
@@ -313,14 +313,14 @@ mod tests {
         let plain = |name: &str| finding("hot", name, &format!("{name} is hot."));
         let all: Vec<Finding> = ["a", "b", "c", "d", "e"].map(plain).into();
         let all: Vec<&Finding> = all.iter().collect();
-        assert_eq!(what(&all[..2]), "a, b is hot.");
+        assert_eq!(merged_headline(&all[..2]), "a, b is hot.");
         // A name that is part of a longer one is not a match.
         let ports = |name: &str| finding("hot", name, &format!("{name} is hot, {name}n1 is not."));
-        let sentence = what(&[&ports("nvme1"), &ports("nvme10")]);
+        let sentence = merged_headline(&[&ports("nvme1"), &ports("nvme10")]);
         assert_eq!(sentence, "nvme1 is hot, nvme1n1 is not (likewise nvme10)");
-        assert_eq!(what(&all), "a, b, c and 2 more is hot.");
+        assert_eq!(merged_headline(&all), "a, b, c and 2 more is hot.");
         let other = finding("hot", "f", "f is at 99 °C.");
-        assert_eq!(what(&[all[0], &other]), "a is hot (likewise f)");
+        assert_eq!(merged_headline(&[all[0], &other]), "a is hot (likewise f)");
     }
 
     #[test]
@@ -346,7 +346,7 @@ mod tests {
             .into_iter()
             .map(|(group, own)| {
                 let follows: Vec<String> = own.into_iter().map(headline).collect();
-                format!("{} -> {}", what(&group), follows.join(" "))
+                format!("{} -> {}", merged_headline(&group), follows.join(" "))
             })
             .collect();
         let expected = [
@@ -360,11 +360,11 @@ mod tests {
     #[test]
     fn a_sentence_is_shortened_at_a_clause() {
         let text = "Reseat the drive and look at its cable; then run: sudo lspci -vv.";
-        assert_eq!(short(text, 80), text.trim_end_matches('.'));
-        assert_eq!(short(text, 55), "Reseat the drive and look at its cable");
-        assert_eq!(short(text, 38), "Reseat the drive and look at its cable");
-        assert_eq!(short(text, 25), "Reseat the drive and…");
-        assert_eq!(short("nvme0, nvme1, nvme2 are hot", 15), "nvme0, nvme1…");
-        assert_eq!(short("/a/very/long/path", 8), "/a/very…");
+        assert_eq!(shorten(text, 80), text.trim_end_matches('.'));
+        assert_eq!(shorten(text, 55), "Reseat the drive and look at its cable");
+        assert_eq!(shorten(text, 38), "Reseat the drive and look at its cable");
+        assert_eq!(shorten(text, 25), "Reseat the drive and…");
+        assert_eq!(shorten("nvme0, nvme1, nvme2 are hot", 15), "nvme0, nvme1…");
+        assert_eq!(shorten("/a/very/long/path", 8), "/a/very…");
     }
 }

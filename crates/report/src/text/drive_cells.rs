@@ -65,7 +65,7 @@ pub(super) fn drive_cell(
         }
         Column::Use => {
             let blocks = drive.namespaces.iter().filter_map(|one| host.block(&one.name));
-            named(blocks, uses(layers::uses(host, drive)))
+            with_device_type(blocks, uses(layers::uses(host, drive)))
         }
         Column::Verdict => {
             let names = drive.namespaces.iter().map(|namespace| namespace.name.as_str());
@@ -88,7 +88,7 @@ pub(super) fn block_cell(
         },
         Column::Capacity => fact(&block.size, |bytes| bytes.decimal()),
         Column::Lba => fact(&block.queue.logical_block_bytes, u32::to_string),
-        Column::Use => named(once(block), uses(Some(layers::uses_of(host, &[block])))),
+        Column::Use => with_device_type(once(block), uses(Some(layers::uses_of(host, &[block])))),
         Column::Verdict => verdict(host, run, &[block.name.as_str()]),
         Column::Serial
         | Column::Usage
@@ -133,7 +133,10 @@ pub(super) fn worst(
 }
 
 /// Prefixes the use cell with the device type if it is not a plain disk.
-fn named<'h>(blocks: impl Iterator<Item = &'h BlockDevice> + Clone, cell: GridCell) -> GridCell {
+fn with_device_type<'h>(
+    blocks: impl Iterator<Item = &'h BlockDevice> + Clone,
+    cell: GridCell,
+) -> GridCell {
     let zoned = blocks.clone().any(|block| block.zones().is_some()).then_some("zoned");
     let memory = blocks.clone().any(|block| block.memory().is_some()).then_some("memory");
     match zoned.or(memory) {

@@ -68,7 +68,7 @@ pub(super) fn clause(host: &Host) -> String {
     if host.no_sysfs {
         return NO_SYSFS.into();
     }
-    let told = |column: Column, text: &str| match column {
+    let alarm_text = |column: Column, text: &str| match column {
         Column::Link => format!("link {text}"),
         Column::Temperature => format!("at {text}"),
         Column::Wear => format!("{text} worn"),
@@ -82,7 +82,7 @@ pub(super) fn clause(host: &Host) -> String {
                 _ => (column, drive_cell(column, host, drive, None)),
             })
             .filter(|(_, cell)| matches!(cell.ink, Ink::Bad | Ink::Doubt))
-            .map(|(column, cell)| told(column, &cell.text))
+            .map(|(column, cell)| alarm_text(column, &cell.text))
             .collect();
         (!alarms.is_empty()).then(|| format!("{} {}", clean(&drive.name), alarms.join(", ")))
     };

@@ -33,7 +33,7 @@ pub fn explain_screen(
 ) -> String {
     let out = match all.len() {
         MANY.. => rows(all, style),
-        _ => all.iter().map(|one| few_lines(one, style)).collect::<Vec<_>>().join("\n"),
+        _ => all.iter().map(|one| summary(one, style)).collect::<Vec<_>>().join("\n"),
     };
     out + &lines(follows, style) + &dim(&[format!("Details: {more}")], style)
 }
@@ -56,7 +56,7 @@ fn answer(explained: &Explanation<'_>) -> String {
     }
 }
 
-fn few_lines(explained: &Explanation<'_>, style: &Style) -> String {
+fn summary(explained: &Explanation<'_>, style: &Style) -> String {
     let case = &explained.case;
     let mut first = clean(&answer(explained));
     if let Some(letter) = first.get(..1).map(str::to_uppercase) {
@@ -69,7 +69,7 @@ fn few_lines(explained: &Explanation<'_>, style: &Style) -> String {
         "what",
         &format!("{} on {}: {}", case.workload(), case.place(), rate(explained)),
     ));
-    for why in because(explained) {
+    for why in evidence(explained) {
         out.push_str(&line("why", &why));
     }
     let cleared =
@@ -92,7 +92,7 @@ fn few_lines(explained: &Explanation<'_>, style: &Style) -> String {
 }
 
 /// Evidence that confirms the limiter, else the changes with a known effect.
-fn because(explained: &Explanation<'_>) -> Vec<String> {
+fn evidence(explained: &Explanation<'_>) -> Vec<String> {
     if let Answer::Named { limiter, .. } = &explained.answer {
         let own = explained.suspects.iter().find(|one| one.limiter == *limiter);
         if let Some(Standing::Confirmed(why)) = own.map(|one| &one.standing) {

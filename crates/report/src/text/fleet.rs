@@ -8,7 +8,7 @@ use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
 use super::words::{clean, cut, display_width, first_line};
-use crate::fleet::{Against, Common, DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
+use crate::fleet::{Against, CommonTrait, DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
 
 /// Common traits listed at most.
 const MOST_COMMON: usize = 5;
@@ -41,8 +41,8 @@ pub fn fleet_text(fleet: &Fleet, style: &Style) -> String {
 }
 
 /// `in common: 11 of 12 slow have firmware X, 12 of 24000 others (by chance: below 1e-9)`.
-fn in_common(of: &Common) -> String {
-    let Common { reason, what, value, wrong, others, chance, .. } = of;
+fn in_common(of: &CommonTrait) -> String {
+    let CommonTrait { reason, what, value, wrong, others, chance, .. } = of;
     let chance = if *chance < 1e-9 { "below 1e-9".into() } else { format!("{chance:.0e}") };
     format!(
         "in common: {} of {} {} have {what} {}, {} of {} others (by chance: {chance})",

@@ -196,8 +196,8 @@ impl<'a> View<'a> {
         shares: &mut Vec<Share>,
     ) -> Row {
         let mut has_invalid = false;
-        let mut cell = |kind: Kind| {
-            let mut found = own.iter().filter(|(of, _)| Kind::of(of) == Some(kind));
+        let mut cell = |kind: CheckStep| {
+            let mut found = own.iter().filter(|(of, _)| CheckStep::of(of) == Some(kind));
             let value = found.find_map(|(of, judged)| Some((kind.value(of)?, *judged)));
             let Some((text, judged)) = value else { return GridCell::plain("-") };
             match judged.is_some_and(|judged| judged.validity == Validity::Invalid) {
@@ -208,7 +208,7 @@ impl<'a> View<'a> {
                 false => GridCell::plain(text),
             }
         };
-        let mut cells = Kind::ALL.map(&mut cell).to_vec();
+        let mut cells = CheckStep::ALL.map(&mut cell).to_vec();
         let valid = own.iter().filter_map(|(_, judged)| *judged);
         let valid = valid.filter(|judged| judged.validity != Validity::Invalid);
         let judged = valid.flat_map(|judged| &judged.metrics).filter_map(share);
@@ -274,13 +274,13 @@ fn names(drive: &Drive) -> Vec<&str> {
 
 /// Steps of `check` per target.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum CheckStep {
     Sequential,
     Random,
     Latency,
 }
 
-impl Kind {
+impl CheckStep {
     const ALL: [Self; 3] = [Self::Sequential, Self::Random, Self::Latency];
 
     fn of(measurement: &Measurement) -> Option<Self> {

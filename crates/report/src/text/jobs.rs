@@ -66,7 +66,7 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
     for (name, words) in besides(of).into_iter().filter(|(_, words)| !words.is_empty()) {
         out.push_str(&line(name, &words, Ink::Plain, style));
     }
-    for reason in reservations(judged) {
+    for reason in caveats(judged) {
         out.push_str(&line("note", &[reason], Ink::Doubt, style));
     }
     for shortfall in &of.conditions.shortfalls {
@@ -217,7 +217,7 @@ fn cpu(of: &Measurement) -> Vec<String> {
     words
 }
 
-fn reservations(judged: Option<&JudgedMeasurement>) -> Vec<String> {
+fn caveats(judged: Option<&JudgedMeasurement>) -> Vec<String> {
     let reason = |Reason { rule, validity, why }: &Reason| {
         let label = match validity {
             Validity::Invalid => "INVALID",

@@ -114,7 +114,7 @@ pub fn run_text(
 ) -> Result<String, ColumnError> {
     let measured =
         [measurements_text(record, assessment, style), totals::totals_text(record, style)];
-    around(record, assessment, exit_status, measured, style)
+    full_text(record, assessment, exit_status, measured, style)
 }
 
 /// [`run_text`] with a row per measurement, for many loads, and without totals of concurrent jobs,
@@ -132,10 +132,10 @@ pub fn run_text_in_rows(
     let order: Vec<usize> = (0..record.measurements.len()).collect();
     let table = results::table_with(record, Some(assessment), &order, &[], style);
     let caveats = rows::caveats(record, assessment, |_| true, style);
-    around(record, assessment, exit_status, [table, caveats], style)
+    full_text(record, assessment, exit_status, [table, caveats], style)
 }
 
-fn around(
+fn full_text(
     record: &RunRecord,
     assessment: &Assessment,
     exit_status: u8,

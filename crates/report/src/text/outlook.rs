@@ -54,10 +54,10 @@ pub(crate) fn tried_out(outlook: &Predictions) -> String {
 
 /// One sentence per knee.
 pub fn knees(outlook: &Predictions) -> Vec<String> {
-    outlook.knees.iter().map(said).collect()
+    outlook.knees.iter().map(knee_sentence).collect()
 }
 
-fn said(knee: &Knee) -> String {
+fn knee_sentence(knee: &Knee) -> String {
     let curve = match (clean(&knee.curve), clean(&knee.target)) {
         (curve, target) if curve.is_empty() => target,
         (curve, target) => format!("{curve} {target}"),

@@ -39,12 +39,12 @@ pub(super) fn rate(metric: Metric, of: &Measurement) -> Option<f64> {
 
 /// Quantity shown in a grid.
 #[derive(Clone, Copy, PartialEq)]
-enum Shown {
+enum GridQuantity {
     Rate(Metric),
     P99,
 }
 
-impl Shown {
+impl GridQuantity {
     fn unit(self) -> &'static str {
         match self {
             Self::Rate(Metric::Bandwidth) => "MB/s",
@@ -108,7 +108,7 @@ pub(super) fn matrices(
             }
             let has_sizes = [&group.rows, &group.columns].iter().any(|axis| is_size(axis.0));
             let metric = if has_sizes { Metric::Bandwidth } else { Metric::Iops };
-            for shown in [Shown::Rate(metric), Shown::P99] {
+            for shown in [GridQuantity::Rate(metric), GridQuantity::P99] {
                 let place = |point: &&PlannedPoint| match find(point) {
                     Some(n) => measured(record, assessment, n, shown),
                     None => {
@@ -116,11 +116,14 @@ pub(super) fn matrices(
                         predicted(record, its, shown)
                     }
                 };
-                let places: Vec<Place> = points.iter().map(place).collect();
+                let places: Vec<CellContent> = points.iter().map(place).collect();
                 let title = if targets.len() > 1 { Some(target.as_str()) } else { None };
                 // A grid without any value is not drawn.
-                if places.iter().any(|place| !matches!(place, Place::Open | Place::Unknown)) {
-                    marks.extend(places.iter().filter_map(Place::mark));
+                if places
+                    .iter()
+                    .any(|place| !matches!(place, CellContent::Open | CellContent::Unknown))
+                {
+                    marks.extend(places.iter().filter_map(CellContent::mark));
                     out.push(group.text(points, &places, title, shown, style)?);
                 }
             }
@@ -130,7 +133,7 @@ pub(super) fn matrices(
 }
 
 /// Content of a point's cell.
-enum Place {
+enum CellContent {
     /// Neither measured nor predicted.
     Open,
     /// Measured, but without this quantity.
@@ -147,7 +150,7 @@ enum Mark {
     Invalid,
 }
 
-impl Place {
+impl CellContent {
     fn mark(&self) -> Option<Mark> {
         match self {
             Self::Value(_, mark) => *mark,
@@ -210,9 +213,9 @@ impl<'p> Group<'p> {
     fn text(
         &self,
         points: &[&PlannedPoint],
-        places: &[Place],
+        places: &[CellContent],
         target: Option<&str>,
-        shown: Shown,
+        shown: GridQuantity,
         style: &Style,
     ) -> Option<String> {
         let corner = clean(&format!("{} \\ {}", self.rows.0, self.columns.0));
@@ -249,12 +252,17 @@ fn value<'p>(point: &'p PlannedPoint, option: &str) -> Option<&'p str> {
     point.at.iter().find(|(own, _)| own == option).map(|(_, value)| value.as_str())
 }
 
-fn measured(record: &RunRecord, assessment: &Assessment, n: usize, shown: Shown) -> Place {
+fn measured(
+    record: &RunRecord,
+    assessment: &Assessment,
+    n: usize,
+    shown: GridQuantity,
+) -> CellContent {
     let of = &record.measurements[n];
     if of.failure().is_some() {
-        return Place::Failed;
+        return CellContent::Failed;
     }
-    let Some(value) = shown.of(of) else { return Place::Unknown };
+    let Some(value) = shown.of(of) else { return CellContent::Unknown };
     let mark = match assessment.of(n) {
         Some(judged) if judged.validity == Validity::Invalid => Some(Mark::Invalid),
         Some(judged) if judged.reasons.iter().any(|of| of.rule == "interval-too-wide") => {
@@ -262,20 +270,22 @@ fn measured(record: &RunRecord, assessment: &Assessment, n: usize, shown: Shown)
         }
         _ => None,
     };
-    Place::Value(shown.text(value), mark)
+    CellContent::Value(shown.text(value), mark)
 }
 
-fn predicted(record: &RunRecord, its: Option<&Prediction>, shown: Shown) -> Place {
+fn predicted(record: &RunRecord, its: Option<&Prediction>, shown: GridQuantity) -> CellContent {
     let bytes_per_io = |one: &Prediction| {
         let beside = record.measurements.get(one.beside)?;
         Some(rate(Metric::Bandwidth, beside)? / rate(Metric::Iops, beside)?)
     };
     let value = its.and_then(|one| match shown {
-        Shown::Rate(Metric::Bandwidth) => Some(one.iops.value * bytes_per_io(one)?),
-        Shown::Rate(_) => Some(one.iops.value),
-        Shown::P99 => None,
+        GridQuantity::Rate(Metric::Bandwidth) => Some(one.iops.value * bytes_per_io(one)?),
+        GridQuantity::Rate(_) => Some(one.iops.value),
+        GridQuantity::P99 => None,
     });
-    value.map_or(Place::Open, |value| Place::Value(shown.text(value), Some(Mark::Predicted)))
+    value.map_or(CellContent::Open, |value| {
+        CellContent::Value(shown.text(value), Some(Mark::Predicted))
+    })
 }
 
 /// Legend of the marks used.

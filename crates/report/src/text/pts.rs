@@ -68,8 +68,8 @@ pub(crate) fn pts_lines(
     }
     for target in &run.targets {
         let before = match &plan.preparation {
-            Some(own) => Before::Here { own, filled_bytes: filled_bytes(record, target) },
-            None => Before::of(record, target, prepared),
+            Some(own) => Preparation::ByRun { own, filled_bytes: filled_bytes(record, target) },
+            None => Preparation::of(record, target, prepared),
         };
         let named = |mut items: Vec<String>| {
             if run.targets.len() > 1 {
@@ -119,9 +119,9 @@ pub(crate) fn pts_lines(
 }
 
 /// Preparation of a drive before its rounds.
-enum Before<'a> {
+enum Preparation<'a> {
     /// By the run itself, which stops if it fails.
-    Here {
+    ByRun {
         own: &'a PlanPreparation,
         /// Bytes written by the fill, as measured.
         filled_bytes: u64,
@@ -134,7 +134,7 @@ enum Before<'a> {
     },
 }
 
-impl<'a> Before<'a> {
+impl<'a> Preparation<'a> {
     fn of(record: &RunRecord, target: &str, prepared: &'a [DriveState]) -> Self {
         let namespace = record.host().and_then(|host| host.namespace(target));
         let is_of = |state: &&DriveState| {
@@ -152,7 +152,7 @@ impl<'a> Before<'a> {
 
     fn purge(&self) -> Vec<String> {
         let state = match self {
-            Self::Here { own, .. } => {
+            Self::ByRun { own, .. } => {
                 let method = own.purge.map_or("none", PurgeMethod::name);
                 return vec![method.into(), BY_THE_RUN.into()];
             }
@@ -173,7 +173,7 @@ impl<'a> Before<'a> {
             asked => format!("the plan asks to {asked}"),
         };
         let (state, written_since) = match self {
-            Self::Here { own, filled_bytes } => {
+            Self::ByRun { own, filled_bytes } => {
                 let fill = match (own.fill, *filled_bytes) {
                     (Some(times), bytes) if bytes > 0 => format!(
                         "written {times} times its capacity in sequence ({}), in 128 KiB blocks",

@@ -20,7 +20,7 @@ const UNKNOWN: &str = "-";
 const PERCENTS: [f64; 3] = [50.0, 99.0, 99.9];
 
 /// Columns that a name may repeat, with the prefix to look for.
-const SAID: [(usize, &str); 4] = [(2, "rw="), (3, "bs="), (4, "iodepth="), (5, "numjobs=")];
+const NAME_OPTIONS: [(usize, &str); 4] = [(2, "rw="), (3, "bs="), (4, "iodepth="), (5, "numjobs=")];
 
 /// Maximum width of a name, unless the table may be wide.
 const LONGEST_NAME: usize = 48;
@@ -86,14 +86,14 @@ pub(super) fn table_with(
         let failure = measurement.failure();
         let judged = assessment.and_then(|all| all.of(*n));
         if let (Some(how), true) = (failure, measurement.total.is_empty()) {
-            let mut cells = about(measurement, style);
+            let mut cells = workload_cells(measurement, style);
             cells.push(GridCell { text: "FAILED".into(), ink: Ink::Bad });
             cells.push(GridCell { text: cut(&clean(how), LONGEST_FAILURE), ink: Ink::Bad });
             cells.resize(columns.len(), plain(String::new()));
             rows.push(cells);
         }
         for result in &measurement.total {
-            let mut cells = about(measurement, style);
+            let mut cells = workload_cells(measurement, style);
             cells.push(match failure {
                 Some(_) => GridCell { text: "FAILED".into(), ink: Ink::Bad },
                 None => plain(result.direction.name().into()),
@@ -118,12 +118,13 @@ pub(super) fn table_with(
         return String::new();
     }
     let names = || record.measurements.iter().map(|measurement| measurement.name.as_str());
-    let is_said = |at: &usize| {
-        let option = SAID.iter().find(|(column, _)| column == at);
+    let is_in_names = |at: &usize| {
+        let option = NAME_OPTIONS.iter().find(|(column, _)| column == at);
         option.is_some_and(|(_, option)| names().all(|name| name.contains(option)))
     };
     let says = |row: &Vec<GridCell>, at: usize| ![UNKNOWN, ""].contains(&row[at].text.as_str());
-    let is_known = |at: &usize| *at == 0 || (rows.iter().any(|row| says(row, *at)) && !is_said(at));
+    let is_known =
+        |at: &usize| *at == 0 || (rows.iter().any(|row| says(row, *at)) && !is_in_names(at));
     let known: Vec<usize> = (0..columns.len()).filter(is_known).collect();
     let columns: Vec<GridColumn> = known.iter().map(|at| columns[*at].clone()).collect();
     let rows: Vec<Vec<GridCell>> =
@@ -159,7 +160,7 @@ fn plain(text: String) -> GridCell {
     GridCell { text: if text.is_empty() { UNKNOWN.into() } else { text }, ink: Ink::Plain }
 }
 
-fn about(of: &Measurement, style: &Style) -> Vec<GridCell> {
+fn workload_cells(of: &Measurement, style: &Style) -> Vec<GridCell> {
     let workload = &of.workload;
     let number = |number: Option<u32>| number.map(|n| n.to_string()).unwrap_or_default();
     let words = [

@@ -64,7 +64,7 @@ pub(super) fn clause(
 /// figures, and measurements after the rounds.
 pub(super) fn tables(record: &RunRecord, asked: &Rounds, style: &Style) -> String {
     let all = Convergence::by_target(asked, record);
-    let mut sections = vec![beside(record, true, style)];
+    let mut sections = vec![outside_rounds(record, true, style)];
     for (targets, found) in &all {
         let is_of = |of: &&Measurement| of.targets == *targets && is_whole(of);
         let own: Vec<&Measurement> = record.measurements.iter().filter(is_of).collect();
@@ -82,13 +82,13 @@ pub(super) fn tables(record: &RunRecord, asked: &Rounds, style: &Style) -> Strin
         });
         sections.push(unsteady.collect());
     }
-    sections.push(beside(record, false, style));
+    sections.push(outside_rounds(record, false, style));
     sections.retain(|section| !section.is_empty());
     sections.join("\n")
 }
 
 /// Points measured before the rounds, or after them.
-fn beside(record: &RunRecord, before: bool, style: &Style) -> String {
+fn outside_rounds(record: &RunRecord, before: bool, style: &Style) -> String {
     let first = record.measurements.iter().find(|of| of.round.is_some()).map(|of| of.phase);
     let is_wanted = |n: &usize| {
         let of = &record.measurements[*n];

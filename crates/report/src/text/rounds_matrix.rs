@@ -18,7 +18,7 @@ pub(super) fn matrices(
     let Some(window) = found.window(asked) else { return Vec::new() };
     let in_window = |of: &Measurement| of.round.is_some_and(|round| window.contains(&round));
     let within = all.iter().filter(|of| in_window(of));
-    let names: Vec<(&str, &str, &str)> = within.filter_map(|of| parted(&of.name)).collect();
+    let names: Vec<(&str, &str, &str)> = within.filter_map(|of| split_name(&of.name)).collect();
     let options = distinct(names.iter().map(|(_, option, _)| *option));
     let parts = distinct(names.iter().map(|(part, ..)| *part));
     let values = distinct(names.iter().map(|(.., value)| *value));
@@ -33,7 +33,7 @@ pub(super) fn matrices(
             let figure = |part: &&str| {
                 let is_it = |of: &&&Measurement| {
                     in_window(of)
-                        && parted(&of.name).is_some_and(|of| of.0 == *part && of.2 == *value)
+                        && split_name(&of.name).is_some_and(|of| of.0 == *part && of.2 == *value)
                 };
                 let of: Vec<&Measurement> = all.iter().filter(is_it).copied().collect();
                 let whole = of.len() == window.clone().count();
@@ -56,7 +56,7 @@ pub(super) fn matrices(
 }
 
 /// Splits a name like `65/35 bs=4k` into part, option and value.
-fn parted(name: &str) -> Option<(&str, &str, &str)> {
+fn split_name(name: &str) -> Option<(&str, &str, &str)> {
     let (part, word) = name.rsplit_once(' ')?;
     let (option, value) = word.split_once('=')?;
     (!part.contains('=')).then_some((part, option, value))

@@ -113,7 +113,7 @@ pub fn run_screen(
             vec![head, rounds::tables(record, asked, style), attention]
         }
     };
-    let mut end = further(&entries, run, style);
+    let mut end = next_commands(&entries, run, style);
     if exit_status != 0 {
         let text = match exit_status {
             // The first line already says that something failed.
@@ -244,7 +244,7 @@ fn table(host: Option<&Host>, glance: &Glance, style: &Style) -> String {
 }
 
 /// Commands for details.
-fn further(entries: &[Entry<'_>], run: &str, style: &Style) -> String {
+fn next_commands(entries: &[Entry<'_>], run: &str, style: &Style) -> String {
     let mut items = vec![format!("Details: iodyno show -v {run}")];
     items.extend(entries.first().map(|of| format!("Why: iodyno rules {}", clean(of.rule))));
     items.push(format!("Page: iodyno report {run}"));

@@ -24,7 +24,7 @@ pub fn trace_text(summary: &TraceSummary, style: &Style) -> String {
     let mut out = match summary.ios() {
         0 => {
             let watched = format_duration_ns(summary.duration_ns as f64);
-            format!("No I/Os in {watched}{}.\n", on(summary))
+            format!("No I/Os in {watched}{}.\n", on_devices(summary))
         }
         _ => table(summary, style),
     };
@@ -55,7 +55,7 @@ pub(crate) fn small(summary: &TraceSummary) -> Vec<Vec<String>> {
         bursts.insert(0, "bursts (Poisson: 1)".into());
         lines.push(bursts);
     }
-    lines.extend(summary.course.as_ref().map(space));
+    lines.extend(summary.course.as_ref().map(address_line));
     if !summary.actors.is_empty() {
         lines.push(actors(summary));
     }
@@ -63,7 +63,7 @@ pub(crate) fn small(summary: &TraceSummary) -> Vec<Vec<String>> {
 }
 
 /// `addresses   up to 500 GiB   half of the I/Os in 3 % of them`.
-fn space(course: &TraceCourse) -> Vec<String> {
+fn address_line(course: &TraceCourse) -> Vec<String> {
     let zones = course.end_bytes.div_ceil(course.zone_bytes.max(1)).max(1) as usize;
     let mut counts = vec![0_u64; zones];
     for of in course.slots.iter().flat_map(|slot| [&slot.reads, &slot.writes]) {
@@ -105,7 +105,7 @@ pub fn trace_line(summary: &TraceSummary) -> String {
     )
 }
 
-fn on(summary: &TraceSummary) -> String {
+fn on_devices(summary: &TraceSummary) -> String {
     match &summary.devices[..] {
         [] => String::new(),
         [one] => format!(" on {}", clean(one)),
@@ -117,7 +117,7 @@ fn on(summary: &TraceSummary) -> String {
 pub(crate) fn headline(summary: &TraceSummary) -> Vec<String> {
     let seconds = (summary.duration_ns as f64 / 1e9).max(1e-9);
     let mut items = vec![
-        format!("{}{}", format_duration_ns(summary.duration_ns as f64), on(summary)),
+        format!("{}{}", format_duration_ns(summary.duration_ns as f64), on_devices(summary)),
         format!(
             "{} IOPS, {}",
             format_count(summary.ios() as f64 / seconds),

@@ -27,11 +27,11 @@ fn cells(comparison: &Comparison) -> impl Iterator<Item = (&Row, usize, &Cell)> 
 pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) -> String {
     let say = |ink, text| hanging("", 0, ink, style).lines(&[text]);
     let mut out = String::new();
-    for text in reservations(comparison, names) {
+    for text in caveats(comparison, names) {
         out.push_str(&hanging("*", 2, Ink::Doubt, style).lines(&[text]));
     }
-    out.extend(of_rounds(comparison, names).into_iter().map(|text| say(Ink::Dim, text)));
-    out.extend(words_for_real(comparison).into_iter().map(|text| say(Ink::Dim, text)));
+    out.extend(rounds_notes(comparison, names).into_iter().map(|text| say(Ink::Dim, text)));
+    out.extend(legend(comparison).into_iter().map(|text| say(Ink::Dim, text)));
     for (side, name) in names.iter().enumerate() {
         let has = |order| {
             let mut of_side = comparison.rows.iter().filter_map(|row| row.cells[side].as_ref());
@@ -59,12 +59,12 @@ pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) ->
 }
 
 /// Explains how runs in rounds are compared.
-fn of_rounds(comparison: &Comparison, names: &[String]) -> Vec<String> {
+fn rounds_notes(comparison: &Comparison, names: &[String]) -> Vec<String> {
     let without: Vec<Option<usize>> =
         comparison.sides.iter().map(|side| side.without_window).collect();
-    let mut said = Vec::new();
+    let mut texts = Vec::new();
     if without.iter().any(Option::is_some) {
-        said.push(
+        texts.push(
             "Of a run in rounds the averages over its measurement window are compared, as one \
              repetition: rounds follow each other on one drive in one state, and say nothing of \
              how far two runs are apart by chance."
@@ -74,17 +74,17 @@ fn of_rounds(comparison: &Comparison, names: &[String]) -> Vec<String> {
     for (name, without) in names.iter().zip(without) {
         let Some(count) = without.filter(|count| *count > 0) else { continue };
         let runs = counted(count, "run");
-        said.push(format!("{name}: {runs} with too few rounds for a window, not compared."));
+        texts.push(format!("{name}: {runs} with too few rounds for a window, not compared."));
     }
-    said
+    texts
 }
 
 /// Caveats of each side; of one rule, the first sentence stands for all.
-fn reservations(comparison: &Comparison, names: &[String]) -> Vec<String> {
+fn caveats(comparison: &Comparison, names: &[String]) -> Vec<String> {
     let mut found: Vec<(usize, String, usize)> = Vec::new();
     let mut known: HashMap<(usize, String), usize> = HashMap::new();
     for (_, side, cell) in cells(comparison) {
-        for Reservation { kind, text } in reservations_of(cell) {
+        for CellCaveat { kind, text } in caveats_of(cell) {
             let at = *known.entry((side, kind)).or_insert(found.len());
             match found.get_mut(at) {
                 Some((.., count)) => *count += 1,
@@ -103,7 +103,7 @@ fn reservations(comparison: &Comparison, names: &[String]) -> Vec<String> {
 }
 
 /// Legend of the words that appear in the last column.
-fn words_for_real(comparison: &Comparison) -> Vec<String> {
+fn legend(comparison: &Comparison) -> Vec<String> {
     let figures = || comparison.rows.iter().flat_map(shown);
     let any = |is: &dyn Fn(&Difference) -> bool| {
         figures().flat_map(|figure| figure.differences.iter().flatten()).any(is)
@@ -156,15 +156,15 @@ fn words_for_real(comparison: &Comparison) -> Vec<String> {
 }
 
 /// Caveat of a cell.
-struct Reservation {
+struct CellCaveat {
     /// Rule that raised it, or another fixed key.
     kind: String,
     text: String,
 }
 
-fn reservations_of(cell: &Cell) -> Vec<Reservation> {
+fn caveats_of(cell: &Cell) -> Vec<CellCaveat> {
     let mut all = Vec::new();
-    let mut push = |kind: &str, text| all.push(Reservation { kind: kind.to_owned(), text });
+    let mut push = |kind: &str, text| all.push(CellCaveat { kind: kind.to_owned(), text });
     for Reason { rule, validity, why } in &cell.reasons {
         let (why, label) = (clean(why), validity.label());
         push(rule, format!("{label}, {} [{}]", why.trim_end_matches('.'), clean(rule)));
@@ -258,7 +258,7 @@ pub(super) fn limits(
     rulings: &[Ruling],
     style: &Style,
 ) -> String {
-    let mut said: Vec<(&str, Ink, String, Vec<String>)> = Vec::new();
+    let mut texts: Vec<(&str, Ink, String, Vec<String>)> = Vec::new();
     for ruling in rulings {
         let row = &comparison.rows[ruling.row];
         let title = row_title(row);
@@ -275,13 +275,13 @@ pub(super) fn limits(
             Outcome::CannotTell(why) => ("UNJUDGED", Ink::Open, format!(": {why}"), title),
         };
         let heading = format!("{}, {}{what}", ruling.limit, names[ruling.side]);
-        match said.iter_mut().find(|(known, _, other, _)| *known == label && *other == heading) {
+        match texts.iter_mut().find(|(known, _, other, _)| *known == label && *other == heading) {
             Some((.., subjects)) => subjects.push(subject),
-            None => said.push((label, ink, heading, vec![subject])),
+            None => texts.push((label, ink, heading, vec![subject])),
         }
     }
     let mut out = String::new();
-    for (label, ink, heading, subjects) in said {
+    for (label, ink, heading, subjects) in texts {
         out.push_str(&hanging(label, label.len() + 2, ink, style).lines(&[heading]));
         for subject in subjects {
             out.push_str(&hanging("", label.len() + 2, Ink::Plain, style).lines(&[subject]));

@@ -55,7 +55,7 @@ pub fn comparison_screen(
         end.push(format!(
             "{} not shown: {}",
             counted(all - differing, "other figure"),
-            rest(comparison)
+            why_hidden(comparison)
         ));
     }
     table.push_str(&hanging("", 0, Ink::Dim, style).lines(&end));
@@ -84,7 +84,7 @@ fn differs(figure: &Figure) -> bool {
 }
 
 /// Reason why the other figures are not shown.
-fn rest(comparison: &Comparison) -> String {
+fn why_hidden(comparison: &Comparison) -> String {
     match differences(comparison).any(|one| one.reality == Reality::SpreadUnknown) {
         true => format!("they differ by less than {:.0} %", LARGE * 100.0),
         false => "no difference beyond chance".into(),
