@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn low_bars_stand_in_front() {
+    fn low_bars_are_in_front() {
         let bars = rising();
         let seen = Projection::of(7, 7, &bars);
         assert!(seen.distance(0, 0) < seen.distance(6, 6));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_later_is_in_front_and_covers_no_label_of_a_rising_table() {
+    fn later_bars_are_in_front_and_hide_no_label_of_a_rising_table() {
         let mut bars = rising();
         let seen = Projection::of(7, 7, &bars);
         bars.sort_by(|a, b| seen.distance(b.0, b.1).total_cmp(&seen.distance(a.0, a.1)));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_behind_a_high_one_is_known_to_be_hidden() {
+    fn a_bar_behind_a_higher_one_is_hidden() {
         let bars = [(0, 0, 1.0), (1, 0, 100.0), (0, 1, 100.0), (1, 1, 1.0), (2, 2, 1000.0)];
         let seen = Projection::of(3, 3, &bars);
         let hidden: Vec<usize> = seen.hidden(&bars).collect();

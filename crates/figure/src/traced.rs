@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_has_its_rates_and_its_places() {
+    fn a_trace_has_its_rates_and_addresses() {
         let slot = |reads: &[u64], writes: &[u64]| TraceSlot {
             read_bytes: 4096 * reads.iter().sum::<u64>(),
             write_bytes: 0,

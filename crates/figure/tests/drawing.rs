@@ -90,7 +90,7 @@ fn texts(document: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_kind_is_drawn_with_its_words_and_no_number_that_is_none() {
+fn every_kind_is_drawn_with_text_and_without_nan() {
     let record = everything();
     for (kind, name) in Kind::ALL {
         let figure = drawn(kind, &record);
@@ -124,7 +124,7 @@ fn the_same_figure_is_the_same_picture_also_on_another_thread() {
 }
 
 #[test]
-fn a_grids_values_are_written_in_it() {
+fn a_grid_prints_its_values() {
     let record = everything();
     for kind in [Kind::Grid, Kind::Grid3d] {
         let texts = texts(&svg(&drawn(kind, &record), (1200, 760), 1.0, false).unwrap());
@@ -135,7 +135,7 @@ fn a_grids_values_are_written_in_it() {
 }
 
 #[test]
-fn a_tree_names_its_devices_and_what_is_not_as_it_could_be() {
+fn a_tree_shows_devices_and_their_concerns() {
     let record = everything();
     let topology = drawn(Kind::Topology, &record);
     let (width, height) = topology.size();
@@ -154,7 +154,7 @@ fn a_tree_names_its_devices_and_what_is_not_as_it_could_be() {
 }
 
 #[test]
-fn a_png_has_the_size_that_is_asked_for_and_text_in_it() {
+fn a_png_has_the_requested_size_and_text() {
     let record = everything();
     let figure = drawn(Kind::Compare, &record);
     let picture = Pixmap::decode_png(&png(&figure, (777, 555), 1.0, false).unwrap()).unwrap();
@@ -166,7 +166,7 @@ fn a_png_has_the_size_that_is_asked_for_and_text_in_it() {
 }
 
 #[test]
-fn no_size_is_taken_that_no_picture_has() {
+fn sizes_out_of_range_are_rejected() {
     let figure = drawn(Kind::Compare, &everything());
     for (width, height) in [(0, 100), (100, 99), (9000, 100), (100, u32::MAX)] {
         let refused = png(&figure, (width, height), 1.0, false);

@@ -53,7 +53,7 @@ fn over_time_every_window_is_a_point() {
 }
 
 #[test]
-fn the_axis_of_time_ends_where_it_is_told_to() {
+fn the_time_axis_ends_at_xmax() {
     let record = run(vec![over_time(measurement("randread", 4096, 8, 1, 10_000.0), 60)]);
     let asked = Request { xmax_ns: Some(40_000_000_000), ..request(Kind::Time) };
     let drawn = figure(&asked, &record).unwrap();
@@ -78,7 +78,7 @@ fn averaged_logs_give_means_and_no_percentiles() {
 }
 
 #[test]
-fn without_a_series_over_time_it_is_said_how_to_get_one() {
+fn without_a_series_over_time_the_error_says_how_to_get_one() {
     let record = run(vec![measurement("randread", 4096, 8, 1, 10_000.0)]);
     let error = figure(&request(Kind::Time), &record).unwrap_err().to_string();
     assert!(error.contains("write_bw_log"), "{error}");
@@ -118,7 +118,7 @@ fn rounds_converge_with_the_window_ringed_and_a_gap_where_one_failed() {
 }
 
 #[test]
-fn the_window_has_its_average_its_band_and_its_line() {
+fn the_window_has_average_band_and_fitted_line() {
     let (measured, track) = in_rounds(&[500.0, 95.0, 97.5, 100.0, 102.5, 105.0]);
     let record = run(measured);
     let asked = Request { rounds: vec![track.clone()], ..request(Kind::Window) };
@@ -141,7 +141,7 @@ fn the_window_has_its_average_its_band_and_its_line() {
 }
 
 #[test]
-fn the_course_of_a_run_stands_over_its_time_and_over_what_was_written() {
+fn a_whole_run_is_drawn_over_time_and_over_data_written() {
     let (measured, _) = in_rounds(&[1000.0, 500.0]);
     let record = run(measured);
     let drawn = figure(&request(Kind::Course), &record).unwrap();
@@ -210,7 +210,7 @@ fn the_knee_is_marked_in_all_three_panels() {
 }
 
 #[test]
-fn jobs_make_the_axis_where_the_depth_stays() {
+fn jobs_make_the_axis_if_the_depth_is_constant() {
     let record = grid(4, 1, |row, _| f64::from(row + 1));
     assert_eq!(suggested(&[], &[Source::new("run", &record)]), Kind::Depth);
     let drawn = figure(&request(Kind::Depth), &record).unwrap();
@@ -220,7 +220,7 @@ fn jobs_make_the_axis_where_the_depth_stays() {
 }
 
 #[test]
-fn depths_that_a_search_tried_are_drawn_where_nothing_else_was_swept() {
+fn depths_tried_by_a_search_are_drawn_without_a_sweep() {
     let mut one = measurement("randread", 4096, 32, 1, 9e5);
     one.conditions.depths_tried = vec![(32, 9e5), (1, 1e5), (8, 6e5)];
     let drawn = figure(&request(Kind::Depth), &run(vec![one])).unwrap();
@@ -281,7 +281,7 @@ fn filters_know_sizes_and_say_what_was_measured() {
 }
 
 #[test]
-fn series_are_made_by_the_option_that_is_asked_for() {
+fn series_follow_the_requested_option() {
     let all = [4096u64, 16384].into_iter().flat_map(|bs| {
         [1, 2, 4].map(|depth| measurement("randread", bs, depth, 1, f64::from(depth)))
     });
@@ -294,7 +294,7 @@ fn series_are_made_by_the_option_that_is_asked_for() {
 }
 
 #[test]
-fn what_was_measured_several_times_is_its_median_and_range() {
+fn repeated_points_show_median_and_range() {
     let record = run([3.0, 1.0, 7.0]
         .map(|iops| Measurement {
             name: "same".into(),
@@ -309,7 +309,7 @@ fn what_was_measured_several_times_is_its_median_and_range() {
 }
 
 #[test]
-fn a_printed_figures_rounding_is_no_whisker() {
+fn rounding_of_a_printed_value_is_not_an_error_bar() {
     let mut one = measurement("randread", 4096, 1, 1, 100.0);
     one.total[0].iops =
         Some(Estimate { value: 100.0, spread: Spread::Rounding { low: 99.5, high: 100.5 } });
@@ -339,7 +339,7 @@ fn runs_are_compared_workload_by_workload() {
 }
 
 #[test]
-fn what_is_held_against_the_first_run_is_so_many_times_it() {
+fn ratios_are_relative_to_the_first_run() {
     let of = |target: &str, scale: f64| {
         let on = |name: &str, bs: u64, iops: f64| Measurement {
             name: name.into(),

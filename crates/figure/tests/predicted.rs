@@ -57,7 +57,7 @@ fn texts(figure: &Figure) -> Vec<String> {
 }
 
 #[test]
-fn predictions_stand_beside_the_lines_of_what_was_measured() {
+fn predictions_are_points_next_to_measured_lines() {
     let (record, predicted) = adaptive();
     let figure = drawn(Kind::Depth, &record, &predicted);
     let [rates, latencies, tradeoff] = figure.panels.as_slice() else { panic!("{figure:?}") };
@@ -85,7 +85,7 @@ fn predictions_stand_beside_the_lines_of_what_was_measured() {
 }
 
 #[test]
-fn a_grid_has_them_in_their_cells_with_their_interval() {
+fn a_grid_shows_predictions_in_their_cells_with_intervals() {
     let (record, predicted) = adaptive();
     let figure = drawn(Kind::Grid, &record, &predicted);
     let Content::Cells(cells) = &figure.panels[0].content else { panic!("{figure:?}") };
@@ -108,7 +108,7 @@ fn a_grid_has_them_in_their_cells_with_their_interval() {
 }
 
 #[test]
-fn bars_of_predictions_stand_beside_those_of_other_runs() {
+fn predicted_bars_are_next_to_those_of_other_runs() {
     let (record, predicted) = adaptive();
     let whole = run(vec![at(1, 1, 90.0), at(2, 1, 190.0)]);
     let sources = [
@@ -132,7 +132,7 @@ fn bars_of_predictions_stand_beside_those_of_other_runs() {
 }
 
 #[test]
-fn what_is_filtered_out_or_of_two_directions_is_not_drawn() {
+fn filtered_and_mixed_predictions_are_not_drawn() {
     let (mut record, mut predicted) = adaptive();
     let is_predicted = |figure: &Figure| {
         let mut all = figure.panels.iter().flat_map(|panel| panel.series());
@@ -162,7 +162,7 @@ fn what_is_filtered_out_or_of_two_directions_is_not_drawn() {
 }
 
 #[test]
-fn a_sweep_is_known_by_what_it_asked_for_and_not_by_what_was_measured() {
+fn a_sweep_is_recognised_by_its_plan_not_its_measurements() {
     let ends = [1, 8].map(|depth| at(depth, 1, 100.0));
     let (record, predicted) =
         (run(ends.into()), [2, 4].map(|depth| prediction(0, depth, 1, 100.0)));
@@ -187,7 +187,7 @@ fn doubtful(iodepth: u32, bs: u64, drives: usize) -> Measurement {
 }
 
 #[test]
-fn axes_hold_their_whiskers() {
+fn error_bars_stay_within_their_axes() {
     for (kind, all) in [
         (Kind::Depth, [doubtful(1, 4096, 1), doubtful(2, 4096, 1)]),
         (Kind::Blocksize, [doubtful(1, 4096, 1), doubtful(1, 8192, 1)]),

@@ -72,7 +72,7 @@ fn texts(widths: impl IntoIterator<Item = usize>) -> Vec<(usize, String)> {
 
 /// Reviewed output.
 #[test]
-fn it_reads_well_on_narrow_usual_and_wide_terminals() {
+fn text_matches_on_narrow_usual_and_wide_terminals() {
     for (width, text) in texts([60, 80, 120]) {
         expect_file![format!("expected/comparison-{width}.txt")].assert_eq(&text);
     }
@@ -128,7 +128,7 @@ fn colour_repeats_the_words_and_strings_are_not_trusted() {
 }
 
 #[test]
-fn the_document_holds_to_its_schema() {
+fn the_document_is_valid() {
     let [before, after] = repeated();
     let mut odd = run("odd", 1.0);
     for of in &mut odd.measurements {
@@ -172,7 +172,7 @@ fn the_document_holds_to_its_schema() {
 }
 
 #[test]
-fn what_was_not_measured_in_turns_is_probable_at_best() {
+fn sides_not_interleaved_differ_probably_at_best() {
     let runs = |factors: [f64; 3], of: [&str; 3]| [0, 1, 2].map(|nth| run(of[nth], factors[nth]));
     let before = runs([1.0, 1.004, 0.997], ["b1", "a1", "b2"]);
     let after = runs([1.05, 1.046, 1.051], ["a2", "b3", "a3"]);

@@ -52,7 +52,7 @@ fn of(records: &[RunRecord]) -> Fleet {
 }
 
 #[test]
-fn an_outlier_of_its_class_stands_first() {
+fn an_outlier_is_listed_first() {
     let mut records: Vec<RunRecord> = (1..=4).map(host).collect();
     // The random reads of nvme1 on one host are at 60 % of the others.
     records[2] = scaled(records[2].clone(), 4, 0.6);
@@ -142,7 +142,7 @@ fn the_newest_run_of_a_host_counts() {
 }
 
 #[test]
-fn hosts_of_one_name_are_told_apart() {
+fn hosts_of_one_name_are_distinguished() {
     let accepted = |n: usize, id: &str, later_ns: i64| {
         let mut record = host(n);
         record.snapshots[0].hostname = Fact::Read("localhost".into());
@@ -203,7 +203,7 @@ fn over_months(factor: f64, own: f64) -> Fleet {
 }
 
 #[test]
-fn a_drive_that_slows_down_is_held_against_what_it_was() {
+fn a_slowing_drive_is_compared_with_its_earlier_runs() {
     let fleet = over_months(1.0, 0.85);
     assert_eq!((fleet.older_runs, fleet.outliers().1), (32, 1));
     let fell = fleet.drives().find(|drive| !drive.outliers.is_empty()).unwrap();
@@ -229,7 +229,7 @@ fn a_drive_that_slows_down_is_held_against_what_it_was() {
 }
 
 #[test]
-fn a_drive_is_the_same_in_another_host() {
+fn a_drive_is_recognised_in_another_host() {
     let mut records = Vec::new();
     for n in 1..=4 {
         let mut earlier = host(n);
@@ -253,7 +253,7 @@ fn a_drive_is_the_same_in_another_host() {
 }
 
 #[test]
-fn steps_of_one_acceptance_are_shown_together() {
+fn steps_of_one_acceptance_are_merged() {
     let step = |number: u32, of: Option<usize>| {
         let mut record = host(1);
         record.run.id = format!("step-{number}");
@@ -294,7 +294,7 @@ fn steps_of_one_acceptance_are_shown_together() {
 }
 
 #[test]
-fn the_first_steps_begin_together() {
+fn start_spread_is_that_of_first_steps() {
     let step = |n: usize, number: u32, ms: i64| {
         let mut record = host(n);
         record.run.id = format!("{n}-{number}");
@@ -364,7 +364,7 @@ fn slow_with_a_kernel(hosts: usize) -> Vec<RunRecord> {
 }
 
 #[test]
-fn documents_say_the_same_as_the_runs_they_were_made_of() {
+fn documents_give_the_same_fleet_as_their_runs() {
     let records = slow_with_a_kernel(12);
     let texts: Vec<String> = records.iter().map(document).collect();
     let read = |text: &str| HostRun::of_documents(text).unwrap().unwrap();
@@ -395,7 +395,7 @@ fn documents_say_the_same_as_the_runs_they_were_made_of() {
 }
 
 #[test]
-fn what_slow_drives_have_in_common_is_named_with_its_evidence() {
+fn common_traits_of_slow_drives_are_reported() {
     let fleet = of(&slow_with_a_kernel(60));
     let slow: Vec<_> = fleet.drives().filter(|drive| !drive.outliers.is_empty()).collect();
     assert!(!slow.is_empty());
@@ -418,7 +418,7 @@ fn what_slow_drives_have_in_common_is_named_with_its_evidence() {
 }
 
 #[test]
-fn a_drive_alone_among_many_is_found_where_ten_percent_are_not_reached() {
+fn one_slow_drive_in_a_large_fleet_is_found_below_ten_percent() {
     let mut records: Vec<RunRecord> =
         (1..=40).map(|n| scaled(host(n), 4, 1.0 + 0.001 * (n % 7) as f64)).collect();
     records[8] = scaled(records[8].clone(), 4, 0.93);
@@ -432,7 +432,7 @@ fn a_drive_alone_among_many_is_found_where_ten_percent_are_not_reached() {
 }
 
 #[test]
-fn the_work_list_says_where_and_what_and_holds_no_formula() {
+fn the_work_list_has_place_and_action_but_no_formula() {
     let mut records = slow_with_a_kernel(24);
     records[5].snapshots[0].drives[1].serial = Fact::Read("=HYPERLINK(\"x\")".into());
     let fleet = of(&records);

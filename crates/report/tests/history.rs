@@ -24,7 +24,7 @@ fn state(serial: &str, at_ns: i64, run: &str, state: PreparationState) -> DriveS
 }
 
 #[test]
-fn each_preparation_is_told_once_with_what_was_written_since() {
+fn each_preparation_is_listed_once_with_data_written_since() {
     let host = common::host();
     let drive = host.drives.iter().find(|drive| drive.health.get().is_some()).unwrap();
     let serial = drive.serial.value().unwrap();

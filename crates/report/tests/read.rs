@@ -46,7 +46,7 @@ fn a_document_of_version_1_is_read() {
 }
 
 #[test]
-fn a_machine_of_which_nothing_is_known_stays_unknown() {
+fn an_unknown_machine_stays_unknown() {
     let mut record = common::record();
     record.snapshots = vec![common::without_facts(common::host())];
     let written = document(&record);
@@ -60,7 +60,7 @@ fn a_machine_of_which_nothing_is_known_stays_unknown() {
 /// A document written before its parts were the model's types: all measured values survive, except
 /// pages, of which it holds only a few figures, and judgements, which are made again.
 #[test]
-fn an_earlier_document_is_read_whole() {
+fn an_earlier_document_loses_nothing() {
     const NOT_HELD: [&str; 5] =
         ["nvme_version", "lba_format", "best_lba_format", "used_bytes", "deallocated_reads_as"];
     const JUDGED: [&str; 5] = ["validity", "reasons", "claim", "ceilings", "verdicts"];
@@ -107,7 +107,7 @@ fn several_stand_in_an_array() {
 }
 
 #[test]
-fn what_is_no_run_is_refused_with_what_it_is() {
+fn other_documents_are_rejected_by_name() {
     let of = |text: &str| read_runs(text).expect_err("no run");
     assert!(matches!(of("fio"), DocumentError::NotJson(_)));
     assert!(matches!(of("{}"), DocumentError::Schema(_)));
@@ -166,7 +166,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_panics_on_what_others_changed(value in mutated()) {
+    fn nothing_panics_on_modified_documents(value in mutated()) {
         if let Ok(records) = read_runs(&value.to_string()) {
             let claims = ClaimBook::builtin();
             let question =
@@ -183,7 +183,7 @@ proptest! {
 }
 
 #[test]
-fn how_links_and_layers_lie_is_read_back() {
+fn links_and_layers_are_read_back() {
     use iodyno_model::{
         Aspm, BlockKind, Bytes, FileSystem, Iommu, LatencyMonitor, MappedPlace, MappedSegment,
         MdMember, NamespacePath, OcpHealth, PcieError, PcieSeverity, Subsystem, VolumeLimits,

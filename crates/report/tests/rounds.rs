@@ -43,7 +43,7 @@ fn record(point: &str, iops: &[f64]) -> (RunRecord, Rounds) {
 }
 
 #[test]
-fn the_window_stands_with_its_line_and_its_limits() {
+fn the_window_has_its_fitted_line_and_limits() {
     let (record, rounds) = record("0/100 bs=4k", &[900.0, 95.0, 97.5, 100.0, 102.5, 105.0]);
     let text = rounds_text(&record, &rounds, &style(100));
     for words in [
@@ -64,7 +64,7 @@ fn the_window_stands_with_its_line_and_its_limits() {
 }
 
 #[test]
-fn what_is_not_steady_is_said_plainly() {
+fn unsteady_figures_are_reported() {
     let (mut record, rounds) = record("p", &[100.0, 100.0, 0.0, 100.0, 100.0, 50.0, 100.0, 100.0]);
     let text = rounds_text(&record, &rounds, &style(100));
     assert!(text.contains("NOT REACHED in 8 rounds") && text.contains("NOT STEADY"), "{text}");
@@ -79,7 +79,7 @@ fn what_is_not_steady_is_said_plainly() {
 }
 
 #[test]
-fn what_nobody_recorded_is_said_to_be_unknown() {
+fn unrecorded_items_are_reported_as_unknown() {
     let (record, rounds) = record("p", &[100.0; 5]);
     let plan = RoundsPlan {
         rounds,
@@ -95,7 +95,7 @@ fn what_nobody_recorded_is_said_to_be_unknown() {
 }
 
 #[test]
-fn times_of_points_stand_in_peoples_units() {
+fn times_of_points_have_readable_units() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
     for (of, runtime) in record.measurements.iter_mut().zip(["60s", "1800ms", "10", "1800ms"]) {
         of.workload.options.insert("runtime".into(), runtime.into());
@@ -106,7 +106,7 @@ fn times_of_points_stand_in_peoples_units() {
 }
 
 #[test]
-fn what_the_store_knows_of_a_drive_stands_in_its_lines() {
+fn preparations_in_the_store_are_reported() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
     let drive = &mut record.snapshots[0].drives[0];
     drive.namespaces[0].nsid = Fact::Read(1);
@@ -165,7 +165,7 @@ fn page_of(record: &mut RunRecord, point: &str) -> String {
 }
 
 #[test]
-fn a_page_has_the_rounds_with_their_figures_and_none_for_each_of_them() {
+fn a_page_has_figures_of_the_rounds_but_none_per_round() {
     let (mut record, _) = record("0/100 </script>", &[900.0, 99.0, 100.0, 101.0, 100.0, 100.0]);
     let text = page_of(&mut record, "0/100 </script>");
     for words in [
@@ -185,7 +185,7 @@ fn a_page_has_the_rounds_with_their_figures_and_none_for_each_of_them() {
 }
 
 #[test]
-fn figures_of_a_sweep_show_each_point_once_and_those_over_time_all_of_it() {
+fn sweep_figures_show_each_point_once_and_time_figures_all() {
     let (mut record, _) = record("p", &[900.0, 99.0, 100.0, 101.0, 100.0, 100.0]);
     record.run.rounds = Some(tracking("p"));
     let (shown, of) = drawn(&record, Kind::Grid);
@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn whatever_was_measured_can_be_shown(
+    fn any_measured_values_can_be_shown(
         iops in prop::collection::vec(prop_oneof![Just(0.0), any::<f64>(), 1.0..1e7_f64], 0..12),
         point in ".{0,30}",
         width in 20_usize..120,
@@ -248,7 +248,7 @@ fn a_run_that_prepared_its_drives_itself_says_so() {
 }
 
 #[test]
-fn the_write_cache_is_what_the_drive_says_of_it() {
+fn the_write_cache_state_comes_from_the_drive() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
     let plan = RoundsPlan { rounds, ..RoundsPlan::default() };
     for (fact, words) in [
@@ -294,7 +294,7 @@ fn points_of_two_dimensions_make_a_table() {
 }
 
 #[test]
-fn recovery_is_told_while_it_writes_and_against_the_steady_state() {
+fn recovery_is_measured_while_active_against_steady_state() {
     let (mut record, rounds) = record("check", &[1000.0; 5]);
     let mut pauses = record.measurements[0].clone();
     pauses.name = "pauses of 15 s".into();

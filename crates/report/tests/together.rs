@@ -127,7 +127,7 @@ fn nodes_of_different_times_have_a_common_window_and_a_last_end() {
 }
 
 #[test]
-fn a_missing_node_is_named_and_one_alone_has_its_own_rates() {
+fn a_missing_node_is_named_and_a_single_one_has_its_rates() {
     let all = of(&[node(0, 4, (0, 5), 1000, &[]), node(3, 4, (20, 25), 1000, &[])]);
     assert_eq!(all[0].missing, [1, 2]);
     // They never overlapped, and there are too few latencies for a percentile.

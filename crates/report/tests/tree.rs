@@ -15,7 +15,7 @@ fn root() -> Node {
 }
 
 #[test]
-fn the_servers_tree_reads_well_at_80_columns() {
+fn the_servers_tree_matches_at_80_columns() {
     let text = tree_text(&root(), false, &style(80));
     let expected = include_str!("expected/tree.txt");
     assert_eq!(text, expected, "\n{text}");
@@ -60,7 +60,7 @@ fn strings_of_devices_cannot_drive_a_terminal() {
 }
 
 #[test]
-fn the_document_is_valid_and_counts_what_shares_a_link() {
+fn the_document_is_valid_and_counts_shared_links() {
     let mut host = common::host();
     // Put the first two drives behind one uplink.
     let mut uplink = host.links[0].clone();

@@ -64,7 +64,7 @@ fn healthy(count: usize) -> (RunRecord, Assessment) {
 }
 
 #[test]
-fn a_machine_is_read_at_a_glance_at_every_width() {
+fn the_summary_of_a_machine_matches_at_every_width() {
     let record = common::record();
     let assessment = common::assessment(&record);
     let (machine, machine_judged) = common::virtual_machine();
@@ -139,7 +139,7 @@ fn warning(name: &str, what: &str) -> Finding {
 }
 
 #[test]
-fn a_finding_of_several_drives_stands_there_once_in_two_lines() {
+fn a_finding_of_several_drives_is_one_entry_of_two_lines() {
     let (eight, mut judged) = healthy(8);
     judged.verdict = Verdict::Warn;
     let of_each = (0..5).map(|n| warning(&format!("nvme{n}"), "{} is hot."));
@@ -164,7 +164,7 @@ fn a_finding_of_several_drives_stands_there_once_in_two_lines() {
 }
 
 #[test]
-fn failures_and_what_is_not_valid_are_seen() {
+fn failures_and_invalid_figures_are_shown() {
     let (mut record, mut judged) = healthy(2);
     record.measurements[0].end = EndReason::Failed("nvme0n1 vanished after 3 s (ENODEV)".into());
     record.measurements[0].total.clear();
@@ -223,7 +223,7 @@ fn devices_cannot_move_the_cursor() {
 }
 
 #[test]
-fn nothing_is_concluded_from_drives_that_hold_nothing() {
+fn empty_drives_allow_no_conclusion() {
     let mut record = common::record();
     let assessed = common::assessment(&record);
     let first = record.measurements[0].clone();
@@ -254,7 +254,7 @@ fn nothing_is_concluded_from_drives_that_hold_nothing() {
 }
 
 #[test]
-fn what_follows_from_another_finding_is_said_under_it() {
+fn effects_are_listed_under_their_cause() {
     let mut record = common::record();
     let mut assessment = common::assessment(&record);
     record.measurements.clear();

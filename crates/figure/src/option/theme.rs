@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn every_colour_is_seen_and_told_from_every_other_by_all_eyes() {
+    fn every_colour_is_visible_and_distinguishable_to_all() {
         for theme in [&LIGHT, &DARK] {
             for (n, color) in theme.palette.iter().enumerate() {
                 assert!(contrast(color, theme.background) >= 3.0, "{color}");

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_is_said_under_the_cause_of_its_own_drive() {
+    fn an_effect_is_listed_under_the_cause_on_its_drive() {
         let link = |subject: &str, severity| Finding {
             severity,
             ..finding("link-degraded", subject, &format!("The link of {subject} is degraded."))

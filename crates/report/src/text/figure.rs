@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_printed_keeps_the_digits_that_it_was_printed_with() {
+    fn printed_values_keep_their_digits() {
         let show = |value, half: f64| {
             let spread = Spread::Rounding { low: value - half, high: value + half };
             estimated(Metric::LatencyMean, &Estimate { value, spread })
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_does_no_harm() {
+    fn non_finite_values_do_not_panic() {
         for bad in [f64::NAN, f64::INFINITY, -0.0, 0.0, 1e300, 1e-300] {
             for metric in [Metric::Bandwidth, Metric::Iops, Metric::LatencyMean] {
                 measured(metric, &Estimate::bare(bad));

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_colours_stay_and_nothing_else_that_moves_a_terminal() {
+    fn our_colours_stay_and_other_escapes_are_removed() {
         assert!(matches!(harmless("plain\ntext µ 日本"), Cow::Borrowed(_)));
         assert_eq!(harmless("\x1b[1;31mbad\x1b[0m"), "\x1b[1;31mbad\x1b[0m");
         assert_eq!(harmless("a\x1b[31;5mb\x1b]0;title\x07c"), "a[31;5mb]0;titlec");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_colour_of_ours_passes() {
+    fn all_our_colours_pass() {
         use crate::text::ink::Ink;
         for ink in [Ink::Bold, Ink::Dim, Ink::Good, Ink::Doubt, Ink::Bad, Ink::Open] {
             let painted = ink.paint("x", true);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_the_same_to_who_reads_it() {
+    fn escaped_json_parses_to_the_same_value() {
         let hostile = "\x1b[2J\u{9b}\u{202e}\u{e0001}\u{7f}\"\\ µ";
         let text = json_text(&[hostile]).unwrap();
         assert!(!text.contains(|c: char| is_hostile(c) && c != '\n'), "{text:?}");

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fastest_stands_first_and_what_failed_says_so() {
+    fn the_fastest_is_first_and_failures_are_marked() {
         let result = |layout: &str, rate: Option<f64>| LayoutResult {
             layout: layout.into(),
             run_id: String::new(),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_drive_is_no_share_of_all() {
+    fn a_single_drive_has_no_share_of_all() {
         let style = Style { width: 120, color: false, wide: false, columns: None };
         assert!(table(&[], 2, &style).contains("OF 2"));
         let heading = table(&[], 1, &style);

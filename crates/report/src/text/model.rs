@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_named_first() {
+    fn differing_features_come_first() {
         let burst = |dispersion| TraceBurst { slot_ns: 10_000_000, dispersion, most: 9 };
         let trace = TraceLikeness {
             ios: 20_000,

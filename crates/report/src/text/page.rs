@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_filled_and_its_links_are_words() {
+    fn a_page_is_wrapped_and_its_links_become_words() {
         let page = "# a-rule\n\nWorst: INFO.\n\n## When it fires\n\n- one thing, \nwhich goes on\n- [other](other.md) and a[0]\n\nThe end.\n";
         let style = Style { width: 20, color: false, wide: false, columns: None };
         assert_eq!(

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_and_replayed_stand_side_by_side() {
+    fn recorded_and_replayed_are_side_by_side() {
         let style = Style { width: 100, color: false, wide: false, columns: None };
         expect![[r#"
             I/O      SIZE  I/OS  RECORDED p50     p99  REPLAYED p50     p99   p99.9
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_from_the_recording_is_said() {
+    fn differences_from_the_recording_are_noted() {
         let mut of = found();
         of.trace.lost = 12;
         of.trace.speed_percent = 250;

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_told_in_a_line_and_a_table() {
+    fn a_trace_is_a_line_and_a_table() {
         let style = Style { width: 100, color: false, wide: false, columns: None };
         let lost = TraceSummary { lost: 12, unmatched: 3, is_cut: true, ..summary() };
         expect![[r#"

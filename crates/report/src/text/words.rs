@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_moves_a_cursor_survives() {
+    fn cursor_movements_are_removed() {
         assert_eq!(clean("a\x1b[31mb\u{9b}2Jc\u{7f}\u{202e}d\ne"), "a[31mb2Jcd e");
     }
 
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn cutting_says_that_something_was_cut() {
+    fn truncated_text_ends_in_an_ellipsis() {
         assert_eq!(cut("S64HNE0R500123", 8), "S64HNE0…");
         assert_eq!(cut("short", 8), "short");
         assert_eq!(display_width(&cut("日本語日本語", 5)), 5);
