@@ -7,7 +7,7 @@ use iodyno_model::Node;
 
 use crate::projection::Projection;
 use crate::units::unit;
-use crate::{Kind, Quantity};
+use crate::{Kind, Metric, Quantity};
 
 /// Maximum number of series, each with its own colour and symbol.
 pub(crate) const MOST_SERIES: usize = 8;
@@ -129,6 +129,11 @@ pub struct Panel {
 }
 
 impl Panel {
+    /// A panel of series without a title.
+    pub(crate) fn of_series(x: Axis, y: Axis, series: Vec<Series>) -> Self {
+        Self { title: String::new(), x, y, content: Content::Series(series) }
+    }
+
     /// Its series; empty for other content.
     pub fn series(&self) -> &[Series] {
         match &self.content {
@@ -298,6 +303,11 @@ impl Point {
 }
 
 impl Series {
+    /// A series without a detail.
+    pub(crate) fn new(name: impl Into<String>, form: Form, points: Vec<Point>) -> Self {
+        Self { name: name.into(), detail: String::new(), form, points }
+    }
+
     /// True if some of its points are predicted.
     pub(crate) fn has_predicted(&self) -> bool {
         self.points.iter().any(|point| point.is_predicted)
@@ -366,6 +376,21 @@ impl Cells {
 }
 
 impl Axis {
+    /// An axis that ends with its values.
+    pub(crate) fn new(name: impl Into<String>, quantity: Quantity, scale: Scale) -> Self {
+        Self { name: name.into(), quantity, scale, end: None }
+    }
+
+    /// An axis of categories.
+    pub(crate) fn of_categories(name: impl Into<String>, categories: Vec<String>) -> Self {
+        Self::new(name, Quantity::Count, Scale::Categories(categories))
+    }
+
+    /// The linear axis of a metric.
+    pub(crate) fn of_metric(metric: Metric) -> Self {
+        Self::new(metric.name(), metric.quantity(), Scale::Linear)
+    }
+
     /// Its categories; empty for other scales.
     pub fn categories(&self) -> &[String] {
         match &self.scale {

@@ -77,21 +77,16 @@ fn line(name: &str, slot_ns: u64, amounts: impl Iterator<Item = u64>) -> Series 
     let point = |(number, amount): (usize, u64)| {
         Point::new((number as f64 + 0.5) * slot_ns, amount as f64 / (slot_ns / 1e9))
     };
-    let points = amounts.enumerate().map(point).collect();
-    Series { name: name.into(), detail: String::new(), form: Form::Line(Stroke::Solid), points }
+    Series::new(name, Form::Line(Stroke::Solid), amounts.enumerate().map(point).collect())
 }
 
 /// Rates over time, without lines that are always 0.
 fn over_time(name: &str, quantity: Quantity, end_ns: u64, lines: Vec<Series>) -> Panel {
     let does = |one: &Series| one.points.iter().any(|point| point.y > 0.0);
-    let axis =
-        |name: &str, quantity, end| Axis { name: name.into(), quantity, scale: Scale::Linear, end };
-    Panel {
-        title: String::new(),
-        x: axis("Time", Quantity::Time, Some(end_ns as f64)),
-        y: axis(name, quantity, None),
-        content: Content::Series(lines.into_iter().filter(does).collect()),
-    }
+    let time = Axis::new("Time", Quantity::Time, Scale::Linear);
+    let x = Axis { end: Some(end_ns as f64), ..time };
+    let y = Axis::new(name, quantity, Scale::Linear);
+    Panel::of_series(x, y, lines.into_iter().filter(does).collect())
 }
 
 /// I/Os by time and address; `None` without I/Os.
@@ -118,17 +113,16 @@ fn heat(course: &TraceCourse, name: &str, of: fn(&TraceSlot) -> &Vec<u64>) -> Op
         }));
     }
     let names = |many: usize, name: &dyn Fn(u64) -> String| {
-        Scale::Categories((0..many).map(|number| name(number as u64)).collect())
+        (0..many).map(|number| name(number as u64)).collect()
     };
     let (slot_ns, zone) = (course.slot_ns * wide as u64, course.zone_bytes * high as u64);
     let time = |number: u64| format_duration_ns((number * slot_ns) as f64);
     let place = |number: u64| Bytes(number * zone).binary();
-    let axis =
-        |name: &str, scale| Axis { name: name.into(), quantity: Quantity::Count, scale, end: None };
+
     (!cells.is_empty()).then(|| Panel {
         title: name.into(),
-        x: axis("Time from", names(course.slots.len().div_ceil(wide), &time)),
-        y: axis("Address from", names(zones.div_ceil(high), &place)),
+        x: Axis::of_categories("Time from", names(course.slots.len().div_ceil(wide), &time)),
+        y: Axis::of_categories("Address from", names(zones.div_ceil(high), &place)),
         content: Content::Cells(Cells { name: "I/Os".into(), quantity: Quantity::Count, cells }),
     })
 }

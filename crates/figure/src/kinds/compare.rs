@@ -2,7 +2,7 @@
 
 use iodyno_model::distinct;
 
-use crate::figure::{Axis, Content, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
+use crate::figure::{Axis, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
 use crate::naming::{common, names, shared_names, workloads};
 use crate::observation::{Observation, observations, table_notes, value_of, whisker_notes};
 use crate::predicted::{predicted_points, predictions};
@@ -83,25 +83,15 @@ impl<'a> Table<'a> {
             (name, quantity) = (format!("{name} over {first}"), Quantity::Ratio);
             over_first(&mut series, first);
         }
-        let y = Axis {
-            name: String::new(),
-            quantity: Quantity::Count,
-            scale: Scale::Categories(self.rows.clone()),
-            end: None,
-        };
-        (!series.is_empty()).then(|| Panel {
-            title: String::new(),
-            x: Axis { name, quantity, scale: Scale::Linear, end: None },
-            y,
-            content: Content::Series(series),
-        })
+        let (x, y) =
+            (Axis::new(name, quantity, Scale::Linear), Axis::of_categories("", self.rows.clone()));
+        (!series.is_empty()).then(|| Panel::of_series(x, y, series))
     }
 
     fn bars(&self, metric: Metric, column: &str) -> Option<Series> {
         let bar = |(y, row): (usize, &String)| self.bar(metric, y as f64, row, column);
         let points: Vec<Point> = self.rows.iter().enumerate().filter_map(bar).collect();
-        let (name, detail) = (column.to_owned(), String::new());
-        (!points.is_empty()).then_some(Series { name, detail, form: Form::Bars, points })
+        (!points.is_empty()).then(|| Series::new(column, Form::Bars, points))
     }
 
     /// The measured value, or else the predicted one.
@@ -135,11 +125,6 @@ fn over_first(series: &mut Vec<Series>, first: &str) {
     }
     series.retain(|one| !one.points.is_empty());
     if !series.is_empty() {
-        series.push(Series {
-            name: format!("as {first}"),
-            detail: String::new(),
-            form: Form::Guide,
-            points: vec![Point::new(1.0, 0.0)],
-        });
+        series.push(Series::new(format!("as {first}"), Form::Guide, vec![Point::new(1.0, 0.0)]));
     }
 }

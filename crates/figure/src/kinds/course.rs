@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 
 use iodyno_model::{Measurement, Window};
 
-use crate::figure::{
-    Axis, Content, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series, Stroke,
-};
+use crate::figure::{Axis, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series, Stroke};
 use crate::naming::common;
 use crate::observation::{Observation, observations};
 use crate::{FigureError, Metric, Quantity, Request, Source};
@@ -49,19 +47,15 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     let drawn = |y: &dyn Fn(&Window) -> Option<f64>, over_time: bool| {
         let line = |stretch: &Stretch<'_>| {
             let points = stretch.points(step_ns, y, over_time);
-            (!points.is_empty()).then(|| Series {
-                name: stretch.name.clone(),
-                detail: String::new(),
-                form: Form::Line(Stroke::Solid),
-                points,
-            })
+            (!points.is_empty())
+                .then(|| Series::new(stretch.name.as_str(), Form::Line(Stroke::Solid), points))
         };
         stretches.iter().filter_map(line).collect::<Vec<Series>>()
     };
-    let axis = |name: String, quantity, scale| Axis { name, quantity, scale, end: None };
+
     let time = || Axis {
         end: Some(request.xmax_ns.map_or(end_ns, |ns| ns as f64)),
-        ..axis("Time".into(), Quantity::Time, Scale::Linear)
+        ..Axis::new("Time", Quantity::Time, Scale::Linear)
     };
     let mut panels = Vec::new();
     let mut panel = |x: Axis, y: (String, Quantity), series: Vec<Series>| {
@@ -70,13 +64,12 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
             _ => Scale::Linear,
         };
         if !series.is_empty() {
-            let y = axis(y.0, y.1, scale);
-            panels.push(Panel { title: String::new(), x, y, content: Content::Series(series) });
+            panels.push(Panel::of_series(x, Axis::new(y.0, y.1, scale), series));
         }
     };
     let rate_axis = || (metric.name(), metric.quantity());
     panel(time(), rate_axis(), drawn(&rate, true));
-    let written = axis("Written so far".into(), Quantity::Data, Scale::Linear);
+    let written = Axis::new("Written so far", Quantity::Data, Scale::Linear);
     panel(written, rate_axis(), drawn(&rate, false));
     let latency = (Metric::Mean.name(), Quantity::Latency);
     panel(time(), latency, drawn(&Window::latency_mean_ns, true));

@@ -1,10 +1,10 @@
 //! Plots iodepth by numjobs, as a heat map or as 3D bars.
 
-use crate::figure::{Axis, Cell, Cells, Content, Figure, Panel, Scale};
+use crate::figure::{Axis, Cell, Cells, Content, Figure, Panel};
 use crate::naming::{by_name, common, names, values};
 use crate::observation::{Observation, interval, observations, sort, table_notes, value_of};
 use crate::predicted::predictions;
-use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
+use crate::{FigureError, Kind, Metric, Request, Source};
 
 /// Options of columns and rows.
 pub(super) const AXES: [&str; 2] = ["iodepth", "numjobs"];
@@ -90,16 +90,12 @@ fn panel(kind: Kind, metric: Metric, title: String, group: &[Observation<'_>]) -
             cells.extend(known.map(|(value, predicted)| Cell { column, row, value, predicted }));
         }
     }
-    let axis = |name: &str, values: Vec<String>| Axis {
-        name: name.into(),
-        quantity: Quantity::Count,
-        scale: Scale::Categories(values),
-        end: None,
-    };
+
     let cells = Cells { name: metric.name(), quantity: metric.quantity(), cells };
     let content = match kind {
         Kind::Grid3d => Content::Towers(cells),
         _ => Content::Cells(cells),
     };
-    Panel { title, x: axis("iodepth", depths), y: axis("numjobs", jobs), content }
+    let (x, y) = (Axis::of_categories("iodepth", depths), Axis::of_categories("numjobs", jobs));
+    Panel { title, x, y, content }
 }

@@ -64,19 +64,17 @@ fn table(of: &Headroom, title: String) -> Panel {
     };
     let cells: Vec<SurfaceCell> = of.cells.iter().filter_map(cell).collect();
     let line = crossings(&cells, of.p99_bound_ns as f64);
-    let axis = |name: &str, names: Vec<String>| Axis {
-        name: name.into(),
-        quantity: Quantity::Count,
-        scale: Scale::Categories(names),
-        end: None,
-    };
+
     Panel {
         title,
-        x: axis(
+        x: Axis::of_categories(
             "Writes (MB/s)",
             categories(of, |cell| cell.column, |cell| cell.write_bytes_per_s / 1e6),
         ),
-        y: axis("Reads per second", categories(of, |cell| cell.row, |cell| cell.read_iops)),
+        y: Axis::of_categories(
+            "Reads per second",
+            categories(of, |cell| cell.row, |cell| cell.read_iops),
+        ),
         content: Content::Surface(Surface { name: "p99 latency".into(), cells, line }),
     }
 }
@@ -130,23 +128,18 @@ fn curves(of: &Headroom, title: String) -> Panel {
             form: Form::Highlight,
             points: vec![points[at].clone()],
         });
-        let form = Form::Line(Stroke::Solid);
-        series.push(Series { name, detail: String::new(), form, points });
+        series.push(Series::new(name, Form::Line(Stroke::Solid), points));
         series.extend(knee);
     }
     let bound = of.p99_bound_ns as f64;
     let guide = [0.0, of.most_read_iops].map(|reads| Point::new(reads, bound));
-    series.push(Series {
-        name: format!("p99 of {}", format_duration_ns(bound)),
-        detail: String::new(),
-        form: Form::Guide,
-        points: guide.to_vec(),
-    });
-    let axis = |name: &str, quantity, scale| Axis { name: name.into(), quantity, scale, end: None };
+    let name = format!("p99 of {}", format_duration_ns(bound));
+    series.push(Series::new(name, Form::Guide, guide.to_vec()));
+
     Panel {
         title,
-        x: axis("Reads", Quantity::Iops, Scale::Linear),
-        y: axis("p99 latency", Quantity::Latency, super::latency_scale(&series)),
+        x: Axis::new("Reads", Quantity::Iops, Scale::Linear),
+        y: Axis::new("p99 latency", Quantity::Latency, super::latency_scale(&series)),
         content: Content::Series(series),
     }
 }

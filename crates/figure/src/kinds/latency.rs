@@ -67,15 +67,15 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     if !densities.is_empty() {
         panels.push(Panel {
             title: "Distribution, eight bins for each doubling".into(),
-            x: axis("Latency", Quantity::Latency, Scale::Log),
-            y: axis("Share of I/Os", Quantity::Share, Scale::Linear),
+            x: Axis::new("Latency", Quantity::Latency, Scale::Log),
+            y: Axis::new("Share of I/Os", Quantity::Share, Scale::Linear),
             content: Content::Series(densities),
         });
     }
     panels.push(Panel {
         title: "Percentiles".into(),
-        x: axis("Percentile", Quantity::Nines, Scale::Linear),
-        y: axis("Latency", Quantity::Latency, Scale::Log),
+        x: Axis::new("Percentile", Quantity::Nines, Scale::Linear),
+        y: Axis::new("Latency", Quantity::Latency, Scale::Log),
         content: Content::Series(curves),
     });
     let subtitle = common(&shown);
@@ -86,10 +86,6 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
 fn bins<'a>(one: &'a Observation<'_>) -> Option<&'a Histogram> {
     let known = one.result.known_bins().map(|(_, bins)| bins);
     known.or_else(|| one.result.bins(LatencyKind::Submission))
-}
-
-fn axis(name: &str, quantity: Quantity, scale: Scale) -> Axis {
-    Axis { name: name.into(), quantity, scale, end: None }
 }
 
 fn series(name: &str, detail: &str, form: Form, points: Vec<Point>) -> Series {

@@ -38,8 +38,8 @@ pub(super) fn convergence(
         let end = Some(track.values.len() as f64 + 1.0);
         Panel {
             title: titled(String::new(), track, &tracks, sources, true),
-            x: Axis { end, ..axis("Round", Quantity::Count, Scale::Linear) },
-            y: axis(&track.metric.name(), track.metric.quantity(), Scale::Linear),
+            x: Axis { end, ..Axis::new("Round", Quantity::Count, Scale::Linear) },
+            y: Axis::of_metric(track.metric),
             content: Content::Series(series),
         }
     };
@@ -61,12 +61,11 @@ pub(super) fn window(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         let title = titled(String::new(), track, &tracks, sources, true);
         Some(Panel {
             title,
-            x: axis(
+            x: Axis::of_categories(
                 "Round",
-                Quantity::Count,
-                Scale::Categories(window.rounds.clone().map(|round| round.to_string()).collect()),
+                window.rounds.clone().map(|round| round.to_string()).collect(),
             ),
-            y: axis(&track.metric.name(), track.metric.quantity(), Scale::Linear),
+            y: Axis::of_metric(track.metric),
             content: Content::Series(lines(track, window)),
         })
     });
@@ -82,11 +81,8 @@ fn lines(track: &Track, window: &TrackWindow) -> Vec<Series> {
         .map(|(at, round)| (at as f64, track.values.get(round as usize - 1).copied().flatten()))
         .collect();
     let last = rounds.len().saturating_sub(1) as f64;
-    let line = |name: &str, form, from: f64, to: f64| Series {
-        name: name.into(),
-        detail: String::new(),
-        form,
-        points: vec![Point::new(0.0, from), Point::new(last, to)],
+    let line = |name: &str, form, from: f64, to: f64| {
+        Series::new(name, form, vec![Point::new(0.0, from), Point::new(last, to)])
     };
     let mut series = measured("each round", &rounds);
     let average = window.average;
@@ -145,10 +141,6 @@ fn titled(
     of.join(": ")
 }
 
-fn axis(name: &str, quantity: Quantity, scale: Scale) -> Axis {
-    Axis { name: name.into(), quantity, scale, end: None }
-}
-
 fn points<'p>(rounds: impl Iterator<Item = &'p (f64, Option<f64>)>) -> Vec<Point> {
     rounds.filter_map(|(x, y)| Some(Point::new(*x, (*y).filter(|y| y.is_finite())?))).collect()
 }
@@ -156,13 +148,8 @@ fn points<'p>(rounds: impl Iterator<Item = &'p (f64, Option<f64>)>) -> Vec<Point
 /// Lines through the measured values, with gaps for rounds without one.
 fn measured(name: &str, rounds: &[(f64, Option<f64>)]) -> Vec<Series> {
     let stretches = rounds.split(|(_, y)| y.is_none_or(|y| !y.is_finite()));
-    let series = stretches.filter(|stretch| !stretch.is_empty()).map(|stretch| Series {
-        name: name.into(),
-        detail: String::new(),
-        form: Form::Marked,
-        points: points(stretch.iter()),
-    });
-    series.collect()
+    let known = stretches.filter(|stretch| !stretch.is_empty());
+    known.map(|stretch| Series::new(name, Form::Marked, points(stretch.iter()))).collect()
 }
 
 fn finished(

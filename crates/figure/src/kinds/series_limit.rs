@@ -132,7 +132,7 @@ fn transpose(panel: &mut Panel, names: &[String]) {
             Some(Point { y, ..point.clone() })
         };
         let points = bars.iter().filter_map(bar).collect();
-        Series { name, detail: String::new(), form: Form::Bars, points }
+        Series::new(name, Form::Bars, points)
     };
     *series = rows.into_iter().enumerate().map(of_row).collect();
     series.retain(|one| !one.points.is_empty());
@@ -164,12 +164,7 @@ fn tabulate(panel: &mut Panel, names: &[String]) {
         _ => value.to_string(),
     };
     panel.x.scale = Scale::Categories(columns.iter().map(text).collect());
-    panel.y = Axis {
-        name: String::new(),
-        quantity: Quantity::Count,
-        scale: Scale::Categories(names.to_vec()),
-        end: None,
-    };
+    panel.y = Axis::of_categories("", names.to_vec());
     panel.content = Content::Cells(cells);
 }
 
@@ -191,13 +186,9 @@ fn tabulate_bars(panel: &mut Panel, names: &[String]) {
     });
     let content =
         Cells { name: panel.x.name.clone(), quantity: panel.x.quantity, cells: cells.collect() };
-    let axis = |categories: &[String]| Axis {
-        name: String::new(),
-        quantity: Quantity::Count,
-        scale: Scale::Categories(categories.to_vec()),
-        end: None,
-    };
-    let (across, upwards) = (axis(names), axis(rows));
+
+    let across = Axis::of_categories("", names.to_vec());
+    let upwards = Axis::of_categories("", rows.clone());
     panel.content = Content::Cells(content);
     (panel.x, panel.y) = if names_across { (across, upwards) } else { (upwards, across) };
 }

@@ -1,6 +1,6 @@
 //! Rates and latencies against block size or queue depth.
 
-use crate::figure::{Axis, Content, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
+use crate::figure::{Axis, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
 use crate::knee::knee;
 use crate::naming::{by_name, common, names, values};
 use crate::observation::{Observation, observations, points, sort, table_notes, whisker_notes};
@@ -23,7 +23,7 @@ pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Fig
             [line(name, points(metric, group, x)), predicted_series(name, metric, group, x)]
         };
         let series: Vec<Series> = named.iter().flat_map(lines).flatten().collect();
-        let y = axis(&metric.name(), metric.quantity(), Scale::Linear);
+        let y = Axis::of_metric(metric);
         panels.extend(panel(ticked("Block size", Quantity::Size, &series), y, series));
     }
     let mut notes = notes_of(named.len(), &shown, "bs");
@@ -72,9 +72,10 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
         rates.extend(predicted_series(series_name, rate, group, |one| one.number(option)));
     }
     let x = |series: &[Series]| ticked(name, Quantity::Count, series);
-    let latency_axis =
-        |series: &[Series]| axis(&latency.name(), Quantity::Latency, super::latency_scale(series));
-    let rate_axis = || axis(&rate.name(), rate.quantity(), Scale::Linear);
+    let latency_axis = |series: &[Series]| {
+        Axis::new(latency.name(), Quantity::Latency, super::latency_scale(series))
+    };
+    let rate_axis = || Axis::of_metric(rate);
     let mut panels = Vec::new();
     panels.extend(panel(x(&rates), rate_axis(), rates));
     panels.extend(panel(x(&latencies), latency_axis(&latencies), latencies));
@@ -98,26 +99,17 @@ fn keep_numbers(shown: &mut Vec<Observation<'_>>, option: &str) -> Result<(), Fi
     }
 }
 
-fn axis(name: &str, quantity: Quantity, scale: Scale) -> Axis {
-    Axis { name: name.into(), quantity, scale, end: None }
-}
-
 /// Axis with ticks at the measured values, by doublings.
 fn ticked(name: &str, quantity: Quantity, series: &[Series]) -> Axis {
     let mut ticks: Vec<f64> =
         series.iter().flat_map(|one| one.points.iter().map(|point| point.x)).collect();
     ticks.sort_by(f64::total_cmp);
     ticks.dedup();
-    axis(name, quantity, Scale::Doublings(ticks))
+    Axis::new(name, quantity, Scale::Doublings(ticks))
 }
 
 fn line(name: &str, points: Vec<Point>) -> Option<Series> {
-    (!points.is_empty()).then(|| Series {
-        name: name.into(),
-        detail: String::new(),
-        form: Form::Marked,
-        points,
-    })
+    (!points.is_empty()).then(|| Series::new(name, Form::Marked, points))
 }
 
 /// Predicted points, next to the line of measured ones.
@@ -153,9 +145,7 @@ fn highlight(name: &str, option: &str, depth: f64, points: &[Point]) -> Option<S
 }
 
 fn panel(x: Axis, y: Axis, series: Vec<Series>) -> Option<Panel> {
-    let content = Content::Series(series);
-    let is_empty = matches!(&content, Content::Series(series) if series.is_empty());
-    (!is_empty).then(|| Panel { title: String::new(), x, y, content })
+    (!series.is_empty()).then(|| Panel::of_series(x, y, series))
 }
 
 /// Depths tried by the search for a sufficient depth, with their IOPS.

@@ -87,10 +87,8 @@ fn share_axis(panels: &mut [Panel]) {
 
 fn time_axis(request: &Request) -> Axis {
     Axis {
-        name: "Time".into(),
-        quantity: Quantity::Time,
-        scale: Scale::Linear,
         end: request.xmax_ns.map(|ns| ns as f64),
+        ..Axis::new("Time", Quantity::Time, Scale::Linear)
     }
 }
 
@@ -132,14 +130,9 @@ fn rates(
             line(name, String::new(), Stroke::Solid, rate_points(request, one, value))
         })
         .collect();
-    let y =
-        Axis { name: metric.name(), quantity: metric.quantity(), scale: Scale::Linear, end: None };
-    (!series.is_empty()).then(|| Panel {
-        title: String::new(),
-        x: time_axis(request),
-        y,
-        content: Content::Series(series),
-    })
+
+    (!series.is_empty())
+        .then(|| Panel::of_series(time_axis(request), Axis::of_metric(metric), series))
 }
 
 /// Percentiles if there are histograms over time, else means.
@@ -166,12 +159,7 @@ fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
             series.extend(line(name, "mean".into(), Stroke::Solid, points));
         }
     }
-    let y = Axis {
-        name: "Latency".into(),
-        quantity: Quantity::Latency,
-        scale: super::latency_scale(&series),
-        end: None,
-    };
+    let y = Axis::new("Latency", Quantity::Latency, super::latency_scale(&series));
     (!series.is_empty()).then(|| Panel {
         title: stroke_legend(&series),
         x: time_axis(request),

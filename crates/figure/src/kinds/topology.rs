@@ -17,8 +17,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         0 => Vec::new(),
         _ => vec![format!("It is the machine of the first of {} runs.", sources.len())],
     };
-    let axis =
-        || Axis { name: String::new(), quantity: Quantity::Count, scale: Scale::Linear, end: None };
+    let axis = || Axis::new("", Quantity::Count, Scale::Linear);
     let panel =
         Panel { title: String::new(), x: axis(), y: axis(), content: Content::Tree(first.clone()) };
     let subtitle = "Orange: what is not as it could be".to_owned();
