@@ -118,7 +118,6 @@ fn heat(course: &TraceCourse, name: &str, of: fn(&TraceSlot) -> &Vec<u64>) -> Op
     let (slot_ns, zone) = (course.slot_ns * wide as u64, course.zone_bytes * high as u64);
     let time = |number: u64| format_duration_ns((number * slot_ns) as f64);
     let place = |number: u64| Bytes(number * zone).binary();
-
     (!cells.is_empty()).then(|| Panel {
         title: name.into(),
         x: Axis::of_categories("Time from", names(course.slots.len().div_ceil(wide), &time)),

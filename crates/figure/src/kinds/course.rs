@@ -52,7 +52,6 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         };
         stretches.iter().filter_map(line).collect::<Vec<Series>>()
     };
-
     let time = || Axis {
         end: Some(request.xmax_ns.map_or(end_ns, |ns| ns as f64)),
         ..Axis::new("Time", Quantity::Time, Scale::Linear)

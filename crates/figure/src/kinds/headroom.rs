@@ -64,7 +64,6 @@ fn table(of: &Headroom, title: String) -> Panel {
     };
     let cells: Vec<SurfaceCell> = of.cells.iter().filter_map(cell).collect();
     let line = crossings(&cells, of.p99_bound_ns as f64);
-
     Panel {
         title,
         x: Axis::of_categories(
@@ -135,7 +134,6 @@ fn curves(of: &Headroom, title: String) -> Panel {
     let guide = [0.0, of.most_read_iops].map(|reads| Point::new(reads, bound));
     let name = format!("p99 of {}", format_duration_ns(bound));
     series.push(Series::new(name, Form::Guide, guide.to_vec()));
-
     Panel {
         title,
         x: Axis::new("Reads", Quantity::Iops, Scale::Linear),

@@ -167,7 +167,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
     proptest! {
         #[test]
         fn all_shares_together_are_the_whole_and_the_curve_rises(

@@ -186,7 +186,6 @@ fn tabulate_bars(panel: &mut Panel, names: &[String]) {
     });
     let content =
         Cells { name: panel.x.name.clone(), quantity: panel.x.quantity, cells: cells.collect() };
-
     let across = Axis::of_categories("", names.to_vec());
     let upwards = Axis::of_categories("", rows.clone());
     panel.content = Content::Cells(content);

@@ -130,7 +130,6 @@ fn rates(
             line(name, String::new(), Stroke::Solid, rate_points(request, one, value))
         })
         .collect();
-
     (!series.is_empty())
         .then(|| Panel::of_series(time_axis(request), Axis::of_metric(metric), series))
 }
