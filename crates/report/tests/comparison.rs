@@ -2,17 +2,12 @@
 
 mod common;
 
-use expect_test::expect_file;
-
+use common::{assert_as_expected, style};
 use iodyno_judge::ClaimBook;
 use iodyno_judge::comparison::{Comparison, Limit, Side, compare, rulings};
 use iodyno_model::{EndReason, Estimate, Fact, RunRecord, WrittenState};
 use iodyno_report::document::{compare_document, schemas};
 use iodyno_report::text::{Style, comparison_text};
-
-fn style(width: usize) -> Style {
-    Style { width, color: false, wide: false, columns: None }
-}
 
 /// Order of the runs in time: interleaved.
 const TURNS: [&str; 6] = ["b1", "a1", "b2", "a2", "b3", "a3"];
@@ -74,7 +69,7 @@ fn texts(widths: impl IntoIterator<Item = usize>) -> Vec<(usize, String)> {
 #[test]
 fn text_matches_on_narrow_usual_and_wide_terminals() {
     for (width, text) in texts([60, 80, 120]) {
-        expect_file![format!("expected/comparison-{width}.txt")].assert_eq(&text);
+        assert_as_expected(&format!("comparison-{width}.txt"), &text);
     }
 }
 

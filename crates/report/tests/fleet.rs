@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::style;
 use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_model::{Accepted, Assessment, Fact, Measurement, RunRecord, Verdict};
 use iodyno_report::Judged;
@@ -11,11 +12,7 @@ use iodyno_report::document::read::read_runs;
 use iodyno_report::document::run_document;
 use iodyno_report::export::{Places, fleet_openmetrics, work_list};
 use iodyno_report::fleet::{Against, Fleet, HostRun, Outlier, fleet, fleet_of};
-use iodyno_report::text::{Style, fleet_text, json_text};
-
-fn style(width: usize) -> Style {
-    Style { width, color: false, wide: false, columns: None }
-}
+use iodyno_report::text::{fleet_text, json_text};
 
 /// Host number `n`, with its own serial numbers.
 fn host(n: usize) -> RunRecord {

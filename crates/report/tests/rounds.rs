@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::style;
 use iodyno_figure::Kind;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
@@ -13,13 +14,9 @@ use iodyno_model::{
 };
 use iodyno_report::document::TargetRounds;
 use iodyno_report::page::{PageRun, page};
-use iodyno_report::text::{Style, pts_text, rounds_text};
+use iodyno_report::text::{pts_text, rounds_text};
 use iodyno_report::{Judged, drawn, tracks};
 use proptest::prelude::*;
-
-fn style(width: usize) -> Style {
-    Style { width, color: false, wide: false, columns: None }
-}
 
 /// Run in rounds whose tracked point had these IOPS; 0: it failed.
 fn record(point: &str, iops: &[f64]) -> (RunRecord, Rounds) {

@@ -2,8 +2,7 @@
 
 mod common;
 
-use expect_test::expect_file;
-
+use common::{assert_as_expected, style};
 use iodyno_model::{
     Basis, BlockDevice, BlockKind, EndReason, Estimate, Evidence, Fact, Finding, LinkState, Reason,
     RuleReport, Run, RunState, Severity, Temperature, Use, Validity, Verdict, Yardstick,
@@ -12,10 +11,6 @@ use iodyno_report::text::{
     Style, drives_table, host_text, jobs_text, list_text, measurements_text, results_table,
     rules_text, run_heading, run_text, runs_table, verdict_text,
 };
-
-fn style(width: usize) -> Style {
-    Style { width, color: false, wide: false, columns: None }
-}
 
 /// Width of a line; in these tests every character takes one column.
 fn columns(line: &str) -> usize {
@@ -30,11 +25,6 @@ fn without_color(text: &str) -> String {
         rest = after.split_once('m').expect("only Select Graphic Rendition is used").1;
     }
     out + rest
-}
-
-/// Compares with reviewed output.
-fn assert_as_expected(file: &str, text: &str) {
-    expect_file![format!("expected/{file}")].assert_eq(text);
 }
 
 #[test]

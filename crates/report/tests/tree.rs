@@ -2,13 +2,10 @@
 
 mod common;
 
+use common::style;
 use iodyno_model::{BlockKind, Fact, LinkState, Node, topology};
 use iodyno_report::document::{schemas, tree_document};
 use iodyno_report::text::{Style, tree_text};
-
-fn style(width: usize) -> Style {
-    Style { width, color: false, wide: false, columns: None }
-}
 
 fn root() -> Node {
     topology(&common::host())

@@ -2,8 +2,7 @@
 
 mod common;
 
-use expect_test::expect_file;
-
+use common::{assert_as_expected, style};
 use iodyno_model::{
     Assessment, EndReason, Evidence, Fact, Finding, JudgedMeasurement, Measurement, Reason,
     RunRecord, RunState, Scaling, Severity, Validity, Verdict,
@@ -12,16 +11,8 @@ use iodyno_report::text::{Body, Style, ascii, run_screen, scaling_words};
 
 const WIDTHS: [usize; 4] = [60, 80, 100, 160];
 
-fn style(width: usize) -> Style {
-    Style { width, color: false, wide: false, columns: None }
-}
-
 fn screen(record: &RunRecord, assessment: &Assessment, status: u8, width: usize) -> String {
     run_screen(record, assessment, status, Body::Drives(&[]), "last", &style(width))
-}
-
-fn assert_as_expected(file: &str, text: &str) {
-    expect_file![format!("expected/{file}")].assert_eq(text);
 }
 
 /// `count` drives like the first of the realistic run, all healthy.

@@ -8,8 +8,18 @@ mod host;
 use host::{block, read};
 pub(crate) use host::{host, without_facts};
 use iodyno_model::*;
+use iodyno_report::Style;
 
 pub(super) const START_NS: i64 = 1_732_188_896_000_000_000;
+
+pub(crate) fn style(width: usize) -> Style {
+    Style { width, color: false, wide: false, columns: None }
+}
+
+/// Compares with reviewed output.
+pub(crate) fn assert_as_expected(file: &str, text: &str) {
+    expect_test::expect_file![format!("../expected/{file}")].assert_eq(text);
+}
 
 fn reason(rule: &str, validity: Validity, why: &str) -> Reason {
     Reason { rule: rule.into(), validity, why: why.into() }
