@@ -23,7 +23,7 @@ const USES_SHOWN: usize = 2;
 fn fact<T>(fact: &Fact<T>, text: impl Fn(&T) -> String) -> GridCell {
     match fact {
         Fact::Read(value) | Fact::Stated(value) => GridCell::plain(clean(&text(value))),
-        Fact::NeedsRoot => GridCell { text: "root only".into(), ink: NEEDS_ROOT },
+        Fact::NeedsRoot => GridCell::new("root only", NEEDS_ROOT),
         Fact::Absent | Fact::NotAsked | Fact::Unreadable(_) => GridCell::plain("-"),
     }
 }
@@ -106,7 +106,7 @@ fn verdict(host: &Host, run: Option<(&RunRecord, &Assessment)>, names: &[&str]) 
     let worst = run.and_then(|(record, assessment)| worst(host, record, assessment, names));
     worst.map_or_else(
         || GridCell::plain("-"),
-        |verdict| GridCell { text: verdict.label().into(), ink: Ink::of_verdict(verdict) },
+        |verdict| GridCell::new(verdict.label(), Ink::of_verdict(verdict)),
     )
 }
 
@@ -222,7 +222,7 @@ pub(super) fn link(host: &Host, drive: &Drive, words: LinkWords) -> GridCell {
     match own.able() {
         Some(able) if below(current, able) => {
             if words == LinkWords::ShortCell {
-                return GridCell { text: text + mark, ink: Ink::Bad };
+                return GridCell::new(text + mark, Ink::Bad);
             }
             text.push_str(&format!(" of {}{mark}", able.label()));
             ink = Ink::Bad;
@@ -246,5 +246,5 @@ pub(super) fn link(host: &Host, drive: &Drive, words: LinkWords) -> GridCell {
         text.push_str(&format!(", uplink{mark}"));
         ink = Ink::Bad;
     }
-    GridCell { text, ink }
+    GridCell::new(text, ink)
 }

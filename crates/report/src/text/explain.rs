@@ -134,7 +134,7 @@ fn rows(all: &[Explanation<'_>], style: &Style) -> String {
         let io = io(&one.case.of_run().workload);
         let io = io.iter().take(3).cloned().collect::<Vec<_>>().join(" ");
         let cells = [one.case.place(), io, rate(one), answer];
-        let mut cells = cells.map(|text| GridCell { text: clean(&text), ink: Ink::Plain }).to_vec();
+        let mut cells = cells.map(|text| GridCell::plain(clean(&text))).to_vec();
         cells[3].ink = ink;
         cells
     };

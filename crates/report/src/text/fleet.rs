@@ -124,11 +124,11 @@ pub(crate) fn cells(class: &FleetClass) -> (Vec<GridColumn<'static>>, Vec<Vec<Gr
         columns.push(column("WHY", 0));
     }
     let row = |drive: &FleetDrive| {
-        let verdict =
-            GridCell { text: drive.verdict.label().into(), ink: Ink::of_verdict(drive.verdict) };
-        let mut cells = vec![plain(clean(&drive.host)), plain(clean(&drive.name)), verdict];
+        let verdict = GridCell::new(drive.verdict.label(), Ink::of_verdict(drive.verdict));
+        let cell = |text: &str| GridCell::or_dash(clean(text));
+        let mut cells = vec![cell(&drive.host), cell(&drive.name), verdict];
         if serials {
-            cells.insert(2, plain(drive.serial.as_deref().map(clean).unwrap_or_default()));
+            cells.insert(2, cell(drive.serial.as_deref().unwrap_or_default()));
         }
         cells
     };
@@ -137,7 +137,7 @@ pub(crate) fn cells(class: &FleetClass) -> (Vec<GridColumn<'static>>, Vec<Vec<Gr
         for (drive, cells) in class.drives.iter().zip(&mut rows) {
             let worst = drive.outliers.iter().map(|outlier| outlier.unlike.verdict).max();
             let ink = worst.map_or(Ink::Plain, Ink::of_verdict);
-            cells.push(GridCell { ink, ..plain(why(drive).unwrap_or_default()) });
+            cells.push(GridCell { ink, ..GridCell::or_dash(why(drive).unwrap_or_default()) });
         }
     }
     (columns, rows)
@@ -149,10 +149,6 @@ fn room(rows: &[Vec<GridCell>], width: usize) -> usize {
     let widest = |at: usize| rows.iter().map(|row| display_width(&row[at].text) + 2).max();
     let taken: usize = (0..columns).filter_map(widest).sum();
     width.saturating_sub(taken).max(LEAST_WHY)
-}
-
-fn plain(text: String) -> GridCell {
-    GridCell { text: if text.is_empty() { "-".into() } else { text }, ink: Ink::Plain }
 }
 
 /// True if the last column shows reasons.

@@ -77,7 +77,7 @@ impl Glance {
             let mut line = vec![GridCell::plain(row.name.clone())];
             line.extend(shown.iter().map(|at| row.cells[*at].clone()));
             line.push(match row.verdict {
-                Some(of) => GridCell { text: of.label().into(), ink: Ink::of_verdict(of) },
+                Some(of) => GridCell::new(of.label(), Ink::of_verdict(of)),
                 None => GridCell::plain(""),
             });
             line
@@ -203,7 +203,7 @@ impl<'a> View<'a> {
             match judged.is_some_and(|judged| judged.validity == Validity::Invalid) {
                 true => {
                     has_invalid = true;
-                    GridCell { text: format!("({text})"), ink: Ink::Doubt }
+                    GridCell::new(format!("({text})"), Ink::Doubt)
                 }
                 false => GridCell::plain(text),
             }
@@ -360,7 +360,7 @@ fn bar(share: f64) -> GridCell {
 }
 
 fn health(drive: &Drive) -> GridCell {
-    let bad = |text: String| GridCell { text, ink: Ink::Bad };
+    let bad = |text: String| GridCell::new(text, Ink::Bad);
     if let Some(state) = drive.state.get().filter(|state| *state != "live") {
         return bad(clean(state));
     }
@@ -369,7 +369,7 @@ fn health(drive: &Drive) -> GridCell {
         _ if log.critical_warning != 0 => bad("critical".into()),
         _ if log.media_errors > 0 => bad(format!("{} media errors", log.media_errors)),
         _ if log.used_percent >= 90 => {
-            GridCell { text: format!("worn {} %", log.used_percent), ink: Ink::Doubt }
+            GridCell::new(format!("worn {} %", log.used_percent), Ink::Doubt)
         }
         _ => GridCell::plain("ok"),
     }

@@ -45,6 +45,11 @@ impl GridCell {
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self::new(text, Ink::Plain)
     }
+
+    /// `-` for an empty text.
+    pub(super) fn or_dash(text: String) -> Self {
+        Self::plain(if text.is_empty() { "-".into() } else { text })
+    }
 }
 
 /// Table fitted to a width.

@@ -28,7 +28,6 @@ pub fn history_text(states: &[DriveState], host: &Host, style: &Style) -> String
     ];
     let row = |past: &Past<'_>| {
         let state = past.state;
-        let cell = |text: String| GridCell { text, ink: Ink::Plain };
         let (word, ink) = match state.state {
             PreparationState::Begun => ("begun, and killed", Ink::Bad),
             PreparationState::Done => ("done", Ink::Plain),
@@ -37,13 +36,13 @@ pub fn history_text(states: &[DriveState], host: &Host, style: &Style) -> String
         };
         let since = past.written_since_bytes.map(|bytes| Bytes(bytes).binary().to_string());
         vec![
-            cell(past.name.map_or("-".into(), clean)),
-            cell(format!("{}:{}", clean(&state.serial), state.nsid)),
-            cell(utc(state.at_ns)),
-            cell(how(state)),
-            GridCell { text: word.into(), ink },
-            cell(since.unwrap_or("-".into())),
-            cell(state.run_id.as_deref().map_or("removed".into(), shortened)),
+            GridCell::plain(past.name.map_or("-".into(), clean)),
+            GridCell::plain(format!("{}:{}", clean(&state.serial), state.nsid)),
+            GridCell::plain(utc(state.at_ns)),
+            GridCell::plain(how(state)),
+            GridCell::new(word, ink),
+            GridCell::plain(since.unwrap_or("-".into())),
+            GridCell::plain(state.run_id.as_deref().map_or("removed".into(), shortened)),
         ]
     };
     let all = history(states, host);

@@ -136,7 +136,7 @@ fn figures(metric: Metric, of: &LayoutResult, with_share: bool) -> impl Iterator
     let cells = [
         Some(match of.rate {
             Some(rate) => GridCell::plain(figure(metric, rate)),
-            None => GridCell { text: "FAILED".into(), ink: Ink::Bad },
+            None => GridCell::new("FAILED", Ink::Bad),
         }),
         Some(shown(of.of_one, &|ratio| format!("{ratio:.2} x"))),
         Some(shown(of.expected, &|ratio| format!("{ratio:.2} x"))),

@@ -24,7 +24,7 @@ pub fn predictions_text(outlook: &Predictions, style: &Style) -> String {
 pub(crate) fn predictions(outlook: &Predictions) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
     let column = GridColumn::new;
     let several = outlook.predictions.iter().any(|one| one.target != outlook.predictions[0].target);
-    let cell = |text: String| GridCell { text, ink: Ink::Doubt };
+    let cell = |text: String| GridCell::new(text, Ink::Doubt);
     let row = |one: &Prediction| {
         let target = several.then(|| cell(clean(&one.target)));
         let rate = cell(format!("~ {}", iops(&one.iops)));

@@ -168,7 +168,7 @@ impl CellContent {
             Self::Value(text, Some(Mark::Predicted)) => (format!("~{text}"), Ink::Dim),
             Self::Value(text, Some(Mark::Invalid)) => (format!("({text})"), Ink::Doubt),
         };
-        GridCell { text, ink }
+        GridCell::new(text, ink)
     }
 }
 

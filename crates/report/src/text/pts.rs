@@ -30,10 +30,7 @@ pub fn pts_text(
             lead: Ink::Bold.paint(label, style.color),
             lead_width: label.len(),
             indent: 14,
-            width: style.width,
-            separator: " · ",
-            ink: Ink::Plain,
-            color: style.color,
+            ..Hanging::of(style)
         };
         hanging.lines(&items)
     };

@@ -87,28 +87,28 @@ pub(super) fn table_with(
         let judged = assessment.and_then(|all| all.of(*n));
         if let (Some(how), true) = (failure, measurement.total.is_empty()) {
             let mut cells = workload_cells(measurement, style);
-            cells.push(GridCell { text: "FAILED".into(), ink: Ink::Bad });
-            cells.push(GridCell { text: cut(&clean(how), LONGEST_FAILURE), ink: Ink::Bad });
-            cells.resize(columns.len(), plain(String::new()));
+            cells.push(GridCell::new("FAILED", Ink::Bad));
+            cells.push(GridCell::new(cut(&clean(how), LONGEST_FAILURE), Ink::Bad));
+            cells.resize(columns.len(), GridCell::plain(UNKNOWN));
             rows.push(cells);
         }
         for result in &measurement.total {
             let mut cells = workload_cells(measurement, style);
             cells.push(match failure {
-                Some(_) => GridCell { text: "FAILED".into(), ink: Ink::Bad },
-                None => plain(result.direction.name().into()),
+                Some(_) => GridCell::new("FAILED", Ink::Bad),
+                None => GridCell::or_dash(result.direction.name().into()),
             });
-            cells.extend(figures(result).map(plain));
+            cells.extend(figures(result).map(GridCell::or_dash));
             cells.push(validity(measurement, judged.map(|judged| judged.validity)));
             rows.push(cells);
         }
         for total in totals.iter().filter(|total| total.members.last() == Some(n)) {
             for result in &total.total {
-                let mut cells = vec![plain(title(total, record))];
-                cells.resize(6, GridCell { text: String::new(), ink: Ink::Plain });
-                cells.push(plain(result.direction.name().into()));
-                cells.extend(figures(result).map(plain));
-                cells.push(plain(String::new()));
+                let mut cells = vec![GridCell::or_dash(title(total, record))];
+                cells.resize(6, GridCell::plain(String::new()));
+                cells.push(GridCell::or_dash(result.direction.name().into()));
+                cells.extend(figures(result).map(GridCell::or_dash));
+                cells.push(GridCell::plain(UNKNOWN));
                 rows.push(cells);
             }
         }
@@ -148,16 +148,12 @@ fn unsteady(record: &RunRecord, style: &Style) -> String {
 fn validity(of: &Measurement, validity: Option<Validity>) -> GridCell {
     match validity {
         Some(Validity::Valid | Validity::Qualified) | None if of.end == EndReason::Interrupted => {
-            GridCell { text: "interrupted".into(), ink: Ink::Doubt }
+            GridCell::new("interrupted", Ink::Doubt)
         }
-        Some(Validity::Invalid) => GridCell { text: "INVALID".into(), ink: Ink::Bad },
+        Some(Validity::Invalid) => GridCell::new("INVALID", Ink::Bad),
         // The caveats of a qualified measurement are below the table.
-        Some(Validity::Qualified | Validity::Valid) | None => plain(String::new()),
+        Some(Validity::Qualified | Validity::Valid) | None => GridCell::plain(UNKNOWN),
     }
-}
-
-fn plain(text: String) -> GridCell {
-    GridCell { text: if text.is_empty() { UNKNOWN.into() } else { text }, ink: Ink::Plain }
 }
 
 fn workload_cells(of: &Measurement, style: &Style) -> Vec<GridCell> {
@@ -175,7 +171,7 @@ fn workload_cells(of: &Measurement, style: &Style) -> Vec<GridCell> {
         number(workload.iodepth),
         number(workload.numjobs),
     ];
-    words.into_iter().map(plain).collect()
+    words.into_iter().map(GridCell::or_dash).collect()
 }
 
 /// Only the IOPS have an interval: bandwidth and mean latency follow from them.

@@ -104,16 +104,7 @@ fn outside_rounds(record: &RunRecord, before: bool, style: &Style) -> String {
 
 fn verdict(target: &str, asked: &Rounds, found: &Convergence, over: bool, style: &Style) -> String {
     let (ink, words) = verdict_words(target, asked, found, over);
-    let hanging = Hanging {
-        lead: String::new(),
-        lead_width: 0,
-        indent: 0,
-        width: style.width,
-        separator: "; ",
-        ink,
-        color: style.color,
-    };
-    hanging.lines(&words)
+    Hanging { separator: "; ", ink, ..Hanging::of(style) }.lines(&words)
 }
 
 /// Whether steady state was reached.
@@ -157,10 +148,8 @@ fn window(asked: &Rounds, found: &Convergence, track: &Track, style: &Style) -> 
         lead_width: display_width(&lead),
         lead: Ink::Bold.paint(&lead, style.color),
         indent: display_width(&lead) + 2,
-        width: style.width,
         separator: ", ",
-        ink: Ink::Plain,
-        color: style.color,
+        ..Hanging::of(style)
     };
     hanging.lines(&window_words(asked, found, track))
 }

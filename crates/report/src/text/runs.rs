@@ -42,16 +42,13 @@ pub fn runs_table(runs: &[Run], style: &Style) -> String {
                 RunState::Interrupted => ("interrupted", Ink::Doubt),
                 RunState::Failed => ("failed", Ink::Bad),
             };
-            let cell = |text: String| GridCell {
-                text: if text.is_empty() { "-".into() } else { text },
-                ink: Ink::Plain,
-            };
+            let cell = GridCell::or_dash;
             vec![
                 cell(clean(short_id(&run.id, &ids))),
                 cell(cut(&clean(&run.name), WIDEST_CELL)),
                 cell(started(run)),
                 cell(took(run)),
-                GridCell { text: state.into(), ink },
+                GridCell::new(state, ink),
                 cell(cut(&targets(run), WIDEST_CELL)),
                 cell(clean(&run.command)),
             ]

@@ -109,7 +109,7 @@ fn columns<'n>(
 /// Lines of a row, one per figure.
 fn lines_of(row: &Row, others: &[usize], detail: Detail) -> Lines {
     let line = |figure: &Figure| {
-        let name = GridCell { text: quantity(figure), ink: Ink::Plain };
+        let name = GridCell::plain(quantity(figure));
         let mut line = vec![name, value(row, figure, 0, detail)];
         for other in others {
             line.push(value(row, figure, *other, detail));
@@ -183,7 +183,7 @@ const fn metric(quantity: Quantity) -> Metric {
 /// Value with its interval, and `*` if it has caveats.
 fn value(row: &Row, figure: &Figure, side: usize, detail: Detail) -> GridCell {
     let Some(cell) = &row.cells[side] else {
-        return GridCell { text: "-".into(), ink: Ink::Dim };
+        return GridCell::new("-", Ink::Dim);
     };
     let Some(estimate) = &figure.values[side] else {
         let (text, ink) = match cell {
@@ -191,7 +191,7 @@ fn value(row: &Row, figure: &Figure, side: usize, detail: Detail) -> GridCell {
             Cell { repetitions: 0, .. } => ("INVALID", Ink::Bad),
             _ => ("-", Ink::Dim),
         };
-        return GridCell { text: text.into(), ink };
+        return GridCell::new(text, ink);
     };
     let text = match (detail, metric(figure.quantity)) {
         // The row is already labelled IOPS.
@@ -202,8 +202,8 @@ fn value(row: &Row, figure: &Figure, side: usize, detail: Detail) -> GridCell {
         (_, metric) => estimated(metric, estimate),
     };
     match is_marked(cell) {
-        true => GridCell { text: format!("{text} *"), ink: Ink::Doubt },
-        false => GridCell { text, ink: Ink::Plain },
+        true => GridCell::new(format!("{text} *"), Ink::Doubt),
+        false => GridCell::plain(text),
     }
 }
 
@@ -237,9 +237,9 @@ fn against(quantity: Quantity, difference: Option<&Difference>, detail: Detail) 
     };
     let mut cells = Vec::new();
     if detail == Detail::Ratios {
-        cells.push(GridCell { text: ratio, ink: Ink::Plain });
+        cells.push(GridCell::plain(ratio));
     }
-    cells.extend([percent, real].map(|text| GridCell { text, ink }));
+    cells.extend([percent, real].map(|text| GridCell::new(text, ink)));
     cells
 }
 
