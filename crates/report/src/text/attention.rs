@@ -261,13 +261,8 @@ pub(super) fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
 
 /// Returns all of `text` behind its label, wrapped.
 pub(super) fn whole(label: &str, ink: Ink, text: &str, style: &Style) -> String {
-    let hanging = Hanging {
-        lead: ink.paint(label, style.color),
-        lead_width: label.len(),
-        indent: INDENT,
-        ink: if label.is_empty() { ink } else { Ink::Plain },
-        ..Hanging::of(style)
-    };
+    let of_text = if label.is_empty() { ink } else { Ink::Plain };
+    let hanging = Hanging { ink: of_text, ..Hanging::after(label, ink, INDENT, style) };
     hanging.lines(&[clean(text).trim_end_matches('.').to_owned()])
 }
 

@@ -37,14 +37,8 @@ pub(crate) fn severity_label(severity: Severity) -> &'static str {
 /// One finding: headline, figures, why it matters, what to do next.
 pub(super) fn finding_text(finding: &Finding, style: &Style) -> String {
     let label = severity_label(finding.severity);
-    let first = Hanging {
-        lead: Ink::of_severity(finding.severity).paint(label, style.color),
-        lead_width: label.len(),
-        indent: INDENT,
-        separator: " ",
-        ink: Ink::Bold,
-        ..Hanging::of(style)
-    };
+    let after = Hanging::after(label, Ink::of_severity(finding.severity), INDENT, style);
+    let first = Hanging { separator: " ", ink: Ink::Bold, ..after };
     let mut out = first.lines(&[headline(finding)]);
     let all = finding.evidence.iter();
     let all = all.map(|evidence| format!("{} {}", clean(&evidence.what), clean(&evidence.value)));
@@ -100,12 +94,7 @@ fn rules_text(assessment: &Assessment, style: &Style) -> String {
     let mut items = outcomes(assessment);
     items.push(format!("ruleset {}", clean(&assessment.ruleset)));
     let lead = counted(assessment.rules.len(), "rule");
-    let summary = Hanging {
-        lead: Ink::Bold.paint(&lead, style.color),
-        lead_width: lead.len(),
-        indent: lead.len() + 2,
-        ..Hanging::of(style)
-    };
+    let summary = Hanging::after(&lead, Ink::Bold, lead.len() + 2, style);
     let mut out = summary.lines(&items);
     for (missing, rules) in missing(assessment) {
         let line = Hanging {

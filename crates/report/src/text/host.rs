@@ -15,13 +15,7 @@ pub fn host_text(host: &Host, style: &Style) -> String {
         if items.is_empty() {
             return String::new();
         }
-        let hanging = Hanging {
-            lead: Ink::Bold.paint(label, style.color),
-            lead_width: label.len(),
-            indent: 9,
-            ..Hanging::of(style)
-        };
-        hanging.lines(&items)
+        Hanging::after(label, Ink::Bold, 9, style).lines(&items)
     };
     let mut machine: Vec<String> = machine(host).into_iter().map(|(_, text)| text).collect();
     if machine.is_empty() {

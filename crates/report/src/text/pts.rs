@@ -26,13 +26,7 @@ pub fn pts_text(
     style: &Style,
 ) -> String {
     let line = |(label, items): (&str, Vec<String>)| {
-        let hanging = Hanging {
-            lead: Ink::Bold.paint(label, style.color),
-            lead_width: label.len(),
-            indent: 14,
-            ..Hanging::of(style)
-        };
-        hanging.lines(&items)
+        Hanging::after(label, Ink::Bold, 14, style).lines(&items)
     };
     pts_lines(record, plan, prepared).into_iter().map(line).collect()
 }

@@ -144,14 +144,8 @@ pub(crate) fn verdict_words(
 /// Steadiness and fitted line of a tracked figure, with its name.
 fn window(asked: &Rounds, found: &Convergence, track: &Track, style: &Style) -> String {
     let lead = format!("{} {}", clean(&track.tracked.point), name(&track.tracked.metric));
-    let hanging = Hanging {
-        lead_width: display_width(&lead),
-        lead: Ink::Bold.paint(&lead, style.color),
-        indent: display_width(&lead) + 2,
-        separator: ", ",
-        ..Hanging::of(style)
-    };
-    hanging.lines(&window_words(asked, found, track))
+    let after = Hanging::after(&lead, Ink::Bold, display_width(&lead) + 2, style);
+    Hanging { separator: ", ", ..after }.lines(&window_words(asked, found, track))
 }
 
 /// Steadiness and fitted line.

@@ -16,14 +16,8 @@ pub fn rules_text<'a>(
     for (id, severity, summary) in rules {
         let label = super::findings::severity_label(severity);
         let id = clean(id);
-        let first = Hanging {
-            lead: Ink::of_severity(severity).paint(label, style.color),
-            lead_width: label.len(),
-            indent: 6,
-            separator: " ",
-            ink: Ink::Bold,
-            ..Hanging::of(style)
-        };
+        let after = Hanging::after(label, Ink::of_severity(severity), 6, style);
+        let first = Hanging { separator: " ", ink: Ink::Bold, ..after };
         out.push_str(&first.lines(&[id]));
         let text =
             Hanging { lead: String::new(), lead_width: 0, indent: 6, ink: Ink::Plain, ..first };

@@ -12,14 +12,9 @@ use super::words::Hanging;
 pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> String {
     let (verdict, words) = verdict_words(assessment, exit_status);
     let label = verdict.label();
-    let hanging = Hanging {
-        lead: Ink::of_verdict(verdict).paint(label, style.color),
-        lead_width: label.len(),
-        indent: label.len() + 2,
-        separator: " ",
-        ..Hanging::of(style)
-    };
-    hanging.lines(&[words, format!("(exit status {exit_status})")])
+    let after = Hanging::after(label, Ink::of_verdict(verdict), label.len() + 2, style);
+    let items = [words, format!("(exit status {exit_status})")];
+    Hanging { separator: " ", ..after }.lines(&items)
 }
 
 /// Overall verdict, and `exit_status` in words.

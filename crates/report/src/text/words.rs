@@ -38,15 +38,9 @@ pub fn ascii(text: &str) -> String {
 
 /// Label of the whole, if any, and its items.
 pub(super) fn first_line((label, ink): (&str, Ink), items: &[String], style: &Style) -> String {
-    Hanging {
-        lead: ink.paint(label, style.color),
-        lead_width: label.len(),
-        indent: if label.is_empty() { 0 } else { label.len() + 2 },
-        separator: "   ",
-        ink: Ink::Bold,
-        ..Hanging::of(style)
-    }
-    .lines(items)
+    let indent = if label.is_empty() { 0 } else { label.len() + 2 };
+    let after = Hanging::after(label, ink, indent, style);
+    Hanging { separator: "   ", ink: Ink::Bold, ..after }.lines(items)
 }
 
 /// Closing line, dimmed.
@@ -163,6 +157,16 @@ pub(super) struct Hanging<'a> {
 }
 
 impl Hanging<'_> {
+    /// Text at column `indent`, after `label` in `ink`.
+    pub(super) fn after(label: &str, ink: Ink, indent: usize, style: &Style) -> Self {
+        Self {
+            lead: ink.paint(label, style.color),
+            lead_width: display_width(label),
+            indent,
+            ..Self::of(style)
+        }
+    }
+
     /// Plain text from the first column, items separated by dots.
     pub(super) fn of(style: &Style) -> Self {
         Self {

@@ -188,11 +188,7 @@ pub(crate) fn outcome(rulings: &[Ruling], exit_status: u8) -> (&'static str, Ink
 /// Last line: the outcome with the exit status.
 fn verdict(rulings: &[Ruling], exit_status: u8, style: &Style) -> String {
     let (label, ink, words) = outcome(rulings, exit_status);
-    Hanging {
-        lead: ink.paint(label, style.color),
-        lead_width: label.len(),
-        separator: " ",
-        ..hanging("", label.len() + 2, Ink::Plain, style)
-    }
-    .lines(&[words, format!("(exit status {exit_status})")])
+    let after = Hanging::after(label, ink, label.len() + 2, style);
+    let items = [words, format!("(exit status {exit_status})")];
+    Hanging { separator: " ", ..after }.lines(&items)
 }

@@ -129,14 +129,8 @@ fn verdict(
             format!("no difference beyond chance in {}", counted(all, "figure")),
         ),
     };
-    let lead = ink.paint(label, style.color);
-    let first = super::Hanging {
-        lead,
-        lead_width: label.len(),
-        indent: label.len() + 2,
-        separator: " ",
-        ..hanging("", 0, Ink::Bold, style)
-    };
+    let after = super::Hanging::after(label, ink, label.len() + 2, style);
+    let first = super::Hanging { separator: " ", ink: Ink::Bold, ..after };
     let next = next.map(|next| hanging("", label.len() + 2, Ink::Plain, style).lines(&[next]));
     first.lines(&[words]) + &next.unwrap_or_default()
 }
