@@ -21,7 +21,7 @@ mod predicted;
 mod projection;
 mod request;
 mod run;
-mod traced;
+mod trace;
 mod units;
 
 #[cfg(feature = "pictures")]
@@ -35,4 +35,4 @@ pub use metric::{Metric, Quantity};
 pub use option::option;
 pub use request::{FigureError, Filter, Judged, Kind, Request, Source, Track, TrackWindow};
 pub use run::{figures_of_rounds, figures_of_run};
-pub use traced::{replay_figure, trace_figures};
+pub use trace::{replay_figure, trace_figures};

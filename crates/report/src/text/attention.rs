@@ -246,7 +246,7 @@ fn two_lines(ink: Ink, label: &str, entry: &Entry<'_>, style: &Style) -> String 
     out
 }
 
-/// Returns `text` behind its label, shortened to one line; on a narrow terminal all of it.
+/// Returns `text` after its label, shortened to one line; on a narrow terminal all of it.
 pub(super) fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
     let room = style.width.saturating_sub(INDENT).max(8);
     if style.width < USUAL {
@@ -259,7 +259,7 @@ pub(super) fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
     format!("{label}{gap}{text}\n")
 }
 
-/// Returns all of `text` behind its label, wrapped.
+/// Returns all of `text` after its label, wrapped.
 pub(super) fn whole(label: &str, ink: Ink, text: &str, style: &Style) -> String {
     let of_text = if label.is_empty() { ink } else { Ink::Plain };
     let hanging = Hanging { ink: of_text, ..Hanging::after(label, ink, INDENT, style) };

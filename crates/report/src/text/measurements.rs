@@ -412,9 +412,9 @@ pub(crate) fn notes(
         }
     }
     for own in own_notes(measurement) {
-        let said = notes.iter().any(|note| note.contains(&own))
+        let is_listed = notes.iter().any(|note| note.contains(&own))
             || shared.iter().any(|(note, _)| *note == own);
-        if !said {
+        if !is_listed {
             notes.push(format!("note: {own}"));
         }
     }

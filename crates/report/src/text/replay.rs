@@ -33,7 +33,7 @@ pub(crate) fn replayed(record: &RunRecord) -> Option<(&Replayed, String)> {
 pub(crate) fn clause(of: &Replayed, target: &str) -> (Option<(&'static str, Ink)>, String) {
     let duration = |ns: u64| format_duration_ns(ns as f64);
     let times = format!("{} for {} recorded", duration(of.took_ns), duration(of.recorded_ns));
-    let (label, said) = match of.pace {
+    let (label, words) = match of.pace {
         ReplayPace::Kept => (None, format!("kept the recorded pace: {times}")),
         ReplayPace::Behind => {
             let waited = match of.waited {
@@ -47,15 +47,15 @@ pub(crate) fn clause(of: &Replayed, target: &str) -> (Option<(&'static str, Ink)
         }
         ReplayPace::Late => {
             let late = duration(of.issue_error.p99_ns);
-            let said = format!("this host issued I/Os late (p99 {late}): {times}");
-            (Some(("LATE", Ink::Doubt)), said)
+            let words = format!("this host issued I/Os late (p99 {late}): {times}");
+            (Some(("LATE", Ink::Doubt)), words)
         }
         ReplayPace::Closed => {
             let ratio = of.recorded_ns as f64 / of.took_ns.max(1) as f64;
             (None, format!("closed loop, {} as fast: {times}", format_count(ratio) + "x"))
         }
     };
-    (label, format!("{target}: {said}"))
+    (label, format!("{target}: {words}"))
 }
 
 fn ios(of: &Replayed) -> u64 {
@@ -81,8 +81,8 @@ pub(super) fn body(of: &Replayed, all: bool, style: &Style) -> String {
 /// Full report of the trace that a run replayed.
 pub fn replay_text(record: &RunRecord, style: &Style) -> String {
     let Some((of, target)) = replayed(record) else { return String::new() };
-    let (_, said) = clause(of, &target);
-    format!("{}\n{}", sentence(&said, style), body(of, true, style))
+    let (_, words) = clause(of, &target);
+    format!("{}\n{}", sentence(&words, style), body(of, true, style))
 }
 
 fn latencies(of: &Replayed, all: bool, style: &Style) -> String {

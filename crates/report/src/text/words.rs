@@ -3,8 +3,8 @@
 use iodyno_model::distinct;
 
 use super::Style;
-use super::harmless::is_hostile;
 use super::ink::Ink;
+use super::sanitize::is_unsafe;
 
 /// Removes from `text` what could move a terminal's cursor, change its state or hide something:
 /// control characters, and invisible or direction-changing format characters. A line break or tab
@@ -13,7 +13,7 @@ pub fn clean(text: &str) -> String {
     text.chars()
         .filter_map(|c| match c {
             '\t' | '\n' | '\r' => Some(' '),
-            c => (!is_hostile(c)).then_some(c),
+            c => (!is_unsafe(c)).then_some(c),
         })
         .collect()
 }

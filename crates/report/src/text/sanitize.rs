@@ -11,7 +11,7 @@ const COLOURS: [&str; 13] = [
 ];
 
 /// True if a terminal interprets `c`, hides it, or reorders the text after it.
-pub(super) fn is_hostile(c: char) -> bool {
+pub(super) fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}'
@@ -28,12 +28,12 @@ pub(super) fn is_hostile(c: char) -> bool {
 /// Last filter before standard output: keeps line breaks and our own colours, drops everything else
 /// that a terminal interprets.
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c: char| is_hostile(c) && c != '\n') {
+    if !text.contains(|c: char| is_unsafe(c) && c != '\n') {
         return Cow::Borrowed(text);
     }
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(is_hostile) {
+    while let Some(at) = rest.find(is_unsafe) {
         let (before, from) = rest.split_at(at);
         kept.push_str(before);
         let colour = colour(from);
@@ -65,7 +65,7 @@ pub fn json_text(document: &impl Serialize) -> serde_json::Result<String> {
     let json = serde_json::to_string_pretty(document)?;
     let mut text = String::with_capacity(json.len() + 1);
     for c in json.chars() {
-        if c == '\n' || !is_hostile(c) {
+        if c == '\n' || !is_unsafe(c) {
             text.push(c);
         } else {
             for unit in c.encode_utf16(&mut [0; 2]) {
@@ -105,7 +105,7 @@ mod tests {
     fn escaped_json_parses_to_the_same_value() {
         let hostile = "\x1b[2J\u{9b}\u{202e}\u{e0001}\u{7f}\"\\ µ";
         let text = json_text(&[hostile]).unwrap();
-        assert!(!text.contains(|c: char| is_hostile(c) && c != '\n'), "{text:?}");
+        assert!(!text.contains(|c: char| is_unsafe(c) && c != '\n'), "{text:?}");
         assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), [hostile]);
     }
 }
