@@ -1,10 +1,10 @@
-// Draws the option objects that iodyno makes of figures, with ECharts: in a
-// page, and as SVG where there is no page. Functions that an option names are
-// bound here; titles, legend and panels are placed in the room that there is.
+// Draws iodyno's option objects with ECharts, in a page or as SVG without one.
+// Binds the functions that an option names, and places titles, legend and
+// panels in the available room.
 (function (root) {
   "use strict";
 
-  // Widths of the characters from blank to ~ in DejaVu Sans, hundredths of its size.
+  // Widths of the characters from space to ~ in DejaVu Sans, hundredths of the font size.
   const WIDTHS = [
     32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64,
     64, 64, 34, 34, 84, 84, 84, 53, 100, 68, 69, 70, 77, 63, 58, 77, 75, 29, 29, 66, 56, 86, 75, 79,
@@ -15,14 +15,14 @@
     let width = 0;
     for (const character of text) {
       const code = character.codePointAt(0);
-      // What is not listed may be an ideograph, which is as wide as high.
+      // Other characters may be ideographs, as wide as high.
       width += WIDTHS[code - 32] ?? (code < 0x1100 ? 66 : 100);
     }
-    // A hundredth more: the widths are rounded.
+    // One percent more: the widths are rounded.
     return (width * size * 1.01) / 100;
   }
 
-  // ---- Values as text: base units in (per second, bytes, ns), SI units out.
+  // ---- Values as text: from base units (per second, bytes, ns) to SI units.
 
   const PREFIXES = {
     iops: [[1, "IOPS"], [1e3, "kIOPS"], [1e6, "MIOPS"]],
@@ -34,7 +34,7 @@
     size: [[1, "B"], [1024, "KiB"], [1048576, "MiB"], [1073741824, "GiB"]],
   };
 
-  // With thin spaces between thousands, and `digits` digits at most behind them.
+  // With thin spaces between thousands, and at most `digits` decimals.
   function number(value, digits) {
     const size = Math.abs(value);
     const decimals = size === 0 ? 0 : Math.min(9, Math.max(0, digits - 1 - Math.floor(Math.log10(size))));
@@ -69,11 +69,11 @@
     FORMATTERS[quantity] = () => (value) => text(quantity, value, 4);
   }
 
-  // As fio writes them, which is short: block sizes stand close to each other.
+  // Short as in fio: labels of block sizes are close together.
   FORMATTERS.size = () => (value) => text("size", value, 4).replace(/\u2009(.).*/, (_, unit) => unit.replace("B", "").toLowerCase());
 
-  // A line of a tooltip. It is made of elements, not of HTML text, whose styles
-  // a page's Content-Security-Policy may forbid, and in which names would be tags.
+  // A line of a tooltip, made of elements: a page's Content-Security-Policy may forbid
+  // styles in HTML text, and names in it would be parsed as tags.
   function line(words, color) {
     const element = root.document.createElement("div");
     if (color) {
@@ -119,14 +119,14 @@
     whiskers: () => (params, api) => {
       const { y, height } = params.coordSys;
       const [low, high] = [1, 2].map((n) => api.coord([api.value(0), api.value(n)]));
-      // An end beyond the panel, as 0 is on a logarithmic axis, has an arrow for a cap.
+      // An end beyond the panel, such as 0 on a logarithmic axis, gets an arrow for a cap.
       const ends = [!(low[1] <= y + height + 1), !(high[1] >= y - 1)];
       if (ends[0]) low[1] = y + height;
       if (ends[1]) high[1] = y;
       return group(whisker(low, high, false, api, ends));
     },
 
-    // A bar's interval, and its value behind it.
+    // A bar's interval, and its value after it.
     "bar-end": (series, index, count, quantity) => (params, api) => {
       const bars = api.barLayout({ count: +count, barMaxWidth: 34, barGap: "8%" });
       const shift = bars[+index] ? bars[+index].offsetCenter : 0;
@@ -147,7 +147,7 @@
       return group(bars[+index] && bars[+index].width < 10 ? interval : [...interval, words]);
     },
 
-    // From place to place over a table, in columns and rows.
+    // Line segments over a table, in columns and rows.
     crossing: (series) => (params, api) => {
       const [left, bottom] = api.coord([0, 0]);
       const [wide, high] = api.size([1, 1]);
@@ -156,12 +156,12 @@
         type: "polyline", shape: { points },
         style: { stroke: color, fill: null, lineWidth, lineCap: "round" },
       });
-      // Seen on dark cells and on light ones.
+      // Visible on dark and light cells.
       const { borderColor, color } = series.itemStyle;
       return group([stroke(borderColor, 5), stroke(color, 2.5)]);
     },
 
-    // Floor, walls and words of bars in space.
+    // Floor, walls and text of 3D bars.
     scene: (series) => (params, api) => {
       const item = series.data[params.dataIndex];
       if (item.line) {
@@ -210,7 +210,7 @@
     return "rgb(" + [1, 3, 5].map(part).join(",") + ")";
   }
 
-  // Low and high are places; an end that is open goes on beyond and has an arrow.
+  // `low` and `high` are positions; an open end continues beyond and gets an arrow.
   function whisker(low, high, lying, api, open) {
     const style = { stroke: api.visual("color"), lineWidth: 1.2, opacity: 0.8, fill: null };
     const line = (a, b) => ({
@@ -226,7 +226,7 @@
     return [line(low, high), ...[low, high].flatMap(end)];
   }
 
-  // The option with functions in place of their names; `option` itself stays as it is.
+  // A copy of the option with functions in place of their names.
   function bind(option) {
     const walk = (value, key, parent) => {
       if (typeof value === "string") {
@@ -244,13 +244,13 @@
     return walk(option, "");
   }
 
-  // ---- Places.
+  // ---- Layout.
 
   const MARGIN = 16;
   // Room for an axis's labels and name.
   const LABELS = 76;
 
-  // `text` in lines that are at most `width` wide; a word that is longer is cut.
+  // Wraps `text` to lines of `width`; longer words are cut.
   function wrap(text, size, width) {
     const lines = [""];
     for (let word of text.split(" ")) {
@@ -287,14 +287,14 @@
     return Math.max(1, Math.min(option.iodyno.columns, option.grid.length, Math.floor(width / option.iodyno.narrowest)));
   }
 
-  // What a title takes of `room`.
+  // Height of a title wrapped to `room`.
   function titleHeight(title, room) {
     const size = title.textStyle.fontSize;
     return title.text ? wrap(title.text, size, room).length * Math.round(size * 1.35) + 5 : 0;
   }
 
-  // The height that a picture of `width` should have, where it may have any:
-  // lying bars and the rows of a table need room each, towers are looked down on.
+  // Preferred height of a picture of `width`: horizontal bars and rows of a table
+  // need room each, 3D bars are seen from above.
   function height(option, width) {
     if (option.series.some((one) => one.renderItem === "tower")) return Math.min(width, 560);
     const tree = option.series.find((one) => one.type === "tree");
@@ -312,8 +312,8 @@
     return Math.min(4800, around + rows * Math.max(rows > 1 ? 190 : 290, ...option.yAxis.map(panel)));
   }
 
-  // Gives everything its place in a picture of `width` by `height`; `ends` are the names at
-  // lines' ends, in place of a legend.
+  // Lays out a picture of `width` by `height`; `ends` are the names at the ends of lines,
+  // in place of a legend.
   function place(option, width, height, ends) {
     const inside = width - 2 * MARGIN;
     const panels = option.title.filter((title) => title.iodyno === "panel");
@@ -365,11 +365,11 @@
       const barWide = bar ? bar.itemHeight + textWidth(bar.text.join("0"), 12) + 24 : 0;
       const head = put(title, bar ? Math.max(60, wide - barWide) : wide, 2);
       if (bar) Object.assign(bar, { left: left + wide - barWide, top: above, show: wide > 2 * barWide });
-      // Names of categories get as much room as they need, up to half of the panel.
+      // Category names get the room they need, up to half of the panel.
       const lying = option.yAxis[n].data && option.yAxis[n].inverse;
       const rows = lying ? option.yAxis[n].data.map((name) => textWidth(name, 12)) : [];
       const labels = lying ? Math.min(wide / 2, Math.max(...rows) + 22) : option.yAxis[n].name ? LABELS : LABELS - 30;
-      // Panels below each other end at one place.
+      // Stacked panels have the same right edge.
       const names = ends ? (columns > 1 ? ends[n] : ends.flat()) : [];
       const named = names.length ? 20 + Math.max(...names.map((one) => textWidth(one.text, 12))) : 0;
       const right = lying ? (bar ? 26 : 84) : Math.max(26, named);
@@ -379,7 +379,7 @@
         outerBoundsMode: "none",
       });
       if (lying) {
-        // Names have the lines that a row is high; what finds none is left out.
+        // A name gets as many lines as fit in its row; the rest is left out.
         const axis = option.yAxis[n];
         const most = Math.max(1, Math.floor(option.grid[n].height / rows.length / 14));
         axis.data = axis.data.map((name) => {
@@ -392,7 +392,7 @@
       for (const one of option.series) {
         if (one.type !== "tree" || one.iodyno.tree !== n) continue;
         const room = wide / one.iodyno.levels;
-        // The words of the last column stand behind its nodes.
+        // The text of the last column follows its nodes.
         Object.assign(one, { left: left + 5, top: above + head + 24, width: wide - room, height: Math.max(40, high - head - 56) });
         one.data.forEach((root) => write(root, room - 22));
       }
@@ -400,11 +400,11 @@
     return option;
   }
 
-  // Gives a node of a tree and all behind it their words, cut to `room`.
+  // Labels a tree node and its descendants, cut to `room`.
   function write(node, room) {
     const styled = ([style, words]) => {
       const size = style === "name" ? 12 : 11;
-      // Braces and bars are ECharts' marks of styles.
+      // Braces and bars are markup of styles in ECharts.
       let text = words.replace(/[{}|]/g, " ");
       if (textWidth(text, size) > room) {
         while (text && textWidth(text + "\u2026", size) > room) text = text.slice(0, -1);
@@ -416,15 +416,15 @@
     node.children.forEach((child) => write(child, room));
   }
 
-  // What is written at the ends of each panel's lines, where all end at its right edge: the
-  // series' name, or where all have one name what of it each is. None: they need a legend.
+  // Labels at the ends of each panel's lines, if all end at its right edge: the series' name
+  // or, if all have the same name, their detail. Null: a legend is needed.
   function lineEnds(option, width) {
     const drawn = option.series.filter((one) => one.type === "line" && one.data.length > 0);
     const single = option.legend.data.length < 2;
     const ends = option.grid.map((_, n) => {
       const [x, y] = [option.xAxis[n], option.yAxis[n]];
       const lines = drawn.filter((one) => one.xAxisIndex === n);
-      // Distributions end where all others do.
+      // Distributions all end at the same point.
       if (y.type === "category" || lines.some((one) => one.step)) return [];
       const at = (one) => (Array.isArray(one) ? one : one.value);
       const flat = (value) => (x.type === "log" ? Math.log(value) : value);
@@ -450,9 +450,9 @@
     return named.size > 1 && fits && wanted.every((name) => named.has(name)) ? ends : null;
   }
 
-  const LINE = 14; // between names at lines' ends
+  const LINE = 14; // between names at the ends of lines
 
-  // Names at lines' ends, none on another, each with a stroke from its line; null where a
+  // Names at the ends of lines without overlap, each with a stroke from its line; null if a
   // panel is too low for them.
   function labels(option, chart, ends, onclick) {
     const elements = [];
@@ -481,7 +481,7 @@
     return elements;
   }
 
-  // Gives an option its dark colours: values by JSON pointers (RFC 6901).
+  // Applies the dark colours to an option: values by JSON pointers (RFC 6901).
   function darken({ option, dark }) {
     const plain = (key) => key.replaceAll("~1", "/").replaceAll("~0", "~");
     for (const [pointer, color] of Object.entries(dark)) {
@@ -493,7 +493,7 @@
 
   const copy = (option) => JSON.parse(JSON.stringify(option));
 
-  // Draws the option into the chart, with names at its lines where there is room for them.
+  // Draws the option into the chart, with names at its lines if they fit.
   function render(chart, option, width, height, more, onclick) {
     const set = (ends) => {
       const placed = place(copy(option), width, height, ends);
@@ -518,8 +518,8 @@
     const chart = root.echarts.init(null, null, { renderer: "svg", ssr: true, width: width / scale, height: height / scale });
     try {
       render(chart, option, width / scale, height / scale, (one) => one);
-      // Without rules for hovering, and with ids that do not count charts: the
-      // same figure is the same document.
+      // Without hover styles and with ids that do not count charts, so that the
+      // same figure gives the same document.
       const painted = chart.getZr().painter.renderToString({ cssEmphasis: false, useViewBox: true });
       return painted.replace(/(id="|url\(#)zr\d+-/g, "$1")
         .replace(/^<svg width="[^"]*" height="[^"]*"/, `<svg width="${width}" height="${height}"`);
@@ -528,7 +528,7 @@
     }
   }
 
-  // What a pointer can do on top of hovering and the legend: zoom along x.
+  // Pointer interaction besides hovering and the legend: zoom along x.
   function interactive(option) {
     const zooms = option.xAxis.some((axis) => axis.type !== "category");
     return zooms
@@ -554,11 +554,11 @@
     return chart;
   }
 
-  // ---- What figures show as tables.
+  // ---- Figures as tables.
 
   const MOST_ROWS = 400;
 
-  // Of each panel {title, columns, rows, left: what is left out}, all as text.
+  // Each panel as {title, columns, rows, left: note on omitted rows}, all as text.
   function tables(option) {
     const tree = option.series.find((one) => one.type === "tree");
     if (tree) {
@@ -580,7 +580,7 @@
         const rows = y.values.map((name, row) => [name, ...x.values.map((_, column) => cell(column, row))]);
         return { title, columns: [[y.name, x.name].filter(Boolean).join(" \\ "), ...x.values], rows };
       }
-      // Lying bars have their categories upwards.
+      // Horizontal bars have their categories on the vertical axis.
       const lying = option.yAxis[n].type === "category";
       const [key, of] = lying ? [1, "x"] : [0, "y"];
       const places = new Map();

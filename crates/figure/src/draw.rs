@@ -1,5 +1,5 @@
-//! Pictures: ECharts in an embedded JavaScript engine makes SVG, resvg makes
-//! PNG of that, with a font of our own, so that pictures are the same everywhere.
+//! Draws pictures: ECharts in an embedded JavaScript engine makes SVG, and resvg makes PNG of that,
+//! with an embedded font, so that pictures are the same everywhere.
 
 use std::ops::RangeInclusive;
 use std::sync::{Arc, LazyLock};
@@ -11,9 +11,8 @@ use rquickjs::{CatchResultExt, Context, Function, Object, Runtime};
 use crate::assets::{SCRIPT, echarts, font};
 use crate::{Figure, FigureError, option};
 
-/// What a browser has and the engine lacks. Nothing waits for a timer here:
-/// animations are off.
-const SURROUNDINGS: &str = "globalThis.self = globalThis; \
+/// Browser globals that the engine lacks. Timers never fire: animations are off.
+const BROWSER_GLOBALS: &str = "globalThis.self = globalThis; \
      globalThis.setTimeout = globalThis.setInterval = () => 0; \
      globalThis.clearTimeout = globalThis.clearInterval = () => {};";
 
@@ -21,7 +20,7 @@ const SURROUNDINGS: &str = "globalThis.self = globalThis; \
 const PIXELS: RangeInclusive<u32> = 100..=8192;
 
 thread_local! {
-    /// Loading the library takes a tenth of a second, a figure a fraction of it.
+    /// Loading the library takes 0.1 s, drawing a figure a fraction of that.
     static ENGINE: Result<(Runtime, Context), String> = engine();
 }
 
@@ -29,7 +28,7 @@ fn engine() -> Result<(Runtime, Context), String> {
     let runtime = Runtime::new().map_err(|error| error.to_string())?;
     let context = Context::full(&runtime).map_err(|error| error.to_string())?;
     context.with(|js| {
-        for script in [SURROUNDINGS, echarts(), SCRIPT] {
+        for script in [BROWSER_GLOBALS, echarts(), SCRIPT] {
             js.eval::<(), _>(script).catch(&js).map_err(|error| error.to_string())?;
         }
         Ok::<(), String>(())
@@ -37,11 +36,11 @@ fn engine() -> Result<(Runtime, Context), String> {
     Ok((runtime, context))
 }
 
-/// The figure as an SVG document of a size in pixels, drawn as on a picture smaller by `scale`
-/// and enlarged: text, lines and all.
+/// Draws the figure as an SVG document of a size in pixels. It is laid out for a picture smaller by
+/// `scale` and enlarged as a whole, with text and lines.
 ///
 /// # Errors
-/// The size is not one of a picture, or the library failed.
+/// The size is out of range, or the library failed.
 pub fn svg(
     figure: &Figure,
     (width, height): (u32, u32),
@@ -66,10 +65,10 @@ pub fn svg(
     drawn.map_err(FigureError::Drawing)
 }
 
-/// The figure as a PNG picture of a size in pixels.
+/// Draws the figure as a PNG picture of a size in pixels.
 ///
 /// # Errors
-/// As [`svg`], or the picture is too large for the memory.
+/// As [`svg`], or there is not enough memory for the picture.
 pub fn png(
     figure: &Figure,
     (width, height): (u32, u32),

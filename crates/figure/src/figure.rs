@@ -1,4 +1,5 @@
-//! What a figure means. Values are in base units (per second, bytes, ns).
+//! Meaning of a figure, independent of its drawing. Values are in base units (per second, bytes,
+//! ns).
 
 use std::collections::BTreeSet;
 
@@ -6,40 +7,40 @@ use iodyno_model::Node;
 
 use crate::projection::Projection;
 use crate::units::unit;
-use crate::{Kind, Quantity};
+use crate::{Kind, Metric, Quantity};
 
-/// Series of a figure, each with its colour and its shape.
+/// Maximum number of series, each with its own colour and symbol.
 pub(crate) const MOST_SERIES: usize = 8;
 
-/// Panels of one series each that stand side by side.
+/// Panels of one series each per row.
 pub(crate) const MULTIPLES: u32 = 4;
 
-/// A whisker that is longer than the second longest by this factor does not set the axis.
-const LONE: f64 = 1.5;
+/// An error bar longer than the second longest by this factor does not scale the axis.
+const LONE_WHISKER: f64 = 1.5;
 
-/// Height of a leaf of a tree, with its words, pixels.
+/// Height of a leaf of a tree with its text, pixels.
 const ROW: u32 = 58;
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// What it shows.
+    /// Kind of figure.
     pub kind: Kind,
-    /// What stands above it.
+    /// Title.
     pub title: String,
-    /// What all that it shows has in common: workload, targets, generator.
+    /// Properties shared by everything shown: workload, targets, generator.
     pub subtitle: String,
-    /// Its parts, in reading order.
+    /// Panels, in reading order.
     pub panels: Vec<Panel>,
-    /// What a reader has to know, a sentence each.
+    /// Notes for the reader, a sentence each.
     pub notes: Vec<String>,
 }
 
 impl Figure {
-    /// How wide a figure is unless told otherwise, pixels.
+    /// Default width of a figure, pixels.
     pub const WIDTH: u32 = 1200;
 
-    /// The size that it wants, pixels: 1200 wide, and as high as its panels take.
+    /// Preferred size, pixels: 1200 wide, and as high as its panels need.
     pub fn size(&self) -> (u32, u32) {
         let height = match (self.kind, self.panels.len() as u32) {
             (_, panels) if self.is_multiples() => 130 + 170 * panels.div_ceil(MULTIPLES),
@@ -60,25 +61,25 @@ impl Figure {
         (Self::WIDTH, height + 24 * self.legend_rows().saturating_sub(1))
     }
 
-    /// Whether each series has a panel of its own, all with the same axes.
+    /// True if each series has its own panel, with the same axes.
     pub(crate) fn is_multiples(&self) -> bool {
         let is_split =
             matches!(self.kind, Kind::Time | Kind::Course | Kind::Latency | Kind::Scaling);
         is_split && self.panels.len() > MOST_SERIES
     }
 
-    /// Whether its panels are tables of colours.
+    /// True if its panels are heat maps.
     pub(crate) fn is_heat_map(&self) -> bool {
         self.panels.iter().all(|panel| matches!(panel.content, Content::Cells(_)))
     }
 
-    /// The most categories that stand above each other.
+    /// The most categories in one vertical axis.
     fn most_rows(&self) -> u32 {
         let rows = self.panels.iter().map(|panel| panel.y.categories().len() as u32);
         rows.max().unwrap_or(0)
     }
 
-    /// Room for the words at each node of a tree.
+    /// Size for the text at each node of a tree.
     fn tree_size(&self) -> (u32, u32) {
         let trees = self.panels.iter().filter_map(|panel| match &panel.content {
             Content::Tree(root) => Some((levels(root), leaves(root))),
@@ -89,7 +90,7 @@ impl Figure {
         ((levels * 190).clamp(Self::WIDTH, 2400), (120 + leaves * ROW).clamp(320, 8000))
     }
 
-    /// Rows of names in the legend, roughly.
+    /// Approximate number of rows in the legend.
     fn legend_rows(&self) -> u32 {
         let all = self.panels.iter().flat_map(Panel::series).map(|one| one.name.as_str());
         let names: BTreeSet<&str> = all.collect();
@@ -97,19 +98,19 @@ impl Figure {
         (width as u32).div_ceil(Self::WIDTH)
     }
 
-    /// Room that the categories of the first panel take, pixels.
+    /// Height of the categories of the first panel, pixels.
     fn rows(&self) -> u32 {
         let Some(panel) = self.panels.first() else { return 0 };
         80 + panel.y.categories().len() as u32 * (14 + 20 * panel.series().len() as u32)
     }
 }
 
-/// Nodes on the longest way from a root.
+/// Nodes on the longest path from a root.
 pub(crate) fn levels(node: &Node) -> u32 {
     1 + node.children.iter().map(levels).max().unwrap_or(0)
 }
 
-/// Nodes that have nothing behind them.
+/// Nodes without children.
 pub(crate) fn leaves(node: &Node) -> u32 {
     node.children.iter().map(leaves).sum::<u32>().max(1)
 }
@@ -117,18 +118,23 @@ pub(crate) fn leaves(node: &Node) -> u32 {
 /// One coordinate system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// What stands above it; may be empty.
+    /// Title; may be empty.
     pub title: String,
-    /// Across.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// Vertical axis.
     pub y: Axis,
-    /// What is drawn in it.
+    /// Content.
     pub content: Content,
 }
 
 impl Panel {
-    /// Its series; empty where it shows a table.
+    /// A panel of series without a title.
+    pub(crate) fn of_series(x: Axis, y: Axis, series: Vec<Series>) -> Self {
+        Self { title: String::new(), x, y, content: Content::Series(series) }
+    }
+
+    /// Its series; empty for other content.
     pub fn series(&self) -> &[Series] {
         match &self.content {
             Content::Series(series) => series,
@@ -136,17 +142,17 @@ impl Panel {
         }
     }
 
-    /// Whether values lie across and categories stand upwards.
-    pub(crate) const fn is_lying(&self) -> bool {
+    /// True for horizontal bars: categories are on the vertical axis.
+    pub(crate) const fn is_horizontal(&self) -> bool {
         matches!(self.y.scale, Scale::Categories(_))
     }
 
-    /// As far as whiskers stretch the measured axis, (down, up): a single one that is much
-    /// longer than all others would leave no room for what was measured.
-    pub(crate) fn reach(&self) -> (f64, f64) {
+    /// Limits of the measured axis for error bars, (down, up): a single one much longer than the
+    /// others would squeeze the values.
+    pub(crate) fn whisker_limits(&self) -> (f64, f64) {
         let points = || self.series().iter().flat_map(|one| &one.points);
-        let value = |point: &Point| if self.is_lying() { point.x } else { point.y };
-        // The longest, and what all else takes: the values and the second longest.
+        let value = |point: &Point| if self.is_horizontal() { point.x } else { point.y };
+        // The longest, and the extent of everything else: the values and the second longest.
         let (mut longest, mut second) = (0.0, points().map(value).fold(0.0, f64::max));
         let (mut least, mut next) =
             (f64::INFINITY, points().map(value).fold(f64::INFINITY, f64::min));
@@ -160,18 +166,23 @@ impl Panel {
                 if low < least { (low, next.min(least)) } else { (least, next.min(low)) };
         }
         let is_log = !matches!(self.measured_axis().scale, Scale::Linear | Scale::Categories(_));
-        let down = if is_log && least * 2.0 * LONE < next { next / LONE } else { 0.0 };
-        let up = if longest > LONE * second { second * (1.0 + LONE) / 2.0 } else { f64::INFINITY };
+        let down =
+            if is_log && least * 2.0 * LONE_WHISKER < next { next / LONE_WHISKER } else { 0.0 };
+        let up = if longest > LONE_WHISKER * second {
+            second * (1.0 + LONE_WHISKER) / 2.0
+        } else {
+            f64::INFINITY
+        };
         (down, up)
     }
 
     const fn measured_axis(&self) -> &Axis {
-        if self.is_lying() { &self.x } else { &self.y }
+        if self.is_horizontal() { &self.x } else { &self.y }
     }
 
-    /// Where whiskers that leave the panel end, in words; empty: none does.
+    /// Ends of error bars that leave the panel, in words; empty if none does.
     pub(crate) fn cut_whiskers(&self) -> String {
-        let (down, up) = self.reach();
+        let (down, up) = self.whisker_limits();
         let ends =
             self.series().iter().flat_map(|one| &one.points).filter_map(|point| point.interval);
         let cut = ends.flat_map(|(low, high)| {
@@ -185,83 +196,83 @@ impl Panel {
     }
 }
 
-/// What is drawn in a panel.
+/// Content of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Lines, bars or points.
     Series(Vec<Series>),
-    /// A heat map.
+    /// Heat map.
     Cells(Cells),
-    /// A heat map of latencies by their logarithm, with the line of a bound.
+    /// Heat map of latencies by their logarithm, with the line of a bound.
     Surface(Surface),
-    /// Bars in space.
+    /// 3D bars.
     Towers(Cells),
-    /// What hangs on what; its axes mean nothing.
+    /// Tree; its axes are unused.
     Tree(Node),
 }
 
 /// An axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// Its name, without the unit.
+    /// Name, without the unit.
     pub name: String,
-    /// What it counts.
+    /// Quantity.
     pub quantity: Quantity,
-    /// How values become places.
+    /// Scale.
     pub scale: Scale,
-    /// Where it ends, if not with the values.
+    /// End of the axis, if not that of the values.
     pub end: Option<f64>,
 }
 
-/// How values become places.
+/// Scale of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scale {
-    /// Evenly, from 0.
+    /// Linear, from 0.
     Linear,
-    /// By their logarithm.
+    /// Logarithmic.
     Log,
-    /// By the logarithm, with ticks at these values alone.
+    /// Logarithmic, with ticks at these values only.
     Doublings(Vec<f64>),
-    /// One place each; a value is an index.
+    /// One position each; a value is an index.
     Categories(Vec<String>),
 }
 
-/// Points that belong together.
+/// A series of points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Its name in the legend; series of one name share an entry and a colour.
+    /// Name in the legend; series of one name share an entry and a colour.
     pub name: String,
-    /// What of it this is, where there are several: `p99`.
+    /// Part of that name, if there are several: `p99`.
     pub detail: String,
-    /// How it is drawn.
+    /// Form in which it is drawn.
     pub form: Form,
-    /// Its points, in order.
+    /// Points, in order.
     pub points: Vec<Point>,
 }
 
-/// How a series is drawn.
+/// Form of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A line through its points.
+    /// A line through the points.
     Line(Stroke),
-    /// A line through points that are marked.
+    /// A line with markers.
     Marked,
-    /// The area under steps: a value holds until the next point.
+    /// Filled steps: a value holds until the next point.
     Steps,
     /// Points alone.
     Points,
-    /// Bars, across where the vertical axis has the categories.
+    /// Bars, horizontal if the vertical axis has the categories.
     Bars,
-    /// A single point that is to be noticed: a knee.
+    /// A single highlighted point: a knee.
     Highlight,
-    /// What nothing was measured for: an ideal, a ceiling.
+    /// A reference line, not measured: an ideal, a ceiling.
     Guide,
 }
 
-/// How a line is drawn.
+/// Line style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stroke {
-    /// In one stroke.
+    /// Solid.
     Solid,
     /// Dashed.
     Dashed,
@@ -272,27 +283,32 @@ pub enum Stroke {
 /// A point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// Across.
+    /// Horizontal position.
     pub x: f64,
-    /// Upwards.
+    /// Vertical position.
     pub y: f64,
     /// Lower and upper end of the interval along the measured axis.
     pub interval: Option<(f64, f64)>,
-    /// What is written at it; may be empty.
+    /// Label; may be empty.
     pub label: String,
-    /// It was not measured: its interval is what measured ones leave.
+    /// True if predicted, not measured: its interval is what measured points leave.
     pub is_predicted: bool,
 }
 
 impl Point {
-    /// A measured point without an interval and a label.
+    /// A measured point without interval and label.
     pub const fn new(x: f64, y: f64) -> Self {
         Self { x, y, interval: None, label: String::new(), is_predicted: false }
     }
 }
 
 impl Series {
-    /// Whether some of its points were not measured.
+    /// A series without a detail.
+    pub(crate) fn new(name: impl Into<String>, form: Form, points: Vec<Point>) -> Self {
+        Self { name: name.into(), detail: String::new(), form, points }
+    }
+
+    /// True if some of its points are predicted.
     pub(crate) fn has_predicted(&self) -> bool {
         self.points.iter().any(|point| point.is_predicted)
     }
@@ -301,9 +317,9 @@ impl Series {
 /// Values over a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cells {
-    /// What is counted.
+    /// Name of the values.
     pub name: String,
-    /// In which unit.
+    /// Their quantity.
     pub quantity: Quantity,
     /// Values by column and row, indices into the axes' categories.
     pub cells: Vec<Cell>,
@@ -312,55 +328,70 @@ pub struct Cells {
 /// Latencies over a table, ns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {
-    /// What is shown.
+    /// Name of the values.
     pub name: String,
     /// Values by column and row, indices into the axes' categories.
     pub cells: Vec<SurfaceCell>,
-    /// Where a bound is crossed: from place to place, in columns and rows from the middle of the
-    /// first cell on.
+    /// Line where a bound is crossed, as segments, in columns and rows from the middle of the first
+    /// cell.
     pub line: Vec<[(f64, f64); 2]>,
 }
 
-/// A latency in a table.
+/// Latency in a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SurfaceCell {
-    /// Index into the categories across.
+    /// Index into the categories of the horizontal axis.
     pub column: usize,
-    /// Index into the categories upwards.
+    /// Index into the categories of the vertical axis.
     pub row: usize,
     /// The latency, ns.
     pub ns: f64,
-    /// It was measured, and is written.
+    /// True if measured, in which case the value is printed.
     pub is_measured: bool,
 }
 
-/// A value in a table.
+/// Value in a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// Index into the categories across.
+    /// Index into the categories of the horizontal axis.
     pub column: usize,
-    /// Index into the categories upwards.
+    /// Index into the categories of the vertical axis.
     pub row: usize,
     /// The value.
     pub value: f64,
-    /// Lower and upper end of its interval, where it was predicted and not measured.
+    /// Lower and upper end of its interval, if predicted and not measured.
     pub predicted: Option<(f64, f64)>,
 }
 
 impl Cells {
-    /// As (column, row, value).
+    /// Bars as (column, row, value).
     pub(crate) fn bars(&self) -> Vec<(usize, usize, f64)> {
         self.cells.iter().map(|cell| (cell.column, cell.row, cell.value)).collect()
     }
 
-    /// How they are seen as bars in space.
+    /// Projection of the values as 3D bars.
     pub(crate) fn projection(&self, x: &Axis, y: &Axis) -> Projection {
         Projection::of(x.categories().len(), y.categories().len(), &self.bars())
     }
 }
 
 impl Axis {
-    /// Its categories; empty where it counts.
+    /// An axis that ends with its values.
+    pub(crate) fn new(name: impl Into<String>, quantity: Quantity, scale: Scale) -> Self {
+        Self { name: name.into(), quantity, scale, end: None }
+    }
+
+    /// An axis of categories.
+    pub(crate) fn of_categories(name: impl Into<String>, categories: Vec<String>) -> Self {
+        Self::new(name, Quantity::Count, Scale::Categories(categories))
+    }
+
+    /// The linear axis of a metric.
+    pub(crate) fn of_metric(metric: Metric) -> Self {
+        Self::new(metric.name(), metric.quantity(), Scale::Linear)
+    }
+
+    /// Its categories; empty for other scales.
     pub fn categories(&self) -> &[String] {
         match &self.scale {
             Scale::Categories(names) => names,

@@ -1,16 +1,15 @@
-//! Where a curve stops paying.
+//! Finds the knee of a curve.
 
-/// Fewer points show no shape.
+/// Minimum number of points that show a shape.
 const FEWEST: usize = 4;
 
-/// A knee that rises less than this above the chord, as a share of the
-/// height, is taken for a straight line with noise.
+/// Minimum height of a knee above the chord, as a share of the curve's height; less is taken for a
+/// straight line with noise.
 const LEAST: f64 = 0.1;
 
-/// The index of the knee of a rising curve that flattens, (x, y) by ascending
-/// x: the point that lies highest above the chord from its first to its last
-/// point (Satopaa, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a
-/// Haystack", ICDCS workshops 2011, without its smoothing). `None` where the
+/// Returns the index of the knee of a rising, flattening curve, (x, y) by ascending x: the point
+/// highest above the chord from its first to its last point (Satopaa, Albrecht, Irwin and Raghavan,
+/// "Finding a 'Kneedle' in a Haystack", ICDCS workshops 2011, without its smoothing). `None` if the
 /// curve is straight, falls, or has too few points.
 pub(crate) fn knee(points: &[(f64, f64)]) -> Option<usize> {
     let (first, last) = (points.first()?, points.last()?);
@@ -40,15 +39,15 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_saturates_has_its_knee_where_it_does() {
+    fn a_saturating_drive_has_its_knee_at_saturation() {
         // 100 us for each I/O until 1.6 M IOPS are reached: at depth 16 of 1, 2, … 256.
         let points = depths(|depth| (depth * 1e5).min(1.6e6));
         assert_eq!(knee(&points), Some(4));
     }
 
     #[test]
-    fn of_a_smooth_curve_it_is_where_the_slope_is_the_chords() {
-        // y = x / (x + 8) from 1 to 256: the slope 8 / (x + 8)^2 is the chord's at 40.7.
+    fn a_smooth_curve_has_its_knee_where_the_slope_equals_the_chord() {
+        // y = x / (x + 8) from 1 to 256: the slope 8 / (x + 8)^2 equals the chord's at 40.7.
         let points: Vec<(f64, f64)> =
             (1..=256).map(|n| (f64::from(n), f64::from(n) / f64::from(n + 8))).collect();
         let at = points[knee(&points).unwrap()].0;
@@ -56,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_bend_has_none() {
+    fn a_straight_curve_has_no_knee() {
         assert_eq!(knee(&depths(|depth| 3.0 * depth)), None);
         assert_eq!(knee(&depths(|_| 7.0)), None);
         assert_eq!(knee(&depths(|depth| -depth)), None);
@@ -66,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_an_inner_point_whatever_the_curve(ys in prop::collection::vec(any::<f64>(), 0..12)) {
+        fn a_knee_is_an_inner_point_of_any_curve(ys in prop::collection::vec(any::<f64>(), 0..12)) {
             let points: Vec<(f64, f64)> = ys.iter().enumerate().map(|(x, y)| (x as f64, *y)).collect();
             if let Some(n) = knee(&points) {
                 prop_assert!(n > 0 && n + 1 < points.len());

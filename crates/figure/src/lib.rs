@@ -1,8 +1,8 @@
-//! Figures of measurements: what they mean, and how they are drawn.
+//! Figures of measurements: their meaning and their drawing.
 //!
-//! A [`Figure`] is meaning (kind, axes, units, series). One function makes it
-//! an ECharts option ([`option`]): a page draws it live, [`svg`] is the same
-//! library's rendering inside the binary, [`png`] a picture of that.
+//! A [`Figure`] is meaning (kind, axes, units, series). [`option`] turns it into an ECharts option:
+//! a page draws it live, [`svg`] is the same library's rendering inside the binary, [`png`] a
+//! picture of that.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -21,7 +21,7 @@ mod predicted;
 mod projection;
 mod request;
 mod run;
-mod traced;
+mod trace;
 mod units;
 
 #[cfg(feature = "pictures")]
@@ -35,4 +35,4 @@ pub use metric::{Metric, Quantity};
 pub use option::option;
 pub use request::{FigureError, Filter, Judged, Kind, Request, Source, Track, TrackWindow};
 pub use run::{figures_of_rounds, figures_of_run};
-pub use traced::{replay_figure, trace_figures};
+pub use trace::{replay_figure, trace_figures};

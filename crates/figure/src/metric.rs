@@ -1,35 +1,35 @@
-//! What is drawn of a measurement, and in which units.
+//! Metrics that can be drawn, and their quantities.
 
 use std::str::FromStr;
 
 use iodyno_model::{DirectionResult, Estimate, ParseError};
 
-/// What an axis counts. Values are in base units: per second, bytes, ns.
+/// Quantity of an axis. Values are in base units: per second, bytes, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// I/Os per second.
     Iops,
     /// Bytes per second.
     Bandwidth,
-    /// A latency, ns.
+    /// Latency, ns.
     Latency,
     /// Time since the start, ns.
     Time,
-    /// The size of a block, bytes.
+    /// Block size, bytes.
     Size,
-    /// An amount of data, bytes.
+    /// Amount of data, bytes.
     Data,
-    /// A share, 0..1.
+    /// Share, 0..1.
     Share,
-    /// Nines of a percentile: -log10(1 - p), so that 99 % is 2.
+    /// Nines of a percentile: -log10(1 - p), so that p99 is 2.
     Nines,
-    /// How many times something.
+    /// Ratio.
     Ratio,
-    /// A plain number.
+    /// Plain number.
     Count,
 }
 
-/// What is drawn of a measurement.
+/// Metric of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Metric {
     /// I/Os per second.
@@ -38,14 +38,14 @@ pub enum Metric {
     Bandwidth,
     /// Mean latency.
     Mean,
-    /// A percentile of the latencies, in percent.
+    /// Percentile of the latencies, in percent.
     Percentile(f64),
-    /// The longest latency.
+    /// Maximum latency.
     Max,
 }
 
 impl Metric {
-    /// As an axis names it.
+    /// Name on an axis.
     pub fn name(self) -> String {
         match self {
             Self::Iops => "IOPS".into(),
@@ -56,7 +56,7 @@ impl Metric {
         }
     }
 
-    /// What its axis counts.
+    /// Quantity of its axis.
     pub const fn quantity(self) -> Quantity {
         match self {
             Self::Iops => Quantity::Iops,
@@ -65,7 +65,7 @@ impl Metric {
         }
     }
 
-    /// Its value, where it is known.
+    /// Value of the metric, if known.
     pub fn of(self, result: &DirectionResult) -> Option<Estimate> {
         let known = match self {
             Self::Iops => result.iops,
@@ -84,7 +84,7 @@ impl Metric {
 impl FromStr for Metric {
     type Err = ParseError;
 
-    /// `iops`, `bw`, `lat`, `max`, or a percentile such as `p99.9`.
+    /// Parses `iops`, `bw`, `lat`, `max`, or a percentile such as `p99.9`.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let percent = |digits: &str| digits.parse().ok().filter(|p| (0.0..=100.0).contains(p));
         match text {

@@ -1,5 +1,5 @@
-//! Names of series and workloads: what tells observations apart, and what they
-//! have in common.
+//! Names series and workloads by the properties that distinguish observations, and lists those they
+//! share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::Request;
 use crate::observation::Observation;
 use crate::request::number;
 
-/// The values of an option, in the order of their size.
+/// Values of an option, in numeric order.
 pub(crate) fn values(all: &[Observation<'_>], option: &str) -> Vec<String> {
     let mut values: Vec<String> = all.iter().filter_map(|one| one.option(option)).collect();
     values.sort_by(|a, b| match (number(a), number(b)) {
@@ -18,15 +18,14 @@ pub(crate) fn values(all: &[Observation<'_>], option: &str) -> Vec<String> {
     values
 }
 
-/// More targets at once than these are counted, not named.
+/// Concurrent targets above this number are counted, not named.
 const MOST_TARGETS: usize = 4;
 
 /// Options that name a workload, the most telling first.
-const TELLING: [&str; 6] = ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"];
+const MAIN_OPTIONS: [&str; 6] = ["rw", "bs", "iodepth", "numjobs", "ioengine", "direct"];
 
-/// Options that say how long and how it was reported, not what was done; files
-/// are told by the targets.
-const SILENT: [&str; 14] = [
+/// Options about duration and reporting, not about the workload; targets stand for files.
+const IGNORED_OPTIONS: [&str; 14] = [
     "directory",
     "filename",
     "group_reporting",
@@ -46,19 +45,19 @@ const SILENT: [&str; 14] = [
 /// Options of the workloads, the best known first, then `target`.
 fn options(all: &[Observation<'_>]) -> Vec<String> {
     let tells = |option: &&String| {
-        !TELLING.contains(&option.as_str())
-            && !SILENT.contains(&option.as_str())
+        !MAIN_OPTIONS.contains(&option.as_str())
+            && !IGNORED_OPTIONS.contains(&option.as_str())
             && !option.contains("log")
     };
     let others: BTreeSet<&String> =
         all.iter().flat_map(|one| one.measurement.workload.options.keys()).filter(tells).collect();
-    let mut options: Vec<String> = TELLING.map(str::to_owned).into();
+    let mut options: Vec<String> = MAIN_OPTIONS.map(str::to_owned).into();
     options.extend(others.into_iter().cloned());
     options.push("target".into());
     options
 }
 
-/// What tells observations apart: the run, the values of options, the direction.
+/// Properties that distinguish observations: run, option values, direction.
 #[derive(Debug, Clone)]
 struct Naming {
     options: Vec<String>,
@@ -83,7 +82,7 @@ impl Naming {
                 });
             }
         }
-        // A direction goes without saying where there is only one.
+        // A single direction needs no mention.
         let says = one.measurement.total.len() > 1 || one.measurement.workload.rw.is_none();
         if self.by_direction && says {
             words.push(one.result.direction.name().into());
@@ -96,27 +95,26 @@ impl Naming {
     }
 }
 
-/// A name for the series of each observation, of what tells them apart; the
-/// options `across` make points of a series, not series.
+/// Names the series of each observation by what distinguishes them; the options `across`
+/// distinguish points of a series, not series.
 pub(crate) fn names(all: &[Observation<'_>], request: &Request, across: &[&str]) -> Vec<String> {
     let by_run = all.iter().any(|one| one.label != all[0].label);
     match &request.series {
         Some(option) => {
             named(all, &Naming { options: vec![option.clone()], ..naming(all, &[], by_run) })
         }
-        None => named(all, &short(all, naming(all, across, by_run), across)),
+        None => named(all, &by_name_if_as_telling(all, naming(all, across, by_run), across)),
     }
 }
 
-/// A name for the workload of each observation, whichever run it is of.
+/// Names the workload of each observation, whichever run it is of.
 pub(crate) fn workloads(all: &[Observation<'_>], across: &[&str]) -> Vec<String> {
-    named(all, &short(all, naming(all, across, false), across))
+    named(all, &by_name_if_as_telling(all, naming(all, across, false), across))
 }
 
-/// The measurements' own names, with the direction where one has several: where
-/// all runs share some of them and each is of one measurement of a run, they
-/// say what belongs together, whatever else differs between the runs. What is
-/// predicted has no name of its own.
+/// The measurements' own names, with the direction if one has several. Used if all runs share some
+/// of them and each names one measurement per run: then they tell what belongs together, whatever
+/// else differs between the runs. Predictions have no such name.
 pub(crate) fn shared_names(all: &[Observation<'_>]) -> Option<Vec<String>> {
     if all.iter().any(|one| one.predicted.is_some()) {
         return None;
@@ -154,8 +152,8 @@ fn naming(all: &[Observation<'_>], across: &[&str], by_run: bool) -> Naming {
     }
 }
 
-/// By the measurements' own names where these say as much as several options.
-fn short(all: &[Observation<'_>], by_options: Naming, across: &[&str]) -> Naming {
+/// Uses the measurements' own names if they distinguish as much as several options.
+fn by_name_if_as_telling(all: &[Observation<'_>], by_options: Naming, across: &[&str]) -> Naming {
     let by_name = Naming { options: vec!["name".into()], ..by_options.clone() };
     let is_long = by_options.options.len() != 1;
     let name = |one: &Observation<'_>| one.option("name");
@@ -172,7 +170,7 @@ fn named(all: &[Observation<'_>], naming: &Naming) -> Vec<String> {
     all.iter().map(name).collect()
 }
 
-/// What all observations have in common, in a line.
+/// Properties shared by all observations, in one line.
 pub(crate) fn common(all: &[Observation<'_>]) -> String {
     let mut words = Vec::new();
     for option in options(all) {
@@ -193,7 +191,7 @@ pub(crate) fn common(all: &[Observation<'_>]) -> String {
     words.join(" ")
 }
 
-/// Observations by name, in order of appearance.
+/// Groups observations by name, in order of appearance.
 pub(crate) fn by_name<'a>(
     all: &[Observation<'a>],
     names: &[String],

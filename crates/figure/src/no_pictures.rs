@@ -1,8 +1,8 @@
-//! Stands in for `draw` in a build without the feature `pictures`.
+//! Replaces `draw` in a build without the feature `pictures`.
 
 use crate::{Figure, FigureError};
 
-/// No picture.
+/// Not available.
 ///
 /// # Errors
 /// Always.
@@ -10,7 +10,7 @@ pub fn svg(_: &Figure, _: (u32, u32), _: f64, _: bool) -> Result<String, FigureE
     Err(FigureError::NoPictures)
 }
 
-/// No picture.
+/// Not available.
 ///
 /// # Errors
 /// Always.

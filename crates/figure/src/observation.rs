@@ -1,5 +1,5 @@
-//! What is drawn: one direction of one measurement of one run, or of a point
-//! that is predicted beside it.
+//! Observations to draw: one direction of one measurement of a run, or of a point predicted next to
+//! one.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,42 +11,42 @@ use crate::naming::{values, workloads};
 use crate::request::{number, option_of};
 use crate::{FigureError, Filter, Judged, Metric, Request, Source};
 
-/// One direction of a measurement. Those of predictions come from
-/// [`predictions`](crate::predicted::predictions) alone.
+/// One direction of a measurement. Only [`predictions`](crate::predicted::predictions) makes those
+/// of predictions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Observation<'a> {
-    /// The run's name in the legend.
+    /// Name of the run in the legend.
     pub(crate) label: &'a str,
     /// Index of the run, and of the measurement within it.
     pub(crate) place: (usize, usize),
-    /// Of a prediction the one beside which it stands.
+    /// For a prediction, the measurement next to it.
     pub(crate) measurement: &'a Measurement,
     pub(crate) result: &'a DirectionResult,
     pub(crate) predicted: Option<&'a Prediction>,
 }
 
 impl Observation<'_> {
-    /// The run that it is of, an index.
+    /// Index of its run.
     pub(crate) const fn source(&self) -> usize {
         self.place.0
     }
 
-    /// How its measurement was judged.
+    /// Judgement of its measurement.
     pub(crate) fn judged<'r>(&self, request: &'r Request) -> Option<&'r Judged> {
         request.judged.iter().find(|one| (one.source, one.measurement) == self.place)
     }
 
-    /// What was measured of a metric; nothing of a prediction.
+    /// Measured value of a metric; `None` for a prediction.
     pub(crate) fn measured(&self, metric: Metric) -> Option<Estimate> {
         metric.of(self.result).filter(|_| self.predicted.is_none())
     }
 
-    /// What is predicted: the rate of I/Os alone.
+    /// Predicted value: IOPS only.
     pub(crate) fn prediction(&self, metric: Metric) -> Option<Estimate> {
         self.predicted.filter(|_| metric == Metric::Iops).map(|one| one.iops)
     }
 
-    /// The value of an option, by fio's name; of `direction` and `drives`, too.
+    /// Value of an option by fio's name, or of `direction` or `drives`.
     pub(crate) fn option(&self, option: &str) -> Option<String> {
         if let Some(of) = self.predicted {
             match option {
@@ -63,16 +63,16 @@ impl Observation<'_> {
         }
     }
 
-    /// The value of an option that is a number or a size.
+    /// Value of a numeric option or a size.
     pub(crate) fn number(&self, option: &str) -> Option<f64> {
         number(&self.option(option)?)
     }
 }
 
-/// All that the request admits; what failed is left out.
+/// All observations that the request admits, without failed measurements.
 ///
 /// # Errors
-/// Nothing was measured, or nothing that the request admits.
+/// There are no measurements, or none that the request admits.
 pub(crate) fn observations<'a>(
     request: &Request,
     sources: &[Source<'a>],
@@ -112,8 +112,8 @@ pub(crate) fn observations<'a>(
     Ok(all)
 }
 
-/// By run, then by block size, depth and jobs: folders are read in the order of
-/// their names, in which 1m comes before 4k.
+/// Sorts by run, then by block size, depth and jobs: directories are read in the order of file
+/// names, in which 1m comes before 4k.
 pub(crate) fn sort(shown: &mut [Observation<'_>]) {
     let numbers = |one: &Observation<'_>| {
         ["bs", "iodepth", "numjobs"].map(|option| one.number(option).unwrap_or(0.0))
@@ -127,7 +127,7 @@ pub(crate) fn sort(shown: &mut [Observation<'_>]) {
     });
 }
 
-/// What is known of an option, as a clause: `; measured were 4k, 16k`.
+/// Measured values of an option, as a clause: `; measured were 4k, 16k`.
 fn measured(all: &[Observation<'_>], option: &str) -> String {
     match values(all, option).as_slice() {
         [] => "; the option is not known of any measurement".into(),
@@ -135,9 +135,8 @@ fn measured(all: &[Observation<'_>], option: &str) -> String {
     }
 }
 
-/// The value of a metric over observations of the same thing: of one with its
-/// confidence interval, of several the median with the range; `None` where
-/// none of them knows it.
+/// Value of a metric over observations of the same point: of one with its confidence interval, of
+/// several the median with the range; `None` if none has it.
 pub(crate) fn value_of(
     metric: Metric,
     all: &[Observation<'_>],
@@ -158,7 +157,7 @@ pub(crate) fn value_of(
     }
 }
 
-/// Its ends, where they are known.
+/// Ends of the interval, if known.
 pub(crate) fn interval(of: &Estimate) -> Option<(f64, f64)> {
     match of.spread {
         Spread::Confidence { low, high, .. } if low.is_finite() && high.is_finite() => {
@@ -168,7 +167,7 @@ pub(crate) fn interval(of: &Estimate) -> Option<(f64, f64)> {
     }
 }
 
-/// The points of a metric against a number that observations have, smallest first.
+/// Points of a metric against a number of the observations, smallest first.
 pub(crate) fn points(
     metric: Metric,
     all: &[Observation<'_>],
@@ -185,8 +184,8 @@ pub(crate) fn points(
     places.into_iter().filter_map(at).collect()
 }
 
-/// Whether a point was measured several times: what has the same workload, the
-/// options `across` apart, and the same values of the options `at`, in one run.
+/// True if a point was measured several times: same run, same workload except for the options
+/// `across`, and same values of the options `at`.
 pub(crate) fn is_repeated(all: &[Observation<'_>], across: &[&str], at: &[&str]) -> bool {
     let names = workloads(all, across);
     let mut points = BTreeSet::new();
@@ -196,13 +195,13 @@ pub(crate) fn is_repeated(all: &[Observation<'_>], across: &[&str], at: &[&str])
     })
 }
 
-/// What the values of a table are, which has no whiskers; see [`is_repeated`].
+/// Note on the values of a table, which has no error bars; see [`is_repeated`].
 pub(crate) fn table_notes(all: &[Observation<'_>], across: &[&str], at: &[&str]) -> Vec<String> {
     let median = "What was measured several times is written as its median.";
     is_repeated(all, across, at).then(|| median.to_owned()).into_iter().collect()
 }
 
-/// What the whiskers of points are; see [`is_repeated`].
+/// Notes on the error bars of points; see [`is_repeated`].
 pub(crate) fn whisker_notes(all: &[Observation<'_>], across: &[&str], at: &[&str]) -> Vec<String> {
     let mut notes = Vec::new();
     if is_repeated(all, across, at) {
@@ -227,7 +226,7 @@ pub(crate) fn whisker_notes(all: &[Observation<'_>], across: &[&str], at: &[&str
     notes
 }
 
-/// How many of what the request admits are not valid, and the reservations.
+/// Number of admitted measurements that are not valid, with their caveats.
 pub(crate) fn reservations(all: &[Observation<'_>], request: &Request) -> Vec<String> {
     let mut by_validity: BTreeMap<&str, Vec<&Judged>> = BTreeMap::new();
     for (n, one) in all.iter().enumerate() {
@@ -249,14 +248,14 @@ pub(crate) fn reservations(all: &[Observation<'_>], request: &Request) -> Vec<St
 }
 
 impl Request {
-    /// Whether its filters leave the observation.
+    /// True if the observation passes the filters.
     pub(crate) fn admits(&self, one: &Observation<'_>) -> bool {
         self.filters.iter().all(|filter| filter.admits(one))
     }
 }
 
 impl Filter {
-    /// Whether the observation has the value; what is not known is not it.
+    /// True if the observation has the value; an unknown value does not match.
     pub(crate) fn admits(&self, one: &Observation<'_>) -> bool {
         let has = one.option(self.option()).is_some_and(|known| {
             known == self.value

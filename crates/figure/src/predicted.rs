@@ -1,12 +1,11 @@
-//! Points that were not measured, beside those that were.
+//! Predicted points, next to measured ones.
 
 use crate::figure::Point;
 use crate::observation::{Observation, interval};
 use crate::{Metric, Request, Source};
 
-/// What the request admits of points that were not measured but predicted, and
-/// what has to be said of them. What is read and written by turns is predicted as
-/// a whole, which has no place among the directions.
+/// Predictions that the request admits, and notes on them. Mixed reads and writes are predicted as
+/// a whole, which fits no direction.
 pub(crate) fn predictions<'a>(
     request: &Request,
     sources: &[Source<'a>],
@@ -46,7 +45,7 @@ pub(crate) fn predictions<'a>(
     (shown, Some(notes.join(" ")).filter(|note| !note.is_empty()))
 }
 
-/// The points of what is predicted, as [`points`](crate::observation::points) are of what was measured.
+/// Points of predictions, like [`points`](crate::observation::points) of measurements.
 pub(crate) fn predicted_points(
     metric: Metric,
     all: &[Observation<'_>],

@@ -1,30 +1,30 @@
-//! Bars on a table, seen from above one corner: a parallel projection into the
-//! unit square, y upwards.
+//! Projects bars on a table, seen from above one corner: a parallel projection into the unit
+//! square, y upwards.
 
-/// A place in the picture, 0..1 each.
+/// Position in the picture, 0..1 each.
 pub(crate) type Place = (f64, f64);
 
-/// Floor between two bars, of a cell's width.
+/// Gap between two bars, as a share of a cell's width.
 const GAP: f64 = 0.16;
 
-/// How much of the picture's height the floor takes, the highest bar the rest:
-/// the first that hides no value, so that bars are as high as can be.
+/// Candidate shares of the picture's height for the floor; the highest bar takes the rest. The
+/// first that hides no value is used, so that bars are as high as possible.
 const FLOORS: [f64; 6] = [0.5, 0.57, 0.64, 0.71, 0.78, 0.85];
 
-/// A table of bars. Columns run along the left edge of the floor, rows along
-/// the right one; `flip` turns an axis round, so that its last value is in front.
+/// Table of bars. Columns run along the left edge of the floor, rows along the right one; `flip`
+/// reverses an axis, so that its last value is in front.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Projection {
     pub(crate) columns: usize,
     pub(crate) rows: usize,
     pub(crate) flip_columns: bool,
     pub(crate) flip_rows: bool,
-    /// What reaches up to the picture's edge.
+    /// Value that reaches the upper edge of the picture.
     pub(crate) greatest: f64,
     floor: f64,
 }
 
-/// A bar's visible faces, each by its corners, and the middle of its top.
+/// Visible faces of a bar, each by its corners, and the middle of its top.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tower {
     pub(crate) left: [Place; 4],
@@ -34,8 +34,8 @@ pub(crate) struct Tower {
 }
 
 impl Tower {
-    /// Whether it covers some of what is written on the top of one behind it:
-    /// text as wide as half of the top.
+    /// True if it covers part of the text on the top of a bar behind it: text half as wide as the
+    /// top.
     fn covers(&self, behind: &Self) -> bool {
         let half = (self.right[1].0 - self.left[0].0) / 2.0;
         [-0.5, 0.0, 0.5].into_iter().any(|part| {
@@ -49,8 +49,8 @@ impl Tower {
 }
 
 impl Projection {
-    /// The projection in which low bars stand in front of high ones, as far as
-    /// turning the table can bring that about; `bars` are (column, row, value).
+    /// Chooses the projection with low bars in front of high ones, as far as turning the table
+    /// allows; `bars` are (column, row, value).
     pub(crate) fn of(columns: usize, rows: usize, bars: &[(usize, usize, f64)]) -> Self {
         // An axis that rises with its index has its first value in front.
         let rises = |index: &dyn Fn(&(usize, usize, f64)) -> usize, count: usize| {
@@ -70,7 +70,7 @@ impl Projection {
         all.find(|seen| seen.hidden(bars).next().is_none()).unwrap_or(flattest)
     }
 
-    /// Bars, by their number in `bars`, whose value on the top is behind another bar.
+    /// Indices of the `bars` whose printed value is hidden by another bar.
     pub(crate) fn hidden(&self, bars: &[(usize, usize, f64)]) -> impl Iterator<Item = usize> {
         let seen = *self;
         let towers: Vec<(f64, Tower)> =
@@ -87,8 +87,8 @@ impl Projection {
         (turned(column, self.columns, self.flip_columns), turned(row, self.rows, self.flip_rows))
     }
 
-    /// The place of a point `behind` the nearest corner: columns go to the
-    /// left, rows to the right, both to the back.
+    /// Position of a point at a distance from the nearest corner: columns go to the left, rows to
+    /// the right, both to the back.
     fn place(&self, (column, row): (f64, f64), value: f64) -> Place {
         let size = (self.columns + self.rows) as f64;
         let height = if self.greatest > 0.0 { value / self.greatest } else { 0.0 };
@@ -96,30 +96,30 @@ impl Projection {
         (across, self.floor * (column + row) / size + (1.0 - self.floor) * height)
     }
 
-    /// The place of a point of the floor or above it, by column and row.
+    /// Position of a point on or above the floor, by column and row.
     pub(crate) fn at(&self, column: f64, row: f64, value: f64) -> Place {
         self.place(self.behind(column, row), value)
     }
 
-    /// The place of a point by its distance from the nearest corner along
-    /// columns and rows, 0..1: where edges and their labels are.
+    /// Position of a point by its distance from the nearest corner along columns and rows, 0..1,
+    /// for edges and their labels.
     pub(crate) fn edge(&self, column: f64, row: f64, value: f64) -> Place {
         self.place((column * self.columns as f64, row * self.rows as f64), value)
     }
 
-    /// How far behind the nearest corner a bar stands: the farthest is drawn first.
+    /// Distance of a bar from the nearest corner: the farthest is drawn first.
     pub(crate) fn distance(&self, column: usize, row: usize) -> f64 {
         let (a, b) = self.behind(column as f64 + 0.5, row as f64 + 0.5);
         a + b
     }
 
-    /// A bar. `value` is at least 0.
+    /// Faces of a bar. `value` is at least 0.
     pub(crate) fn tower(&self, column: usize, row: usize, value: f64) -> Tower {
         let (a, b) = self.behind(column as f64 + 0.5, row as f64 + 0.5);
         let half = 0.5 - GAP / 2.0;
         let corner = |right: f64, up: f64, z: f64| self.place((a + right * half, b + up * half), z);
         Tower {
-            // The faces that look at the viewer are those nearest to the corner.
+            // The visible faces are those nearest to the corner.
             left: [
                 corner(1.0, -1.0, 0.0),
                 corner(-1.0, -1.0, 0.0),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn low_bars_stand_in_front() {
+    fn low_bars_are_in_front() {
         let bars = rising();
         let seen = Projection::of(7, 7, &bars);
         assert!(seen.distance(0, 0) < seen.distance(6, 6));
@@ -165,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_later_is_in_front_and_covers_no_label_of_a_rising_table() {
+    fn later_bars_are_in_front_and_hide_no_label_of_a_rising_table() {
         let mut bars = rising();
         let seen = Projection::of(7, 7, &bars);
         bars.sort_by(|a, b| seen.distance(b.0, b.1).total_cmp(&seen.distance(a.0, a.1)));
         let towers: Vec<Tower> = bars.iter().map(|(c, r, v)| seen.tower(*c, *r, *v)).collect();
         for (n, tower) in towers.iter().enumerate() {
             for later in &towers[n + 1..] {
-                // The foot of what comes later is not higher up in the picture.
+                // The foot of a later bar is not higher in the picture.
                 assert!(later.left[1].1 <= tower.left[1].1 + 1e-9);
                 assert!(!later.covers(tower), "{tower:?} is behind {later:?}");
             }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_behind_a_high_one_is_known_to_be_hidden() {
+    fn a_bar_behind_a_higher_one_is_hidden() {
         let bars = [(0, 0, 1.0), (1, 0, 100.0), (0, 1, 100.0), (1, 1, 1.0), (2, 2, 1000.0)];
         let seen = Projection::of(3, 3, &bars);
         let hidden: Vec<usize> = seen.hidden(&bars).collect();

@@ -1,4 +1,4 @@
-//! Which figure is asked for.
+//! Requests for figures.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use thiserror::Error;
 
 use crate::Metric;
 
-/// What a figure shows.
+/// Kind of figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Rates and latencies over time.
     Time,
-    /// Distribution of latencies and the percentile curve.
+    /// Latency distribution and percentile curve.
     Latency,
     /// IOPS and bandwidth against block size.
     Blocksize,
@@ -21,28 +21,28 @@ pub enum Kind {
     Depth,
     /// Heat map of iodepth by numjobs.
     Grid,
-    /// The same as bars in space.
+    /// The same as 3D bars.
     Grid3d,
     /// Grouped bars with intervals.
     Compare,
-    /// The same over what the first run has.
+    /// The same as ratios to the first run.
     Ratio,
     /// Aggregate against the number of drives.
     Scaling,
-    /// Rates over a whole run, one measurement behind the other.
+    /// Rates over a whole run, one measurement after the other.
     Course,
-    /// What is tracked over all rounds of a run.
+    /// Tracked figures over all rounds of a run.
     Convergence,
-    /// The same over the measurement window, with the line through it.
+    /// Tracked figures over the measurement window, with the fitted line.
     Window,
-    /// Heat map of p99 against writes and reads at rates, and the same as curves.
+    /// Heat map of p99 against write and read rates, and the same as curves.
     Headroom,
-    /// How the machine's storage hangs together.
+    /// Storage topology of the machine.
     Topology,
 }
 
 impl Kind {
-    /// All of them, with their names.
+    /// All kinds, with their names.
     pub const ALL: [(Self, &str); 14] = [
         (Self::Time, "time"),
         (Self::Latency, "latency"),
@@ -61,104 +61,104 @@ impl Kind {
     ];
 }
 
-/// A run to draw, and how it is called in the legend.
+/// A run to draw, with its name.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// Name in the legend.
     pub label: &'a str,
     /// The run.
     pub record: &'a RunRecord,
-    /// Points that were not measured and may be shown as such.
+    /// Predicted points that may be drawn.
     pub predictions: &'a [Prediction],
 }
 
 impl<'a> Source<'a> {
-    /// What was measured, and nothing else.
+    /// A run without predictions.
     pub const fn new(label: &'a str, record: &'a RunRecord) -> Self {
         Self { label, record, predictions: &[] }
     }
 }
 
-/// Which figure.
+/// Request for a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// What it shows.
+    /// Kind of figure.
     pub kind: Kind,
-    /// Of which figure; `None`: those that suit the kind.
+    /// Metric to show; `None`: those that suit the kind.
     pub metric: Option<Metric>,
     /// Only these measurements of each run, by index; `None`: all.
     pub measurements: Option<Vec<usize>>,
-    /// Only measurements whose workload has these values.
+    /// Only measurements that match these filters.
     pub filters: Vec<Filter>,
-    /// What fills the targets is left out.
+    /// Leaves out measurements that fill the targets.
     pub without_fills: bool,
-    /// The option whose values make the series.
+    /// Option whose values make the series.
     pub series: Option<String>,
-    /// Its title, in place of one of ours.
+    /// Title, in place of the default.
     pub title: Option<String>,
-    /// Where the axis of time ends, ns.
+    /// End of the time axis, ns.
     pub xmax_ns: Option<u64>,
-    /// How measurements were judged, where that is to be seen.
+    /// Judgements of measurements, if they are to be shown.
     pub judged: Vec<Judged>,
-    /// What was tracked in rounds, where that is to be seen.
+    /// Figures tracked in rounds, if they are to be shown.
     pub rounds: Vec<Track>,
-    /// Reads under load, where that is to be seen.
+    /// Headroom of reads under load, if it is to be shown.
     pub headroom: Vec<Headroom>,
 }
 
-/// A figure that has to be steady, over the rounds of a run, in base units.
+/// Figure tracked over the rounds of a run for steady state, in base units.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Track {
     /// Index into the sources.
     pub source: usize,
-    /// On what.
+    /// Targets.
     pub targets: Vec<String>,
     /// Name of the point.
     pub point: String,
-    /// Which figure of it.
+    /// Metric of the point.
     pub metric: Metric,
-    /// Its value in each round; `None`: not measured, or it failed.
+    /// Value in each round; `None`: not measured, or failed.
     pub values: Vec<Option<f64>>,
-    /// The measurement window; `None`: there are too few rounds.
+    /// Measurement window; `None`: too few rounds.
     pub window: Option<TrackWindow>,
     /// Whether its target is steady, as a sentence.
     pub verdict: String,
-    /// What the window says of it, in a line.
+    /// Result of the window, in one line.
     pub words: String,
 }
 
-/// A measurement window.
+/// Measurement window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrackWindow {
     /// Its rounds.
     pub rounds: RangeInclusive<u32>,
-    /// The mean of its values.
+    /// Mean of its values.
     pub average: f64,
-    /// How far from the average values may lie, in percent of it.
+    /// Allowed deviation from the average, in percent of it.
     pub band_percent: f64,
-    /// Where the best line stands in its first round.
+    /// Value of the fitted line in the first round.
     pub fit_first: f64,
-    /// Slope of that line, by the round.
+    /// Slope of that line, per round.
     pub fit_slope: f64,
 }
 
-/// How a measurement was judged.
+/// Judgement of a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// Index into the sources.
     pub source: usize,
     /// Index into the run's measurements.
     pub measurement: usize,
-    /// Its validity, such as `QUALIFIED`, where there are reservations.
+    /// Validity, such as `QUALIFIED`, if there are caveats.
     pub validity: Option<String>,
-    /// The reservations, in a word each.
+    /// Caveats, in a word each.
     pub reservations: Vec<String>,
     /// Upper bounds in the metric's unit.
     pub ceilings: Vec<(Metric, f64)>,
 }
 
 impl Request {
-    /// A figure of `kind` of everything there is.
+    /// A figure of `kind` of all measurements.
     pub const fn new(kind: Kind) -> Self {
         Self {
             kind,
@@ -176,55 +176,55 @@ impl Request {
     }
 }
 
-/// Why a figure cannot be made.
+/// Reason why a figure cannot be made.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum FigureError {
-    /// Nothing was measured that it could show.
+    /// There are no measurements to show.
     #[error("there is nothing to draw: {0}")]
     Nothing(String),
-    /// A filter leaves nothing.
+    /// No measurement matches a filter.
     #[error("where {filter}: no measurement has it{measured}")]
     NoMatch {
-        /// The filter, as it was given.
+        /// The filter, as given.
         filter: String,
-        /// What was measured, as a clause; may be empty.
+        /// The measured values, as a clause; may be empty.
         measured: String,
     },
-    /// More than one figure can show.
+    /// Too much for one figure.
     #[error("too much for one figure: {what}; choose with --where, such as --where rw=read,bs=4k")]
     TooMany {
-        /// What there is.
+        /// The amount, or the names.
         what: String,
     },
-    /// No picture can have this size.
+    /// The size is out of range.
     #[error("a picture is {least} to {most} pixels wide and high")]
     Size {
-        /// Pixels at least.
+        /// Minimum, pixels.
         least: u32,
-        /// Pixels at most.
+        /// Maximum, pixels.
         most: u32,
     },
-    /// The library that draws failed, which is an error of ours.
+    /// The drawing library failed, which is an internal error.
     #[error("the figure could not be drawn: {0}")]
     Drawing(String),
-    /// This build draws none.
+    /// This build cannot draw.
     #[error("this iodyno was built without pictures (Cargo feature \"pictures\")")]
     NoPictures,
 }
 
-/// An option with the value that measurements have to have, or not.
+/// Option value that measurements must have, or must not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     option: String,
     pub(crate) value: String,
-    /// They have to have another one, or none.
+    /// True if they must have another value, or none.
     pub(crate) not: bool,
 }
 
 impl FromStr for Filter {
     type Err = ParseError;
 
-    /// `bs=4k`, `name!=fill`.
+    /// Parses `bs=4k`, `name!=fill`.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let parted = text.split_once('=').map(|(option, value)| {
             let plain = option.strip_suffix('!');
@@ -240,7 +240,7 @@ impl FromStr for Filter {
 }
 
 impl Filter {
-    /// The option's name, as fio calls it.
+    /// fio's name of the option.
     pub fn option(&self) -> &str {
         &self.option
     }
@@ -253,8 +253,8 @@ impl std::fmt::Display for Filter {
     }
 }
 
-/// The value of a workload's option by fio's name, or the measurement's `name`
-/// or `target`; `None` where it is not known.
+/// Value of a workload's option by fio's name, or the measurement's `name` or `target`; `None` if
+/// unknown.
 pub(crate) fn option_of(measurement: &Measurement, option: &str) -> Option<String> {
     let Workload { rw, bs, iodepth, numjobs, ioengine, direct, size, options } =
         &measurement.workload;
@@ -272,14 +272,14 @@ pub(crate) fn option_of(measurement: &Measurement, option: &str) -> Option<Strin
     }
 }
 
-/// Bytes as fio writes them: `4k`.
+/// Formats bytes like fio: `4k`.
 pub(crate) fn size_text(bytes: u64) -> String {
     let units = [(1u64 << 40, "t"), (1 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
     let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
     unit.map_or_else(|| bytes.to_string(), |(unit, name)| format!("{}{name}", bytes / unit))
 }
 
-/// A number, or a size as fio writes it, binary: `4k`, `1M`, `128KiB`.
+/// Parses a number, or a size in fio's notation, binary: `4k`, `1M`, `128KiB`.
 pub(crate) fn number(text: &str) -> Option<f64> {
     let text = text.trim().to_ascii_lowercase();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! The figures of a run's report.
+//! Figures of a run's report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,24 +7,22 @@ use iodyno_model::{Direction, Measurement, Prediction, RunRecord};
 use crate::kinds::suggestion;
 use crate::{Figure, Kind, Request, Source, Track, figure};
 
-/// Lines of one figure that can still be told apart.
+/// Maximum number of distinguishable lines in one figure.
 const MOST_TOGETHER: usize = 8;
 
-/// More parts of a run than this make no course of it.
+/// Maximum number of names for a figure over the whole run.
 const MOST_PARTS: usize = 12;
 
-/// More names than this make no title.
+/// Maximum number of names in a title.
 const MOST_NAMES: usize = 3;
 
-/// Fewer depths that a search tried are no curve.
+/// Minimum number of depths tried by a search for a curve.
 const FEWEST_DEPTHS: usize = 3;
 
-/// All figures that a run gives something for, in the order of a report, each
-/// with the indices of the measurements that it shows: of each sweep the
-/// figure over what was swept, then what is of one kind (same name, `rw` and
-/// `bs`) over time and with its latencies, in groups that can be told apart.
-/// `predictions`: points of the sweeps that were not measured. Of measurements behind the first
-/// `most` only sweeps are drawn.
+/// All figures of a run in report order, each with the indices of its measurements: for each sweep
+/// the figure over the swept option, then over time and latencies of alike measurements (same name,
+/// `rw` and `bs`), in distinguishable groups. `predictions` are unmeasured points of the sweeps.
+/// Measurements after the first `most` are drawn in sweeps only.
 pub fn figures_of_run(
     record: &RunRecord,
     predictions: &[Prediction],
@@ -35,15 +33,14 @@ pub fn figures_of_run(
         let drawn = &group[..group.partition_point(|index| *index < most)];
         for few in drawn.chunks(MOST_TOGETHER) {
             let kinds = [Kind::Time, Kind::Latency];
-            figures.extend(kinds.into_iter().filter_map(|kind| made(record, &[], kind, few)));
+            figures.extend(kinds.into_iter().filter_map(|kind| try_figure(record, &[], kind, few)));
         }
     }
     figures
 }
 
-/// The figures of a run in rounds: what was tracked converging, its window, for
-/// runs that do nothing but write their course, then the sweeps that `window` is,
-/// in which each point stands once.
+/// Figures of a run in rounds: convergence and window of the tracked figures, the whole run if it
+/// only writes, then the sweeps in `window`, which has each point once.
 pub fn figures_of_rounds(record: &RunRecord, rounds: &[Track], window: &RunRecord) -> Vec<Figure> {
     let of_rounds = |kind| {
         let request = Request { rounds: rounds.to_vec(), ..Request::new(kind) };
@@ -56,18 +53,18 @@ pub fn figures_of_rounds(record: &RunRecord, rounds: &[Track], window: &RunRecor
         |of: &Measurement| of.total.iter().all(|one| one.direction == Direction::Write);
     let names: BTreeSet<&str> = record.measurements.iter().map(|of| of.name.as_str()).collect();
     if names.len() <= MOST_PARTS && record.measurements.iter().all(only_writes) {
-        figures.extend(made(record, &[], Kind::Course, &all).map(|(figure, _)| figure));
+        figures.extend(try_figure(record, &[], Kind::Course, &all).map(|(figure, _)| figure));
     }
     figures.extend(sweeps(window, &[]).into_iter().map(|(figure, _)| figure));
     figures
 }
 
-/// Of each sweep that a run holds the figure over what was swept.
+/// The figure over the swept option of each sweep in a run.
 fn sweeps(record: &RunRecord, predictions: &[Prediction]) -> Vec<(Figure, Vec<usize>)> {
     let mut figures = Vec::new();
     for group in groups(record, |one| (one.workload.rw.clone(), None, "")) {
         if suggested(record, predictions, &group) == Kind::Blocksize {
-            figures.extend(made(record, predictions, Kind::Blocksize, &group));
+            figures.extend(try_figure(record, predictions, Kind::Blocksize, &group));
         }
     }
     for group in groups(record, |one| (one.workload.rw.clone(), one.workload.bs, "")) {
@@ -81,19 +78,20 @@ fn sweeps(record: &RunRecord, predictions: &[Prediction]) -> Vec<(Figure, Vec<us
             _ if group.iter().any(searched) => &[Kind::Depth],
             _ => &[],
         };
-        figures.extend(kinds.iter().filter_map(|kind| made(record, predictions, *kind, &group)));
+        figures
+            .extend(kinds.iter().filter_map(|kind| try_figure(record, predictions, *kind, &group)));
     }
     figures
 }
 
-type Likeness<'a> = (Option<String>, Option<u64>, &'a str);
+type GroupKey<'a> = (Option<String>, Option<u64>, &'a str);
 
-/// Indices of measurements that are alike, in order of appearance.
+/// Indices of alike measurements, in order of appearance.
 fn groups<'a>(
     record: &'a RunRecord,
-    of: impl Fn(&'a Measurement) -> Likeness<'a>,
+    of: impl Fn(&'a Measurement) -> GroupKey<'a>,
 ) -> Vec<Vec<usize>> {
-    let mut places: BTreeMap<Likeness<'_>, usize> = BTreeMap::new();
+    let mut places: BTreeMap<GroupKey<'_>, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, measurement) in record.measurements.iter().enumerate() {
         let at = *places.entry(of(measurement)).or_insert(groups.len());
@@ -113,8 +111,8 @@ fn suggested(record: &RunRecord, predictions: &[Prediction], group: &[usize]) ->
     suggestion(&request(Kind::Compare, group), &[Source { label: "", record, predictions }])
 }
 
-/// The figure of these measurements, where they give something for it.
-fn made(
+/// The figure of these measurements, if they have data for it.
+fn try_figure(
     record: &RunRecord,
     predictions: &[Prediction],
     kind: Kind,

@@ -1,9 +1,8 @@
-//! The units in which axes are labelled.
+//! Units of axis labels.
 
 use crate::Quantity;
 
-/// The unit that suits values up to `greatest`: its name, and how many base
-/// units it is.
+/// Unit for values up to `greatest`: its name, and its size in base units.
 pub(crate) fn unit(quantity: Quantity, greatest: f64) -> (&'static str, f64) {
     let units: &[(&str, f64)] = match quantity {
         Quantity::Iops => &[("IOPS", 1.0), ("kIOPS", 1e3), ("MIOPS", 1e6)],
@@ -15,8 +14,8 @@ pub(crate) fn unit(quantity: Quantity, greatest: f64) -> (&'static str, f64) {
         Quantity::Data => &[("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)],
         Quantity::Size | Quantity::Nines | Quantity::Ratio | Quantity::Count => &[("", 1.0)],
     };
-    // The largest unit in which the greatest value still has four digits to
-    // show, seconds as soon as there is one, MB/s up to what one machine does.
+    // The largest unit that leaves the greatest value four digits; seconds from 1 s, and MB/s up to
+    // the rates of one machine.
     let least = match quantity {
         Quantity::Time => 1.0,
         Quantity::Bandwidth => 10.0,

@@ -1,4 +1,4 @@
-//! What is not ours is what its makers published.
+//! Third-party files are those that their publishers released.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -9,7 +9,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 #[test]
-fn assets_of_others_have_their_checksums_and_licences() {
+fn third_party_assets_have_checksums_and_licences() {
     let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
     let sums = std::fs::read_to_string(assets.join("SHA256SUMS")).unwrap();
     let stated: BTreeMap<&str, &str> = sums

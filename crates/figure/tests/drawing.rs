@@ -1,4 +1,4 @@
-//! Figures become pictures: all kinds, on light and dark, whatever they show.
+//! Every kind of figure becomes a picture, light and dark, with any content.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use resvg::tiny_skia::Pixmap;
 use resvg::usvg::roxmltree::{Document, Node};
 
-/// A run that gives something for every kind.
+/// A run with data for every kind.
 fn everything() -> RunRecord {
     let mut all: Vec<Measurement> = (0..49)
         .map(|n| {
@@ -35,7 +35,7 @@ fn everything() -> RunRecord {
     RunRecord { snapshots: vec![machine("lab")], ..run(all) }
 }
 
-/// A machine with a disk, its partition, and a stripe of two others.
+/// A machine with a disk, its partition, and a stripe of two other disks.
 fn machine(name: &str) -> Host {
     let block = |name: &str, kind: BlockKind, below: &[&str]| BlockDevice {
         name: name.into(),
@@ -73,7 +73,7 @@ fn drawn(kind: Kind, record: &RunRecord) -> Figure {
         _ => Vec::new(),
     };
     let rounds = vec![rounds().1];
-    // Of a single run something has to be the first.
+    // A single run needs a first series.
     let series = (kind == Kind::Ratio).then(|| "direction".into());
     let headroom = vec![under_load()];
     figure(&Request { filters, rounds, series, headroom, ..Request::new(kind) }, record).unwrap()
@@ -90,7 +90,7 @@ fn texts(document: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_kind_is_drawn_with_its_words_and_no_number_that_is_none() {
+fn every_kind_is_drawn_with_text_and_without_nan() {
     let record = everything();
     for (kind, name) in Kind::ALL {
         let figure = drawn(kind, &record);
@@ -124,7 +124,7 @@ fn the_same_figure_is_the_same_picture_also_on_another_thread() {
 }
 
 #[test]
-fn a_grids_values_are_written_in_it() {
+fn a_grid_prints_its_values() {
     let record = everything();
     for kind in [Kind::Grid, Kind::Grid3d] {
         let texts = texts(&svg(&drawn(kind, &record), (1200, 760), 1.0, false).unwrap());
@@ -135,7 +135,7 @@ fn a_grids_values_are_written_in_it() {
 }
 
 #[test]
-fn a_tree_names_its_devices_and_what_is_not_as_it_could_be() {
+fn a_tree_shows_devices_and_their_concerns() {
     let record = everything();
     let topology = drawn(Kind::Topology, &record);
     let (width, height) = topology.size();
@@ -144,7 +144,7 @@ fn a_tree_names_its_devices_and_what_is_not_as_it_could_be() {
         assert!(texts.iter().any(|text| text == word), "{word}: {texts:?}");
     }
     assert!(texts.contains(&"! starts at byte 512, off 4 KiB".to_owned()), "{texts:?}");
-    // A long name is cut, and nothing of a node is written into the next.
+    // A long name is cut, and no node's text overlaps the next.
     let mut long = record.clone();
     long.snapshots[0].blocks[0].model = Fact::Read("long model ".repeat(20));
     let cut = svg(&drawn(Kind::Topology, &long), (width, height), 1.0, false).unwrap();
@@ -154,19 +154,19 @@ fn a_tree_names_its_devices_and_what_is_not_as_it_could_be() {
 }
 
 #[test]
-fn a_png_has_the_size_that_is_asked_for_and_text_in_it() {
+fn a_png_has_the_requested_size_and_text() {
     let record = everything();
     let figure = drawn(Kind::Compare, &record);
     let picture = Pixmap::decode_png(&png(&figure, (777, 555), 1.0, false).unwrap()).unwrap();
     assert_eq!((picture.width(), picture.height()), (777, 555));
-    // The title stands at the upper left: without a font there would be nothing.
+    // The title is at the upper left; without a font there would be nothing.
     let dark = |x: u32, y: u32| picture.pixel(x, y).unwrap().red() < 128;
     let ink = (14..40).flat_map(|y| (16..300).map(move |x| (x, y))).filter(|(x, y)| dark(*x, *y));
     assert!(ink.count() > 100);
 }
 
 #[test]
-fn no_size_is_taken_that_no_picture_has() {
+fn sizes_out_of_range_are_rejected() {
     let figure = drawn(Kind::Compare, &everything());
     for (width, height) in [(0, 100), (100, 99), (9000, 100), (100, u32::MAX)] {
         let refused = png(&figure, (width, height), 1.0, false);
@@ -239,7 +239,7 @@ proptest! {
             one
         };
         let record = run(values.iter().enumerate().map(of).collect());
-        // Rounds that are as wild.
+        // Rounds with arbitrary values too.
         let tracked = |(n, (iops, mean, _, _)): (usize, &(f64, f64, String, u64))| {
             let window = TrackWindow {
                 rounds: 1..=2,

@@ -1,4 +1,4 @@
-//! Reads under load: which loads are drawn, and where the line of the bound runs.
+//! Reads under load: the loads drawn, and the line of the bound.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -8,7 +8,7 @@ use common::under_load;
 use iodyno_figure::{Content, Form, Kind, Point, Request, figure};
 
 #[test]
-fn load_is_a_surface_with_the_line_of_its_bound_and_curves() {
+fn headroom_is_a_surface_with_its_bound_and_curves() {
     let asked = Request { headroom: vec![under_load()], ..Request::new(Kind::Headroom) };
     let drawn = figure(&asked, &[]).unwrap();
     let Content::Surface(surface) = &drawn.panels[0].content else { panic!("{drawn:?}") };

@@ -1,5 +1,5 @@
-//! Figures can be read: few series, nothing written over anything else, no axis that a single
-//! whisker sets, text that grows with the picture.
+//! Figures are legible: few series, no overlapping text, no axis scaled by a single error bar, text
+//! that grows with the picture.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -12,7 +12,7 @@ use iodyno_figure::{Content, Figure, Form, Judged, Kind, Metric, Request, Source
 use iodyno_model::{BlockDevice, BlockKind, Bytes, Estimate, Fact, Host, Measurement, RunRecord};
 use resvg::usvg::{Group, Node, Options, Rect, Tree, fontdb};
 
-/// Runs of one name each, in which everything is measured over depths and block sizes.
+/// Runs of one name each, with everything measured over depths and block sizes.
 fn runs(count: usize) -> Vec<RunRecord> {
     let one = |n: usize| {
         let of = |bs: u64, depth: u32| {
@@ -27,7 +27,7 @@ fn runs(count: usize) -> Vec<RunRecord> {
     (0..count).map(one).collect()
 }
 
-/// The figure of as many runs, of the measurements that suit its kind.
+/// The figure of `count` runs, of the measurements that suit its kind.
 fn of_runs(kind: Kind, count: usize) -> Figure {
     let (records, labels) =
         (runs(count), (0..count).map(|n| format!("night {n}")).collect::<Vec<_>>());
@@ -45,7 +45,7 @@ fn of_runs(kind: Kind, count: usize) -> Figure {
 const KINDS: [Kind; 6] =
     [Kind::Time, Kind::Latency, Kind::Blocksize, Kind::Depth, Kind::Compare, Kind::Ratio];
 
-/// Each text with the room that it takes, by the outlines of its letters.
+/// Each text with its bounding box, by the outlines of its letters.
 fn texts(document: &str) -> Vec<(String, Rect)> {
     fn collect(group: &Group, found: &mut Vec<(String, Rect)>) {
         for node in group.children() {
@@ -69,7 +69,7 @@ fn texts(document: &str) -> Vec<(String, Rect)> {
 }
 
 #[test]
-fn nothing_is_written_over_anything_else_or_beyond_the_edge() {
+fn texts_neither_overlap_nor_leave_the_picture() {
     for kind in KINDS {
         for count in [2, 5, 8, 20] {
             let figure = of_runs(kind, count);
@@ -81,7 +81,7 @@ fn nothing_is_written_over_anything_else_or_beyond_the_edge() {
                         && room.bottom() <= height as f32 + 0.5;
                     assert!(is_in, "{kind:?} of {count}: {words:?} at {room:?}");
                     for (other, there) in &texts[n + 1..] {
-                        // Half a pixel is the smoothing of letters.
+                        // Half a pixel is anti-aliasing.
                         let apart = room.right() < there.left() + 0.5
                             || there.right() < room.left() + 0.5
                             || room.bottom() < there.top() + 0.5
@@ -98,7 +98,7 @@ fn nothing_is_written_over_anything_else_or_beyond_the_edge() {
 }
 
 #[test]
-fn lines_are_named_where_they_end_and_the_legend_is_for_what_has_no_room() {
+fn lines_are_named_at_their_ends_or_in_the_legend() {
     let at_ends = |figure: &Figure, size: (u32, u32)| {
         let texts = texts(&svg(figure, size, 1.0, false).unwrap());
         let names: Vec<_> =
@@ -143,7 +143,7 @@ fn no_more_series_than_colours_and_the_figure_says_so() {
 }
 
 #[test]
-fn of_many_series_each_has_a_panel_and_all_have_one_scale() {
+fn many_series_get_a_panel_each_with_one_scale() {
     for kind in [Kind::Time, Kind::Latency] {
         let figure = of_runs(kind, 20);
         let titles: Vec<&str> = figure.panels.iter().map(|panel| panel.title.as_str()).collect();
@@ -201,7 +201,7 @@ fn many_workloads_of_many_runs_are_a_heat_map_with_every_value() {
 }
 
 #[test]
-fn the_course_of_many_measurements_has_no_holes() {
+fn a_whole_run_of_many_measurements_has_no_gaps() {
     let of = |n: i64| Measurement {
         name: format!("fill {n}"),
         started_ns: Some(n * 20_000_000_000),
@@ -220,7 +220,7 @@ fn the_course_of_many_measurements_has_no_holes() {
 }
 
 #[test]
-fn a_single_long_whisker_leaves_the_panel_and_the_figure_says_where_it_ends() {
+fn a_single_long_error_bar_is_cut_and_its_end_noted() {
     let with = |ends: [f64; 3]| {
         let of = |(n, high): (usize, f64)| {
             let mut one = measurement("randread", 4096, 1 << n, 1, 1e5);
@@ -294,7 +294,7 @@ fn microseconds_have_their_letter() {
 }
 
 #[test]
-fn a_guide_far_beyond_what_was_measured_leaves_room_for_that() {
+fn a_distant_guide_does_not_squeeze_the_values() {
     let drives = |count: usize, iops: f64| Measurement {
         targets: (0..count).map(|n| format!("nvme{n}n1")).collect(),
         ..measurement("randread", 4096, 32, 1, iops)
@@ -318,7 +318,7 @@ fn a_guide_far_beyond_what_was_measured_leaves_room_for_that() {
 }
 
 #[test]
-fn a_tree_keeps_the_words_of_its_nodes_apart() {
+fn texts_of_tree_nodes_do_not_overlap() {
     let block = |name: String, below: &[&str]| BlockDevice {
         kind: if below.is_empty() { BlockKind::Scsi } else { BlockKind::Partition },
         model: Fact::Read(format!("model of {name}")),

@@ -1,4 +1,4 @@
-//! Figures show what was measured, where it was measured, and nothing else.
+//! Figures show the measured values at their positions, and nothing else.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -21,7 +21,7 @@ fn filtered(kind: Kind, filters: &[&str]) -> Request {
     Request { filters, ..Request::new(kind) }
 }
 
-/// (name, points as (x, y)) of a panel's series of a form.
+/// Name and points (x, y) of a panel's series of a form.
 fn lines(panel: &Panel, of: impl Fn(Form) -> bool) -> Vec<(&str, Vec<(f64, f64)>)> {
     let drawn = panel.series().iter().filter(|one| of(one.form));
     drawn.map(|one| (one.name.as_str(), one.points.iter().map(|p| (p.x, p.y)).collect())).collect()
@@ -53,7 +53,7 @@ fn over_time_every_window_is_a_point() {
 }
 
 #[test]
-fn the_axis_of_time_ends_where_it_is_told_to() {
+fn the_time_axis_ends_at_xmax() {
     let record = run(vec![over_time(measurement("randread", 4096, 8, 1, 10_000.0), 60)]);
     let asked = Request { xmax_ns: Some(40_000_000_000), ..request(Kind::Time) };
     let drawn = figure(&asked, &record).unwrap();
@@ -78,7 +78,7 @@ fn averaged_logs_give_means_and_no_percentiles() {
 }
 
 #[test]
-fn without_a_series_over_time_it_is_said_how_to_get_one() {
+fn without_a_series_over_time_the_error_says_how_to_get_one() {
     let record = run(vec![measurement("randread", 4096, 8, 1, 10_000.0)]);
     let error = figure(&request(Kind::Time), &record).unwrap_err().to_string();
     assert!(error.contains("write_bw_log"), "{error}");
@@ -108,7 +108,7 @@ fn rounds_converge_with_the_window_ringed_and_a_gap_where_one_failed() {
     let ringed = lines(panel, |form| form == Form::Highlight).remove(0).1;
     assert_eq!(ringed.iter().map(|(x, _)| *x).collect::<Vec<_>>(), [4.0, 5.0, 6.0, 7.0, 8.0]);
     assert_eq!(drawn.notes[0], "The verdict.");
-    // What is not of it, or not of this metric, is not drawn.
+    // Other runs and metrics are not drawn.
     for other in [
         Request { metric: Some(Metric::Bandwidth), ..asked.clone() },
         Request { rounds: vec![Track { point: "other".into(), ..track }], ..asked },
@@ -118,7 +118,7 @@ fn rounds_converge_with_the_window_ringed_and_a_gap_where_one_failed() {
 }
 
 #[test]
-fn the_window_has_its_average_its_band_and_its_line() {
+fn the_window_has_average_band_and_fitted_line() {
     let (measured, track) = in_rounds(&[500.0, 95.0, 97.5, 100.0, 102.5, 105.0]);
     let record = run(measured);
     let asked = Request { rounds: vec![track.clone()], ..request(Kind::Window) };
@@ -141,20 +141,20 @@ fn the_window_has_its_average_its_band_and_its_line() {
 }
 
 #[test]
-fn the_course_of_a_run_stands_over_its_time_and_over_what_was_written() {
+fn a_whole_run_is_drawn_over_time_and_over_data_written() {
     let (measured, _) = in_rounds(&[1000.0, 500.0]);
     let record = run(measured);
     let drawn = figure(&request(Kind::Course), &record).unwrap();
     let quantities: Vec<Quantity> = drawn.panels.iter().map(|panel| panel.x.quantity).collect();
     assert_eq!(quantities, [Quantity::Time, Quantity::Data, Quantity::Time]);
     let over_time = lines(&drawn.panels[0], is_line);
-    // The second begins ten seconds behind the first one's beginning.
+    // The second starts ten seconds after the start of the first.
     assert_eq!(over_time.len(), 2);
     assert_eq!(over_time[1].1[0].0, 10.5e9);
     let written = lines(&drawn.panels[1], is_line);
     let first = 1000.0 * 4096.0;
     assert_eq!(written[0].1[0], (first / 2.0, 1000.0));
-    // And on what the first wrote, warm-up included.
+    // And after the data written by the first, warm-up included.
     assert!((written[1].1[0].0 - (3.0 * first + 250.0 * 4096.0)).abs() < 1.0, "{written:?}");
 }
 
@@ -210,7 +210,7 @@ fn the_knee_is_marked_in_all_three_panels() {
 }
 
 #[test]
-fn jobs_make_the_axis_where_the_depth_stays() {
+fn jobs_make_the_axis_if_the_depth_is_constant() {
     let record = grid(4, 1, |row, _| f64::from(row + 1));
     assert_eq!(suggested(&[], &[Source::new("run", &record)]), Kind::Depth);
     let drawn = figure(&request(Kind::Depth), &record).unwrap();
@@ -220,7 +220,7 @@ fn jobs_make_the_axis_where_the_depth_stays() {
 }
 
 #[test]
-fn depths_that_a_search_tried_are_drawn_where_nothing_else_was_swept() {
+fn depths_tried_by_a_search_are_drawn_without_a_sweep() {
     let mut one = measurement("randread", 4096, 32, 1, 9e5);
     one.conditions.depths_tried = vec![(32, 9e5), (1, 1e5), (8, 6e5)];
     let drawn = figure(&request(Kind::Depth), &run(vec![one])).unwrap();
@@ -281,7 +281,7 @@ fn filters_know_sizes_and_say_what_was_measured() {
 }
 
 #[test]
-fn series_are_made_by_the_option_that_is_asked_for() {
+fn series_follow_the_requested_option() {
     let all = [4096u64, 16384].into_iter().flat_map(|bs| {
         [1, 2, 4].map(|depth| measurement("randread", bs, depth, 1, f64::from(depth)))
     });
@@ -294,7 +294,7 @@ fn series_are_made_by_the_option_that_is_asked_for() {
 }
 
 #[test]
-fn what_was_measured_several_times_is_its_median_and_range() {
+fn repeated_points_show_median_and_range() {
     let record = run([3.0, 1.0, 7.0]
         .map(|iops| Measurement {
             name: "same".into(),
@@ -309,7 +309,7 @@ fn what_was_measured_several_times_is_its_median_and_range() {
 }
 
 #[test]
-fn a_printed_figures_rounding_is_no_whisker() {
+fn rounding_of_a_printed_value_is_not_an_error_bar() {
     let mut one = measurement("randread", 4096, 1, 1, 100.0);
     one.total[0].iops =
         Some(Estimate { value: 100.0, spread: Spread::Rounding { low: 99.5, high: 100.5 } });
@@ -339,7 +339,7 @@ fn runs_are_compared_workload_by_workload() {
 }
 
 #[test]
-fn what_is_held_against_the_first_run_is_so_many_times_it() {
+fn ratios_are_relative_to_the_first_run() {
     let of = |target: &str, scale: f64| {
         let on = |name: &str, bs: u64, iops: f64| Measurement {
             name: name.into(),
@@ -349,7 +349,7 @@ fn what_is_held_against_the_first_run_is_so_many_times_it() {
         run(vec![on("fill", 1 << 20, 10.0), on("randread", 4096, 100.0)])
     };
     let (one, stripe) = (of("nvme0n1", 1.0), of("/dev/md127", 1.9));
-    // Its name alone says what a measurement is held against.
+    // Only the name decides which measurements are compared.
     let mut new = of("/mnt", 0.5);
     new.measurements.remove(0);
     new.measurements[0].workload.options.insert("unlink".into(), "1".into());
@@ -404,7 +404,7 @@ fn the_measurements_suggest_a_figure() {
     let kind = |record: &RunRecord| suggested(&[], &[Source::new("run", record)]);
     assert_eq!(kind(&grid(3, 3, |_, _| 1.0)), Kind::Grid);
     assert_eq!(kind(&grid(1, 5, |_, _| 1.0)), Kind::Depth);
-    // Nor are a diagonal or a corner a grid.
+    // A diagonal or a corner is no grid either.
     let mut few = grid(2, 2, |_, _| 1.0);
     few.measurements.pop();
     assert_ne!(kind(&few), Kind::Grid);

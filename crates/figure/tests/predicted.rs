@@ -1,4 +1,4 @@
-//! What was not measured is drawn as such, and whiskers stand within their axes.
+//! Predicted points are drawn as such, and error bars stay within their axes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -25,13 +25,13 @@ fn prediction(beside: usize, iodepth: u32, numjobs: u32, iops: f64) -> Predictio
     }
 }
 
-/// A measurement with the name that a sweep gives it.
+/// A measurement named like that of a sweep.
 fn at(iodepth: u32, numjobs: u32, iops: f64) -> Measurement {
     let name = format!("iodepth={iodepth} numjobs={numjobs}");
     Measurement { name, ..measurement("randread", 4096, iodepth, numjobs, iops) }
 }
 
-/// The corners of a grid, and a row of which nothing was measured.
+/// The corners of a grid, and a row without measurements.
 fn adaptive() -> (RunRecord, Vec<Prediction>) {
     let corners = vec![at(1, 1, 100.0), at(4, 1, 300.0), at(1, 4, 310.0), at(4, 4, 400.0)];
     let predicted = vec![
@@ -57,7 +57,7 @@ fn texts(figure: &Figure) -> Vec<String> {
 }
 
 #[test]
-fn predictions_stand_beside_the_lines_of_what_was_measured() {
+fn predictions_are_points_next_to_measured_lines() {
     let (record, predicted) = adaptive();
     let figure = drawn(Kind::Depth, &record, &predicted);
     let [rates, latencies, tradeoff] = figure.panels.as_slice() else { panic!("{figure:?}") };
@@ -79,13 +79,13 @@ fn predictions_stand_beside_the_lines_of_what_was_measured() {
     assert_eq!(hollow("numjobs=2").len(), 2);
     assert!(figure.notes.iter().any(|note| note.contains("predicted and not measured")));
     assert!(texts(&figure).iter().any(|text| text == "hollow: predicted, not measured"));
-    // What nobody predicts is drawn as it always was.
+    // Without predictions the figure is unchanged.
     let measured = drawn(Kind::Depth, &record, &[]);
     assert!(!texts(&measured).iter().any(|text| text.contains("predicted")));
 }
 
 #[test]
-fn a_grid_has_them_in_their_cells_with_their_interval() {
+fn a_grid_shows_predictions_in_their_cells_with_intervals() {
     let (record, predicted) = adaptive();
     let figure = drawn(Kind::Grid, &record, &predicted);
     let Content::Cells(cells) = &figure.panels[0].content else { panic!("{figure:?}") };
@@ -99,7 +99,7 @@ fn a_grid_has_them_in_their_cells_with_their_interval() {
     }
     let towers = texts(&drawn(Kind::Grid3d, &record, &predicted));
     assert!(towers.iter().any(|text| text == "~ 209"), "{towers:?}");
-    // Of another figure nothing is predicted.
+    // Other metrics are not predicted.
     let source = Source { label: "run", record: &record, predictions: &predicted };
     let asked = Request { metric: Some(Metric::Mean), ..Request::new(Kind::Grid) };
     let figure = iodyno_figure::figure(&asked, &[source]).unwrap();
@@ -108,7 +108,7 @@ fn a_grid_has_them_in_their_cells_with_their_interval() {
 }
 
 #[test]
-fn bars_of_predictions_stand_beside_those_of_other_runs() {
+fn predicted_bars_are_next_to_those_of_other_runs() {
     let (record, predicted) = adaptive();
     let whole = run(vec![at(1, 1, 90.0), at(2, 1, 190.0)]);
     let sources = [
@@ -132,7 +132,7 @@ fn bars_of_predictions_stand_beside_those_of_other_runs() {
 }
 
 #[test]
-fn what_is_filtered_out_or_of_two_directions_is_not_drawn() {
+fn filtered_and_mixed_predictions_are_not_drawn() {
     let (mut record, mut predicted) = adaptive();
     let is_predicted = |figure: &Figure| {
         let mut all = figure.panels.iter().flat_map(|panel| panel.series());
@@ -146,7 +146,7 @@ fn what_is_filtered_out_or_of_two_directions_is_not_drawn() {
     let filters = vec!["iodepth=4".parse().unwrap(), "numjobs=1".parse().unwrap()];
     let asked = Request { filters, ..Request::new(Kind::Compare) };
     assert!(!is_predicted(&iodyno_figure::figure(&asked, &[source]).unwrap()));
-    // A curve that is read and written has no direction to show its sum in.
+    // The sum over a curve's reads and writes has no direction to show it in.
     record.measurements[0].total.push(result(Direction::Write, 50.0, 4096));
     let figure = drawn(Kind::Compare, &record, &predicted);
     assert!(!is_predicted(&figure));
@@ -155,14 +155,14 @@ fn what_is_filtered_out_or_of_two_directions_is_not_drawn() {
             .notes
             .contains(&"4 predictions are of reads and writes together, and not drawn.".into())
     );
-    // Nor does one whose measurement is not there.
+    // Nor is a prediction drawn if its measurement is missing.
     predicted.iter_mut().for_each(|one| one.beside = 99);
     let figure = drawn(Kind::Compare, &record, &predicted);
     assert!(!is_predicted(&figure) && figure.notes.iter().all(|note| !note.contains("predict")));
 }
 
 #[test]
-fn a_sweep_is_known_by_what_it_asked_for_and_not_by_what_was_measured() {
+fn a_sweep_is_recognised_by_its_plan_not_its_measurements() {
     let ends = [1, 8].map(|depth| at(depth, 1, 100.0));
     let (record, predicted) =
         (run(ends.into()), [2, 4].map(|depth| prediction(0, depth, 1, 100.0)));
@@ -187,7 +187,7 @@ fn doubtful(iodepth: u32, bs: u64, drives: usize) -> Measurement {
 }
 
 #[test]
-fn axes_hold_their_whiskers() {
+fn error_bars_stay_within_their_axes() {
     for (kind, all) in [
         (Kind::Depth, [doubtful(1, 4096, 1), doubtful(2, 4096, 1)]),
         (Kind::Blocksize, [doubtful(1, 4096, 1), doubtful(1, 8192, 1)]),
@@ -196,7 +196,7 @@ fn axes_hold_their_whiskers() {
     ] {
         let figure = figure(&Request::new(kind), &run(all.into())).unwrap();
         let ticks = texts(&figure);
-        // Thousands are parted by a thin space, from ten thousand on.
+        // Thousands are separated by a thin space from ten thousand on.
         assert!(ticks.iter().any(|tick| tick == "1000"), "{kind:?}: {ticks:?}");
     }
 }

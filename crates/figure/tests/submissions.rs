@@ -1,4 +1,4 @@
-//! Latencies of which no more than the submissions are known.
+//! Latencies of which only the submission part is known.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -9,7 +9,7 @@ use iodyno_figure::{Kind, Request};
 use iodyno_model::SplitLatency;
 
 #[test]
-fn submissions_alone_have_a_distribution_that_is_named_theirs() {
+fn submission_latencies_have_a_labelled_distribution() {
     let mut one = over_time(measurement("randread", 4096, 8, 1, 10_000.0), 5);
     let result = &mut one.total[0];
     let submission = std::mem::take(&mut result.latency);

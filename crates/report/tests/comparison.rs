@@ -1,23 +1,18 @@
-//! Runs side by side, as people and programs read them.
+//! Comparisons as text and as documents.
 
 mod common;
 
-use expect_test::expect_file;
-
+use common::{assert_as_expected, style};
 use iodyno_judge::ClaimBook;
 use iodyno_judge::comparison::{Comparison, Limit, Side, compare, rulings};
 use iodyno_model::{EndReason, Estimate, Fact, RunRecord, WrittenState};
 use iodyno_report::document::{compare_document, schemas};
 use iodyno_report::text::{Style, comparison_text};
 
-fn style(width: usize) -> Style {
-    Style { width, color: false, wide: false, columns: None }
-}
-
-/// The runs in their order in time: in turns.
+/// Order of the runs in time: interleaved.
 const TURNS: [&str; 6] = ["b1", "a1", "b2", "a2", "b3", "a3"];
 
-/// The run of the tests, `factor` times as fast, with another id.
+/// The test run, `factor` times as fast, with another id.
 fn run(id: &str, factor: f64) -> RunRecord {
     let turn = TURNS.iter().position(|of| *of == id).unwrap_or(TURNS.len());
     let mut record = common::record();
@@ -42,8 +37,8 @@ fn compared(sides: &[(&str, Vec<&RunRecord>)]) -> Comparison {
     compare(&sides, &ClaimBook::default())
 }
 
-/// Three repetitions of each side; the second has other conditions, is faster,
-/// and one of its measurements failed.
+/// Three repetitions per side; the second has other conditions, is faster, and one of its
+/// measurements failed.
 fn repeated() -> [Vec<RunRecord>; 2] {
     let before = [("b1", 1.0), ("b2", 1.004), ("b3", 0.997)].map(|(id, factor)| run(id, factor));
     let after = [("a1", 1.05), ("a2", 1.046), ("a3", 1.051)].map(|(id, factor)| {
@@ -58,7 +53,7 @@ fn repeated() -> [Vec<RunRecord>; 2] {
     [before.to_vec(), after.to_vec()]
 }
 
-/// What is said of them with two limits.
+/// Their comparison as text, with two limits.
 fn texts(widths: impl IntoIterator<Item = usize>) -> Vec<(usize, String)> {
     let [before, after] = repeated();
     let comparison =
@@ -70,11 +65,11 @@ fn texts(widths: impl IntoIterator<Item = usize>) -> Vec<(usize, String)> {
     widths.into_iter().map(text).collect()
 }
 
-/// As it was looked at and found good.
+/// Reviewed output.
 #[test]
-fn it_reads_well_on_narrow_usual_and_wide_terminals() {
+fn text_matches_on_narrow_usual_and_wide_terminals() {
     for (width, text) in texts([60, 80, 120]) {
-        expect_file![format!("expected/comparison-{width}.txt")].assert_eq(&text);
+        assert_as_expected(&format!("comparison-{width}.txt"), &text);
     }
 }
 
@@ -128,7 +123,7 @@ fn colour_repeats_the_words_and_strings_are_not_trusted() {
 }
 
 #[test]
-fn the_document_holds_to_its_schema() {
+fn the_document_is_valid() {
     let [before, after] = repeated();
     let mut odd = run("odd", 1.0);
     for of in &mut odd.measurements {
@@ -172,7 +167,7 @@ fn the_document_holds_to_its_schema() {
 }
 
 #[test]
-fn what_was_not_measured_in_turns_is_probable_at_best() {
+fn sides_not_interleaved_differ_probably_at_best() {
     let runs = |factors: [f64; 3], of: [&str; 3]| [0, 1, 2].map(|nth| run(of[nth], factors[nth]));
     let before = runs([1.0, 1.004, 0.997], ["b1", "a1", "b2"]);
     let after = runs([1.05, 1.046, 1.051], ["a2", "b3", "a3"]);

@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::style;
 use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_model::{Accepted, Assessment, Fact, Measurement, RunRecord, Verdict};
 use iodyno_report::Judged;
@@ -11,13 +12,9 @@ use iodyno_report::document::read::read_runs;
 use iodyno_report::document::run_document;
 use iodyno_report::export::{Places, fleet_openmetrics, work_list};
 use iodyno_report::fleet::{Against, Fleet, HostRun, Outlier, fleet, fleet_of};
-use iodyno_report::text::{Style, fleet_text, json_text};
+use iodyno_report::text::{fleet_text, json_text};
 
-fn style(width: usize) -> Style {
-    Style { width, color: false, wide: false, columns: None }
-}
-
-/// Host number `n`: its drives have serials of their own.
+/// Host number `n`, with its own serial numbers.
 fn host(n: usize) -> RunRecord {
     let mut record = common::record();
     record.run.id = format!("{:08}-7a80-7c11-9d3a-0b1f6f0c2d11", n);
@@ -52,9 +49,9 @@ fn of(records: &[RunRecord]) -> Fleet {
 }
 
 #[test]
-fn an_outlier_of_its_class_stands_first() {
+fn an_outlier_is_listed_first() {
     let mut records: Vec<RunRecord> = (1..=4).map(host).collect();
-    // The random reads of nvme1 of one host, 60 % of all others'.
+    // The random reads of nvme1 on one host are at 60 % of the others.
     records[2] = scaled(records[2].clone(), 4, 0.6);
     let fleet = of(&records);
     assert_eq!((fleet.len(), fleet.hosts(), fleet.classes.len()), (16, 4, 1));
@@ -66,7 +63,7 @@ fn an_outlier_of_its_class_stands_first() {
         ("rand-read", Verdict::Fail)
     );
     assert!((outlier.unlike.ratio - 0.6).abs() < 0.01, "{outlier:?}");
-    // nvme2 was never written and is INVALID, nvme3 was not measured.
+    // nvme2 is unwritten and INVALID, nvme3 was not measured.
     assert_eq!(outlier.against, Against::Class { drives: 8 });
     assert!(fleet.classes[0].drives[1..].iter().all(|drive| drive.outliers.is_empty()));
     let text = fleet_text(&fleet, &style(120));
@@ -93,7 +90,7 @@ fn another_firmware_is_another_class_and_two_are_no_peers() {
 
 #[test]
 fn another_load_of_the_same_name_is_no_peer() {
-    // The random reads of nvme1 of one host, 60 % of all others'.
+    // The random reads of nvme1 on one host are at 60 % of the others.
     let slow = |change: &dyn Fn(usize, &mut Measurement)| {
         let mut records: Vec<RunRecord> = (1..=4).map(host).collect();
         records[2] = scaled(records[2].clone(), 4, 0.6);
@@ -119,7 +116,7 @@ fn another_load_of_the_same_name_is_no_peer() {
         };
         assert_eq!(slow(&of_one), 0, "{at}");
     }
-    // What was searched for may be found anew on each host.
+    // Each host may find another depth.
     let searched = |n: usize, of: &mut Measurement| {
         let jobs = 1 << n;
         (of.workload.iodepth, of.workload.numjobs) = (Some(512 / jobs), Some(jobs));
@@ -142,7 +139,7 @@ fn the_newest_run_of_a_host_counts() {
 }
 
 #[test]
-fn hosts_of_one_name_are_told_apart() {
+fn hosts_of_one_name_are_distinguished() {
     let accepted = |n: usize, id: &str, later_ns: i64| {
         let mut record = host(n);
         record.snapshots[0].hostname = Fact::Read("localhost".into());
@@ -163,7 +160,7 @@ fn hosts_of_one_name_are_told_apart() {
     let records = [
         accepted(1, "aa", 2),
         accepted(2, "bb", 1),
-        // Each of them once more, earlier; the second was booted from an image then.
+        // Each of them once more, earlier; the second was then booted from an image.
         accepted(1, "aa", 0),
         accepted(2, "cc", 0),
     ];
@@ -175,7 +172,8 @@ fn hosts_of_one_name_are_told_apart() {
     assert_eq!(fleet_of(records.iter().flat_map(read).collect()), fleet);
 }
 
-/// Eight hosts whose random reads fell to `factor` of four earlier runs, and of nvme1 of db03 to `own` of them.
+/// Eight hosts whose random reads fell to `factor` of four earlier runs, and to `own` on nvme1 of
+/// db03.
 fn over_months(factor: f64, own: f64) -> Fleet {
     let mut records = Vec::new();
     for n in 1..=8 {
@@ -192,7 +190,7 @@ fn over_months(factor: f64, own: f64) -> Fleet {
             record.run.started_ns += month as i64 * 30 * 86_400 * 1_000_000_000;
             record
         };
-        // Whatever a drive does, it does not do it as fast as its equals: that is no change.
+        // Constantly slower than its peers is no change.
         let usual = 1.0 - 0.01 * n as f64;
         records.extend((0..4).map(|month| of(month, usual)));
         let last = of(4, usual * factor);
@@ -202,7 +200,7 @@ fn over_months(factor: f64, own: f64) -> Fleet {
 }
 
 #[test]
-fn a_drive_that_slows_down_is_held_against_what_it_was() {
+fn a_slowing_drive_is_compared_with_its_earlier_runs() {
     let fleet = over_months(1.0, 0.85);
     assert_eq!((fleet.older_runs, fleet.outliers().1), (32, 1));
     let fell = fleet.drives().find(|drive| !drive.outliers.is_empty()).unwrap();
@@ -215,7 +213,7 @@ fn a_drive_that_slows_down_is_held_against_what_it_was() {
     assert!((share - 0.85).abs() < 0.02 && runs == 4, "{share} {runs}");
     let text = fleet_text(&fleet, &style(160));
     assert!(text.contains("1 slower than before"), "{text}");
-    // All are slower, as by a kernel: that is no drive's doing.
+    // All are slower, as by a kernel: not the drive's fault.
     assert_eq!(over_months(0.85, 0.85).outliers().1, 0);
     assert_eq!(over_months(1.0, 1.0).outliers().1, 0);
     let both = over_months(0.9, 0.7);
@@ -228,7 +226,7 @@ fn a_drive_that_slows_down_is_held_against_what_it_was() {
 }
 
 #[test]
-fn a_drive_is_the_same_in_another_host() {
+fn a_drive_is_recognised_in_another_host() {
     let mut records = Vec::new();
     for n in 1..=4 {
         let mut earlier = host(n);
@@ -236,7 +234,7 @@ fn a_drive_is_the_same_in_another_host() {
         earlier.run.started_ns -= 1_000_000_000;
         records.extend([earlier, host(n)]);
     }
-    // The drives of the first two hosts changed places, and those of one suffer from it.
+    // The drives of the first two hosts were swapped, and those of one host are slow.
     for (at, serials) in [(1, 2), (3, 1)] {
         for drive in &mut records[at].snapshots[0].drives {
             drive.serial = Fact::Read(format!("S64H{serials:02}{}", drive.name));
@@ -252,7 +250,7 @@ fn a_drive_is_the_same_in_another_host() {
 }
 
 #[test]
-fn steps_of_one_acceptance_are_shown_together() {
+fn steps_of_one_acceptance_are_merged() {
     let step = |number: u32, of: Option<usize>| {
         let mut record = host(1);
         record.run.id = format!("step-{number}");
@@ -280,7 +278,7 @@ fn steps_of_one_acceptance_are_shown_together() {
     let run_of = |fleet: &Fleet, name: &str| {
         fleet.drives().find(|drive| drive.name == name).map(|drive| drive.run_id.clone())
     };
-    // The second step was of one drive; the first of an earlier acceptance counts no more.
+    // The second step was of one drive; the first step of an earlier acceptance is not shown.
     let fleet = of(&[step(1, None), step(2, Some(0)), host(2)]);
     assert_eq!((fleet.len(), fleet.older_runs), (8, 0));
     assert_eq!(run_of(&fleet, "nvme0").as_deref(), Some("step-2"));
@@ -293,7 +291,7 @@ fn steps_of_one_acceptance_are_shown_together() {
 }
 
 #[test]
-fn the_first_steps_begin_together() {
+fn start_spread_is_that_of_first_steps() {
     let step = |n: usize, number: u32, ms: i64| {
         let mut record = host(n);
         record.run.id = format!("{n}-{number}");
@@ -341,14 +339,14 @@ fn no_line_is_wider_than_the_terminal() {
     }
 }
 
-/// What a host pushes.
+/// Document that a host pushes.
 fn document(record: &RunRecord) -> String {
     let claims = ClaimBook::builtin();
     let assessment = assess(&Question { record, claims: &claims, baseline: None, expect: None });
     json_text(&run_document(record, &assessment, 0)).unwrap()
 }
 
-/// Hosts; on each sixth of them runs another kernel, and drives are 12 % slow.
+/// Hosts; every sixth runs another kernel, and its drives are 12 % slower.
 fn slow_with_a_kernel(hosts: usize) -> Vec<RunRecord> {
     let of = |n: usize| {
         // No two are the same.
@@ -363,14 +361,14 @@ fn slow_with_a_kernel(hosts: usize) -> Vec<RunRecord> {
 }
 
 #[test]
-fn documents_say_the_same_as_the_runs_they_were_made_of() {
+fn documents_give_the_same_fleet_as_their_runs() {
     let records = slow_with_a_kernel(12);
     let texts: Vec<String> = records.iter().map(document).collect();
     let read = |text: &str| HostRun::of_documents(text).unwrap().unwrap();
     let all = format!("[{}]", texts.join(","));
     assert_eq!(fleet_of(read(&all)), of(&records));
     assert_eq!(fleet_of(texts.iter().flat_map(|text| read(text)).collect()), of(&records));
-    // What other rules judged is judged anew; what is no document is told.
+    // Runs judged by another ruleset are judged again; text that is not a document is an error.
     let other = texts[0].replace("\"ruleset\": \"", "\"ruleset\": \"0");
     assert_ne!(other, texts[0]);
     assert_eq!(HostRun::of_documents(&other).unwrap(), None);
@@ -382,7 +380,7 @@ fn documents_say_the_same_as_the_runs_they_were_made_of() {
     for cut in (0..texts[0].len()).step_by(997) {
         let Some(part) = texts[0].get(..cut) else { continue };
         assert!(HostRun::of_documents(part).is_err(), "{cut}");
-        // Whatever is in the place of a value: an answer or an error, and no panic.
+        // Any replaced value gives a result or an error, never a panic.
         for other in ["null", "-1e999", "[]", "\"\\u0000\u{1b}[31m\"", "{\"a\":[[]]}"] {
             let at = texts[0][cut..].find(": ").map_or(cut, |at| cut + at + 2);
             let end = texts[0][at..].find(['\n', ',']).map_or(at, |end| at + end);
@@ -394,7 +392,7 @@ fn documents_say_the_same_as_the_runs_they_were_made_of() {
 }
 
 #[test]
-fn what_slow_drives_have_in_common_is_named_with_its_evidence() {
+fn common_traits_of_slow_drives_are_reported() {
     let fleet = of(&slow_with_a_kernel(60));
     let slow: Vec<_> = fleet.drives().filter(|drive| !drive.outliers.is_empty()).collect();
     assert!(!slow.is_empty());
@@ -411,13 +409,13 @@ fn what_slow_drives_have_in_common_is_named_with_its_evidence() {
         (of_kernel[0].reason.as_str(), of_kernel[0].wrong, of_kernel[0].others),
         ("slow", (10, 10), (30, 230))
     );
-    // Where nothing sets them apart nothing is said.
+    // No common trait is reported if nothing sets them apart.
     let alike = of(&(1..=12).map(host).collect::<Vec<_>>());
     assert!(alike.common.iter().all(|of| of.reason != "slow"), "{:?}", alike.common);
 }
 
 #[test]
-fn a_drive_alone_among_many_is_found_where_ten_percent_are_not_reached() {
+fn one_slow_drive_in_a_large_fleet_is_found_below_ten_percent() {
     let mut records: Vec<RunRecord> =
         (1..=40).map(|n| scaled(host(n), 4, 1.0 + 0.001 * (n % 7) as f64)).collect();
     records[8] = scaled(records[8].clone(), 4, 0.93);
@@ -425,13 +423,13 @@ fn a_drive_alone_among_many_is_found_where_ten_percent_are_not_reached() {
     let fleet = of(&records);
     let slow: Vec<_> = fleet.drives().filter(|drive| !drive.outliers.is_empty()).collect();
     let hosts: Vec<_> = slow.iter().map(|drive| drive.host.as_str()).collect();
-    // 7 % is surely slow; 3 % is as sure, and no matter.
+    // 7 % is significant; 3 % is too, but does not matter.
     assert_eq!(hosts, ["db09"]);
     assert_eq!(slow[0].outliers[0].unlike.verdict, Verdict::Warn);
 }
 
 #[test]
-fn the_work_list_says_where_and_what_and_holds_no_formula() {
+fn the_work_list_has_place_and_action_but_no_formula() {
     let mut records = slow_with_a_kernel(24);
     records[5].snapshots[0].drives[1].serial = Fact::Read("=HYPERLINK(\"x\")".into());
     let fleet = of(&records);

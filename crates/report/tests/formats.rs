@@ -1,4 +1,4 @@
-//! What other tools read: JUnit, OCP, OpenMetrics, CSV and Parquet.
+//! Formats for other tools: JUnit, OCP, OpenMetrics, CSV and Parquet.
 
 mod common;
 
@@ -19,8 +19,8 @@ fn schema(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas").join(name)
 }
 
-/// Runs that differ in what formats stumble over: the server, a virtual
-/// machine, one without a host, with hostile names, and one that broke.
+/// Runs that formats may stumble over: the server, a virtual machine, one without a host, one with
+/// hostile names, and one that failed.
 fn runs() -> Vec<(RunRecord, Assessment)> {
     let record = common::record();
     let assessment = common::assessment(&record);
@@ -64,7 +64,7 @@ fn judged((record, assessment): &(RunRecord, Assessment)) -> Judged<'_> {
     Judged { record, assessment }
 }
 
-/// Holds XML to the schema by xmllint.
+/// Validates XML against the schema by xmllint.
 fn assert_junit(xml: &[u8]) {
     use std::io::Write as _;
     let mut lint = Command::new("xmllint")
@@ -83,14 +83,14 @@ fn assert_junit(xml: &[u8]) {
 }
 
 #[test]
-fn junit_holds_to_the_schema() {
+fn junit_is_valid() {
     for run in runs() {
         assert_junit(text("junit", judged(&run)).as_bytes());
     }
 }
 
 #[test]
-fn junit_fails_what_fails_and_skips_what_was_not_judged() {
+fn junit_fails_failures_and_skips_unjudged() {
     let runs = runs();
     let xml = text("junit", judged(&runs[0]));
     let suite = |name: &str| {
@@ -102,7 +102,7 @@ fn junit_fails_what_fails_and_skips_what_was_not_judged() {
     assert!(degraded.contains("carries: 1746 MB/s instead of 7094 MB/s"), "{degraded}");
     assert!(degraded.contains("next: Reseat the drive"), "{degraded}");
     assert!(degraded.contains("INVALID blocks-not-written"), "{degraded}");
-    // A WARN passes, and says so.
+    // A WARN passes, with a message.
     assert!(degraded.contains("WARN Almost no block"), "{degraded}");
     let fine = suite("nvme0n1");
     assert!(!fine.contains("<failure"), "{fine}");
@@ -142,7 +142,7 @@ fn junit_names_every_case_once() {
     assert_eq!(names.len(), count);
 }
 
-/// The schemas of a folder, by `$id`.
+/// Schemas of a folder, by `$id`.
 struct Published(HashMap<String, Value>);
 
 impl jsonschema::Retrieve for Published {
@@ -154,7 +154,7 @@ impl jsonschema::Retrieve for Published {
     }
 }
 
-/// Our schema, and the published one where it is.
+/// Our schema, and the published one if present.
 fn validators() -> Vec<jsonschema::Validator> {
     let read = |path: &Path| -> Value {
         let text = std::fs::read_to_string(path).expect("a schema");
@@ -191,14 +191,14 @@ fn assert_ocp(text: &str) {
 }
 
 #[test]
-fn ocp_holds_to_the_schema() {
+fn ocp_is_valid() {
     for run in runs() {
         assert_ocp(&text("ocp", judged(&run)));
     }
 }
 
 #[test]
-fn a_comparison_holds_to_the_same_forms() {
+fn a_comparison_exports_in_valid_formats() {
     let before = common::record();
     let mut after = before.clone();
     after.run.id = "after".into();
@@ -243,7 +243,7 @@ fn a_comparison_holds_to_the_same_forms() {
 }
 
 #[test]
-fn ocp_tells_the_run_in_order() {
+fn ocp_has_the_run_in_order() {
     let lines = |run: &(RunRecord, Assessment)| -> Vec<Value> {
         let text = text("ocp", judged(run));
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
@@ -280,7 +280,7 @@ fn ocp_tells_the_run_in_order() {
 }
 
 #[test]
-fn openmetrics_is_read_by_a_parser_of_prometheus() {
+fn openmetrics_is_read_by_a_prometheus_parser() {
     for run in runs() {
         let text = text("openmetrics", judged(&run));
         assert!(text.ends_with("# EOF\n"));
@@ -300,7 +300,7 @@ fn openmetrics_is_read_by_a_parser_of_prometheus() {
 }
 
 #[test]
-fn openmetrics_leaves_out_the_figures_of_what_is_invalid() {
+fn openmetrics_leaves_out_invalid_figures() {
     let run = runs().remove(0);
     let text = text("openmetrics", judged(&run));
     let of = |name: &str, target: &str| {
@@ -376,7 +376,7 @@ fn csv_has_a_row_for_each_direction() {
 }
 
 #[test]
-fn parquet_holds_what_csv_holds() {
+fn parquet_equals_csv() {
     let all = runs();
     let judged: Vec<Judged<'_>> = all.iter().map(judged).collect();
     let bytes = export("parquet", Results::Runs(&judged));
@@ -416,7 +416,7 @@ fn nothing_to_export_is_a_table_without_rows() {
 }
 
 #[test]
-fn every_format_has_a_form_for_what_offers_it_and_a_place_on_the_page() {
+fn every_format_is_offered_and_documented() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/export.md");
     let page = std::fs::read_to_string(page).expect("docs/reference/export.md").to_lowercase();
     let all = runs();
@@ -441,7 +441,7 @@ fn every_format_has_a_form_for_what_offers_it_and_a_place_on_the_page() {
 }
 
 #[test]
-fn what_goes_on_is_counted_for_prometheus() {
+fn a_running_measurement_has_counters_for_prometheus() {
     let mut latency = iodyno_model::Histogram::default();
     [900, 1500, 70_000, 20_000_000_000].iter().for_each(|ns| latency.record(*ns));
     let (target, direction) = ("/mnt/\"a\" b", iodyno_model::Direction::Read);

@@ -1,4 +1,4 @@
-//! What drives were put through.
+//! Preparation history of drives.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -24,7 +24,7 @@ fn state(serial: &str, at_ns: i64, run: &str, state: PreparationState) -> DriveS
 }
 
 #[test]
-fn each_preparation_is_told_once_with_what_was_written_since() {
+fn each_preparation_is_listed_once_with_data_written_since() {
     let host = common::host();
     let drive = host.drives.iter().find(|drive| drive.health.get().is_some()).unwrap();
     let serial = drive.serial.value().unwrap();
@@ -76,7 +76,7 @@ fn each_preparation_is_told_once_with_what_was_written_since() {
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&document), "{document}");
     let all = document["states"].as_array().unwrap();
     assert_eq!(all.len(), 3);
-    // Of an earlier state nobody knows: what came since is another's.
+    // Unknown for an earlier state: later writes belong to the next preparation.
     assert!(all[0]["written_since_bytes"].is_null());
     assert_eq!(all[1]["written_since_bytes"], 3_u64 << 30);
     assert!(all[2]["name"].is_null() && all[2]["state"] == "begun");

@@ -1,4 +1,4 @@
-//! The HTML page, as far as it can be read without a browser.
+//! The HTML page, as far as it can be tested without a browser.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -29,7 +29,7 @@ fn html(runs: &[PageRun<'_>]) -> String {
     page(runs, &ClaimBook::default()).unwrap()
 }
 
-/// What stands between each `<name …>` and its `</name>`, with the opening tag.
+/// Elements `name`: each opening tag with the content up to its closing tag.
 fn elements<'a>(html: &'a str, name: &str) -> Vec<(&'a str, &'a str)> {
     let mut found = Vec::new();
     let mut rest = html;
@@ -42,14 +42,14 @@ fn elements<'a>(html: &'a str, name: &str) -> Vec<(&'a str, &'a str)> {
     found
 }
 
-/// The page without what stands in its script elements.
+/// The page without the contents of its script elements.
 fn without_scripts(html: &str) -> String {
     let scripts = elements(html, "script").into_iter().filter(|(_, text)| !text.is_empty());
     scripts.fold(html.to_string(), |html, (_, text)| html.replace(text, ""))
 }
 
 #[test]
-fn points_of_a_plan_stand_in_the_order_of_its_axes() {
+fn points_of_a_plan_are_in_the_order_of_its_axes() {
     let mut record = common::record();
     for (n, of) in record.measurements.iter_mut().enumerate() {
         of.name = format!("point {n}");
@@ -70,7 +70,7 @@ fn points_of_a_plan_stand_in_the_order_of_its_axes() {
 }
 
 #[test]
-fn the_page_says_what_the_terminal_says() {
+fn the_page_has_the_text_of_the_terminal() {
     let record = common::record();
     let html = of(&record);
     assert!(is_page(html.as_bytes()), "a page is known as ours");
@@ -97,7 +97,7 @@ fn the_page_says_what_the_terminal_says() {
 }
 
 #[test]
-fn what_was_predicted_stands_apart_from_what_was_measured() {
+fn predictions_are_separate_from_measurements() {
     let record = common::record();
     let assessment = common::assessment(&record);
     let peak = Peak { at: "iodepth=8".into(), outstanding: 8, iops: 9000.0 };
@@ -204,7 +204,7 @@ fn names_of_devices_and_files_are_text() {
     let shown = without_scripts(&html);
     assert!(!shown.contains("<script>alert") && !shown.contains("<img"), "a tag of theirs");
     assert!(!shown.contains('\u{202e}'), "a character that turns the text around");
-    // Every script element is one of ours: closed where we close it.
+    // Every script element is one of ours and closed where we close it.
     let tags = elements(&html, "script");
     let ours = |tag: &str| tag == "<script" || tag.starts_with("<script type=\"application/json\"");
     assert!(tags.iter().all(|(tag, _)| ours(tag)));
@@ -213,7 +213,7 @@ fn names_of_devices_and_files_are_text() {
 }
 
 #[test]
-fn several_runs_stand_in_a_table_and_in_sections() {
+fn several_runs_have_a_table_and_sections() {
     let (mut one, (other, other_assessment)) = (common::record(), common::virtual_machine());
     one.run.origin = Origin::Imported("results/fio.txt".into());
     one.snapshots.clear();
@@ -247,7 +247,7 @@ fn several_runs_stand_in_a_table_and_in_sections() {
 }
 
 #[test]
-fn runs_of_several_hosts_are_compared_and_their_drives_stand_together() {
+fn runs_of_several_hosts_are_compared_with_their_drives_in_one_table() {
     let record = |name: &str| {
         let mut record = common::record();
         record.run.id = name.into();
@@ -277,7 +277,7 @@ fn runs_of_several_hosts_are_compared_and_their_drives_stand_together() {
 }
 
 #[test]
-fn what_failed_or_is_unknown_is_no_zero() {
+fn failed_or_unknown_values_are_not_zero() {
     let mut record = common::record();
     record.measurements.truncate(3);
     record.measurements[0].end = EndReason::Failed("no space left on device".into());
@@ -300,16 +300,16 @@ fn what_failed_or_is_unknown_is_no_zero() {
 }
 
 #[test]
-fn what_is_no_page_of_ours_is_told_apart() {
+fn foreign_pages_are_rejected() {
     assert!(!is_page(b""));
     assert!(!is_page(b"<!doctype html><title>my thesis</title>"));
     let late = [vec![b' '; 600], of(&common::record()).into_bytes()].concat();
     assert!(!is_page(&late), "the mark counts at the start only");
 }
 
-/// A page is opened in a browser and sent by mail, however much was measured.
+/// The page stays small enough for a browser and for mail, however much was measured.
 #[test]
-fn a_page_of_many_measurements_is_no_larger_than_a_browser_takes() {
+fn a_page_of_many_measurements_stays_small() {
     const MOST_BYTES: usize = 10_000_000;
     let mut record = common::record();
     let one = record.measurements.clone();

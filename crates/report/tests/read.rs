@@ -1,4 +1,4 @@
-//! The public document read back.
+//! Public documents read back.
 
 mod common;
 
@@ -32,7 +32,7 @@ fn a_document_read_back_makes_the_same_document() {
     assert_eq!(again.snapshots[0].links, record.snapshots[0].links);
 }
 
-/// Version 1 wrote sentences alone.
+/// Version 1 had sentences only.
 #[test]
 fn a_document_of_version_1_is_read() {
     let mut old = document(&common::record());
@@ -46,7 +46,7 @@ fn a_document_of_version_1_is_read() {
 }
 
 #[test]
-fn a_machine_of_which_nothing_is_known_stays_unknown() {
+fn an_unknown_machine_stays_unknown() {
     let mut record = common::record();
     record.snapshots = vec![common::without_facts(common::host())];
     let written = document(&record);
@@ -57,10 +57,10 @@ fn a_machine_of_which_nothing_is_known_stays_unknown() {
     assert!(read(&document(&record)).snapshots.is_empty());
 }
 
-/// A document as it was written before its parts were the model's: everything that was measured
-/// stands in the document of what is read, but pages of which it holds a few figures, and what is judged anew.
+/// A document written before its parts were the model's types: all measured values survive, except
+/// pages, of which it holds only a few figures, and judgements, which are made again.
 #[test]
-fn an_earlier_document_is_read_whole() {
+fn an_earlier_document_loses_nothing() {
     const NOT_HELD: [&str; 5] =
         ["nvme_version", "lba_format", "best_lba_format", "used_bytes", "deallocated_reads_as"];
     const JUDGED: [&str; 5] = ["validity", "reasons", "claim", "ceilings", "verdicts"];
@@ -78,9 +78,9 @@ fn an_earlier_document_is_read_whole() {
     for pointer in pointers.iter().filter(|pointer| !pointer.split('/').any(anew)) {
         let value = written.pointer(pointer).unwrap();
         let is_leaf = !value.is_array() && !value.is_object() && !value.is_null();
-        // A null without a reason says that there is none.
+        // A null without a reason means that there is none.
         if is_leaf && *value != "not offered by this machine" {
-            // A sentence that has become a value is its text.
+            // A sentence that became a value is its text.
             let now = again.pointer(pointer).map(|now| now.get("text").unwrap_or(now));
             assert_eq!(now, Some(value), "{pointer}");
             compared += 1;
@@ -107,7 +107,7 @@ fn several_stand_in_an_array() {
 }
 
 #[test]
-fn what_is_no_run_is_refused_with_what_it_is() {
+fn other_documents_are_rejected_by_name() {
     let of = |text: &str| read_runs(text).expect_err("no run");
     assert!(matches!(of("fio"), DocumentError::NotJson(_)));
     assert!(matches!(of("{}"), DocumentError::Schema(_)));
@@ -125,7 +125,7 @@ fn what_is_no_run_is_refused_with_what_it_is() {
 /// The server's document, which takes a while to make.
 static SERVER: LazyLock<Value> = LazyLock::new(|| document(&common::record()));
 
-/// Any one value of a document in the place of any other.
+/// A document with one value replaced by another.
 fn mutated() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -166,7 +166,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_panics_on_what_others_changed(value in mutated()) {
+    fn nothing_panics_on_modified_documents(value in mutated()) {
         if let Ok(records) = read_runs(&value.to_string()) {
             let claims = ClaimBook::builtin();
             let question =
@@ -183,7 +183,7 @@ proptest! {
 }
 
 #[test]
-fn how_links_and_layers_lie_is_read_back() {
+fn links_and_layers_are_read_back() {
     use iodyno_model::{
         Aspm, BlockKind, Bytes, FileSystem, Iommu, LatencyMonitor, MappedPlace, MappedSegment,
         MdMember, NamespacePath, OcpHealth, PcieError, PcieSeverity, Subsystem, VolumeLimits,

@@ -1,9 +1,10 @@
-//! Rounds as people and programs read them.
+//! Rounds as text, page and documents.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod common;
 
+use common::style;
 use iodyno_figure::Kind;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{
@@ -13,15 +14,11 @@ use iodyno_model::{
 };
 use iodyno_report::document::TargetRounds;
 use iodyno_report::page::{PageRun, page};
-use iodyno_report::text::{Style, pts_text, rounds_text};
+use iodyno_report::text::{pts_text, rounds_text};
 use iodyno_report::{Judged, drawn, tracks};
 use proptest::prelude::*;
 
-fn style(width: usize) -> Style {
-    Style { width, color: false, wide: false, columns: None }
-}
-
-/// A run in rounds whose tracked point had these IOPS; 0: it failed.
+/// Run in rounds whose tracked point had these IOPS; 0: it failed.
 fn record(point: &str, iops: &[f64]) -> (RunRecord, Rounds) {
     let mut record = common::record();
     let first = record.measurements[0].clone();
@@ -43,7 +40,7 @@ fn record(point: &str, iops: &[f64]) -> (RunRecord, Rounds) {
 }
 
 #[test]
-fn the_window_stands_with_its_line_and_its_limits() {
+fn the_window_has_its_fitted_line_and_limits() {
     let (record, rounds) = record("0/100 bs=4k", &[900.0, 95.0, 97.5, 100.0, 102.5, 105.0]);
     let text = rounds_text(&record, &rounds, &style(100));
     for words in [
@@ -64,12 +61,12 @@ fn the_window_stands_with_its_line_and_its_limits() {
 }
 
 #[test]
-fn what_is_not_steady_is_said_plainly() {
+fn unsteady_figures_are_reported() {
     let (mut record, rounds) = record("p", &[100.0, 100.0, 0.0, 100.0, 100.0, 50.0, 100.0, 100.0]);
     let text = rounds_text(&record, &rounds, &style(100));
     assert!(text.contains("NOT REACHED in 8 rounds") && text.contains("NOT STEADY"), "{text}");
     assert!(text.contains("NOT IN STEADY STATE") && text.contains("    3         -\n"), "{text}");
-    // It may still come.
+    // It may still become steady.
     record.run.state = RunState::Interrupted;
     let text = rounds_text(&record, &rounds, &style(100));
     assert!(text.contains("not reached yet, after 8 of at most 25"), "{text}");
@@ -79,7 +76,7 @@ fn what_is_not_steady_is_said_plainly() {
 }
 
 #[test]
-fn what_nobody_recorded_is_said_to_be_unknown() {
+fn unrecorded_items_are_reported_as_unknown() {
     let (record, rounds) = record("p", &[100.0; 5]);
     let plan = RoundsPlan {
         rounds,
@@ -95,7 +92,7 @@ fn what_nobody_recorded_is_said_to_be_unknown() {
 }
 
 #[test]
-fn times_of_points_stand_in_peoples_units() {
+fn times_of_points_have_readable_units() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
     for (of, runtime) in record.measurements.iter_mut().zip(["60s", "1800ms", "10", "1800ms"]) {
         of.workload.options.insert("runtime".into(), runtime.into());
@@ -106,7 +103,7 @@ fn times_of_points_stand_in_peoples_units() {
 }
 
 #[test]
-fn what_the_store_knows_of_a_drive_stands_in_its_lines() {
+fn preparations_in_the_store_are_reported() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
     let drive = &mut record.snapshots[0].drives[0];
     drive.namespaces[0].nsid = Fact::Read(1);
@@ -146,7 +143,7 @@ fn what_the_store_knows_of_a_drive_stands_in_its_lines() {
     let text = said(none);
     assert!(text.contains("none in the last preparation"), "{text}");
     assert!(text.contains("whether it was written between that and the test is not known"));
-    // Another namespace's state is not this one's.
+    // The state of another namespace does not count.
     let other = said(DriveState { nsid: 2, ..state });
     assert!(other.contains("not known: nothing is recorded of one"), "{other}");
 }
@@ -165,7 +162,7 @@ fn page_of(record: &mut RunRecord, point: &str) -> String {
 }
 
 #[test]
-fn a_page_has_the_rounds_with_their_figures_and_none_for_each_of_them() {
+fn a_page_has_figures_of_the_rounds_but_none_per_round() {
     let (mut record, _) = record("0/100 </script>", &[900.0, 99.0, 100.0, 101.0, 100.0, 100.0]);
     let text = page_of(&mut record, "0/100 </script>");
     for words in [
@@ -179,13 +176,13 @@ fn a_page_has_the_rounds_with_their_figures_and_none_for_each_of_them() {
         assert!(text.contains(words), "{words}");
     }
     assert!(text.contains("<summary>Each round</summary>"));
-    // ECharts itself speaks of none of these.
+    // ECharts itself contains none of these texts.
     assert_eq!(text.matches("Rates and latencies over time").count(), 0);
     assert!(!text.contains("0/100 </script>"));
 }
 
 #[test]
-fn figures_of_a_sweep_show_each_point_once_and_those_over_time_all_of_it() {
+fn sweep_figures_show_each_point_once_and_time_figures_all() {
     let (mut record, _) = record("p", &[900.0, 99.0, 100.0, 101.0, 100.0, 100.0]);
     record.run.rounds = Some(tracking("p"));
     let (shown, of) = drawn(&record, Kind::Grid);
@@ -198,11 +195,11 @@ fn figures_of_a_sweep_show_each_point_once_and_those_over_time_all_of_it() {
 }
 
 proptest! {
-    // A record is a whole machine with all its latencies: some ms each.
+    // Each record is a whole machine with all its latencies: some ms to make.
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn whatever_was_measured_can_be_shown(
+    fn any_measured_values_can_be_shown(
         iops in prop::collection::vec(prop_oneof![Just(0.0), any::<f64>(), 1.0..1e7_f64], 0..12),
         point in ".{0,30}",
         width in 20_usize..120,
@@ -248,7 +245,7 @@ fn a_run_that_prepared_its_drives_itself_says_so() {
 }
 
 #[test]
-fn the_write_cache_is_what_the_drive_says_of_it() {
+fn the_write_cache_state_comes_from_the_drive() {
     let (mut record, rounds) = record("p", &[100.0; 5]);
     let plan = RoundsPlan { rounds, ..RoundsPlan::default() };
     for (fact, words) in [
@@ -259,7 +256,7 @@ fn the_write_cache_is_what_the_drive_says_of_it() {
     ] {
         let host = &mut record.snapshots[0];
         host.drives[0].write_cache_on = fact;
-        // What the kernel thinks of its queue is another thing.
+        // The kernel's view of its queue is something else.
         host.blocks
             .iter_mut()
             .for_each(|one| one.queue.write_cache = Fact::Read("write back".into()));
@@ -280,7 +277,7 @@ fn points_of_two_dimensions_make_a_table() {
         });
         record.measurements.extend(more.collect::<Vec<_>>());
     }
-    // A cell of which a round is missing is not known.
+    // A cell without one of its rounds is unknown.
     record.measurements.retain(|of| of.name != "0/100 bs=64k" || of.round != Some(2));
     let text = rounds_text(&record, &rounds, &style(100));
     let words = "Average IOPS over rounds 1 to 5\n\
@@ -294,7 +291,7 @@ fn points_of_two_dimensions_make_a_table() {
 }
 
 #[test]
-fn recovery_is_told_while_it_writes_and_against_the_steady_state() {
+fn recovery_is_measured_while_active_against_steady_state() {
     let (mut record, rounds) = record("check", &[1000.0; 5]);
     let mut pauses = record.measurements[0].clone();
     pauses.name = "pauses of 15 s".into();

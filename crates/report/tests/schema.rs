@@ -1,4 +1,4 @@
-//! The public documents and their schemas.
+//! Public documents and their schemas.
 
 mod common;
 
@@ -10,7 +10,7 @@ use iodyno_report::document::{
 };
 use serde_json::Value;
 
-/// The schemas stand in docs/schema as the types generate them.
+/// docs/schema has the schemas as the types generate them.
 #[test]
 fn schemas_in_docs_are_up_to_date() {
     for (file, schema) in schemas() {
@@ -36,7 +36,7 @@ fn run_value(record: &RunRecord) -> Value {
 }
 
 #[test]
-fn a_run_is_valid_and_says_what_was_measured() {
+fn a_run_document_is_valid_and_has_its_measurements() {
     let document = run_value(&common::record());
     assert_valid("iodyno.run.2.json", &document);
     assert_eq!(document["schema"], "iodyno.run/2");
@@ -100,7 +100,7 @@ fn unknown_facts_are_null_with_a_reason_and_never_zero() {
 }
 
 #[test]
-fn each_fact_may_be_missing_alone() {
+fn any_single_fact_may_be_missing() {
     let removals: [fn(&mut iodyno_model::Host); 8] = [
         |host| host.drives[0].model = Fact::Absent,
         |host| host.drives[0].identify = Fact::NeedsRoot,
@@ -119,7 +119,7 @@ fn each_fact_may_be_missing_alone() {
 }
 
 #[test]
-fn what_is_no_number_is_left_out() {
+fn non_finite_values_are_left_out() {
     let mut record = common::record();
     let bad = Estimate::confident(f64::NAN, f64::NEG_INFINITY, f64::INFINITY, 0.95);
     let measurement = &mut record.measurements[0];

@@ -1,9 +1,8 @@
-//! What people read at a terminal.
+//! Text for a terminal.
 
 mod common;
 
-use expect_test::expect_file;
-
+use common::{assert_as_expected, style};
 use iodyno_model::{
     Basis, BlockDevice, BlockKind, EndReason, Estimate, Evidence, Fact, Finding, LinkState, Reason,
     RuleReport, Run, RunState, Severity, Temperature, Use, Validity, Verdict, Yardstick,
@@ -13,11 +12,7 @@ use iodyno_report::text::{
     rules_text, run_heading, run_text, runs_table, verdict_text,
 };
 
-fn style(width: usize) -> Style {
-    Style { width, color: false, wide: false, columns: None }
-}
-
-/// Columns of a line: all that these tests print takes one column a character.
+/// Width of a line; in these tests every character takes one column.
 fn columns(line: &str) -> usize {
     line.chars().count()
 }
@@ -32,13 +27,8 @@ fn without_color(text: &str) -> String {
     out + rest
 }
 
-/// The text is as it was looked at and found good.
-fn assert_as_expected(file: &str, text: &str) {
-    expect_file![format!("expected/{file}")].assert_eq(text);
-}
-
 #[test]
-fn a_run_reads_well_on_narrow_usual_and_wide_terminals() {
+fn a_run_matches_on_narrow_usual_and_wide_terminals() {
     let record = common::record();
     let assessment = common::assessment(&record);
     for width in [40, 80, 120] {
@@ -213,7 +203,7 @@ fn unknown_is_a_dash_or_a_need_for_root_but_never_zero() {
 }
 
 #[test]
-fn links_say_what_holds_them_back() {
+fn links_show_their_limit() {
     let mut host = common::host();
     host.links[1].device.max_generation = Fact::Read(5);
     host.links[1].port.max_generation = Fact::Read(4);
@@ -246,7 +236,7 @@ fn uses_are_found_through_the_layers() {
 }
 
 #[test]
-fn without_nvme_the_disks_stand_in() {
+fn without_nvme_the_disks_are_listed() {
     let (record, _) = common::virtual_machine();
     let mut host = record.snapshots[0].clone();
     let text = list_text(&host, &style(80)).unwrap();
@@ -317,7 +307,7 @@ fn the_last_line_is_the_verdict_in_words() {
 }
 
 #[test]
-fn runs_are_told_apart_by_the_shortest_beginning_of_their_ids() {
+fn runs_are_distinguished_by_the_shortest_prefix_of_their_ids() {
     let first = common::record().run;
     let twin = Run {
         id: "01935f2a-7a80-7c99-8000-000000000000".into(),
@@ -357,7 +347,7 @@ fn a_long_name_costs_no_column_and_no_room() {
 }
 
 #[test]
-fn what_was_interrupted_says_so_in_its_line() {
+fn interrupted_measurements_are_marked() {
     let mut record = common::record();
     record.measurements.truncate(1);
     assert!(!results_table(&record, usize::MAX, &style(160)).contains("interrupted"));
@@ -366,7 +356,7 @@ fn what_was_interrupted_says_so_in_its_line() {
 }
 
 #[test]
-fn every_yardstick_stands_beside_the_figure_once() {
+fn every_yardstick_is_printed_once() {
     let record = common::record();
     let mut assessment = common::assessment(&record);
     assessment.measurements.truncate(1);
@@ -396,7 +386,7 @@ fn every_yardstick_stands_beside_the_figure_once() {
 }
 
 #[test]
-fn a_list_is_the_host_and_its_drives_without_verdicts() {
+fn a_list_has_the_host_and_drives_without_verdicts() {
     let text = list_text(&common::host(), &style(120)).unwrap();
     assert!(text.contains(" NVMe drive"), "{text}");
     assert!(text.contains("\n\nNAME   MODEL ") && text.contains("\n\nHost     db17"), "{text}");
@@ -417,7 +407,7 @@ fn rules_are_listed_with_the_worst_they_find() {
 }
 
 #[test]
-fn what_lies_on_the_same_drive_is_not_summed() {
+fn targets_on_the_same_drive_are_not_summed() {
     let mut record = common::record();
     let assessment = common::assessment(&record);
     let text = |record: &_| measurements_text(record, &assessment, &style(80));
@@ -435,7 +425,7 @@ fn what_lies_on_the_same_drive_is_not_summed() {
 }
 
 #[test]
-fn the_verdict_on_a_file_stands_at_the_one_drive_under_it() {
+fn the_verdict_on_a_file_is_shown_at_its_drive() {
     let mut record = common::record();
     let mut assessment = common::assessment(&record);
     let columns = Some(vec!["name".into(), "verdict".into()]);
@@ -458,7 +448,7 @@ fn the_verdict_on_a_file_stands_at_the_one_drive_under_it() {
 }
 
 #[test]
-fn results_are_a_line_each_and_leave_out_what_nobody_knows() {
+fn results_are_a_line_each_without_unknown_columns() {
     let mut record = common::record();
     let table = results_table(&record, usize::MAX, &style(160));
     assert_eq!(table.lines().count(), 1 + record.measurements.len());

@@ -1,4 +1,4 @@
-//! What nodes that began at an agreed moment did as one.
+//! Combined results of nodes with an agreed start.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -10,13 +10,14 @@ use iodyno_model::*;
 use iodyno_report::document::read::read_runs;
 use iodyno_report::document::run_document;
 use iodyno_report::fleet::{NodeRun, Together, together};
-use iodyno_report::text::{Style, json_text, together_text};
+use iodyno_report::text::{json_text, together_text};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Rank `rank` of `of`: from `from_s` to `to_s` after a warm-up of half a second, so many I/Os of 4 KiB a second.
+/// Rank `rank` of `of`: measured from `from_s` to `to_s` after a warm-up of half a second, at
+/// `iops` I/Os of 4 KiB per second.
 fn node(rank: u32, of: u32, (from_s, to_s): (u64, u64), iops: u64, latencies: &[u64]) -> RunRecord {
     let mut record = common::record();
     record.run.id = format!("{rank:08}-7a80-7c11-9d3a-0b1f6f0c2d11");
@@ -65,7 +66,7 @@ fn document(record: &RunRecord) -> String {
     json_text(&run_document(record, &assessment, 0)).unwrap()
 }
 
-/// By their documents, of which the runs themselves say the same.
+/// Combines the documents, after checking that the runs themselves give the same.
 fn of(records: &[RunRecord]) -> Vec<Together> {
     let texts: Vec<String> = records.iter().map(document).collect();
     let read = NodeRun::of_documents(&format!("[{}]", texts.join(","))).unwrap().unwrap();
@@ -74,7 +75,7 @@ fn of(records: &[RunRecord]) -> Vec<Together> {
 }
 
 fn text(all: &[Together]) -> String {
-    together_text(all, &Style { width: 160, color: false, wide: false, columns: None })
+    together_text(all, &common::style(160))
 }
 
 proptest! {
@@ -100,7 +101,7 @@ proptest! {
 
 #[test]
 fn nodes_of_different_times_have_a_common_window_and_a_last_end() {
-    // The slow node is done late: what it does alone is no rate of all.
+    // The slow node ends late: its time alone is not part of the common rate.
     let all = of(&[
         node(0, 3, (1, 9), 1000, &[100_000; 3000]),
         node(1, 3, (2, 12), 500, &[200_000; 3000]),
@@ -121,18 +122,18 @@ fn nodes_of_different_times_have_a_common_window_and_a_last_end() {
     let shown = text(&all);
     assert!(shown.contains("shared, step 1 at 2024-11-21T11:34:56Z"), "{shown}");
     assert!(shown.contains("3500  14.3 MB/s") && shown.contains("3 nodes"), "{shown}");
-    // The 99th percentile is the slowest node's; a mean of theirs would be 400 us.
+    // The p99 is the slowest node's; the mean of the nodes' p99 would be 400 us.
     assert!(shown.contains(" 201 us  900 us      -"), "{shown}");
 }
 
 #[test]
-fn a_missing_node_is_named_and_one_alone_has_its_own_rates() {
+fn a_missing_node_is_named_and_a_single_one_has_its_rates() {
     let all = of(&[node(0, 4, (0, 5), 1000, &[]), node(3, 4, (20, 25), 1000, &[])]);
     assert_eq!(all[0].missing, [1, 2]);
-    // They never ran at the same time, and too few latencies have no percentile.
+    // They never overlapped, and there are too few latencies for a percentile.
     assert_eq!(all[0].loads[0].common, None);
     assert!(text(&all).contains("missing: rank 1, 2"), "{}", text(&all));
-    // A node that was not measured, and one that was accepted again.
+    // A node without a measurement, and one that was accepted again.
     let mut without = node(1, 2, (0, 5), 1000, &[]);
     without.measurements.clear();
     let mut failed = node(4, 2, (0, 5), 1000, &[]);
@@ -144,7 +145,7 @@ fn a_missing_node_is_named_and_one_alone_has_its_own_rates() {
     assert_eq!((all[0].nodes, all[0].loads[0].nodes), (3, 1));
     assert_eq!(all[0].loads[0].common.unwrap().iops, 700.0);
     assert!(text(&all).contains("1 of 3"), "{}", text(&all));
-    // Steps are apart, and runs of no agreed moment are none of them.
+    // Steps are separate, and runs without an agreed start are ignored.
     let mut second = node(0, 2, (0, 5), 1000, &[]);
     second.run.accepted.as_mut().unwrap().step = 2;
     let mut alone = node(1, 2, (0, 5), 1000, &[]);
@@ -207,7 +208,7 @@ fn documents_of_others_are_refused_or_harmless() {
     for hostile in &harmless {
         let mut runs = NodeRun::of_documents(hostile).unwrap().unwrap();
         runs.extend(NodeRun::of(&other));
-        // Of another node once more, so that what overflows has to.
+        // Once more for another node, to force overflows.
         let again = hostile.replace("\"n0\"", "\"n7\"");
         runs.extend(NodeRun::of_documents(&again).unwrap().unwrap());
         let shown = text(&together(runs));

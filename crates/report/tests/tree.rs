@@ -1,21 +1,18 @@
-//! The tree at a terminal, and its document.
+//! The tree as text and as a document.
 
 mod common;
 
+use common::style;
 use iodyno_model::{BlockKind, Fact, LinkState, Node, topology};
 use iodyno_report::document::{schemas, tree_document};
 use iodyno_report::text::{Style, tree_text};
-
-fn style(width: usize) -> Style {
-    Style { width, color: false, wide: false, columns: None }
-}
 
 fn root() -> Node {
     topology(&common::host())
 }
 
 #[test]
-fn the_servers_tree_reads_well_at_80_columns() {
+fn the_servers_tree_matches_at_80_columns() {
     let text = tree_text(&root(), false, &style(80));
     let expected = include_str!("expected/tree.txt");
     assert_eq!(text, expected, "\n{text}");
@@ -60,9 +57,9 @@ fn strings_of_devices_cannot_drive_a_terminal() {
 }
 
 #[test]
-fn the_document_is_valid_and_counts_what_shares_a_link() {
+fn the_document_is_valid_and_counts_shared_links() {
     let mut host = common::host();
-    // The first two drives behind one uplink.
+    // Put the first two drives behind one uplink.
     let mut uplink = host.links[0].clone();
     uplink.device.address = "0000:30:00.0".into();
     uplink.port.address = "0000:00:01.0".into();

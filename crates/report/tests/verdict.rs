@@ -1,9 +1,8 @@
-//! A check at a glance: what stands there, and in how many lines and columns.
+//! Summary of a check: its content, lines and columns.
 
 mod common;
 
-use expect_test::expect_file;
-
+use common::{assert_as_expected, style};
 use iodyno_model::{
     Assessment, EndReason, Evidence, Fact, Finding, JudgedMeasurement, Measurement, Reason,
     RunRecord, RunState, Scaling, Severity, Validity, Verdict,
@@ -12,19 +11,11 @@ use iodyno_report::text::{Body, Style, ascii, run_screen, scaling_words};
 
 const WIDTHS: [usize; 4] = [60, 80, 100, 160];
 
-fn style(width: usize) -> Style {
-    Style { width, color: false, wide: false, columns: None }
-}
-
 fn screen(record: &RunRecord, assessment: &Assessment, status: u8, width: usize) -> String {
     run_screen(record, assessment, status, Body::Drives(&[]), "last", &style(width))
 }
 
-fn assert_as_expected(file: &str, text: &str) {
-    expect_file![format!("expected/{file}")].assert_eq(text);
-}
-
-/// So many drives like the first of the realistic run, all as they should be.
+/// `count` drives like the first of the realistic run, all healthy.
 fn healthy(count: usize) -> (RunRecord, Assessment) {
     let mut record = common::record();
     let mut assessment = common::assessment(&record);
@@ -64,7 +55,7 @@ fn healthy(count: usize) -> (RunRecord, Assessment) {
 }
 
 #[test]
-fn a_machine_is_read_at_a_glance_at_every_width() {
+fn the_summary_of_a_machine_matches_at_every_width() {
     let record = common::record();
     let assessment = common::assessment(&record);
     let (machine, machine_judged) = common::virtual_machine();
@@ -124,7 +115,7 @@ fn eight_healthy_drives_fit_a_screen_and_a_virtual_machine_ten_lines() {
     assert!(text.lines().last().expect("it says something").starts_with("Exit status 4"), "{text}");
 }
 
-/// A warning about a drive that says `what`, where `{}` is its name.
+/// A warning about a drive with the text `what`, in which `{}` is its name.
 fn warning(name: &str, what: &str) -> Finding {
     Finding {
         rule: "hot".into(),
@@ -139,7 +130,7 @@ fn warning(name: &str, what: &str) -> Finding {
 }
 
 #[test]
-fn a_finding_of_several_drives_stands_there_once_in_two_lines() {
+fn a_finding_of_several_drives_is_one_entry_of_two_lines() {
     let (eight, mut judged) = healthy(8);
     judged.verdict = Verdict::Warn;
     let of_each = (0..5).map(|n| warning(&format!("nvme{n}"), "{} is hot."));
@@ -149,7 +140,7 @@ fn a_finding_of_several_drives_stands_there_once_in_two_lines() {
     assert!(text.contains("WARN  nvme0, nvme1, nvme2 and 2 more is hot\n"), "{text}");
     assert_eq!(text.matches("-> Look at the fans").count(), 1, "{text}");
     assert!(text.contains("Why: iodyno rules hot"), "{text}");
-    // Many of different rules are counted, failures never.
+    // Warnings beyond the limit are counted, failures never.
     for n in 0..9 {
         let severity = if n < 7 { Severity::Fail } else { Severity::Warn };
         let other = Finding { rule: format!("r{n}"), severity, ..warning("nvme6", "{} is odd.") };
@@ -164,7 +155,7 @@ fn a_finding_of_several_drives_stands_there_once_in_two_lines() {
 }
 
 #[test]
-fn failures_and_what_is_not_valid_are_seen() {
+fn failures_and_invalid_figures_are_shown() {
     let (mut record, mut judged) = healthy(2);
     record.measurements[0].end = EndReason::Failed("nvme0n1 vanished after 3 s (ENODEV)".into());
     record.measurements[0].total.clear();
@@ -223,7 +214,7 @@ fn devices_cannot_move_the_cursor() {
 }
 
 #[test]
-fn nothing_is_concluded_from_drives_that_hold_nothing() {
+fn empty_drives_allow_no_conclusion() {
     let mut record = common::record();
     let assessed = common::assessment(&record);
     let first = record.measurements[0].clone();
@@ -254,7 +245,7 @@ fn nothing_is_concluded_from_drives_that_hold_nothing() {
 }
 
 #[test]
-fn what_follows_from_another_finding_is_said_under_it() {
+fn effects_are_listed_under_their_cause() {
     let mut record = common::record();
     let mut assessment = common::assessment(&record);
     record.measurements.clear();
@@ -273,7 +264,7 @@ fn what_follows_from_another_finding_is_said_under_it() {
         "{shown}"
     );
     assert_eq!(shown.matches("is slow").count(), 1, "{shown}");
-    // Without its cause it stands for itself.
+    // Without its cause it is an entry of its own.
     assessment.findings.remove(1);
     let shown = screen(&record, &assessment, 1, 100);
     assert!(shown.contains("FAIL  nvme6 is slow") && !shown.contains("therefore"), "{shown}");

@@ -1,21 +1,21 @@
-//! Runs side by side, workload by workload, as they are or over the first.
+//! Compares runs workload by workload, as values or as ratios to the first run.
 
 use iodyno_model::distinct;
 
-use crate::figure::{Axis, Content, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
+use crate::figure::{Axis, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
 use crate::naming::{common, names, shared_names, workloads};
 use crate::observation::{Observation, observations, table_notes, value_of, whisker_notes};
 use crate::predicted::{predicted_points, predictions};
 use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
 
-/// Bars of one panel that a picture has room for.
+/// Maximum number of bars in one panel.
 const MOST_BARS: usize = 200;
 
-/// What is compared unasked.
+/// Default metrics.
 const METRICS: [Metric; 4] =
     [Metric::Iops, Metric::Bandwidth, Metric::Mean, Metric::Percentile(99.0)];
 
-/// What is held against the first unasked.
+/// Default metrics of ratios.
 const OVER_FIRST: [Metric; 2] = [Metric::Iops, Metric::Mean];
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
@@ -49,13 +49,13 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     Ok(Figure { kind: request.kind, title: String::new(), subtitle: common(&shown), panels, notes })
 }
 
-/// What is shown, by workload and series.
+/// Observations by workload and series.
 struct Table<'a> {
-    /// Each with its row and its column.
+    /// Observations with their row and column.
     cells: Vec<(Observation<'a>, String, String)>,
     /// Workloads, in the order of the runs.
     rows: Vec<String>,
-    /// Series: runs, or values of the option that is asked for.
+    /// Series: runs, or values of the requested option.
     columns: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Table<'a> {
         Self { cells, rows, columns }
     }
 
-    /// The bars of one metric, over those of the series `over`; `None` where nothing has it.
+    /// Bars of one metric, relative to the series `over`; `None` if no observation has it.
     fn panel(&self, metric: Metric, over: Option<&str>) -> Option<Panel> {
         let mut series: Vec<Series> =
             self.columns.iter().filter_map(|column| self.bars(metric, column)).collect();
@@ -83,28 +83,18 @@ impl<'a> Table<'a> {
             (name, quantity) = (format!("{name} over {first}"), Quantity::Ratio);
             over_first(&mut series, first);
         }
-        let y = Axis {
-            name: String::new(),
-            quantity: Quantity::Count,
-            scale: Scale::Categories(self.rows.clone()),
-            end: None,
-        };
-        (!series.is_empty()).then(|| Panel {
-            title: String::new(),
-            x: Axis { name, quantity, scale: Scale::Linear, end: None },
-            y,
-            content: Content::Series(series),
-        })
+        let (x, y) =
+            (Axis::new(name, quantity, Scale::Linear), Axis::of_categories("", self.rows.clone()));
+        (!series.is_empty()).then(|| Panel::of_series(x, y, series))
     }
 
     fn bars(&self, metric: Metric, column: &str) -> Option<Series> {
         let bar = |(y, row): (usize, &String)| self.bar(metric, y as f64, row, column);
         let points: Vec<Point> = self.rows.iter().enumerate().filter_map(bar).collect();
-        let (name, detail) = (column.to_owned(), String::new());
-        (!points.is_empty()).then_some(Series { name, detail, form: Form::Bars, points })
+        (!points.is_empty()).then(|| Series::new(column, Form::Bars, points))
     }
 
-    /// What was measured there, or else predicted.
+    /// The measured value, or else the predicted one.
     fn bar(&self, metric: Metric, y: f64, row: &str, column: &str) -> Option<Point> {
         let all = self.cells.iter().filter(|(_, of, by)| of == row && by == column);
         let here: Vec<Observation<'_>> = all.map(|(one, ..)| *one).collect();
@@ -118,8 +108,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Makes each bar how many times that of the `first` series it is; what that
-/// has no bar for is left out.
+/// Divides each bar by that of the `first` series; drops bars without a counterpart there.
 fn over_first(series: &mut Vec<Series>, first: &str) {
     let known = series.iter().find(|one| one.name == first);
     let bases: Vec<(f64, f64)> =
@@ -136,11 +125,6 @@ fn over_first(series: &mut Vec<Series>, first: &str) {
     }
     series.retain(|one| !one.points.is_empty());
     if !series.is_empty() {
-        series.push(Series {
-            name: format!("as {first}"),
-            detail: String::new(),
-            form: Form::Guide,
-            points: vec![Point::new(1.0, 0.0)],
-        });
+        series.push(Series::new(format!("as {first}"), Form::Guide, vec![Point::new(1.0, 0.0)]));
     }
 }

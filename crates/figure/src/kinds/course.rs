@@ -1,27 +1,25 @@
-//! A whole run, one measurement behind the other: what a drive does while it is
-//! written, over time and over what was written to it.
+//! Shows a whole run, one measurement after the other: rates over time and over the data written so
+//! far.
 
 use std::collections::BTreeSet;
 
 use iodyno_model::{Measurement, Window};
 
-use crate::figure::{
-    Axis, Content, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series, Stroke,
-};
+use crate::figure::{Axis, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series, Stroke};
 use crate::naming::common;
 use crate::observation::{Observation, observations};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
-/// Points of a panel, roughly: more than a picture can show.
+/// Approximate maximum of points per panel, more than a picture can show.
 const POINTS: f64 = 1500.0;
 
 /// One line of the figure: a direction of a measurement.
 struct Stretch<'a> {
     name: String,
     one: Observation<'a>,
-    /// From the start of its run to its own, ns.
+    /// Time from the start of its run, ns.
     start_ns: f64,
-    /// Bytes that its run had written by then.
+    /// Bytes written by its run before it started.
     written_bytes: f64,
 }
 
@@ -35,7 +33,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     }
     let metric = match request.metric {
         Some(metric @ (Metric::Iops | Metric::Bandwidth)) => metric,
-        // I/Os of different sizes are not added up.
+        // I/Os of different sizes are not comparable.
         _ if shown.iter().any(|one| one.option("bs") != shown[0].option("bs")) => Metric::Bandwidth,
         _ => Metric::Iops,
     };
@@ -49,19 +47,14 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     let drawn = |y: &dyn Fn(&Window) -> Option<f64>, over_time: bool| {
         let line = |stretch: &Stretch<'_>| {
             let points = stretch.points(step_ns, y, over_time);
-            (!points.is_empty()).then(|| Series {
-                name: stretch.name.clone(),
-                detail: String::new(),
-                form: Form::Line(Stroke::Solid),
-                points,
-            })
+            (!points.is_empty())
+                .then(|| Series::new(stretch.name.as_str(), Form::Line(Stroke::Solid), points))
         };
         stretches.iter().filter_map(line).collect::<Vec<Series>>()
     };
-    let axis = |name: String, quantity, scale| Axis { name, quantity, scale, end: None };
     let time = || Axis {
         end: Some(request.xmax_ns.map_or(end_ns, |ns| ns as f64)),
-        ..axis("Time".into(), Quantity::Time, Scale::Linear)
+        ..Axis::new("Time", Quantity::Time, Scale::Linear)
     };
     let mut panels = Vec::new();
     let mut panel = |x: Axis, y: (String, Quantity), series: Vec<Series>| {
@@ -70,13 +63,12 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
             _ => Scale::Linear,
         };
         if !series.is_empty() {
-            let y = axis(y.0, y.1, scale);
-            panels.push(Panel { title: String::new(), x, y, content: Content::Series(series) });
+            panels.push(Panel::of_series(x, Axis::new(y.0, y.1, scale), series));
         }
     };
     let rate_axis = || (metric.name(), metric.quantity());
     panel(time(), rate_axis(), drawn(&rate, true));
-    let written = axis("Written so far".into(), Quantity::Data, Scale::Linear);
+    let written = Axis::new("Written so far", Quantity::Data, Scale::Linear);
     panel(written, rate_axis(), drawn(&rate, false));
     let latency = (Metric::Mean.name(), Quantity::Latency);
     panel(time(), latency, drawn(&Window::latency_mean_ns, true));
@@ -88,8 +80,8 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
 }
 
-/// What has a series and says when it began, in order of time: by the measurement, and where these
-/// are more than can be told apart, by what its run and target did as a whole.
+/// Observations with a series and a start time, ordered by time. They are named by measurement or,
+/// if those are too many, by run, target and direction.
 fn stretches<'a>(shown: &[Observation<'a>], sources: &[Source<'a>]) -> Vec<Stretch<'a>> {
     let several = sources.len() > 1;
     let several_targets =
@@ -109,7 +101,7 @@ fn stretches<'a>(shown: &[Observation<'a>], sources: &[Source<'a>]) -> Vec<Stret
         .filter_map(|one| {
             let of = one.measurement;
             let run = &sources.get(one.source())?.record.measurements;
-            // One target's course is not another's.
+            // Each target has its own time axis.
             let beside = || run.iter().filter(|other| other.targets == of.targets);
             let began = beside().filter_map(|other| other.started_ns).min()?;
             let before = beside().filter(|other| other.started_ns < of.started_ns);
@@ -141,7 +133,7 @@ fn length_ns(of: &Measurement) -> f64 {
 }
 
 impl Stretch<'_> {
-    /// Its windows, joined to `step_ns` each at least, at their middles.
+    /// Its windows, merged to at least `step_ns` each, at their middles.
     fn points(
         &self,
         step_ns: f64,

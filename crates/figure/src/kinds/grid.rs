@@ -1,15 +1,15 @@
-//! iodepth by numjobs: as a heat map and as bars in space.
+//! Plots iodepth by numjobs, as a heat map or as 3D bars.
 
-use crate::figure::{Axis, Cell, Cells, Content, Figure, Panel, Scale};
+use crate::figure::{Axis, Cell, Cells, Content, Figure, Panel};
 use crate::naming::{by_name, common, names, values};
 use crate::observation::{Observation, interval, observations, sort, table_notes, value_of};
 use crate::predicted::predictions;
-use crate::{FigureError, Kind, Metric, Quantity, Request, Source};
+use crate::{FigureError, Kind, Metric, Request, Source};
 
-/// What makes columns and rows.
-pub(super) const ACROSS: [&str; 2] = ["iodepth", "numjobs"];
+/// Options of columns and rows.
+pub(super) const AXES: [&str; 2] = ["iodepth", "numjobs"];
 
-/// More tables than this are no figure.
+/// Maximum number of tables.
 pub(super) const MOST_PANELS: usize = 4;
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
@@ -17,7 +17,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     let mut shown = observations(request, sources)?;
     let (predicted, note) = predictions(request, sources);
     shown.extend(predicted);
-    shown.retain(|one| ACROSS.iter().all(|option| one.number(option).is_some()));
+    shown.retain(|one| AXES.iter().all(|option| one.number(option).is_some()));
     if shown.is_empty() {
         return Err(FigureError::Nothing(
             "no measurement says both its iodepth and its numjobs".into(),
@@ -25,7 +25,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     }
     shown.retain(|one| one.measured(metric).or_else(|| one.prediction(metric)).is_some());
     sort(&mut shown);
-    let groups = by_name(&shown, &names(&shown, request, &ACROSS));
+    let groups = by_name(&shown, &names(&shown, request, &AXES));
     if groups.is_empty() {
         return Err(super::unknown_metric(request));
     }
@@ -39,7 +39,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         panel(request.kind, metric, title, group)
     });
     let panels: Vec<Panel> = panels.collect();
-    let mut notes = table_notes(&shown, &ACROSS, &ACROSS);
+    let mut notes = table_notes(&shown, &AXES, &AXES);
     notes.extend(note.filter(|_| metric == Metric::Iops));
     if panels.iter().any(hides_values) {
         notes.push("Behind high bars no values are written: the heat map shows all.".to_owned());
@@ -48,9 +48,9 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
 }
 
-/// Whether these are a grid: somewhere two depths by two numbers of jobs, all four
-/// measured. A few points with little in common are a table of holes.
-pub(super) fn is_one(group: &[Observation<'_>]) -> bool {
+/// True if the observations form a grid: at least two depths by two job counts, all four measured.
+/// Scattered points would leave a table of holes.
+pub(super) fn is_grid(group: &[Observation<'_>]) -> bool {
     let (depths, jobs) = (values(group, "iodepth"), values(group, "numjobs"));
     let is_there = |depth: &String, jobs: &String| {
         group.iter().any(|one| {
@@ -90,16 +90,12 @@ fn panel(kind: Kind, metric: Metric, title: String, group: &[Observation<'_>]) -
             cells.extend(known.map(|(value, predicted)| Cell { column, row, value, predicted }));
         }
     }
-    let axis = |name: &str, values: Vec<String>| Axis {
-        name: name.into(),
-        quantity: Quantity::Count,
-        scale: Scale::Categories(values),
-        end: None,
-    };
+
     let cells = Cells { name: metric.name(), quantity: metric.quantity(), cells };
     let content = match kind {
         Kind::Grid3d => Content::Towers(cells),
         _ => Content::Cells(cells),
     };
-    Panel { title, x: axis("iodepth", depths), y: axis("numjobs", jobs), content }
+    let (x, y) = (Axis::of_categories("iodepth", depths), Axis::of_categories("numjobs", jobs));
+    Panel { title, x, y, content }
 }

@@ -1,5 +1,5 @@
-//! The p99 of reads against the rates of background writes and of reads: as a heat map with the
-//! line of the bound, and as curves with their knees.
+//! Read p99 against background write and read rates: as a heat map with the line of the bound, and
+//! as curves with their knees.
 
 use iodyno_model::{Headroom, LoadCell, format_count, format_duration_ns};
 
@@ -9,7 +9,7 @@ use crate::figure::{
 use crate::knee::knee;
 use crate::{FigureError, Kind, Quantity};
 
-/// A curve for every so many rates of writes.
+/// A curve is drawn for every Nth write rate.
 const EVERY: usize = 5;
 
 pub(super) fn figure(known: &[Headroom]) -> Result<Figure, FigureError> {
@@ -40,7 +40,7 @@ pub(super) fn figure(known: &[Headroom]) -> Result<Figure, FigureError> {
     Ok(Figure { kind: Kind::Headroom, title: String::new(), subtitle, panels, notes })
 }
 
-/// Rates of cells that differ in `place`, in ascending order, in words.
+/// Rates of the cells that differ in `place`, in ascending order, as text.
 fn categories(
     of: &Headroom,
     place: impl Fn(&LoadCell) -> usize,
@@ -64,25 +64,22 @@ fn table(of: &Headroom, title: String) -> Panel {
     };
     let cells: Vec<SurfaceCell> = of.cells.iter().filter_map(cell).collect();
     let line = crossings(&cells, of.p99_bound_ns as f64);
-    let axis = |name: &str, names: Vec<String>| Axis {
-        name: name.into(),
-        quantity: Quantity::Count,
-        scale: Scale::Categories(names),
-        end: None,
-    };
     Panel {
         title,
-        x: axis(
+        x: Axis::of_categories(
             "Writes (MB/s)",
             categories(of, |cell| cell.column, |cell| cell.write_bytes_per_s / 1e6),
         ),
-        y: axis("Reads per second", categories(of, |cell| cell.row, |cell| cell.read_iops)),
+        y: Axis::of_categories(
+            "Reads per second",
+            categories(of, |cell| cell.row, |cell| cell.read_iops),
+        ),
         content: Content::Surface(Surface { name: "p99 latency".into(), cells, line }),
     }
 }
 
-/// Where the bound is crossed between cells, by the logarithm: a piece within each square of four
-/// (marching squares).
+/// Line where the bound is crossed between cells, in log latency: a segment within each square of
+/// four (marching squares).
 fn crossings(cells: &[SurfaceCell], bound: f64) -> Vec<[(f64, f64); 2]> {
     let at = |column: usize, row: usize| {
         let found = cells.iter().find(|cell| (cell.column, cell.row) == (column, row))?;
@@ -100,13 +97,13 @@ fn crossings(cells: &[SurfaceCell], bound: f64) -> Vec<[(f64, f64); 2]> {
         });
         let places: Vec<(f64, f64)> = crossed.collect();
         let pieces_here = places.chunks_exact(2).map(|pair| [pair[0], pair[1]]);
-        // A corner that is touched is no line.
+        // A corner that is only touched gives no line.
         pieces.extend(pieces_here.filter(|[from, to]| from != to));
     }
     pieces
 }
 
-/// p99 against reads, a line for some of the rates of writes.
+/// p99 against reads, a line for every Nth write rate.
 fn curves(of: &Headroom, title: String) -> Panel {
     let columns = of.cells.iter().map(|cell| cell.column).max().unwrap_or(0);
     let mut series = Vec::new();
@@ -122,7 +119,7 @@ fn curves(of: &Headroom, title: String) -> Panel {
         if points.len() < 2 {
             continue;
         }
-        // Seen from its side: reads that are to be had for latency.
+        // Swapped axes: reads as a function of latency, a curve that flattens.
         let turned: Vec<(f64, f64)> = points.iter().map(|point| (point.y, point.x)).collect();
         let knee = knee(&turned).map(|at| Series {
             name: name.clone(),
@@ -130,23 +127,17 @@ fn curves(of: &Headroom, title: String) -> Panel {
             form: Form::Highlight,
             points: vec![points[at].clone()],
         });
-        let form = Form::Line(Stroke::Solid);
-        series.push(Series { name, detail: String::new(), form, points });
+        series.push(Series::new(name, Form::Line(Stroke::Solid), points));
         series.extend(knee);
     }
     let bound = of.p99_bound_ns as f64;
     let guide = [0.0, of.most_read_iops].map(|reads| Point::new(reads, bound));
-    series.push(Series {
-        name: format!("p99 of {}", format_duration_ns(bound)),
-        detail: String::new(),
-        form: Form::Guide,
-        points: guide.to_vec(),
-    });
-    let axis = |name: &str, quantity, scale| Axis { name: name.into(), quantity, scale, end: None };
+    let name = format!("p99 of {}", format_duration_ns(bound));
+    series.push(Series::new(name, Form::Guide, guide.to_vec()));
     Panel {
         title,
-        x: axis("Reads", Quantity::Iops, Scale::Linear),
-        y: axis("p99 latency", Quantity::Latency, super::latency_scale(&series)),
+        x: Axis::new("Reads", Quantity::Iops, Scale::Linear),
+        y: Axis::new("p99 latency", Quantity::Latency, super::latency_scale(&series)),
         content: Content::Series(series),
     }
 }

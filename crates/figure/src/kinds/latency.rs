@@ -1,22 +1,22 @@
-//! The distribution of latencies and the percentile curve.
+//! Latency distribution and percentile curve.
 
 use std::collections::BTreeMap;
 
 use iodyno_model::{Histogram, LatencyKind};
 
-use super::time::apart;
+use super::time::number_duplicates;
 use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series, Stroke};
 use crate::naming::{common, names};
 use crate::observation::{Observation, observations, sort};
 use crate::{FigureError, Quantity, Request, Source};
 
-/// Bins for each doubling: wide enough that noise does not hide the shape.
+/// Bins per doubling: wide enough that noise does not hide the shape.
 const BINS_PER_DOUBLING: f64 = 8.0;
 
-/// The curve ends at 99.999 %.
+/// The curve ends at p99.999.
 const MOST_NINES: f64 = 5.0;
 
-/// I/Os that must lie beyond a percentile for it to be certain.
+/// Number of I/Os beyond a percentile for it to be certain.
 const BEYOND: u64 = 30;
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
@@ -32,11 +32,11 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
              measure with iodyno run"
         )));
     }
-    // Times of submissions beside those of whole I/Os would be another figure.
+    // Submission latencies are not comparable with those of whole I/Os.
     if shown.iter().any(|one| one.result.known_bins().is_some()) {
         shown.retain(|one| one.result.known_bins().is_some() || stated(one).is_some());
     }
-    let names = apart(names(&shown, request, &[]));
+    let names = number_duplicates(names(&shown, request, &[]));
     let (mut densities, mut curves, mut uncertain) = (Vec::new(), Vec::new(), false);
     for (name, one) in names.iter().zip(&shown) {
         if let Some(bins) = bins(one) {
@@ -67,39 +67,34 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     if !densities.is_empty() {
         panels.push(Panel {
             title: "Distribution, eight bins for each doubling".into(),
-            x: axis("Latency", Quantity::Latency, Scale::Log),
-            y: axis("Share of I/Os", Quantity::Share, Scale::Linear),
+            x: Axis::new("Latency", Quantity::Latency, Scale::Log),
+            y: Axis::new("Share of I/Os", Quantity::Share, Scale::Linear),
             content: Content::Series(densities),
         });
     }
     panels.push(Panel {
         title: "Percentiles".into(),
-        x: axis("Percentile", Quantity::Nines, Scale::Linear),
-        y: axis("Latency", Quantity::Latency, Scale::Log),
+        x: Axis::new("Percentile", Quantity::Nines, Scale::Linear),
+        y: Axis::new("Latency", Quantity::Latency, Scale::Log),
         content: Content::Series(curves),
     });
     let subtitle = common(&shown);
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
 }
 
-/// Of the whole I/O, else of its completion, else of its submission.
+/// Histogram of the total latency, else of completion, else of submission.
 fn bins<'a>(one: &'a Observation<'_>) -> Option<&'a Histogram> {
     let known = one.result.known_bins().map(|(_, bins)| bins);
     known.or_else(|| one.result.bins(LatencyKind::Submission))
-}
-
-fn axis(name: &str, quantity: Quantity, scale: Scale) -> Axis {
-    Axis { name: name.into(), quantity, scale, end: None }
 }
 
 fn series(name: &str, detail: &str, form: Form, points: Vec<Point>) -> Series {
     Series { name: name.into(), detail: detail.into(), form, points }
 }
 
-/// Shares of I/Os in bins of equal width on a logarithmic axis: from the lower
-/// end of each bin on, 0 where a gap or the end follows. The histogram's own
-/// bins are narrower, but of equal width within a doubling: each gives of its
-/// count what lies in ours, so that the shape has no teeth.
+/// Shares of I/Os in bins of equal width on a logarithmic axis: from the lower end of each bin, 0
+/// before a gap or the end. The histogram's bins are narrower, but of equal width within a
+/// doubling; each is split over ours in proportion, so that the shape has no teeth.
 fn density(bins: &Histogram) -> Vec<Point> {
     let place = |ns: u64| (ns.max(1) as f64).log2() * BINS_PER_DOUBLING;
     let mut shares: BTreeMap<u64, f64> = BTreeMap::new();
@@ -128,12 +123,12 @@ fn density(bins: &Histogram) -> Vec<Point> {
     points
 }
 
-/// The percentile curve, (nines, ns): as far as 30 I/Os lie beyond, and the rest.
+/// Percentile curve, (nines, ns): up to where 30 I/Os lie beyond, and the rest.
 fn curve(bins: &Histogram) -> (Vec<Point>, Vec<Point>) {
     let n = bins.count();
     let (mut certain, mut rest, mut below) = (Vec::new(), Vec::new(), 0);
     for bin in bins.bins() {
-        // The bin holds the percentiles from here on, until it is full.
+        // The bin holds the percentiles from here to its last I/O.
         let beyond = n - below;
         below += bin.count;
         let nines = (n as f64 / beyond as f64).log10();
@@ -145,7 +140,7 @@ fn curve(bins: &Histogram) -> (Vec<Point>, Vec<Point>) {
         match beyond >= BEYOND {
             true => certain.push(point),
             false => {
-                // The two lines meet.
+                // Joins the two lines.
                 rest.extend(certain.last().filter(|_| rest.is_empty()).cloned());
                 rest.push(point);
             }
@@ -154,7 +149,7 @@ fn curve(bins: &Histogram) -> (Vec<Point>, Vec<Point>) {
     (certain, rest)
 }
 
-/// Percentiles as a report states them, (nines, ns).
+/// Percentiles stated by a report, (nines, ns).
 fn stated(one: &Observation<'_>) -> Option<Vec<Point>> {
     let stated = one.result.stated.as_ref()?;
     let known = [&stated.total, &stated.completion];
@@ -172,7 +167,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
     proptest! {
         #[test]
         fn all_shares_together_are_the_whole_and_the_curve_rises(
@@ -189,7 +183,7 @@ mod tests {
                 prop_assert!(rises, "{line:?}");
             }
             for point in certain.iter().chain(&rest) {
-                // Just above a point's percentile stands its value.
+                // Just above a point's percentile lies its value.
                 let percentile = 1.0 - 10f64.powf(-point.x) + 1e-9;
                 prop_assert_eq!(bins.quantile_ns(percentile).map(|ns| ns as f64), Some(point.y));
             }

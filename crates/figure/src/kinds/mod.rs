@@ -1,13 +1,13 @@
-//! The kinds of figures, a module each.
+//! Kinds of figures, one module each.
 
 mod compare;
 mod course;
-mod few;
 mod grid;
 mod headroom;
 mod latency;
 mod rounds;
 mod scaling;
+mod series_limit;
 mod sweep;
 mod time;
 mod topology;
@@ -20,10 +20,10 @@ use crate::observation::{observations, reservations};
 use crate::predicted::predictions;
 use crate::{FigureError, Filter, Kind, Metric, Request, Source};
 
-/// The figure that is asked for, of these runs.
+/// Makes the requested figure of these runs.
 ///
 /// # Errors
-/// Nothing was measured that it could show.
+/// There are no measurements to show.
 pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut figure = match request.kind {
         Kind::Time => time::figure(request, sources),
@@ -39,7 +39,7 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
         Kind::Headroom => headroom::figure(&request.headroom),
         Kind::Topology => topology::figure(request, sources),
     }?;
-    // A machine is no measurement, and has none of its reservations.
+    // A machine has no caveats of measurements.
     if !matches!(request.kind, Kind::Topology | Kind::Headroom) {
         figure.notes.extend(reservations(&observations(request, sources)?, request));
     }
@@ -49,7 +49,7 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
             figure.notes.push(format!("A whisker leaves the panel: it ends at {ends}."));
         }
     }
-    few::limit(&mut figure);
+    series_limit::limit(&mut figure);
     let has_knee = |panel: &Panel| panel.series().iter().any(|one| one.form == Form::Highlight);
     if figure.kind == Kind::Depth && figure.panels.iter().any(has_knee) {
         figure.notes.push("Knee: where throughput is highest above its chord (Kneedle).".into());
@@ -58,7 +58,7 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
     Ok(figure)
 }
 
-/// A title of ours: what is shown, and of which run.
+/// Default title: what is shown, and of which run.
 fn title(request: &Request, sources: &[Source<'_>]) -> String {
     let metric = |usual: &str| request.metric.map_or_else(|| usual.to_owned(), Metric::name);
     let what = match request.kind {
@@ -86,33 +86,33 @@ fn title(request: &Request, sources: &[Source<'_>]) -> String {
     }
 }
 
-/// Logarithmic where the values differ by more than a factor of 20.
+/// Logarithmic if the values differ by more than a factor of 20.
 fn latency_scale(series: &[Series]) -> Scale {
     let values = || series.iter().flat_map(|one| one.points.iter().map(|point| point.y));
     let (least, greatest) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
     if least > 0.0 && greatest > 20.0 * least { Scale::Log } else { Scale::Linear }
 }
 
-/// The kind of figure that the measurements suggest: the sweep that they are,
-/// runs side by side, else what happened over time.
+/// Suggests the kind of figure for the measurements: their sweep, runs side by side, or else rates
+/// over time.
 pub fn suggested(filters: &[Filter], sources: &[Source<'_>]) -> Kind {
     suggestion(&Request { filters: filters.to_vec(), ..Request::new(Kind::Compare) }, sources)
 }
 
-/// As [`suggested`], of what the request admits, whatever its kind.
+/// As [`suggested`], for what the request admits, whatever its kind.
 pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
     let Ok(mut shown) = observations(request, sources) else { return Kind::Compare };
     shown.extend(predictions(request, sources).0);
-    // The most values that an option takes within a series.
+    // Largest number of values of an option within a series.
     let most = |option: &str, across: &[&str]| {
         let groups = by_name(&shown, &names(&shown, request, across));
         groups.iter().map(|(_, group)| values(group, option).len()).max().unwrap_or(0)
     };
     let drives: BTreeSet<usize> = shown.iter().map(|one| one.measurement.targets.len()).collect();
-    let tables = by_name(&shown, &names(&shown, request, &grid::ACROSS));
+    let tables = by_name(&shown, &names(&shown, request, &grid::AXES));
     if shown.iter().any(|one| one.measurement.round.is_some()) {
         Kind::Convergence
-    } else if tables.len() <= grid::MOST_PANELS && tables.iter().any(|(_, of)| grid::is_one(of)) {
+    } else if tables.len() <= grid::MOST_PANELS && tables.iter().any(|(_, of)| grid::is_grid(of)) {
         Kind::Grid
     } else if ["iodepth", "numjobs"].iter().any(|option| most(option, &[option]) > 2) {
         Kind::Depth
@@ -129,7 +129,7 @@ pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
     }
 }
 
-/// No measurement knows what is asked for.
+/// Error if no measurement has the requested metric.
 fn unknown_metric(request: &Request) -> FigureError {
     let name = request.metric.map_or_else(|| "a rate or latency".into(), Metric::name);
     FigureError::Nothing(format!("{name} is not known of any of these measurements"))

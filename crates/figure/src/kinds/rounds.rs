@@ -1,5 +1,5 @@
-//! Rounds until a drive is steady: what is tracked over all of them, and over
-//! the measurement window, as the SNIA PTS draws both.
+//! Rounds to steady state: tracked figures over all rounds and over the measurement window, drawn
+//! as in the SNIA PTS.
 
 use iodyno_model::distinct;
 
@@ -8,7 +8,7 @@ use crate::naming::common;
 use crate::observation::observations;
 use crate::{FigureError, Quantity, Request, Source, Track, TrackWindow};
 
-/// More panels than this are no figure.
+/// Maximum number of panels.
 const MOST_PANELS: usize = 12;
 
 /// Each tracked figure over all rounds.
@@ -38,16 +38,15 @@ pub(super) fn convergence(
         let end = Some(track.values.len() as f64 + 1.0);
         Panel {
             title: titled(String::new(), track, &tracks, sources, true),
-            x: Axis { end, ..axis("Round", Quantity::Count, Scale::Linear) },
-            y: axis(&track.metric.name(), track.metric.quantity(), Scale::Linear),
+            x: Axis { end, ..Axis::new("Round", Quantity::Count, Scale::Linear) },
+            y: Axis::of_metric(track.metric),
             content: Content::Series(series),
         }
     };
     finished(request, sources, tracks.iter().map(panel).collect(), notes)
 }
 
-/// Each tracked figure over the window: its average, how far from it values may
-/// lie, and the line through them.
+/// Each tracked figure over the window: its average, the allowed band, and the fitted line.
 pub(super) fn window(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut tracks = tracks(request, sources)?;
     tracks.retain(|track| track.window.is_some());
@@ -62,12 +61,11 @@ pub(super) fn window(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         let title = titled(String::new(), track, &tracks, sources, true);
         Some(Panel {
             title,
-            x: axis(
+            x: Axis::of_categories(
                 "Round",
-                Quantity::Count,
-                Scale::Categories(window.rounds.clone().map(|round| round.to_string()).collect()),
+                window.rounds.clone().map(|round| round.to_string()).collect(),
             ),
-            y: axis(&track.metric.name(), track.metric.quantity(), Scale::Linear),
+            y: Axis::of_metric(track.metric),
             content: Content::Series(lines(track, window)),
         })
     });
@@ -83,11 +81,8 @@ fn lines(track: &Track, window: &TrackWindow) -> Vec<Series> {
         .map(|(at, round)| (at as f64, track.values.get(round as usize - 1).copied().flatten()))
         .collect();
     let last = rounds.len().saturating_sub(1) as f64;
-    let line = |name: &str, form, from: f64, to: f64| Series {
-        name: name.into(),
-        detail: String::new(),
-        form,
-        points: vec![Point::new(0.0, from), Point::new(last, to)],
+    let line = |name: &str, form, from: f64, to: f64| {
+        Series::new(name, form, vec![Point::new(0.0, from), Point::new(last, to)])
     };
     let mut series = measured("each round", &rounds);
     let average = window.average;
@@ -103,7 +98,7 @@ fn lines(track: &Track, window: &TrackWindow) -> Vec<Series> {
     series
 }
 
-/// What is tracked of what the request admits.
+/// Tracked figures that the request admits.
 fn tracks<'r>(request: &'r Request, sources: &[Source<'_>]) -> Result<Vec<&'r Track>, FigureError> {
     let shown = observations(request, sources)?;
     let is_shown = |track: &&Track| {
@@ -124,8 +119,7 @@ fn tracks<'r>(request: &'r Request, sources: &[Source<'_>]) -> Result<Vec<&'r Tr
     }
 }
 
-/// `words` behind what they are about: the run and the target where there are
-/// several, and the point.
+/// `words` after their subject: the run and the target if there are several, and the point.
 fn titled(
     words: String,
     track: &Track,
@@ -147,24 +141,15 @@ fn titled(
     of.join(": ")
 }
 
-fn axis(name: &str, quantity: Quantity, scale: Scale) -> Axis {
-    Axis { name: name.into(), quantity, scale, end: None }
-}
-
 fn points<'p>(rounds: impl Iterator<Item = &'p (f64, Option<f64>)>) -> Vec<Point> {
     rounds.filter_map(|(x, y)| Some(Point::new(*x, (*y).filter(|y| y.is_finite())?))).collect()
 }
 
-/// Lines through what was measured; where a round has no value there is none.
+/// Lines through the measured values, with gaps for rounds without one.
 fn measured(name: &str, rounds: &[(f64, Option<f64>)]) -> Vec<Series> {
     let stretches = rounds.split(|(_, y)| y.is_none_or(|y| !y.is_finite()));
-    let series = stretches.filter(|stretch| !stretch.is_empty()).map(|stretch| Series {
-        name: name.into(),
-        detail: String::new(),
-        form: Form::Marked,
-        points: points(stretch.iter()),
-    });
-    series.collect()
+    let known = stretches.filter(|stretch| !stretch.is_empty());
+    known.map(|stretch| Series::new(name, Form::Marked, points(stretch.iter()))).collect()
 }
 
 fn finished(

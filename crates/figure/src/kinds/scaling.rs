@@ -1,11 +1,11 @@
-//! The aggregate against the number of drives.
+//! Aggregate rate against the number of drives.
 
-use crate::figure::{Axis, Content, Figure, Form, Panel, Point, Scale, Series};
+use crate::figure::{Axis, Figure, Form, Panel, Point, Scale, Series};
 use crate::naming::{by_name, common, names};
 use crate::observation::{observations, points, whisker_notes};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
-/// Guides end at what was measured times this.
+/// Guides end at this multiple of the highest value.
 const BEYOND: f64 = 2.0;
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
@@ -35,11 +35,10 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
                 let ideal =
                     |count: &usize| Point::new(drives(*count), first.y / first.x * drives(*count));
                 let points = counts.iter().map(ideal).filter(|point| point.x >= first.x);
-                guide("ideal", points.collect())
+                Series::new("ideal", Form::Guide, points.collect())
             }));
             if !points.is_empty() {
-                let (name, detail) = (name.clone(), String::new());
-                series.push(Series { name, detail, form: Form::Marked, points });
+                series.push(Series::new(name, Form::Marked, points));
             }
         }
         if series.is_empty() {
@@ -54,32 +53,18 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
             Some(Point::new(drives(*count), lowest))
         });
         let ceiling: Vec<Point> = ceiling.collect();
-        // What nothing comes near would leave no room for what was measured.
+        // A distant ceiling would squeeze the values.
         let measured = series.iter().filter(|one| one.form != Form::Guide);
         let most = measured.flat_map(|one| &one.points).map(|point| point.y).fold(0.0, f64::max);
         if ceiling.iter().any(|point| point.y <= BEYOND * most) {
-            series.push(guide("ceiling", ceiling));
+            series.push(Series::new("ceiling", Form::Guide, ceiling));
         }
         for one in &mut series {
             one.points = cut(&one.points, BEYOND * most);
         }
         series.retain(|one| !one.points.is_empty());
-        panels.push(Panel {
-            title: String::new(),
-            x: Axis {
-                name: "Drives".into(),
-                quantity: Quantity::Count,
-                scale: Scale::Linear,
-                end: None,
-            },
-            y: Axis {
-                name: metric.name(),
-                quantity: metric.quantity(),
-                scale: Scale::Linear,
-                end: None,
-            },
-            content: Content::Series(series),
-        });
+        let x = Axis::new("Drives", Quantity::Count, Scale::Linear);
+        panels.push(Panel::of_series(x, Axis::of_metric(metric), series));
     }
     if panels.is_empty() {
         return Err(super::unknown_metric(request));
@@ -90,7 +75,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
 }
 
-/// A line up to `most`.
+/// Cuts a line at `most`.
 fn cut(points: &[Point], most: f64) -> Vec<Point> {
     let mut kept: Vec<Point> = Vec::new();
     for point in points {
@@ -105,8 +90,4 @@ fn cut(points: &[Point], most: f64) -> Vec<Point> {
         }
     }
     kept
-}
-
-fn guide(name: &str, points: Vec<Point>) -> Series {
-    Series { name: name.into(), detail: String::new(), form: Form::Guide, points }
 }

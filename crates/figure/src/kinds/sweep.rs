@@ -1,6 +1,6 @@
-//! Against block size, and against queue depth.
+//! Rates and latencies against block size or queue depth.
 
-use crate::figure::{Axis, Content, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
+use crate::figure::{Axis, Figure, Form, MOST_SERIES, Panel, Point, Scale, Series};
 use crate::knee::knee;
 use crate::naming::{by_name, common, names, values};
 use crate::observation::{Observation, observations, points, sort, table_notes, whisker_notes};
@@ -20,10 +20,10 @@ pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Fig
     for metric in metrics {
         let lines = |(name, group): &(String, Vec<Observation<'_>>)| {
             let x = |one: &Observation<'_>| one.number("bs");
-            [line(name, points(metric, group, x)), hollow(name, metric, group, x)]
+            [line(name, points(metric, group, x)), predicted_series(name, metric, group, x)]
         };
         let series: Vec<Series> = named.iter().flat_map(lines).flatten().collect();
-        let y = axis(&metric.name(), metric.quantity(), Scale::Linear);
+        let y = Axis::of_metric(metric);
         panels.extend(panel(ticked("Block size", Quantity::Size, &series), y, series));
     }
     let mut notes = notes_of(named.len(), &shown, "bs");
@@ -31,8 +31,8 @@ pub(super) fn blocksize(request: &Request, sources: &[Source<'_>]) -> Result<Fig
     finished(request, &shown, panels, notes)
 }
 
-/// Throughput and latency against queue depth, and against each other; against
-/// the number of jobs where these differ and the depth does not.
+/// Throughput and latency against queue depth, and against each other; against the number of jobs
+/// if only that varies.
 pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let mut shown = observations(request, sources)?;
     let (predicted, note) = predictions(request, sources);
@@ -69,12 +69,13 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
             panel.extend(line(series_name, points));
             panel.extend(marked);
         }
-        rates.extend(hollow(series_name, rate, group, |one| one.number(option)));
+        rates.extend(predicted_series(series_name, rate, group, |one| one.number(option)));
     }
     let x = |series: &[Series]| ticked(name, Quantity::Count, series);
-    let latency_axis =
-        |series: &[Series]| axis(&latency.name(), Quantity::Latency, super::latency_scale(series));
-    let rate_axis = || axis(&rate.name(), rate.quantity(), Scale::Linear);
+    let latency_axis = |series: &[Series]| {
+        Axis::new(latency.name(), Quantity::Latency, super::latency_scale(series))
+    };
+    let rate_axis = || Axis::of_metric(rate);
     let mut panels = Vec::new();
     panels.extend(panel(x(&rates), rate_axis(), rates));
     panels.extend(panel(x(&latencies), latency_axis(&latencies), latencies));
@@ -83,13 +84,13 @@ pub(super) fn depth(request: &Request, sources: &[Source<'_>]) -> Result<Figure,
     finished(request, &shown, panels, notes)
 }
 
-/// What explains the points of as many series over an option.
+/// Notes on repeated points, for this number of series over an option.
 fn notes_of(series: usize, shown: &[Observation<'_>], option: &str) -> Vec<String> {
     let notes = if series > MOST_SERIES { table_notes } else { whisker_notes };
     notes(shown, &[option], &[option])
 }
 
-/// Leaves what has the option, which is a number.
+/// Keeps the observations with a numeric value of the option.
 fn keep_numbers(shown: &mut Vec<Observation<'_>>, option: &str) -> Result<(), FigureError> {
     shown.retain(|one| one.number(option).is_some());
     match shown.is_empty() {
@@ -98,30 +99,21 @@ fn keep_numbers(shown: &mut Vec<Observation<'_>>, option: &str) -> Result<(), Fi
     }
 }
 
-fn axis(name: &str, quantity: Quantity, scale: Scale) -> Axis {
-    Axis { name: name.into(), quantity, scale, end: None }
-}
-
-/// An axis with ticks at what was measured, by doublings.
+/// Axis with ticks at the measured values, by doublings.
 fn ticked(name: &str, quantity: Quantity, series: &[Series]) -> Axis {
     let mut ticks: Vec<f64> =
         series.iter().flat_map(|one| one.points.iter().map(|point| point.x)).collect();
     ticks.sort_by(f64::total_cmp);
     ticks.dedup();
-    axis(name, quantity, Scale::Doublings(ticks))
+    Axis::new(name, quantity, Scale::Doublings(ticks))
 }
 
 fn line(name: &str, points: Vec<Point>) -> Option<Series> {
-    (!points.is_empty()).then(|| Series {
-        name: name.into(),
-        detail: String::new(),
-        form: Form::Marked,
-        points,
-    })
+    (!points.is_empty()).then(|| Series::new(name, Form::Marked, points))
 }
 
-/// What was not measured, beside the line of what was.
-fn hollow(
+/// Predicted points, next to the line of measured ones.
+fn predicted_series(
     name: &str,
     metric: Metric,
     group: &[Observation<'_>],
@@ -136,7 +128,7 @@ fn hollow(
     })
 }
 
-/// The point of a depth, to be noticed: by its label where that says the depth.
+/// The highlighted point of a depth, found by its label if it has one.
 fn highlight(name: &str, option: &str, depth: f64, points: &[Point]) -> Option<Series> {
     let label = at(option, depth);
     let is_at = |point: &&Point| match point.label.is_empty() {
@@ -153,12 +145,10 @@ fn highlight(name: &str, option: &str, depth: f64, points: &[Point]) -> Option<S
 }
 
 fn panel(x: Axis, y: Axis, series: Vec<Series>) -> Option<Panel> {
-    let content = Content::Series(series);
-    let is_empty = matches!(&content, Content::Series(series) if series.is_empty());
-    (!is_empty).then(|| Panel { title: String::new(), x, y, content })
+    (!series.is_empty()).then(|| Panel::of_series(x, y, series))
 }
 
-/// Depths that the search for the depth that suffices tried, with their IOPS.
+/// Depths tried by the search for a sufficient depth, with their IOPS.
 fn searched(group: &[Observation<'_>]) -> Option<Vec<Point>> {
     let [one] = group else { return None };
     let mut tried = one.measurement.conditions.depths_tried.clone();
@@ -168,7 +158,7 @@ fn searched(group: &[Observation<'_>]) -> Option<Vec<Point>> {
     Some(points.filter(|point| point.y.is_finite()).collect()).filter(|all: &Vec<_>| all.len() > 1)
 }
 
-/// Latency against rate: the points of the same depth, by depth.
+/// Latency against rate, paired by depth.
 fn tradeoff(option: &str, rates: &[Point], latencies: &[Point]) -> Vec<Point> {
     let at = |rate: &Point| {
         let latency = latencies.iter().find(|latency| latency.x == rate.x)?;

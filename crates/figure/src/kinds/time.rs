@@ -7,14 +7,14 @@ use crate::naming::{common, names};
 use crate::observation::{Observation, observations, sort};
 use crate::{FigureError, Metric, Quantity, Request, Source};
 
-/// Percentiles over time, and how their lines are drawn.
+/// Percentiles over time, and their line styles.
 const PERCENTILES: [(f64, Stroke); 3] =
     [(50.0, Stroke::Solid), (99.0, Stroke::Dashed), (99.9, Stroke::Dotted)];
 
-/// With more series than this, lines of several percentiles are a thicket.
+/// Maximum number of series drawn with several percentiles.
 pub(super) const MOST_SERIES: usize = 4;
 
-/// I/Os that must lie beyond a percentile in most windows for it to be drawn unasked.
+/// I/Os that must lie beyond a percentile in most windows for it to be drawn by default.
 const BEYOND: f64 = 30.0;
 
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
@@ -28,7 +28,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
                 .into(),
         ));
     }
-    let names = apart(names(&shown, request, &[]));
+    let names = number_duplicates(names(&shown, request, &[]));
     let named: Vec<_> = names.iter().map(String::as_str).zip(shown.iter().copied()).collect();
     let wanted = |metric: Metric| request.metric.is_none_or(|asked| asked == metric);
     let mut panels = Vec::new();
@@ -60,8 +60,8 @@ pub(super) fn has_series(one: &Observation<'_>) -> bool {
     !one.result.series.windows().is_empty() || !one.result.latency_series.windows().is_empty()
 }
 
-/// Equal names with numbers behind them: each measurement is a line of its own.
-pub(super) fn apart(names: Vec<String>) -> Vec<String> {
+/// Numbers equal names: each measurement has its own line.
+pub(super) fn number_duplicates(names: Vec<String>) -> Vec<String> {
     let numbered = |n: usize| {
         let before = names[..n].iter().filter(|name| **name == names[n]).count();
         match before {
@@ -72,7 +72,7 @@ pub(super) fn apart(names: Vec<String>) -> Vec<String> {
     (0..names.len()).map(numbered).collect()
 }
 
-/// All panels end where the last one's values do, and only the lowest names the axis.
+/// Ends all panels at the last value of any, and names only the lowest axis.
 fn share_axis(panels: &mut [Panel]) {
     let points = panels.iter().flat_map(Panel::series).flat_map(|one| &one.points);
     let end = points.map(|point| point.x).fold(0.0, f64::max);
@@ -87,15 +87,13 @@ fn share_axis(panels: &mut [Panel]) {
 
 fn time_axis(request: &Request) -> Axis {
     Axis {
-        name: "Time".into(),
-        quantity: Quantity::Time,
-        scale: Scale::Linear,
         end: request.xmax_ns.map(|ns| ns as f64),
+        ..Axis::new("Time", Quantity::Time, Scale::Linear)
     }
 }
 
-/// In the middle of its stretch of time; `None` behind the end of the axis.
-fn place(request: &Request, start_ns: u64, duration_ns: u64) -> Option<f64> {
+/// Middle of the interval; `None` beyond the end of the axis.
+fn midpoint(request: &Request, start_ns: u64, duration_ns: u64) -> Option<f64> {
     let middle = start_ns as f64 + duration_ns as f64 / 2.0;
     (!request.xmax_ns.is_some_and(|end| middle > end as f64)).then_some(middle)
 }
@@ -114,7 +112,7 @@ fn rate_points(
 ) -> Vec<Point> {
     (one.result.series.whole().iter())
         .filter_map(|window| {
-            let x = place(request, window.start_ns, window.duration_ns)?;
+            let x = midpoint(request, window.start_ns, window.duration_ns)?;
             Some(Point::new(x, value(window).filter(|y| y.is_finite())?))
         })
         .collect()
@@ -132,17 +130,11 @@ fn rates(
             line(name, String::new(), Stroke::Solid, rate_points(request, one, value))
         })
         .collect();
-    let y =
-        Axis { name: metric.name(), quantity: metric.quantity(), scale: Scale::Linear, end: None };
-    (!series.is_empty()).then(|| Panel {
-        title: String::new(),
-        x: time_axis(request),
-        y,
-        content: Content::Series(series),
-    })
+    (!series.is_empty())
+        .then(|| Panel::of_series(time_axis(request), Axis::of_metric(metric), series))
 }
 
-/// Percentiles where histograms are known over time, else means.
+/// Percentiles if there are histograms over time, else means.
 fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
     let percentiles: Vec<(f64, Stroke)> = match request.metric {
         None if named.len() <= MOST_SERIES => PERCENTILES.to_vec(),
@@ -156,7 +148,7 @@ fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
     for (name, one) in named {
         let before = series.len();
         for &(percent, stroke) in &percentiles {
-            if only_percentiles || is_settled(one, percent) {
+            if only_percentiles || has_enough_ios(one, percent) {
                 let points = percentile_points(request, one, percent);
                 series.extend(line(name, format!("p{percent}"), stroke, points));
             }
@@ -166,22 +158,17 @@ fn latencies(request: &Request, named: &[Named<'_>]) -> Option<Panel> {
             series.extend(line(name, "mean".into(), Stroke::Solid, points));
         }
     }
-    let y = Axis {
-        name: "Latency".into(),
-        quantity: Quantity::Latency,
-        scale: super::latency_scale(&series),
-        end: None,
-    };
+    let y = Axis::new("Latency", Quantity::Latency, super::latency_scale(&series));
     (!series.is_empty()).then(|| Panel {
-        title: strokes(&series),
+        title: stroke_legend(&series),
         x: time_axis(request),
         y,
         content: Content::Series(series),
     })
 }
 
-/// Which stroke is which: `Latency: p50 solid, p99 dashed`.
-fn strokes(series: &[Series]) -> String {
+/// Legend of the line styles: `Latency: p50 solid, p99 dashed`.
+fn stroke_legend(series: &[Series]) -> String {
     let mut known: Vec<(&str, &str)> = Vec::new();
     for one in series {
         let stroke = match one.form {
@@ -200,8 +187,8 @@ fn strokes(series: &[Series]) -> String {
     format!("Latency: {}", words.join(", "))
 }
 
-/// Whether enough I/Os lie beyond the percentile in most windows.
-fn is_settled(one: &Observation<'_>, percent: f64) -> bool {
+/// True if enough I/Os lie beyond the percentile in most windows.
+fn has_enough_ios(one: &Observation<'_>, percent: f64) -> bool {
     let windows = one.result.latency_series.windows();
     let beyond = |window: &&LatencyWindow| {
         window.latency.count() as f64 * (1.0 - percent / 100.0) + 1e-6 >= BEYOND
@@ -213,7 +200,7 @@ fn percentile_points(request: &Request, one: &Observation<'_>, percent: f64) -> 
     let windows = one.result.latency_series.windows().iter();
     windows
         .filter_map(|window| {
-            let x = place(request, window.start_ns, window.duration_ns)?;
+            let x = midpoint(request, window.start_ns, window.duration_ns)?;
             Some(Point::new(x, window.latency.quantile_ns(percent / 100.0)? as f64))
         })
         .collect()

@@ -1,11 +1,11 @@
-//! How a machine's storage hangs together, as a tree from left to right.
+//! Storage topology of a machine, as a tree from left to right.
 
 use iodyno_model::topology;
 
 use crate::figure::{Axis, Content, Figure, Panel, Scale};
 use crate::{FigureError, Quantity, Request, Source};
 
-/// The machine of the first run; others are said to be left out.
+/// The machine of the first run; a note tells if there are others.
 pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, FigureError> {
     let hosts = sources.iter().filter_map(|source| source.record.host());
     let trees: Vec<_> = hosts.map(topology).collect();
@@ -17,8 +17,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         0 => Vec::new(),
         _ => vec![format!("It is the machine of the first of {} runs.", sources.len())],
     };
-    let axis =
-        || Axis { name: String::new(), quantity: Quantity::Count, scale: Scale::Linear, end: None };
+    let axis = || Axis::new("", Quantity::Count, Scale::Linear);
     let panel =
         Panel { title: String::new(), x: axis(), y: axis(), content: Content::Tree(first.clone()) };
     let subtitle = "Orange: what is not as it could be".to_owned();

@@ -11,18 +11,24 @@ pub(super) use crate::units::unit;
 /// Ticks of percentiles: 50, 90, 99, … 99.999 %.
 const NINES: [f64; 6] = [std::f64::consts::LOG10_2, 1.0, 2.0, 3.0, 4.0, 5.0];
 
-/// Categories that are all named.
+/// Maximum number of categories that are all labelled.
 const MANY: usize = 40;
 
-/// Across or upwards.
+/// Direction of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    Across,
-    Upwards,
+pub(super) enum Orientation {
+    Horizontal,
+    Vertical,
 }
 
-/// The axis of the `index`th panel for values up to `greatest`.
-pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &Theme) -> Value {
+/// Axis of panel `index`, for values up to `greatest`.
+pub(super) fn axis(
+    axis: &Axis,
+    orientation: Orientation,
+    index: usize,
+    greatest: f64,
+    theme: &Theme,
+) -> Value {
     let mut name = clean(&axis.name);
     let (kind, format) = match &axis.scale {
         Scale::Categories(_) => ("category", None),
@@ -56,9 +62,9 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
         "name": name,
         "nameLocation": "middle",
         "nameTextStyle": theme.words(13),
-        "nameGap": if way == Way::Upwards { 58 } else { 28 },
-        "axisLine": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
-        "axisTick": {"show": way == Way::Across, "lineStyle": {"color": theme.faint}},
+        "nameGap": if orientation == Orientation::Vertical { 58 } else { 28 },
+        "axisLine": {"show": orientation == Orientation::Horizontal, "lineStyle": {"color": theme.faint}},
+        "axisTick": {"show": orientation == Orientation::Horizontal, "lineStyle": {"color": theme.faint}},
         "axisLabel": {"color": theme.text, "fontSize": 12, "hideOverlap": true},
         "splitLine": {"show": true, "lineStyle": {"color": theme.lines}},
     });
@@ -70,7 +76,7 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
     }
     if let Some(end) = axis.end {
         value["max"] = rounded(end);
-        // An end that is no round number has a tick of its own; its label would be in the way.
+        // An end that is not a round number gets its own tick, whose label would overlap.
         let halves = 2.0 * end / 10f64.powf(end.log10().floor());
         value["axisLabel"]["showMaxLabel"] = json!((halves - halves.round()).abs() < 1e-9);
     }
@@ -89,22 +95,23 @@ pub(super) fn axis(axis: &Axis, way: Way, index: usize, greatest: f64, theme: &T
             value["logBase"] = json!(2);
             value["axisTick"]["customValues"] = json!(ticks);
             value["axisLabel"]["customValues"] = json!(ticks);
-            // A single point stands in the middle.
+            // Centres a single point.
             let room = if ticks.len() == 1 { 2.0 } else { 1.0 };
             value["min"] = measured.first().map(|least| rounded(least / room)).unwrap_or_default();
             value["max"] = measured.last().map(|most| rounded(most * room)).unwrap_or_default();
         }
         Scale::Categories(names) => {
             value["data"] = names.iter().map(|name| clean(name)).collect();
-            // Of many, as times are, some are named.
-            let is_long = way == Way::Across && names.len() > MANY;
+            // Of many categories, such as times, only some are labelled.
+            let is_long = orientation == Orientation::Horizontal && names.len() > MANY;
             value["axisLabel"]["hideOverlap"] = json!(is_long);
             value["splitLine"]["show"] = json!(false);
             value["axisLabel"]["interval"] = if is_long { "auto".into() } else { json!(0) };
-            // Of several lines; browsers guess it from a character that a font may lack.
+            // For labels of several lines; browsers guess the height from a character that a font
+            // may lack.
             value["axisLabel"]["lineHeight"] = json!(13);
-            // Without a name they are read like a table, from the top.
-            value["inverse"] = json!(way == Way::Upwards && axis.name.is_empty());
+            // Categories without an axis name are read like a table, from the top.
+            value["inverse"] = json!(orientation == Orientation::Vertical && axis.name.is_empty());
         }
     }
     value

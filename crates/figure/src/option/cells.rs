@@ -1,4 +1,4 @@
-//! Values over a table: a heat map, or bars in space.
+//! Values over a table: a heat map, or 3D bars.
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,12 @@ use super::{axes, clean, rounded};
 use crate::figure::{Axis, Cell, Cells, Content, Figure};
 use crate::projection::{Place, Projection};
 
-/// Steps of the axis that bars in space rise along, at most.
+/// Maximum number of steps on the vertical axis of 3D bars.
 const MOST_STEPS: f64 = 5.0;
-/// Cells of a table in which values can be written.
-const WRITTEN: usize = 400;
+/// Maximum number of cells with printed values.
+const MOST_LABELLED: usize = 400;
 
-/// The heat map's series, its values written in.
+/// Series of the heat map, with its values printed.
 pub(super) fn heat_map(
     cells: &Cells,
     most: f64,
@@ -26,7 +26,7 @@ pub(super) fn heat_map(
     for (datum, cell) in data.iter_mut().zip(&cells.cells) {
         // A prediction is the middle of its interval.
         if let (Some((low, high)), Some(name)) = (cell.predicted, datum["name"].as_str()) {
-            let half = written((high - low) / 2.0 / divisor, cell.value / divisor);
+            let half = value_text((high - low) / 2.0 / divisor, cell.value / divisor);
             datum["name"] = format!("{name}\n± {half}").into();
         }
     }
@@ -36,14 +36,14 @@ pub(super) fn heat_map(
         "xAxisIndex": index,
         "yAxisIndex": index,
         "data": data,
-        "label": {"show": x.categories().len() * y.categories().len() <= WRITTEN, "formatter": "{b}", "fontSize": 13},
+        "label": {"show": x.categories().len() * y.categories().len() <= MOST_LABELLED, "formatter": "{b}", "fontSize": 13},
         "itemStyle": {"borderWidth": 1, "borderColor": "rgba(127,127,127,0.35)"},
         "emphasis": {"itemStyle": {"borderWidth": 2}},
-        "iodyno": about(cells, x, y),
+        "iodyno": tooltip_data(cells, x, y),
     })
 }
 
-/// A heat map's colours from 0 to `most`, as a bar above its panel.
+/// Colour scale of a heat map from 0 to `most`, as a bar above its panel.
 pub(super) fn color_scale(
     cells: &Cells,
     most: f64,
@@ -52,7 +52,7 @@ pub(super) fn color_scale(
 ) -> Value {
     let colors: Vec<String> = (0..=8).map(|n| heat(f64::from(n) / 8.0).0).collect();
     let (unit, divisor) = axes::unit(cells.quantity, most);
-    let end = format!("{} {unit}", written(most / divisor, most / divisor));
+    let end = format!("{} {unit}", value_text(most / divisor, most / divisor));
     json!({
         "iodyno": panel,
         "seriesIndex": series,
@@ -69,7 +69,7 @@ pub(super) fn color_scale(
     })
 }
 
-/// The series of bars in space: the floor and the walls, and the bars before them.
+/// Series of 3D bars: the floor with the walls, and the bars.
 pub(super) fn towers(
     cells: &Cells,
     most: f64,
@@ -113,7 +113,7 @@ pub(super) fn towers(
             "name": clean(&cells.name),
             "renderItem": "tower",
             "data": data,
-            "iodyno": about(cells, x, y),
+            "iodyno": tooltip_data(cells, x, y),
             "z": 3,
         })),
     ]
@@ -124,8 +124,8 @@ pub(super) fn unit_axis(index: usize) -> Value {
     json!({"type": "value", "gridIndex": index, "min": 0, "max": 1, "show": false})
 }
 
-/// What tooltips need to know.
-fn about(cells: &Cells, x: &Axis, y: &Axis) -> Value {
+/// Data for tooltips.
+fn tooltip_data(cells: &Cells, x: &Axis, y: &Axis) -> Value {
     let axis = |axis: &Axis| {
         let names: Vec<String> = axis.categories().iter().map(|name| clean(name)).collect();
         json!({"name": clean(&axis.name), "values": names})
@@ -133,7 +133,7 @@ fn about(cells: &Cells, x: &Axis, y: &Axis) -> Value {
     json!({"z": format!("{:?}", cells.quantity).to_lowercase(), "table": [axis(x), axis(y)]})
 }
 
-/// The greatest value of all panels that show the same: they have one scale.
+/// Greatest value of all panels of the same name, which share a scale.
 pub(super) fn greatest(figure: &Figure, name: &str) -> f64 {
     let all = figure.panels.iter().filter_map(|panel| match &panel.content {
         Content::Cells(cells) | Content::Towers(cells) if cells.name == name => Some(&cells.cells),
@@ -142,14 +142,13 @@ pub(super) fn greatest(figure: &Figure, name: &str) -> f64 {
     all.flatten().map(|cell| cell.value).fold(0.0, f64::max)
 }
 
-/// Each value with its colour, and the text that is written on it; what was not
-/// measured is hollow.
+/// Each value with its colour and printed text; predictions are hollow.
 fn data(cells: &Cells, most: f64, theme: &Theme) -> Vec<Value> {
     let (_, divisor) = axes::unit(cells.quantity, most);
     let datum = |cell: &Cell| {
         let share = if most > 0.0 { cell.value / most } else { 0.0 };
         let (color, ink) = heat(share);
-        let name = written(cell.value / divisor, most / divisor);
+        let name = value_text(cell.value / divisor, most / divisor);
         let (name, style, ink) = match cell.predicted {
             Some(_) => (format!("~ {name}"), hollow(theme.faint, theme), theme.text),
             None => (name, json!({"color": color}), ink),
@@ -173,7 +172,7 @@ fn place((x, y): Place) -> Value {
     json!([short(x), short(y)])
 }
 
-/// Lines of floor and walls, and the words along them.
+/// Lines of floor and walls, and the text along them.
 fn scene(seen: &Projection, cells: &Cells, x: &Axis, y: &Axis) -> Vec<Value> {
     let mut scene = Vec::new();
     let mut line = |points: &[Place]| {
@@ -215,7 +214,7 @@ fn scene(seen: &Projection, cells: &Cells, x: &Axis, y: &Axis) -> Vec<Value> {
     scene
 }
 
-/// The least of 1, 2, 5, 10, … that reaches `greatest` in few steps.
+/// The smallest of 1, 2, 5, 10, … that reaches `greatest` in at most `MOST_STEPS` steps.
 pub(super) fn round_step(greatest: f64) -> f64 {
     if !(greatest > 0.0 && greatest.is_finite()) {
         return 0.0;
@@ -225,9 +224,9 @@ pub(super) fn round_step(greatest: f64) -> f64 {
     steps.into_iter().find(|step| greatest / step <= MOST_STEPS).unwrap_or(10.0 * power)
 }
 
-/// A value with the decimals that the greatest has with three digits, so that
-/// all of a table have the same; with two digits of its own where it is small.
-fn written(value: f64, greatest: f64) -> String {
+/// Formats a value with the decimals that give `greatest` three digits, so that all values of a
+/// table match; small values get two digits of their own.
+fn value_text(value: f64, greatest: f64) -> String {
     let decimals = |value: f64, digits: i32| digits - 1 - value.log10().floor() as i32;
     if !(value > 0.0 && greatest > 0.0 && greatest.is_finite()) {
         return "0".into();

@@ -1,8 +1,8 @@
-//! A figure as an option object of ECharts: the only place that knows it.
+//! Converts a figure to an ECharts option object; no other module knows its format.
 //!
-//! Everything in the object is JSON. A function is named (`"formatter":
-//! "scaled:1000"`, `"renderItem": "whiskers"`) and bound by `assets/draw.js`,
-//! which also places titles, legend and panels in the room that there is.
+//! Everything in the object is JSON. Functions are given by name (`"formatter": "scaled:1000"`,
+//! `"renderItem": "whiskers"`) and bound by `assets/draw.js`, which also places titles, legend and
+//! panels in the available room.
 
 mod axes;
 mod cells;
@@ -14,17 +14,16 @@ mod tree;
 
 use serde_json::{Value, json};
 
-use self::axes::{Way, unit};
+use self::axes::{Orientation, unit};
 use self::theme::{Theme, theme};
 use crate::Kind;
 use crate::figure::{Content, Figure, Form, MULTIPLES, Panel, Series};
 
-/// The option object that ECharts draws the figure from, for `SCRIPT`'s
-/// `iodyno.draw` and `iodyno.svg`.
+/// Returns the ECharts option object of the figure, for `SCRIPT`'s `iodyno.draw` and `iodyno.svg`.
 pub fn option(figure: &Figure, dark: bool) -> Value {
     let theme = theme(dark);
     let names = names(figure);
-    // Guides come last, and have no place among bars.
+    // Guides come last, and take no slot among bars.
     let guides: Vec<&str> = (figure.panels.iter().flat_map(Panel::series))
         .filter(|one| one.form == Form::Guide)
         .map(|one| one.name.as_str())
@@ -54,11 +53,11 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
         }
         let (widest, highest) = extent(panel);
         if let Some(common) = &common {
-            x.push(common.axis(&panel.x, Way::Across, index, theme));
-            y.push(common.axis(&panel.y, Way::Upwards, index, theme));
+            x.push(common.axis(&panel.x, Orientation::Horizontal, index, theme));
+            y.push(common.axis(&panel.y, Orientation::Vertical, index, theme));
         } else {
-            x.push(axes::axis(&panel.x, Way::Across, index, widest, theme));
-            y.push(axes::axis(&panel.y, Way::Upwards, index, highest, theme));
+            x.push(axes::axis(&panel.x, Orientation::Horizontal, index, widest, theme));
+            y.push(axes::axis(&panel.y, Orientation::Vertical, index, highest, theme));
         }
         match &panel.content {
             Content::Series(lines) => {
@@ -81,7 +80,7 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
         }
     }
     let has_predicted = figure.panels.iter().flat_map(Panel::series).any(Series::has_predicted);
-    all.extend(has_predicted.then(|| series::key(theme)));
+    all.extend(has_predicted.then(|| series::predicted_key(theme)));
     let mut titles = vec![title(&figure.title, "title", 18, theme.text)];
     let axes = common.map(|_| multiples::Common::name_axes(&mut x, &mut y)).unwrap_or_default();
     titles.push(title(&format!("{}{axes}", figure.subtitle), "subtitle", 12, theme.faint));
@@ -106,7 +105,7 @@ pub fn option(figure: &Figure, dark: bool) -> Value {
     })
 }
 
-/// What stands above a panel: its title, and what is written into it.
+/// Heading of a panel: its title, and the values printed in it.
 fn heading(figure: &Figure, panel: &Panel) -> String {
     let (Content::Cells(cells) | Content::Towers(cells)) = &panel.content else {
         return panel.title.clone();
@@ -136,7 +135,7 @@ fn names(figure: &Figure) -> Vec<&str> {
     names
 }
 
-/// Panels side by side where there is room.
+/// Panels next to each other if there is room.
 fn columns(figure: &Figure) -> usize {
     match figure.kind {
         _ if figure.is_multiples() => MULTIPLES as usize,
@@ -201,7 +200,7 @@ fn legend(
 }
 
 fn tooltip(figure: &Figure, theme: &Theme) -> Value {
-    // Each line's value at one time; elsewhere the point under the pointer.
+    // Each line's value at one time; otherwise the point under the pointer.
     let trigger =
         if figure.kind == Kind::Time && names(figure).len() <= 12 { "axis" } else { "item" };
     json!({
@@ -214,18 +213,18 @@ fn tooltip(figure: &Figure, theme: &Theme) -> Value {
     })
 }
 
-/// The greatest values across and upwards, intervals included.
+/// Greatest horizontal and vertical values, intervals included.
 fn extent(panel: &Panel) -> (f64, f64) {
-    let up = panel.reach().1;
+    let up = panel.whisker_limits().1;
     let points = panel.series().iter().flat_map(|one| &one.points);
     points.fold((0.0, 0.0), |(x, y): (f64, f64), point| {
         let high = point.interval.map_or(0.0, |(_, high)| high.min(up));
-        let (across, upwards) = if panel.is_lying() { (high, 0.0) } else { (0.0, high) };
+        let (across, upwards) = if panel.is_horizontal() { (high, 0.0) } else { (0.0, high) };
         (x.max(point.x).max(across), y.max(point.y).max(upwards))
     })
 }
 
-/// With six digits, which is more than a picture shows: pages stay small.
+/// Rounds to six digits, more than a picture shows, to keep pages small.
 fn rounded(value: f64) -> Value {
     if value == 0.0 || !value.is_finite() {
         return json!(if value == 0.0 { Some(0) } else { None });
@@ -242,7 +241,7 @@ fn rounded(value: f64) -> Value {
     }
 }
 
-/// Without control characters, which no XML may hold; microseconds as in print.
+/// Replaces control characters, which XML does not allow; writes microseconds with their letter.
 fn clean(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     iodyno_model::with_micro(&text)

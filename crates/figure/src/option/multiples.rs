@@ -1,14 +1,14 @@
-//! Panels of one series each: one scale for all, so that they can be compared, and names and units
-//! of the axes once, in the subtitle.
+//! Panels of one series each: one scale for all, so that they can be compared; names and units of
+//! the axes are in the subtitle only.
 
 use serde_json::Value;
 
-use super::axes::{self, Way};
+use super::axes::{self, Orientation};
 use super::theme::Theme;
 use super::{cells, extent, rounded};
 use crate::figure::{Axis, Figure, Panel, Scale};
 
-/// What all panels show: from where to where, (across, upwards).
+/// Range of all panels, (horizontal, vertical).
 pub(super) struct Common {
     least: (f64, f64),
     most: (f64, f64),
@@ -27,28 +27,36 @@ impl Common {
         }
     }
 
-    /// An axis that is the same in all panels.
-    pub(super) fn axis(&self, axis: &Axis, way: Way, index: usize, theme: &Theme) -> Value {
-        let (least, most) = match way {
-            Way::Across => (self.least.0, self.most.0),
-            Way::Upwards => (self.least.1, self.most.1),
+    /// Axis that is the same in all panels.
+    pub(super) fn axis(
+        &self,
+        axis: &Axis,
+        orientation: Orientation,
+        index: usize,
+        theme: &Theme,
+    ) -> Value {
+        let (least, most) = match orientation {
+            Orientation::Horizontal => (self.least.0, self.most.0),
+            Orientation::Vertical => (self.least.1, self.most.1),
         };
         let step = cells::round_step(most);
         let end = match axis.scale {
-            Scale::Linear if step > 0.0 && way == Way::Upwards => Some((most / step).ceil() * step),
+            Scale::Linear if step > 0.0 && orientation == Orientation::Vertical => {
+                Some((most / step).ceil() * step)
+            }
             Scale::Log if most > 0.0 => Some(10f64.powf(most.log10().ceil())),
             Scale::Linear if most > 0.0 => Some(most),
             _ => None,
         };
         let common = Axis { end: axis.end.or(end), ..axis.clone() };
-        let mut value = axes::axis(&common, way, index, most, theme);
+        let mut value = axes::axis(&common, orientation, index, most, theme);
         if axis.scale == Scale::Log && least.is_finite() {
             value["min"] = rounded(10f64.powf(least.log10().floor()));
         }
         value
     }
 
-    /// Takes the names from the axes, and gives them as words for the subtitle.
+    /// Removes the names from the axes, and returns them as text for the subtitle.
     pub(super) fn name_axes(x: &mut [Value], y: &mut [Value]) -> String {
         let take = |axes: &mut [Value]| {
             let names: Vec<Value> = axes.iter_mut().map(|axis| axis["name"].take()).collect();

@@ -6,19 +6,20 @@ use super::theme::Theme;
 use super::{clean, rounded};
 use crate::figure::{Form, MOST_SERIES, Panel, Point, Scale, Series, Stroke};
 
-/// More points than a picture is wide: the extremes of each pixel are drawn.
+/// Number of points, more than the pixels of a picture, above which only the extremes of each pixel
+/// are drawn.
 const MANY_POINTS: usize = 2000;
 
-/// More labels than this stand in each other's way.
+/// Maximum number of labels without overlap.
 const MOST_LABELS: usize = 4;
 
-/// More areas than this hide each other.
+/// Maximum number of filled areas; more would hide each other.
 const MOST_AREAS: usize = 4;
 
-/// Its name in the legend.
+/// Name in the legend.
 pub(super) const PREDICTED: &str = "hollow: predicted, not measured";
 
-/// What tells series apart where colours do not: as many as there are colours.
+/// Symbols that distinguish series where colours do not: as many as there are colours.
 const SYMBOLS: [&str; MOST_SERIES] = [
     "circle",
     "rect",
@@ -30,8 +31,7 @@ const SYMBOLS: [&str; MOST_SERIES] = [
     "path://M0 2.5h10v5h-10z",
 ];
 
-/// The series of ECharts that one of ours becomes; `color` is its number of
-/// `count` names.
+/// Converts a series to ECharts series; `color` is its number of `count` names.
 pub(super) fn series(
     series: &Series,
     panel: &Panel,
@@ -58,7 +58,7 @@ pub(super) fn series(
         },
     });
     let more = match (series.form, &panel.y.scale) {
-        (Form::Guide, Scale::Categories(_)) => upright(series, ink),
+        (Form::Guide, Scale::Categories(_)) => vertical_guide(series, ink),
         _ => form(series, (color, count), ink, theme),
     };
     if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
@@ -69,7 +69,7 @@ pub(super) fn series(
     all
 }
 
-/// How tooltips write values of an axis.
+/// Format of an axis's values in tooltips.
 fn quantity(axis: &crate::figure::Axis) -> String {
     match axis.scale {
         Scale::Categories(_) => "category".into(),
@@ -89,7 +89,7 @@ fn datum(point: &Point, ink: &str, theme: &Theme) -> Value {
     datum
 }
 
-/// How what was not measured is drawn: its outline alone.
+/// Style of predicted points: an outline only.
 pub(super) fn hollow(ink: &str, theme: &Theme) -> Value {
     json!({
         "color": theme.background,
@@ -98,8 +98,8 @@ pub(super) fn hollow(ink: &str, theme: &Theme) -> Value {
     })
 }
 
-/// What the legend says of all that is hollow: a series without points.
-pub(super) fn key(theme: &Theme) -> Value {
+/// Legend entry of everything hollow: a series without points.
+pub(super) fn predicted_key(theme: &Theme) -> Value {
     json!({
         "type": "scatter",
         "name": PREDICTED,
@@ -161,7 +161,7 @@ fn form(series: &Series, (color, count): (usize, usize), ink: &str, theme: &Them
         Form::Guide => json!({
             "type": "line",
             "showSymbol": false,
-            // The second guide of a figure looks unlike the first.
+            // The second guide of a figure is dotted.
             "lineStyle": line(if color > count { "dotted" } else { "dashed" }, 1.4),
             "itemStyle": {"color": theme.faint},
             "z": 1,
@@ -169,8 +169,9 @@ fn form(series: &Series, (color, count): (usize, usize), ink: &str, theme: &Them
     }
 }
 
-/// A guide across lying bars, over the whole height: categories have no edges to draw it from.
-fn upright(series: &Series, ink: &str) -> Value {
+/// A vertical guide across horizontal bars, over the whole height: categories have no edges to draw
+/// it from.
+fn vertical_guide(series: &Series, ink: &str) -> Value {
     let lines: Vec<Value> =
         series.points.iter().map(|point| json!({"xAxis": rounded(point.x)})).collect();
     json!({
@@ -196,7 +197,7 @@ fn label(theme: &Theme, show: bool) -> Value {
     Value::Object(label)
 }
 
-/// The intervals of a series' points, over them; behind bars also their values.
+/// Intervals of a series' points, drawn over them; after bars also their values.
 fn whiskers(
     series: &Series,
     panel: &Panel,
@@ -205,7 +206,7 @@ fn whiskers(
     theme: &Theme,
 ) -> Option<Value> {
     let is_bars = series.form == Form::Bars;
-    let reach = panel.reach();
+    let whisker_limits = panel.whisker_limits();
     let datum = |point: &Point| {
         if is_bars {
             let (low, high) = point.interval.unwrap_or((point.x, point.x));
@@ -215,18 +216,18 @@ fn whiskers(
                 rounded(high),
                 rounded(point.x),
                 u8::from(point.is_predicted),
-                rounded(high.min(reach.1)),
+                rounded(high.min(whisker_limits.1)),
             ]));
         }
         let (low, high) = point.interval?;
-        // The axis holds these ends; a logarithmic one has no place for 0.
-        let held = if low > 0.0 { low.max(reach.0) } else { point.y };
+        // Ends within the axis; a logarithmic one cannot show 0.
+        let held = if low > 0.0 { low.max(whisker_limits.0) } else { point.y };
         Some(json!([
             rounded(point.x),
             rounded(low),
             rounded(high),
             rounded(held),
-            rounded(high.min(reach.1))
+            rounded(high.min(whisker_limits.1))
         ]))
     };
     let data: Vec<Value> = series.points.iter().filter_map(datum).collect();

@@ -7,13 +7,13 @@ use super::theme::{Theme, heat};
 use super::{clean, rounded};
 use crate::figure::{Axis, Surface};
 
-/// The least and the greatest latency, ns.
+/// Smallest and greatest latency, ns.
 fn ends(surface: &Surface) -> (f64, f64) {
     let values = || surface.cells.iter().map(|cell| cell.ns);
     (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max))
 }
 
-/// The cells with what was measured written in, and the line over them.
+/// The cells, with measured values printed, and the line over them.
 pub(super) fn surface(
     surface: &Surface,
     (x, y): (&Axis, &Axis),
@@ -65,7 +65,7 @@ pub(super) fn surface(
     ]
 }
 
-/// Its colours as a bar above its panel.
+/// Colour scale, as a bar above its panel.
 pub(super) fn color_scale(
     surface: &Surface,
     (panel, series): (usize, usize),

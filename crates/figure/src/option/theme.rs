@@ -4,19 +4,19 @@ use serde_json::{Value, json};
 
 use crate::figure::MOST_SERIES;
 
-/// Colours of a figure that are not its data's.
+/// Colours of a figure.
 pub(super) struct Theme {
     pub(super) background: &'static str,
     pub(super) text: &'static str,
     pub(super) faint: &'static str,
     pub(super) lines: &'static str,
-    /// Words that warn.
+    /// Text of warnings.
     pub(super) concern: &'static str,
     pub(super) palette: [&'static str; MOST_SERIES],
 }
 
-// After Okabe and Ito, "Color Universal Design" (2008), moved until each is seen on its
-// background (contrast 3 : 1, WCAG 2) and the colour-blind tell all apart.
+// After Okabe and Ito, "Color Universal Design" (2008), adjusted until each is visible on its
+// background (contrast 3 : 1, WCAG 2) and colour-blind readers can distinguish all.
 const LIGHT: Theme = Theme {
     background: "#ffffff",
     text: "#1f2328",
@@ -39,25 +39,25 @@ const DARK: Theme = Theme {
     ],
 };
 
-/// The colours for a light or a dark surface.
+/// Colours for a light or a dark background.
 pub(super) const fn theme(dark: bool) -> &'static Theme {
     if dark { &DARK } else { &LIGHT }
 }
 
 impl Theme {
-    /// The colour of the `n`th series.
+    /// Colour of the `n`th series.
     pub(super) const fn color(&self, n: usize) -> &'static str {
         self.palette[n % self.palette.len()]
     }
 
-    /// Text of a size.
+    /// Text style of a size.
     pub(super) fn words(&self, size: u32) -> Value {
         json!({"color": self.text, "fontSize": size, "fontWeight": "normal"})
     }
 }
 
-/// Anchors of viridis (Smith and van der Walt, 2015), which rises evenly in
-/// brightness, also for the colour-blind.
+/// Anchors of viridis (Smith and van der Walt, 2015), perceptually uniform in brightness, also for
+/// the colour-blind.
 const HEAT: [[f64; 3]; 9] = [
     [68.0, 1.0, 84.0],
     [71.0, 44.0, 122.0],
@@ -70,19 +70,19 @@ const HEAT: [[f64; 3]; 9] = [
     [253.0, 231.0, 37.0],
 ];
 
-/// The colour of a share, 0..1, and the colour of text that can be read on it.
+/// Colour of a share, 0..1, and a readable text colour on it.
 pub(super) fn heat(share: f64) -> (String, &'static str) {
     let place = share.clamp(0.0, 1.0) * (HEAT.len() - 1) as f64;
     let from = (place as usize).min(HEAT.len() - 2);
     let part = place - from as f64;
     let [red, green, blue] =
         [0, 1, 2].map(|n| (HEAT[from][n] * (1.0 - part) + HEAT[from + 1][n] * part).round());
-    // White and black contrast alike at 0.179.
+    // White and black have the same contrast at 0.179.
     let ink = if luminance([red, green, blue].map(linear)) > 0.179 { "#000000" } else { "#ffffff" };
     (format!("#{:02x}{:02x}{:02x}", red as u8, green as u8, blue as u8), ink)
 }
 
-/// A channel of sRGB, 0..255, as light.
+/// Converts an sRGB channel, 0..255, to linear light.
 fn linear(channel: f64) -> f64 {
     match channel / 255.0 {
         low if low <= 0.04045 => low / 12.92,
@@ -90,7 +90,7 @@ fn linear(channel: f64) -> f64 {
     }
 }
 
-/// Relative luminance (WCAG 2) of red, green and blue light.
+/// Relative luminance (WCAG 2) of linear red, green and blue.
 fn luminance([red, green, blue]: [f64; 3]) -> f64 {
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
@@ -101,8 +101,8 @@ mod tests {
 
     type Matrix = [[f64; 3]; 3];
 
-    /// What is seen by those who see all, and by the wholly red-, green- and blue-blind
-    /// (Machado, Oliveira and Fernandes, 2009).
+    /// Colour vision: normal, and full red, green and blue blindness (Machado, Oliveira and
+    /// Fernandes, 2009).
     const EYES: [Matrix; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
@@ -120,7 +120,7 @@ mod tests {
         matrix.map(|row| row.iter().zip(value).map(|(a, b)| a * b).sum())
     }
 
-    /// Oklab (Ottosson, 2020), in which distances are as seen.
+    /// Oklab (Ottosson, 2020), in which distances are perceptual.
     fn oklab(light: [f64; 3]) -> [f64; 3] {
         let cones = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]];
         let axes =
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn every_colour_is_seen_and_told_from_every_other_by_all_eyes() {
+    fn every_colour_is_visible_and_distinguishable_to_all() {
         for theme in [&LIGHT, &DARK] {
             for (n, color) in theme.palette.iter().enumerate() {
                 assert!(contrast(color, theme.background) >= 3.0, "{color}");

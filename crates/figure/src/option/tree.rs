@@ -1,4 +1,4 @@
-//! A tree from left to right, each node with its words beside it.
+//! Draws a tree from left to right, each node with its text next to it.
 
 use iodyno_model::Node;
 use serde_json::{Value, json};
@@ -7,14 +7,14 @@ use super::clean;
 use super::theme::Theme;
 use crate::figure::leaves;
 
-/// Facts written at a node; the others are in its tooltip.
+/// Facts printed at a node; the others are in its tooltip.
 const MOST_FACTS: usize = 2;
 
 pub(super) fn tree(root: &Node, panel: usize, theme: &Theme) -> Value {
     let words = |color: &str, size: u32, height: u32| {
         json!({
             "color": color, "fontSize": size, "lineHeight": height,
-            // Words hide the line that they stand on.
+            // Text hides the line behind it.
             "backgroundColor": theme.background,
         })
     };
@@ -43,14 +43,14 @@ pub(super) fn tree(root: &Node, panel: usize, theme: &Theme) -> Value {
     })
 }
 
-/// Levels of what is drawn.
+/// Levels of the drawn tree.
 fn depth(branch: &Value) -> u64 {
     let children = branch["children"].as_array().into_iter().flatten();
     1 + children.map(depth).max().unwrap_or(0)
 }
 
-/// A node; its words become a label where the room for them is known. One that ends beside
-/// others has an unseen branch, since ECharts puts ends of one branch closer to each other.
+/// Data of a node; `draw.js` makes its label once the room for it is known. A leaf with siblings
+/// gets an invisible child, since ECharts puts leaves of one parent closer together.
 fn branch(node: &Node, beside: bool, theme: &Theme) -> Value {
     let name = clean(&node.label());
     let words = |texts: &[String]| texts.iter().map(|text| clean(text)).collect::<Vec<_>>();
@@ -70,7 +70,7 @@ fn branch(node: &Node, beside: bool, theme: &Theme) -> Value {
             "name": "", "about": [], "shown": [], "children": [], "symbol": "none",
         }));
     }
-    // The way to a branch is drawn by the node before it.
+    // The line to a node is drawn by its parent.
     let opacity = if node.children.is_empty() { 0 } else { 1 };
     json!({
         "lineStyle": {"opacity": opacity},

@@ -8,7 +8,7 @@ use iodyno_model::{
     RunRecord, RunState, Window, Workload,
 };
 
-/// A result with rates, and latencies that spread around `1e9 / iops` ns.
+/// A result with rates, and latencies spread around `1e9 / iops` ns.
 pub(crate) fn result(direction: Direction, iops: f64, bs: u64) -> DirectionResult {
     let mut latency = Histogram::default();
     for n in 0..400u64 {
@@ -64,8 +64,8 @@ pub(crate) fn over_time(mut measurement: Measurement, seconds: u64) -> Measureme
     measurement
 }
 
-/// The same point in rounds with these IOPS; 0: it failed. With what was tracked of
-/// it, the window being the last five.
+/// The same point in rounds with these IOPS; 0: it failed. With the tracked figure, whose window is
+/// the last five.
 pub(crate) fn in_rounds(rates: &[f64]) -> (Vec<Measurement>, Track) {
     let one = |(round, iops): (usize, &f64)| {
         let mut one = over_time(measurement("randwrite", 4096, 8, 1, *iops), 3);
@@ -98,7 +98,7 @@ pub(crate) fn in_rounds(rates: &[f64]) -> (Vec<Measurement>, Track) {
     (rates.iter().enumerate().map(one).collect(), track)
 }
 
-/// A run of these.
+/// A run of these measurements.
 pub(crate) fn run(measurements: Vec<Measurement>) -> RunRecord {
     RunRecord {
         run: Run { name: "run".into(), state: RunState::Done, ..Run::new("0", 0) },
@@ -112,8 +112,8 @@ pub(crate) fn figure(request: &Request, record: &RunRecord) -> Result<Figure, Fi
     iodyno_figure::figure(request, &[Source::new("run", record)])
 }
 
-/// Reads under load: 100 us times 1 for each part of either, of which each other was measured; where
-/// both are in their last quarter a rate is not reached.
+/// Reads under load: 100 us times (1 + parts of both), every other one measured; no rate is reached
+/// if both are in their last quarter.
 pub(crate) fn under_load() -> Headroom {
     let cell = |column: usize, row: usize| LoadCell {
         column,

@@ -1,4 +1,4 @@
-//! Drives, their classes, and what is wrong with them.
+//! Drives of a fleet, their classes and outliers.
 
 use iodyno_judge::Unlike;
 use iodyno_model::{Bytes, Estimate, Metric, Verdict};
@@ -6,13 +6,13 @@ use iodyno_model::{Bytes, Estimate, Metric, Verdict};
 /// Drives that should be alike.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FleetClass {
-    /// What they have in common; `None`: targets that are no drives.
+    /// Properties they share; `None`: targets that are not drives.
     pub kind: Option<DriveKind>,
-    /// Its drives: outliers first, then the worst verdicts, then by host.
+    /// Drives: outliers first, then the worst verdicts, then by host.
     pub drives: Vec<FleetDrive>,
 }
 
-/// What makes drives alike. What is not known of one makes it a kind of its own.
+/// Properties that make drives comparable. An unknown value is a kind of its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriveKind {
     /// Model string.
@@ -23,10 +23,10 @@ pub struct DriveKind {
     pub capacity: Option<Bytes>,
 }
 
-/// A drive, or a target that is none, of one host.
+/// A drive, or another target, of one host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FleetDrive {
-    /// Host, or the run's name where it is not known.
+    /// Host name, or the run's name if unknown.
     pub host: String,
     /// Id of the run.
     pub run_id: String,
@@ -36,58 +36,58 @@ pub struct FleetDrive {
     pub serial: Option<String>,
     /// The run's verdict on it.
     pub verdict: Verdict,
-    /// The worst that was found of it, in a sentence; `None`: nothing.
+    /// The worst finding, in a sentence, if any.
     pub finding: Option<String>,
-    /// Id of the rule that found it.
+    /// Id of the rule of that finding.
     pub rule: Option<String>,
-    /// What to do about it, in a sentence.
+    /// Recommended action, in a sentence.
     pub next: Option<String>,
-    /// What it may have in common with others.
+    /// Traits that it may share with other drives.
     pub traits: Traits,
-    /// Measured figures that are worse than the median of its class, or than they were, worst first.
+    /// Figures worse than the class median, or than the drive's earlier runs, worst first.
     pub outliers: Vec<Outlier>,
 }
 
-/// What a drive may have in common with others of its class.
+/// Traits that a drive may share with others of its class.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Traits {
-    /// Product of its machine.
+    /// Product name of the machine.
     pub chassis: Option<String>,
-    /// Kernel's release.
+    /// Kernel release.
     pub kernel: Option<String>,
-    /// The platform's name of its slot.
+    /// Slot name given by the platform.
     pub slot: Option<String>,
 }
 
-/// A measured figure that is unlike its class, or unlike what it was.
+/// Figure unlike the class, or unlike the drive's earlier runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outlier {
-    /// The step: `rand-read`.
+    /// Name of the step: `rand-read`.
     pub measurement: String,
-    /// What is held against others.
+    /// Metric compared.
     pub metric: Metric,
     /// The drive's own figure, in the metric's unit.
     pub estimate: Estimate,
-    /// Beside the class, by the rule `unlike-peers` over all hosts; of figures over what they were, where it is
-    /// held against itself.
+    /// Comparison with the class by the rule `unlike-peers`, over all hosts; against earlier runs,
+    /// it compares ratios to the earlier figures.
     pub unlike: Unlike,
-    /// What it is unlike.
+    /// Reference of the comparison.
     pub against: Against,
 }
 
-/// What a figure is held against.
+/// Reference of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Against {
-    /// The median of the drives of its class that were measured so.
+    /// Median of the drives of its class measured by the same step.
     Class {
-        /// How many they are.
+        /// Number of drives.
         drives: usize,
     },
-    /// What the drive did in earlier runs.
+    /// The drive's own earlier runs.
     Itself {
-        /// The median, in the metric's unit.
+        /// Their median, in the metric's unit.
         value: f64,
-        /// How many runs they are.
+        /// Number of runs.
         runs: usize,
         /// Start of the first, ns since 1970 UTC.
         since_ns: i64,
@@ -95,14 +95,14 @@ pub enum Against {
 }
 
 impl FleetDrive {
-    /// What is wrong with it: `slow`, and the rule that it fails.
-    pub(crate) fn wrong_by(&self) -> impl Iterator<Item = &str> {
+    /// Problems of the drive: `slow`, and the rule that it fails.
+    pub(crate) fn problems(&self) -> impl Iterator<Item = &str> {
         let slow = (!self.outliers.is_empty()).then_some("slow");
         let fails = self.rule.as_deref().filter(|_| self.verdict == Verdict::Fail);
         slow.into_iter().chain(fails)
     }
 
-    /// Whether it FAILs, or is slower than its class or than it was.
+    /// True if it FAILs, or is slower than its class or than before.
     pub fn is_wrong(&self) -> bool {
         self.verdict == Verdict::Fail || !self.outliers.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What a fleet needs of one host's run: of a thousand hosts all of it at once is too much.
+//! The part of a host's run that a fleet needs: a thousand whole runs at once are too much.
 
 use std::collections::BTreeSet;
 
@@ -15,18 +15,18 @@ use crate::document::read::{DocumentError, RUN_SCHEMA, documents};
 use crate::document::verdict::{MetricVerdict, Subject as DocumentSubject};
 use crate::judged::{Judged, Subject};
 
-/// A run of one host, as far as it is held against others.
+/// Run of one host, reduced to what is compared with others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostRun {
     pub(super) id: String,
     pub(super) started_ns: i64,
-    /// Name of the host, where it is known.
+    /// Host name, if known.
     pub(super) host: Option<String>,
-    /// Digest of its machine id, where the run is of an acceptance.
+    /// Digest of the machine id, for a run of an acceptance.
     pub(super) host_id: Option<String>,
-    /// Start that many hosts agreed on, ns since 1970 UTC, and which step it is of.
+    /// Start agreed on by many hosts, ns since 1970 UTC, and the step that started then.
     pub(super) start: Option<(i64, u32)>,
-    /// Profile of the acceptance that it is a step of, and which step.
+    /// Profile and step, if the run is part of an acceptance.
     pub(super) acceptance: Option<(String, u32)>,
     /// Each drive, with its class and figures.
     pub(super) drives: Vec<(Option<DriveKind>, FleetDrive, Vec<Figure>)>,
@@ -39,7 +39,8 @@ pub(super) struct Figure {
     pub(super) estimate: Estimate,
 }
 
-/// What a figure is of. Jobs of one name may do different things on two hosts.
+/// Measurement and metric of a figure, with the workload: jobs of the same name may differ between
+/// hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Step {
     pub(super) measurement: String,
@@ -48,7 +49,7 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Of a run in which the depths of these were `searched` for.
+    /// Creates a step of a run in which the depths of the jobs `searched` were searched for.
     fn new(name: &str, workload: &Workload, searched: &BTreeSet<&str>, metric: Metric) -> Self {
         let load = comparable(workload, searched.contains(name));
         Self { measurement: name.to_owned(), load, metric }
@@ -56,7 +57,7 @@ impl Step {
 }
 
 impl HostRun {
-    /// Of a run with what it is judged to mean.
+    /// Reduces a run with its assessment.
     pub fn of(judged: Judged<'_>) -> Self {
         let run = &judged.record.run;
         let name = if run.name.is_empty() { &run.id } else { &run.name };
@@ -91,11 +92,11 @@ impl HostRun {
         }
     }
 
-    /// Of the documents in a text, as they were judged when they were written. `None`: by other rules than
-    /// today's, so that they have to be read in full and judged anew.
+    /// Reads the documents in a text, with the verdicts stored in them. `None`: judged by another
+    /// ruleset, so that they must be read in full and judged again.
     ///
     /// # Errors
-    /// It is not JSON, or a document of something else.
+    /// The text is not JSON, or a document of another kind.
     pub fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError> {
         let documents: Vec<Document> = documents(text)?;
         if documents.iter().any(|one| one.schema != RUN_SCHEMA || one.ruleset != RULESET) {
@@ -104,8 +105,8 @@ impl HostRun {
         documents.into_iter().map(Document::host_run).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Names its host by its machine id, too, as its documents are named.
-    pub(super) fn name_apart(&mut self) {
+    /// Appends the machine id to the host name, as in the names of its documents.
+    pub(super) fn append_host_id(&mut self) {
         let Some(id) = &self.host_id else { return };
         for (_, drive, _) in &mut self.drives {
             drive.host = format!("{}.{id}", drive.host);
@@ -129,14 +130,14 @@ fn traits(host: &Host, drive: Option<&Drive>) -> Traits {
     }
 }
 
-/// The slot of a PCI address: the platform names slots without the function.
+/// Slot of a PCI address; the platform names slots without the function.
 fn slot(slots: &[Slot], address: &str) -> Option<String> {
     let device = address.split('.').next().unwrap_or(address);
     let of = slots.iter().find(|slot| slot.address.split('.').next() == Some(device))?;
     Some(of.name.clone())
 }
 
-/// The figures that a whole drive was judged by, alone.
+/// Figures judged on this drive alone.
 fn figures(judged: Judged<'_>, subject: &Subject<'_>) -> Vec<Figure> {
     let own = judged.measurements().filter(|(measurement, _)| {
         measurement.targets.len() == 1
@@ -155,7 +156,7 @@ fn figures(judged: Judged<'_>, subject: &Subject<'_>) -> Vec<Figure> {
     .collect()
 }
 
-/// The members of a document that are needed; all others are passed over unread.
+/// Document members that are needed; all others are skipped.
 #[derive(Deserialize)]
 struct Document {
     schema: String,

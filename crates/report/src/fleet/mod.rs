@@ -1,16 +1,16 @@
-//! Many hosts: drives with their verdicts, held against all of their kind.
+//! Compares drives of many hosts with all others of their class.
 
-mod common;
+mod common_traits;
 mod drive;
+mod earlier_runs;
 mod host_run;
 mod node_run;
-mod past;
 mod together;
 
-pub use common::Common;
+pub use common_traits::CommonTrait;
 pub use drive::{Against, DriveKind, FleetClass, FleetDrive, Outlier, Traits};
 pub use host_run::HostRun;
-pub use node_run::{LoadName, Moment, NodeRun};
+pub use node_run::{LoadKey, Moment, NodeRun};
 pub use together::{LoadTogether, Rates, Together, together};
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -20,47 +20,49 @@ use iodyno_model::{Estimate, RunRecord, Verdict};
 use iodyno_stats::benjamini_hochberg;
 
 use crate::judged::Judged;
-use common::in_common;
+use common_traits::common_traits;
+use earlier_runs::EarlierRuns;
 use host_run::{Figure, Step};
-use past::Past;
 
 /// Drives of all hosts, by class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fleet {
-    /// The classes: those with the worst drives first.
+    /// Classes, those with the worst drives first.
     pub classes: Vec<FleetClass>,
-    /// Runs of hosts of which a later one is there: drives are held against what they did in them.
+    /// Superseded runs, used only to compare drives with their earlier figures.
     pub older_runs: usize,
-    /// What the drives with something wrong have in common, the surest first.
-    pub common: Vec<Common>,
-    /// How far apart runs began that were to begin together, ns; `None`: none were.
+    /// Traits that affected drives have in common, the most certain first.
+    pub common: Vec<CommonTrait>,
+    /// Largest difference between the starts of runs with an agreed start, ns; `None`: there were
+    /// none.
     pub start_spread_ns: Option<u64>,
 }
 
 /// A drive with its figures.
 type Measured = (FleetDrive, Vec<Figure>);
 
-/// Drives of many runs: see [`fleet_of`].
+/// Drives of many runs; see [`fleet_of`].
 pub fn fleet(runs: &[Judged<'_>]) -> Fleet {
     fleet_of(runs.iter().map(|run| HostRun::of(*run)).collect())
 }
 
-/// Drives of many runs. Of several runs of one host the newest counts, and with it the earlier steps of its
-/// acceptance, as far as they are of other drives. Hosts of one name are told apart by their machine ids. A figure is an outlier where three or more drives of the class (model,
-/// firmware, capacity) were measured by the same step (name and workload), and it is more than
-/// 10 % worse than their median with intervals that do not meet. Of eight or more drives the test is
-/// robust and shared by the whole fleet: at most 1 % of the drives named are wrong ([`FALSE_DISCOVERIES`]),
-/// and 5 % worse suffices. So is one that fell, beside the drive's own earlier runs, further than those of the
-/// class. An INVALID measurement is neither held against the others nor part of the median.
+/// Groups the drives of many runs. Of several runs of a host the newest counts, plus earlier steps
+/// of the same acceptance for other drives. Hosts of the same name are distinguished by machine id.
+/// A figure is an outlier if at least three drives of the class (model, firmware, capacity) were
+/// measured by the same step (name and workload), and it is more than 10 % worse than their median
+/// with disjoint intervals. From eight drives on the test is robust and shared by the whole fleet:
+/// at most 1 % of the drives named are wrong ([`FALSE_DISCOVERIES`]), and 5 % worse suffices. A
+/// figure that fell more than those of the class, relative to the drive's own earlier runs, is one
+/// too. INVALID measurements are ignored.
 pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
-    // The newest first: it counts.
+    // The newest comes first and counts.
     runs.sort_by(|a, b| (b.started_ns, &b.id).cmp(&(a.started_ns, &a.id)));
-    let mut hosts: HashMap<String, Vec<Shown>> = HashMap::new();
+    let mut hosts: HashMap<String, Vec<KnownHost>> = HashMap::new();
     let (mut older_runs, mut spread) = (0, StartSpread::default());
-    let (mut newest, mut past): (Vec<HostRun>, Past) = Default::default();
+    let (mut newest, mut past): (Vec<HostRun>, EarlierRuns) = Default::default();
     for mut run in runs {
         spread.add(&run);
-        // A host without a name is nobody else's.
+        // Runs without a host name are not merged.
         let Some(host) = run.host.clone() else {
             newest.push(run);
             continue;
@@ -70,17 +72,17 @@ pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
         let place = known.unwrap_or(namesakes.len());
         if known.is_none() {
             if place > 0 {
-                run.name_apart();
+                run.append_host_id();
             }
-            namesakes.push(Shown { host_id: run.host_id.clone(), ..Shown::default() });
+            namesakes.push(KnownHost { host_id: run.host_id.clone(), ..KnownHost::default() });
         }
         let shown = &mut namesakes[place];
-        if known.is_some() && !shown.goes_on_with(&run) {
+        if known.is_some() && !shown.has_earlier_step(&run) {
             older_runs += 1;
             past.add(run);
             continue;
         }
-        let earlier = shown.take(&mut run);
+        let earlier = shown.take_new(&mut run);
         newest.push(run);
         past.add(earlier);
     }
@@ -97,43 +99,43 @@ pub fn fleet_of(mut runs: Vec<HostRun>) -> Fleet {
     mark_outliers(&mut classes, &past);
     let mut classes: Vec<FleetClass> =
         classes.into_iter().map(|(kind, drives)| class(kind, drives)).collect();
-    // Stable: classes of one rank stay in the order in which they were met.
+    // Stable: classes of equal rank keep their order of appearance.
     classes.sort_by_key(|class| {
         let worst = class.drives.iter().map(rank).max();
         (class.kind.is_none(), std::cmp::Reverse(worst))
     });
-    let common = in_common(&classes);
+    let common = common_traits(&classes);
     Fleet { classes, older_runs, common, start_spread_ns: spread.widest_ns }
 }
 
-/// What is shown of a host.
+/// What is already shown of a host.
 #[derive(Default)]
-struct Shown {
-    /// What tells it from others of its name.
+struct KnownHost {
+    /// Machine id, which distinguishes hosts of the same name.
     host_id: Option<String>,
     /// Its drives and targets, by serial number or name.
     names: HashSet<String>,
-    /// The acceptance that its newest run is a step of: the profile, and the first step that was met.
+    /// Acceptance of its newest run: the profile, and the step seen last.
     acceptance: Option<(String, u32)>,
 }
 
-impl Shown {
-    /// Whether `run` is of this host, as far as that is known. Machines that were just installed have one name, and
-    /// images have another machine id at each boot: then their drives say it.
+impl KnownHost {
+    /// True if `run` is of this host, as far as known. Freshly installed machines share a name, and
+    /// live images get a new machine id at each boot; then serial numbers decide.
     fn is_host_of(&self, run: &HostRun) -> bool {
         let ids = self.host_id.as_ref().zip(run.host_id.as_ref());
         let mut serials = run.drives.iter().filter_map(|(_, drive, _)| drive.serial.as_ref());
         ids.is_none_or(|(a, b)| a == b) || serials.any(|serial| self.names.contains(serial))
     }
 
-    /// Whether `run` is an earlier step of the same acceptance.
-    fn goes_on_with(&mut self, run: &HostRun) -> bool {
+    /// True if `run` is an earlier step of the same acceptance.
+    fn has_earlier_step(&mut self, run: &HostRun) -> bool {
         let of = self.acceptance.take().zip(run.acceptance.as_ref());
         of.is_some_and(|(later, earlier)| later.0 == earlier.0 && later.1 > earlier.1)
     }
 
-    /// Leaves in `run` what is not shown yet; the rest of it.
-    fn take(&mut self, run: &mut HostRun) -> HostRun {
+    /// Leaves in `run` the drives not shown yet, and returns the rest.
+    fn take_new(&mut self, run: &mut HostRun) -> HostRun {
         self.acceptance.clone_from(&run.acceptance);
         let all = std::mem::take(&mut run.drives);
         let mut known = run.clone();
@@ -146,7 +148,7 @@ impl Shown {
     }
 }
 
-/// How far apart runs began that were to begin together.
+/// Spread of the starts of runs with an agreed start.
 #[derive(Default)]
 struct StartSpread {
     by_moment: HashMap<i64, (i64, i64)>,
@@ -155,7 +157,7 @@ struct StartSpread {
 
 impl StartSpread {
     fn add(&mut self, run: &HostRun) {
-        // Later steps begin when those before them have ended.
+        // Later steps start when the previous ones end.
         let Some((at, 1)) = run.start else { return };
         let began = run.started_ns;
         let (first, last) = self.by_moment.entry(at).or_insert((began, began));
@@ -165,16 +167,16 @@ impl StartSpread {
     }
 }
 
-/// Whether runs of several hosts are among them, as far as hosts are known.
+/// True if the runs are known to be of several hosts.
 pub fn are_of_several_hosts(records: &[&RunRecord]) -> bool {
     let hosts = records.iter().filter_map(|record| record.host()?.hostname.get());
     hosts.collect::<BTreeSet<_>>().len() > 1
 }
 
-/// Notes in each drive which of its figures are unlike those of its class, or unlike what they were.
-fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &Past) {
-    // All figures of the fleet are one question.
-    let mut looked: Vec<(usize, usize, Outlier)> = Vec::new();
+/// Adds to each drive the figures that are unlike its class or its earlier runs.
+fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &EarlierRuns) {
+    // One multiple test over all figures of the fleet.
+    let mut compared: Vec<(usize, usize, Outlier)> = Vec::new();
     for (place, (kind, drives)) in classes.iter().enumerate() {
         if kind.as_ref().is_none_or(|kind| kind.model.is_none()) {
             continue;
@@ -188,7 +190,7 @@ fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &Past
                     steps.len() - 1
                 });
                 let all = &mut steps[step].1;
-                // One of each drive: repetitions are no further drives.
+                // One figure per drive: repetitions are not more drives.
                 if all.last().is_none_or(|(last, _)| *last != at) {
                     all.push((at, figure.estimate));
                 }
@@ -202,14 +204,14 @@ fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &Past
                 let (measurement, metric) = (step.measurement.clone(), step.metric);
                 let against = Against::Class { drives: estimates.len() };
                 let outlier = Outlier { measurement, metric, estimate: *estimate, unlike, against };
-                looked.push((place, *at, outlier));
+                compared.push((place, *at, outlier));
             }
         }
         let changed = past.unlike(kind.as_ref(), drives);
-        looked.extend(changed.into_iter().map(|(at, outlier)| (place, at, outlier)));
+        compared.extend(changed.into_iter().map(|(at, outlier)| (place, at, outlier)));
     }
-    let sure = surely_slow(&looked);
-    for ((place, at, mut outlier), is_sure) in looked.into_iter().zip(sure) {
+    let sure = significant(&compared);
+    for ((place, at, mut outlier), is_sure) in compared.into_iter().zip(sure) {
         outlier.unlike.verdict = outlier.unlike.verdict_where(outlier.metric, is_sure);
         if outlier.unlike.verdict != Verdict::Pass {
             classes[place].1[at].0.outliers.push(outlier);
@@ -217,11 +219,12 @@ fn mark_outliers(classes: &mut [(Option<DriveKind>, Vec<Measured>)], past: &Past
     }
 }
 
-/// Which of the figures are surely slow, so that of the drives that have one at most 1 % are named by mistake: a
-/// drive's chance is that of its worst figure times their number (Bonferroni). `None`: too few to tell.
-fn surely_slow(looked: &[(usize, usize, Outlier)]) -> Vec<Option<bool>> {
+/// Decides which figures are certainly slow, such that at most 1 % of the drives named are named by
+/// mistake. A drive's p-value is that of its worst figure times the number of its figures
+/// (Bonferroni). `None`: too few drives to decide.
+fn significant(compared: &[(usize, usize, Outlier)]) -> Vec<Option<bool>> {
     let mut of_drive: HashMap<(usize, usize), (f64, f64)> = HashMap::new();
-    for (place, at, of) in looked {
+    for (place, at, of) in compared {
         if let Some(chance) = of.unlike.chance {
             let (least, count) = of_drive.entry((*place, *at)).or_insert((1.0, 0.0));
             (*least, *count) = (least.min(chance), *count + 1.0);
@@ -235,58 +238,58 @@ fn surely_slow(looked: &[(usize, usize, Outlier)]) -> Vec<Option<bool>> {
         let (_, count) = of_drive.get(&(*place, *at))?;
         Some(of.unlike.chance? * count <= most)
     };
-    looked.iter().map(is_sure).collect()
+    compared.iter().map(is_sure).collect()
 }
 
 fn class(kind: Option<DriveKind>, drives: Vec<Measured>) -> FleetClass {
     let mut drives: Vec<FleetDrive> = drives.into_iter().map(|(drive, _)| drive).collect();
     for drive in &mut drives {
-        drive.outliers.sort_by(|a, b| far(b).total_cmp(&far(a)));
+        drive.outliers.sort_by(|a, b| deviation(b).total_cmp(&deviation(a)));
     }
     drives.sort_by(|a, b| {
-        let far = |drive: &FleetDrive| drive.outliers.first().map_or(0.0, far);
-        far(b)
-            .total_cmp(&far(a))
+        let deviation = |drive: &FleetDrive| drive.outliers.first().map_or(0.0, deviation);
+        deviation(b)
+            .total_cmp(&deviation(a))
             .then_with(|| b.verdict.cmp(&a.verdict))
             .then_with(|| (&a.host, &a.name).cmp(&(&b.host, &b.name)))
     });
     FleetClass { kind, drives }
 }
 
-/// How far from the median, as a factor of at least 1.
-fn far(outlier: &Outlier) -> f64 {
+/// Distance from the median, as a factor of at least 1.
+fn deviation(outlier: &Outlier) -> f64 {
     outlier.unlike.ratio.max(1.0 / outlier.unlike.ratio)
 }
 
-/// The worse of the run's verdict and that beside the class.
+/// The worse of the run's verdict and that of its outliers.
 fn rank(drive: &FleetDrive) -> Verdict {
     let outliers = drive.outliers.iter().map(|outlier| outlier.unlike.verdict);
     outliers.fold(drive.verdict, Verdict::max)
 }
 
 impl Fleet {
-    /// How many drives and targets there are.
+    /// Number of drives and targets.
     pub fn len(&self) -> usize {
         self.classes.iter().map(|class| class.drives.len()).sum()
     }
 
-    /// Whether there is none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.classes.is_empty()
     }
 
-    /// How many hosts they are of.
+    /// Number of hosts.
     pub fn hosts(&self) -> usize {
         let hosts = self.drives().map(|drive| drive.host.as_str());
         hosts.collect::<BTreeSet<_>>().len()
     }
 
-    /// How many have this verdict.
+    /// Number of drives with this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.drives().filter(|drive| drive.verdict == verdict).count()
     }
 
-    /// How many are unlike their class, and how many unlike what they were.
+    /// Number of drives unlike their class, and unlike their earlier runs.
     pub fn outliers(&self) -> (usize, usize) {
         let is_of_class = |one: &Outlier| matches!(one.against, Against::Class { .. });
         let has = |of_class| {
@@ -295,7 +298,7 @@ impl Fleet {
         (self.drives().filter(has(true)).count(), self.drives().filter(has(false)).count())
     }
 
-    /// All of them.
+    /// All drives.
     pub fn drives(&self) -> impl Iterator<Item = &FleetDrive> {
         self.classes.iter().flat_map(|class| &class.drives)
     }

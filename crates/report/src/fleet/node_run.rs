@@ -1,4 +1,4 @@
-//! What a run that began at an agreed moment adds to what all nodes did together.
+//! The part of a node's run with an agreed start that is needed to combine it with other nodes.
 
 use iodyno_model::{Accepted, Direction, Histogram, Rank, RunRecord, parse_rfc3339};
 use serde::Deserialize;
@@ -7,12 +7,12 @@ use crate::document::measurement::{DirectionResult, End, Measurement};
 use crate::document::mergeable::Stretch;
 use crate::document::read::{DocumentError, RUN_SCHEMA, documents};
 
-/// A run of one node that began when others did.
+/// Run of one node that started together with others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeRun {
-    /// What all of them did.
+    /// The agreed start.
     pub(super) moment: Moment,
-    /// Which one it was: a later run of the same node takes its place.
+    /// Identity of the node (name, host id, rank): a later run of the same node replaces this one.
     pub(super) node: (String, Option<String>, Option<Rank>),
     pub(super) id: String,
     pub(super) started_ns: i64,
@@ -20,26 +20,26 @@ pub struct NodeRun {
     pub(super) loads: Vec<Load>,
 }
 
-/// The moment that nodes agreed on, and what they did from then on.
+/// Start that nodes agreed on, and the step that started then.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
-    /// When, ns since 1970 UTC.
+    /// Time, ns since 1970 UTC.
     pub at_ns: i64,
     /// Profile of `iodyno accept`.
     pub profile: String,
-    /// Which of its steps, from 1.
+    /// Step of the profile, from 1.
     pub step: u32,
 }
 
-/// What was done on one node: one direction of one measurement.
+/// Load on one node: one direction of one measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Load {
-    pub(super) of: LoadName,
-    /// What it was on.
+    pub(super) of: LoadKey,
+    /// Its targets.
     pub(super) targets: Vec<String>,
-    /// When the measurement began, ns since 1970 UTC by the node's clock.
+    /// Start of the measurement, ns since 1970 UTC by the node's clock.
     pub(super) began_ns: i64,
-    /// What was measured, warm-up left out, ns since it began.
+    /// Measured interval, without warm-up, ns since `began_ns`.
     pub(super) measured_ns: (u64, u64),
     pub(super) ios: u64,
     pub(super) bytes: u64,
@@ -47,9 +47,9 @@ pub(super) struct Load {
     pub(super) latency: Histogram,
 }
 
-/// What makes loads of several nodes one.
+/// Key by which loads of several nodes are combined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LoadName {
+pub struct LoadKey {
     /// Phase within the run.
     pub phase: u32,
     /// Round of a plan in rounds.
@@ -58,13 +58,13 @@ pub struct LoadName {
     pub measurement: String,
     /// `rw` of its job.
     pub rw: Option<String>,
-    /// Bytes of an I/O.
+    /// Block size in bytes.
     pub bs: Option<u64>,
     /// Direction.
     pub direction: Direction,
 }
 
-/// The members of a document that are needed.
+/// Document members that are needed.
 #[derive(Deserialize)]
 struct Document {
     schema: String,
@@ -77,7 +77,7 @@ struct Document {
 }
 
 impl NodeRun {
-    /// Of a run; `None`: it began at no agreed moment.
+    /// Reduces a run; `None`: it had no agreed start.
     pub fn of(record: &RunRecord) -> Option<Self> {
         let run = &record.run;
         let loads = || {
@@ -87,11 +87,11 @@ impl NodeRun {
         Self::new(run.accepted.as_ref()?, &run.id, run.started_ns, loads)
     }
 
-    /// Of the documents in a text: those of runs that began at an agreed moment. `None`: they are of an
-    /// earlier version, and have to be read in full.
+    /// Reads the documents in a text, those of runs with an agreed start. `None`: written by an
+    /// earlier version, so that they must be read in full.
     ///
     /// # Errors
-    /// It is not JSON, or a document of something else.
+    /// The text is not JSON, or a document of another kind.
     pub fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError> {
         let documents: Vec<Document> = documents(text)?;
         if documents.iter().any(|one| one.schema != RUN_SCHEMA) {
@@ -121,7 +121,7 @@ impl NodeRun {
     }
 }
 
-/// What a measurement says of each direction that adds up with others; nothing where it failed.
+/// Mergeable directions of a measurement; none if it failed.
 fn loads(of: &Measurement) -> Vec<Load> {
     if of.end == End::Failed {
         return Vec::new();
@@ -130,7 +130,7 @@ fn loads(of: &Measurement) -> Vec<Load> {
         let mergeable = result.mergeable.as_ref()?;
         let end_ns = of.warmup_ns.saturating_add(of.duration_ns?);
         Some(Load {
-            of: LoadName {
+            of: LoadKey {
                 phase: of.phase,
                 round: of.round,
                 measurement: of.name.clone(),

@@ -1,52 +1,52 @@
-//! What nodes that began at an agreed moment did together.
+//! Combined results of nodes with an agreed start.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_model::Histogram;
 
-use super::node_run::{Load, LoadName, Moment, NodeRun};
+use super::node_run::{Load, LoadKey, Moment, NodeRun};
 
-/// Nodes that began together, and what that came to.
+/// Nodes that started together, and their combined results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Together {
-    /// When, and what.
+    /// Agreed start and step.
     pub moment: Moment,
-    /// How many nodes there are documents of.
+    /// Number of nodes with a document.
     pub nodes: usize,
-    /// Ranks of which there is none, as far as their launcher said how many there are.
+    /// Ranks without a document, if their launcher recorded how many there are.
     pub missing: Vec<u32>,
-    /// How far apart their runs began by their clocks, ns.
+    /// Spread of their starts by their clocks, ns.
     pub start_spread_ns: u64,
-    /// The largest error of their clocks, ns; `None`: of one it is not known.
+    /// Largest error of their clocks, ns; `None`: unknown for one of them.
     pub clock_error_ns: Option<u64>,
-    /// Each load, in the order in which they were measured.
+    /// Loads in the order measured.
     pub loads: Vec<LoadTogether>,
 }
 
 /// One load on all nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadTogether {
-    /// Which one.
-    pub of: LoadName,
-    /// The one target of all of them; `None`: it has another name on another node, or there are several.
+    /// Name of the load.
+    pub of: LoadKey,
+    /// The target, if the same on all nodes; `None` if names differ or there are several.
     pub target: Option<String>,
-    /// How many nodes were measured.
+    /// Number of nodes measured.
     pub nodes: usize,
-    /// How far apart the measurements began by the nodes' clocks, ns.
+    /// Spread of the starts of the measurements by the nodes' clocks, ns.
     pub start_spread_ns: u64,
-    /// While all of them were measured; `None`: they never were at the same time, or it is not known when each
-    /// did what.
+    /// Rates while all nodes were measuring; `None`: they never overlapped, or rates over time are
+    /// unknown.
     pub common: Option<Rates>,
-    /// All that was measured, from the first one's start to the last one's end.
+    /// Rates from the first start to the last end.
     pub whole: Rates,
-    /// The latencies of all of them.
+    /// Latencies of all nodes, merged.
     pub latency: Histogram,
 }
 
 /// Rates over a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
-    /// How long, ns.
+    /// Duration, ns.
     pub duration_ns: u64,
     /// I/Os per second.
     pub iops: f64,
@@ -54,11 +54,11 @@ pub struct Rates {
     pub bandwidth: f64,
 }
 
-/// Missing ranks are named up to so many.
+/// Missing ranks listed at most.
 const MOST_MISSING: usize = 1000;
 
-/// What the nodes of each agreed moment did together, the earliest first. Of several runs of one node for one
-/// moment the newest counts.
+/// Combines the nodes of each agreed start, the earliest first. Of several runs of one node for one
+/// start the newest counts.
 pub fn together(mut runs: Vec<NodeRun>) -> Vec<Together> {
     runs.sort_by(|a, b| (b.started_ns, &b.id).cmp(&(a.started_ns, &a.id)));
     let mut known = BTreeSet::new();
@@ -75,7 +75,7 @@ pub fn together(mut runs: Vec<NodeRun>) -> Vec<Together> {
 }
 
 fn of_moment(moment: Moment, nodes: &[NodeRun]) -> Together {
-    let mut loads: BTreeMap<&LoadName, Vec<(usize, &Load)>> = BTreeMap::new();
+    let mut loads: BTreeMap<&LoadKey, Vec<(usize, &Load)>> = BTreeMap::new();
     for (node, load) in
         nodes.iter().enumerate().flat_map(|(n, of)| of.loads.iter().map(move |load| (n, load)))
     {
@@ -91,7 +91,7 @@ fn of_moment(moment: Moment, nodes: &[NodeRun]) -> Together {
     }
 }
 
-/// Ranks of no node.
+/// Ranks without a node.
 fn missing(nodes: &[NodeRun]) -> Vec<u32> {
     let ranks = || nodes.iter().filter_map(|node| node.node.2.as_ref());
     let there: BTreeSet<u32> = ranks().map(|of| of.rank).collect();
@@ -99,7 +99,7 @@ fn missing(nodes: &[NodeRun]) -> Vec<u32> {
     (0..count).filter(|rank| !there.contains(rank)).take(MOST_MISSING).collect()
 }
 
-fn of_load(of: &LoadName, all: &[(usize, &Load)]) -> LoadTogether {
+fn of_load(of: &LoadKey, all: &[(usize, &Load)]) -> LoadTogether {
     let loads = || all.iter().map(|(_, load)| *load);
     let from =
         |first: fn(i64, i64) -> i64| loads().map(|load| load.at(load.measured_ns.0)).reduce(first);
@@ -140,13 +140,13 @@ impl Rates {
 }
 
 impl Load {
-    /// ns since 1970 UTC of a time since it began.
+    /// Converts a time since `began_ns` to ns since 1970 UTC.
     fn at(&self, ns: u64) -> i64 {
         self.began_ns.saturating_add_unsigned(ns)
     }
 
-    /// I/Os and bytes between two times, ns since 1970 UTC: of a stretch that is in part between them,
-    /// its part.
+    /// I/Os and bytes between two times, ns since 1970 UTC; stretches partly within them count in
+    /// proportion.
     fn within(&self, from_ns: i64, to_ns: i64) -> (f64, f64) {
         self.seconds.iter().fold((0.0, 0.0), |(ios, bytes), one| {
             let (start, end) = (self.at(one.start_ns), self.at(one.end_ns()));

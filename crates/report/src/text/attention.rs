@@ -1,4 +1,4 @@
-//! What needs attention, in two lines each: what is wrong, and what to do.
+//! Lists what needs attention, two lines each: the problem and what to do.
 
 use iodyno_judge::explains;
 use iodyno_model::{Assessment, Finding, Metric, RunRecord, Severity, Skipped, Verdict, distinct};
@@ -12,31 +12,31 @@ use super::ink::Ink;
 use super::measurements::step_name;
 use super::words::{Hanging, clean, cut, display_width, listed};
 
-/// Warnings and targets that were not measured, before the rest is counted.
+/// Warnings and skipped targets shown; the rest is counted.
 const SHOWN: usize = 5;
 
-/// Columns of a terminal from which on what is wrong takes one line.
+/// Terminal width from which a problem is cut to one line.
 const USUAL: usize = 76;
 
-/// Columns in front of the text.
+/// Column at which the text starts.
 const INDENT: usize = 6;
 
-/// What a rule found, on however many drives.
+/// Finding of one rule, on one or more drives.
 pub(crate) struct Entry<'a> {
     pub(crate) severity: Severity,
     pub(super) rule: &'a str,
-    /// What is wrong, with all that it is about.
+    /// The problem, naming all drives concerned.
     pub(crate) what: String,
     pub(crate) next: &'a str,
-    /// What follows from it, and goes away with it.
+    /// Effects of this problem, which go away with it.
     follows: Vec<String>,
 }
 
-/// Rules that say of a drive that it is slower than it should be.
+/// Rules that find a drive slower than expected.
 const SPEED: [&str; 3] = ["below-claim", "unlike-peers", "unlike-baseline"];
 
-/// Failures and warnings, each cause's once, worst first: what makes a drive slow by several
-/// measures is one, and what follows from another finding is said under that.
+/// Returns failures and warnings, one per cause, worst first. Slowness by several metrics is one
+/// entry; effects of another finding are listed under that finding.
 pub(crate) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec<Entry<'a>> {
     let entry = |(group, own): Group<'a>| {
         let first = group[0];
@@ -51,7 +51,7 @@ pub(crate) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec
         Entry {
             severity: own.iter().map(|one| one.severity).fold(first.severity, Severity::max),
             rule: &first.rule,
-            what: slow(first).unwrap_or_else(|| what(&group)),
+            what: slow(first).unwrap_or_else(|| merged_headline(&group)),
             next: &first.next,
             follows,
         }
@@ -62,16 +62,16 @@ pub(crate) fn entries<'a>(record: &RunRecord, assessment: &'a Assessment) -> Vec
     entries
 }
 
-/// Findings with one cause, and what follows from it.
+/// Findings with one cause, and the findings that follow from it.
 type Group<'a> = (Vec<&'a Finding>, Vec<&'a Finding>);
 
-/// Failures and warnings by their causes, in the order of the first of each.
+/// Groups failures and warnings by cause, in order of first appearance.
 fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
-    let grave: Vec<&Finding> =
+    let serious: Vec<&Finding> =
         findings.iter().filter(|one| one.severity >= Severity::Warn).collect();
     let is_effect =
-        |of: &&&Finding| grave.iter().any(|one| one.cause.is_none() && explains(one, of));
-    let (effects, causes): (Vec<&Finding>, Vec<&Finding>) = grave.iter().partition(is_effect);
+        |of: &&&Finding| serious.iter().any(|one| one.cause.is_none() && explains(one, of));
+    let (effects, causes): (Vec<&Finding>, Vec<&Finding>) = serious.iter().partition(is_effect);
     let mut groups: Vec<Group<'_>> = Vec::new();
     for finding in causes {
         let is_speed = |one: &Finding| SPEED.contains(&one.rule.as_str());
@@ -84,7 +84,7 @@ fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
             None => groups.push((vec![finding], Vec::new())),
         }
     }
-    // Each is said under one cause.
+    // An effect is listed under one cause only.
     for effect in effects {
         let is_of = |(group, _): &&mut Group<'_>| group.iter().any(|one| explains(one, effect));
         if let Some((_, own)) = groups.iter_mut().find(is_of) {
@@ -94,8 +94,8 @@ fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
     groups
 }
 
-/// `nvme3n1 reaches 25 % of the claim (sequential read, random read); latency 364 % of the
-/// twins' median`: all that is not as it should be of what was measured on it alone.
+/// `nvme3n1 reaches 25 % of the claim (sequential read, random read); latency 364 % of the twins'
+/// median`: all judged shortfalls of the measurements on this target alone.
 fn slowness(record: &RunRecord, assessment: &Assessment, target: &str) -> Option<String> {
     let (mut rates, mut latencies): (Vec<(String, Vec<String>)>, Vec<String>) = Default::default();
     for (at, of) in record.measurements.iter().enumerate() {
@@ -126,9 +126,9 @@ fn slowness(record: &RunRecord, assessment: &Assessment, target: &str) -> Option
     (!parts.is_empty()).then(|| format!("{target} {verb} {}", clean(&parts.join("; "))))
 }
 
-/// The sentence of the first, with the names of all: in place of its own where they say the
-/// same otherwise, else behind it.
-fn what(group: &[&Finding]) -> String {
+/// Returns the first headline with the names of all subjects: substituted where the other headlines
+/// differ in the name only, else appended.
+fn merged_headline(group: &[&Finding]) -> String {
     let first = headline(group[0]);
     let own = |finding: &Finding| -> Vec<String> {
         let sentence = headline(finding);
@@ -152,7 +152,7 @@ fn what(group: &[&Finding]) -> String {
     }
 }
 
-/// `text` before and behind the first `word` that is part of no longer one.
+/// Splits `text` around the first `word` that is not part of a longer word.
 fn split_at_word<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
     text.match_indices(word).filter(|_| !word.is_empty()).find_map(|(at, _)| {
@@ -172,16 +172,16 @@ fn replaced(text: &str, word: &str, with: &str) -> String {
     out + rest
 }
 
-/// Failures, measurements that failed, warnings and what was not measured; the first of each.
+/// Failures, failed measurements, warnings and skipped targets; the first few of each.
 pub(super) fn attention_text(record: &RunRecord, entries: &[Entry<'_>], style: &Style) -> String {
     let mut out = String::new();
     let (failures, warnings): (Vec<_>, Vec<_>) =
         entries.iter().partition(|entry| entry.severity == Severity::Fail);
-    let mut is_told = false;
+    let mut failures_are_listed = false;
     for entry in &failures {
         out.push_str(&two_lines(Ink::Bad, severity_label(entry.severity), entry, style));
         if entry.rule == "measurement-failed" {
-            is_told = true;
+            failures_are_listed = true;
             let reasons = record.measurements.iter().filter_map(|of| Some((of, of.failure()?)));
             for (of, how) in reasons.take(SHOWN) {
                 let why = format!("{}: {}", clean(&of.name), clean(how));
@@ -189,7 +189,7 @@ pub(super) fn attention_text(record: &RunRecord, entries: &[Entry<'_>], style: &
             }
         }
     }
-    for of in record.measurements.iter().filter(|_| !is_told) {
+    for of in record.measurements.iter().filter(|_| !failures_are_listed) {
         if let Some(how) = of.failure() {
             let what = format!("{} of {}: {}", clean(&of.name), named(&of.targets), clean(how));
             out.push_str(&line("FAIL", Ink::Bad, &what, style));
@@ -209,7 +209,7 @@ fn named(targets: &[String]) -> String {
     listed(&targets.iter().map(|target| clean(target)).collect::<Vec<_>>())
 }
 
-/// What was not measured: each with its reason, many in one line.
+/// Skipped targets: one or two with a reason each, more in one line.
 fn skipped(skipped: &[Skipped], style: &Style) -> String {
     let next = |one: &Skipped| match one.next.is_empty() {
         true => String::new(),
@@ -246,35 +246,29 @@ fn two_lines(ink: Ink, label: &str, entry: &Entry<'_>, style: &Style) -> String 
     out
 }
 
-/// One line behind its label, as much of `text` as there is room for; on a narrow terminal as
-/// many lines as it takes.
+/// Returns `text` after its label, shortened to one line; on a narrow terminal all of it.
 pub(super) fn line(label: &str, ink: Ink, text: &str, style: &Style) -> String {
     let room = style.width.saturating_sub(INDENT).max(8);
     if style.width < USUAL {
         return whole(label, ink, text, style);
     }
     let gap = " ".repeat(INDENT.saturating_sub(label.len()));
-    let text = short(&clean(text), room);
+    let text = shorten(&clean(text), room);
     let text = if label.is_empty() { ink.paint(&text, style.color) } else { text };
     let label = if label.is_empty() { String::new() } else { ink.paint(label, style.color) };
     format!("{label}{gap}{text}\n")
 }
 
-/// All of `text` behind its label, in as many lines as it takes.
+/// Returns all of `text` after its label, wrapped.
 pub(super) fn whole(label: &str, ink: Ink, text: &str, style: &Style) -> String {
-    let hanging = Hanging {
-        lead: ink.paint(label, style.color),
-        lead_width: label.len(),
-        indent: INDENT,
-        ink: if label.is_empty() { ink } else { Ink::Plain },
-        ..Hanging::of(style)
-    };
+    let of_text = if label.is_empty() { ink } else { Ink::Plain };
+    let hanging = Hanging { ink: of_text, ..Hanging::after(label, ink, INDENT, style) };
     hanging.lines(&[clean(text).trim_end_matches('.').to_owned()])
 }
 
-/// `text` without its full stop if it fits; else its first sentences or clauses, if they are most
-/// of what fits; else as many words as do.
-fn short(text: &str, room: usize) -> String {
+/// Shortens `text`: the whole without its full stop if it fits; else its first sentences or clauses
+/// if they fill most of `room`; else as many words as fit.
+fn shorten(text: &str, room: usize) -> String {
     let text = text.trim_end_matches('.');
     if display_width(text) <= room {
         return text.to_owned();
@@ -314,18 +308,18 @@ mod tests {
         let plain = |name: &str| finding("hot", name, &format!("{name} is hot."));
         let all: Vec<Finding> = ["a", "b", "c", "d", "e"].map(plain).into();
         let all: Vec<&Finding> = all.iter().collect();
-        assert_eq!(what(&all[..2]), "a, b is hot.");
-        // A name within a longer one is another.
+        assert_eq!(merged_headline(&all[..2]), "a, b is hot.");
+        // A name that is part of a longer one is not a match.
         let ports = |name: &str| finding("hot", name, &format!("{name} is hot, {name}n1 is not."));
-        let sentence = what(&[&ports("nvme1"), &ports("nvme10")]);
+        let sentence = merged_headline(&[&ports("nvme1"), &ports("nvme10")]);
         assert_eq!(sentence, "nvme1 is hot, nvme1n1 is not (likewise nvme10)");
-        assert_eq!(what(&all), "a, b, c and 2 more is hot.");
+        assert_eq!(merged_headline(&all), "a, b, c and 2 more is hot.");
         let other = finding("hot", "f", "f is at 99 °C.");
-        assert_eq!(what(&[all[0], &other]), "a is hot (likewise f)");
+        assert_eq!(merged_headline(&[all[0], &other]), "a is hot (likewise f)");
     }
 
     #[test]
-    fn an_effect_is_said_under_the_cause_of_its_own_drive() {
+    fn an_effect_is_listed_under_the_cause_on_its_drive() {
         let link = |subject: &str, severity| Finding {
             severity,
             ..finding("link-degraded", subject, &format!("The link of {subject} is degraded."))
@@ -347,7 +341,7 @@ mod tests {
             .into_iter()
             .map(|(group, own)| {
                 let follows: Vec<String> = own.into_iter().map(headline).collect();
-                format!("{} -> {}", what(&group), follows.join(" "))
+                format!("{} -> {}", merged_headline(&group), follows.join(" "))
             })
             .collect();
         let expected = [
@@ -361,11 +355,11 @@ mod tests {
     #[test]
     fn a_sentence_is_shortened_at_a_clause() {
         let text = "Reseat the drive and look at its cable; then run: sudo lspci -vv.";
-        assert_eq!(short(text, 80), text.trim_end_matches('.'));
-        assert_eq!(short(text, 55), "Reseat the drive and look at its cable");
-        assert_eq!(short(text, 38), "Reseat the drive and look at its cable");
-        assert_eq!(short(text, 25), "Reseat the drive and…");
-        assert_eq!(short("nvme0, nvme1, nvme2 are hot", 15), "nvme0, nvme1…");
-        assert_eq!(short("/a/very/long/path", 8), "/a/very…");
+        assert_eq!(shorten(text, 80), text.trim_end_matches('.'));
+        assert_eq!(shorten(text, 55), "Reseat the drive and look at its cable");
+        assert_eq!(shorten(text, 38), "Reseat the drive and look at its cable");
+        assert_eq!(shorten(text, 25), "Reseat the drive and…");
+        assert_eq!(shorten("nvme0, nvme1, nvme2 are hot", 15), "nvme0, nvme1…");
+        assert_eq!(shorten("/a/very/long/path", 8), "/a/very…");
     }
 }

@@ -1,10 +1,10 @@
-//! What it did to a rate that the blocks held nothing, in a sentence each.
+//! Effect of unwritten (trimmed) blocks on a rate, in a sentence each.
 
 use iodyno_judge::BlocksEffect;
 use iodyno_judge::limiter::figure;
 use iodyno_model::{Metric, format_duration_ns};
 
-/// What came of a workload that was measured on both kinds of blocks.
+/// Compares a workload measured on both trimmed and written blocks.
 pub fn blocks_effect_words(effect: &BlocksEffect) -> String {
     let value = |value: f64| match effect.metric {
         Metric::LatencyMean => format_duration_ns(value),

@@ -1,10 +1,10 @@
-//! The columns of the table of drives.
+//! Columns of the drive table.
 
 use std::fmt;
 
 use iodyno_model::add_missing;
 
-/// A column of the table of drives.
+/// Column of the drive table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
     Name,
@@ -25,7 +25,7 @@ pub(crate) enum Column {
 }
 
 impl Column {
-    /// All of them, in the order of the table.
+    /// All columns, in table order.
     pub(super) const ALL: [Self; 15] = [
         Self::Name,
         Self::Model,
@@ -44,7 +44,7 @@ impl Column {
         Self::Verdict,
     ];
 
-    /// Its name in `--columns`.
+    /// Name in `--columns`.
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -65,7 +65,7 @@ impl Column {
         }
     }
 
-    /// Its heading.
+    /// Table heading.
     pub(super) const fn heading(self) -> &'static str {
         match self {
             Self::Name => "NAME",
@@ -86,8 +86,8 @@ impl Column {
         }
     }
 
-    /// What stays as the terminal narrows: 0 always, the highest goes first; 1 is
-    /// for a column in which something is wrong.
+    /// Priority on a narrow terminal: 0 always stays, the highest is dropped first; 1 is for a
+    /// column with an alarm.
     pub(super) const fn priority(self) -> u8 {
         match self {
             Self::Name | Self::Serial | Self::Verdict => 0,
@@ -106,12 +106,12 @@ impl Column {
         }
     }
 
-    /// Whether its cells are numbers.
+    /// True if its cells are numbers.
     pub(super) const fn is_number(self) -> bool {
         matches!(self, Self::Capacity | Self::Usage | Self::Numa | Self::Temperature | Self::Wear)
     }
 
-    /// The column of this name.
+    /// Returns the column of this name.
     fn parse(name: &str) -> Result<Self, ColumnError> {
         let wanted = name.trim().to_lowercase();
         let known = Self::ALL.into_iter().find(|column| column.key() == wanted);
@@ -119,10 +119,10 @@ impl Column {
     }
 }
 
-/// A column that the table does not have.
+/// Unknown column name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnError {
-    /// What was asked for.
+    /// The name given.
     pub name: String,
 }
 
@@ -140,7 +140,7 @@ impl fmt::Display for ColumnError {
 
 impl std::error::Error for ColumnError {}
 
-/// The columns of these names, in their order; a name given twice counts once.
+/// Parses column names, keeping their order; duplicates are dropped.
 pub(super) fn parse(names: &[String]) -> Result<Vec<Column>, ColumnError> {
     let mut columns = Vec::new();
     for name in names.iter().filter(|name| !name.trim().is_empty()) {
@@ -149,7 +149,7 @@ pub(super) fn parse(names: &[String]) -> Result<Vec<Column>, ColumnError> {
     Ok(columns)
 }
 
-/// The column that `name` begins, or whose name is at most two edits away.
+/// Returns the column that starts with `name`, or is at most two edits away.
 fn nearest(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     let keys = Column::ALL.map(Column::key);

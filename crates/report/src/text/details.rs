@@ -1,4 +1,4 @@
-//! What `show --details` adds: all else that is known of each measurement.
+//! Text that `show --details` adds: everything else known of each measurement.
 
 use iodyno_model::{
     Bytes, DirectionResult, DiskUse, Estimate, JobStats, LatencyKind, LatencySummary, Measurement,
@@ -14,17 +14,17 @@ use super::words::{Hanging, clean};
 /// Column at which figures start.
 const INDENT: usize = 14;
 
-/// fio's classes of depths.
+/// fio's queue depth buckets.
 const DEPTHS: [&str; 7] = ["1", "2-3", "4-7", "8-15", "16-31", "32-63", "64 or more"];
 
-/// Of each measurement its parts of latency, samples of rates, depths, classes of latencies,
-/// disks, and when its report was printed, as far as they are known.
+/// For each measurement, as far as known: latency parts, rate samples, depth and latency
+/// distributions, disk statistics, and when its report was printed.
 pub fn details_text(record: &RunRecord, style: &Style) -> String {
     let mut out = Hanging { ink: Ink::Bold, ..Hanging::of(style) }.lines(&["Details".to_owned()]);
     let mut disks: &[DiskUse] = &[];
     for of in &record.measurements {
         let mut lines = lines_of(of);
-        // Those of a report are the same for all of its jobs.
+        // All jobs of a report share its disk statistics.
         if of.disks != disks {
             lines.extend(of.disks.iter().map(|disk| ("disk".to_owned(), disk_words(disk))));
             disks = &of.disks;
@@ -98,7 +98,7 @@ fn named(figures: &[(&str, Option<Estimate>)], figure: impl Fn(Estimate) -> Stri
     figures.iter().filter_map(word).collect()
 }
 
-/// Shares of I/Os by how many were outstanding.
+/// Shares of I/Os by queue depth.
 fn depths(account: &JobStats) -> Vec<String> {
     let all: u64 = account.depth_levels.iter().fold(0, |sum, count| sum.saturating_add(*count));
     let used = DEPTHS.iter().zip(&account.depth_levels).filter(|(_, count)| **count > 0);

@@ -1,4 +1,4 @@
-//! What the table of drives says of a drive or another block device: a cell for each column.
+//! Cells of the drive table, for drives and other block devices.
 
 use std::iter::once;
 
@@ -13,17 +13,17 @@ use super::ink::Ink;
 use super::words::clean;
 use crate::layers;
 
-/// The ink of what only root may read, and of nothing else in the table.
+/// Ink reserved for values that only root may read.
 pub(super) const NEEDS_ROOT: Ink = Ink::Dim;
 
-/// Mount points, arrays and volumes that the table names before it counts the rest.
+/// Mount points, arrays and volumes named before the rest is counted.
 const USES_SHOWN: usize = 2;
 
-/// A fact as a cell: its text, `root only`, or `-`.
+/// Fact as a cell: its text, `root only`, or `-`.
 fn fact<T>(fact: &Fact<T>, text: impl Fn(&T) -> String) -> GridCell {
     match fact {
         Fact::Read(value) | Fact::Stated(value) => GridCell::plain(clean(&text(value))),
-        Fact::NeedsRoot => GridCell { text: "root only".into(), ink: NEEDS_ROOT },
+        Fact::NeedsRoot => GridCell::new("root only", NEEDS_ROOT),
         Fact::Absent | Fact::NotAsked | Fact::Unreadable(_) => GridCell::plain("-"),
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn drive_cell(
         }
         Column::Use => {
             let blocks = drive.namespaces.iter().filter_map(|one| host.block(&one.name));
-            named(blocks, uses(layers::uses(host, drive)))
+            with_device_type(blocks, uses(layers::uses(host, drive)))
         }
         Column::Verdict => {
             let names = drive.namespaces.iter().map(|namespace| namespace.name.as_str());
@@ -88,7 +88,7 @@ pub(super) fn block_cell(
         },
         Column::Capacity => fact(&block.size, |bytes| bytes.decimal()),
         Column::Lba => fact(&block.queue.logical_block_bytes, u32::to_string),
-        Column::Use => named(once(block), uses(Some(layers::uses_of(host, &[block])))),
+        Column::Use => with_device_type(once(block), uses(Some(layers::uses_of(host, &[block])))),
         Column::Verdict => verdict(host, run, &[block.name.as_str()]),
         Column::Serial
         | Column::Usage
@@ -106,12 +106,11 @@ fn verdict(host: &Host, run: Option<(&RunRecord, &Assessment)>, names: &[&str]) 
     let worst = run.and_then(|(record, assessment)| worst(host, record, assessment, names));
     worst.map_or_else(
         || GridCell::plain("-"),
-        |verdict| GridCell { text: verdict.label().into(), ink: Ink::of_verdict(verdict) },
+        |verdict| GridCell::new(verdict.label(), Ink::of_verdict(verdict)),
     )
 }
 
-/// The worst verdict on a device that goes by one of `names`, or on a file that
-/// lies on it alone.
+/// Worst verdict on a device with one of `names`, or on a file that lies on it alone.
 pub(super) fn worst(
     host: &Host,
     record: &RunRecord,
@@ -133,8 +132,11 @@ pub(super) fn worst(
     subjects.map(|(_, verdict)| *verdict).max()
 }
 
-/// The cell of what devices are used for, behind what they are where that is no plain disk.
-fn named<'h>(blocks: impl Iterator<Item = &'h BlockDevice> + Clone, cell: GridCell) -> GridCell {
+/// Prefixes the use cell with the device type if it is not a plain disk.
+fn with_device_type<'h>(
+    blocks: impl Iterator<Item = &'h BlockDevice> + Clone,
+    cell: GridCell,
+) -> GridCell {
     let zoned = blocks.clone().any(|block| block.zones().is_some()).then_some("zoned");
     let memory = blocks.clone().any(|block| block.memory().is_some()).then_some("memory");
     match zoned.or(memory) {
@@ -143,8 +145,7 @@ fn named<'h>(blocks: impl Iterator<Item = &'h BlockDevice> + Clone, cell: GridCe
     }
 }
 
-/// What uses it: mount points first, then what lies between; `free`, or `-`
-/// where it is not known.
+/// Users of a device: mount points first, then the layers between; `free`, or `-` if unknown.
 fn uses(uses: Option<Vec<String>>) -> GridCell {
     let Some(uses) = uses else { return GridCell::plain("-") };
     if uses.is_empty() {
@@ -157,7 +158,7 @@ fn uses(uses: Option<Vec<String>>) -> GridCell {
     GridCell::plain(clean(&text))
 }
 
-/// The LBA format in use, and the best offered where it is another: `512 (best 4096)`.
+/// LBA format in use, and the best one offered if different: `512 (best 4096)`.
 fn lba(drive: &Drive) -> GridCell {
     let format = |namespace: &Namespace| -> Option<String> {
         if let Some(identify) = namespace.identify.get() {
@@ -178,7 +179,7 @@ fn lba(drive: &Drive) -> GridCell {
     GridCell::plain(if texts.is_empty() { "-".into() } else { texts.join(", ") })
 }
 
-/// Utilisation of all namespaces as they report it (NUSE over NSZE).
+/// Utilisation over all namespaces as reported (NUSE over NSZE).
 fn usage(drive: &Drive) -> GridCell {
     let (mut used, mut size) = (0.0, 0.0);
     for namespace in &drive.namespaces {
@@ -192,19 +193,18 @@ fn usage(drive: &Drive) -> GridCell {
     GridCell::plain(if size > 0.0 { super::figure::percent(used / size) } else { "-".into() })
 }
 
-/// Where a link is told of.
+/// Where a link is printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinkWords {
-    /// In a cell, where `!` marks a link below what both of its ends are able to.
+    /// In a cell, where `!` marks a link below what both ends support.
     Cell,
-    /// In a narrow cell: the mark without what it could be.
+    /// In a narrow cell: the mark without the supported link.
     ShortCell,
-    /// In a sentence, which has no marks.
+    /// In a sentence, without marks.
     Clause,
 }
 
-/// The drive's own link in use; what it could be where it is more; and whether
-/// a link above it is degraded.
+/// The drive's current link, the supported one if better, and whether an uplink is degraded.
 pub(super) fn link(host: &Host, drive: &Drive, words: LinkWords) -> GridCell {
     let mark = if words == LinkWords::Clause { "" } else { " !" };
     if drive.virtual_disk.is_some() {
@@ -222,7 +222,7 @@ pub(super) fn link(host: &Host, drive: &Drive, words: LinkWords) -> GridCell {
     match own.able() {
         Some(able) if below(current, able) => {
             if words == LinkWords::ShortCell {
-                return GridCell { text: text + mark, ink: Ink::Bad };
+                return GridCell::new(text + mark, Ink::Bad);
             }
             text.push_str(&format!(" of {}{mark}", able.label()));
             ink = Ink::Bad;
@@ -246,5 +246,5 @@ pub(super) fn link(host: &Host, drive: &Drive, words: LinkWords) -> GridCell {
         text.push_str(&format!(", uplink{mark}"));
         ink = Ink::Bad;
     }
-    GridCell { text, ink }
+    GridCell::new(text, ink)
 }

@@ -1,4 +1,4 @@
-//! The table of drives, or of the block devices that stand in for them.
+//! Table of drives, or of other block devices if there are none.
 
 use iodyno_model::{Assessment, BlockDevice, BlockKind, Drive, Host, RunRecord};
 
@@ -10,23 +10,21 @@ use super::host::counted;
 use super::ink::Ink;
 use super::words::{Hanging, clean, listed};
 
-/// Said in place of drives where nothing could be looked at.
+/// Printed in place of drives if sysfs is not available.
 pub(crate) const NO_SYSFS: &str =
     "/sys is not mounted here, so which drives this machine has is not known.";
 
-/// Columns in which something may be wrong.
+/// Columns that can show an alarm.
 const ALARMS: [Column; 4] = [Column::State, Column::Link, Column::Temperature, Column::Wear];
 
-/// The table of the host's drives, and of other block devices that the run had
-/// as targets. `run` gives the verdicts; without it there are none. Where there
-/// is no NVMe drive, the targets stand in the table, and without a run the
-/// machine's disks. Columns go by priority until it fits `style.width`; name,
-/// serial and verdict stay. `style.wide` and `style.columns` show what they say,
-/// however wide.
+/// Table of the host's drives and of other block devices among the run's targets. Verdicts come
+/// from `run`, if given. Without an NVMe drive the table lists the targets, or without a run the
+/// machine's disks. Columns are dropped by priority until it fits `style.width`; name, serial and
+/// verdict stay. With `style.wide` or `style.columns` the width is not limited.
 ///
 /// # Errors
 ///
-/// A name in `style.columns` that is no column.
+/// An unknown column name in `style.columns`.
 pub fn drives_table(
     host: &Host,
     run: Option<(&RunRecord, &Assessment)>,
@@ -38,7 +36,7 @@ pub fn drives_table(
     };
     let Drives { columns, headings, rows } = drives(host, run, chosen.as_deref());
     let mut out = String::new();
-    // A list says so in its first line.
+    // `list` prints this in its first line.
     if run.is_some() && (host.no_sysfs || host.drives.is_empty()) {
         let what = if rows.is_empty() { "." } else { "; the storage that stands in for one:" };
         let none = format!("No NVMe drive on this machine{what}");
@@ -65,12 +63,12 @@ pub fn drives_table(
     Ok(out)
 }
 
-/// `4 NVMe drives: nvme2 link Gen3 x2 of Gen4 x4, nvme3 at 71 °C`: what stands out in the table.
+/// `4 NVMe drives: nvme2 link Gen3 x2 of Gen4 x4, nvme3 at 71 °C`: the alarms of the table.
 pub(super) fn clause(host: &Host) -> String {
     if host.no_sysfs {
         return NO_SYSFS.into();
     }
-    let told = |column: Column, text: &str| match column {
+    let alarm_text = |column: Column, text: &str| match column {
         Column::Link => format!("link {text}"),
         Column::Temperature => format!("at {text}"),
         Column::Wear => format!("{text} worn"),
@@ -84,7 +82,7 @@ pub(super) fn clause(host: &Host) -> String {
                 _ => (column, drive_cell(column, host, drive, None)),
             })
             .filter(|(_, cell)| matches!(cell.ink, Ink::Bad | Ink::Doubt))
-            .map(|(column, cell)| told(column, &cell.text))
+            .map(|(column, cell)| alarm_text(column, &cell.text))
             .collect();
         (!alarms.is_empty()).then(|| format!("{} {}", clean(&drive.name), alarms.join(", ")))
     };
@@ -97,17 +95,17 @@ pub(super) fn clause(host: &Host) -> String {
     }
 }
 
-/// The table of drives before it is fitted to a width.
+/// Drive table before it is fitted to a width.
 pub(crate) struct Drives {
-    /// Its columns: those that say something, unless they were chosen.
+    /// Columns; without `chosen`, those with content.
     columns: Vec<Column>,
-    /// Their headings.
+    /// Headings of the columns.
     pub(crate) headings: Vec<GridColumn<'static>>,
-    /// A row for each drive, then for each block device that stands beside them.
+    /// A row per drive, then a row per other block device.
     pub(crate) rows: Vec<Vec<GridCell>>,
 }
 
-/// The table that [`drives_table`] fits.
+/// Builds the table that [`drives_table`] fits.
 pub(crate) fn drives(
     host: &Host,
     run: Option<(&RunRecord, &Assessment)>,
@@ -125,7 +123,7 @@ pub(crate) fn drives(
     let drives = host.drives.iter().map(|drive| row(&|c| drive_cell(c, host, drive, run)));
     let others = blocks.iter().map(|block| row(&|c| block_cell(c, host, block, run)));
     let rows: Vec<Vec<GridCell>> = drives.chain(others).collect();
-    // A column that says nothing of anything is left out, unless somebody asked for it.
+    // Empty columns are dropped unless chosen.
     let says = |at: usize| chosen.is_some() || rows.iter().any(|row| row[at].text != "-");
     let kept: Vec<usize> = (0..shown.len()).filter(|at| says(*at)).collect();
     let headings = kept
@@ -145,14 +143,14 @@ fn paragraph(text: &str, style: &Style) -> String {
     hanging.lines(&[text.to_string()])
 }
 
-/// The column's priority; one in which something is wrong goes last.
+/// Priority of the column; one with an alarm is dropped last.
 fn priority<'a>(column: Column, mut cells: impl Iterator<Item = &'a GridCell>) -> u8 {
     let alarmed = cells.any(|cell| matches!(cell.ink, Ink::Bad | Ink::Doubt));
     if alarmed { column.priority().min(1) } else { column.priority() }
 }
 
-/// The targets that are block devices and no namespace of a drive, in the
-/// run's order; without a run and without a drive, the machine's disks.
+/// Targets that are block devices but not namespaces of a drive, in the run's order; without a run
+/// and without a drive, the machine's disks.
 fn other_blocks<'a>(host: &'a Host, record: Option<&RunRecord>) -> Vec<&'a BlockDevice> {
     let Some(record) = record else {
         let disk = |block: &&BlockDevice| {
@@ -175,7 +173,7 @@ fn other_blocks<'a>(host: &'a Host, record: Option<&RunRecord>) -> Vec<&'a Block
     blocks
 }
 
-/// A block device's name without `/dev/`.
+/// Name of a block device without `/dev/`.
 pub(crate) fn short_name(target: &str) -> &str {
     target.strip_prefix("/dev/").unwrap_or(target)
 }

@@ -1,4 +1,4 @@
-//! What limits a measurement: the answer in sentences, then the figures.
+//! Explains what limits a measurement: the answer in sentences, then the figures.
 
 use iodyno_judge::limiter::{Answer, Effect, Explanation, Limiter, Standing};
 use iodyno_model::Validity;
@@ -12,19 +12,19 @@ use super::screen::lines;
 use super::words::{Hanging, clean, dim, display_width};
 use crate::explained::{ceilings, changes, formulas, heading, limited, rate, suspects};
 
-/// Column at which everything below the heading starts.
+/// Indent of everything below the heading.
 const INDENT: usize = 2;
-/// Column at most at which the second column of a table starts.
+/// Rightmost start of the second column of a table.
 const WIDEST: usize = 34;
 
-/// From so many on, explanations are a row each.
+/// Number of explanations from which each is one row.
 const MANY: usize = 3;
-/// Changes and caveats that are shown as evidence.
+/// Changes and caveats shown as evidence.
 const SHOWN: usize = 2;
 
-/// What `explain` prints unless all of it is asked for: what limits in a sentence, the evidence
-/// in few lines, and what to do; many explanations are a row each. `follows` are lines behind them;
-/// at the end stands the command that tells `more`. Lines are at most `style.width` long.
+/// Default text of `explain`: the limit in a sentence, the evidence in a few lines, and what to do;
+/// many explanations are one row each. `follows` are lines after them; the last line names the
+/// command for details, `more`. Lines are at most `style.width` long.
 pub fn explain_screen(
     all: &[Explanation<'_>],
     follows: &[String],
@@ -33,12 +33,12 @@ pub fn explain_screen(
 ) -> String {
     let out = match all.len() {
         MANY.. => rows(all, style),
-        _ => all.iter().map(|one| few_lines(one, style)).collect::<Vec<_>>().join("\n"),
+        _ => all.iter().map(|one| summary(one, style)).collect::<Vec<_>>().join("\n"),
     };
     out + &lines(follows, style) + &dim(&[format!("Details: {more}")], style)
 }
 
-/// What limits, in one clause.
+/// The limit in one clause.
 fn answer(explained: &Explanation<'_>) -> String {
     match (&explained.answer, &explained.below) {
         _ if explained.validity == Validity::Invalid => {
@@ -56,7 +56,7 @@ fn answer(explained: &Explanation<'_>) -> String {
     }
 }
 
-fn few_lines(explained: &Explanation<'_>, style: &Style) -> String {
+fn summary(explained: &Explanation<'_>, style: &Style) -> String {
     let case = &explained.case;
     let mut first = clean(&answer(explained));
     if let Some(letter) = first.get(..1).map(str::to_uppercase) {
@@ -69,7 +69,7 @@ fn few_lines(explained: &Explanation<'_>, style: &Style) -> String {
         "what",
         &format!("{} on {}: {}", case.workload(), case.place(), rate(explained)),
     ));
-    for why in because(explained) {
+    for why in evidence(explained) {
         out.push_str(&line("why", &why));
     }
     let cleared =
@@ -91,8 +91,8 @@ fn few_lines(explained: &Explanation<'_>, style: &Style) -> String {
     out + &line("next", &explained.advice)
 }
 
-/// What confirms the limiter, else what was changed and had an effect that is known.
-fn because(explained: &Explanation<'_>) -> Vec<String> {
+/// Evidence that confirms the limiter, else the changes with a known effect.
+fn evidence(explained: &Explanation<'_>) -> Vec<String> {
     if let Answer::Named { limiter, .. } = &explained.answer {
         let own = explained.suspects.iter().find(|one| one.limiter == *limiter);
         if let Some(Standing::Confirmed(why)) = own.map(|one| &one.standing) {
@@ -134,16 +134,15 @@ fn rows(all: &[Explanation<'_>], style: &Style) -> String {
         let io = io(&one.case.of_run().workload);
         let io = io.iter().take(3).cloned().collect::<Vec<_>>().join(" ");
         let cells = [one.case.place(), io, rate(one), answer];
-        let mut cells = cells.map(|text| GridCell { text: clean(&text), ink: Ink::Plain }).to_vec();
+        let mut cells = cells.map(|text| GridCell::plain(clean(&text))).to_vec();
         cells[3].ink = ink;
         cells
     };
     grid(&columns, &all.iter().map(row).collect::<Vec<_>>(), style, style.wide).text
 }
 
-/// The measurement and its rate, what limits it and what to do, then the
-/// ceilings, what was changed and what came of it, and who else was suspected.
-/// Lines are at most `style.width` long.
+/// The measurement and its rate, its limit and what to do, then the ceilings, the changes and their
+/// effects, and the suspects. Lines are at most `style.width` long.
 pub fn explain_text(explained: &Explanation<'_>, style: &Style) -> String {
     let bold = Hanging { ink: Ink::Bold, separator: " ", ..Hanging::of(style) };
     let mut out = bold.lines(&[clean(&heading(explained))]);
@@ -167,7 +166,7 @@ pub fn explain_text(explained: &Explanation<'_>, style: &Style) -> String {
     out
 }
 
-/// A table of two columns below its heading; nothing where it has no rows.
+/// Table of two columns below its heading; empty without rows.
 fn table(heading: &str, rows: Vec<(String, String)>, style: &Style) -> String {
     if rows.is_empty() {
         return String::new();
@@ -181,7 +180,7 @@ fn table(heading: &str, rows: Vec<(String, String)>, style: &Style) -> String {
         let lead = format!("{}{name}", " ".repeat(INDENT + 2));
         let lead_width = display_width(&lead);
         let mut hanging = Hanging { indent: start, separator: " ", ..Hanging::of(style) };
-        // A long name has its line alone.
+        // A long name gets a line of its own.
         if lead_width + 2 > start {
             let alone = Hanging { indent: INDENT + 2, separator: " ", ..Hanging::of(style) };
             out.push_str(&alone.lines(&[name]));

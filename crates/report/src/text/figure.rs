@@ -1,4 +1,4 @@
-//! Figures as people read them: as many digits as the interval supports.
+//! Formats figures with as many digits as their interval supports.
 
 use iodyno_model::figures::{
     Unit, decimals_for, rounded, rounded_up, with_interval, without_interval,
@@ -12,8 +12,7 @@ use crate::percentiles::{Percentile, percentiles_of};
 
 const MIB: f64 = 1_048_576.0;
 
-/// A measured metric with its interval: `6853 ± 12 MB/s (6536 MiB/s)`,
-/// `982k ± 3k IOPS`, `71.3 ± 0.2 us`.
+/// Metric with its interval: `6853 ± 12 MB/s (6536 MiB/s)`, `982k ± 3k IOPS`, `71.3 ± 0.2 us`.
 pub(crate) fn measured(metric: Metric, estimate: &Estimate) -> String {
     let text = estimated(metric, estimate);
     if metric == Metric::Bandwidth {
@@ -25,17 +24,17 @@ pub(crate) fn measured(metric: Metric, estimate: &Estimate) -> String {
 
 pub(crate) use iodyno_model::figures::format_estimate as estimated;
 
-/// I/Os per second with their interval in a column of them, which need no unit each: `982k ± 3k`.
+/// IOPS with their interval, without the unit, for a column: `982k ± 3k`.
 pub(crate) fn iops(estimate: &Estimate) -> String {
     with_interval(estimate, Unit::iops_unnamed(estimate.value))
 }
 
-/// An estimate without its interval, in as many digits as that supports.
+/// Estimate without its interval, in as many digits as that supports.
 pub(super) fn bare(metric: Metric, estimate: &Estimate) -> String {
     without_interval(estimate, Unit::of(metric, estimate.value))
 }
 
-/// A difference in percent, with its interval where it has one: `-4.7 ± 0.3 %`.
+/// Difference in percent, with its interval if known: `-4.7 ± 0.3 %`.
 pub(super) fn difference(percent: &Estimate) -> String {
     let half = percent.bounds().map_or(0.0, |(low, high)| (high - low) / 2.0);
     let size = if half > 0.0 { 5.0 * half } else { percent.value.abs() };
@@ -45,7 +44,7 @@ pub(super) fn difference(percent: &Estimate) -> String {
         _ => 0,
     };
     let places = decimals as usize;
-    // Without a sign where nothing is left of it.
+    // No sign if it rounds to zero.
     let signed = |value: f64| match format!("{value:+.places$}") {
         text if text.trim_start_matches(['+', '-', '0', '.']).is_empty() => "0".to_owned(),
         text => text,
@@ -65,7 +64,7 @@ pub(super) fn difference(percent: &Estimate) -> String {
     }
 }
 
-/// A figure that is not measured here: a claim, a ceiling, a median.
+/// Figure not measured here: a claim, a ceiling, a median.
 pub(super) fn stated(metric: Metric, value: f64) -> String {
     match metric {
         Metric::Bandwidth => format_mb_per_s(value),
@@ -74,13 +73,13 @@ pub(super) fn stated(metric: Metric, value: f64) -> String {
     }
 }
 
-/// A percentile: `p99 95.2 us (94.9–95.6)`, without the interval where it is
-/// no wider than the histogram's bins or the digits shown, and where it is not ours.
+/// Percentile: `p99 95.2 us (94.9–95.6)`, without the interval if it is no wider than the
+/// histogram's bins or the digits shown, or is not ours.
 pub(super) fn percentile(percentile: &Percentile) -> String {
     format!("p{} {}", percentile.percent, percentile_value(percentile))
 }
 
-/// The same without the percent: `95.2 us (94.9–95.6)`.
+/// Value of the percentile: `95.2 us (94.9–95.6)`.
 pub(crate) fn percentile_value(percentile: &Percentile) -> String {
     let value = percentile.value_ns as f64;
     let unit = Unit::of(Metric::LatencyMean, value);
@@ -112,7 +111,7 @@ pub(super) fn distribution(result: &DirectionResult, percents: &[f64]) -> Vec<St
     items
 }
 
-/// What stands in front of a latency that is not the whole: `clat `.
+/// Prefix of a latency that is not the total: `clat `.
 pub(super) fn latency_kind(kind: LatencyKind) -> String {
     match kind {
         LatencyKind::Total => String::new(),
@@ -120,7 +119,7 @@ pub(super) fn latency_kind(kind: LatencyKind) -> String {
     }
 }
 
-/// A share in percent with two digits that mean something: `99 %`, `0.4 %`, `104 %`.
+/// Share in percent, about two significant digits: `99 %`, `0.4 %`, `104 %`.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent.abs() >= 9.95 || percent == 0.0 {
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_printed_keeps_the_digits_that_it_was_printed_with() {
+    fn printed_values_keep_their_digits() {
         let show = |value, half: f64| {
             let spread = Spread::Rounding { low: value - half, high: value + half };
             estimated(Metric::LatencyMean, &Estimate { value, spread })
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_does_no_harm() {
+    fn non_finite_values_do_not_panic() {
         for bad in [f64::NAN, f64::INFINITY, -0.0, 0.0, 1e300, 1e-300] {
             for metric in [Metric::Bandwidth, Metric::Iops, Metric::LatencyMean] {
                 measured(metric, &Estimate::bare(bad));

@@ -1,4 +1,4 @@
-//! The findings, worst first, and what the rules could not tell.
+//! Lists the findings, worst first, and the rules that could not decide.
 
 use iodyno_model::{Assessment, Finding, RuleOutcome, Severity};
 
@@ -7,15 +7,14 @@ use super::host::counted;
 use super::ink::Ink;
 use super::words::{Hanging, clean, listed};
 
-/// Figures of a finding that are shown: of a sweep there may be one for each point.
+/// Evidence items shown per finding; a sweep may have one per point.
 const MOST_EVIDENCE: usize = 12;
 
-/// Column at which a finding's text starts, behind its severity.
+/// Column at which a finding's text starts, after its severity.
 const INDENT: usize = 6;
 
-/// The findings in the assessment's order (worst first): what, the figures, why
-/// it matters, what to do next; then how many rules could not tell, and why.
-/// Lines are at most `style.width` long.
+/// Findings in the assessment's order (worst first): headline, figures, why it matters, what to do
+/// next; then how many rules could not decide, and why. Lines are at most `style.width` long.
 pub fn findings_text(assessment: &Assessment, style: &Style) -> String {
     let mut out = String::new();
     for finding in &assessment.findings {
@@ -26,7 +25,7 @@ pub fn findings_text(assessment: &Assessment, style: &Style) -> String {
     out
 }
 
-/// A severity as it is printed, four columns wide.
+/// Severity as printed, four columns wide.
 pub(crate) fn severity_label(severity: Severity) -> &'static str {
     match severity {
         Severity::Info => "INFO",
@@ -35,17 +34,11 @@ pub(crate) fn severity_label(severity: Severity) -> &'static str {
     }
 }
 
-/// One finding: what, the figures, why it matters, what to do next.
+/// One finding: headline, figures, why it matters, what to do next.
 pub(super) fn finding_text(finding: &Finding, style: &Style) -> String {
     let label = severity_label(finding.severity);
-    let first = Hanging {
-        lead: Ink::of_severity(finding.severity).paint(label, style.color),
-        lead_width: label.len(),
-        indent: INDENT,
-        separator: " ",
-        ink: Ink::Bold,
-        ..Hanging::of(style)
-    };
+    let after = Hanging::after(label, Ink::of_severity(finding.severity), INDENT, style);
+    let first = Hanging { separator: " ", ink: Ink::Bold, ..after };
     let mut out = first.lines(&[headline(finding)]);
     let all = finding.evidence.iter();
     let all = all.map(|evidence| format!("{} {}", clean(&evidence.what), clean(&evidence.value)));
@@ -66,7 +59,7 @@ pub(super) fn finding_text(finding: &Finding, style: &Style) -> String {
     out
 }
 
-/// What was found, and on what where the sentence does not name it.
+/// Sentence of the finding, prefixed with its subjects if it names none.
 pub(crate) fn headline(finding: &Finding) -> String {
     let what = clean(&finding.what);
     let named = finding.subjects.iter().any(|subject| what.contains(subject.as_str()));
@@ -76,7 +69,7 @@ pub(crate) fn headline(finding: &Finding) -> String {
     }
 }
 
-/// `next  text`, filled, at column `indent`; nothing for an empty text.
+/// `next  text`, wrapped, at column `indent`; nothing for an empty text.
 pub(super) fn labelled(style: &Style, indent: usize, label: &str, text: &str) -> String {
     if text.is_empty() {
         return String::new();
@@ -93,7 +86,7 @@ pub(super) fn labelled(style: &Style, indent: usize, label: &str, text: &str) ->
     hanging.lines(&[clean(text)])
 }
 
-/// How the rules came out, and what those that could not tell miss.
+/// Summary of the rules, and the missing inputs of the undecided ones.
 fn rules_text(assessment: &Assessment, style: &Style) -> String {
     if assessment.rules.is_empty() {
         return String::new();
@@ -101,12 +94,7 @@ fn rules_text(assessment: &Assessment, style: &Style) -> String {
     let mut items = outcomes(assessment);
     items.push(format!("ruleset {}", clean(&assessment.ruleset)));
     let lead = counted(assessment.rules.len(), "rule");
-    let summary = Hanging {
-        lead: Ink::Bold.paint(&lead, style.color),
-        lead_width: lead.len(),
-        indent: lead.len() + 2,
-        ..Hanging::of(style)
-    };
+    let summary = Hanging::after(&lead, Ink::Bold, lead.len() + 2, style);
     let mut out = summary.lines(&items);
     for (missing, rules) in missing(assessment) {
         let line = Hanging {
@@ -122,7 +110,7 @@ fn rules_text(assessment: &Assessment, style: &Style) -> String {
     out
 }
 
-/// How many rules came out how.
+/// Number of rules by outcome.
 pub(crate) fn outcomes(assessment: &Assessment) -> Vec<String> {
     let count = |is: fn(&RuleOutcome) -> bool| {
         assessment.rules.iter().filter(|report| is(&report.outcome)).count()
@@ -149,7 +137,7 @@ pub(crate) fn outcomes(assessment: &Assessment) -> Vec<String> {
     items
 }
 
-/// What is missing, each with the rules that miss it and of what, in the rules' order.
+/// Missing inputs, each with the rules that need it and their subjects, in rule order.
 pub(crate) fn missing(assessment: &Assessment) -> Vec<(String, Vec<String>)> {
     let mut missing: Vec<(String, Vec<String>)> = Vec::new();
     let mut note = |what: &str, rule: String| {
@@ -161,7 +149,7 @@ pub(crate) fn missing(assessment: &Assessment) -> Vec<(String, Vec<String>)> {
     };
     for report in &assessment.rules {
         match &report.outcome {
-            // Told below, with what it is of.
+            // Listed below, with its subjects.
             RuleOutcome::CannotTell(what)
                 if report.cannot_tell.iter().any(|(_, of_one)| of_one == what) => {}
             RuleOutcome::CannotTell(what) => note(what, clean(&report.rule)),

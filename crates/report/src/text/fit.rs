@@ -1,4 +1,4 @@
-//! What an application needs beside what was measured, and the settings that follow.
+//! Compares measurements with an application's needs, and derives its settings.
 
 use iodyno_judge::fit::{Fitted, fitted, is_valid, setting_text, words};
 use iodyno_model::{
@@ -12,10 +12,10 @@ use super::host::counted;
 use super::ink::Ink;
 use super::words::{Hanging, clean};
 
-/// The rule by which bounds are findings.
+/// Rule that reports bounds as findings.
 pub(super) const RULE: &str = "application-bound";
 
-/// What is so of the application, in a clause.
+/// Result for the application, in a clause.
 pub(crate) fn clause(record: &RunRecord, assessment: &Assessment, profile: &Profile) -> String {
     let all = all(record, assessment, profile);
     let judged = || all.iter().flat_map(|one| &one.bounds);
@@ -42,7 +42,7 @@ fn all<'p>(record: &RunRecord, assessment: &Assessment, profile: &'p Profile) ->
     fitted(profile, record, is_valid(assessment))
 }
 
-/// A row for each bound; its source stands last, which a terminal has no room for.
+/// A row per bound; its source is the last column, dropped on a terminal.
 pub(crate) fn cells(
     record: &RunRecord,
     assessment: &Assessment,
@@ -82,7 +82,7 @@ pub(crate) fn cells(
             rows.push(cells(texts, verdict, format!("{} ({})", clean(&bound.source), bound.date)));
         }
     }
-    // Columns that say nothing of this profile.
+    // Drop columns that are empty for this profile.
     for n in (3..columns.len()).rev() {
         if rows.iter().all(|row| matches!(row[n].text.as_str(), "" | "-")) {
             columns.remove(n);
@@ -92,7 +92,7 @@ pub(crate) fn cells(
     (columns, rows)
 }
 
-/// A row for each bound, then the settings.
+/// A row per bound, then the settings.
 pub(super) fn body(
     record: &RunRecord,
     assessment: &Assessment,
@@ -101,7 +101,7 @@ pub(super) fn body(
 ) -> Vec<String> {
     let (mut columns, mut rows) = cells(record, assessment, profile);
     if all(record, assessment, profile).iter().any(|one| !one.bounds.is_empty()) {
-        // The sources of what is not kept are sentences below it.
+        // The sources of missed bounds are printed below the table.
         columns.pop();
         rows.iter_mut().for_each(|row| drop(row.pop()));
     }
@@ -125,7 +125,7 @@ pub(super) fn body(
     sections
 }
 
-/// Who says so, of bounds that are needed and not kept.
+/// Sources of the bounds that are required and not kept.
 fn sources(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
     let bounds = all.iter().flat_map(|one| &one.bounds);
     let open =
@@ -136,7 +136,7 @@ fn sources(all: &[Fitted<'_>], hanging: &Hanging<'_>) -> String {
     distinct(lines).concat()
 }
 
-/// What a bound comes to; those that are worth knowing alone fail nothing.
+/// Verdict on a bound; informational bounds never fail.
 fn verdict(kept: Kept, severity: Severity) -> (&'static str, Ink) {
     let of = |verdict: Verdict| (verdict.label(), Ink::of_verdict(verdict));
     match (kept, severity) {
@@ -150,11 +150,12 @@ fn verdict(kept: Kept, severity: Severity) -> (&'static str, Ink) {
     }
 }
 
-/// Of a drive's capacity so much at least has to be written to leave what drives take fast: on
-/// QLC drives a third of the free capacity, on others a few per cent.
+/// Share of a drive's capacity to write before its fast cache is exhausted: on QLC drives the cache
+/// is a third of the free capacity, on others a few per cent.
 const BEYOND_CACHE: f64 = 0.35;
 
-/// That writes were too few to leave a drive's fast cache, where it is about their bandwidth.
+/// Note if too little was written to exhaust the drive's fast cache, where write bandwidth is
+/// needed.
 fn within_cache(record: &RunRecord, profile: &Profile) -> Option<String> {
     let mut quantities = profile.quantities.iter().map(|one| (one.of.io, one.of.figure));
     quantities.find(|of| *of == (IoOf::Data(Direction::Write), FigureKind::Bandwidth))?;

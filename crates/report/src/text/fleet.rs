@@ -1,4 +1,4 @@
-//! The table of many hosts' drives.
+//! Table of the drives of many hosts.
 
 use iodyno_model::{Verdict, rfc3339};
 
@@ -8,20 +8,19 @@ use super::grid::{GridCell, GridColumn, grid};
 use super::host::counted;
 use super::ink::Ink;
 use super::words::{clean, cut, display_width, first_line};
-use crate::fleet::{Against, Common, DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
+use crate::fleet::{Against, CommonTrait, DriveKind, Fleet, FleetClass, FleetDrive, Outlier};
 
-/// Of what drives have in common so many are told.
+/// Common traits listed at most.
 const MOST_COMMON: usize = 5;
 
-/// A class that changed by less is not told of.
+/// Smallest change of a class that is mentioned.
 const NOTHING: f64 = 0.02;
 
-/// Columns that a reason gets at least.
+/// Minimum width of the reason column.
 const LEAST_WHY: usize = 24;
 
-/// Drives of many hosts: the worst verdict and how many of each, then a table for each class
-/// (model, firmware, capacity), outliers first. Lines are at most
-/// `style.width` long.
+/// Drives of many hosts: the worst verdict and the counts, then a table per class (model, firmware,
+/// capacity), outliers first. Lines are at most `style.width` long.
 pub fn fleet_text(fleet: &Fleet, style: &Style) -> String {
     if fleet.is_empty() {
         return "No drives and no targets in these runs.\n".into();
@@ -42,8 +41,8 @@ pub fn fleet_text(fleet: &Fleet, style: &Style) -> String {
 }
 
 /// `in common: 11 of 12 slow have firmware X, 12 of 24000 others (by chance: below 1e-9)`.
-fn in_common(of: &Common) -> String {
-    let Common { reason, what, value, wrong, others, chance, .. } = of;
+fn in_common(of: &CommonTrait) -> String {
+    let CommonTrait { reason, what, value, wrong, others, chance, .. } = of;
     let chance = if *chance < 1e-9 { "below 1e-9".into() } else { format!("{chance:.0e}") };
     format!(
         "in common: {} of {} {} have {what} {}, {} of {} others (by chance: {chance})",
@@ -56,7 +55,7 @@ fn in_common(of: &Common) -> String {
     )
 }
 
-/// `16 drives on 4 hosts`, how many of each verdict, and what was left out.
+/// `16 drives on 4 hosts`, the number of each verdict, and runs left out.
 pub(crate) fn counts(fleet: &Fleet) -> Vec<String> {
     let mut items: Vec<String> = [Verdict::Fail, Verdict::Warn, Verdict::Unjudged, Verdict::Pass]
         .into_iter()
@@ -111,7 +110,7 @@ fn table(class: &FleetClass, style: &Style) -> String {
     grid(&columns, &rows, style, style.wide).text
 }
 
-/// A row for each drive; where there are reasons, they stand in the last column.
+/// A row per drive; reasons, if any, are the last column.
 pub(crate) fn cells(class: &FleetClass) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
     let column = |heading, priority| GridColumn::new(heading, priority, false);
     let name = if class.kind.is_some() { "DRIVE" } else { "TARGET" };
@@ -125,11 +124,11 @@ pub(crate) fn cells(class: &FleetClass) -> (Vec<GridColumn<'static>>, Vec<Vec<Gr
         columns.push(column("WHY", 0));
     }
     let row = |drive: &FleetDrive| {
-        let verdict =
-            GridCell { text: drive.verdict.label().into(), ink: Ink::of_verdict(drive.verdict) };
-        let mut cells = vec![plain(clean(&drive.host)), plain(clean(&drive.name)), verdict];
+        let verdict = GridCell::new(drive.verdict.label(), Ink::of_verdict(drive.verdict));
+        let cell = |text: &str| GridCell::or_dash(clean(text));
+        let mut cells = vec![cell(&drive.host), cell(&drive.name), verdict];
         if serials {
-            cells.insert(2, plain(drive.serial.as_deref().map(clean).unwrap_or_default()));
+            cells.insert(2, cell(drive.serial.as_deref().unwrap_or_default()));
         }
         cells
     };
@@ -138,13 +137,13 @@ pub(crate) fn cells(class: &FleetClass) -> (Vec<GridColumn<'static>>, Vec<Vec<Gr
         for (drive, cells) in class.drives.iter().zip(&mut rows) {
             let worst = drive.outliers.iter().map(|outlier| outlier.unlike.verdict).max();
             let ink = worst.map_or(Ink::Plain, Ink::of_verdict);
-            cells.push(GridCell { ink, ..plain(why(drive).unwrap_or_default()) });
+            cells.push(GridCell { ink, ..GridCell::or_dash(why(drive).unwrap_or_default()) });
         }
     }
     (columns, rows)
 }
 
-/// Columns of the terminal that are left for the last one of `rows`.
+/// Terminal columns left for the last column of `rows`.
 fn room(rows: &[Vec<GridCell>], width: usize) -> usize {
     let columns = rows.first().map_or(0, Vec::len).saturating_sub(1);
     let widest = |at: usize| rows.iter().map(|row| display_width(&row[at].text) + 2).max();
@@ -152,16 +151,12 @@ fn room(rows: &[Vec<GridCell>], width: usize) -> usize {
     width.saturating_sub(taken).max(LEAST_WHY)
 }
 
-fn plain(text: String) -> GridCell {
-    GridCell { text: if text.is_empty() { "-".into() } else { text }, ink: Ink::Plain }
-}
-
-/// The last column says why.
+/// True if the last column shows reasons.
 fn has_reasons(class: &FleetClass) -> bool {
     class.drives.iter().any(|drive| why(drive).is_some())
 }
 
-/// What is unlike its class, else the worst that was found of it.
+/// The worst outlier, else the worst finding.
 pub(crate) fn why(drive: &FleetDrive) -> Option<String> {
     let Some(first) = drive.outliers.first() else {
         return drive.finding.as_deref().map(clean);
@@ -171,8 +166,8 @@ pub(crate) fn why(drive: &FleetDrive) -> Option<String> {
     Some(format!("{}{more}", outlier(first)))
 }
 
-/// `rand-read 60 % of the median of 8: 587k ± 1k IOPS, not 981k IOPS`, `rand-read 60 % of what it was in 3 runs
-/// since 2026-05-01: …`, and how far its class fell.
+/// `rand-read 60 % of the median of 8: 587k ± 1k IOPS, not 981k IOPS`, `rand-read 60 % of what it
+/// was in 3 runs since 2026-05-01: …`, with the change of its class.
 fn outlier(outlier: &Outlier) -> String {
     let Outlier { measurement, metric, estimate, unlike, against } = outlier;
     let (share, of, usual) = match against {

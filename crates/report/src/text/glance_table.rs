@@ -1,4 +1,4 @@
-//! The rows of a check at a glance: what each drive or target does, and how that is.
+//! Rows of the summary of `check`: figures and verdict per drive or target.
 
 use iodyno_judge::device_of;
 use iodyno_model::{
@@ -15,10 +15,10 @@ use super::ink::Ink;
 use super::words::clean;
 use crate::percentiles::percentiles_of;
 
-/// Places of the bar.
+/// Length of the bar in characters.
 const BAR: usize = 5;
 
-/// What stands in a row between its name and its verdict.
+/// Columns between the name and the verdict: heading, priority, right-aligned.
 const COLUMNS: [(&str, u8, bool); 7] = [
     ("READ", 1, true),
     ("RAND 4K", 2, true),
@@ -29,35 +29,35 @@ const COLUMNS: [(&str, u8, bool); 7] = [
     ("HEALTH", 6, false),
 ];
 
-/// A check's rows.
+/// Summary rows of a check.
 pub(crate) struct Glance {
     pub(super) rows: Vec<Row>,
-    /// All rows are of drives.
+    /// True if all rows are drives.
     pub(super) are_drives: bool,
-    /// What all targets gave at once.
+    /// Result of all targets loaded at once.
     together: Option<Row>,
-    /// In place of a table where there is one row, which nothing compares with.
+    /// Replaces the table if there is one row and nothing to compare it with.
     pub(crate) uncompared: Option<[String; 2]>,
-    /// What the shares are of.
+    /// Heading of the share column.
     basis: &'static str,
 }
 
-/// A drive, or another target.
+/// A drive or another target.
 pub(super) struct Row {
     pub(super) name: String,
     cells: Vec<GridCell>,
     pub(super) verdict: Option<Verdict>,
-    /// One of its figures is not valid, and stands in brackets.
+    /// True if a figure is invalid, shown in brackets.
     pub(super) has_invalid: bool,
 }
 
 impl Glance {
-    /// A row says more than its verdict.
+    /// True if a row has more than its verdict.
     pub(crate) fn says_something(&self) -> bool {
         self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.text != "-")
     }
 
-    /// The table before it is fitted to a width; without the columns that say nothing.
+    /// The table before it is fitted to a width, without empty columns.
     pub(crate) fn cells(&self) -> (Vec<GridColumn<'_>>, Vec<Vec<GridCell>>) {
         let all: Vec<&Row> = self.rows.iter().chain(&self.together).collect();
         let says =
@@ -77,7 +77,7 @@ impl Glance {
             let mut line = vec![GridCell::plain(row.name.clone())];
             line.extend(shown.iter().map(|at| row.cells[*at].clone()));
             line.push(match row.verdict {
-                Some(of) => GridCell { text: of.label().into(), ink: Ink::of_verdict(of) },
+                Some(of) => GridCell::new(of.label(), Ink::of_verdict(of)),
                 None => GridCell::plain(""),
             });
             line
@@ -86,8 +86,7 @@ impl Glance {
     }
 }
 
-/// What a judgement holds a figure against, and the share that was reached (of a latency
-/// the other way round: more is better).
+/// Yardstick of a judgement, and the share reached (inverted for latency: more is better).
 #[derive(Clone, Copy, PartialEq)]
 struct Share {
     of: Expected,
@@ -126,7 +125,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The drives that were asked about.
+    /// The drives within the run's scope.
     fn drives(&self) -> Vec<(&'a Host, &'a Drive)> {
         let Some(host) = self.record.host() else { return Vec::new() };
         let run = &self.record.run;
@@ -138,7 +137,7 @@ impl<'a> View<'a> {
         host.drives.iter().filter(asked).map(|drive| (host, drive)).collect()
     }
 
-    /// Targets that are no namespace of a drive.
+    /// Targets that are not namespaces of a drive.
     fn others(&self) -> Vec<&'a str> {
         let of_drive = |target: &str| {
             let host = self.record.host();
@@ -150,7 +149,7 @@ impl<'a> View<'a> {
         targets.filter(|target| !of_drive(target)).collect()
     }
 
-    /// What was measured on one target alone, and how it was judged.
+    /// Measurements on one target alone, with their judgements.
     fn alone(
         &self,
         is: impl Fn(&str) -> bool,
@@ -165,7 +164,7 @@ impl<'a> View<'a> {
         let own = self.alone(|target| names.contains(&short_name(target)));
         let mut row = self.row(clean(&drive.name), &own, shares);
         let run = Some((self.record, self.assessment));
-        // Short: what it could be stands in the finding.
+        // Short: the finding has the supported link.
         row.cells.push(link(host, drive, LinkWords::ShortCell));
         row.cells.push(drive_cell(Column::Temperature, host, drive, run));
         row.cells.push(health(drive));
@@ -189,7 +188,7 @@ impl<'a> View<'a> {
         row
     }
 
-    /// Its figures and the least of its shares.
+    /// The row's figures and its lowest share.
     fn row(
         &self,
         name: String,
@@ -197,19 +196,19 @@ impl<'a> View<'a> {
         shares: &mut Vec<Share>,
     ) -> Row {
         let mut has_invalid = false;
-        let mut cell = |kind: Kind| {
-            let mut found = own.iter().filter(|(of, _)| Kind::of(of) == Some(kind));
+        let mut cell = |kind: CheckStep| {
+            let mut found = own.iter().filter(|(of, _)| CheckStep::of(of) == Some(kind));
             let value = found.find_map(|(of, judged)| Some((kind.value(of)?, *judged)));
             let Some((text, judged)) = value else { return GridCell::plain("-") };
             match judged.is_some_and(|judged| judged.validity == Validity::Invalid) {
                 true => {
                     has_invalid = true;
-                    GridCell { text: format!("({text})"), ink: Ink::Doubt }
+                    GridCell::new(format!("({text})"), Ink::Doubt)
                 }
                 false => GridCell::plain(text),
             }
         };
-        let mut cells = Kind::ALL.map(&mut cell).to_vec();
+        let mut cells = CheckStep::ALL.map(&mut cell).to_vec();
         let valid = own.iter().filter_map(|(_, judged)| *judged);
         let valid = valid.filter(|judged| judged.validity != Validity::Invalid);
         let judged = valid.flat_map(|judged| &judged.metrics).filter_map(share);
@@ -219,7 +218,7 @@ impl<'a> View<'a> {
         Row { name, cells, verdict: None, has_invalid }
     }
 
-    /// What all of them gave at once.
+    /// Row of the measurements on all targets at once.
     fn together(&self) -> Option<Row> {
         let most = self.record.measurements.iter().map(|of| of.targets.len()).max();
         let most = most.filter(|most| *most > 1)?;
@@ -233,7 +232,7 @@ impl<'a> View<'a> {
         Some(row)
     }
 
-    /// What the only row gave, in a sentence.
+    /// Figures of the only row, in a sentence.
     fn uncompared(&self, row: &Row) -> Option<[String; 2]> {
         let says = |cell: &&GridCell| cell.text != "-";
         let figures = row.cells[..3].iter().filter(says).map(|cell| cell.text.clone());
@@ -273,15 +272,15 @@ fn names(drive: &Drive) -> Vec<&str> {
     namespaces.chain([drive.name.as_str()]).collect()
 }
 
-/// What a check measures of a target.
+/// Steps of `check` per target.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum CheckStep {
     Sequential,
     Random,
     Latency,
 }
 
-impl Kind {
+impl CheckStep {
     const ALL: [Self; 3] = [Self::Sequential, Self::Random, Self::Latency];
 
     fn of(measurement: &Measurement) -> Option<Self> {
@@ -308,7 +307,7 @@ impl Kind {
     }
 }
 
-/// What says what a metric should be.
+/// Yardstick of a metric.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Expected {
     Claim,
@@ -334,7 +333,7 @@ impl Expected {
     }
 }
 
-/// What a metric should be, in its unit, and what says so.
+/// Expected value of a metric, in its unit, and its yardstick.
 pub(crate) fn expectation(of: &MetricJudgement) -> Option<(f64, Expected)> {
     let claim = of.claim.as_ref().map(|claim| (claim.value, Expected::Claim));
     let baseline = of.baseline.as_ref().map(|baseline| (baseline.value, Expected::Baseline));
@@ -361,7 +360,7 @@ fn bar(share: f64) -> GridCell {
 }
 
 fn health(drive: &Drive) -> GridCell {
-    let bad = |text: String| GridCell { text, ink: Ink::Bad };
+    let bad = |text: String| GridCell::new(text, Ink::Bad);
     if let Some(state) = drive.state.get().filter(|state| *state != "live") {
         return bad(clean(state));
     }
@@ -370,7 +369,7 @@ fn health(drive: &Drive) -> GridCell {
         _ if log.critical_warning != 0 => bad("critical".into()),
         _ if log.media_errors > 0 => bad(format!("{} media errors", log.media_errors)),
         _ if log.used_percent >= 90 => {
-            GridCell { text: format!("worn {} %", log.used_percent), ink: Ink::Doubt }
+            GridCell::new(format!("worn {} %", log.used_percent), Ink::Doubt)
         }
         _ => GridCell::plain("ok"),
     }

@@ -1,4 +1,4 @@
-//! Tables that lose columns, by priority, rather than wrap.
+//! Tables that drop columns, by priority, instead of wrapping.
 
 use std::borrow::Cow;
 
@@ -8,26 +8,26 @@ use super::Style;
 use super::ink::Ink;
 use super::words::{cut, display_width};
 
-/// Columns between two columns.
+/// Spaces between columns.
 const GAP: usize = 2;
 
-/// A column.
+/// Table column.
 #[derive(Debug, Clone)]
 pub(crate) struct GridColumn<'a> {
     /// Heading.
     pub(crate) heading: Cow<'a, str>,
-    /// 0 stays however narrow the terminal is; the highest goes first.
+    /// 0 always stays; the highest is dropped first.
     pub(crate) priority: u8,
-    /// Numbers stand to the right.
+    /// True for numbers, which are right-aligned.
     pub(crate) right: bool,
 }
 
-/// A cell.
+/// Table cell.
 #[derive(Debug, Clone)]
 pub(crate) struct GridCell {
-    /// Its text, cleaned.
+    /// Cleaned text.
     pub(crate) text: String,
-    /// Its ink.
+    /// Colour.
     pub(crate) ink: Ink,
 }
 
@@ -45,18 +45,22 @@ impl GridCell {
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self::new(text, Ink::Plain)
     }
+
+    /// `-` for an empty text.
+    pub(super) fn or_dash(text: String) -> Self {
+        Self::plain(if text.is_empty() { "-".into() } else { text })
+    }
 }
 
-/// A table that was fitted.
+/// Table fitted to a width.
 pub(super) struct Grid {
-    /// The text, each line with a line break.
+    /// Text, each line with a line break.
     pub(super) text: String,
-    /// Numbers of the columns that found no room.
+    /// Indices of the columns that did not fit.
     pub(super) dropped: Vec<usize>,
 }
 
-/// The table of `rows` in at most `style.width` columns, unless `everything` is
-/// to be shown however wide.
+/// Renders `rows` in at most `style.width` columns; with `everything`, all columns at any width.
 pub(super) fn grid(
     columns: &[GridColumn<'_>],
     rows: &[Vec<GridCell>],
@@ -73,7 +77,7 @@ pub(super) fn grid(
                 None => break,
             }
         }
-        // A column that was dropped for one wider than itself may still find room.
+        // A dropped column may fit after a wider one was dropped.
         let mut rest: Vec<usize> = (0..columns.len()).filter(|i| !shown.contains(i)).collect();
         rest.sort_by_key(|i| columns[*i].priority);
         for i in rest {
@@ -82,7 +86,7 @@ pub(super) fn grid(
             }
         }
         shown.sort_unstable();
-        // Only the essential ones are left and still too wide: the widest gives way.
+        // Only priority 0 is left and still too wide: narrow the widest.
         while total(&shown, &widths) > style.width {
             match shown.iter().copied().max_by_key(|i| widths[*i]) {
                 Some(widest) if widths[widest] > 4 => widths[widest] -= 1,
@@ -96,7 +100,7 @@ pub(super) fn grid(
     }
 }
 
-/// Columns of the terminal that the columns of priority 0 take.
+/// Width of the columns of priority 0.
 pub(super) fn least_width(columns: &[GridColumn<'_>], rows: &[Vec<GridCell>]) -> usize {
     let stay: Vec<usize> = (0..columns.len()).filter(|i| columns[*i].priority == 0).collect();
     total(&stay, &widths(columns, rows))

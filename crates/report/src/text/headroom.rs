@@ -1,4 +1,4 @@
-//! Reads under load: how much a drive takes within a bound of their p99, and the surface as a table.
+//! Headroom under load: how much load a drive takes within a p99 bound, and the surface as a table.
 
 use iodyno_model::{
     EarlierHeadroom, Headroom, Load, LoadCell, format_count, format_duration_ns, format_mb_per_s,
@@ -11,10 +11,10 @@ use super::ink::Ink;
 use super::outlook::sentence;
 use super::words::{clean, dim};
 
-/// The table has every so many rates of either kind.
+/// The table shows every Nth rate of both kinds.
 const EVERY: usize = 5;
 
-/// What an operator asks for: the most writes, or the most reads, whose p99 keeps the bound.
+/// The most writes, or the most reads, whose p99 keeps the bound.
 pub(super) fn clause(all: &[Headroom]) -> String {
     let of_one = |of: &Headroom| {
         let bound = format_duration_ns(of.p99_bound_ns as f64);
@@ -30,14 +30,14 @@ pub(super) fn clause(all: &[Headroom]) -> String {
     all.iter().map(of_one).collect::<Vec<_>>().join("; ")
 }
 
-/// What a drive took when that was measured, in a line.
+/// Headroom measured earlier, in one line.
 pub fn headroom_line(earlier: &EarlierHeadroom) -> String {
     let measured = rfc3339(earlier.run_started_ns);
     let date = measured.get(..10).unwrap_or_default();
     format!("{} (sweep headroom, {date})", clause(std::slice::from_ref(&earlier.of)))
 }
 
-/// A table for each target, and what stands between its ends.
+/// A table per target, and its remarks.
 pub fn headroom_text(all: &[Headroom], style: &Style) -> String {
     all.iter().map(|of| table(of, style) + &sentences(of, style)).collect::<Vec<_>>().join("\n")
 }

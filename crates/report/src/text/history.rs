@@ -1,4 +1,4 @@
-//! What drives were put through.
+//! Preparation history of drives.
 
 use iodyno_model::{Bytes, DriveState, Host, PreparationState};
 
@@ -10,8 +10,8 @@ use super::runs::{shortened, utc};
 use super::words::{clean, first_line};
 use crate::history::{Past, history};
 
-/// How many are prepared, then each state of each drive on a line: when it was left in it, by which
-/// preparation and run, and what was written to the drive since.
+/// Number of prepared drives, then a line per recorded state: when it was reached, by which
+/// preparation and run, and how much was written since.
 pub fn history_text(states: &[DriveState], host: &Host, style: &Style) -> String {
     if states.is_empty() {
         return "Nothing is recorded of any drive: iodyno prepare does it.\n".into();
@@ -28,7 +28,6 @@ pub fn history_text(states: &[DriveState], host: &Host, style: &Style) -> String
     ];
     let row = |past: &Past<'_>| {
         let state = past.state;
-        let cell = |text: String| GridCell { text, ink: Ink::Plain };
         let (word, ink) = match state.state {
             PreparationState::Begun => ("begun, and killed", Ink::Bad),
             PreparationState::Done => ("done", Ink::Plain),
@@ -37,18 +36,18 @@ pub fn history_text(states: &[DriveState], host: &Host, style: &Style) -> String
         };
         let since = past.written_since_bytes.map(|bytes| Bytes(bytes).binary().to_string());
         vec![
-            cell(past.name.map_or("-".into(), clean)),
-            cell(format!("{}:{}", clean(&state.serial), state.nsid)),
-            cell(utc(state.at_ns)),
-            cell(how(state)),
-            GridCell { text: word.into(), ink },
-            cell(since.unwrap_or("-".into())),
-            cell(state.run_id.as_deref().map_or("removed".into(), shortened)),
+            GridCell::plain(past.name.map_or("-".into(), clean)),
+            GridCell::plain(format!("{}:{}", clean(&state.serial), state.nsid)),
+            GridCell::plain(utc(state.at_ns)),
+            GridCell::plain(how(state)),
+            GridCell::new(word, ink),
+            GridCell::plain(since.unwrap_or("-".into())),
+            GridCell::plain(state.run_id.as_deref().map_or("removed".into(), shortened)),
         ]
     };
     let all = history(states, host);
     let rows: Vec<_> = all.iter().map(row).collect();
-    // Of each drive the newest, which is its last.
+    // The last entry of each drive is its newest.
     let is_last = |(n, past): &(usize, &Past<'_>)| {
         all.get(n + 1).is_none_or(|next| {
             next.state.serial != past.state.serial || next.state.nsid != past.state.nsid

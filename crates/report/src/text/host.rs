@@ -1,4 +1,4 @@
-//! The host in a few lines: what somebody needs to repeat a measurement.
+//! Describes the host in a few lines: the facts needed to repeat a measurement.
 
 use iodyno_model::{Driver, Host, StorageCard};
 
@@ -6,22 +6,16 @@ use super::Style;
 use super::ink::Ink;
 use super::words::{Hanging, clean};
 
-/// The host: system, BIOS, CPUs, memory, kernel; storage drivers and cards.
-/// What is unknown is left out, and the line says so where it is everything.
-/// Every line ends with a line break and is at most `style.width` columns long.
+/// System, BIOS, CPUs, memory, kernel; storage drivers and cards. Unknown facts are left out; if
+/// nothing is known, the line says so. Every line ends with a line break and is at most
+/// `style.width` columns long.
 pub fn host_text(host: &Host, style: &Style) -> String {
     let block = |label: &str, items: Vec<String>| {
         let items: Vec<String> = items.iter().map(|item| clean(item)).collect();
         if items.is_empty() {
             return String::new();
         }
-        let hanging = Hanging {
-            lead: Ink::Bold.paint(label, style.color),
-            lead_width: label.len(),
-            indent: 9,
-            ..Hanging::of(style)
-        };
-        hanging.lines(&items)
+        Hanging::after(label, Ink::Bold, 9, style).lines(&items)
     };
     let mut machine: Vec<String> = machine(host).into_iter().map(|(_, text)| text).collect();
     if machine.is_empty() {
@@ -30,7 +24,7 @@ pub fn host_text(host: &Host, style: &Style) -> String {
     block("Host", machine) + &block("Storage", storage(host))
 }
 
-/// What is known of the machine: (what it is, in words).
+/// Known facts of the machine: (name, text).
 pub(crate) fn machine(host: &Host) -> Vec<(&'static str, String)> {
     let facts = [
         ("System", name(host)),
@@ -43,7 +37,7 @@ pub(crate) fn machine(host: &Host) -> Vec<(&'static str, String)> {
     facts.into_iter().filter_map(|(what, text)| Some((what, text?))).collect()
 }
 
-/// Drivers and cards of storage, each in words.
+/// Storage drivers and cards.
 pub(crate) fn storage(host: &Host) -> Vec<String> {
     let mut storage: Vec<String> = Vec::new();
     if !host.drivers.is_empty() {

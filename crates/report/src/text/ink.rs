@@ -1,23 +1,23 @@
-//! Colour. It only ever repeats what the words say.
+//! Colours, which only repeat what the words say.
 
 use iodyno_model::{Severity, Verdict};
 
-/// What a piece of text is, which decides its colour.
+/// Role of a piece of text, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ink {
-    /// As it is.
+    /// Normal text.
     Plain,
-    /// A bar and its number, which stand on one line.
+    /// A bar and its number, kept on one line.
     Bar,
-    /// A heading.
+    /// Heading.
     Bold,
-    /// Detail that may be overlooked.
+    /// Secondary detail.
     Dim,
-    /// Fine.
+    /// Passed.
     Good,
     /// Doubtful.
     Doubt,
-    /// Wrong.
+    /// Failed.
     Bad,
     /// Not judged.
     Open,
@@ -41,7 +41,7 @@ impl Ink {
         }
     }
 
-    /// The colour of a table's cell.
+    /// Colour of a table cell.
     pub(super) fn color(self) -> Option<comfy_table::Color> {
         match self {
             Self::Plain | Self::Bar | Self::Bold => None,
@@ -53,7 +53,7 @@ impl Ink {
         }
     }
 
-    /// `text` in this ink, where colour is wanted (ECMA-48, Select Graphic Rendition).
+    /// Returns `text` in this ink if `color` is set (ECMA-48, Select Graphic Rendition).
     pub(super) fn paint(self, text: &str, color: bool) -> String {
         let code = match self {
             Self::Plain | Self::Bar => return text.into(),

@@ -1,4 +1,4 @@
-//! What `run` prints: each job in a few lines, and what has to be known of it.
+//! Text of `run`: each job in a few lines, with its caveats.
 
 use iodyno_model::{
     Assessment, Bytes, DirectionResult, EndReason, Histogram, JudgedMeasurement, LatencyKind,
@@ -13,12 +13,12 @@ use super::words::{Hanging, clean, display_width};
 use super::{Style, figure};
 use crate::percentiles::percentiles;
 
-/// Percentiles of a job, as far as it has I/Os enough for them.
+/// Percentiles of a job, if it has enough I/Os for them.
 const PERCENTS: [f64; 5] = [50.0, 99.0, 99.9, 99.99, 99.999];
 /// Column at which figures start.
 const INDENT: usize = 10;
 
-/// What `run` prints of a run: its jobs, and warnings and failures that were found.
+/// Text of `run`: the jobs, then warnings and failures.
 pub fn jobs_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     let mut out = String::new();
     let totals = totals_of(record);
@@ -45,7 +45,7 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
     let mut lead_width = display_width(&name);
     let mut lead = Ink::Bold.paint(&name, style.color);
     let mut out = String::new();
-    // Beside a long name nothing else has room.
+    // A long name gets a line of its own.
     if lead_width > style.width / 2 {
         out = format!("{}\n", std::mem::take(&mut lead));
         lead_width = 0;
@@ -66,7 +66,7 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
     for (name, words) in besides(of).into_iter().filter(|(_, words)| !words.is_empty()) {
         out.push_str(&line(name, &words, Ink::Plain, style));
     }
-    for reason in reservations(judged) {
+    for reason in caveats(judged) {
         out.push_str(&line("note", &[reason], Ink::Doubt, style));
     }
     for shortfall in &of.conditions.shortfalls {
@@ -75,7 +75,7 @@ fn job_text(of: &Measurement, judged: Option<&JudgedMeasurement>, style: &Style)
     out
 }
 
-/// The lines of each direction: its rates, its latencies, and the two parts of those.
+/// Lines of each direction: rates, latencies, and slat and clat.
 pub(super) fn results(total: &[DirectionResult], style: &Style) -> String {
     let mut out = String::new();
     for result in total {
@@ -86,7 +86,7 @@ pub(super) fn results(total: &[DirectionResult], style: &Style) -> String {
             }
         };
         part("latency", latencies(result));
-        // What is stated of parts alone stands in the line above.
+        // slat or clat stated alone is in the latency line.
         if let Some(split) = &result.split {
             part("slat", spread(&split.submission));
             part("clat", spread(&split.completion));
@@ -95,7 +95,7 @@ pub(super) fn results(total: &[DirectionResult], style: &Style) -> String {
     out
 }
 
-/// What else its jobs did, each with its name.
+/// Other activity of the jobs, by name.
 pub(crate) fn besides(of: &Measurement) -> Vec<(&'static str, Vec<String>)> {
     let mut lines = Vec::new();
     if let Some(account) = &of.account {
@@ -126,7 +126,7 @@ fn heading(of: &Measurement) -> Vec<String> {
     words
 }
 
-/// Up to three by name.
+/// Names of up to three targets.
 pub(super) fn target_words(targets: &[String]) -> String {
     let names: Vec<String> = targets.iter().take(3).map(|target| clean(target)).collect();
     match targets.len() {
@@ -175,14 +175,14 @@ fn latencies(result: &DirectionResult) -> Vec<String> {
     } else if result.split.is_none()
         && let Some(mean) = result.mean_of(LatencyKind::Submission)
     {
-        // A log of averages of submissions, which are no latency of the I/O.
+        // A log of mean submission latencies, which are not the latency of the I/O.
         words.push(format!("slat mean {}", figure::estimated(Metric::LatencyMean, &mean)));
     }
     words.extend(figure::distribution(result, &PERCENTS));
     words
 }
 
-/// Empty where there is nothing in it.
+/// Latency statistics; empty for an empty histogram.
 fn spread(histogram: &Histogram) -> Vec<String> {
     if histogram.count() == 0 {
         return Vec::new();
@@ -202,7 +202,7 @@ fn cpu(of: &Measurement) -> Vec<String> {
         format!("user {}", figure::percent(cpu.user)),
         format!("system {}", figure::percent(cpu.system)),
     ];
-    // Terse lines have the mean of as many threads as nobody knows.
+    // fio's terse output has the mean over an unknown number of threads.
     if of.workload.numjobs.is_none() && of.source.starts_with("fio") {
         words.push("mean of its threads".into());
         return words;
@@ -217,7 +217,7 @@ fn cpu(of: &Measurement) -> Vec<String> {
     words
 }
 
-fn reservations(judged: Option<&JudgedMeasurement>) -> Vec<String> {
+fn caveats(judged: Option<&JudgedMeasurement>) -> Vec<String> {
     let reason = |Reason { rule, validity, why }: &Reason| {
         let label = match validity {
             Validity::Invalid => "INVALID",

@@ -1,4 +1,4 @@
-//! Layouts by workload, the fastest first.
+//! Compares storage layouts by workload, the fastest first.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +13,16 @@ use super::host::counted;
 use super::ink::Ink;
 use super::words::{clean, dim, first_line};
 
-/// What has to be known of the table.
+/// Caveat of the table.
 pub(crate) const OF_ONE_RUN: &str =
     "Ratios are of one run each: what differs from run to run is not known.";
 
-/// Where no drive was measured.
+/// Caveat if no drive was measured.
 pub(crate) const ON_FILES: &str =
     "INVALID for drives: this was measured on loop devices over files.";
 
-/// Which layout is the fastest by which workload, a line for each layout of each workload, and
-/// what has to be known of them; `further` are the commands that say more.
+/// The fastest layout by workload, a line per layout of each workload, and the caveats; `further`
+/// are commands for details.
 pub fn layouts_text(
     held: &Layouts<'_>,
     are_on_files: bool,
@@ -52,8 +52,8 @@ fn table(workloads: &[LayoutWorkload], drives: usize, style: &Style) -> String {
     grid(&columns, &rows, style, style.wide).text
 }
 
-/// `3 layouts of 2 drives: md0 is the fastest by rand-read (784k IOPS)`; the runs `raw` are of
-/// drives on which nothing was built.
+/// `3 layouts of 2 drives: md0 is the fastest by rand-read (784k IOPS)`; the runs `raw` are of bare
+/// drives, without a layout.
 fn clause(
     workloads: &[LayoutWorkload],
     raw: &[&str],
@@ -89,13 +89,13 @@ fn clause(
     (if failed > 0 { ("FAILED", Ink::Bad) } else { label }, text)
 }
 
-/// The heading over the share of all drives; `None` where there is but one.
+/// Heading of the share of all drives; `None` for one drive.
 pub(crate) fn of_all(drives: usize) -> Option<String> {
     (drives > 1).then(|| format!("OF {drives}"))
 }
 
-/// The table's columns and rows; `of_all` heads the share of all drives, which
-/// is left out where there is none.
+/// Columns and rows of the table; `of_all` is the heading of the share of all drives, omitted if
+/// `None`.
 pub(crate) fn cells<'a>(
     workloads: &[LayoutWorkload],
     of_all: Option<&'a str>,
@@ -136,7 +136,7 @@ fn figures(metric: Metric, of: &LayoutResult, with_share: bool) -> impl Iterator
     let cells = [
         Some(match of.rate {
             Some(rate) => GridCell::plain(figure(metric, rate)),
-            None => GridCell { text: "FAILED".into(), ink: Ink::Bad },
+            None => GridCell::new("FAILED", Ink::Bad),
         }),
         Some(shown(of.of_one, &|ratio| format!("{ratio:.2} x"))),
         Some(shown(of.expected, &|ratio| format!("{ratio:.2} x"))),
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fastest_stands_first_and_what_failed_says_so() {
+    fn the_fastest_is_first_and_failures_are_marked() {
         let result = |layout: &str, rate: Option<f64>| LayoutResult {
             layout: layout.into(),
             run_id: String::new(),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_drive_is_no_share_of_all() {
+    fn a_single_drive_has_no_share_of_all() {
         let style = Style { width: 120, color: false, wide: false, columns: None };
         assert!(table(&[], 2, &style).contains("OF 2"));
         let heading = table(&[], 1, &style);

@@ -1,4 +1,4 @@
-//! What was measured: for each target alone, then for all at once.
+//! Lists the measurements: each target alone, then all at once.
 
 use std::collections::HashMap;
 
@@ -15,26 +15,26 @@ use super::host::counted;
 use super::ink::Ink;
 use super::words::{Hanging, clean};
 
-/// Percentiles that a person looks at; the document has them all.
+/// Percentiles shown; the document has all.
 const SHOWN: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 
-/// Columns of the verdict and of the test's name in front of the figures.
+/// Widths of the verdict and the test's name in front of the figures.
 const VERDICT_WIDTH: usize = 10;
 const NAME_WIDTH: usize = 17;
 
-/// From this width on, figures stand beside the test's name, not below it.
+/// Width from which figures stand next to the test's name, not below it.
 const BESIDE: usize = 76;
 
-/// What was measured: for each target alone in the run's order, then for
-/// several at once; and what was asked for but not measured, with what to type.
-/// Empty where nothing was asked for. Lines are at most `style.width` long.
+/// Measurements of each target alone in the run's order, then of several at once; then what was
+/// skipped, with the command to run. Empty if nothing was requested. Lines are at most
+/// `style.width` long.
 pub fn measurements_text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     let mut out = String::new();
     let mut heading = String::new();
     let shared = shared_notes(record);
     let (alone, together): (Vec<usize>, Vec<usize>) = (0..record.measurements.len())
         .partition(|index| record.measurements[*index].targets.len() < 2);
-    // All of a target's measurements together, targets in order of their first.
+    // Group by target, in order of each target's first measurement.
     let mut firsts: HashMap<&[String], usize> = HashMap::new();
     let first = |n: &usize| *firsts.entry(&record.measurements[*n].targets).or_insert(*n);
     let mut order: Vec<(usize, usize)> =
@@ -68,7 +68,7 @@ pub fn measurements_text(record: &RunRecord, assessment: &Assessment, style: &St
     out
 }
 
-/// What degraded several measurements alike, and how many: said once, behind them all.
+/// Caveats shared by several measurements, with their number; printed once, after them all.
 fn shared_notes(record: &RunRecord) -> Vec<(String, usize)> {
     let mut notes: Vec<(String, usize)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
@@ -83,7 +83,7 @@ fn shared_notes(record: &RunRecord) -> Vec<(String, usize)> {
     notes
 }
 
-/// What the measurement itself says of its shortfalls, without the final stop.
+/// Shortfalls and caveats of the measurement, without the full stop.
 fn own_notes(measurement: &Measurement) -> Vec<String> {
     let conditions = &measurement.conditions;
     let beside = conditions.beside.iter().map(|beside| {
@@ -107,7 +107,7 @@ pub(crate) fn title(measurement: &Measurement) -> String {
             Some(device) => format!("{target} (on {})", clean(device)),
             None => target.clone(),
         },
-        // Files that jobs made for themselves are many, and tell no more than one of them.
+        // For the many files that jobs create, the first and last suffice.
         [first, .., last] if measurement.conditions.device.is_some() => {
             let device = measurement.conditions.device.as_deref().map(clean).unwrap_or_default();
             format!("{} files at once (on {device}): {first} to {last}", targets.len())
@@ -116,8 +116,8 @@ pub(crate) fn title(measurement: &Measurement) -> String {
     }
 }
 
-/// What its targets lie on, down to the drives, where all of them lie on the
-/// same: `ext4, block 4 KiB, rw,noatime on md raid0 of 2, chunk 512 KiB on 2 x …`.
+/// Storage stack of the targets down to the drives, if all have the same: `ext4, block 4 KiB,
+/// rw,noatime on md raid0 of 2, chunk 512 KiB on 2 x …`.
 fn stack(record: &RunRecord, of: &Measurement) -> Option<Vec<String>> {
     let host = of.before.and_then(|at| record.snapshots.get(at)).or_else(|| record.host())?;
     let mut stacks = of.targets.iter().map(|target| host.stack_under(device_of(of, target)));
@@ -132,7 +132,7 @@ fn stack(record: &RunRecord, of: &Measurement) -> Option<Vec<String>> {
     Some(first.iter().enumerate().map(word).collect())
 }
 
-/// One measurement: a line for each metric, then its conditions and reservations.
+/// One measurement: a line per metric, then its conditions and caveats.
 fn entry(
     record: &Index<'_>,
     measurement: &Measurement,
@@ -184,7 +184,7 @@ fn entry(
             out.push_str(&detail(distribution(result, &SHOWN), Ink::Plain));
         }
         for judgement in metrics.iter().filter(|_| measurement.failure().is_none()) {
-            // The figure itself is there already.
+            // The figure itself was printed above.
             let judged = judgement_items(judgement).into_iter().skip(1).collect();
             out.push_str(&detail(judged, Ink::Plain));
         }
@@ -210,8 +210,7 @@ fn entry(
     out
 }
 
-/// What stands in the verdict's place: INVALID overrides, an interrupted or
-/// never assessed measurement is UNJUDGED.
+/// Verdict label: INVALID overrides; an interrupted or unassessed measurement is UNJUDGED.
 pub(crate) fn verdict_label(
     judged: Option<&JudgedMeasurement>,
     judgement: Option<&MetricJudgement>,
@@ -232,7 +231,7 @@ pub(crate) fn step_name(name: &str) -> String {
     }
 }
 
-/// The metric that a measurement without a judgement is about.
+/// Main metric of a measurement without a judgement.
 pub(crate) fn default_metric(measurement: &Measurement) -> Metric {
     match (measurement.workload.bs, measurement.workload.iodepth) {
         (Some(bs), _) if bs >= 64 << 10 => Metric::Bandwidth,
@@ -250,14 +249,14 @@ fn figures(metric: Metric, result: &DirectionResult) -> Vec<String> {
     figure.into_iter().collect()
 }
 
-/// Whether a job file or a command line asked for it, or somebody else's fio ran it: whoever
-/// wrote a job wants all of its figures, and a step of `check` has one.
+/// True if it comes from a job file, a command line or an imported fio run: a job shows all of its
+/// figures, a step of `check` only one.
 pub(super) fn is_of_a_job(record: &RunRecord, measurement: &Measurement) -> bool {
     let is_job = matches!(record.run.kind, RunKind::Run | RunKind::Import);
     is_job || !measurement.workload.options.is_empty()
 }
 
-/// What one direction of a job came to.
+/// All figures of one direction of a job.
 fn all_figures(result: &DirectionResult) -> Vec<String> {
     let mut items = Vec::new();
     items.extend(result.iops.map(|iops| measured(Metric::Iops, &iops)));
@@ -274,7 +273,7 @@ fn all_figures(result: &DirectionResult) -> Vec<String> {
     items
 }
 
-/// The figure beside what it is judged by.
+/// The figure with its yardsticks.
 pub(crate) fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
     let metric = judgement.metric;
     let own = measured(metric, &judgement.estimate);
@@ -285,7 +284,7 @@ pub(crate) fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
         false => String::new(),
     };
     let mut yardsticks = Vec::new();
-    // Where the reason speaks of the yardstick, its figure stands there, once.
+    // If the reason mentions the yardstick, its figure is printed there only.
     let counts = judgement.reason.share.map(|(of, _)| of);
     let mut beside = |of, figure, otherwise| match counts == Some(of) {
         true => own_figure = Some(figure),
@@ -316,7 +315,7 @@ pub(crate) fn judgement_items(judgement: &MetricJudgement) -> Vec<String> {
     items
 }
 
-/// What each target had of it, and the whole against the sum of alone.
+/// Share of each target, and the total against the sum of the targets alone.
 pub(crate) fn parts(record: &Index<'_>, measurement: &Measurement, metric: Metric) -> Vec<String> {
     let value = |result: &DirectionResult| match metric {
         Metric::Bandwidth => result.bandwidth.map(|rate| rate.value),
@@ -399,7 +398,7 @@ fn conditions(measurement: &Measurement) -> Vec<String> {
     items
 }
 
-/// Reservations, each a sentence.
+/// Caveats, each a sentence.
 pub(crate) fn notes(
     measurement: &Measurement,
     judged: Option<&JudgedMeasurement>,
@@ -413,16 +412,16 @@ pub(crate) fn notes(
         }
     }
     for own in own_notes(measurement) {
-        let said = notes.iter().any(|note| note.contains(&own))
+        let is_listed = notes.iter().any(|note| note.contains(&own))
             || shared.iter().any(|(note, _)| *note == own);
-        if !said {
+        if !is_listed {
             notes.push(format!("note: {own}"));
         }
     }
     notes
 }
 
-/// What was asked for and not measured, why, and what to type.
+/// Skipped measurements, with the reason and the command to run.
 fn skipped(record: &RunRecord, style: &Style, after_something: bool) -> String {
     if record.run.skipped.is_empty() {
         return String::new();

@@ -1,8 +1,7 @@
-//! What people read at a terminal. Functions return text; the binary prints it.
+//! Text for a terminal. Functions return it; the binary prints it.
 //!
-//! Strings that a device, a file or a user supplied are stripped of everything
-//! that could move the cursor. Colour repeats what words say, and no line is
-//! longer than the terminal is wide.
+//! Strings from devices, files and users are stripped of everything that could move the cursor.
+//! Colour repeats what the words say, and no line is wider than the terminal.
 
 pub(crate) mod attention;
 mod blocks_effect;
@@ -18,17 +17,16 @@ pub(crate) mod fit;
 pub(crate) mod fleet;
 pub(crate) mod glance_table;
 pub(crate) mod grid;
-mod harmless;
 mod headroom;
 mod history;
 pub(crate) mod host;
 pub(crate) mod ink;
 pub(crate) mod jobs;
 pub(crate) mod layouts;
+mod markdown;
 pub(crate) mod measurements;
 mod model;
 pub(crate) mod outlook;
-mod page;
 mod point_grids;
 pub(crate) mod pts;
 pub(crate) mod replay;
@@ -40,6 +38,7 @@ pub(crate) mod rounds_tables;
 pub(crate) mod rows;
 mod rules;
 pub(crate) mod runs;
+mod sanitize;
 mod scaling;
 pub(crate) mod screen;
 mod style;
@@ -60,16 +59,15 @@ pub use drives::drives_table;
 pub use explain::{explain_screen, explain_text};
 pub use findings::findings_text;
 pub use fleet::fleet_text;
-pub use harmless::{harmless, json_text};
 pub use headroom::{headroom_line, headroom_text};
 pub use history::history_text;
 pub use host::host_text;
 pub use jobs::jobs_text;
 pub use layouts::layouts_text;
+pub use markdown::page_text;
 pub use measurements::measurements_text;
 pub use model::{model_misses, model_text, options_words};
 pub use outlook::{knees, predictions_text, sentence};
-pub use page::page_text;
 pub use point_grids::PlannedPoint;
 pub use pts::pts_text;
 pub use replay::replay_text;
@@ -77,6 +75,7 @@ pub use results::results_table;
 pub use rounds::rounds_text;
 pub use rules::rules_text;
 pub use runs::{run_heading, runs_table};
+pub use sanitize::{harmless, json_text};
 pub use scaling::scaling_words;
 pub use screen::{Body, run_screen};
 pub use style::Style;
@@ -91,23 +90,22 @@ pub(crate) use figure::measured;
 pub(crate) use findings::severity_label;
 pub(crate) use verdict::verdict_words;
 
-/// What `list` prints: how many drives there are and what is conspicuous of them, their table, and
-/// the host.
+/// Text of `list`: the number of drives with their alarms, the drive table, and the host.
 ///
 /// # Errors
 ///
-/// A name in `style.columns` that is no column.
+/// An unknown column name in `style.columns`.
 pub fn list_text(host: &Host, style: &Style) -> Result<String, ColumnError> {
     let first = words::first_line(("", ink::Ink::Plain), &[drives::clause(host)], style);
     Ok(format!("{first}\n{}\n{}", drives_table(host, None, style)?, host_text(host, style)))
 }
 
-/// What `check` prints of a run: the host and its drives, what was measured,
-/// the findings, and as the last line the verdict with `exit_status` in words.
+/// Text of `check`: the host and its drives, the measurements, the findings, and last the verdict
+/// with `exit_status` in words.
 ///
 /// # Errors
 ///
-/// A name in `style.columns` that is no column.
+/// An unknown column name in `style.columns`.
 pub fn run_text(
     record: &RunRecord,
     assessment: &Assessment,
@@ -116,15 +114,15 @@ pub fn run_text(
 ) -> Result<String, ColumnError> {
     let measured =
         [measurements_text(record, assessment, style), totals::totals_text(record, style)];
-    around(record, assessment, exit_status, measured, style)
+    full_text(record, assessment, exit_status, measured, style)
 }
 
-/// The same with a row for each measurement, of loads that are many, and nothing of those that ran
-/// together: their sums mean nothing.
+/// [`run_text`] with a row per measurement, for many loads, and without totals of concurrent jobs,
+/// which would mean nothing.
 ///
 /// # Errors
 ///
-/// A name in `style.columns` that is no column.
+/// An unknown column name in `style.columns`.
 pub fn run_text_in_rows(
     record: &RunRecord,
     assessment: &Assessment,
@@ -134,10 +132,10 @@ pub fn run_text_in_rows(
     let order: Vec<usize> = (0..record.measurements.len()).collect();
     let table = results::table_with(record, Some(assessment), &order, &[], style);
     let caveats = rows::caveats(record, assessment, |_| true, style);
-    around(record, assessment, exit_status, [table, caveats], style)
+    full_text(record, assessment, exit_status, [table, caveats], style)
 }
 
-fn around(
+fn full_text(
     record: &RunRecord,
     assessment: &Assessment,
     exit_status: u8,

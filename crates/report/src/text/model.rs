@@ -1,4 +1,4 @@
-//! How like a model of a trace is to the trace.
+//! Compares a model of a trace with the trace.
 
 use iodyno_model::{
     ModelLikeness, TraceLikeness, format_count, format_duration_ns, format_percent,
@@ -10,12 +10,12 @@ use super::ink::Ink;
 use super::trace::lost_note;
 use super::words::first_line;
 
-/// Latencies and bursts may differ by this share, as promised of replays.
+/// Tolerance of latencies and bursts, as for replays.
 const WITHIN: f64 = 0.1;
-/// I/Os in another slice, or of another size.
+/// Tolerance of I/Os in another time slot or of another size.
 const FEW: f64 = 0.01;
 
-/// A row: a feature in both, and whether they differ by too much.
+/// Row: a feature of both, and whether they differ too much.
 struct Feature {
     name: String,
     values: [String; 2],
@@ -51,7 +51,7 @@ fn features(likeness: &ModelLikeness) -> Vec<Feature> {
         };
         let slot = format_duration_ns(burst.slot_ns as f64);
         let row = both(&format!("bursts at {slot} (Poisson: 1)"), &of, &count);
-        // Below 1 it is as even as it gets.
+        // Near or below 1 there are no bursts.
         let differs = row.differs && of(trace).max(of(model)) > 1.2;
         rows.push(Feature { differs, ..row });
     }
@@ -60,13 +60,13 @@ fn features(likeness: &ModelLikeness) -> Vec<Feature> {
     rows
 }
 
-/// What of a model differs from its trace by too much, by name.
+/// Names of the features in which a model differs too much from its trace.
 pub fn model_misses(likeness: &ModelLikeness) -> Vec<String> {
     features(likeness).into_iter().filter(|one| one.differs).map(|one| one.name).collect()
 }
 
-/// The verdict on a model that takes `bytes` (none: it was not kept), both feature by feature, and
-/// that `lost` events are in neither.
+/// Verdict on a model of `bytes` (`None`: not stored), a table of features, and a note on the
+/// `lost` events missing from both.
 pub fn model_text(
     likeness: &ModelLikeness,
     bytes: Option<u64>,
@@ -105,7 +105,7 @@ pub fn model_text(
     out
 }
 
-/// What options of a job keep: the p99 that they come to, beside the trace's.
+/// p99 with job options in place of the trace, next to the trace's.
 pub fn options_words(likeness: &ModelLikeness) -> String {
     let (trace, options) = (likeness.trace.simulated_p99_ns, likeness.options_p99_ns);
     format!(
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_named_first() {
+    fn differing_features_come_first() {
         let burst = |dispersion| TraceBurst { slot_ns: 10_000_000, dispersion, most: 9 };
         let trace = TraceLikeness {
             ios: 20_000,

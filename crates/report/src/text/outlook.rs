@@ -1,5 +1,4 @@
-//! What the measurements of a sweep say beyond themselves: predictions, marked as
-//! such, and knees in a sentence each.
+//! Predictions of a sweep, marked as such, and a sentence per knee.
 
 use iodyno_model::{
     Knee, Peak, PeakUnder, Prediction, Predictions, format_count, format_duration_ns,
@@ -11,8 +10,7 @@ use super::grid::{GridCell, GridColumn, grid};
 use super::ink::Ink;
 use super::words::{Hanging, clean};
 
-/// A table of the points that were not measured, and what came of trying such predictions out.
-/// Empty where there is none.
+/// Table of unmeasured points and the accuracy of such predictions; empty without predictions.
 pub fn predictions_text(outlook: &Predictions, style: &Style) -> String {
     if outlook.predictions.is_empty() {
         return String::new();
@@ -22,11 +20,11 @@ pub fn predictions_text(outlook: &Predictions, style: &Style) -> String {
     format!("{table}{}", sentence(&tried_out(outlook), style))
 }
 
-/// The points that were not measured, a row each.
+/// Unmeasured points, a row each.
 pub(crate) fn predictions(outlook: &Predictions) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
     let column = GridColumn::new;
     let several = outlook.predictions.iter().any(|one| one.target != outlook.predictions[0].target);
-    let cell = |text: String| GridCell { text, ink: Ink::Doubt };
+    let cell = |text: String| GridCell::new(text, Ink::Doubt);
     let row = |one: &Prediction| {
         let target = several.then(|| cell(clean(&one.target)));
         let rate = cell(format!("~ {}", iops(&one.iops)));
@@ -37,7 +35,7 @@ pub(crate) fn predictions(outlook: &Predictions) -> (Vec<GridColumn<'static>>, V
     (columns.into_iter().flatten().collect(), outlook.predictions.iter().map(row).collect())
 }
 
-/// What came of trying such predictions out.
+/// Accuracy of such predictions on measured points.
 pub(crate) fn tried_out(outlook: &Predictions) -> String {
     let (count, checked, held) = (outlook.predictions.len(), outlook.checked, outlook.held);
     let points = if count == 1 { "point was" } else { "points were" };
@@ -54,12 +52,12 @@ pub(crate) fn tried_out(outlook: &Predictions) -> String {
     )
 }
 
-/// A sentence for each knee.
+/// One sentence per knee.
 pub fn knees(outlook: &Predictions) -> Vec<String> {
-    outlook.knees.iter().map(said).collect()
+    outlook.knees.iter().map(knee_sentence).collect()
 }
 
-fn said(knee: &Knee) -> String {
+fn knee_sentence(knee: &Knee) -> String {
     let curve = match (clean(&knee.curve), clean(&knee.target)) {
         (curve, target) if curve.is_empty() => target,
         (curve, target) => format!("{curve} {target}"),
@@ -94,7 +92,7 @@ fn said(knee: &Knee) -> String {
     text + "."
 }
 
-/// `text` in lines that keep a number and its percent sign together.
+/// Wraps `text`, keeping a number and its percent sign together.
 pub fn sentence(text: &str, style: &Style) -> String {
     let words = text.replace(" % ", "\u{0}% ");
     let words: Vec<String> = words.split(' ').map(|word| word.replace('\u{0}', " ")).collect();

@@ -1,4 +1,4 @@
-//! The points of a plan as grids: rates and p99 over the plan's two longest axes.
+//! Grids of a plan's points: rates and p99 over the plan's two longest axes.
 
 use std::collections::HashMap;
 
@@ -13,18 +13,18 @@ use super::ink::Ink;
 use super::words::{Hanging, clean};
 use crate::percentiles;
 
-/// A point of a plan: what its measurements are called, and where it is in the grid.
+/// Point of a plan: its title and coordinates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedPoint {
     /// Name of its measurements.
     pub title: String,
-    /// Name of its part; empty where the plan has none.
+    /// Name of its part; empty if the plan has none.
     pub part: String,
-    /// Its coordinates: option and value.
+    /// Coordinates: option and value.
     pub at: Vec<(String, String)>,
 }
 
-/// All directions together.
+/// Sum over all directions.
 pub(super) fn rate(metric: Metric, of: &Measurement) -> Option<f64> {
     let own = |of: &DirectionResult| match metric {
         Metric::Bandwidth => of.bandwidth,
@@ -37,14 +37,14 @@ pub(super) fn rate(metric: Metric, of: &Measurement) -> Option<f64> {
         .filter(|_| !of.total.is_empty())
 }
 
-/// What a cell of a grid shows.
+/// Quantity shown in a grid.
 #[derive(Clone, Copy, PartialEq)]
-enum Shown {
+enum GridQuantity {
     Rate(Metric),
     P99,
 }
 
-impl Shown {
+impl GridQuantity {
     fn unit(self) -> &'static str {
         match self {
             Self::Rate(Metric::Bandwidth) => "MB/s",
@@ -72,8 +72,8 @@ impl Shown {
     }
 }
 
-/// A grid of rates and one of p99 for each part, target and value of further axes; `None`: the
-/// points have fewer than two axes, were repeated, or the grid is too wide.
+/// A grid of rates and one of p99 per part, target and value of the other axes; `None`: the points
+/// have fewer than two axes, were repeated, or the grid is too wide.
 pub(super) fn matrices(
     record: &RunRecord,
     assessment: &Assessment,
@@ -108,7 +108,7 @@ pub(super) fn matrices(
             }
             let has_sizes = [&group.rows, &group.columns].iter().any(|axis| is_size(axis.0));
             let metric = if has_sizes { Metric::Bandwidth } else { Metric::Iops };
-            for shown in [Shown::Rate(metric), Shown::P99] {
+            for shown in [GridQuantity::Rate(metric), GridQuantity::P99] {
                 let place = |point: &&PlannedPoint| match find(point) {
                     Some(n) => measured(record, assessment, n, shown),
                     None => {
@@ -116,11 +116,14 @@ pub(super) fn matrices(
                         predicted(record, its, shown)
                     }
                 };
-                let places: Vec<Place> = points.iter().map(place).collect();
+                let places: Vec<CellContent> = points.iter().map(place).collect();
                 let title = if targets.len() > 1 { Some(target.as_str()) } else { None };
-                // Of what nothing is known, nothing is drawn.
-                if places.iter().any(|place| !matches!(place, Place::Open | Place::Unknown)) {
-                    marks.extend(places.iter().filter_map(Place::mark));
+                // A grid without any value is not drawn.
+                if places
+                    .iter()
+                    .any(|place| !matches!(place, CellContent::Open | CellContent::Unknown))
+                {
+                    marks.extend(places.iter().filter_map(CellContent::mark));
                     out.push(group.text(points, &places, title, shown, style)?);
                 }
             }
@@ -129,17 +132,17 @@ pub(super) fn matrices(
     (!out.is_empty()).then(|| out.join("\n") + &legend(&marks, style))
 }
 
-/// What a point's place in a grid holds.
-enum Place {
+/// Content of a point's cell.
+enum CellContent {
     /// Neither measured nor predicted.
     Open,
-    /// Measured, and this was not.
+    /// Measured, but without this quantity.
     Unknown,
     Failed,
     Value(String, Option<Mark>),
 }
 
-/// What a reader has to know of a value.
+/// Caveat of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mark {
     LessPrecise,
@@ -147,7 +150,7 @@ enum Mark {
     Invalid,
 }
 
-impl Place {
+impl CellContent {
     fn mark(&self) -> Option<Mark> {
         match self {
             Self::Value(_, mark) => *mark,
@@ -165,7 +168,7 @@ impl Place {
             Self::Value(text, Some(Mark::Predicted)) => (format!("~{text}"), Ink::Dim),
             Self::Value(text, Some(Mark::Invalid)) => (format!("({text})"), Ink::Doubt),
         };
-        GridCell { text, ink }
+        GridCell::new(text, ink)
     }
 }
 
@@ -173,10 +176,10 @@ fn is_size(option: &str) -> bool {
     matches!(option, "bs" | "blocksize")
 }
 
-/// An option with its values in the plan's order.
+/// Option with its values in the plan's order.
 type Axis<'p> = (&'p str, Vec<&'p str>);
 
-/// What the points of one grid have in common.
+/// Properties shared by the points of a grid.
 #[derive(PartialEq)]
 struct Group<'p> {
     part: &'p str,
@@ -186,7 +189,7 @@ struct Group<'p> {
 }
 
 impl<'p> Group<'p> {
-    /// The two longest axes of the point's part are those of its grid.
+    /// The grid spans the two longest axes of the point's part.
     fn of(point: &'p PlannedPoint, planned: &'p [PlannedPoint]) -> Option<Self> {
         let part = || planned.iter().filter(|other| other.part == point.part);
         let axis = |(option, _): &'p (String, String)| -> Axis<'p> {
@@ -205,13 +208,14 @@ impl<'p> Group<'p> {
         })
     }
 
-    /// The grid of `points`, whose places stand in their order, with its heading; `None`: it is wider than the terminal.
+    /// Grid of `points` and their `places`, in the same order, with its heading; `None` if wider
+    /// than the terminal.
     fn text(
         &self,
         points: &[&PlannedPoint],
-        places: &[Place],
+        places: &[CellContent],
         target: Option<&str>,
-        shown: Shown,
+        shown: GridQuantity,
         style: &Style,
     ) -> Option<String> {
         let corner = clean(&format!("{} \\ {}", self.rows.0, self.columns.0));
@@ -248,12 +252,17 @@ fn value<'p>(point: &'p PlannedPoint, option: &str) -> Option<&'p str> {
     point.at.iter().find(|(own, _)| own == option).map(|(_, value)| value.as_str())
 }
 
-fn measured(record: &RunRecord, assessment: &Assessment, n: usize, shown: Shown) -> Place {
+fn measured(
+    record: &RunRecord,
+    assessment: &Assessment,
+    n: usize,
+    shown: GridQuantity,
+) -> CellContent {
     let of = &record.measurements[n];
     if of.failure().is_some() {
-        return Place::Failed;
+        return CellContent::Failed;
     }
-    let Some(value) = shown.of(of) else { return Place::Unknown };
+    let Some(value) = shown.of(of) else { return CellContent::Unknown };
     let mark = match assessment.of(n) {
         Some(judged) if judged.validity == Validity::Invalid => Some(Mark::Invalid),
         Some(judged) if judged.reasons.iter().any(|of| of.rule == "interval-too-wide") => {
@@ -261,23 +270,25 @@ fn measured(record: &RunRecord, assessment: &Assessment, n: usize, shown: Shown)
         }
         _ => None,
     };
-    Place::Value(shown.text(value), mark)
+    CellContent::Value(shown.text(value), mark)
 }
 
-fn predicted(record: &RunRecord, its: Option<&Prediction>, shown: Shown) -> Place {
+fn predicted(record: &RunRecord, its: Option<&Prediction>, shown: GridQuantity) -> CellContent {
     let bytes_per_io = |one: &Prediction| {
         let beside = record.measurements.get(one.beside)?;
         Some(rate(Metric::Bandwidth, beside)? / rate(Metric::Iops, beside)?)
     };
     let value = its.and_then(|one| match shown {
-        Shown::Rate(Metric::Bandwidth) => Some(one.iops.value * bytes_per_io(one)?),
-        Shown::Rate(_) => Some(one.iops.value),
-        Shown::P99 => None,
+        GridQuantity::Rate(Metric::Bandwidth) => Some(one.iops.value * bytes_per_io(one)?),
+        GridQuantity::Rate(_) => Some(one.iops.value),
+        GridQuantity::P99 => None,
     });
-    value.map_or(Place::Open, |value| Place::Value(shown.text(value), Some(Mark::Predicted)))
+    value.map_or(CellContent::Open, |value| {
+        CellContent::Value(shown.text(value), Some(Mark::Predicted))
+    })
 }
 
-/// What the marks mean that are there.
+/// Legend of the marks used.
 fn legend(marks: &[Mark], style: &Style) -> String {
     let meanings = [
         (Mark::LessPrecise, "? less precise than asked"),

@@ -1,5 +1,5 @@
-//! What the SNIA PTS wants to be reported of a test, besides host, drives and
-//! figures, which stand in the tables. What nobody recorded is said to be unknown.
+//! Report items required by the SNIA PTS, besides host, drives and figures, which have tables of
+//! their own. Items not recorded are listed as unknown.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,11 @@ use super::ink::Ink;
 use super::runs::{started, took, utc};
 use super::words::{Hanging, clean};
 
-/// When a run prepared its drives itself.
+/// Time of a preparation by the run itself.
 const BY_THE_RUN: &str = "by this run, right before its rounds";
 
-/// The test, the device, what was done before and how it was set, in a line or
-/// a few each. It stands in front of [`super::rounds_text`]. `prepared` are the
-/// states that drives were in when the run began.
+/// Test, device, preparation and settings, a few lines each, to precede [`super::rounds_text`].
+/// `prepared` are the states of the drives at the start of the run.
 pub fn pts_text(
     record: &RunRecord,
     plan: &RoundsPlan,
@@ -27,21 +26,12 @@ pub fn pts_text(
     style: &Style,
 ) -> String {
     let line = |(label, items): (&str, Vec<String>)| {
-        let hanging = Hanging {
-            lead: Ink::Bold.paint(label, style.color),
-            lead_width: label.len(),
-            indent: 14,
-            width: style.width,
-            separator: " · ",
-            ink: Ink::Plain,
-            color: style.color,
-        };
-        hanging.lines(&items)
+        Hanging::after(label, Ink::Bold, 14, style).lines(&items)
     };
     pts_lines(record, plan, prepared).into_iter().map(line).collect()
 }
 
-/// The same as (what, items).
+/// Report items as (label, texts).
 pub(crate) fn pts_lines(
     record: &RunRecord,
     plan: &RoundsPlan,
@@ -69,8 +59,8 @@ pub(crate) fn pts_lines(
     }
     for target in &run.targets {
         let before = match &plan.preparation {
-            Some(own) => Before::Here { own, filled_bytes: filled_bytes(record, target) },
-            None => Before::of(record, target, prepared),
+            Some(own) => Preparation::ByRun { own, filled_bytes: filled_bytes(record, target) },
+            None => Preparation::of(record, target, prepared),
         };
         let named = |mut items: Vec<String>| {
             if run.targets.len() > 1 {
@@ -81,7 +71,7 @@ pub(crate) fn pts_lines(
         lines.push(("Purge", named(before.purge())));
         lines.push(("Conditioning", named(before.conditioning(&plan.before))));
     }
-    // What prepared the drive is not the test.
+    // Preparation is not part of the test.
     let is_before = |of: &&Measurement| of.round.is_none();
     let test: Vec<&Measurement> = record.measurements.iter().skip_while(is_before).collect();
     lines.push(("Settings", settings(&test)));
@@ -119,23 +109,23 @@ pub(crate) fn pts_lines(
     lines
 }
 
-/// What a drive was put through before its rounds.
-enum Before<'a> {
-    /// By the run itself, which goes no further where that fails.
-    Here {
+/// Preparation of a drive before its rounds.
+enum Preparation<'a> {
+    /// By the run itself, which stops if it fails.
+    ByRun {
         own: &'a PlanPreparation,
-        /// What was measured of its fill.
+        /// Bytes written by the fill, as measured.
         filled_bytes: u64,
     },
-    /// By an earlier one, as the store has it.
+    /// By an earlier run, from the store.
     Earlier {
         state: Option<&'a DriveState>,
-        /// Bytes that hosts wrote to it from then to the run's start.
+        /// Bytes that hosts wrote to the drive from then to the run's start.
         written_since: Option<u128>,
     },
 }
 
-impl<'a> Before<'a> {
+impl<'a> Preparation<'a> {
     fn of(record: &RunRecord, target: &str, prepared: &'a [DriveState]) -> Self {
         let namespace = record.host().and_then(|host| host.namespace(target));
         let is_of = |state: &&DriveState| {
@@ -153,7 +143,7 @@ impl<'a> Before<'a> {
 
     fn purge(&self) -> Vec<String> {
         let state = match self {
-            Self::Here { own, .. } => {
+            Self::ByRun { own, .. } => {
                 let method = own.purge.map_or("none", PurgeMethod::name);
                 return vec![method.into(), BY_THE_RUN.into()];
             }
@@ -174,7 +164,7 @@ impl<'a> Before<'a> {
             asked => format!("the plan asks to {asked}"),
         };
         let (state, written_since) = match self {
-            Self::Here { own, filled_bytes } => {
+            Self::ByRun { own, filled_bytes } => {
                 let fill = match (own.fill, *filled_bytes) {
                     (Some(times), bytes) if bytes > 0 => format!(
                         "written {times} times its capacity in sequence ({}), in 128 KiB blocks",
@@ -212,7 +202,7 @@ impl<'a> Before<'a> {
     }
 }
 
-/// What the run filled a target with before its rounds, bytes.
+/// Bytes the run filled a target with before its rounds.
 fn filled_bytes(record: &RunRecord, target: &str) -> u64 {
     let is_fill = |of: &&Measurement| of.purpose.is_fill() && of.targets == [target];
     let fills = record.measurements.iter().filter(is_fill);
@@ -222,7 +212,7 @@ fn filled_bytes(record: &RunRecord, target: &str) -> u64 {
     fills.filter_map(written).sum()
 }
 
-/// When a drive was prepared, and whether that came to its end.
+/// Time of a preparation, and whether it completed.
 fn when(state: &DriveState) -> String {
     let at = format!("{} UTC", utc(state.at_ns));
     match state.state {
@@ -258,13 +248,13 @@ fn device(host: &Host, target: &str, record: &RunRecord) -> Vec<String> {
     items
 }
 
-/// Of the links down to the drive the one at its end.
+/// The last of the links down to the drive.
 fn link(host: &Host, drive: &Drive) -> Option<String> {
     let LinkState { generation, width } = host.own_link(drive)?.current.value()?;
     Some(format!("Gen{generation} x{width}"))
 }
 
-/// By feature 06h; the kernel's queue says what it was when the drive was found.
+/// From feature 06h; the kernel's queue has the state at detection only.
 fn write_cache(drive: &Drive) -> String {
     match &drive.write_cache_on {
         Fact::Absent => "no volatile write cache".into(),
@@ -276,7 +266,7 @@ fn write_cache(drive: &Drive) -> String {
     }
 }
 
-/// What was the same in all measurements, and which threads and depths there were.
+/// Settings shared by all measurements, and the thread counts and depths used.
 fn settings(measurements: &[&Measurement]) -> Vec<String> {
     let workloads = || measurements.iter().map(|of| &of.workload);
     let numbers = |of: &mut dyn Iterator<Item = Option<u32>>| {
@@ -297,7 +287,7 @@ fn settings(measurements: &[&Measurement]) -> Vec<String> {
     };
     let ranges: BTreeSet<String> = workloads().map(range).collect();
     items.extend(ranges);
-    // In s unless it says otherwise.
+    // Seconds by default.
     let time = |text: &String| parse_duration_ns(text, 1e9).map(|ns| ns as u64);
     let times: BTreeSet<u64> =
         workloads().filter_map(|of| of.options.get("runtime").and_then(time)).collect();

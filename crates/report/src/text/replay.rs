@@ -1,4 +1,4 @@
-//! A trace that was replayed: recorded and replayed side by side.
+//! Compares a replayed trace with the recording.
 
 use iodyno_model::{
     Bytes, ReplayPace, Replayed, ReplayedIos, ReplayedLatency, ReplayedSize, RunRecord,
@@ -13,12 +13,12 @@ use super::outlook::sentence;
 use super::trace::lost_note;
 use super::words::{clean, listed};
 
-/// Sizes of an operation that are shown.
+/// Sizes shown per operation.
 const SIZES: usize = 4;
-/// Rows of the rates over time.
+/// Rows of the table of rates over time.
 const TIMES: usize = 12;
 
-/// The first trace that a run replayed, and on what.
+/// First trace that a run replayed, and its targets.
 pub(crate) fn replayed(record: &RunRecord) -> Option<(&Replayed, String)> {
     record.measurements.iter().find_map(|of| {
         let replayed = of.account.as_ref()?.replayed.as_deref()?;
@@ -29,11 +29,11 @@ pub(crate) fn replayed(record: &RunRecord) -> Option<(&Replayed, String)> {
     })
 }
 
-/// Whether the recorded pace was kept, and by how much not.
+/// Whether the recorded pace was kept, and the deviation if not.
 pub(crate) fn clause(of: &Replayed, target: &str) -> (Option<(&'static str, Ink)>, String) {
     let duration = |ns: u64| format_duration_ns(ns as f64);
     let times = format!("{} for {} recorded", duration(of.took_ns), duration(of.recorded_ns));
-    let (label, said) = match of.pace {
+    let (label, words) = match of.pace {
         ReplayPace::Kept => (None, format!("kept the recorded pace: {times}")),
         ReplayPace::Behind => {
             let waited = match of.waited {
@@ -47,23 +47,23 @@ pub(crate) fn clause(of: &Replayed, target: &str) -> (Option<(&'static str, Ink)
         }
         ReplayPace::Late => {
             let late = duration(of.issue_error.p99_ns);
-            let said = format!("this host issued I/Os late (p99 {late}): {times}");
-            (Some(("LATE", Ink::Doubt)), said)
+            let words = format!("this host issued I/Os late (p99 {late}): {times}");
+            (Some(("LATE", Ink::Doubt)), words)
         }
         ReplayPace::Closed => {
             let ratio = of.recorded_ns as f64 / of.took_ns.max(1) as f64;
             (None, format!("closed loop, {} as fast: {times}", format_count(ratio) + "x"))
         }
     };
-    (label, format!("{target}: {said}"))
+    (label, format!("{target}: {words}"))
 }
 
 fn ios(of: &Replayed) -> u64 {
     of.sizes.iter().map(|size| size.ios).sum()
 }
 
-/// Latencies by operation and size, the error of issue, and what is different from the recording;
-/// `all`: with every size, and the rates over time.
+/// Latencies by operation and size, issue error, and differences from the recording; with `all`,
+/// every size and the rates over time.
 pub(super) fn body(of: &Replayed, all: bool, style: &Style) -> String {
     let mut out = latencies(of, all, style);
     if all {
@@ -78,11 +78,11 @@ pub(super) fn body(of: &Replayed, all: bool, style: &Style) -> String {
     out
 }
 
-/// All that is known of the traces that a run replayed.
+/// Full report of the trace that a run replayed.
 pub fn replay_text(record: &RunRecord, style: &Style) -> String {
     let Some((of, target)) = replayed(record) else { return String::new() };
-    let (_, said) = clause(of, &target);
-    format!("{}\n{}", sentence(&said, style), body(of, true, style))
+    let (_, words) = clause(of, &target);
+    format!("{}\n{}", sentence(&words, style), body(of, true, style))
 }
 
 fn latencies(of: &Replayed, all: bool, style: &Style) -> String {
@@ -90,7 +90,7 @@ fn latencies(of: &Replayed, all: bool, style: &Style) -> String {
     grid(&columns, &rows, style, style.wide).text
 }
 
-/// A row for each operation and size, recorded and replayed; `all`: of all sizes.
+/// A row per operation and size, recorded and replayed; with `all`, every size.
 pub(crate) fn latency_rows(
     of: &Replayed,
     all: bool,
@@ -133,7 +133,7 @@ pub(crate) fn latency_rows(
     (columns, rows)
 }
 
-/// The most frequent sizes of each operation, in ascending order.
+/// The most frequent sizes of each operation, in ascending order of size.
 fn shown(of: &Replayed, all: bool) -> impl Iterator<Item = &ReplayedSize> {
     of.sizes.iter().filter(move |size| {
         let more = of.sizes.iter().filter(|other| {
@@ -144,7 +144,7 @@ fn shown(of: &Replayed, all: bool) -> impl Iterator<Item = &ReplayedSize> {
     })
 }
 
-/// I/Os per second over time, recorded and replayed.
+/// IOPS over time, recorded and replayed.
 fn rates(of: &Replayed, style: &Style) -> String {
     let columns = [
         GridColumn::new("FROM", 0, true),
@@ -182,7 +182,7 @@ fn ios_words(of: &ReplayedIos) -> String {
     listed(&words.collect::<Vec<_>>())
 }
 
-/// What a reader has to know before comparing the two.
+/// Caveats of comparing the two.
 pub(crate) fn notes(of: &Replayed) -> Vec<String> {
     let trace = &of.trace;
     let duration = |ns: u64| format_duration_ns(ns as f64);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_and_replayed_stand_side_by_side() {
+    fn recorded_and_replayed_are_side_by_side() {
         let style = Style { width: 100, color: false, wide: false, columns: None };
         expect![[r#"
             I/O      SIZE  I/OS  RECORDED p50     p99  REPLAYED p50     p99   p99.9
@@ -376,7 +376,7 @@ mod tests {
         .assert_eq(&say(|of| of.waited = 9000));
         expect!["BEHIND x: too slow for the recorded pace: 17 s for 10 s recorded"]
             .assert_eq(&say(|of| of.took_ns = 17_000_000_000));
-        // Each later than the one before: latencies from when they were due grow with that.
+        // Each I/O is later than the one before, and so is its latency, counted from its due time.
         let later = |of: &mut Replayed| {
             of.took_ns = 17_000_000_000;
             of.issue_error.p99_ns = 6_900_000_000;
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_from_the_recording_is_said() {
+    fn differences_from_the_recording_are_noted() {
         let mut of = found();
         of.trace.lost = 12;
         of.trace.speed_percent = 250;

@@ -1,4 +1,4 @@
-//! Measurements in a line each, for runs that have many.
+//! Lists measurements one per line, for runs with many of them.
 
 use std::collections::HashMap;
 
@@ -19,26 +19,25 @@ const UNKNOWN: &str = "-";
 
 const PERCENTS: [f64; 3] = [50.0, 99.0, 99.9];
 
-/// Columns that a name may say, and how.
-const SAID: [(usize, &str); 4] = [(2, "rw="), (3, "bs="), (4, "iodepth="), (5, "numjobs=")];
+/// Columns that a name may repeat, with the prefix to look for.
+const NAME_OPTIONS: [(usize, &str); 4] = [(2, "rw="), (3, "bs="), (4, "iodepth="), (5, "numjobs=")];
 
-/// Columns that a name takes at most, unless the table may be wide.
+/// Maximum width of a name, unless the table may be wide.
 const LONGEST_NAME: usize = 48;
 
-/// Columns that the reason of a failure takes at most, in the place of the IOPS.
+/// Maximum width of a failure's reason, which takes the place of the IOPS.
 const LONGEST_FAILURE: usize = 24;
 
-/// A line for each direction of the `most` first measurements, in the run's order: what was
-/// done, and what came of it. A column of which nothing is known is left out, and one that every
-/// name says (as those of a sweep's points do); the others go by priority until it fits
-/// `style.width`.
+/// A line per direction of the first `most` measurements, in the run's order: workload and results.
+/// Columns without values are left out, as are those that every name repeats (in sweeps); others
+/// are dropped by priority until it fits `style.width`.
 pub fn results_table(record: &RunRecord, most: usize, style: &Style) -> String {
     let order: Vec<usize> = (0..record.measurements.len().min(most)).collect();
     table_of(record, None, &order, style)
 }
 
-/// The same in an order of its own, with its validity where it was judged; behind the last of jobs
-/// that ran together stand their totals.
+/// Table in the given order, with validity if judged; totals follow the last job of a concurrent
+/// group.
 pub(super) fn table_of(
     record: &RunRecord,
     assessment: Option<&Assessment>,
@@ -48,7 +47,7 @@ pub(super) fn table_of(
     table_with(record, assessment, order, &totals_of(record), style)
 }
 
-/// The same with these totals.
+/// The same with the given totals.
 pub(super) fn table_with(
     record: &RunRecord,
     assessment: Option<&Assessment>,
@@ -57,7 +56,7 @@ pub(super) fn table_with(
     style: &Style,
 ) -> String {
     let column = GridColumn::new;
-    // The same on other targets.
+    // The same name on different targets.
     let mut firsts: HashMap<&str, &[String]> = HashMap::new();
     let tells_apart = record
         .measurements
@@ -70,7 +69,7 @@ pub(super) fn table_with(
         column("BS", 6, true),
         column("DEPTH", 9, true),
         column("JOBS", 11, true),
-        // Direction, or FAILED: that has to stay.
+        // Direction, or FAILED, which must stay.
         column("", 0, false),
         column("IOPS", 1, true),
         column("BANDWIDTH", 1, true),
@@ -87,29 +86,29 @@ pub(super) fn table_with(
         let failure = measurement.failure();
         let judged = assessment.and_then(|all| all.of(*n));
         if let (Some(how), true) = (failure, measurement.total.is_empty()) {
-            let mut cells = about(measurement, style);
-            cells.push(GridCell { text: "FAILED".into(), ink: Ink::Bad });
-            cells.push(GridCell { text: cut(&clean(how), LONGEST_FAILURE), ink: Ink::Bad });
-            cells.resize(columns.len(), plain(String::new()));
+            let mut cells = workload_cells(measurement, style);
+            cells.push(GridCell::new("FAILED", Ink::Bad));
+            cells.push(GridCell::new(cut(&clean(how), LONGEST_FAILURE), Ink::Bad));
+            cells.resize(columns.len(), GridCell::plain(UNKNOWN));
             rows.push(cells);
         }
         for result in &measurement.total {
-            let mut cells = about(measurement, style);
+            let mut cells = workload_cells(measurement, style);
             cells.push(match failure {
-                Some(_) => GridCell { text: "FAILED".into(), ink: Ink::Bad },
-                None => plain(result.direction.name().into()),
+                Some(_) => GridCell::new("FAILED", Ink::Bad),
+                None => GridCell::or_dash(result.direction.name().into()),
             });
-            cells.extend(figures(result).map(plain));
+            cells.extend(figures(result).map(GridCell::or_dash));
             cells.push(validity(measurement, judged.map(|judged| judged.validity)));
             rows.push(cells);
         }
         for total in totals.iter().filter(|total| total.members.last() == Some(n)) {
             for result in &total.total {
-                let mut cells = vec![plain(title(total, record))];
-                cells.resize(6, GridCell { text: String::new(), ink: Ink::Plain });
-                cells.push(plain(result.direction.name().into()));
-                cells.extend(figures(result).map(plain));
-                cells.push(plain(String::new()));
+                let mut cells = vec![GridCell::or_dash(title(total, record))];
+                cells.resize(6, GridCell::plain(String::new()));
+                cells.push(GridCell::or_dash(result.direction.name().into()));
+                cells.extend(figures(result).map(GridCell::or_dash));
+                cells.push(GridCell::plain(UNKNOWN));
                 rows.push(cells);
             }
         }
@@ -119,12 +118,13 @@ pub(super) fn table_with(
         return String::new();
     }
     let names = || record.measurements.iter().map(|measurement| measurement.name.as_str());
-    let is_said = |at: &usize| {
-        let option = SAID.iter().find(|(column, _)| column == at);
+    let is_in_names = |at: &usize| {
+        let option = NAME_OPTIONS.iter().find(|(column, _)| column == at);
         option.is_some_and(|(_, option)| names().all(|name| name.contains(option)))
     };
     let says = |row: &Vec<GridCell>, at: usize| ![UNKNOWN, ""].contains(&row[at].text.as_str());
-    let is_known = |at: &usize| *at == 0 || (rows.iter().any(|row| says(row, *at)) && !is_said(at));
+    let is_known =
+        |at: &usize| *at == 0 || (rows.iter().any(|row| says(row, *at)) && !is_in_names(at));
     let known: Vec<usize> = (0..columns.len()).filter(is_known).collect();
     let columns: Vec<GridColumn> = known.iter().map(|at| columns[*at].clone()).collect();
     let rows: Vec<Vec<GridCell>> =
@@ -132,7 +132,7 @@ pub(super) fn table_with(
     grid(&columns, &rows, style, style.wide).text + &unsteady(record, style)
 }
 
-/// A line for each job whose `steadystate` was not attained.
+/// A line per job that did not attain its `steadystate`.
 fn unsteady(record: &RunRecord, style: &Style) -> String {
     let is_unsteady = |of: &&Measurement| {
         of.account.as_ref().and_then(|of| of.steadystate_attained) == Some(false)
@@ -144,23 +144,19 @@ fn unsteady(record: &RunRecord, style: &Style) -> String {
     record.measurements.iter().filter(is_unsteady).map(line).collect()
 }
 
-/// What is no reservation takes no room.
+/// Empty for a valid measurement.
 fn validity(of: &Measurement, validity: Option<Validity>) -> GridCell {
     match validity {
         Some(Validity::Valid | Validity::Qualified) | None if of.end == EndReason::Interrupted => {
-            GridCell { text: "interrupted".into(), ink: Ink::Doubt }
+            GridCell::new("interrupted", Ink::Doubt)
         }
-        Some(Validity::Invalid) => GridCell { text: "INVALID".into(), ink: Ink::Bad },
-        // Why a valid one is qualified stands below the table.
-        Some(Validity::Qualified | Validity::Valid) | None => plain(String::new()),
+        Some(Validity::Invalid) => GridCell::new("INVALID", Ink::Bad),
+        // The caveats of a qualified measurement are below the table.
+        Some(Validity::Qualified | Validity::Valid) | None => GridCell::plain(UNKNOWN),
     }
 }
 
-fn plain(text: String) -> GridCell {
-    GridCell { text: if text.is_empty() { UNKNOWN.into() } else { text }, ink: Ink::Plain }
-}
-
-fn about(of: &Measurement, style: &Style) -> Vec<GridCell> {
+fn workload_cells(of: &Measurement, style: &Style) -> Vec<GridCell> {
     let workload = &of.workload;
     let number = |number: Option<u32>| number.map(|n| n.to_string()).unwrap_or_default();
     let words = [
@@ -175,15 +171,15 @@ fn about(of: &Measurement, style: &Style) -> Vec<GridCell> {
         number(workload.iodepth),
         number(workload.numjobs),
     ];
-    words.into_iter().map(plain).collect()
+    words.into_iter().map(GridCell::or_dash).collect()
 }
 
-/// One interval stands for all rates: bandwidth and mean latency follow from the IOPS.
+/// Only the IOPS have an interval: bandwidth and mean latency follow from them.
 fn figures(of: &DirectionResult) -> [String; 7] {
     let rate = of.iops.as_ref().map(iops);
     let mean = of.mean_latency();
     let (kind, shown) = percentiles_of(of, &PERCENTS);
-    // fio states percentiles of completions, and the mean of the whole.
+    // fio reports percentiles of clat, but the mean of lat.
     let same = mean.is_none_or(|(of, _)| of == kind);
     let time = |ns: f64| {
         let figure = stated(Metric::LatencyMean, ns);

@@ -1,4 +1,4 @@
-//! Rounds: how what was tracked converged, the window, and the averages over it.
+//! Results of rounds: convergence of the tracked figures, the window, and its averages.
 
 use iodyno_judge::{Convergence, Track, is_whole, limits};
 use iodyno_model::{Measurement, Metric, Rounds, RunKind, RunRecord, RunState};
@@ -12,9 +12,8 @@ use super::results::table_of;
 use super::rounds_tables::{convergence, name, over_window};
 use super::words::{Hanging, clean, display_width};
 
-/// What rounds came to, for one target after the other: whether steady state was
-/// reached, each tracked figure in each round, what the window says with the
-/// line through it, and each point's averages over the window.
+/// Results per target: whether steady state was reached, each tracked figure by round, the
+/// steadiness and fitted line of the window, and each point's averages over it.
 pub fn rounds_text(record: &RunRecord, asked: &Rounds, style: &Style) -> String {
     let sections = Convergence::by_target(asked, record).into_iter().map(|(targets, found)| {
         let is_of = |of: &&Measurement| of.targets == targets && is_whole(of);
@@ -34,7 +33,7 @@ pub fn rounds_text(record: &RunRecord, asked: &Rounds, style: &Style) -> String 
     sections.collect::<Vec<_>>().join("\n")
 }
 
-/// The label and the clause of the first line, from those of any run: whether steady state was
+/// Label and clause of the first line, derived from those of any run: whether steady state was
 /// reached.
 pub(super) fn clause(
     record: &RunRecord,
@@ -61,11 +60,11 @@ pub(super) fn clause(
     }
 }
 
-/// What rounds came to in short: what was measured before them, each point's averages over the
-/// window, what is not steady, and what was measured after them.
+/// Short results: measurements before the rounds, each point's averages over the window, unsteady
+/// figures, and measurements after the rounds.
 pub(super) fn tables(record: &RunRecord, asked: &Rounds, style: &Style) -> String {
     let all = Convergence::by_target(asked, record);
-    let mut sections = vec![beside(record, true, style)];
+    let mut sections = vec![outside_rounds(record, true, style)];
     for (targets, found) in &all {
         let is_of = |of: &&Measurement| of.targets == *targets && is_whole(of);
         let own: Vec<&Measurement> = record.measurements.iter().filter(is_of).collect();
@@ -83,13 +82,13 @@ pub(super) fn tables(record: &RunRecord, asked: &Rounds, style: &Style) -> Strin
         });
         sections.push(unsteady.collect());
     }
-    sections.push(beside(record, false, style));
+    sections.push(outside_rounds(record, false, style));
     sections.retain(|section| !section.is_empty());
     sections.join("\n")
 }
 
-/// The points that came before the rounds, or after them.
-fn beside(record: &RunRecord, before: bool, style: &Style) -> String {
+/// Points measured before the rounds, or after them.
+fn outside_rounds(record: &RunRecord, before: bool, style: &Style) -> String {
     let first = record.measurements.iter().find(|of| of.round.is_some()).map(|of| of.phase);
     let is_wanted = |n: &usize| {
         let of = &record.measurements[*n];
@@ -105,16 +104,7 @@ fn beside(record: &RunRecord, before: bool, style: &Style) -> String {
 
 fn verdict(target: &str, asked: &Rounds, found: &Convergence, over: bool, style: &Style) -> String {
     let (ink, words) = verdict_words(target, asked, found, over);
-    let hanging = Hanging {
-        lead: String::new(),
-        lead_width: 0,
-        indent: 0,
-        width: style.width,
-        separator: "; ",
-        ink,
-        color: style.color,
-    };
-    hanging.lines(&words)
+    Hanging { separator: "; ", ink, ..Hanging::of(style) }.lines(&words)
 }
 
 /// Whether steady state was reached.
@@ -129,8 +119,8 @@ fn reached(asked: &Rounds, found: &Convergence, over: bool) -> (Ink, String) {
     }
 }
 
-/// Whether steady state was reached, how often the range was written by then, and
-/// which rounds are the window.
+/// Whether steady state was reached, how often the range had been written by then, and the rounds
+/// of the window.
 pub(crate) fn verdict_words(
     target: &str,
     asked: &Rounds,
@@ -151,22 +141,14 @@ pub(crate) fn verdict_words(
     (ink, items)
 }
 
-/// What the window says of a tracked figure, with the line through it.
+/// Steadiness and fitted line of a tracked figure, with its name.
 fn window(asked: &Rounds, found: &Convergence, track: &Track, style: &Style) -> String {
     let lead = format!("{} {}", clean(&track.tracked.point), name(&track.tracked.metric));
-    let hanging = Hanging {
-        lead_width: display_width(&lead),
-        lead: Ink::Bold.paint(&lead, style.color),
-        indent: display_width(&lead) + 2,
-        width: style.width,
-        separator: ", ",
-        ink: Ink::Plain,
-        color: style.color,
-    };
-    hanging.lines(&window_words(asked, found, track))
+    let after = Hanging::after(&lead, Ink::Bold, display_width(&lead) + 2, style);
+    Hanging { separator: ", ", ..after }.lines(&window_words(asked, found, track))
 }
 
-/// The same without what it is about.
+/// Steadiness and fitted line.
 pub(crate) fn window_words(asked: &Rounds, found: &Convergence, track: &Track) -> Vec<String> {
     let mut words = steadiness_words(asked, found, track);
     if let (Some(window), Some(rounds)) = (&track.window, found.window(asked)) {
@@ -182,7 +164,7 @@ pub(crate) fn window_words(asked: &Rounds, found: &Convergence, track: &Track) -
     words
 }
 
-/// The same without the line that was fitted.
+/// Steadiness without the fitted line.
 fn steadiness_words(asked: &Rounds, found: &Convergence, track: &Track) -> Vec<String> {
     match (&track.window, found.window(asked)) {
         (Some(window), Some(_)) => {
@@ -209,7 +191,7 @@ fn steadiness_words(asked: &Rounds, found: &Convergence, track: &Track) -> Vec<S
     }
 }
 
-/// What a figure is divided by to be written in which unit.
+/// Divisor and unit in which a metric is printed.
 const fn unit(metric: Metric) -> (f64, &'static str) {
     match metric {
         Metric::Bandwidth => (1e6, "MB/s"),

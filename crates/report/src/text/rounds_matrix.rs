@@ -1,5 +1,5 @@
-//! Averages of rounds as the specification has them in a table: mixes by block
-//! size, threads by depth.
+//! Matrices of round averages as in the specification: read/write mix by block size, threads by
+//! depth.
 
 use iodyno_judge::Convergence;
 use iodyno_model::{Measurement, Metric, Rounds, distinct};
@@ -8,9 +8,8 @@ use super::grid::{GridCell, GridColumn};
 use super::rounds_tables::{RoundsTable, cell, mean, name, of_window};
 use super::words::clean;
 
-/// For each kind of figure that is tracked, a table of the averages over the
-/// window: a row for each value of the option that the points differ by, a
-/// column for each part of the plan. Empty where they do not differ like that.
+/// A matrix of window averages per tracked metric: a row per value of the option in which the
+/// points differ, a column per part of the plan. Empty if they do not differ like that.
 pub(super) fn matrices(
     asked: &Rounds,
     found: &Convergence,
@@ -19,7 +18,7 @@ pub(super) fn matrices(
     let Some(window) = found.window(asked) else { return Vec::new() };
     let in_window = |of: &Measurement| of.round.is_some_and(|round| window.contains(&round));
     let within = all.iter().filter(|of| in_window(of));
-    let names: Vec<(&str, &str, &str)> = within.filter_map(|of| parted(&of.name)).collect();
+    let names: Vec<(&str, &str, &str)> = within.filter_map(|of| split_name(&of.name)).collect();
     let options = distinct(names.iter().map(|(_, option, _)| *option));
     let parts = distinct(names.iter().map(|(part, ..)| *part));
     let values = distinct(names.iter().map(|(.., value)| *value));
@@ -34,7 +33,7 @@ pub(super) fn matrices(
             let figure = |part: &&str| {
                 let is_it = |of: &&&Measurement| {
                     in_window(of)
-                        && parted(&of.name).is_some_and(|of| of.0 == *part && of.2 == *value)
+                        && split_name(&of.name).is_some_and(|of| of.0 == *part && of.2 == *value)
                 };
                 let of: Vec<&Measurement> = all.iter().filter(is_it).copied().collect();
                 let whole = of.len() == window.clone().count();
@@ -56,8 +55,8 @@ pub(super) fn matrices(
     metrics.into_iter().map(table).collect()
 }
 
-/// Part, option and value of a point that has one of each: `65/35 bs=4k`.
-fn parted(name: &str) -> Option<(&str, &str, &str)> {
+/// Splits a name like `65/35 bs=4k` into part, option and value.
+fn split_name(name: &str) -> Option<(&str, &str, &str)> {
     let (part, word) = name.rsplit_once(' ')?;
     let (option, value) = word.split_once('=')?;
     (!part.contains('=')).then_some((part, option, value))

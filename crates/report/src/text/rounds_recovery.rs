@@ -1,5 +1,4 @@
-//! Host idle recovery: what pauses bring back of the rate, and what I/Os take
-//! between and after them.
+//! Host idle recovery: the rate regained by pauses, and latencies between and after them.
 
 use iodyno_judge::{Convergence, figure};
 use iodyno_model::{Measurement, Metric, Rounds, parse_duration_ns};
@@ -8,8 +7,8 @@ use super::grid::{GridCell, GridColumn};
 use super::rounds_tables::{RoundsTable, cell, mean, of_window, slowest};
 use super::words::clean;
 
-/// A line for the steady state, and for each point after the rounds, where some
-/// of them pause; else `None`.
+/// A line for the steady state and for each point after the rounds, if some of those pause; else
+/// `None`.
 pub(super) fn recovery(
     asked: &Rounds,
     found: &Convergence,
@@ -59,10 +58,10 @@ pub(super) fn recovery(
     })
 }
 
-/// Which share of its time a point makes I/O, by its options, 0..1; `None`:
-/// it pauses, and they do not tell.
+/// Share of time in which a point issues I/O, by its options, 0..1; `None`: it pauses, for an
+/// unknown share.
 fn active_share(of: &Measurement) -> Option<f64> {
-    // Both are in us unless they say otherwise.
+    // Microseconds by default.
     let time = |option: &str| Some(parse_duration_ns(of.workload.options.get(option)?, 1e3));
     let Some(pause) = time("thinktime") else { return Some(1.0) };
     let (pause, active) = (pause?, time("thinktime_iotime")??);

@@ -1,4 +1,4 @@
-//! Tables of rounds, for text and page alike.
+//! Tables of rounds, for text and page.
 
 use std::ops::RangeInclusive;
 
@@ -13,21 +13,21 @@ use super::rounds_recovery::recovery;
 use super::words::clean;
 use crate::percentiles::percentiles;
 
-/// The percentile that the specification asks for.
+/// Percentile required by the specification.
 const FIVE_NINES: f64 = 99.999;
 
-/// A table with what it shows.
+/// Table with a heading.
 pub(crate) struct RoundsTable {
-    /// What stands above it; may be empty.
+    /// Heading; may be empty.
     pub(crate) heading: String,
-    /// Its columns.
+    /// Columns.
     pub(crate) columns: Vec<GridColumn<'static>>,
-    /// A cell for each column.
+    /// A cell per column.
     pub(crate) rows: Vec<Vec<GridCell>>,
 }
 
 impl RoundsTable {
-    /// As text, with its heading.
+    /// Renders the table with its heading.
     pub(super) fn text(&self, style: &Style) -> String {
         let table = grid(&self.columns, &self.rows, style, style.wide).text;
         match self.heading.is_empty() {
@@ -37,8 +37,8 @@ impl RoundsTable {
     }
 }
 
-/// What the measurement window came to: the averages of points in two dimensions,
-/// those of all points, and what pauses bring back.
+/// Tables of the measurement window: averages by two dimensions, averages of all points, and
+/// recovery by pauses.
 pub(crate) fn over_window(
     asked: &Rounds,
     found: &Convergence,
@@ -50,7 +50,7 @@ pub(crate) fn over_window(
     tables
 }
 
-/// A line for each round, with what was tracked.
+/// A line per round with the tracked figures.
 pub(crate) fn convergence(asked: &Rounds, found: &Convergence) -> RoundsTable {
     let heading =
         |track: &Track| format!("{} {}", clean(&track.tracked.point), name(&track.tracked.metric));
@@ -78,8 +78,7 @@ pub(crate) fn convergence(asked: &Rounds, found: &Convergence) -> RoundsTable {
     }
 }
 
-/// Each point's averages over the window; its longest latency is that of all of
-/// it. `None`: no window.
+/// Each point's averages over the window, with its longest latency overall; `None`: no window.
 fn averages(asked: &Rounds, found: &Convergence, all: &[&Measurement]) -> Option<RoundsTable> {
     let window = found.window(asked)?;
     let within: Vec<&&Measurement> =
@@ -118,21 +117,20 @@ fn averages(asked: &Rounds, found: &Convergence, all: &[&Measurement]) -> Option
     })
 }
 
-/// Which rounds the window is, and what is wrong with it.
+/// Rounds of the window, and whether it is not in steady state.
 pub(super) fn of_window(found: &Convergence, window: &RangeInclusive<u32>) -> String {
     let doubt = if found.steady_in.is_some() { "" } else { ", NOT IN STEADY STATE" };
     format!("rounds {} to {}{doubt}", window.start(), window.end())
 }
 
-/// The mean of a figure over measurements; `None` where one of them has none.
+/// Mean of a metric over measurements; `None` if one of them lacks it.
 pub(super) fn mean(metric: Metric, of: &[&Measurement]) -> Option<f64> {
     let values: Option<Vec<f64>> = of.iter().map(|of| figure(metric, of)).collect();
     let values = values.filter(|values| !values.is_empty())?;
     Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The percentile that the specification asks for and the longest time of
-/// all I/Os of measurements, in words.
+/// The percentile required by the specification and the longest latency over all I/Os.
 pub(super) fn slowest(of: &[&Measurement]) -> [String; 2] {
     let mut latency = Histogram::default();
     for result in of.iter().flat_map(|of| &of.total) {
@@ -142,7 +140,7 @@ pub(super) fn slowest(of: &[&Measurement]) -> [String; 2] {
     [five_nines, latency.max_ns()].map(|ns| cell(Metric::LatencyMean, ns.map(|ns| ns as f64)))
 }
 
-/// A figure in a table whose heading says of what.
+/// Figure in a table whose heading names the metric.
 pub(super) fn cell(metric: Metric, value: Option<f64>) -> String {
     match (metric, value) {
         (_, None) => "-".into(),

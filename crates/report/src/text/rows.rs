@@ -1,5 +1,4 @@
-//! Jobs and points at a glance: a line for the whole, a row for each where there is no grid of them,
-//! and what has to be known of them.
+//! Summary of jobs and points: one line overall, a grid or a row each, and their caveats.
 
 use iodyno_model::{
     Assessment, Caveat, Measurement, Metric, Predictions, RunKind, RunRecord, RunState, Severity,
@@ -18,11 +17,11 @@ use super::replay::{self, replayed};
 use super::results::table_of;
 use super::words::{clean, listed};
 
-/// Caveats before the rest is counted.
+/// Caveats shown before the rest is counted.
 const SHOWN: usize = 4;
 
-/// The label of the first line and its ink, and what the whole is in one clause: of a replay that did
-/// not fail, whether its pace was kept.
+/// Label, ink and clause of the first line; for a replay that did not fail, whether it kept its
+/// pace.
 pub(crate) fn clause(
     record: &RunRecord,
     assessment: &Assessment,
@@ -64,7 +63,7 @@ pub(crate) fn clause(
         _ if failed > 0 => ("FAILED", Ink::Bad),
         (_, RunState::Interrupted) => ("STOPPED", Ink::Doubt),
         (_, RunState::Running) => ("UNFINISHED", Ink::Doubt),
-        // Nothing was found, and nothing held against anything.
+        // No findings, and nothing was compared.
         (Verdict::Unjudged | Verdict::Pass, _) if !is_judged(assessment) => ("DONE", Ink::Good),
         (verdict, _) => (verdict.label(), Ink::of_verdict(verdict)),
     };
@@ -82,7 +81,7 @@ fn is_judged(assessment: &Assessment) -> bool {
     metrics.any(|metric| metric.verdict != Verdict::Unjudged)
 }
 
-/// `9385 IOPS at bs=4k iodepth=4`: the most of what is valid.
+/// `9385 IOPS at bs=4k iodepth=4`: the highest valid rate.
 fn best(record: &RunRecord, assessment: &Assessment, metric: Metric) -> Option<String> {
     let all = record.measurements.iter().enumerate();
     let valid = all.filter(|(n, of)| of.failure().is_none() && !is_invalid(assessment, *n));
@@ -95,8 +94,8 @@ fn is_invalid(assessment: &Assessment, measurement: usize) -> bool {
     assessment.of(measurement).is_some_and(|judged| judged.validity == Validity::Invalid)
 }
 
-/// The grid of a sweep in two dimensions where it has them and they fit, else a row for each
-/// point or job, in the order of the plan's axes.
+/// The grid of a sweep if it has two dimensions and fits, else a row per point or job, in the order
+/// of the plan's axes.
 pub(super) fn rows(
     record: &RunRecord,
     assessment: &Assessment,
@@ -121,7 +120,7 @@ pub(super) fn rows(
     })
 }
 
-/// Programs and commands beside the jobs that did not do what they were started for.
+/// Commands beside the jobs that failed.
 pub(super) fn commands(record: &RunRecord, style: &Style) -> String {
     let of_one = |of: &Measurement| {
         let failed = of.conditions.shortfalls.iter();
@@ -132,8 +131,7 @@ pub(super) fn commands(record: &RunRecord, style: &Style) -> String {
     record.measurements.iter().flat_map(of_one).take(SHOWN).collect()
 }
 
-/// What has to be known of the rows, each once with the names of all: the caveats of rules that
-/// no failure or warning stands for.
+/// Caveats of the rows, each once with all names; rules with a failure or warning are left out.
 pub(super) fn caveats(
     record: &RunRecord,
     assessment: &Assessment,

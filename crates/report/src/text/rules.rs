@@ -1,4 +1,4 @@
-//! The table of rules.
+//! Table of rules.
 
 use iodyno_model::Severity;
 
@@ -6,8 +6,8 @@ use super::Style;
 use super::ink::Ink;
 use super::words::{Hanging, clean};
 
-/// The rules, (id, worst severity, summary), in the order given: the worst that
-/// each can find, its id, and what it looks at. Lines are at most `style.width` long.
+/// Rules (id, worst severity, summary) in the given order: the worst severity, the id and the
+/// summary. Lines are at most `style.width` long.
 pub fn rules_text<'a>(
     rules: impl IntoIterator<Item = (&'a str, Severity, &'a str)>,
     style: &Style,
@@ -16,14 +16,8 @@ pub fn rules_text<'a>(
     for (id, severity, summary) in rules {
         let label = super::findings::severity_label(severity);
         let id = clean(id);
-        let first = Hanging {
-            lead: Ink::of_severity(severity).paint(label, style.color),
-            lead_width: label.len(),
-            indent: 6,
-            separator: " ",
-            ink: Ink::Bold,
-            ..Hanging::of(style)
-        };
+        let after = Hanging::after(label, Ink::of_severity(severity), 6, style);
+        let first = Hanging { separator: " ", ink: Ink::Bold, ..after };
         out.push_str(&first.lines(&[id]));
         let text =
             Hanging { lead: String::new(), lead_width: 0, indent: 6, ink: Ink::Plain, ..first };

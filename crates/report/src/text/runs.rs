@@ -1,4 +1,4 @@
-//! The table of runs.
+//! Table of runs.
 
 use iodyno_model::{Origin, Run, RunState, format_duration_ns};
 
@@ -8,16 +8,15 @@ use super::host::counted;
 use super::ink::Ink;
 use super::words::{Hanging, clean, cut, first_line};
 
-/// Characters of a run's id that are shown at least: of a UUIDv7, the time in ms.
+/// Minimum length of a printed run id: the ms timestamp of a UUIDv7.
 const SHORTEST_ID: usize = 13;
 
-/// Columns of the terminal that a run's name, or its targets, take at most: one
-/// long name must not cost all runs a column.
+/// Maximum width of a run's name or targets, so that one long name does not cost all runs a column.
 const WIDEST_CELL: usize = 40;
 
-/// How many there are, then the runs in the order given, a line each: the shortest beginning of the id
-/// that is unique among them, name, start (UTC), how long it took, state,
-/// targets, command. Columns go by priority until it fits `style.width`.
+/// Number of runs, then a line per run in the given order: shortest unique prefix of the id, name,
+/// start (UTC), duration, state, targets, command. Columns are dropped by priority until it fits
+/// `style.width`.
 pub fn runs_table(runs: &[Run], style: &Style) -> String {
     if runs.is_empty() {
         return "No runs in the store yet: iodyno check makes one.\n".into();
@@ -43,16 +42,13 @@ pub fn runs_table(runs: &[Run], style: &Style) -> String {
                 RunState::Interrupted => ("interrupted", Ink::Doubt),
                 RunState::Failed => ("failed", Ink::Bad),
             };
-            let cell = |text: String| GridCell {
-                text: if text.is_empty() { "-".into() } else { text },
-                ink: Ink::Plain,
-            };
+            let cell = GridCell::or_dash;
             vec![
                 cell(clean(short_id(&run.id, &ids))),
                 cell(cut(&clean(&run.name), WIDEST_CELL)),
                 cell(started(run)),
                 cell(took(run)),
-                GridCell { text: state.into(), ink },
+                GridCell::new(state, ink),
                 cell(cut(&targets(run), WIDEST_CELL)),
                 cell(clean(&run.command)),
             ]
@@ -71,8 +67,8 @@ pub fn runs_table(runs: &[Run], style: &Style) -> String {
     format!("{first}\n{}", grid(&columns, &rows, style, style.wide).text)
 }
 
-/// The run on a line: name, id, start, how long it took, who wrote it, command.
-/// For `show`, in front of what [`super::run_text`] says.
+/// One line for a run: name, id, start, duration, version of iodyno, command. For `show`, before
+/// [`super::run_text`].
 pub fn run_heading(run: &Run, style: &Style) -> String {
     let name = if run.name.is_empty() { &run.id } else { &run.name };
     let lead = format!("Run {}", clean(name));
@@ -91,7 +87,7 @@ pub fn run_heading(run: &Run, style: &Style) -> String {
     hanging.lines(&items)
 }
 
-/// Where it came from, unless it was measured.
+/// Origin of a run that was not measured.
 pub(crate) fn origin(run: &Run) -> Option<String> {
     match &run.origin {
         Origin::Measured => None,
@@ -100,7 +96,7 @@ pub(crate) fn origin(run: &Run) -> Option<String> {
     }
 }
 
-/// How far it got, unless all of it was done.
+/// State of an incomplete run.
 pub(crate) fn state(run: &Run) -> Option<&'static str> {
     match run.state {
         RunState::Done => None,
@@ -110,10 +106,10 @@ pub(crate) fn state(run: &Run) -> Option<&'static str> {
     }
 }
 
-/// The shortest beginning of `id` that no other of `ids` has, which are in ascending order.
+/// Shortest prefix of `id` that is unique among the sorted `ids`.
 fn short_id<'a>(id: &'a str, ids: &[&str]) -> &'a str {
     let ends = id.char_indices().map(|(at, _)| at).chain([id.len()]).skip(SHORTEST_ID);
-    // What shares a beginning with it stands next to it.
+    // Ids that share a prefix are adjacent.
     let before = ids.partition_point(|other| *other < id).checked_sub(1);
     let behind = ids.partition_point(|other| *other <= id);
     let beside = [before.map(|at| ids[at]), ids.get(behind).copied()];
@@ -121,7 +117,7 @@ fn short_id<'a>(id: &'a str, ids: &[&str]) -> &'a str {
     ends.into_iter().find(unique).map_or(id, |end| &id[..end])
 }
 
-/// So much of a run's id as tells most runs apart.
+/// Prefix of a run's id that distinguishes most runs.
 pub(super) fn shortened(id: &str) -> String {
     clean(id.get(..SHORTEST_ID).unwrap_or(id))
 }
@@ -130,7 +126,7 @@ pub(crate) fn started(run: &Run) -> String {
     utc(run.started_ns)
 }
 
-/// A time to the minute, UTC, from ns since 1970.
+/// UTC time to the minute, from ns since 1970.
 pub(crate) fn utc(ns: i64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(ns))
         .map(|at| at.strftime("%Y-%m-%d %H:%M").to_string())

@@ -1,12 +1,12 @@
-//! Scaling: where the aggregate of more and more drives stopped growing.
+//! Scaling: the number of drives at which the aggregate rate stopped growing.
 
 use iodyno_judge::Growth;
 use iodyno_model::{Assessment, Reason, RunRecord, Scaling, Validity, distinct};
 
 use super::words::clean;
 
-/// A sentence for each point that was measured on several drives. What is not valid lets nobody
-/// conclude that drives share a limit.
+/// A sentence per point measured on several drives. Invalid measurements allow no conclusion on a
+/// shared limit.
 pub fn scaling_words(record: &RunRecord, assessment: &Assessment, asked: &Scaling) -> Vec<String> {
     let names = distinct(record.measurements.iter().map(|of| of.name.as_str()));
     let words = |name: &str| {

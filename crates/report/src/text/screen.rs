@@ -1,4 +1,4 @@
-//! A run at a glance: a line for the whole, what needs attention, a table, and where to read on.
+//! Summary of a run: one line overall, what needs attention, a table, and commands for details.
 
 use iodyno_model::{
     Assessment, Host, Predictions, Profile, Rounds, RunRecord, RunState, Severity, Verdict,
@@ -16,32 +16,32 @@ use super::rows::{caveats, clause as clause_of_rows, commands, rows};
 use super::words::{Hanging, clean, dim, display_width, first_line, listed};
 use super::{Style, drives, headroom, headroom_text, replay, rounds, verdict_words};
 
-/// So many drives that need attention are named at most, of more there is the number.
+/// Drives that need attention named before only their number is shown.
 const NAMED: usize = 3;
 
-/// What a screen shows of a run beside its verdict and its findings.
+/// Main part of the summary of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Body<'a> {
-    /// A row for each drive, and a line for each of what follows: of a check.
+    /// For `check`: a row per drive, then further lines.
     Drives(&'a [String]),
-    /// A row for each job, or the grid of the points of a plan.
+    /// A row per job, or the grid of the points of a plan.
     Rows {
-        /// The points in the order of the plan's axes; empty: jobs.
+        /// Points in the order of the plan's axes; empty for jobs.
         planned: &'a [PlannedPoint],
-        /// Points that were not measured.
+        /// Predictions for unmeasured points.
         outlook: Option<&'a Predictions>,
-        /// What follows: a line each.
+        /// Further lines.
         follows: &'a [String],
     },
-    /// A row for each thing that an application needs.
+    /// A row per need of an application.
     Fit(&'a Profile),
-    /// What the rounds of a plan, or of a preparation, came to.
+    /// Results of the rounds of a plan, or of a preparation.
     Rounds(&'a Rounds),
 }
 
-/// What a command prints of a run unless all of it is asked for: the verdict, failures and
-/// warnings in two lines each, `body`, and where to read on. `run` names the run to the commands
-/// that go on. The exit status stands there if it is not 0. Lines are at most `style.width` long.
+/// Default output for a run: the verdict, failures and warnings in two lines each, `body`, and
+/// commands for details. `run` names the run in those. A non-zero exit status is printed. Lines are
+/// at most `style.width` long.
 pub fn run_screen(
     record: &RunRecord,
     assessment: &Assessment,
@@ -98,7 +98,7 @@ pub fn run_screen(
             let (verdict, _) = verdict_words(assessment, exit_status);
             let label = (verdict.label(), Ink::of_verdict(verdict));
             let clause = fit::clause(record, assessment, profile);
-            // The table says which bounds are missed.
+            // The table shows the missed bounds.
             entries.retain(|one| one.rule != fit::RULE);
             let attention = attention_text(record, &entries, style);
             let head = headline(record, &entries, label, [Some(clause), None], style);
@@ -113,10 +113,10 @@ pub fn run_screen(
             vec![head, rounds::tables(record, asked, style), attention]
         }
     };
-    let mut end = further(&entries, run, style);
+    let mut end = next_commands(&entries, run, style);
     if exit_status != 0 {
         let text = match exit_status {
-            // That something failed stands in the first line.
+            // The first line already says that something failed.
             1 => "Exit status 1".to_owned(),
             _ => {
                 format!("Exit status {exit_status}: {}.", verdict_words(assessment, exit_status).1)
@@ -129,7 +129,7 @@ pub fn run_screen(
     sections.join("\n")
 }
 
-/// A sentence in each line.
+/// A line per sentence.
 pub(super) fn lines(sentences: &[String], style: &Style) -> String {
     sentences.iter().map(|line| super::outlook::sentence(&clean(line), style)).collect()
 }
@@ -149,19 +149,19 @@ fn headline(
     items.extend(ns.map(duration));
     let width = |items: &[String]| items.iter().map(|item| display_width(item) + 3).sum::<usize>();
     if items.len() > 2 && label.len() + width(&items) > style.width + 1 {
-        // The machine's name is the least of it.
+        // The host name is the least important.
         items.remove(1);
     }
     first_line((label, ink), &items, style)
 }
 
-/// How many of the entries warn, where any does.
+/// Number of warnings, if any.
 pub(crate) fn warnings(entries: &[Entry<'_>]) -> Option<String> {
     let count = entries.iter().filter(|one| one.severity == Severity::Warn).count();
     (count > 0).then(|| counted(count, "warning"))
 }
 
-/// What is so of the machine, without what warns.
+/// State of the machine, apart from warnings.
 pub(crate) fn clause(
     record: &RunRecord,
     entries: &[Entry<'_>],
@@ -243,8 +243,8 @@ fn table(host: Option<&Host>, glance: &Glance, style: &Style) -> String {
     out
 }
 
-/// The commands that say more.
-fn further(entries: &[Entry<'_>], run: &str, style: &Style) -> String {
+/// Commands for details.
+fn next_commands(entries: &[Entry<'_>], run: &str, style: &Style) -> String {
     let mut items = vec![format!("Details: iodyno show -v {run}")];
     items.extend(entries.first().map(|of| format!("Why: iodyno rules {}", clean(of.rule))));
     items.push(format!("Page: iodyno report {run}"));

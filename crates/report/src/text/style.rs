@@ -1,26 +1,26 @@
-//! How text is laid out.
+//! Layout of text.
 
 use super::columns::{ColumnError, parse};
 
-/// How text is laid out.
+/// Layout of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal; below 40 lines may be longer than that.
+    /// Columns of the terminal; below 40, lines may be longer.
     pub width: usize,
     /// Colour by ANSI codes.
     pub color: bool,
-    /// Every column of a table, however wide.
+    /// Show every column of a table, at any width.
     pub wide: bool,
-    /// The columns of the table of drives, by name, however wide; `None`: as many as fit.
+    /// Columns of the drive table by name, at any width; `None`: as many as fit.
     pub columns: Option<Vec<String>>,
 }
 
 impl Style {
-    /// Checks the names of `columns`, which is better done before measuring.
+    /// Checks the names of `columns`, to be called before measuring.
     ///
     /// # Errors
     ///
-    /// A name that is no column.
+    /// An unknown column name.
     pub fn check(&self) -> Result<(), ColumnError> {
         self.columns.as_deref().map_or(Ok(()), |names| parse(names).map(|_| ()))
     }

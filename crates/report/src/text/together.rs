@@ -1,4 +1,4 @@
-//! What nodes that began together did as one.
+//! Combined results of nodes that started together.
 
 use iodyno_model::{Metric, format_count, format_duration_ns, rfc3339};
 
@@ -11,14 +11,14 @@ use super::words::{clean, first_line, listed};
 use crate::fleet::{LoadTogether, Rates, Together};
 use crate::percentiles::percentiles;
 
-/// Of all latencies together.
+/// Percentiles over all nodes.
 const PERCENTS: [f64; 3] = [50.0, 99.0, 99.9];
-/// So many missing ranks are named.
+/// Missing ranks named.
 const MOST_MISSING: usize = 8;
 
-/// For each agreed moment which nodes began, how far apart, and a table of what they did: the rates while all of
-/// them were measured, those to the last one's end, and percentiles of all latencies. Lines are at most
-/// `style.width` long.
+/// For each agreed start: the nodes, their start spread, and a table of loads: rates while all
+/// nodes were measuring, rates up to the last end, and percentiles of all latencies. Lines are at
+/// most `style.width` long.
 pub fn together_text(all: &[Together], style: &Style) -> String {
     if all.is_empty() {
         return "No run of these began at an agreed moment: iodyno accept --start-at TIME does.\n"
@@ -52,7 +52,7 @@ fn of_moment(of: &Together, style: &Style) -> String {
     }
 }
 
-/// `check, step 1 at 2026-11-23T16:00:00Z`, which nodes, how far apart they began.
+/// `check, step 1 at 2026-11-23T16:00:00Z`, the nodes, and their start spread.
 fn heading(of: &Together) -> Vec<String> {
     let moment = &of.moment;
     let mut items = vec![
@@ -101,7 +101,7 @@ fn row(of: &Together, load: &LoadTogether) -> Vec<GridCell> {
     cells.into_iter().map(GridCell::plain).collect()
 }
 
-/// `rand-read nvme0n1`, and the direction where its `rw` has several.
+/// `rand-read nvme0n1`, and the direction if its `rw` has several.
 fn name(load: &LoadTogether) -> String {
     let is_mixed = load.of.rw.as_deref().is_some_and(|rw| rw.contains("rw"));
     let direction = is_mixed.then_some(load.of.direction.name());

@@ -1,4 +1,4 @@
-//! What jobs that ran at the same time came to together.
+//! Totals of jobs that ran at the same time.
 
 use iodyno_model::{
     GroupTotal, Measurement, RunRecord, distinct, format_duration_ns, group_totals,
@@ -10,7 +10,7 @@ use super::jobs::{results, target_words};
 use super::measurements::is_of_a_job;
 use super::words::Hanging;
 
-/// The totals of all groups of jobs in `record` that have several.
+/// Totals of all groups of several jobs in `record`.
 pub(crate) fn totals_of(record: &RunRecord) -> Vec<GroupTotal> {
     let mut totals = group_totals(&record.measurements);
     let is_job = |n: &usize| is_of_a_job(record, &record.measurements[*n]);
@@ -18,14 +18,14 @@ pub(crate) fn totals_of(record: &RunRecord) -> Vec<GroupTotal> {
     totals
 }
 
-/// A section for each group of several jobs; empty where there is none.
+/// A section per group of several jobs; empty if there is none.
 pub(super) fn totals_text(record: &RunRecord, style: &Style) -> String {
     let texts: Vec<String> =
         totals_of(record).iter().map(|total| total_text(total, record, style)).collect();
     texts.join("\n")
 }
 
-/// `all 3 jobs`, and of which group where there are several.
+/// `all 3 jobs`, and the group if there are several.
 pub(crate) fn title(total: &GroupTotal, record: &RunRecord) -> String {
     let members = || total.members.iter().filter_map(|n| record.measurements.get(*n));
     let group = members().next().map_or(0, |of| of.group);
@@ -36,7 +36,7 @@ pub(crate) fn title(total: &GroupTotal, record: &RunRecord) -> String {
     }
 }
 
-/// `all 3 jobs of group 0  nvme0n1 nvme1n1, 10.0 s` and the lines of its directions.
+/// `all 3 jobs of group 0  nvme0n1 nvme1n1, 10.0 s` and a line per direction.
 pub(super) fn total_text(total: &GroupTotal, record: &RunRecord, style: &Style) -> String {
     let members: Vec<&Measurement> =
         total.members.iter().filter_map(|n| record.measurements.get(*n)).collect();

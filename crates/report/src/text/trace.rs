@@ -1,4 +1,4 @@
-//! A trace at a glance: what a device was asked for, and how long that took.
+//! Summary of a trace: the I/Os a device received, and their latencies.
 
 use iodyno_model::{
     Bytes, Histogram, TraceBurst, TraceCourse, TraceSummary, TracedOperation, TracedSize,
@@ -11,20 +11,20 @@ use super::host::counted;
 use super::ink::Ink;
 use super::words::{clean, dim, first_line};
 
-/// Sizes that are shown of an operation.
+/// Sizes shown per operation.
 const SIZES: usize = 4;
-/// Processes that are shown.
+/// Processes shown.
 const ACTORS: usize = 5;
-/// Counts vary like those of independent I/Os below this; rates alone do not tell p99 above it.
+/// Index of dispersion of counts above which rates alone do not predict p99; about 1 for
+/// independent I/Os.
 const BURSTY: f64 = 2.0;
 
-/// The line that says it all, tables of sizes, parts of the latency, bursts and processes, and what
-/// is not known.
+/// Headline, tables of sizes with latency parts, bursts and processes, and the caveats.
 pub fn trace_text(summary: &TraceSummary, style: &Style) -> String {
     let mut out = match summary.ios() {
         0 => {
             let watched = format_duration_ns(summary.duration_ns as f64);
-            format!("No I/Os in {watched}{}.\n", on(summary))
+            format!("No I/Os in {watched}{}.\n", on_devices(summary))
         }
         _ => table(summary, style),
     };
@@ -34,7 +34,7 @@ pub fn trace_text(summary: &TraceSummary, style: &Style) -> String {
     out
 }
 
-/// The same without what is not known.
+/// The report without its caveats.
 fn table(summary: &TraceSummary, style: &Style) -> String {
     let mut out = first_line(("", Ink::Plain), &headline(summary), style);
     let (columns, rows) = size_rows(summary);
@@ -46,7 +46,7 @@ fn table(summary: &TraceSummary, style: &Style) -> String {
     out
 }
 
-/// Bursts, space and processes, a line each, whose first word says which it is.
+/// Bursts, addresses and processes, a line each, starting with its name.
 pub(crate) fn small(summary: &TraceSummary) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
     let bursts = summary.bursts.iter().filter(|one| one.slot_ns > summary.tick_ns);
@@ -55,7 +55,7 @@ pub(crate) fn small(summary: &TraceSummary) -> Vec<Vec<String>> {
         bursts.insert(0, "bursts (Poisson: 1)".into());
         lines.push(bursts);
     }
-    lines.extend(summary.course.as_ref().map(space));
+    lines.extend(summary.course.as_ref().map(address_line));
     if !summary.actors.is_empty() {
         lines.push(actors(summary));
     }
@@ -63,7 +63,7 @@ pub(crate) fn small(summary: &TraceSummary) -> Vec<Vec<String>> {
 }
 
 /// `addresses   up to 500 GiB   half of the I/Os in 3 % of them`.
-fn space(course: &TraceCourse) -> Vec<String> {
+fn address_line(course: &TraceCourse) -> Vec<String> {
     let zones = course.end_bytes.div_ceil(course.zone_bytes.max(1)).max(1) as usize;
     let mut counts = vec![0_u64; zones];
     for of in course.slots.iter().flat_map(|slot| [&slot.reads, &slot.writes]) {
@@ -80,7 +80,7 @@ fn space(course: &TraceCourse) -> Vec<String> {
     });
     let share = |count: usize| format_percent(count as f64 / zones as f64);
     let mut words = vec!["addresses".into(), format!("up to {}", Bytes(course.end_bytes).binary())];
-    // Of few zones nothing is known.
+    // Too few zones to tell.
     if zones >= 8 {
         words.push(format!("{} of them in use", share(used)));
         words.push(format!("half of the I/Os in {}", share(half.count())));
@@ -88,7 +88,7 @@ fn space(course: &TraceCourse) -> Vec<String> {
     words
 }
 
-/// One line while it is recorded.
+/// Progress line while recording.
 pub fn trace_line(summary: &TraceSummary) -> String {
     let seconds = summary.duration_ns as f64 / 1e9;
     let p99 = summary.latency().quantile_ns(0.99);
@@ -105,7 +105,7 @@ pub fn trace_line(summary: &TraceSummary) -> String {
     )
 }
 
-fn on(summary: &TraceSummary) -> String {
+fn on_devices(summary: &TraceSummary) -> String {
     match &summary.devices[..] {
         [] => String::new(),
         [one] => format!(" on {}", clean(one)),
@@ -117,7 +117,7 @@ fn on(summary: &TraceSummary) -> String {
 pub(crate) fn headline(summary: &TraceSummary) -> Vec<String> {
     let seconds = (summary.duration_ns as f64 / 1e9).max(1e-9);
     let mut items = vec![
-        format!("{}{}", format_duration_ns(summary.duration_ns as f64), on(summary)),
+        format!("{}{}", format_duration_ns(summary.duration_ns as f64), on_devices(summary)),
         format!(
             "{} IOPS, {}",
             format_count(summary.ios() as f64 / seconds),
@@ -153,7 +153,7 @@ pub(crate) fn headline(summary: &TraceSummary) -> Vec<String> {
     items
 }
 
-/// The table of sizes: each operation, and of these the most frequent sizes.
+/// Table of sizes: each operation with its most frequent sizes.
 pub(crate) fn size_rows(summary: &TraceSummary) -> (Vec<GridColumn<'static>>, Vec<Vec<GridCell>>) {
     let columns = vec![
         GridColumn::new("I/O", 0, false),
@@ -240,13 +240,13 @@ fn actors(summary: &TraceSummary) -> Vec<String> {
     std::iter::once("processes".to_owned()).chain(shown).collect()
 }
 
-/// What was lost of a trace, of which the `product` has it no more.
+/// Note on lost events, which are missing from the `product` too.
 pub(crate) fn lost_note(events: u64, product: &str) -> String {
     let events = counted(events as usize, "event");
     format!("{events} lost in the recording: I/Os are missing, in the {product} as well")
 }
 
-/// What of a trace's file is missing: `damaged` blocks or lines, and its end.
+/// Notes on a damaged trace file: `damaged` blocks or lines, and a cut-off end.
 pub fn damage_notes(damaged: u64, is_cut: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if damaged > 0 {
@@ -259,7 +259,7 @@ pub fn damage_notes(damaged: u64, is_cut: bool) -> Vec<String> {
     notes
 }
 
-/// What a reader has to know before believing it.
+/// Caveats of the trace.
 pub(crate) fn notes(summary: &TraceSummary) -> Vec<String> {
     let count = |count: u64| format_count(count as f64);
     let mut notes = Vec::new();
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_told_in_a_line_and_a_table() {
+    fn a_trace_is_a_line_and_a_table() {
         let style = Style { width: 100, color: false, wide: false, columns: None };
         let lost = TraceSummary { lost: 12, unmatched: 3, is_cut: true, ..summary() };
         expect![[r#"

@@ -1,4 +1,4 @@
-//! The tree of a machine's storage.
+//! Tree of a machine's storage.
 
 use iodyno_model::Node;
 
@@ -6,8 +6,8 @@ use super::Style;
 use super::ink::Ink;
 use super::words::{clean, fill};
 
-/// What a tree is drawn with: in front of a child, of the last one, of what
-/// hangs on a child, and of what hangs on the last one.
+/// Strings of the tree: before a child, before the last child, and before the descendants of
+/// either.
 struct Branches {
     child: &'static str,
     last: &'static str,
@@ -18,12 +18,12 @@ struct Branches {
 const LINES: Branches = Branches { child: "├─ ", last: "└─ ", on: "│  ", on_last: "   " };
 const ASCII: Branches = Branches { child: "|- ", last: "`- ", on: "|  ", on_last: "   " };
 
-/// Columns that words keep however deep the tree is.
+/// Columns kept for the text at any depth.
 const LEAST_ROOM: usize = 24;
 
-/// The tree, a node a line where its words have room, at most `style.width`
-/// columns wide (deep ones keep 24 for their words); with `ascii` for terminals
-/// that know no other characters, which those of devices may still hold.
+/// Renders the tree, one line per node if it fits, at most `style.width` columns wide (deep nodes
+/// keep 24 for their text). `ascii` is for terminals without other characters; device names may
+/// still contain some.
 pub fn tree_text(root: &Node, ascii: bool, style: &Style) -> String {
     let mut out = String::new();
     let branches = if ascii { ASCII } else { LINES };
@@ -31,8 +31,7 @@ pub fn tree_text(root: &Node, ascii: bool, style: &Style) -> String {
     out
 }
 
-/// A node's lines, `first` in front of the first of them and `rest` in front
-/// of the others and of what hangs on it.
+/// Lines of a node: `first` precedes its first line, `rest` the others and its children.
 fn lines(
     node: &Node,
     (first, rest): (&str, &str),
@@ -40,9 +39,9 @@ fn lines(
     style: &Style,
     out: &mut String,
 ) {
-    // What a line goes on with stands under its words, past the branch to the children.
+    // Continuation lines align with the text, past the branch to the children.
     let stem = if node.children.is_empty() { branches.on_last } else { branches.on };
-    // A column for each character of a branch.
+    // One column per character of a branch.
     let taken = first.chars().count() + stem.chars().count();
     let room = style.width.saturating_sub(taken).max(LEAST_ROOM);
     let label = clean(&node.label());

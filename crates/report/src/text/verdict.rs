@@ -1,4 +1,4 @@
-//! The verdict on the whole, and the exit status in words.
+//! Overall verdict, and the exit status in words.
 
 use iodyno_model::{Assessment, Severity, Verdict};
 
@@ -7,22 +7,17 @@ use super::ink::Ink;
 use super::style::Style;
 use super::words::Hanging;
 
-/// The verdict on the whole, and the exit status in words: the last line that
-/// a command prints (more than one on a narrow terminal).
+/// Overall verdict and exit status in words: the last line of a command (more on a narrow
+/// terminal).
 pub fn verdict_text(assessment: &Assessment, exit_status: u8, style: &Style) -> String {
     let (verdict, words) = verdict_words(assessment, exit_status);
     let label = verdict.label();
-    let hanging = Hanging {
-        lead: Ink::of_verdict(verdict).paint(label, style.color),
-        lead_width: label.len(),
-        indent: label.len() + 2,
-        separator: " ",
-        ..Hanging::of(style)
-    };
-    hanging.lines(&[words, format!("(exit status {exit_status})")])
+    let after = Hanging::after(label, Ink::of_verdict(verdict), label.len() + 2, style);
+    let items = [words, format!("(exit status {exit_status})")];
+    Hanging { separator: " ", ..after }.lines(&items)
 }
 
-/// The verdict on the whole, and what `exit_status` says, in words.
+/// Overall verdict, and `exit_status` in words.
 pub(crate) fn verdict_words(assessment: &Assessment, exit_status: u8) -> (Verdict, String) {
     let of = |severity| assessment.findings.iter().filter(|f| f.severity == severity).count();
     let words = match exit_status {
@@ -56,7 +51,7 @@ pub(crate) fn verdict_words(assessment: &Assessment, exit_status: u8) -> (Verdic
         4 => "nothing failed; something asked could not be judged".into(),
         _ => "ended in an unknown way".to_string(),
     };
-    // What was interrupted passed nothing.
+    // An interrupted run has not passed.
     let verdict = match (exit_status, assessment.verdict) {
         (3, Verdict::Pass) => Verdict::Unjudged,
         (_, verdict) => verdict,

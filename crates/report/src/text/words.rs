@@ -1,25 +1,24 @@
-//! Untrusted strings made safe for a terminal, and lines filled to its width.
+//! Cleans untrusted strings for a terminal, and wraps lines to its width.
 
 use iodyno_model::distinct;
 
 use super::Style;
-use super::harmless::is_hostile;
 use super::ink::Ink;
+use super::sanitize::is_unsafe;
 
-/// `text` without what could move a terminal's cursor, change its state or
-/// hide something: control characters, and invisible or direction-changing
-/// format characters. A line break or tab becomes a space.
+/// Removes from `text` what could move a terminal's cursor, change its state or hide something:
+/// control characters, and invisible or direction-changing format characters. A line break or tab
+/// becomes a space.
 pub fn clean(text: &str) -> String {
     text.chars()
         .filter_map(|c| match c {
             '\t' | '\n' | '\r' => Some(' '),
-            c => (!is_hostile(c)).then_some(c),
+            c => (!is_unsafe(c)).then_some(c),
         })
         .collect()
 }
 
-/// `text` for a terminal whose locale has no other characters than ASCII, in no more columns
-/// but for `±`.
+/// Converts `text` for an ASCII-only terminal; only `±` takes more columns.
 pub fn ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -37,25 +36,19 @@ pub fn ascii(text: &str) -> String {
     out
 }
 
-/// The label of the whole, if it has one, and what there is to say of it.
+/// Label of the whole, if any, and its items.
 pub(super) fn first_line((label, ink): (&str, Ink), items: &[String], style: &Style) -> String {
-    Hanging {
-        lead: ink.paint(label, style.color),
-        lead_width: label.len(),
-        indent: if label.is_empty() { 0 } else { label.len() + 2 },
-        separator: "   ",
-        ink: Ink::Bold,
-        ..Hanging::of(style)
-    }
-    .lines(items)
+    let indent = if label.is_empty() { 0 } else { label.len() + 2 };
+    let after = Hanging::after(label, ink, indent, style);
+    Hanging { separator: "   ", ink: Ink::Bold, ..after }.lines(items)
 }
 
-/// What is said at the end, dimmed.
+/// Closing line, dimmed.
 pub(super) fn dim(items: &[String], style: &Style) -> String {
     Hanging { ink: Ink::Dim, separator: "   ", ..Hanging::of(style) }.lines(items)
 }
 
-/// Up to four names; of more the first three, and how many others.
+/// Up to four names; of more, the first three and the number of others.
 pub(super) fn listed(names: &[String]) -> String {
     let once = distinct(names.iter().map(String::as_str));
     match once.len() {
@@ -64,8 +57,8 @@ pub(super) fn listed(names: &[String]) -> String {
     }
 }
 
-/// Columns that a text takes at most: East Asian and other far characters
-/// count two, so that a line is never longer than was thought.
+/// Upper bound of a text's width in columns: East Asian and other far characters count two, so that
+/// no line is too long.
 pub(super) fn display_width(text: &str) -> usize {
     text.chars()
         .map(|c| match u32::from(c) {
@@ -76,7 +69,7 @@ pub(super) fn display_width(text: &str) -> usize {
         .sum()
 }
 
-/// `text` in at most `width` columns, the last of them `…` where it was cut.
+/// Truncates `text` to `width` columns, ending in `…` if cut.
 pub(super) fn cut(text: &str, width: usize) -> String {
     if display_width(text) <= width {
         return text.into();
@@ -86,7 +79,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     kept
 }
 
-/// The longest beginning of `text` of at most `width` columns, but at least one character.
+/// Longest prefix of `text` of at most `width` columns, but at least one character.
 fn take_width(text: &str, width: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {
@@ -98,14 +91,13 @@ fn take_width(text: &str, width: usize) -> &str {
     text
 }
 
-/// Fills lines of `width` columns with `items`, `separator` between two on the
-/// same line. An item that is too long is broken between words, a word that is
-/// too long anywhere.
+/// Wraps `items` to lines of `width` columns, with `separator` between items on a line. Long items
+/// break between words, long words anywhere.
 pub(super) fn fill(items: &[String], separator: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     let items: Vec<&String> = items.iter().filter(|item| !item.is_empty()).collect();
-    // What parts two items stays at the end of a line where it is more than space.
+    // A separator that is more than space also ends a line between items.
     let tail = separator.trim_end();
     for (index, item) in items.iter().enumerate() {
         let mut joined = display_width(&line) + display_width(separator) + display_width(item);
@@ -135,7 +127,7 @@ pub(super) fn fill(items: &[String], separator: &str, width: usize) -> Vec<Strin
     lines
 }
 
-/// `line` broken at the last space within `width` columns, or within a word.
+/// Breaks `line` at the last space within `width` columns, or else within a word.
 fn break_at(line: &str, width: usize) -> (String, String) {
     let head = take_width(line, width.max(1));
     let at = match line[head.len()..].starts_with(' ') {
@@ -145,12 +137,12 @@ fn break_at(line: &str, width: usize) -> (String, String) {
     (line[..at].trim_end().to_string(), line[at..].trim_start().to_string())
 }
 
-/// Lines whose text starts at column `indent`, in front of the first of them `lead`
-/// (already in its ink; `lead_width` columns wide).
+/// Text with a hanging indent: it starts at column `indent`, after `lead` on the first line
+/// (already coloured; `lead_width` columns wide).
 pub(super) struct Hanging<'a> {
-    /// In front of the first line.
+    /// Text before the first line.
     pub(super) lead: String,
-    /// Columns of `lead`.
+    /// Width of `lead` in columns.
     pub(super) lead_width: usize,
     /// Column at which the text starts.
     pub(super) indent: usize,
@@ -160,12 +152,22 @@ pub(super) struct Hanging<'a> {
     pub(super) separator: &'a str,
     /// Ink of the text.
     pub(super) ink: Ink,
-    /// Colour is wanted.
+    /// True for coloured output.
     pub(super) color: bool,
 }
 
 impl Hanging<'_> {
-    /// Plain text from the first column on, its items parted by dots.
+    /// Text at column `indent`, after `label` in `ink`.
+    pub(super) fn after(label: &str, ink: Ink, indent: usize, style: &Style) -> Self {
+        Self {
+            lead: ink.paint(label, style.color),
+            lead_width: display_width(label),
+            indent,
+            ..Self::of(style)
+        }
+    }
+
+    /// Plain text from the first column, items separated by dots.
     pub(super) fn of(style: &Style) -> Self {
         Self {
             lead: String::new(),
@@ -178,7 +180,7 @@ impl Hanging<'_> {
         }
     }
 
-    /// Fills `items`; every line ends with a line break.
+    /// Wraps `items`; every line ends with a line break.
     pub(super) fn lines(&self, items: &[String]) -> String {
         let room = self.width.saturating_sub(self.indent).max(8);
         let mut out = String::new();
@@ -209,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_moves_a_cursor_survives() {
+    fn cursor_movements_are_removed() {
         assert_eq!(clean("a\x1b[31mb\u{9b}2Jc\u{7f}\u{202e}d\ne"), "a[31mb2Jcd e");
     }
 
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn cutting_says_that_something_was_cut() {
+    fn truncated_text_ends_in_an_ellipsis() {
         assert_eq!(cut("S64HNE0R500123", 8), "S64HNE0…");
         assert_eq!(cut("short", 8), "short");
         assert_eq!(display_width(&cut("日本語日本語", 5)), 5);

@@ -229,8 +229,7 @@ pub(crate) fn host() -> Host {
     }
 }
 
-/// The host as a process without rights and on a sparse machine sees it: no
-/// fact is known.
+/// The host as seen without privileges on a sparse machine: no fact is known.
 pub(crate) fn without_facts(mut host: Host) -> Host {
     host.hostname = Fact::Absent;
     host.system = System::default();

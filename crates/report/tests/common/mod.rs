@@ -1,5 +1,5 @@
-//! A realistic run: a server with four drives, one of them on a degraded link,
-//! one never written, one that serves others.
+//! A realistic run: a server with four drives, one on a degraded link, one never written, one in
+//! use by others.
 
 #![allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
 
@@ -8,8 +8,18 @@ mod host;
 use host::{block, read};
 pub(crate) use host::{host, without_facts};
 use iodyno_model::*;
+use iodyno_report::Style;
 
 pub(super) const START_NS: i64 = 1_732_188_896_000_000_000;
+
+pub(crate) fn style(width: usize) -> Style {
+    Style { width, color: false, wide: false, columns: None }
+}
+
+/// Compares with reviewed output.
+pub(crate) fn assert_as_expected(file: &str, text: &str) {
+    expect_test::expect_file![format!("../expected/{file}")].assert_eq(text);
+}
 
 fn reason(rule: &str, validity: Validity, why: &str) -> Reason {
     Reason { rule: rule.into(), validity, why: why.into() }
@@ -46,14 +56,13 @@ fn result(iops: f64, bs: u64, mean_ns: f64) -> DirectionResult {
         latency,
         steady: Some(true),
         slow: Some(false),
-        // As if I/Os were independent.
+        // As for independent I/Os.
         clustering: PERCENTILES.map(|percent| Clustering { percent, effect: Some(1.0) }).to_vec(),
         ..DirectionResult::unknown(Direction::Read)
     }
 }
 
-/// A measurement of the plan `check`: rate is bytes per second for `seq-read`,
-/// I/Os per second for the others.
+/// A measurement of `check`; a rate is bytes per second for `seq-read`, IOPS for the others.
 fn measurement(name: &str, targets: &[&str], phase: u32, rates: &[f64]) -> Measurement {
     let (rw, bs, depth, threads) = match name {
         "seq-read" => ("read", 256 << 10, 32, 1),
@@ -233,7 +242,7 @@ fn cannot_tell(rule: &str, missing: &str) -> RuleReport {
     }
 }
 
-/// What the run is judged to mean.
+/// Assessment of the run.
 pub(crate) fn assessment(record: &RunRecord) -> Assessment {
     let m = &record.measurements;
     let gen4 = Some((7.094e9, "link Gen4 x4"));
@@ -280,7 +289,7 @@ pub(crate) fn assessment(record: &RunRecord) -> Assessment {
         ));
     }
     judged[8].validity = Validity::Qualified;
-    // What also qualifies an invalid one is told as that.
+    // A qualifying reason of an invalid measurement is printed as such.
     let also = "nvme2 took 120 I/Os that were not ours";
     judged[7].reasons.push(reason("other-io", Validity::Qualified, also));
     let unwritten = "nvme2n1 was never written";
@@ -371,7 +380,7 @@ pub(crate) fn assessment(record: &RunRecord) -> Assessment {
     }
 }
 
-/// A virtual machine without NVMe: a directory was the target, a scratch file on vda.
+/// A virtual machine without NVMe: the target was a directory, with a scratch file on vda.
 pub(crate) fn virtual_machine() -> (RunRecord, Assessment) {
     let mut record = record();
     let host = &mut record.snapshots[0];

@@ -1,4 +1,4 @@
-//! Runs side by side.
+//! Compares runs side by side.
 
 mod notes;
 mod screen;
@@ -16,12 +16,11 @@ use super::ink::Ink;
 use super::runs::started;
 use super::words::{Hanging, clean, cut, display_width};
 
-/// Labels up to this width head their columns; longer ones get a letter.
+/// Longest label, in columns, used as a heading; if one is longer, sides get letters.
 const LONGEST_HEADING: usize = 20;
 
-/// What `compare -v` prints: the sides, a table with a group of lines for each
-/// workload, what has to be known of it, what differs in the conditions, and
-/// what came of the limits. Lines are at most `style.width` long.
+/// Text of `compare -v`: the sides, a table with a group of lines per workload, caveats, conditions
+/// that differ, and the outcome of the limits. Lines are at most `style.width` long.
 pub fn comparison_text(
     comparison: &Comparison,
     rulings: &[Ruling],
@@ -43,8 +42,7 @@ pub fn comparison_text(
     sections.join("\n")
 }
 
-/// What the letters in the table mean, what has to be known of it, and what
-/// differs: a sentence each.
+/// Legend of the letters, caveats and differing conditions, one sentence each.
 pub(crate) fn notes_of(comparison: &Comparison) -> Vec<String> {
     let style = Style { width: usize::MAX, color: false, wide: true, columns: None };
     let names = names(comparison);
@@ -68,7 +66,7 @@ fn hanging(lead: &str, indent: usize, ink: Ink, style: &Style) -> Hanging<'stati
     }
 }
 
-/// What heads each side's column: its label, or a letter where one is too long.
+/// Headings of the sides' columns: their labels, or letters if any is too long or repeated.
 fn names(comparison: &Comparison) -> Vec<String> {
     let labels: Vec<String> = comparison.sides.iter().map(|side| clean(&side.label)).collect();
     let fits = |label: &String| {
@@ -124,7 +122,7 @@ fn sides(comparison: &Comparison, names: &[String], style: &Style) -> String {
     out
 }
 
-/// A workload in a line: `rand-read on nvme0n1: randread 4 KiB, depth 64, 4 jobs`.
+/// Workload in one line: `rand-read on nvme0n1: randread 4 KiB, depth 64, 4 jobs`.
 pub fn workload_title(point: &Point) -> String {
     let workload = &point.workload;
     let mut words = Vec::new();
@@ -167,7 +165,7 @@ pub fn workload_title(point: &Point) -> String {
     format!("{subject}{}", words.join(", "))
 }
 
-/// The workload of a row, of unlike ones both: `randread 4 KiB against read 128 KiB`.
+/// Title of a row; for unlike workloads, both: `randread 4 KiB against read 128 KiB`.
 pub fn row_title(row: &Row) -> String {
     let first = workload_title(&row.point);
     match row.unlike.as_ref().map(workload_title) {
@@ -176,7 +174,7 @@ pub fn row_title(row: &Row) -> String {
     }
 }
 
-/// What came of the limits, in words behind a label.
+/// Outcome of the limits: label, ink and words.
 pub(crate) fn outcome(rulings: &[Ruling], exit_status: u8) -> (&'static str, Ink, String) {
     let broken = rulings.iter().filter(|one| one.outcome == Outcome::Broken).count();
     match exit_status {
@@ -187,14 +185,10 @@ pub(crate) fn outcome(rulings: &[Ruling], exit_status: u8) -> (&'static str, Ink
     }
 }
 
-/// The last line: what came of it, with the exit status in words.
+/// Last line: the outcome with the exit status.
 fn verdict(rulings: &[Ruling], exit_status: u8, style: &Style) -> String {
     let (label, ink, words) = outcome(rulings, exit_status);
-    Hanging {
-        lead: ink.paint(label, style.color),
-        lead_width: label.len(),
-        separator: " ",
-        ..hanging("", label.len() + 2, Ink::Plain, style)
-    }
-    .lines(&[words, format!("(exit status {exit_status})")])
+    let after = Hanging::after(label, ink, label.len() + 2, style);
+    let items = [words, format!("(exit status {exit_status})")];
+    Hanging { separator: " ", ..after }.lines(&items)
 }

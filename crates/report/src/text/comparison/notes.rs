@@ -1,4 +1,4 @@
-//! What has to be known of the table, and what came of the limits.
+//! Caveats of the comparison table, and the outcome of the limits.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,7 @@ use crate::text::host::counted;
 use crate::text::ink::Ink;
 use crate::text::words::{clean, cut, display_width};
 
-/// In how many ways the same condition may differ between rows before the rest
-/// is counted.
+/// Variants of one condition listed before the rest is counted.
 const MOST_ALIKE: usize = 3;
 
 fn cells(comparison: &Comparison) -> impl Iterator<Item = (&Row, usize, &Cell)> {
@@ -24,15 +23,15 @@ fn cells(comparison: &Comparison) -> impl Iterator<Item = (&Row, usize, &Cell)> 
     })
 }
 
-/// What has to be known of the table: each said once.
+/// Caveats of the table, each printed once.
 pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) -> String {
     let say = |ink, text| hanging("", 0, ink, style).lines(&[text]);
     let mut out = String::new();
-    for text in reservations(comparison, names) {
+    for text in caveats(comparison, names) {
         out.push_str(&hanging("*", 2, Ink::Doubt, style).lines(&[text]));
     }
-    out.extend(of_rounds(comparison, names).into_iter().map(|text| say(Ink::Dim, text)));
-    out.extend(words_for_real(comparison).into_iter().map(|text| say(Ink::Dim, text)));
+    out.extend(rounds_notes(comparison, names).into_iter().map(|text| say(Ink::Dim, text)));
+    out.extend(legend(comparison).into_iter().map(|text| say(Ink::Dim, text)));
     for (side, name) in names.iter().enumerate() {
         let has = |order| {
             let mut of_side = comparison.rows.iter().filter_map(|row| row.cells[side].as_ref());
@@ -59,13 +58,13 @@ pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) ->
     out
 }
 
-/// What is compared of runs in rounds.
-fn of_rounds(comparison: &Comparison, names: &[String]) -> Vec<String> {
+/// Explains how runs in rounds are compared.
+fn rounds_notes(comparison: &Comparison, names: &[String]) -> Vec<String> {
     let without: Vec<Option<usize>> =
         comparison.sides.iter().map(|side| side.without_window).collect();
-    let mut said = Vec::new();
+    let mut texts = Vec::new();
     if without.iter().any(Option::is_some) {
-        said.push(
+        texts.push(
             "Of a run in rounds the averages over its measurement window are compared, as one \
              repetition: rounds follow each other on one drive in one state, and say nothing of \
              how far two runs are apart by chance."
@@ -75,18 +74,17 @@ fn of_rounds(comparison: &Comparison, names: &[String]) -> Vec<String> {
     for (name, without) in names.iter().zip(without) {
         let Some(count) = without.filter(|count| *count > 0) else { continue };
         let runs = counted(count, "run");
-        said.push(format!("{name}: {runs} with too few rounds for a window, not compared."));
+        texts.push(format!("{name}: {runs} with too few rounds for a window, not compared."));
     }
-    said
+    texts
 }
 
-/// The reservations of each side; of one rule, the first of its sentences
-/// stands for all.
-fn reservations(comparison: &Comparison, names: &[String]) -> Vec<String> {
+/// Caveats of each side; of one rule, the first sentence stands for all.
+fn caveats(comparison: &Comparison, names: &[String]) -> Vec<String> {
     let mut found: Vec<(usize, String, usize)> = Vec::new();
     let mut known: HashMap<(usize, String), usize> = HashMap::new();
     for (_, side, cell) in cells(comparison) {
-        for Reservation { kind, text } in reservations_of(cell) {
+        for CellCaveat { kind, text } in caveats_of(cell) {
             let at = *known.entry((side, kind)).or_insert(found.len());
             match found.get_mut(at) {
                 Some((.., count)) => *count += 1,
@@ -104,8 +102,8 @@ fn reservations(comparison: &Comparison, names: &[String]) -> Vec<String> {
     found.into_iter().map(sentence).collect()
 }
 
-/// What the words of the last column mean, those that stand in it.
-fn words_for_real(comparison: &Comparison) -> Vec<String> {
+/// Legend of the words that appear in the last column.
+fn legend(comparison: &Comparison) -> Vec<String> {
     let figures = || comparison.rows.iter().flat_map(shown);
     let any = |is: &dyn Fn(&Difference) -> bool| {
         figures().flat_map(|figure| figure.differences.iter().flatten()).any(is)
@@ -157,16 +155,16 @@ fn words_for_real(comparison: &Comparison) -> Vec<String> {
     words
 }
 
-/// What has to be known of a cell.
-struct Reservation {
-    /// The rule that says so, or what else it is.
+/// Caveat of a cell.
+struct CellCaveat {
+    /// Rule that raised it, or another fixed key.
     kind: String,
     text: String,
 }
 
-fn reservations_of(cell: &Cell) -> Vec<Reservation> {
+fn caveats_of(cell: &Cell) -> Vec<CellCaveat> {
     let mut all = Vec::new();
-    let mut push = |kind: &str, text| all.push(Reservation { kind: kind.to_owned(), text });
+    let mut push = |kind: &str, text| all.push(CellCaveat { kind: kind.to_owned(), text });
     for Reason { rule, validity, why } in &cell.reasons {
         let (why, label) = (clean(why), validity.label());
         push(rule, format!("{label}, {} [{}]", why.trim_end_matches('.'), clean(rule)));
@@ -253,15 +251,14 @@ pub(super) fn differing(comparison: &Comparison, names: &[String], style: &Style
     out
 }
 
-/// What is beyond a limit, and what cannot be judged: a paragraph for each
-/// limit and side, or reason.
+/// Broken and unjudged limits: a paragraph per limit and side, or per reason.
 pub(super) fn limits(
     comparison: &Comparison,
     names: &[String],
     rulings: &[Ruling],
     style: &Style,
 ) -> String {
-    let mut said: Vec<(&str, Ink, String, Vec<String>)> = Vec::new();
+    let mut texts: Vec<(&str, Ink, String, Vec<String>)> = Vec::new();
     for ruling in rulings {
         let row = &comparison.rows[ruling.row];
         let title = row_title(row);
@@ -278,13 +275,13 @@ pub(super) fn limits(
             Outcome::CannotTell(why) => ("UNJUDGED", Ink::Open, format!(": {why}"), title),
         };
         let heading = format!("{}, {}{what}", ruling.limit, names[ruling.side]);
-        match said.iter_mut().find(|(known, _, other, _)| *known == label && *other == heading) {
+        match texts.iter_mut().find(|(known, _, other, _)| *known == label && *other == heading) {
             Some((.., subjects)) => subjects.push(subject),
-            None => said.push((label, ink, heading, vec![subject])),
+            None => texts.push((label, ink, heading, vec![subject])),
         }
     }
     let mut out = String::new();
-    for (label, ink, heading, subjects) in said {
+    for (label, ink, heading, subjects) in texts {
         out.push_str(&hanging(label, label.len() + 2, ink, style).lines(&[heading]));
         for subject in subjects {
             out.push_str(&hanging("", label.len() + 2, Ink::Plain, style).lines(&[subject]));

@@ -1,4 +1,4 @@
-//! Runs side by side at a glance: the verdict, and the figures that differ.
+//! Summary of a comparison: the verdict and the figures that differ.
 
 use iodyno_judge::comparison::{
     Comparison, Difference, Figure, Outcome, REPETITIONS, Reality, Row, Ruling,
@@ -11,15 +11,14 @@ use crate::text::host::counted;
 use crate::text::ink::Ink;
 use crate::text::words::clean;
 
-/// Where chance is not known, a difference of at least this share is shown.
+/// Smallest relative difference shown where the run-to-run spread is unknown.
 const LARGE: f64 = 0.05;
 
-/// Conditions that are named before the rest is counted.
+/// Conditions named before the rest is counted.
 const NAMED: usize = 6;
 
-/// What `compare` prints unless all of it is asked for: the verdict, what is beyond a limit, the
-/// figures that differ and how many others do not, and the conditions that differ. Lines are at
-/// most `style.width` long.
+/// Default text of `compare`: the verdict, broken limits, the figures that differ, a count of the
+/// others, and the conditions that differ. Lines are at most `style.width` long.
 pub fn comparison_screen(
     comparison: &Comparison,
     rulings: &[Ruling],
@@ -56,7 +55,7 @@ pub fn comparison_screen(
         end.push(format!(
             "{} not shown: {}",
             counted(all - differing, "other figure"),
-            rest(comparison)
+            why_hidden(comparison)
         ));
     }
     table.push_str(&hanging("", 0, Ink::Dim, style).lines(&end));
@@ -84,8 +83,8 @@ fn differs(figure: &Figure) -> bool {
     })
 }
 
-/// Why the other figures are not shown.
-fn rest(comparison: &Comparison) -> String {
+/// Reason why the other figures are not shown.
+fn why_hidden(comparison: &Comparison) -> String {
     match differences(comparison).any(|one| one.reality == Reality::SpreadUnknown) {
         true => format!("they differ by less than {:.0} %", LARGE * 100.0),
         false => "no difference beyond chance".into(),
@@ -130,19 +129,13 @@ fn verdict(
             format!("no difference beyond chance in {}", counted(all, "figure")),
         ),
     };
-    let lead = ink.paint(label, style.color);
-    let first = super::Hanging {
-        lead,
-        lead_width: label.len(),
-        indent: label.len() + 2,
-        separator: " ",
-        ..hanging("", 0, Ink::Bold, style)
-    };
+    let after = super::Hanging::after(label, ink, label.len() + 2, style);
+    let first = super::Hanging { separator: " ", ink: Ink::Bold, ..after };
     let next = next.map(|next| hanging("", label.len() + 2, Ink::Plain, style).lines(&[next]));
     first.lines(&[words]) + &next.unwrap_or_default()
 }
 
-/// The conditions that differ, by name.
+/// Names of the conditions that differ.
 fn conditions(comparison: &Comparison, style: &Style) -> String {
     let mut what = distinct(comparison.differing.iter().map(|one| clean(&one.what)));
     let more = what.len().saturating_sub(NAMED);

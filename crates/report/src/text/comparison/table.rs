@@ -1,4 +1,4 @@
-//! The table: a group of lines for each workload, a column for each side.
+//! Comparison table: a group of lines per workload, a column per side.
 
 use iodyno_judge::comparison::{Cell, Comparison, Difference, Figure, Quantity, Reality, Row};
 use iodyno_model::figures::{Unit, without_interval};
@@ -9,7 +9,7 @@ use crate::text::figure::{bare, difference, estimated};
 use crate::text::grid::{GridCell, GridColumn, grid, least_width};
 use crate::text::ink::Ink;
 
-/// What the table shows of each workload; the document has more.
+/// Quantities shown per workload; the document has more.
 const SHOWN: [Quantity; 5] = [
     Quantity::Bandwidth,
     Quantity::Iops,
@@ -18,15 +18,15 @@ const SHOWN: [Quantity; 5] = [
     Quantity::Percentile(99.9),
 ];
 
-/// From this ratio on a difference is a factor, and no percentage.
+/// Ratio from which a difference is printed as a factor instead of a percentage.
 const MANY_TIMES: f64 = 10.0;
 
-/// How much the table shows.
+/// Level of detail of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Detail {
-    /// Ratios, too.
+    /// Ratios and values with intervals.
     Ratios,
-    /// Values with their intervals.
+    /// Values with intervals.
     Intervals,
     /// Values alone.
     Values,
@@ -35,12 +35,11 @@ enum Detail {
 /// Lines of cells.
 pub(crate) type Lines = Vec<Vec<GridCell>>;
 
-/// The table; where not all sides fit beside each other, several, each of
-/// which starts with the first side. On a narrow terminal ratios are left out,
-/// then the values' intervals.
+/// Renders the table; if not all sides fit next to each other, several tables, each starting with
+/// the first side. A narrow terminal drops ratios first, then intervals.
 pub(super) fn table(comparison: &Comparison, names: &[String], style: &Style) -> String {
     let others: Vec<usize> = (1..names.len()).collect();
-    // A side's columns are as wide whatever stands beside them.
+    // The width of a side's columns does not depend on the other sides.
     let fitted = [Detail::Intervals, Detail::Ratios].map(|detail| {
         let width = |others: &[usize]| {
             let (columns, lines) = lines(comparison, names, others, detail);
@@ -61,7 +60,7 @@ pub(super) fn table(comparison: &Comparison, names: &[String], style: &Style) ->
             };
             (beside[others.len() - rest.len()..].iter().take_while(fits).count(), *detail)
         });
-        // Of equal counts the last one, which shows more.
+        // `max_by_key` returns the last of equal counts, which shows more.
         let most = counts.max_by_key(|(count, _)| *count).filter(|(count, _)| *count > 0);
         let (count, detail) = most.unwrap_or((1, Detail::Values));
         let (columns, lines) = lines(comparison, names, &rest[..count], detail);
@@ -72,7 +71,7 @@ pub(super) fn table(comparison: &Comparison, names: &[String], style: &Style) ->
     parts.join("\n")
 }
 
-/// The first side and `others` beside it: a line for each figure of each row.
+/// Table of the first side and `others`: a line per figure of each row.
 fn lines<'n>(
     comparison: &Comparison,
     names: &'n [String],
@@ -88,7 +87,7 @@ fn lines<'n>(
     (columns.collect(), indented.collect())
 }
 
-/// Columns, and whether each is headed by the name of a side.
+/// Columns, each with true if a side's name is its heading.
 fn columns<'n>(
     names: &'n [String],
     others: &[usize],
@@ -107,10 +106,10 @@ fn columns<'n>(
     columns
 }
 
-/// A line for each figure of a row.
+/// Lines of a row, one per figure.
 fn lines_of(row: &Row, others: &[usize], detail: Detail) -> Lines {
     let line = |figure: &Figure| {
-        let name = GridCell { text: quantity(figure), ink: Ink::Plain };
+        let name = GridCell::plain(quantity(figure));
         let mut line = vec![name, value(row, figure, 0, detail)];
         for other in others {
             line.push(value(row, figure, *other, detail));
@@ -122,15 +121,15 @@ fn lines_of(row: &Row, others: &[usize], detail: Detail) -> Lines {
     shown(row).map(line).collect()
 }
 
-/// All of the table, for where there is room.
+/// The full table, for output without a width limit.
 pub(crate) struct Cells {
-    /// The columns: heading, numbers stand to the right.
+    /// Columns: heading, and true if right-aligned.
     pub(crate) columns: Vec<(String, bool)>,
-    /// The lines of each workload, with its title.
+    /// Title and lines of each workload.
     pub(crate) rows: Vec<(String, Lines)>,
 }
 
-/// The table with everything that it can show.
+/// Builds the table with all details.
 pub(crate) fn cells(comparison: &Comparison) -> Cells {
     let others: Vec<usize> = (1..comparison.sides.len()).collect();
     let names = super::names(comparison);
@@ -145,7 +144,7 @@ pub(super) fn shown(row: &Row) -> impl Iterator<Item = &Figure> {
     row.figures.iter().filter(|figure| SHOWN.contains(&figure.quantity))
 }
 
-/// The drawn lines, with the title of its row in front of each group.
+/// Inserts each row's title before its group of drawn lines.
 fn with_titles(comparison: &Comparison, drawn: &str, style: &Style) -> String {
     let mut drawn = drawn.lines();
     let mut out = String::new();
@@ -181,10 +180,10 @@ const fn metric(quantity: Quantity) -> Metric {
     }
 }
 
-/// A value with its interval and its mark.
+/// Value with its interval, and `*` if it has caveats.
 fn value(row: &Row, figure: &Figure, side: usize, detail: Detail) -> GridCell {
     let Some(cell) = &row.cells[side] else {
-        return GridCell { text: "-".into(), ink: Ink::Dim };
+        return GridCell::new("-", Ink::Dim);
     };
     let Some(estimate) = &figure.values[side] else {
         let (text, ink) = match cell {
@@ -192,10 +191,10 @@ fn value(row: &Row, figure: &Figure, side: usize, detail: Detail) -> GridCell {
             Cell { repetitions: 0, .. } => ("INVALID", Ink::Bad),
             _ => ("-", Ink::Dim),
         };
-        return GridCell { text: text.into(), ink };
+        return GridCell::new(text, ink);
     };
     let text = match (detail, metric(figure.quantity)) {
-        // The line says so in front.
+        // The row is already labelled IOPS.
         (Detail::Values, Metric::Iops) => {
             without_interval(estimate, Unit::iops_unnamed(estimate.value))
         }
@@ -203,12 +202,12 @@ fn value(row: &Row, figure: &Figure, side: usize, detail: Detail) -> GridCell {
         (_, metric) => estimated(metric, estimate),
     };
     match is_marked(cell) {
-        true => GridCell { text: format!("{text} *"), ink: Ink::Doubt },
-        false => GridCell { text, ink: Ink::Plain },
+        true => GridCell::new(format!("{text} *"), Ink::Doubt),
+        false => GridCell::plain(text),
     }
 }
 
-/// Something has to be known of its figures.
+/// True if its figures have caveats.
 fn is_marked(cell: &Cell) -> bool {
     cell.validity != Validity::Valid || cell.left_out > 0
 }
@@ -238,13 +237,13 @@ fn against(quantity: Quantity, difference: Option<&Difference>, detail: Detail) 
     };
     let mut cells = Vec::new();
     if detail == Detail::Ratios {
-        cells.push(GridCell { text: ratio, ink: Ink::Plain });
+        cells.push(GridCell::plain(ratio));
     }
-    cells.extend([percent, real].map(|text| GridCell { text, ink }));
+    cells.extend([percent, real].map(|text| GridCell::new(text, ink)));
     cells
 }
 
-/// The difference in percent; many times as much is said as such.
+/// Difference in percent, or as a factor if large.
 pub(super) fn percent(of: &Difference) -> String {
     if of.ratio.value >= MANY_TIMES {
         let times = |ratio: f64| format_count(ratio);

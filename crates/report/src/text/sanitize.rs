@@ -1,18 +1,17 @@
-//! What a terminal may be given of strings that come from outside.
+//! Makes untrusted strings safe for a terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde::Serialize;
 
-/// The colours that [`super::ink::Ink`] and its tables use (ECMA-48, Select
-/// Graphic Rendition).
+/// Colour codes used by [`super::ink::Ink`] and the tables (ECMA-48, Select Graphic Rendition).
 const COLOURS: [&str; 13] = [
     "0", "1", "2", "32", "33", "1;31", "36", "39", "38;5;1", "38;5;2", "38;5;3", "38;5;6", "38;5;8",
 ];
 
-/// Whether a terminal acts upon `c`, hides it, or shows what follows in another order.
-pub(super) fn is_hostile(c: char) -> bool {
+/// True if a terminal interprets `c`, hides it, or reorders the text after it.
+pub(super) fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}'
@@ -26,15 +25,15 @@ pub(super) fn is_hostile(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// `text` as standard output gets it, whatever was forgotten on the way: line
-/// breaks and our own colours stay, nothing else that a terminal acts upon.
+/// Last filter before standard output: keeps line breaks and our own colours, drops everything else
+/// that a terminal interprets.
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c: char| is_hostile(c) && c != '\n') {
+    if !text.contains(|c: char| is_unsafe(c) && c != '\n') {
         return Cow::Borrowed(text);
     }
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(is_hostile) {
+    while let Some(at) = rest.find(is_unsafe) {
         let (before, from) = rest.split_at(at);
         kept.push_str(before);
         let colour = colour(from);
@@ -50,27 +49,27 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// One of our colours, at the beginning of `text`.
+/// Returns one of our colour codes at the start of `text`.
 fn colour(text: &str) -> Option<&str> {
     let code = text.strip_prefix("\x1b[")?;
     let (code, _) = code.split_once('m')?;
     COLOURS.contains(&code).then(|| &text[..code.len() + 3])
 }
 
-/// `document` as JSON with a line break behind it. What a terminal would act
-/// upon is escaped: to a parser it is the same.
+/// Serialises `document` as JSON with a final line break. Characters that a terminal would
+/// interpret are escaped, which means the same to a parser.
 ///
 /// # Errors
-/// It cannot be written as JSON.
+/// The document cannot be serialised as JSON.
 pub fn json_text(document: &impl Serialize) -> serde_json::Result<String> {
     let json = serde_json::to_string_pretty(document)?;
     let mut text = String::with_capacity(json.len() + 1);
     for c in json.chars() {
-        if c == '\n' || !is_hostile(c) {
+        if c == '\n' || !is_unsafe(c) {
             text.push(c);
         } else {
             for unit in c.encode_utf16(&mut [0; 2]) {
-                // A string takes everything.
+                // Writing to a string cannot fail.
                 let _ = write!(text, "\\u{unit:04x}");
             }
         }
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_colours_stay_and_nothing_else_that_moves_a_terminal() {
+    fn our_colours_stay_and_other_escapes_are_removed() {
         assert!(matches!(harmless("plain\ntext µ 日本"), Cow::Borrowed(_)));
         assert_eq!(harmless("\x1b[1;31mbad\x1b[0m"), "\x1b[1;31mbad\x1b[0m");
         assert_eq!(harmless("a\x1b[31;5mb\x1b]0;title\x07c"), "a[31;5mb]0;titlec");
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_colour_of_ours_passes() {
+    fn all_our_colours_pass() {
         use crate::text::ink::Ink;
         for ink in [Ink::Bold, Ink::Dim, Ink::Good, Ink::Doubt, Ink::Bad, Ink::Open] {
             let painted = ink.paint("x", true);
@@ -103,10 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn json_is_the_same_to_who_reads_it() {
+    fn escaped_json_parses_to_the_same_value() {
         let hostile = "\x1b[2J\u{9b}\u{202e}\u{e0001}\u{7f}\"\\ µ";
         let text = json_text(&[hostile]).unwrap();
-        assert!(!text.contains(|c: char| is_hostile(c) && c != '\n'), "{text:?}");
+        assert!(!text.contains(|c: char| is_unsafe(c) && c != '\n'), "{text:?}");
         assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), [hostile]);
     }
 }

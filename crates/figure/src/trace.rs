@@ -1,4 +1,4 @@
-//! What a trace of I/Os looks like: rates over time, and where they went when.
+//! Figures of a trace of I/Os: rates over time, and addresses over time.
 
 use iodyno_model::{Bytes, Replayed, ReplayedSlot, TraceCourse, TraceSlot, format_duration_ns};
 
@@ -7,11 +7,11 @@ use crate::figure::{
 };
 use crate::{Kind, Quantity};
 
-/// Columns and rows of a heat map, at most.
+/// Maximum numbers of columns and rows of a heat map.
 const COLUMNS: usize = 64;
 const ROWS: usize = 32;
 
-/// The figures of a trace that took `duration_ns`.
+/// Figures of a trace that took `duration_ns`.
 pub fn trace_figures(course: &TraceCourse, duration_ns: u64) -> Vec<Figure> {
     let figure = |kind, title: &str, panels: Vec<Panel>, notes: Vec<String>| Figure {
         kind,
@@ -36,8 +36,8 @@ pub fn trace_figures(course: &TraceCourse, duration_ns: u64) -> Vec<Figure> {
     figures
 }
 
-/// The rate at which a trace was recorded and replayed; none: it was over within two slots. What is
-/// behind the last whole slot is no rate.
+/// Recorded and replayed rates of a trace; `None` if it took less than two slots. I/Os after the
+/// last whole slot are left out.
 pub fn replay_figure(of: &Replayed) -> Option<Figure> {
     let end_ns = of.took_ns.max(of.recorded_ns);
     let whole = end_ns.checked_div(of.slot_ns)? as usize;
@@ -71,30 +71,25 @@ fn rates(course: &TraceCourse, duration_ns: u64) -> Vec<Panel> {
     ]
 }
 
-/// Amounts in slots of time as rates per second, at the middle of each.
+/// Converts amounts per time slot to rates per second, at the middle of each.
 fn line(name: &str, slot_ns: u64, amounts: impl Iterator<Item = u64>) -> Series {
     let slot_ns = slot_ns as f64;
     let point = |(number, amount): (usize, u64)| {
         Point::new((number as f64 + 0.5) * slot_ns, amount as f64 / (slot_ns / 1e9))
     };
-    let points = amounts.enumerate().map(point).collect();
-    Series { name: name.into(), detail: String::new(), form: Form::Line(Stroke::Solid), points }
+    Series::new(name, Form::Line(Stroke::Solid), amounts.enumerate().map(point).collect())
 }
 
-/// Rates over time, without lines that are 0 throughout.
+/// Rates over time, without lines that are always 0.
 fn over_time(name: &str, quantity: Quantity, end_ns: u64, lines: Vec<Series>) -> Panel {
     let does = |one: &Series| one.points.iter().any(|point| point.y > 0.0);
-    let axis =
-        |name: &str, quantity, end| Axis { name: name.into(), quantity, scale: Scale::Linear, end };
-    Panel {
-        title: String::new(),
-        x: axis("Time", Quantity::Time, Some(end_ns as f64)),
-        y: axis(name, quantity, None),
-        content: Content::Series(lines.into_iter().filter(does).collect()),
-    }
+    let time = Axis::new("Time", Quantity::Time, Scale::Linear);
+    let x = Axis { end: Some(end_ns as f64), ..time };
+    let y = Axis::new(name, quantity, Scale::Linear);
+    Panel::of_series(x, y, lines.into_iter().filter(does).collect())
 }
 
-/// I/Os by time and address; none: there are none.
+/// I/Os by time and address; `None` without I/Os.
 fn heat(course: &TraceCourse, name: &str, of: fn(&TraceSlot) -> &Vec<u64>) -> Option<Panel> {
     let zones = course.end_bytes.div_ceil(course.zone_bytes.max(1)) as usize;
     let by = |count: usize, most: usize| count.div_ceil(most).max(1);
@@ -118,17 +113,15 @@ fn heat(course: &TraceCourse, name: &str, of: fn(&TraceSlot) -> &Vec<u64>) -> Op
         }));
     }
     let names = |many: usize, name: &dyn Fn(u64) -> String| {
-        Scale::Categories((0..many).map(|number| name(number as u64)).collect())
+        (0..many).map(|number| name(number as u64)).collect()
     };
     let (slot_ns, zone) = (course.slot_ns * wide as u64, course.zone_bytes * high as u64);
     let time = |number: u64| format_duration_ns((number * slot_ns) as f64);
     let place = |number: u64| Bytes(number * zone).binary();
-    let axis =
-        |name: &str, scale| Axis { name: name.into(), quantity: Quantity::Count, scale, end: None };
     (!cells.is_empty()).then(|| Panel {
         title: name.into(),
-        x: axis("Time from", names(course.slots.len().div_ceil(wide), &time)),
-        y: axis("Address from", names(zones.div_ceil(high), &place)),
+        x: Axis::of_categories("Time from", names(course.slots.len().div_ceil(wide), &time)),
+        y: Axis::of_categories("Address from", names(zones.div_ceil(high), &place)),
         content: Content::Cells(Cells { name: "I/Os".into(), quantity: Quantity::Count, cells }),
     })
 }
@@ -152,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_has_its_rates_and_its_places() {
+    fn a_trace_has_its_rates_and_addresses() {
         let slot = |reads: &[u64], writes: &[u64]| TraceSlot {
             read_bytes: 4096 * reads.iter().sum::<u64>(),
             write_bytes: 0,

@@ -1,4 +1,4 @@
-//! What the drives with something wrong have in common.
+//! Traits that defective or slow drives have in common.
 
 use std::collections::BTreeMap;
 
@@ -6,34 +6,37 @@ use iodyno_stats::{fisher_exact, holm};
 
 use super::drive::{DriveKind, FleetClass, FleetDrive};
 
-/// What is said to be in common is by chance no more often than this, of all that was looked at.
-const CHANCE: f64 = 0.01;
-/// Drives that have it in common, at least.
-const FEWEST: u64 = 3;
-/// Characters of a serial number that stand for a batch, at least and at most: vendors count in the last ones.
-const BATCH: [usize; 3] = [6, 8, 10];
+/// Largest corrected probability at which a common trait is reported.
+const MOST_CHANCE: f64 = 0.01;
+/// Minimum number of affected drives with the trait.
+const FEWEST_DRIVES: u64 = 3;
+/// Lengths of the serial number prefixes that may identify a batch: vendors count in the last
+/// characters.
+const BATCH_PREFIXES: [usize; 3] = [6, 8, 10];
 
-/// Something that drives with something wrong have in common, and that most others have not.
+/// Trait shared by affected drives and rare among the others.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Common {
+pub struct CommonTrait {
     /// Model and capacity of the drives.
     pub of: DriveKind,
-    /// What is wrong with them: `slow` for their class, or the rule that they fail.
+    /// The problem: `slow` for their class, or the rule that they fail.
     pub reason: String,
-    /// What it is: `firmware`, `slot`, `chassis`, `kernel`, `host`, `serials`.
+    /// Kind of trait: `firmware`, `slot`, `chassis`, `kernel`, `host`, `serials`.
     pub what: &'static str,
-    /// Which one.
+    /// Value of the trait.
     pub value: String,
-    /// Drives with something wrong that have it, and all of those.
+    /// Affected drives with the trait, and all affected drives.
     pub wrong: (u64, u64),
-    /// Other drives that have it, and all of those.
+    /// Other drives with the trait, and all others.
     pub others: (u64, u64),
-    /// By chance as much or more, corrected for all that was looked at.
+    /// Probability of this by chance (Fisher's exact test, Holm's correction for all traits
+    /// tested).
     pub chance: f64,
 }
 
-/// Of drives of one model and capacity, whatever their firmware, those that are outliers or FAIL beside the others.
-pub(super) fn in_common(classes: &[FleetClass]) -> Vec<Common> {
+/// Finds traits that set outliers and FAILs apart from other drives of the same model and capacity,
+/// across firmware revisions.
+pub(super) fn common_traits(classes: &[FleetClass]) -> Vec<CommonTrait> {
     let mut models: BTreeMap<DriveKind, Vec<(&DriveKind, &FleetDrive)>> = BTreeMap::new();
     for class in classes {
         let Some(kind) = class.kind.as_ref().filter(|kind| kind.model.is_some()) else { continue };
@@ -43,29 +46,29 @@ pub(super) fn in_common(classes: &[FleetClass]) -> Vec<Common> {
     let mut found = Vec::new();
     for (of, drives) in models {
         let all = drives.len() as u64;
-        // What is wrong for different reasons has different things in common.
+        // Different problems have different traits in common.
         let mut reasons: BTreeMap<&str, Vec<bool>> = BTreeMap::new();
         for (at, (_, drive)) in drives.iter().enumerate() {
-            for reason in drive.wrong_by() {
+            for reason in drive.problems() {
                 reasons.entry(reason).or_insert_with(|| vec![false; drives.len()])[at] = true;
             }
         }
         for (reason, is_wrong) in reasons {
             let wrong = is_wrong.iter().filter(|is| **is).count() as u64;
-            if wrong < FEWEST || wrong == all {
+            if wrong < FEWEST_DRIVES || wrong == all {
                 continue;
             }
-            // The wrong ones by their place, and how many others.
+            // Indices of the affected drives with each trait, and the number of others with it.
             let mut values: BTreeMap<(&'static str, String), (Vec<usize>, u64)> = BTreeMap::new();
             for (at, ((kind, drive), is_wrong)) in drives.iter().zip(is_wrong).enumerate() {
                 for value in traits(kind, drive) {
-                    let (those, others) = values.entry(value).or_default();
-                    if is_wrong { those.push(at) } else { *others += 1 }
+                    let (affected, others) = values.entry(value).or_default();
+                    if is_wrong { affected.push(at) } else { *others += 1 }
                 }
             }
-            found.extend(values.into_iter().map(|((what, value), (those, others))| {
-                let count = those.len() as u64;
-                let common = Common {
+            found.extend(values.into_iter().map(|((what, value), (affected, others))| {
+                let count = affected.len() as u64;
+                let common = CommonTrait {
                     of: of.clone(),
                     reason: reason.to_owned(),
                     what,
@@ -74,7 +77,7 @@ pub(super) fn in_common(classes: &[FleetClass]) -> Vec<Common> {
                     others: (others, all - wrong),
                     chance: fisher_exact(count, wrong, count + others, all),
                 };
-                (common, those)
+                (common, affected)
             }));
         }
     }
@@ -82,27 +85,27 @@ pub(super) fn in_common(classes: &[FleetClass]) -> Vec<Common> {
     for ((of, _), chance) in found.iter_mut().zip(corrected) {
         of.chance = chance;
     }
-    found.retain(|(of, _)| of.chance <= CHANCE && of.wrong.0 >= FEWEST);
+    found.retain(|(of, _)| of.chance <= MOST_CHANCE && of.wrong.0 >= FEWEST_DRIVES);
     found.sort_by(|(a, _), (b, _)| {
         let longer = b.value.len().cmp(&a.value.len());
         a.chance.total_cmp(&b.chance).then_with(|| b.wrong.0.cmp(&a.wrong.0)).then(longer)
     });
-    let mut told: Vec<(Common, Vec<usize>)> = Vec::new();
-    for (of, those) in found {
-        let is_told = told.iter().any(|(surer, all)| {
+    let mut kept: Vec<(CommonTrait, Vec<usize>)> = Vec::new();
+    for (of, affected) in found {
+        let is_redundant = kept.iter().any(|(surer, all)| {
             let is_of_it = surer.of == of.of && surer.reason == of.reason;
-            // A host of a kernel that slows all its hosts says nothing more; of beginnings of serials with the
-            // same drives the longest says it.
+            // Redundant: a host of a kernel that slows all its hosts; of serial prefixes with the
+            // same drives all but the longest.
             let is_less =
-                those.len() < all.len() || (surer.what, of.what) == ("serials", "serials");
-            let more = those.iter().filter(|one| all.binary_search(one).is_err()).count() as u64;
-            is_of_it && is_less && more < FEWEST
+                affected.len() < all.len() || (surer.what, of.what) == ("serials", "serials");
+            let more = affected.iter().filter(|one| all.binary_search(one).is_err()).count() as u64;
+            is_of_it && is_less && more < FEWEST_DRIVES
         });
-        if !is_told {
-            told.push((of, those));
+        if !is_redundant {
+            kept.push((of, affected));
         }
     }
-    told.into_iter().map(|(of, _)| of).collect()
+    kept.into_iter().map(|(of, _)| of).collect()
 }
 
 fn traits(kind: &DriveKind, drive: &FleetDrive) -> Vec<(&'static str, String)> {
@@ -118,7 +121,7 @@ fn traits(kind: &DriveKind, drive: &FleetDrive) -> Vec<(&'static str, String)> {
     all.push(("host", drive.host.clone()));
     if let Some(serial) = &drive.serial {
         let batch = |length| Some(("serials", format!("{}…", serial.get(..length)?)));
-        all.extend(BATCH.into_iter().filter_map(batch));
+        all.extend(BATCH_PREFIXES.into_iter().filter_map(batch));
     }
     all
 }

@@ -1,5 +1,5 @@
-//! No more series than can be told apart: of more a figure is turned round, becomes a heat map,
-//! or gives each a panel of its own.
+//! Limits the number of series: with more, a figure is transposed, becomes a heat map, or gets a
+//! panel per series.
 
 use crate::Kind;
 use crate::Quantity;
@@ -8,10 +8,10 @@ use crate::figure::{
 };
 use crate::request::size_text;
 
-/// More panels than this are no figure.
+/// Maximum number of panels.
 const MOST_PANELS: usize = 24;
 
-/// Brings a figure down to [`MOST_SERIES`] names a panel and says so in its subtitle.
+/// Reduces a figure to [`MOST_SERIES`] names per panel, and notes the change in its subtitle.
 pub(super) fn limit(figure: &mut Figure) {
     let names = names(figure);
     if names.len() <= MOST_SERIES {
@@ -20,7 +20,7 @@ pub(super) fn limit(figure: &mut Figure) {
     let rows = figure.panels.iter().map(|panel| panel.y.categories().len()).max().unwrap_or(0);
     let words = match figure.kind {
         Kind::Compare | Kind::Ratio if rows <= MOST_SERIES => {
-            figure.panels.iter_mut().for_each(|panel| turn(panel, &names));
+            figure.panels.iter_mut().for_each(|panel| transpose(panel, &names));
             return;
         }
         Kind::Compare | Kind::Ratio => {
@@ -28,14 +28,14 @@ pub(super) fn limit(figure: &mut Figure) {
             "as a heat map, without intervals".to_owned()
         }
         Kind::Blocksize | Kind::Depth => {
-            // What is against a rate has no columns.
+            // A panel with a rate as its horizontal axis has no columns.
             figure.panels.retain(|panel| matches!(panel.x.scale, Scale::Doublings(_)));
             figure.panels.iter_mut().for_each(|panel| tabulate(panel, &names));
             format!("{} series as a heat map", names.len())
         }
         _ => {
-            let shown = chosen(figure, &names);
-            part(figure, &shown);
+            let shown = selected(figure, &names);
+            give_each_a_panel(figure, &shown);
             match shown.len() == names.len() {
                 true => format!("{} series, a panel each", names.len()),
                 false => format!(
@@ -50,7 +50,7 @@ pub(super) fn limit(figure: &mut Figure) {
     figure.subtitle = format!("{}{separator}{words}", figure.subtitle);
 }
 
-/// Names of what was measured, in order of appearance.
+/// Names of the measured series, in order of appearance.
 fn names(figure: &Figure) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for one in figure.panels.iter().flat_map(Panel::series) {
@@ -61,14 +61,14 @@ fn names(figure: &Figure) -> Vec<String> {
     names
 }
 
-/// All, or [`MOST_PANELS`] of them in their order: evenly from the least to the greatest, by their
-/// means in the panel that says most.
-fn chosen(figure: &Figure, names: &[String]) -> Vec<String> {
+/// Selects all names, or [`MOST_PANELS`] of them in their order, evenly spaced from the lowest to
+/// the highest by their means in the main panel.
+fn selected(figure: &Figure, names: &[String]) -> Vec<String> {
     if names.len() <= MOST_PANELS {
         return names.to_vec();
     }
     let mean = |name: &String| {
-        let of = says_most(figure).series().iter().find(|one| one.name == *name);
+        let of = main_panel(figure).series().iter().find(|one| one.name == *name);
         of.map_or(0.0, |of| {
             of.points.iter().map(|point| point.y).sum::<f64>() / of.points.len() as f64
         })
@@ -76,20 +76,20 @@ fn chosen(figure: &Figure, names: &[String]) -> Vec<String> {
     let mut ranked: Vec<(f64, &String)> = names.iter().map(|name| (mean(name), name)).collect();
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
     let place = |n: usize| n * (ranked.len() - 1) / (MOST_PANELS - 1);
-    let chosen: Vec<&String> = (0..MOST_PANELS).map(|n| ranked[place(n)].1).collect();
-    names.iter().filter(|name| chosen.contains(name)).cloned().collect()
+    let selected: Vec<&String> = (0..MOST_PANELS).map(|n| ranked[place(n)].1).collect();
+    names.iter().filter(|name| selected.contains(name)).cloned().collect()
 }
 
-/// The percentile curve, else the first panel.
-fn says_most(figure: &Figure) -> &Panel {
+/// Main panel: the percentile curve, else the first.
+fn main_panel(figure: &Figure) -> &Panel {
     let at = if figure.kind == Kind::Latency { figure.panels.len() - 1 } else { 0 };
     &figure.panels[at]
 }
 
-/// Gives each name a panel of what says most.
-fn part(figure: &mut Figure, names: &[String]) {
-    let Panel { x, y, content: Content::Series(series), .. } = says_most(figure) else { return };
-    // Of panels above each other the lowest alone names the axis.
+/// Gives each name a panel of its own, from the main panel.
+fn give_each_a_panel(figure: &mut Figure, names: &[String]) {
+    let Panel { x, y, content: Content::Series(series), .. } = main_panel(figure) else { return };
+    // Of stacked panels only the lowest names the horizontal axis.
     let across = if x.name.is_empty() {
         figure.panels.last().map_or("", |panel| &panel.x.name)
     } else {
@@ -97,7 +97,7 @@ fn part(figure: &mut Figure, names: &[String]) {
     };
     let x = Axis { name: across.to_owned(), ..x.clone() };
     let is_guide = |one: &Series| one.form == Form::Guide;
-    // A guide is of the series behind it; one without is of all.
+    // A guide belongs to the series after it; without one, to all.
     let last = series.iter().rposition(|one| !is_guide(one)).unwrap_or(0);
     let panel = |name: &String| {
         let mut of_name: Vec<Series> = Vec::new();
@@ -107,7 +107,7 @@ fn part(figure: &mut Figure, names: &[String]) {
                 of_name.push(one.clone());
             }
         }
-        // The panel has the name, and all of them one colour.
+        // The panel has the name, and all of them the same colour.
         of_name
             .iter_mut()
             .filter(|one| !is_guide(one))
@@ -118,8 +118,8 @@ fn part(figure: &mut Figure, names: &[String]) {
     figure.panels = names.iter().map(panel).filter(|panel| !panel.series().is_empty()).collect();
 }
 
-/// Makes categories of the series, and series of the categories.
-fn turn(panel: &mut Panel, names: &[String]) {
+/// Swaps categories and series.
+fn transpose(panel: &mut Panel, names: &[String]) {
     let Content::Series(series) = &mut panel.content else { return };
     let rows = std::mem::replace(&mut panel.y.scale, Scale::Categories(names.to_vec()));
     let Scale::Categories(rows) = rows else { return };
@@ -132,14 +132,14 @@ fn turn(panel: &mut Panel, names: &[String]) {
             Some(Point { y, ..point.clone() })
         };
         let points = bars.iter().filter_map(bar).collect();
-        Series { name, detail: String::new(), form: Form::Bars, points }
+        Series::new(name, Form::Bars, points)
     };
     *series = rows.into_iter().enumerate().map(of_row).collect();
     series.retain(|one| !one.points.is_empty());
     series.extend(guides);
 }
 
-/// Makes a heat map of lines over numbers: a row for each name.
+/// Turns lines over numbers into a heat map: a row per name.
 fn tabulate(panel: &mut Panel, names: &[String]) {
     let (Scale::Doublings(columns), Content::Series(series)) = (&panel.x.scale, &panel.content)
     else {
@@ -164,16 +164,11 @@ fn tabulate(panel: &mut Panel, names: &[String]) {
         _ => value.to_string(),
     };
     panel.x.scale = Scale::Categories(columns.iter().map(text).collect());
-    panel.y = Axis {
-        name: String::new(),
-        quantity: Quantity::Count,
-        scale: Scale::Categories(names.to_vec()),
-        end: None,
-    };
+    panel.y = Axis::of_categories("", names.to_vec());
     panel.content = Content::Cells(cells);
 }
 
-/// Makes a heat map of bars: the fewer of names and rows are its columns.
+/// Turns bars into a heat map: the shorter of names and rows becomes its columns.
 fn tabulate_bars(panel: &mut Panel, names: &[String]) {
     let (Scale::Categories(rows), Content::Series(series)) = (&panel.y.scale, &panel.content)
     else {
@@ -191,13 +186,8 @@ fn tabulate_bars(panel: &mut Panel, names: &[String]) {
     });
     let content =
         Cells { name: panel.x.name.clone(), quantity: panel.x.quantity, cells: cells.collect() };
-    let axis = |categories: &[String]| Axis {
-        name: String::new(),
-        quantity: Quantity::Count,
-        scale: Scale::Categories(categories.to_vec()),
-        end: None,
-    };
-    let (across, upwards) = (axis(names), axis(rows));
+    let across = Axis::of_categories("", names.to_vec());
+    let upwards = Axis::of_categories("", rows.clone());
     panel.content = Content::Cells(content);
     (panel.x, panel.y) = if names_across { (across, upwards) } else { (upwards, across) };
 }

@@ -1,5 +1,5 @@
-//! What drives did in earlier runs, whatever host they were in: a drive that slows down over months is beside
-//! its equals for long.
+//! Compares drives with their earlier runs, in whichever host: a drive that slows down over months
+//! stays close to its class for long.
 
 use std::collections::HashMap;
 
@@ -11,26 +11,26 @@ use super::Measured;
 use super::drive::{Against, DriveKind, Outlier};
 use super::host_run::{Figure, HostRun, Step};
 
-/// A drive, wherever it is: its model, and its serial number.
+/// Identity of a drive in any host: model and serial number.
 type Identity = (String, String);
 
-/// The figures of drives in runs that a later one of their host follows.
+/// Figures of drives from superseded runs of their hosts.
 #[derive(Default)]
-pub(super) struct Past {
+pub(super) struct EarlierRuns {
     of: HashMap<Identity, Vec<(i64, Vec<Figure>)>>,
 }
 
-/// What a drive did before.
-struct Before {
-    /// Median of its runs.
+/// Earlier figure of a drive.
+struct Earlier {
+    /// Median over its runs.
     value: f64,
     runs: usize,
     /// Start of the first, ns since 1970 UTC.
     since_ns: i64,
 }
 
-impl Past {
-    /// Keeps the figures of a run.
+impl EarlierRuns {
+    /// Stores the figures of a run.
     pub(super) fn add(&mut self, run: HostRun) {
         for (kind, drive, figures) in run.drives {
             let model = kind.and_then(|kind| kind.model);
@@ -40,7 +40,7 @@ impl Past {
         }
     }
 
-    fn before(&self, identity: &Identity, step: &Step) -> Option<Before> {
+    fn before(&self, identity: &Identity, step: &Step) -> Option<Earlier> {
         let runs = self.of.get(identity)?.iter();
         let of = |figures: &[Figure]| {
             let found = figures.iter().find(|figure| figure.step == *step)?;
@@ -50,24 +50,25 @@ impl Past {
             runs.filter_map(|(at_ns, figures)| Some((*at_ns, of(figures)?))).collect();
         let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
         let since_ns = known.iter().map(|(at_ns, _)| *at_ns).min()?;
-        Some(Before { value: median(&values)?, runs: known.len(), since_ns })
+        Some(Earlier { value: median(&values)?, runs: known.len(), since_ns })
     }
 
-    /// The figures of a class over what its drives did before, each beside that of the others: what changed
-    /// for all of them, a kernel or the way of measuring, is no drive's doing. With the places of the drives.
+    /// Compares the changes of a class's figures since earlier runs with each other: a change
+    /// shared by all, as by a kernel or another way of measuring, is not the drive's. Returns the
+    /// index of each drive with its outlier.
     pub(super) fn unlike(
         &self,
         kind: Option<&DriveKind>,
         drives: &[Measured],
     ) -> Vec<(usize, Outlier)> {
         let Some(model) = kind.and_then(|kind| kind.model.as_ref()) else { return Vec::new() };
-        let mut steps: HashMap<&Step, Vec<(usize, Estimate, Before)>> = HashMap::new();
+        let mut steps: HashMap<&Step, Vec<(usize, Estimate, Earlier)>> = HashMap::new();
         for (at, (drive, figures)) in drives.iter().enumerate() {
             let Some(serial) = &drive.serial else { continue };
             let identity = (model.clone(), serial.clone());
             for Figure { step, estimate } in figures {
                 let known = steps.entry(step).or_default();
-                // Repetitions are no further drives.
+                // Repetitions are not more drives.
                 if known.last().is_none_or(|(last, ..)| *last != at)
                     && let Some(before) = self.before(&identity, step)
                 {
@@ -81,7 +82,7 @@ impl Past {
                 known.iter().map(|(_, now, before)| now.scaled(1.0 / before.value)).collect();
             let found = unlike_equals(step.metric, &changes);
             unlike.extend(known.into_iter().zip(found).filter_map(|((at, now, before), found)| {
-                let Before { value, runs, since_ns } = before;
+                let Earlier { value, runs, since_ns } = before;
                 Some((
                     at,
                     Outlier {

@@ -1,21 +1,20 @@
-//! A page of our own documents on a terminal: the little Markdown that they use.
+//! Renders our own documents on a terminal, from the Markdown subset they use.
 
 use super::Style;
 use super::ink::Ink;
 use super::words::{Hanging, clean};
 
-/// Column at which text below a heading starts.
+/// Indent of text below a heading.
 const INDENT: usize = 2;
 
-/// A page with its headings in bold, its paragraphs and lists filled to the
-/// width, and of its links to other pages the words alone.
+/// Renders a page: headings bold, paragraphs and lists wrapped, links to other pages as their text.
 pub fn page_text(markdown: &str, style: &Style) -> String {
     let mut out = String::new();
     let mut open: Option<Block> = None;
     for line in markdown.lines() {
         let heading = line.strip_prefix("# ").or(line.strip_prefix("## "));
         let item = line.strip_prefix("- ");
-        // A paragraph or an item goes on until something else begins.
+        // A paragraph or list item continues until the next block.
         if heading.is_some() || item.is_some() || line.is_empty() {
             out.push_str(&open.take().map_or(String::new(), |block| block.lines(style)));
         }
@@ -35,7 +34,7 @@ fn title_line(title: &str, style: &Style) -> String {
     hanging.lines(&[clean(title)])
 }
 
-/// A paragraph, or an item of a list.
+/// Paragraph or list item.
 #[derive(Default)]
 struct Block {
     text: String,
@@ -60,7 +59,7 @@ impl Block {
     }
 }
 
-/// `[words](address)` as its words.
+/// Replaces `[words](address)` with its words.
 fn unlinked(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -83,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_filled_and_its_links_are_words() {
+    fn a_page_is_wrapped_and_its_links_become_words() {
         let page = "# a-rule\n\nWorst: INFO.\n\n## When it fires\n\n- one thing, \nwhich goes on\n- [other](other.md) and a[0]\n\nThe end.\n";
         let style = Style { width: 20, color: false, wide: false, columns: None };
         assert_eq!(
