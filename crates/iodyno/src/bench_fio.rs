@@ -1,9 +1,9 @@
-//! bench-fio's INI files as studies (fio-plot, `bench_fio/templates/benchmark.ini`).
+//! Reads bench-fio's INI files as studies (fio-plot, `bench_fio/templates/benchmark.ini`).
 
 use configparser::ini::Ini;
 use iodyno_campaign::{Order, PlanError, Study};
 
-/// bench-fio's names of fio's options (`defaultsettings.py`, `map_settings_to_fio`).
+/// fio's option names for those of bench-fio (`defaultsettings.py`, `map_settings_to_fio`).
 const NAMES: [(&str, &str); 7] = [
     ("mode", "rw"),
     ("engine", "ioengine"),
@@ -14,7 +14,7 @@ const NAMES: [(&str, &str); 7] = [
     ("loginterval", "log_avg_msec"),
 ];
 
-/// What bench-fio assumes where a file does not say (the same).
+/// bench-fio's defaults (from the same file).
 const DEFAULTS: [(&str, &str); 6] = [
     ("engine", "libaio"),
     ("mode", "randread"),
@@ -24,8 +24,8 @@ const DEFAULTS: [(&str, &str); 6] = [
     ("direct", "1"),
 ];
 
-/// Settings that are about bench-fio itself, or that are said otherwise here:
-/// results go to the store, writes are allowed by --allow-write.
+/// Settings of bench-fio itself, or with another equivalent here: results go to the store, writes
+/// are allowed by --allow-write.
 const OF_BENCH_FIO: [&str; 11] = [
     "output",
     "type",
@@ -40,10 +40,9 @@ const OF_BENCH_FIO: [&str; 11] = [
     "precondition_template",
 ];
 
-/// Reads one of bench-fio's INI files; `name` is the file.
+/// Parses a bench-fio INI file; `name` is the file.
 ///
-/// # Errors
-/// It is none, or asks for what is done in another way here.
+/// # Errors Not such a file, or a setting that works differently here.
 pub(crate) fn study(text: &str, name: &str) -> Result<Study, PlanError> {
     let form = |text: String| PlanError { name: name.into(), text };
     let mut ini = Ini::new();
@@ -66,7 +65,7 @@ pub(crate) fn study(text: &str, name: &str) -> Result<Study, PlanError> {
     Ok(study)
 }
 
-/// Takes a setting into `study`.
+/// Applies a setting to `study`.
 fn take(study: &mut Study, setting: &str, value: &str) -> Result<(), String> {
     let values = || value.split(',').map(|one| one.trim().to_owned()).filter(|v| !v.is_empty());
     let is_set = !matches!(value.to_ascii_lowercase().as_str(), "" | "false" | "no" | "0" | "none");

@@ -30,14 +30,14 @@ use crate::arguments::{Arguments, Command};
 use crate::commands::run::Face;
 use crate::context::{Context, Usage};
 
-/// Exit status where something of what was named could not be read, and all else is well.
+/// Exit status if some of the named inputs could not be read and all else went well.
 const UNREAD: u8 = 4;
 
 fn main() -> ExitCode {
     supervisor::supervised(carry_out)
 }
 
-/// Carries out the command line; the exit status.
+/// Runs the command line and returns the exit status.
 fn carry_out() -> u8 {
     let matches = arguments::grouped(Arguments::command()).try_get_matches_from(words());
     let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
@@ -92,22 +92,22 @@ fn carry_out() -> u8 {
     }
 }
 
-/// The words of the command line. Behind `run` and `fio`, iodyno's own come first:
-/// all others are fio's, which clap must not look at.
+/// Returns the words of the command line. After `run` and `fio`, iodyno's own options are moved to
+/// the front: all others are fio's, which clap must not see.
 fn words() -> Vec<OsString> {
     let mut given: Vec<OsString> = std::env::args_os().collect();
     if given.first().is_some_and(|name| Path::new(name).file_name() == Some("fio".as_ref())) {
         given.insert(1, "fio".into());
     }
-    // fio's options are text; a path that is not is for clap to take or to refuse.
+    // fio's options are text; a path that is not UTF-8 is left to clap.
     let texts: Option<Vec<String>> =
         given.iter().map(|word| word.to_str().map(str::to_owned)).collect();
     texts.map_or(given, |words| divided(words).into_iter().map(OsString::from).collect())
 }
 
-/// These words, iodyno's own before fio's.
+/// Moves iodyno's own words before fio's.
 fn divided(words: Vec<String>) -> Vec<String> {
-    // A `run` that is the value of a global option is not the command.
+    // `run` as the value of a global option is not the command.
     let is_command = |at: &usize| {
         ["run", "fio"].contains(&words[*at].as_str()) && commands::run::is_command(&words[1..*at])
     };

@@ -64,7 +64,7 @@ pub(crate) struct Accept {
     pub(crate) sheets: Sheets,
 }
 
-/// ns since 1970 UTC.
+/// Parses a time as ns since 1970 UTC.
 fn moment(text: &str) -> Result<i64, String> {
     let seconds = text.parse::<f64>().ok().filter(|s| (0.0..=1e10).contains(s));
     let ns = seconds.map(|seconds| (seconds * 1e9) as i64);

@@ -1,4 +1,4 @@
-//! What is stated of the machine that imported results came from.
+//! Options that describe the machine behind imported results.
 
 use clap::Args;
 use iodyno_model::{LinkState, Stated, StatedBlocks, StatedCard};

@@ -1,4 +1,4 @@
-//! `iodyno runs export`, and the formats of other tools.
+//! `iodyno runs export`, and the output formats of other tools.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ pub(crate) struct Export {
     pub(crate) sheets: Sheets,
 }
 
-/// The formats that a command offers, as they are typed.
+/// Parser for the formats that a command offers.
 pub(crate) fn formats(command: Command) -> impl TypedValueParser<Value = Format> {
     let value = |format: Format| PossibleValue::new(format.name()).help(format.help());
     let values: Vec<PossibleValue> = offered_by(command).map(value).collect();

@@ -150,7 +150,7 @@ All options are fio's, --help included; docs/reference/fio.md lists the differen
 }
 
 impl Command {
-    /// The command, where it prints no JSON: `--json` must not be ignored.
+    /// Name of the command if it prints no JSON: `--json` must not be ignored.
     pub(crate) fn without_json(&self) -> Option<&'static str> {
         let action = |runs: &Runs| match &runs.action {
             Some(RunsAction::Fleet(_)) => Some("runs fleet"),

@@ -1,4 +1,4 @@
-//! Options are named alike in all commands.
+//! Tests that options have the same names and help in all commands.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 
 use super::Arguments;
 
-/// Every command with all that are below it, by full name.
+/// Collects a command and all its subcommands, by full name.
 fn all(command: &Command, into: &mut Vec<Command>) {
     into.push(command.clone());
     command.get_subcommands().for_each(|below| all(below, into));
@@ -20,7 +20,7 @@ fn commands() -> Vec<Command> {
     found
 }
 
-/// Options whose help says what the command makes of the same thing.
+/// Options whose help differs by command.
 const SAID_APART: &[&str] = &[
     "dry-run",
     "for",

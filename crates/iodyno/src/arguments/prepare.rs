@@ -64,7 +64,7 @@ pub(crate) enum Purge {
 }
 
 impl Purge {
-    /// As a drive is told.
+    /// Method as sent to the drive; `None`: no purge.
     pub(crate) const fn method(self) -> Option<PurgeMethod> {
         match self {
             Self::None => None,
@@ -78,7 +78,7 @@ impl Purge {
     }
 }
 
-/// `2x`, `0.5x`, `2`.
+/// Parses `2x`, `0.5x`, `2`.
 fn times(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix(['x', 'X']).unwrap_or(text).parse::<f64>();
     match number {

@@ -51,7 +51,7 @@ pub(crate) struct Replay {
     pub(crate) making: Making,
 }
 
-/// `2x` or `0.5`, in percent.
+/// Parses `2x` or `0.5` as percent.
 fn percent(text: &str) -> Result<u32, String> {
     let factor = text.trim().trim_end_matches(['x', 'X']).parse::<f64>().ok();
     let factor = factor.filter(|factor| (0.01..=1000.0).contains(factor));

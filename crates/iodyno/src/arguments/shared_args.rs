@@ -10,7 +10,7 @@ use super::Table;
 use super::global::address;
 use crate::context::Usage;
 
-/// How jobs are carried out.
+/// Options of how jobs are run.
 #[derive(Debug, Args)]
 pub(crate) struct Carrying {
     /// Load generator [default: native, or the plan's]
@@ -23,7 +23,7 @@ pub(crate) struct Carrying {
     pub(crate) making: Making,
 }
 
-/// What a command that makes load may write, and how that is shown.
+/// Options of commands that make load: what they may write, and how progress is shown.
 #[derive(Debug, Args)]
 pub(crate) struct Making {
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(crate) struct Making {
     pub(crate) table: Table,
 }
 
-/// How the run is called. `--name` is what this was called before; behind `run` that opens a job.
+/// Name of the run. `--name` is the former spelling; after `run` it opens a job.
 #[derive(Debug, Args)]
 pub(crate) struct Naming {
     /// Name of the run
@@ -44,7 +44,7 @@ pub(crate) struct Naming {
     pub(crate) run_name: Option<String>,
 }
 
-/// What is claimed of drives beside the built-in data sheets.
+/// Claims about drives besides the built-in data sheets.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Sheets {
     /// Additional data sheets, a TOML file; repeatable
@@ -56,7 +56,7 @@ pub(crate) struct Sheets {
     pub(crate) volume: Vec<String>,
 }
 
-/// Whether jobs may run commands.
+/// Permission for jobs to run commands.
 #[derive(Debug, Args)]
 pub(crate) struct Executing {
     /// Run the commands of exec_prerun and exec_postrun, without a shell
@@ -64,7 +64,7 @@ pub(crate) struct Executing {
     pub(crate) allow_exec: bool,
 }
 
-/// When a point is known.
+/// Criteria for ending a point.
 #[derive(Debug, Args)]
 pub(crate) struct Stopping {
     /// End a point once its rate is known within this many percent [default: the plan's, else 2]
@@ -79,14 +79,14 @@ pub(crate) struct Stopping {
 }
 
 impl Stopping {
-    /// Puts it into the plan.
+    /// Applies the criteria to the plan.
     pub(crate) fn apply(&self, study: &mut Study) {
         study.stop_at(self.precision.map(|percent| percent / 100.0), self.max_time.as_deref());
         study.fresh |= self.fresh;
     }
 }
 
-/// `3%` or `3`.
+/// Parses `3%` or `3`.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
     let percent = number.parse::<f64>().ok();
@@ -95,7 +95,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "a share such as 3% was expected".into())
 }
 
-/// What is shown to others while it goes on.
+/// Live output for other programs.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Streaming {
     /// Write a JSON line per second and measurement to a file, a pipe, a socket (unix:PATH) or
@@ -107,7 +107,7 @@ pub(crate) struct Streaming {
     pub(crate) listen: Option<SocketAddr>,
 }
 
-/// What may be written.
+/// Permissions to write.
 #[derive(Debug, Args)]
 pub(crate) struct Allowing {
     /// Allow writes and trims to this device: SERIAL[:nsid], WWID or by-id name; UUID or NAME:SIZE
@@ -133,7 +133,7 @@ pub(crate) enum RunGenerator {
 }
 
 impl RunGenerator {
-    /// The same in a plan's words.
+    /// The generator as a plan names it.
     pub(crate) const fn made_by(self) -> MadeBy {
         match self {
             Self::Native => MadeBy::Native,
@@ -143,33 +143,33 @@ impl RunGenerator {
 }
 
 impl Making {
-    /// For jobs that are carried out as they stand, in a run of this name.
+    /// Options for running jobs unchanged, in a run of this name.
     pub(crate) fn options(&self, naming: &Naming) -> Options {
         Options::of_jobs(naming.name(), self.allowing.permission())
     }
 }
 
 impl Naming {
-    /// Empty: none was given.
+    /// Name of the run; empty: none was given.
     pub(crate) fn name(&self) -> &str {
         self.run_name.as_deref().unwrap_or_default()
     }
 }
 
 impl Carrying {
-    /// What may be written, and lost.
+    /// Permissions to write and to lose data.
     pub(crate) fn permission(&self) -> iodyno_target::Permission {
         self.making.allowing.permission()
     }
 }
 
 impl Streaming {
-    /// Whether anything is asked for.
+    /// True if no live output was requested.
     pub(crate) const fn is_empty(&self) -> bool {
         self.stream.is_none() && self.listen.is_none()
     }
 
-    /// Refuses `--stream -` beside a document that is to stand on standard output, if one is.
+    /// Refuses `--stream -` if a document is also requested on standard output.
     pub(crate) fn refuse_beside(&self, is_asked: bool, what: &str) -> Result<(), Usage> {
         match self.stream.as_deref() {
             Some(path) if is_asked && path == Path::new("-") => Err(Usage(format!(
@@ -182,7 +182,7 @@ impl Streaming {
 }
 
 impl Allowing {
-    /// What may be written, and lost.
+    /// Permissions to write and to lose data.
     pub(crate) fn permission(&self) -> iodyno_target::Permission {
         iodyno_target::Permission {
             allow_write: self.allow_write.clone(),

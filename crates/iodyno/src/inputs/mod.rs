@@ -1,5 +1,5 @@
-//! What a word on the command line means: a run of the store, or a file or
-//! folder with what others printed.
+//! Resolves a word of the command line: a stored run, or a file or folder with results of other
+//! programs.
 
 mod figures;
 mod kind;
@@ -23,20 +23,20 @@ use figures::or_figures;
 use kind::{HEAD_BYTES, Kind, below, is_open, kind, kind_of};
 pub(crate) use together::load_each;
 
-/// Standard input, where a path is expected.
+/// Name of standard input, where a path is expected.
 const STANDARD_INPUT: &str = "-";
 
-/// No results that come through a pipe are longer, bytes.
+/// Maximum length of results read from a pipe, bytes.
 const MOST_STREAM_BYTES: u64 = 1 << 30;
 
-/// No figures that somebody published are longer, bytes.
+/// Maximum length of published figures, bytes.
 const MOST_FIGURES_BYTES: u64 = 4 << 20;
 
-/// A run, and what of its files could not be read.
+/// A run, and the unreadable parts of its files.
 pub(crate) struct Loaded {
     pub(crate) record: RunRecord,
     pub(crate) problems: Vec<Problem>,
-    /// What its file states of each measurement's environment; empty: nothing.
+    /// Statements of its file about each measurement's environment; empty: none.
     pub(crate) stated: Vec<Stated>,
 }
 
@@ -46,9 +46,9 @@ impl Loaded {
     }
 }
 
-/// The run that `word` means: by id, name or `last` in the store, else what the
-/// file or folder of this name holds, which is not stored. Says what of it
-/// could not be read; if that is all of it, that is an error.
+/// Loads the run that `word` names: by id, name or `last` in the store, else the content of the
+/// file or folder of this name, which is not stored. Prints what could not be read; if nothing
+/// could, that is an error.
 pub(crate) fn load(context: &Context, word: &str) -> Result<Loaded> {
     let loaded = find(context, word)?;
     let loaded = loaded.with_stated(&Stated::default(), &ClaimBook::builtin())?;
@@ -80,8 +80,8 @@ fn find(context: &Context, word: &str) -> Result<Loaded> {
     }
 }
 
-/// The runs that `word` means: one of the store, else all of a file or folder,
-/// with what is stated of them in their files and in `all`.
+/// Loads the runs that `word` names: a stored one, else all of a file or folder, with the
+/// statements in their files and in `all`.
 pub(crate) fn load_all(
     context: &Context,
     word: &str,
@@ -96,7 +96,7 @@ pub(crate) fn load_all(
     found.into_iter().map(|one| one.with_stated(all, claims)).collect()
 }
 
-/// The one run that a file or folder holds.
+/// Reads the only run of a file or folder.
 pub(crate) fn read(path: &str, name: Option<&str>) -> Result<Loaded> {
     let mut all = read_all(path)?;
     let count = all.len();
@@ -114,8 +114,8 @@ pub(crate) fn read(path: &str, name: Option<&str>) -> Result<Loaded> {
     }
 }
 
-/// The runs that a file, a folder or standard input holds, at least one: one
-/// with all that fio printed, and each run that iodyno wrote.
+/// Reads the runs of a file, a folder or standard input, at least one: one run for all of fio's
+/// output, and each run that iodyno wrote.
 pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     let unreadable = |error| Usage(format!("{path}: {error}"));
     if path == STANDARD_INPUT {
@@ -127,7 +127,7 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
         return of_file(file, kind_of(file).map_err(unreadable)?);
     }
     if !metadata.is_dir() {
-        // A pipe can be read once.
+        // A pipe can be read only once.
         let pipe = iodyno_files::open_to_read(file).map_err(|error| Usage(error.to_string()))?;
         return of_stream(BufReader::new(pipe), path);
     }
@@ -135,7 +135,7 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
         return of_file(file, Kind::Capture);
     }
     let (ours, others) = below(file).map_err(unreadable)?;
-    // An empty folder is fio's reader's to tell.
+    // An empty folder is reported by fio's reader.
     let mut imported = match others || ours.is_empty() {
         true => iodyno_fio::read::path(file).map_err(unreadable)?,
         false => Imported::default(),
@@ -145,7 +145,7 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     imported.problems.retain(|problem| !is_ours(problem));
     let mut all = Vec::new();
     for (own, kind) in ours {
-        // Many a report or table lies among what it was made of.
+        // Reports and tables often lie beside the results that they were made from.
         if matches!(kind, Kind::Page | Kind::Table) {
             continue;
         }
@@ -165,18 +165,18 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     Ok(all)
 }
 
-/// Files of a folder that are looked at, to tell whether it holds results.
+/// Maximum number of a folder's files that are checked for results.
 const LOOKED_AT: usize = 256;
 
-/// Output that somebody redirected into a file without an ending is smaller.
+/// Maximum size of a file without extension that is taken for redirected output.
 const LARGEST_UNNAMED_BYTES: u64 = 64 << 20;
 
-/// Endings of files with results; a target has none of them.
+/// Extensions of files with results; a target has none of them.
 const ENDINGS: [&str; 10] =
     ["json", "txt", "log", "out", "md", "toml", "csv", "html", "sqlite", "fio"];
 
-/// Whether a file, or a folder's own files, hold results. A folder is not gone
-/// through: whoever names one to be measured may name a whole disk.
+/// True if a file, or a folder's own files, hold results. Folders are not searched recursively: a
+/// target may be a whole disk.
 pub(crate) fn holds_results(path: &Path) -> bool {
     let is_named = |file: &Path| {
         let name = file.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
@@ -184,14 +184,14 @@ pub(crate) fn holds_results(path: &Path) -> bool {
         ENDINGS.iter().any(|known| ending == *known)
     };
     let holds = |file: &Path| {
-        // What has no ending and is large is data.
+        // A large file without extension is data.
         let is_small = std::fs::metadata(file).is_ok_and(|of| of.len() <= LARGEST_UNNAMED_BYTES);
         let may = is_named(file) || (file.extension().is_none() && is_small);
         let runs = may.then(|| read_all(&file.display().to_string()).ok()).flatten();
         runs.into_iter().flatten().any(|one| !one.record.measurements.is_empty())
     };
     if path.is_file() {
-        // One that cannot be read is told so, and not measured.
+        // An unreadable one is reported, not measured.
         return is_named(path) || holds(path);
     }
     let Ok(entries) = std::fs::read_dir(path) else { return false };
@@ -199,7 +199,7 @@ pub(crate) fn holds_results(path: &Path) -> bool {
     files.any(|file| file.is_file() && holds(&file))
 }
 
-/// What comes through a pipe, which can be read once and may have no end.
+/// Reads a pipe, which can be read only once and may be endless.
 fn of_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>> {
     let cannot = |error| Usage(format!("{name} cannot be read: {error}"));
     let mut input = plain(input).map_err(cannot)?;
@@ -234,7 +234,7 @@ fn of_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>>
     Ok(or_figures(imported, name, || text))
 }
 
-/// The text of a file, unless it is longer than `most_bytes`.
+/// Text of a file of at most `most_bytes`.
 fn text_of(file: &Path, most_bytes: u64) -> Result<String> {
     let cannot = |error| Usage(format!("{} cannot be read: {error}", file.display()));
     let input = std::fs::File::open(file).and_then(|file| plain(BufReader::new(file)));
@@ -252,7 +252,7 @@ fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
     let name = file.display().to_string();
     match kind {
         Kind::Documents => {
-            // One that is not compressed has an end.
+            // An uncompressed file has a finite length.
             let length = std::fs::metadata(file).map_or(0, |found| found.len());
             documents(&text_of(file, length.max(MOST_STREAM_BYTES))?, &name)
         }
@@ -298,20 +298,20 @@ fn documents(text: &str, name: &str) -> Result<Vec<Loaded>> {
     Ok(records.into_iter().map(|record| elsewhere(record, name)).collect())
 }
 
-/// A run that was measured elsewhere, as `file` has it.
+/// Marks a run from `file` as measured elsewhere.
 fn elsewhere(mut record: RunRecord, file: &str) -> Loaded {
     let run = &mut record.run;
     if run.origin == Origin::Measured {
         run.origin = Origin::Imported(file.to_owned());
     }
-    // Whoever worked on it does not do so here.
+    // Its process does not run here.
     if run.state == RunState::Running {
         run.state = RunState::Interrupted;
     }
     Loaded::new(record, Vec::new())
 }
 
-/// An inventory, to be judged as `check --no-load` does.
+/// Turns an inventory into a run, to be judged as by `check --no-load`.
 fn of_capture(host: Host, file: &Path) -> Loaded {
     let run = Run {
         kind: RunKind::Capture,
@@ -339,7 +339,8 @@ fn of_fio(imported: Imported, path: &str) -> Loaded {
     Loaded::new(RunRecord { run, snapshots: Vec::new(), measurements }, problems)
 }
 
-/// A run that was read from `path`; `started_ns` `None`: now, since a run has a place in time.
+/// Creates a run read from `path`; without `started_ns` it starts now, since runs are ordered by
+/// time.
 fn run(path: &str, started_ns: Option<i64>) -> Run {
     let started_ns = started_ns.unwrap_or_else(iodyno_campaign::now_ns);
     Run {
@@ -352,9 +353,9 @@ fn run(path: &str, started_ns: Option<i64>) -> Run {
     }
 }
 
-/// A file's name without its ending, or a folder's.
+/// Name of a file without its extension, or of a folder.
 fn name_of(path: &Path) -> String {
-    // `.` and `..` are named otherwise.
+    // `.` and `..` have no file name; resolve them.
     let named = match path.file_name() {
         Some(_) => None,
         None => path.canonicalize().ok(),
