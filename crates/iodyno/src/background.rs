@@ -25,7 +25,8 @@ fn all() -> MutexGuard<'static, Background> {
 
 /// Starts a thread of the lowest priority.
 ///
-/// # Errors The system cannot start another thread.
+/// # Errors
+/// The system cannot start another thread.
 pub(crate) fn spawn<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,

@@ -42,7 +42,8 @@ const OF_BENCH_FIO: [&str; 11] = [
 
 /// Parses a bench-fio INI file; `name` is the file.
 ///
-/// # Errors Not such a file, or a setting that works differently here.
+/// # Errors
+/// Not such a file, or a setting that works differently here.
 pub(crate) fn study(text: &str, name: &str) -> Result<Study, PlanError> {
     let form = |text: String| PlanError { name: name.into(), text };
     let mut ini = Ini::new();

@@ -127,7 +127,8 @@ fn terminal() -> Option<Arc<Terminal>> {
 
 /// Takes the screen; a panic gives it back before its message is printed.
 ///
-/// # Errors The terminal refuses.
+/// # Errors
+/// The terminal refuses.
 pub(crate) fn take(mut terminal: Terminal) -> io::Result<()> {
     static HOOKED: Once = Once::new();
     HOOKED.call_once(|| {

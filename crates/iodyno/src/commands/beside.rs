@@ -1,4 +1,4 @@
-//! A run that its store could not take: written beside, to be imported.
+//! Writes a run that could not be stored into a file, to be imported later.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use crate::commands::export::documents;
 use crate::commands::judged_anew;
 use crate::terminal;
 
-/// Writes `record` into the working directory, or else `$TMPDIR`, where `store`
-/// could not keep all of it, and says how to import it.
+/// Writes `record` into the working directory, or else `$TMPDIR`, if `store` could not keep all of
+/// it, and prints how to import it.
 ///
 /// # Errors
-/// It cannot be made a document.
+/// The record cannot be converted to a document.
 pub(crate) fn keep(store: &Store, record: &RunRecord, claims: &ClaimBook) -> Result<()> {
     let Some(why) = store.aside() else { return Ok(()) };
     terminal::note(&format!("iodyno: {why}"));
@@ -47,7 +47,7 @@ pub(crate) fn keep(store: &Store, record: &RunRecord, claims: &ClaimBook) -> Res
     Ok(())
 }
 
-/// A whole file, or none.
+/// Writes the whole file, or removes it.
 fn written(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = create_new(path)?;
     let outcome = file.write_all(bytes).and_then(|()| file.sync_all());

@@ -67,7 +67,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
     Ok(status)
 }
 
-/// Why it is not known how much the runs differ by chance, and what to do.
+/// Reason why the run-to-run spread is unknown, and what to do.
 fn chance_unknown(comparison: &Comparison) -> String {
     let cells = comparison.rows.iter().flat_map(|row| comparison.sides.iter().zip(&row.cells));
     let mut cells = cells.filter_map(|(side, cell)| Some((side, cell.as_ref()?)));
@@ -93,7 +93,7 @@ fn chance_unknown(comparison: &Comparison) -> String {
     }
 }
 
-/// The runs of a side: what exists as a path is one, else commas part repetitions.
+/// The runs of a side: an existing path is one run, else commas separate repetitions.
 fn side(context: &Context, word: &str) -> Result<Vec<RunRecord>> {
     let words: Vec<&str> = match Path::new(word).exists() {
         true => vec![word],
@@ -105,7 +105,7 @@ fn side(context: &Context, word: &str) -> Result<Vec<RunRecord>> {
     words.into_iter().map(|word| record(context, word)).collect()
 }
 
-/// A run, or `RUN:NAME` with the measurements of a name alone.
+/// Loads a run, or the measurements of one name with `RUN:NAME`.
 fn record(context: &Context, word: &str) -> Result<RunRecord> {
     let whole = inputs::load(context, word);
     let (loaded, name) = match (whole, word.rsplit_once(':')) {
@@ -118,7 +118,7 @@ fn record(context: &Context, word: &str) -> Result<RunRecord> {
     let mut names: Vec<String> = record.measurements.iter().map(|of| of.name.clone()).collect();
     if let Some(name) = name {
         let plan = record.run.rounds.as_ref();
-        // Of a run in rounds what is tracked stays, too: it says which rounds count.
+        // For a run in rounds the tracked measurements stay: they decide which rounds count.
         let is_tracked = |of: &Measurement| {
             of.round.is_some() && plan.as_ref().is_some_and(|plan| plan.rounds.tracks(&of.name))
         };

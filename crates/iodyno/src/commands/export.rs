@@ -1,4 +1,4 @@
-//! `iodyno runs export`: results for other programs.
+//! `iodyno runs export`: writes results for other programs.
 
 use anyhow::Result;
 use iodyno_report::Judged;
@@ -32,7 +32,7 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
     }
 }
 
-/// The public document of one run, or an array of those of several.
+/// The public document of one run, or an array of several.
 pub(crate) fn documents(runs: &[Judged<'_>]) -> Result<String> {
     Ok(String::from_utf8(JSON.export(Results::Runs(runs))?)?)
 }

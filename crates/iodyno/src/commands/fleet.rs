@@ -18,9 +18,9 @@ use crate::context::{Context, Usage, read};
 use crate::push::{Document, MOST_DOCUMENT_BYTES, Reference};
 use crate::{inputs, terminal};
 
-/// Files of a folder and the folders in it, …
+/// Maximum number of files read below a folder.
 const MOST_FILES: usize = 100_000;
-/// … which are gone into so deep.
+/// Maximum depth of folders.
 const DEEPEST: usize = 8;
 
 pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
@@ -48,11 +48,11 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     }
 }
 
-/// What is needed of a run, which its document gives without being read in full.
+/// Data that a run's document yields without being read in full.
 trait OfDocuments: Sized + Send {
-    /// `None`: the documents have to be read in full.
+    /// Extracts the data; `None`: the documents have to be read in full.
     fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError>;
-    /// `None`: nothing of this run is needed.
+    /// Computes the data from a full record; `None`: this run has none.
     fn of_record(record: &RunRecord, claims: &ClaimBook) -> Option<Self>;
 }
 
@@ -85,7 +85,7 @@ fn of_words<T: OfDocuments>(
     let mut runs = Vec::new();
     for word in words {
         let path = Path::new(word);
-        // A pipe can be read once.
+        // A pipe can be read only once.
         let read = if path.is_file() { of_document(path) } else { None };
         runs.extend(match read {
             Some(read) => read,
@@ -99,8 +99,8 @@ fn of_words<T: OfDocuments>(
     Ok(runs)
 }
 
-/// The runs of a folder with documents of many hosts, read on all CPUs, one document in memory for
-/// each; of any other folder, whatever else it holds.
+/// Reads a folder with documents of many hosts on all CPUs, with one document per CPU in memory;
+/// any other folder is read as usual.
 fn of_folder<T: OfDocuments>(
     context: &Context,
     folder: &Path,
@@ -124,7 +124,7 @@ fn of_folder<T: OfDocuments>(
     if others.len() == files.len() {
         return of_word(context, &folder.display().to_string(), claims);
     }
-    // What is no document of today is read in full, or told.
+    // Other files are read in full, and errors are printed.
     for file in others {
         match of_word(context, &file.display().to_string(), claims) {
             Ok(more) => runs.extend(more),
@@ -137,7 +137,7 @@ fn of_folder<T: OfDocuments>(
     Ok(runs)
 }
 
-/// The runs of these files, and the files that have to be read otherwise.
+/// Reads the documents among `files`; also returns the files that have to be read in full.
 fn of_documents<T: OfDocuments>(files: &[PathBuf]) -> (Vec<T>, Vec<&PathBuf>) {
     let (mut runs, mut others) = (Vec::new(), Vec::new());
     for file in files {
@@ -149,13 +149,13 @@ fn of_documents<T: OfDocuments>(files: &[PathBuf]) -> (Vec<T>, Vec<&PathBuf>) {
     (runs, others)
 }
 
-/// The runs of a file with documents; `None`: it has to be read otherwise.
+/// Reads a file with documents; `None`: it has to be read in full.
 fn of_document<T: OfDocuments>(file: &Path) -> Option<Vec<T>> {
     let bytes = iodyno_files::read(file, MOST_DOCUMENT_BYTES).ok()?;
     T::of_documents(&String::from_utf8(bytes).ok()?).ok()?
 }
 
-/// The runs of the documents that others gave to a store, read while more of them come.
+/// Reads the documents at a remote destination while more of them arrive.
 fn of_reference<T: OfDocuments>(
     context: &Context,
     reference: &Reference,
@@ -193,7 +193,8 @@ fn of_reference<T: OfDocuments>(
     Ok(runs)
 }
 
-/// The runs of a document, as it judges them; judged anew where it does so by other rules than today's.
+/// The runs of a document with its own verdicts, or judged anew if it was judged by other rules
+/// than today's.
 fn of_text<T: OfDocuments>(document: &Document, claims: &ClaimBook) -> Result<Vec<T>, String> {
     let told = |error| format!("{}: {error}", document.name);
     match T::of_documents(&document.text).map_err(told)? {
@@ -205,7 +206,7 @@ fn of_text<T: OfDocuments>(document: &Document, claims: &ClaimBook) -> Result<Ve
     }
 }
 
-/// Files that end in `.json`, and no links: what others pushed may point anywhere.
+/// Collects files that end in `.json`, without links: pushed files could point anywhere.
 fn documents_below(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -221,14 +222,14 @@ fn documents_below(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The runs that a word means.
+/// The runs that a word names.
 fn of_word<T: OfDocuments>(context: &Context, word: &str, claims: &ClaimBook) -> Result<Vec<T>> {
     let loaded = inputs::load_all(context, word, &Stated::default(), claims)?;
     loaded.iter().for_each(|one| terminal::problems(context, &one.problems));
     Ok(loaded.iter().filter_map(|one| T::of_record(&one.record, claims)).collect())
 }
 
-/// The table of all hosts' drives.
+/// Table of the drives of all hosts.
 pub(crate) fn text(records: &[&RunRecord], claims: &ClaimBook, style: &Style) -> String {
     let assessments: Vec<Assessment> =
         records.iter().map(|record| judged_anew(record, claims)).collect();

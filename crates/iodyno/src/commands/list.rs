@@ -28,11 +28,11 @@ pub(crate) fn run(context: &Context, arguments: &List) -> Result<u8> {
     Ok(0)
 }
 
-/// What drives were put through, those of other machines too.
+/// Prints the history of drives, including those of other machines.
 fn history(context: &Context, host: &Host, table: &Table) -> Result<u8> {
     let states = match context.store_to_read() {
         Ok(store) => store.drive_states()?,
-        // Nothing was done yet: nothing to tell, and no error.
+        // Without a store the history is empty, which is no error.
         Err(error) if matches!(error.downcast_ref(), Some(StoreError::Missing { .. })) => {
             Vec::new()
         }

@@ -1,4 +1,4 @@
-//! One file for each command.
+//! One module for each command.
 
 pub(crate) mod accept;
 pub(crate) mod beside;
@@ -37,13 +37,12 @@ pub(crate) mod traced;
 use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_model::{Assessment, RunRecord};
 
-/// What a run means by today's rules and these claims.
+/// Judges a run by today's rules and these claims.
 pub(crate) fn judged_anew(record: &RunRecord, claims: &ClaimBook) -> Assessment {
     assess(&Question { record, claims, baseline: None, expect: None })
 }
 
-/// A name that nobody chose, with a number behind it where it is taken: that is
-/// no mistake of anybody's.
+/// Makes a default name unique by a number, since a clash is not the user's mistake.
 pub(crate) fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let numbered = (2_u64..).map(|n| format!("{name}-{n}"));
     std::iter::once(name.to_owned())

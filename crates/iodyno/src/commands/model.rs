@@ -1,4 +1,4 @@
-//! `iodyno model`: a trace as a small model, and what options of a job can say of it.
+//! `iodyno model`: writes a small model of a trace, and job options that resemble it.
 
 use std::io::BufWriter;
 use std::path::Path;

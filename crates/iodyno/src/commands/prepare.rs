@@ -1,4 +1,4 @@
-//! `iodyno prepare`: drives emptied and filled.
+//! `iodyno prepare`: purges and fills drives.
 
 use anyhow::Result;
 use iodyno_campaign::{Preparation, Preparing, Refusal, Study, When, stopped};
@@ -22,7 +22,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         round: arguments.round.clone(),
         when: When::Always,
     };
-    // Of a drive in use nothing would be done, however it is asked for.
+    // A dry run reports drives in use before wrong options.
     if !arguments.dry_run {
         check(&how)?;
     }
@@ -77,7 +77,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     print(context, &mut setup.store, &setup.claims, &record, &arguments.making.table)
 }
 
-/// Whether it can be meant.
+/// Refuses contradictory or missing options.
 fn check(how: &Preparation) -> Result<()> {
     if how.is_empty() {
         let what = "how? --purge METHOD empties the drives, --fill 2x writes them, --condition \
@@ -87,7 +87,7 @@ fn check(how: &Preparation) -> Result<()> {
     Ok(how.check().map_err(|Refusal(what)| Usage(what))?)
 }
 
-/// Why nothing would be done: uses of the targets.
+/// Uses of the targets, for which nothing would be done.
 pub(crate) fn refusals(setup: &Setup, targets: &[Target]) -> Vec<String> {
     let of = |target: &Target| {
         let name = target.name().to_owned();
@@ -99,7 +99,7 @@ pub(crate) fn refusals(setup: &Setup, targets: &[Target]) -> Vec<String> {
     targets.iter().flat_map(of).collect()
 }
 
-/// What would be done and lost.
+/// Describes what would be done and destroyed.
 pub(crate) fn outlook(
     setup: &Setup,
     preparing: &Preparing,

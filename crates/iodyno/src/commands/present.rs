@@ -1,5 +1,4 @@
-//! A run as a command prints it: judged, and as a glance, as text with all that is known, or as what other
-//! programs read.
+//! Presents a run: judged, as a summary, as full text, or in another tool's format.
 
 use anyhow::Result;
 use iodyno_campaign::{Order, Point, Study};
@@ -21,20 +20,20 @@ use crate::commands::{explain, headroom};
 use crate::context::Context;
 use crate::terminal;
 
-/// What a run is judged by and how it is shown.
+/// Basis of the verdicts and form of the output.
 pub(crate) struct Judging<'a> {
     pub(crate) claims: &'a ClaimBook,
     pub(crate) baseline: Option<&'a RunRecord>,
     pub(crate) expect: Option<&'a Expectation>,
     pub(crate) require_verdict: bool,
-    /// What the commands that say more of it call it.
+    /// Name of the run in suggested commands.
     pub(crate) run: &'a str,
     pub(crate) table: &'a Table,
     pub(crate) shape: Shape,
 }
 
 impl<'a> Judging<'a> {
-    /// Of what was just measured, against `claims` alone, at a glance.
+    /// For the run just measured: judged against `claims` only, as a summary.
     pub(crate) const fn last(claims: &'a ClaimBook, table: &'a Table) -> Self {
         Self {
             claims,
@@ -48,25 +47,25 @@ impl<'a> Judging<'a> {
     }
 }
 
-/// What is printed unless JSON is asked for.
+/// Form of the output without `--json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// The verdict, and a row or a cell for each drive, job or point.
+    /// The verdict, and a row or cell for each drive, job or point.
     Glance,
     /// Drives, measurements, findings.
     Text,
-    /// What another tool reads.
+    /// Another tool's format.
     Format(Format),
 }
 
 impl Shape {
-    /// Text, all of it if it is to be `verbose`, unless a format is asked for.
+    /// The given format, else full text if `verbose`, else the summary.
     pub(crate) fn of(format: Option<Format>, verbose: bool) -> Self {
         format.map_or(if verbose { Self::Text } else { Self::Glance }, Self::Format)
     }
 }
 
-/// Judges, stores the assessment and prints; the exit status.
+/// Judges, stores the assessment and prints; returns the exit status.
 pub(crate) fn judge_and_print(
     context: &Context,
     store: &mut Store,
@@ -78,7 +77,7 @@ pub(crate) fn judge_and_print(
     Ok(status)
 }
 
-/// Judges and stores the assessment; the text to print, and the exit status.
+/// Judges and stores the assessment; returns the text and the exit status.
 pub(crate) fn judge(
     context: &Context,
     store: &mut Store,
@@ -90,7 +89,7 @@ pub(crate) fn judge(
     Ok((text, status))
 }
 
-/// Judges and prints; the assessment, and the exit status.
+/// Judges and prints; returns the assessment and the exit status.
 pub(crate) fn print(
     context: &Context,
     record: &RunRecord,
@@ -101,7 +100,7 @@ pub(crate) fn print(
     Ok((assessment, status))
 }
 
-/// The assessment of a run, its text, and its exit status.
+/// The assessment of a run, its text and its exit status.
 fn judged(
     context: &Context,
     record: &RunRecord,
@@ -124,7 +123,7 @@ fn judged(
     Ok((assessment, text, status))
 }
 
-/// A judged run, and what follows from it beyond its measurements.
+/// A judged run with conclusions drawn from its measurements.
 struct Shown<'a> {
     context: &'a Context,
     judging: &'a Judging<'a>,
@@ -133,7 +132,7 @@ struct Shown<'a> {
     style: Style,
     study: Option<Study>,
     outlook: Option<Predictions>,
-    /// The plan's own, or those that conditioned the drives before it.
+    /// Rounds of the plan, or those that conditioned the drives before it.
     rounds: Option<Rounds>,
 }
 
@@ -191,7 +190,7 @@ impl<'a> Shown<'a> {
 
     fn text(&self) -> Result<String> {
         let (record, assessment, style) = (self.of.record, self.of.assessment, &self.style);
-        // Of fio's jobs there is nothing but what they did.
+        // Runs without a host (fio's output) show only their jobs.
         if record.host().is_none() {
             let jobs = jobs_text(record, assessment, style);
             return Ok(format!("{}\n{jobs}", run_heading(&record.run, style)));
@@ -222,7 +221,7 @@ impl<'a> Shown<'a> {
         Ok(parts.join("\n"))
     }
 
-    /// Knees, how drives scale, what blocks of another size would do: a line each.
+    /// Conclusions, one line each: knees, scaling over drives, effect of other block sizes.
     fn follows(&self) -> Vec<String> {
         let (record, assessment) = (self.of.record, self.of.assessment);
         let scaling = self.study.as_ref().and_then(|study| study.scaling.as_ref());
@@ -233,7 +232,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The points of a study, in the order of its axes.
+/// Points of a study, in the order of its axes.
 pub(crate) fn in_order(study: &Study) -> Vec<PlannedPoint> {
     let mut study = study.clone();
     study.order = Order::Written;
@@ -256,10 +255,10 @@ fn few(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// The states that the drives of a run were in when it began, as the store has them.
+/// State of the run's drives when it began, from the store.
 pub(crate) fn prepared(context: &Context, record: &RunRecord) -> Result<Vec<DriveState>> {
     let mut states = Vec::new();
-    // What was measured elsewhere can be shown where there is no store.
+    // A run measured elsewhere can be shown without a store.
     let Ok(store) = context.store_to_read() else { return Ok(states) };
     let namespaces = record.run.targets.iter().filter_map(|name| record.host()?.namespace(name));
     for (drive, namespace) in namespaces {

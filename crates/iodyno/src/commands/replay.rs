@@ -1,4 +1,4 @@
-//! `iodyno replay`: the I/Os of a trace, made again on another target.
+//! `iodyno replay`: repeats the I/Os of a trace on another target.
 
 use std::path::Path;
 
@@ -20,15 +20,15 @@ use crate::commands::study::print;
 use crate::context::{Context, Usage};
 use crate::terminal;
 
-/// Blocks of a file, bytes: no direct I/O on one wants more.
+/// Block size assumed for files: enough for direct I/O on any of them, bytes.
 const FILE_BLOCK_BYTES: u32 = 4096;
-/// Buffers take no more than this, unless that is less than `LEAST_DEPTH`, bytes.
+/// Limit of the buffers, unless it allows less than `LEAST_DEPTH`, bytes.
 const MOST_BUFFER_BYTES: u64 = 64 << 20;
 const LEAST_DEPTH: u64 = 64;
 const MOST_DEPTH: u64 = 1024;
-/// Where the trace does not tell how many I/Os were in flight.
+/// Queue depth if the trace does not tell how many I/Os were in flight.
 const USUAL_DEPTH: u64 = 256;
-/// So many times as many may be in flight as were: the target may be slower.
+/// Factor on the I/Os in flight: the target may be slower.
 const SPARE: u64 = 4;
 
 pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
@@ -67,7 +67,7 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     print(context, &mut setup.store, &setup.claims, &record, &arguments.making.table)
 }
 
-/// What can not be replayed as it is asked for.
+/// Refuses options that this trace does not allow.
 fn refuse(arguments: &Replay, found: &TraceSurvey) -> Result<()> {
     let file = &arguments.trace;
     if arguments.closed && !found.trace.has_latencies {
@@ -78,7 +78,7 @@ fn refuse(arguments: &Replay, found: &TraceSurvey) -> Result<()> {
         );
         return Err(Usage(what).into());
     }
-    // Whole seconds at once are no load that anybody had.
+    // Times in whole seconds would give bursts that never happened.
     if found.trace.tick_ns >= 1_000_000_000 {
         let what = format!("{file}: its times are whole seconds, too coarse for a replay");
         return Err(Usage(what).into());
@@ -86,12 +86,12 @@ fn refuse(arguments: &Replay, found: &TraceSurvey) -> Result<()> {
     Ok(())
 }
 
-/// Where a trace is replayed.
+/// Target of a replay.
 struct Destination {
     path: String,
-    /// Of a device, bytes; none: a file, which is made as large as need be.
+    /// Size of a device, bytes; `None`: a file, made as large as needed.
     room_bytes: Option<u64>,
-    /// Offsets and lengths are multiples of this, bytes.
+    /// Alignment of offsets and lengths, bytes.
     block_bytes: u32,
 }
 
@@ -100,7 +100,7 @@ impl Destination {
         let is_name = !word.contains('/') && !Path::new(word).exists();
         let found = match resolve_anywhere(host, word) {
             Ok(found) => found,
-            // One that is not there yet is made; who means a drive is told what there is.
+            // A missing file is created; for a name that looks like a drive the error is reported.
             Err(_) if !is_name || host.block(word).is_none() && !word.starts_with("nvme") => {
                 Vec::new()
             }
@@ -135,7 +135,7 @@ impl Destination {
     }
 }
 
-/// The job that replays, and the job file that says where.
+/// The replaying job, and its job file.
 fn script(arguments: &Replay, place: &Destination, found: TraceSurvey) -> Result<(Script, String)> {
     let file = &arguments.trace;
     let source = Place { source: "iodyno replay".into(), line: None };
@@ -166,7 +166,7 @@ fn script(arguments: &Replay, place: &Destination, found: TraceSurvey) -> Result
     Ok((script, format!("; the trace {file}, at {speed} of its speed\n{text}")))
 }
 
-/// Makes `job` one that replays what was found.
+/// Sets up `job` to replay what was found.
 fn settle(
     arguments: &Replay,
     place: &Destination,
@@ -182,7 +182,7 @@ fn settle(
         .map_err(|error| Usage(format!("{file} on {}: {error}", arguments.target)).into())
 }
 
-/// How many I/Os may be in flight.
+/// Maximum number of I/Os in flight.
 fn depth(found: &TraceSurvey) -> u64 {
     let wanted = match found.in_flight as u64 {
         0 => USUAL_DEPTH,

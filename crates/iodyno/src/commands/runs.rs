@@ -1,4 +1,4 @@
-//! `iodyno runs`: lists stored runs, exports or removes some.
+//! `iodyno runs`: lists, exports or removes stored runs.
 
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,9 @@ use crate::context::Context;
 use crate::push::Outbox;
 use crate::terminal;
 
-/// All that is left is pushed within this time.
+/// Time limit for pushing the outbox.
 const PUSHES_WITHIN: Duration = Duration::from_secs(600);
-/// Exit status where something is left to be pushed.
+/// Exit status if some documents could not be pushed.
 const LEFT: u8 = 4;
 
 pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
         }
         Some(RunsAction::Rm { runs }) => {
             let mut store = context.store()?;
-            // All are looked up before any is removed: a typing mistake removes nothing.
+            // All runs are looked up before any is removed: a typing mistake removes nothing.
             let found = runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?;
             for run in found {
                 store.remove(&run.id)?;
@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
 fn list(context: &Context) -> Result<()> {
     let runs = match context.store_to_read() {
         Ok(store) => store.runs()?,
-        // Nothing was measured yet: an empty list, and no error.
+        // Without a store the list is empty, which is no error.
         Err(error) if matches!(error.downcast_ref(), Some(StoreError::Missing { .. })) => {
             Vec::new()
         }

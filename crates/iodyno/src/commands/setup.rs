@@ -1,5 +1,4 @@
-//! What commands that measure have in common: the machine, the store, and
-//! work carried out.
+//! Setup common to commands that measure: the machine, the store, and running of work.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -29,9 +28,9 @@ pub(crate) struct Setup {
     source: Box<dyn Source>,
     interrupted: Arc<AtomicBool>,
     takes_signals: bool,
-    /// Who else is to be told what happens; whether nothing is said of that.
+    /// Requested live output, and whether notes about it are suppressed.
     streaming: (Streaming, bool),
-    /// The same, once something is measured.
+    /// Open live output, once something is measured.
     stream: Option<Stream>,
 }
 
@@ -58,7 +57,7 @@ impl Setup {
         })
     }
 
-    /// For a command that makes load.
+    /// Sets up a command that makes load.
     ///
     /// # Errors
     /// See [`Self::new`] and [`Self::streaming`].
@@ -66,10 +65,10 @@ impl Setup {
         Self::new(context, &making.sheets)?.streaming(context, &making.streaming)
     }
 
-    /// With what `--stream` and `--listen` ask for, opened when something is measured.
+    /// Adds the output of `--stream` and `--listen`, opened with the first measurement.
     ///
     /// # Errors
-    /// Two documents would stand on standard output.
+    /// Two outputs need standard output.
     pub(crate) fn streaming(mut self, context: &Context, asked: &Streaming) -> Result<Self> {
         asked.refuse_beside(context.json, "--json")?;
         self.streaming = (asked.clone(), context.quiet);
@@ -81,7 +80,7 @@ impl Setup {
         self.host = iodyno_host::snapshot(self.source.as_ref(), depth);
     }
 
-    /// [`Self::carry_out`], shown on the terminal.
+    /// Runs [`Self::carry_out`] with progress on the terminal.
     pub(crate) fn measure(
         &mut self,
         context: &Context,
@@ -93,8 +92,7 @@ impl Setup {
         self.carry_out(work, targets, options, generator, &mut Display::new(context, None))
     }
 
-    /// Carries `work` out; the run with all that was recorded of it. The
-    /// signals that ask for an end are taken from here on.
+    /// Runs `work`; returns the run with all its records. From here on, signals end it properly.
     pub(crate) fn carry_out(
         &mut self,
         work: &Work,
@@ -130,7 +128,7 @@ impl Setup {
         let run_id = match outcome {
             Ok(run_id) => run_id,
             Err(error) => {
-                // What was measured until then is not in the file either.
+                // The output file lacks the results so far, too.
                 if self.store.aside().is_some() {
                     let last = self.store.find("last")?;
                     beside::keep(&self.store, &self.store.load(&last.id)?, &self.claims)?;
@@ -144,7 +142,7 @@ impl Setup {
     }
 }
 
-/// The signals that ask for an end set `interrupted`; the supervisor counts them.
+/// Lets termination signals set `interrupted`; the supervisor counts them.
 pub(crate) fn end_on_signals(interrupted: &Arc<AtomicBool>) -> Result<()> {
     for signal in requests_for_an_end() {
         signal_hook::flag::register(signal, Arc::clone(interrupted))?;

@@ -1,4 +1,4 @@
-//! `iodyno show`: prints a run again, judged anew.
+//! `iodyno show`: prints a stored run, judged anew.
 
 use anyhow::Result;
 use iodyno_model::{Assessment, RunRecord, shell_word};
@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
     Ok(status)
 }
 
-/// What a run in the store was judged to mean when it was made.
+/// Assessment stored with a run when it was made.
 fn earlier_judged(context: &Context, record: &RunRecord) -> Option<Assessment> {
     let store = context.store_to_read().ok()?;
     store.assessment(&record.run.id).ok().flatten()

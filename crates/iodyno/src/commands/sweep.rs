@@ -1,4 +1,4 @@
-//! `iodyno sweep` and `iodyno resume`: studies carried out.
+//! `iodyno sweep` and `iodyno resume`: run and continue studies.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::FileTypeExt as _;
@@ -20,7 +20,7 @@ use crate::commands::study::{
 use crate::context::{Context, Usage, read};
 use crate::{bench_fio, terminal};
 
-/// The preset that is a command of its own.
+/// Preset that is a command of its own.
 const CHECK: &str = "check";
 
 pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     let all_or_none =
         study.preparation.is_some() || study.rounds.is_some() || study.headroom.is_some();
     let (points, left_out) = match arguments.dry_run && all_or_none {
-        // What is prepared, and what a round writes, has to be allowed anyway.
+        // Preparation and rounds need permission to write anyway.
         true => (all, 0),
         false => allowed(all, carrying),
     };
@@ -56,7 +56,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         return Err(Usage("a captured machine cannot be measured".into()).into());
     }
     let outline = outline(&study, &points, left_out)?;
-    // A plan's points are told without a look at the machine.
+    // A plan's points can be listed without reading the machine.
     if arguments.dry_run && study.preparation.is_none() && study.settings.is_empty() {
         terminal::print(&(outline + &listed(&points)))?;
         return Ok(0);
@@ -104,10 +104,10 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table)
 }
 
-/// Each point in a line.
+/// List of points, one per line.
 fn listed(points: &[Point]) -> String {
     let mut text = String::new();
-    // One round is as the other.
+    // All rounds are alike.
     let shown = points.iter().filter(|point| point.round.is_none_or(|round| round == 1));
     for (n, point) in shown.enumerate() {
         let _ = writeln!(text, "{:5}  {}  {}", n + 1, point.title, point.targets.join(" "));
@@ -150,7 +150,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     let is_done =
         study.adaptive && Adapting::new(&study, &all, &left).is_done(&record.measurements);
     if (left.is_empty() || is_done) && left_out == 0 && study.preparation.is_none() {
-        // Whatever has become of the machine: nothing is measured on it.
+        // Works whatever has become of the machine, since nothing is measured.
         let record = finished(&mut setup.store, record)?;
         if !context.quiet {
             terminal::note(&format!("{name}: nothing is left of {count} points"));
@@ -205,8 +205,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table)
 }
 
-/// The record of a run that lacks nothing, as one that is done: what stopped it
-/// came behind its last point.
+/// Marks a complete run as done if it was stopped after its last point.
 fn finished(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
     let failed = record.measurements.iter().any(|of| of.failure().is_some());
     if record.run.state == RunState::Done || failed {
@@ -219,26 +218,24 @@ fn finished(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
     Ok(RunRecord { run, ..record })
 }
 
-/// The newest run that a sweep or a preparation left before its end; else the
-/// newest, of which is told why it cannot go on.
+/// The newest unfinished sweep or preparation; else the newest one, to tell why it cannot continue.
 fn newest_stopped(store: &Store) -> Result<Run> {
     let runs = store.runs()?;
     let is_left = |run: &&Run| run.state != RunState::Done && resumable(run).is_some();
-    // Done as it is, the newest may lack points that need leave to write.
+    // A finished run may lack points that need permission to write.
     let found =
         runs.iter().find(is_left).or_else(|| runs.iter().find(|run| resumable(run).is_some()));
     let none = "nothing to resume: no sweep or preparation is in this store (iodyno runs lists it)";
     Ok(found.cloned().ok_or_else(|| Usage(none.into()))?)
 }
 
-/// The study of a run that can go on: its points are known one by one.
+/// Study of a run that can be resumed: its points are known individually.
 fn resumable(run: &Run) -> Option<Study> {
     Study::of(run).filter(|_| run.kind != RunKind::Check)
 }
 
-/// A target that was typed as a path from the directory where the run began, and
-/// what it was there, where it is another file here: its points must not be mixed
-/// with the run's.
+/// A typed path that is another file here than in the directory where the run began, with the run's
+/// own path: points of both must not be mixed.
 fn elsewhere<'r>(typed: &'r [String], began: &'r [String]) -> Option<(&'r str, &'r str)> {
     let is_it = |typed: &Path, began: &Path| {
         let there = |path: std::io::Result<PathBuf>| path.is_ok_and(|path| path == began);
@@ -251,7 +248,7 @@ fn elsewhere<'r>(typed: &'r [String], began: &'r [String]) -> Option<(&'r str, &
     })
 }
 
-/// What the words mean: the plan, and what they change of it.
+/// Builds the study from the plan and the options that change it.
 fn study(arguments: &Sweep) -> Result<Study> {
     let mut study = plan(arguments.plan.as_deref())?;
     if let Some(factor) = arguments.scale {
@@ -337,13 +334,12 @@ fn study(arguments: &Sweep) -> Result<Study> {
         study.check()?;
         study.repeat_for(duration_ns).map_err(|Refusal(what)| Usage(what))?;
     }
-    // What words and plan come to is checked, too.
+    // The combination of options and plan is checked, too.
     study.check()?;
     Ok(study)
 }
 
-/// The path of a device that is named as `check` takes it (`nvme0n1`), where no
-/// file of that name is here.
+/// Path of a device named as in `check` (`nvme0n1`), unless a file of that name is here.
 fn path_of_device(word: &str) -> Option<String> {
     let path = format!("/dev/{word}");
     let is_name = !word.contains('/') && !Path::new(word).exists();
@@ -351,14 +347,14 @@ fn path_of_device(word: &str) -> Option<String> {
     (is_name && is_device()).then_some(path)
 }
 
-/// A directory in which points would work, that make no files of their own.
+/// Directory used as target by points that do not make their own files.
 fn directory_as_target(points: &[Point]) -> Option<&str> {
     let of_files = points.iter().filter(|point| !point.own_file);
     let mut targets = of_files.flat_map(|point| &point.targets).map(String::as_str);
     targets.find(|target| Path::new(target).is_dir())
 }
 
-/// The plan of this name: a preset or a file; a study without anything for none.
+/// The plan of this name, a preset or a file; without a name an empty study.
 pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
     let Some(name) = name else { return Ok(Study::named("sweep")) };
     if name == CHECK {

@@ -1,4 +1,4 @@
-//! `iodyno top`: what drives do right now. It only reads, and makes no load.
+//! `iodyno top`: shows what drives do right now; read-only, without a load of its own.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::live::{Cell, Column, FRAME, Face, KEPT, between, paint, table};
 use crate::screen::{self, Painter, Woken};
 use crate::terminal;
 
-/// Admin commands are sent to a drive no more often.
+/// Minimum interval between admin commands to a drive.
 const ASKED_EVERY: Duration = Duration::from_secs(5);
 
 const COLUMNS: [Column; 11] = [
@@ -68,7 +68,7 @@ pub(crate) fn run(context: &Context, arguments: &Top) -> Result<u8> {
     }
 }
 
-/// Shows it until `q` or a signal.
+/// Shows the screen until `q` or a signal.
 fn shown(
     context: &Context,
     watched: &mut Watched,
@@ -77,7 +77,7 @@ fn shown(
     interrupted: &AtomicBool,
 ) -> Result<u8> {
     let face = terminal::face(context);
-    // Only the signals end it, and `q`.
+    // Ends only on a signal or `q`.
     let (end, _open) = std::os::unix::net::UnixStream::pair()?;
     screen::take(screen).context("the terminal")?;
     let mut terminal = Terminal::new(Painter::default())?;
@@ -99,7 +99,7 @@ fn shown(
     Ok(0)
 }
 
-/// Until `most` has passed, or a signal came.
+/// Sleeps until `most` has passed or a signal arrives.
 fn pause(most: Duration, interrupted: &AtomicBool) {
     let since = Instant::now();
     while since.elapsed() < most && !interrupted.load(Ordering::Relaxed) {
@@ -107,7 +107,7 @@ fn pause(most: Duration, interrupted: &AtomicBool) {
     }
 }
 
-/// The drives, and what was seen of them.
+/// The drives and their samples.
 struct Watched {
     source: Box<dyn Source>,
     host: Host,
@@ -115,12 +115,12 @@ struct Watched {
     at: Instant,
     stats: Vec<DiskStats>,
     asked: Option<Instant>,
-    /// By controller: the first log, and what was said last (`None`: it may sleep).
+    /// By controller: the first health log, and the latest vitals (`None`: it may be asleep).
     first: BTreeMap<String, HealthLog>,
     vitals: BTreeMap<String, Option<Vitals>>,
-    /// By controller, uncorrectable errors of its links at the start.
+    /// Uncorrectable link errors at the start, by controller.
     link_errors: BTreeMap<String, u64>,
-    /// By device, IOPS of the last intervals.
+    /// IOPS of the last intervals, by device.
     rates: BTreeMap<String, VecDeque<f64>>,
 }
 
@@ -154,7 +154,7 @@ impl Watched {
         })
     }
 
-    /// What the drives did since the last time.
+    /// Samples the drives: their activity since the last call.
     fn again(&mut self) -> TopDocument {
         let interval_s = self.at.elapsed().as_secs_f64();
         self.at = Instant::now();
@@ -181,10 +181,10 @@ impl Watched {
         TopDocument { schema: "iodyno.top/1".into(), taken: rfc3339(now_ns()), interval_s, drives }
     }
 
-    /// Asks the controllers behind the devices, each once, that do not sleep.
+    /// Queries each awake controller behind the devices once.
     fn ask(&mut self, drives: &[TopDrive]) {
         self.host = snapshot(self.source.as_ref(), Depth::Quick);
-        // One reading says nothing of what changed: later ones are held against the first.
+        // A single reading shows no change: later ones are compared with the first.
         for (name, found) in std::mem::take(&mut self.vitals) {
             if let Some(health) = found.and_then(|vitals| vitals.health) {
                 self.first.entry(name).or_insert(health);
@@ -194,7 +194,7 @@ impl Watched {
             let Some((controller, _)) = self.host.namespace(&drive.device) else { continue };
             let name = &controller.name;
             let is_idle = drive.read.iops + drive.write.iops == 0.0;
-            // Of several namespaces one may be at work.
+            // Another namespace of the controller may be active.
             if self.vitals.get(name).is_some_and(Option::is_some) {
                 continue;
             }
@@ -202,7 +202,7 @@ impl Watched {
         }
     }
 
-    /// What is known of a drive beside its counters.
+    /// Fills in a drive's data besides its counters.
     fn describe(&self, drive: &mut TopDrive) {
         let block = self.host.block(&drive.device);
         drive.model = block.and_then(|block| block.model.value());
@@ -258,7 +258,7 @@ impl Watched {
         ]
     }
 
-    /// Without a screen.
+    /// Plain text, without a screen.
     fn text(&self, document: &TopDocument, width: usize) -> String {
         let face = Face { ascii: !terminal::is_utf8(), color: false };
         let lines = self.lines(&document.drives, width, face);
@@ -278,7 +278,7 @@ impl Watched {
     }
 }
 
-/// What is the matter with a drive.
+/// Problems of a drive.
 fn state(drive: &TopDrive) -> Cell {
     let errors = drive.errors.filter(|errors| *errors > 0).map(|errors| format!("{errors} errors"));
     let throttled = drive.throttled.filter(|throttled| *throttled).map(|_| "throttled".to_owned());
@@ -291,7 +291,7 @@ fn state(drive: &TopDrive) -> Cell {
     }
 }
 
-/// A drive, not something that is made of drives or memory.
+/// True for drives, false for devices made of drives or memory.
 fn is_drive(block: &BlockDevice) -> bool {
     let is_kind = matches!(block.kind, BlockKind::Nvme | BlockKind::Scsi | BlockKind::Virtual);
     is_kind && block.size.get().is_some_and(|size| size.0 > 0)
@@ -319,7 +319,7 @@ mod tests {
         }
     }
 
-    /// A drive on a link that trained low, which had had one error before.
+    /// A drive on a degraded link, with one earlier error.
     fn watched() -> Watched {
         let link = Link {
             port: end("0000:00:01.0", 0),
@@ -377,7 +377,7 @@ mod tests {
         let lines = shown(&watched);
         assert!(lines[1].contains("72 °C  Gen3 x2"), "{lines:?}");
         assert!(!lines[0].contains("LATENCY"), "nothing was done: {lines:?}");
-        // How long it is depends on the interval.
+        // The length of the history depends on the interval.
         watched.rates.insert("nvme0n1".into(), [1.0, 2.0].into());
         let lines = shown(&watched);
         assert!(lines[0].contains("  HISTORY  "), "{lines:?}");
@@ -402,7 +402,7 @@ mod tests {
         watched.vitals.insert("nvme0".into(), None);
         let drive = described(&watched);
         assert!(drive.asleep && drive.temperature_c.is_none() && drive.throttled.is_none());
-        // Without root there is no log.
+        // Without root there is no health log.
         watched.vitals.insert("nvme0".into(), Some(Vitals::default()));
         let drive = described(&watched);
         assert_eq!((drive.asleep, drive.throttled, drive.errors), (false, None, Some(2)));

@@ -12,7 +12,8 @@ use crate::stated;
 impl Loaded {
     /// Adds as facts the statements of its file, completed by `all`.
     ///
-    /// # Errors `all` makes statements about a run whose machine was read.
+    /// # Errors
+    /// `all` makes statements about a run whose machine was read.
     pub(crate) fn with_stated(mut self, all: &Stated, claims: &ClaimBook) -> Result<Self> {
         if self.stated.is_empty() && stated::is_empty(all) {
             return Ok(self);

@@ -56,7 +56,8 @@ fn is_json(head: &str) -> bool {
 
 /// Detects the kind of a file, compressed or not.
 ///
-/// # Errors It cannot be read.
+/// # Errors
+/// It cannot be read.
 pub(super) fn kind_of(file: &Path) -> std::io::Result<Kind> {
     let mut input = plain(BufReader::new(std::fs::File::open(file)?))?;
     let mut head = Vec::new();

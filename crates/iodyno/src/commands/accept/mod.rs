@@ -1,4 +1,5 @@
-//! `iodyno accept`: a profile's steps in bounded time, one document of them, and where it goes.
+//! `iodyno accept`: runs a profile's steps in bounded time, writes one document of them and pushes
+//! it.
 
 mod clock;
 mod hint;
@@ -29,11 +30,12 @@ use crate::terminal;
 use node::Node;
 use profile::{Given, Profile};
 
-/// Part of the deadline, a divisor, and at most this much, for what follows the measurements.
+/// Time reserved for the work after the measurements: the deadline divided by this, and at most
+/// this much.
 const AFTER: (u32, Duration) = (4, Duration::from_secs(60));
-/// Between two looks at whether the user wants an end.
+/// Interval between checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(100);
-/// A wait of a user who named a moment ends close to it.
+/// Interval near the end of a wait for --start-at, so that it ends precisely.
 const CLOSE: Duration = Duration::from_millis(2);
 
 pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
@@ -62,7 +64,7 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
         runs.iter().map(|(record, assessment)| Judged { record, assessment }).collect();
     let outbox = Outbox::of(context.store_path());
     let until = deadline.max(Instant::now() + Duration::from_secs(1));
-    // A full disk is a reason to say what the node is, not one to say nothing.
+    // With a full disk the verdict on the node is still given.
     let mut failed = Vec::new();
     if let Some((first, _)) = runs.first() {
         let text = documents(&judged)?;
@@ -81,26 +83,26 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
         failed.extend(show(context, arguments, &runs, &claims, &text).err());
     }
     failed.extend(push(context, &outbox, until).err());
-    // Whoever ends it says nothing of the node.
+    // An interrupt by the user says nothing about the node.
     if arguments.drain_hint
         && !context.interrupted.load(Ordering::Relaxed)
         && let Some(line) = hint::hint(&runs, &profile.name, status, cut_short)
     {
         terminal::print(&format!("{line}\n"))?;
     }
-    // The verdict on the node outweighs that it could not be written down.
+    // The verdict on the node outweighs a failure to write it down.
     let last = if status == 0 { failed.pop() } else { None };
     failed.iter().filter(|error| !terminal::is_closed_pipe(error)).for_each(terminal::complain);
     last.map_or(Ok(status), Err)
 }
 
-/// The format of tables.
+/// The Parquet export format.
 fn as_table() -> Result<Format> {
     let found = offered_by(export::Command::Export).find(|format| format.name() == "parquet");
     Ok(found.ok_or(ExportError::NoParquet)?)
 }
 
-/// Where the document goes.
+/// Parses the destinations of the document.
 fn destinations(words: &[String]) -> Result<Vec<Reference>> {
     let mut to = Vec::new();
     for word in words {
@@ -111,7 +113,7 @@ fn destinations(words: &[String]) -> Result<Vec<Reference>> {
     Ok(to)
 }
 
-/// Refuses what cannot be carried out, before anything is.
+/// Refuses impossible requests before anything is done.
 fn refuse(context: &Context, arguments: &Accept, profile: &Profile) -> Result<()> {
     let name = &profile.name;
     if profile.writes && (arguments.targets.is_empty() || arguments.allowing.allow_write.is_empty())
@@ -126,7 +128,7 @@ fn refuse(context: &Context, arguments: &Accept, profile: &Profile) -> Result<()
     arguments.output.as_deref().map_or(Ok(()), refuse_unwritable)
 }
 
-/// Waits for a moment that many nodes agreed on.
+/// Waits for a time that many nodes agreed on.
 fn wait_for(context: &Context, at_ns: i64) {
     loop {
         let left = node::until(at_ns);
@@ -137,10 +139,10 @@ fn wait_for(context: &Context, at_ns: i64) {
     }
 }
 
-/// What came of the steps.
+/// Results of the steps.
 struct Steps {
     runs: Vec<(RunRecord, Assessment)>,
-    /// The gravest of theirs.
+    /// Worst status of all steps.
     status: u8,
     cut_short: bool,
 }
@@ -203,7 +205,7 @@ impl Steps {
                 let assessment = judged_anew(&record, claims);
                 all.runs.push((record, assessment));
             }
-            // What cannot be begun, and what the user ends, has no next step.
+            // After a usage error or an interrupt no further step is run.
             if ended.status == 2 || ended.cut_short {
                 break;
             }
@@ -212,7 +214,7 @@ impl Steps {
     }
 }
 
-/// The run of a step, as its store and as what it printed have it.
+/// The run of a step, merged from the store and from what the step printed.
 fn recorded(context: &Context, name: &str, printed: &[u8]) -> Option<RunRecord> {
     let stored = context.store_to_read().ok().and_then(|store| {
         let run = store.find(name).ok()?;
@@ -222,14 +224,14 @@ fn recorded(context: &Context, name: &str, printed: &[u8]) -> Option<RunRecord> 
     fuller(stored, printed)
 }
 
-/// The store's record, since documents hold no series; but what was printed where the store took nothing
-/// any more in the midst of the step, and lacks measurements.
+/// Prefers the store's record, since documents hold no series; but takes the printed one if the
+/// store failed during the step and lacks measurements.
 fn fuller(stored: Option<RunRecord>, printed: Option<RunRecord>) -> Option<RunRecord> {
     match (stored, printed) {
         (Some(mut stored), Some(printed))
             if stored.measurements.len() >= printed.measurements.len() =>
         {
-            // The end may be all that it lacks.
+            // The stored record may lack only the end of the run.
             stored.run.state = printed.run.state;
             stored.run.ended_ns = printed.run.ended_ns;
             Some(stored)
@@ -238,7 +240,7 @@ fn fuller(stored: Option<RunRecord>, printed: Option<RunRecord>) -> Option<RunRe
     }
 }
 
-/// The options of what may be written.
+/// Options with the permissions to write.
 fn allowed(arguments: &Accept) -> Vec<String> {
     let of = &arguments.allowing;
     let options = [
@@ -252,13 +254,13 @@ fn allowed(arguments: &Accept) -> Vec<String> {
     pairs.collect()
 }
 
-/// The graver of two exit statuses: 2, 3, 1, 4, 0, in this order.
+/// The worse of two exit statuses, in the order 2, 3, 1, 4, 0.
 fn graver(a: u8, b: u8) -> u8 {
     let rank = |status: u8| [0, 4, 1, 3, 2].iter().position(|known| *known == status).unwrap_or(3);
     if rank(b) > rank(a) { b } else { a }
 }
 
-/// Prints each run, or their document; keeps in the store what they are steps of.
+/// Prints each run, or their document, and notes in the store which acceptance they belong to.
 fn show(
     context: &Context,
     arguments: &Accept,
@@ -269,7 +271,7 @@ fn show(
     let (mut store, table) = (context.store()?, Table::default());
     for (record, assessment) in runs {
         let id = &record.run.id;
-        // Of a run that its store could not take, or not all of, there is the document alone.
+        // A run that is not, or not completely, in the store exists in the document only.
         let is_kept =
             store.find(id).is_ok() && store.measurements(id)?.len() >= record.measurements.len();
         if is_kept {
@@ -289,7 +291,7 @@ fn show(
     if context.json { terminal::print(text) } else { Ok(()) }
 }
 
-/// Pushes what is kept, and says what is left; how much that is.
+/// Pushes the outbox and reports the rest; returns the number of documents left.
 pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result<usize> {
     let pushed = outbox.push(until)?;
     not_taken(&pushed.refused);

@@ -1,4 +1,4 @@
-//! Profiles of acceptance: which commands, in which order, in which time. Data alone.
+//! Acceptance profiles as data: commands, their order and their time.
 
 use std::path::Path;
 
@@ -7,57 +7,57 @@ use serde::Deserialize;
 
 use crate::context::{Usage, read};
 
-/// The format that is read.
+/// Supported format.
 const FORMAT: &str = "iodyno.accept/1";
 
-/// Commands that a step may be: those that measure and print a run.
+/// Commands allowed as steps: those that measure and print a run.
 const COMMANDS: [&str; 3] = ["check", "fit", "sweep"];
 
-/// Steps in order.
+/// A profile: steps in order.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Profile {
     format: String,
-    /// Its name: letters, digits and `-`.
+    /// Name: letters, digits and `-`.
     pub(super) name: String,
-    /// What it is about, in a line.
+    /// One-line description.
     pub(super) about: String,
-    /// All of it ends after this time.
+    /// Time limit of the whole profile.
     deadline: String,
-    /// Its targets lose their data: `--allow-write` has to name them.
+    /// Destroys the data of its targets: `--allow-write` has to name them.
     #[serde(default)]
     pub(super) writes: bool,
     #[serde(rename = "step")]
     pub(super) steps: Vec<Step>,
 }
 
-/// A command of iodyno.
+/// A step: one iodyno command.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
-    /// Its words. `{left}`: the time that is left, in seconds; `{targets}`: the targets that were
-    /// named, a word each; `{--OPTION}`: the same, the option before each; `{allow}`: what may be
-    /// written.
+    /// Words of the command. `{left}`: the remaining time, in seconds; `{targets}`: the named
+    /// targets, a word each; `{--OPTION}`: the same, each after the option; `{allow}`: the
+    /// permissions to write.
     pub(super) run: Vec<String>,
-    /// Time that it leaves to the steps behind it.
+    /// Time to leave for later steps.
     leaves: Option<String>,
 }
 
-/// What stands for the placeholders of a step.
+/// Values of the placeholders of a step.
 pub(super) struct Given<'a> {
-    /// Time that is left, ns.
+    /// Remaining time, ns.
     pub(super) left_ns: u64,
-    /// Targets that were named.
+    /// Named targets.
     pub(super) targets: &'a [String],
-    /// `--allow-write WORD` and its like.
+    /// `--allow-write WORD` and similar options.
     pub(super) allow: &'a [String],
 }
 
 impl Profile {
-    /// The one of this name, or in this file.
+    /// Loads the profile of this name, or from this file.
     ///
     /// # Errors
-    /// There is none, or it is no such profile.
+    /// There is none, or it is not a valid profile.
     pub(super) fn named(name: &str) -> Result<Self> {
         if let Some((_, text)) = PROFILES.iter().find(|(known, _)| *known == name) {
             return Self::parse(text, name);
@@ -74,7 +74,7 @@ impl Profile {
         Self::parse(&read(path)?, name)
     }
 
-    /// Those that are compiled in.
+    /// All built-in profiles.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         PROFILES.iter().filter_map(|(name, text)| Self::parse(text, name).ok())
     }
@@ -103,13 +103,13 @@ impl Profile {
         }
     }
 
-    /// All of it ends after this time, ns.
+    /// Time limit of the whole profile, ns.
     pub(super) fn deadline_ns(&self) -> Result<u64, String> {
         time(&self.deadline)
     }
 }
 
-/// ns of a time as `20s`.
+/// Parses a time such as `20s`, as ns.
 fn time(text: &str) -> Result<u64, String> {
     iodyno_campaign::parse_time(text).map_err(|error| error.to_string())
 }
@@ -119,7 +119,8 @@ impl Step {
         self.leaves.as_deref().map_or(Ok(0), time)
     }
 
-    /// Its words with what is given; where it leaves time to others, of no more than half.
+    /// Words with their placeholders replaced; a step leaves at most half of the remaining time to
+    /// others.
     pub(super) fn words(&self, given: &Given<'_>) -> Vec<String> {
         let leaves_ns = self.leaves_ns().unwrap_or(0).min(given.left_ns / 2);
         let left_s = ((given.left_ns - leaves_ns) as f64 / 1e9).max(1.0);

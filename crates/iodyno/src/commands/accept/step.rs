@@ -1,5 +1,4 @@
-//! A step of an acceptance: a command of iodyno in a process of its own, so that a device that never
-//! answers ends no more than its step.
+//! Runs a step as a process of its own, so that a device that never answers ends only its step.
 
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
@@ -14,25 +13,25 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::context::Context;
 use crate::push::MOST_DOCUMENT_BYTES;
 
-/// A command that was asked to end does so within this: its worker is left behind where a device keeps it.
+/// Time for a command to end after a signal; a worker that a device blocks is left behind.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
-/// Between two looks at whether the user wants an end.
+/// Interval between checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What came of a step.
+/// Result of a step.
 pub(super) struct Ended {
-    /// Its exit status; 3 where it had to be killed.
+    /// Exit status; 3 if it was killed.
     pub(super) status: u8,
-    /// What it printed: its document, if it came so far.
+    /// Standard output: the document, if the step got that far.
     pub(super) printed: Vec<u8>,
-    /// It was ended before it was done.
+    /// Ended before it was done.
     pub(super) cut_short: bool,
 }
 
-/// Carries out `words` until `until`.
+/// Runs `words` until `until`.
 ///
 /// # Errors
-/// It cannot be started.
+/// The process cannot be started.
 pub(super) fn carry_out(context: &Context, words: &[String], until: Instant) -> Result<Ended> {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("iodyno").args(words).arg("--json").args(context.global_words());
@@ -62,7 +61,7 @@ pub(super) fn carry_out(context: &Context, words: &[String], until: Instant) -> 
     Ok(Ended { status, printed: took, cut_short })
 }
 
-/// Its exit status; `None`: `until` is past, or the user wants an end.
+/// Waits for the exit status; `None`: `until` has passed, or the user interrupted.
 fn wait(
     context: &Context,
     child: &mut Child,
@@ -80,14 +79,15 @@ fn wait(
         let left = until.saturating_duration_since(Instant::now()).min(LOOK);
         match printed.recv_timeout(left) {
             Ok(bytes) => *took = bytes,
-            // It has closed its output and is about to end.
+            // Output is closed, the process is about to end.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(LOOK / 10)),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }
 
-/// Ends it: by a request, as Ctrl-C is one, and by a second one, upon which it waits for nothing.
+/// Ends the process: first by SIGINT, as Ctrl-C would, then by SIGTERM, after which it waits for
+/// nothing.
 fn ended(child: &mut Child, printed: &Receiver<Vec<u8>>, took: &mut Vec<u8>) -> Result<u8> {
     let pid = Pid::from_child(child);
     for signal in [Signal::INT, Signal::TERM] {

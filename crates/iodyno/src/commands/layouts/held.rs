@@ -1,4 +1,4 @@
-//! Layouts held against each other, as they are printed.
+//! Prints the comparison of layouts.
 
 use anyhow::Result;
 use iodyno_judge::layouts::Layouts as Held;
@@ -9,7 +9,7 @@ use crate::arguments::{Show, Table};
 use crate::context::{Context, Usage};
 use crate::terminal;
 
-/// Prints the runs of an `iodyno layouts` again.
+/// Prints the runs of an earlier `iodyno layouts`.
 pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -> Result<u8> {
     if arguments.format.is_some() || arguments.baseline.is_some() {
         let what = "these are several runs: --format and --baseline are of one (iodyno runs)";
@@ -24,7 +24,7 @@ pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -
     Ok(0)
 }
 
-/// The screen of all together, or the document of it; `further` are the commands that say more.
+/// Text or JSON document of the comparison; `further` are commands for more detail.
 pub(super) fn shown(
     context: &Context,
     held: &Held<'_>,

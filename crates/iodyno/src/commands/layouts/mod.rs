@@ -1,5 +1,4 @@
-//! `iodyno layouts`: what is built on drives, each built, measured, taken down
-//! and held against the others.
+//! `iodyno layouts`: builds layouts on drives, measures each, takes it down and compares them.
 
 mod files;
 pub(crate) mod held;
@@ -26,15 +25,15 @@ use files::Files;
 use trial::{Ground, ONE, Trial};
 use workload::Workload;
 
-/// What the runs' names begin with unless it is said.
+/// Default prefix of the runs' names.
 const USUAL_NAME: &str = "layouts";
-/// What is compared unless it is said …
+/// Default layouts.
 const USUAL: [&str; 3] = ["raw", "lvm-stripe", "md0"];
-/// … and on one drive, which cannot be striped.
+/// Default layouts on a single drive, which cannot be striped.
 const USUAL_OF_ONE: [&str; 3] = ["raw", "lvm", "ext4"];
-/// How much of a layout is measured at most, unless it is said, bytes.
+/// Default of the maximum measured size per layout, bytes.
 const USUAL_BYTES: u64 = 16 << 30;
-/// How much of the smallest drive is measured at most: a file system needs some room.
+/// Maximum measured share of the smallest drive: a file system needs some room.
 const MOST_OF_A_DRIVE: f64 = 0.8;
 
 pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
@@ -66,7 +65,7 @@ pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
 }
 
 fn layouts(arguments: &Layouts) -> Result<Vec<Layout>> {
-    // What a shell made of unquoted braces.
+    // Catches words that a shell made of unquoted braces.
     if let Some(word) =
         arguments.drives.iter().find(|word| word.contains(':') && parse(word).is_ok())
     {
@@ -125,7 +124,7 @@ fn on_drives(
     Ok(status)
 }
 
-/// The drives that are given up for it.
+/// The drives whose data is given up.
 fn targets(arguments: &Layouts, setup: &Setup, files: Option<&Files>) -> Result<Vec<Target>> {
     let words = files.map_or(&arguments.drives, |files| &files.drives);
     if arguments.dry_run && arguments.on_files.is_some() {
@@ -143,8 +142,8 @@ fn targets(arguments: &Layouts, setup: &Setup, files: Option<&Files>) -> Result<
     Ok(targets)
 }
 
-/// The trials' runs by their numbers, as far as there are any, and the exit
-/// status: what cannot be built does not keep others from being measured.
+/// Runs by the number of their trial, where there is one, and the exit status: a layout that cannot
+/// be built does not keep others from being measured.
 fn measure_all(
     context: &Context,
     arguments: &Layouts,
@@ -224,11 +223,11 @@ fn measured_on(
     measure(context, setup, start, generator.as_mut())
 }
 
-/// What of the user's permission is of which drive.
+/// The user's permissions, by drive.
 struct Allowed(Vec<(String, Permission)>);
 
 impl Allowed {
-    /// Nothing is touched before all of it may be.
+    /// Checks all permissions before anything is touched.
     fn new(host: &Host, targets: &[Target], permission: &Permission) -> Result<Self> {
         let cleared = targets
             .iter()
@@ -242,8 +241,9 @@ impl Allowed {
         Ok(Self(cleared.iter().map(of).collect()))
     }
 
-    /// What was measured on them before may be lost: a drive may show it even after its blocks are
-    /// discarded. It bears no signature; what bears one somebody made between two trials.
+    /// Permission for these drives. Data of earlier trials may be lost: a drive may still show it
+    /// after its blocks were discarded. Such data bears no signature; a signature means that
+    /// someone else wrote between two trials.
     fn of(&self, drives: &[String]) -> Permission {
         let mut all = Permission::default();
         for (_, own) in self.0.iter().filter(|(name, _)| drives.contains(name)) {
@@ -256,7 +256,7 @@ impl Allowed {
     }
 }
 
-/// How much of each layout is written and measured, bytes.
+/// Size to write and measure of each layout, bytes.
 fn size_bytes(arguments: &Layouts, targets: &[Target]) -> Result<u64> {
     let smallest = targets.iter().filter_map(Target::size_bytes).min().unwrap_or(0);
     let most = (smallest as f64 * MOST_OF_A_DRIVE) as u64 >> 20 << 20;

@@ -1,4 +1,4 @@
-//! `iodyno run`: fio's job files and fio's command line.
+//! `iodyno run`: runs fio job files and fio command lines.
 
 mod agg_log;
 mod debug;
@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         terminal::print(&debug::parse(&line.global, sections))?;
     }
     let sections = match loaded {
-        // As with fio: where nothing is to be run, nothing is missing.
+        // As in fio, a missing job is no error if nothing is to be run.
         Err(SyntaxError::NoJob) if invocation.parse_only || invocation.show_cmd => return Ok(0),
         loaded => loaded.map_err(|error| usage(&error))?,
     };
@@ -96,7 +96,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     }
     output.begin()?;
     let run_name = arguments.naming.name();
-    // A script of the name `fio` gives its permission to whatever a program asks of it.
+    // A script named `fio` passes its permissions on to all that a program runs through it.
     let options = Options {
         standing: face == Face::Fio,
         ..Options::of_jobs(run_name, arguments.carrying.permission())
@@ -104,13 +104,13 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let live = match invocation.eta {
         _ if face == Face::Fio => Some(LiveView::Off),
         Eta::Never => Some(LiveView::Off),
-        // Reports are to be read as they come.
+        // Periodic reports need a scrolling terminal.
         _ if invocation.status_interval_ns.is_some() => Some(LiveView::Line),
         Eta::Auto | Eta::Always => context.live,
     };
     let mut watcher = RunWatcher {
         display: Display::with(context, None, live),
-        // fio writes its own.
+        // fio writes its own logs.
         logs: (arguments.carrying.generator != Some(RunGenerator::Fio)).then_some(logs),
         status: Status::new(invocation, generator.source())?,
         eta: match face {
@@ -144,16 +144,16 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     Ok(face.status_of_run(&record, ours, pulled))
 }
 
-/// Jobs may have thousands of files: the limit that every shell sets for old
-/// programs' sake (select(2)) is raised to what the administrator allows.
+/// Raises the soft limit of open files to the hard limit: jobs may have thousands of files, and the
+/// default is low for programs that use select(2).
 fn open_as_many_files_as_may_be() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // Where it is refused, opening a file will say so.
+    // If that is refused, opening a file reports it.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// What `${NAME}`, `include` and `$ncpus` stand for.
+/// Values of `${NAME}`, `include` and `$ncpus`.
 fn environment() -> Environment<'static> {
     let memory = rustix::system::sysinfo();
     let memory_bytes = (memory.totalram as u64).saturating_mul(memory.mem_unit.into());
@@ -166,7 +166,7 @@ fn environment() -> Environment<'static> {
     }
 }
 
-/// The bytes of a job file; `-` is standard input.
+/// Reads a job file; `-` is standard input.
 fn read_job_file(path: &str) -> std::io::Result<Vec<u8>> {
     let read = match path {
         "-" => {
@@ -202,7 +202,7 @@ fn script(
         ..CompileOptions::default()
     };
     let mut script = compile(sections, &how).map_err(|errors| Usage(errors.to_string()))?;
-    // Who only looks has not got the logs yet, as with fio.
+    // As in fio, the logs need not exist for --parse-only and --showcmd.
     let only_looks = line.invocation.parse_only || line.invocation.show_cmd;
     if !how.for_fio && !only_looks {
         script.read_logs(how.readonly, &open_log).map_err(|errors| Usage(errors.to_string()))?;
@@ -218,7 +218,7 @@ fn script(
     Ok(script)
 }
 
-/// What `--warnings-fatal` makes an error: our notes, and called as fio what it warns of.
+/// Applies `--warnings-fatal` to our notes, or as fio to its warnings.
 fn fatal(face: Face, line: &CommandLine, script: &Script) -> Result<()> {
     let told = match face {
         Face::Iodyno if line.notes.is_empty() && script.notes.is_empty() => return Ok(()),
@@ -231,7 +231,7 @@ fn fatal(face: Face, line: &CommandLine, script: &Script) -> Result<()> {
     Err(Usage(format!("--warnings-fatal: {told}")).into())
 }
 
-/// A log of I/O. It is read twice: what it holds, and to make it again.
+/// Opens an I/O log. It is read twice: to survey and to replay it.
 fn open_log(path: &str) -> std::io::Result<Box<dyn std::io::BufRead + Send>> {
     let file = iodyno_files::open_to_read(Path::new(path)).map_err(std::io::Error::other)?;
     Ok(Box::new(std::io::BufReader::new(file)))
@@ -264,13 +264,13 @@ fn generator(
     })
 }
 
-/// What the store keeps as the plan.
+/// Text of the plan in the store.
 fn sections_text(sections: &[Section]) -> String {
-    // A value that no job file can hold comes from the command line.
+    // Values that no job file can hold come from the command line.
     iodyno_job::syntax::write_file(sections).unwrap_or_else(|_| show_command(sections))
 }
 
-/// Displays, and writes logs.
+/// Updates the display and writes logs.
 struct RunWatcher<'a> {
     display: Display,
     logs: Option<LogFiles>,
@@ -301,8 +301,7 @@ impl Watcher for RunWatcher<'_> {
     }
 }
 
-/// Whether what stands before the word `run` leaves it to be the command:
-/// options and their values only.
+/// True if only options and their values precede `run`, so that it is the command.
 pub(crate) fn is_command(before: &[String]) -> bool {
     let mut expects_value = false;
     before.iter().all(|word| {

@@ -1,5 +1,4 @@
-//! `--trigger-file` and `--trigger-timeout`: what ends a run before its time, and the
-//! command that is run then.
+//! `--trigger-file` and `--trigger-timeout`: end a run early and run a command then.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use rustix::fs::FileType;
 
-/// Waits for a trigger.
+/// Trigger of a run.
 pub(super) struct Trigger {
     asked: iodyno_job::syntax::Trigger,
     begun: Instant,
@@ -19,12 +18,12 @@ pub(super) struct Trigger {
 }
 
 impl Trigger {
-    /// What ends the run by setting `interrupted`.
+    /// Creates a trigger that ends the run by setting `interrupted`.
     pub(super) fn new(asked: &iodyno_job::syntax::Trigger, interrupted: Arc<AtomicBool>) -> Self {
         Self { asked: asked.clone(), begun: Instant::now(), interrupted, pulled: false }
     }
 
-    /// Ends the run where it is time.
+    /// Ends the run if the trigger has fired.
     pub(super) fn look(&mut self) {
         let over = Duration::from_nanos(self.asked.timeout_ns);
         let is_time = self.asked.timeout_ns > 0 && self.begun.elapsed() >= over;
@@ -39,8 +38,8 @@ impl Trigger {
         }
     }
 
-    /// Runs the command, if it was pulled, and waits for it, as fio does. How it ended is nobody's
-    /// concern there. By now the states of all jobs are on the disk: it may cut the power.
+    /// Runs the trigger's command if it fired, and waits for it; as in fio its exit status is
+    /// ignored. The states of all jobs have been written before: the command may cut the power.
     ///
     /// # Errors
     /// The command cannot be started.
@@ -54,7 +53,7 @@ impl Trigger {
     }
 }
 
-/// Removes the file, as fio does, so that it triggers no other run. What holds data stays.
+/// Removes the trigger file, as fio does, so that it triggers no other run. A file with data stays.
 fn take_away(file: &Path) {
     let is_empty = |stat: &rustix::fs::Stat| {
         FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_size == 0

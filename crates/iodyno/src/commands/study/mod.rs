@@ -1,4 +1,4 @@
-//! Studies carried out: what `sweep`, `resume` and `prepare` have in common.
+//! Runs studies: the common part of `sweep`, `resume` and `prepare`.
 
 mod outline;
 
@@ -23,9 +23,8 @@ use crate::progress::Display;
 
 pub(crate) use outline::{not_allowed, outline};
 
-/// The points that may be measured, and how many write where they may not:
-/// what is there is only read unless --allow-write is given, and a file that
-/// iodyno made is its own.
+/// The points that may be measured, and the number of those left out because they write: targets
+/// are only read without --allow-write, except files that iodyno made.
 pub(crate) fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, usize) {
     let count = points.len();
     let may_write = |point: &Point| {
@@ -43,7 +42,7 @@ pub(crate) fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, u
     (points, left_out)
 }
 
-/// Refuses rounds, and loads, of which points would be left out: they are another test.
+/// Refuses rounds and headroom plans with points left out: that would be another test.
 pub(crate) fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
     if (study.rounds.is_some() || study.headroom.is_some()) && left_out > 0 {
         let targets = study.targets.join(", ");
@@ -57,7 +56,7 @@ pub(crate) fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
     Ok(())
 }
 
-/// The targets that a study prepares, or takes steps on; else its jobs name their own.
+/// Targets that a study prepares or applies steps to; otherwise jobs name their own.
 pub(crate) fn prepared(study: &Study, setup: &Setup) -> Result<Vec<Target>> {
     Ok(match study.preparation.is_some() || study.is_of_steps() {
         true => resolve_all(&setup.host, &study.targets)?,
@@ -65,27 +64,27 @@ pub(crate) fn prepared(study: &Study, setup: &Setup) -> Result<Vec<Target>> {
     })
 }
 
-/// How a study is taken up.
+/// Inputs of a study's run.
 pub(crate) struct Start<'a> {
     pub(crate) study: &'a Study,
-    /// Those that are to be measured.
+    /// Points to measure.
     pub(crate) points: &'a [Point],
-    /// What is done to `targets` before.
+    /// Preparation of `targets` before.
     pub(crate) preparing: Option<Preparing>,
     pub(crate) targets: &'a [Target],
     /// Name of the run.
     pub(crate) name: &'a str,
     pub(crate) resumed: Option<Resumed>,
     pub(crate) permission: Permission,
-    /// What is built for it before.
+    /// Layout built before the measurements.
     pub(crate) layout: Option<LayoutPlan>,
-    /// All points, also those that the run has already.
+    /// All points, including those measured already.
     pub(crate) all: &'a [Point],
-    /// What it has already.
+    /// Results that the run has already.
     pub(crate) measured: &'a [Measurement],
 }
 
-/// Measures; the run with all that was recorded of it.
+/// Measures the points; returns the run with all its records.
 pub(crate) fn measure(
     context: &Context,
     setup: &mut Setup,
@@ -105,7 +104,7 @@ pub(crate) fn measure(
     setup.carry_out(&work, start.targets, &options, generator, &mut Display::new(context, grid))
 }
 
-/// The load generator that is asked for; `fio`: which fio, if not the one in PATH.
+/// Creates the load generator; `fio`: path of fio, if not the one in PATH.
 pub(crate) fn generator(asked: MadeBy, fio: Option<&Path>) -> Result<Box<dyn LoadGenerator>> {
     Ok(match asked {
         MadeBy::Native => Box::new(NativeGenerator::new()),
@@ -116,7 +115,7 @@ pub(crate) fn generator(asked: MadeBy, fio: Option<&Path>) -> Result<Box<dyn Loa
     })
 }
 
-/// Judges what was measured and prints it.
+/// Judges and prints a run.
 pub(crate) fn print(
     context: &Context,
     store: &mut Store,
