@@ -1,4 +1,4 @@
-//! One connection: a request of bounded size, one answer, and the end.
+//! One HTTP connection: a request of bounded size, one answer, then close.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
@@ -9,29 +9,29 @@ use rustix::event::PollFlags;
 
 use crate::stream::queue::{Line, Queue};
 
-/// A request is no longer than this, bytes.
+/// Maximum length of a request, bytes.
 const MOST_REQUEST: usize = 8 << 10;
-/// A request has no more headers than this.
+/// Maximum number of headers of a request.
 const MOST_HEADERS: usize = 64;
-/// A request has come, and an answer is taken, within this.
+/// Time limit for reading a request, and for writing an answer.
 const WITHIN: Duration = Duration::from_secs(5);
-/// What still comes is read for so long, so that the answer is not lost with it.
+/// Time during which further input is read after the answer, so that it is not lost by a reset.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// What is asked for.
+/// A parsed request.
 pub(super) struct Request {
     pub(super) path: String,
-    /// No body is wanted.
+    /// HEAD: no body is sent.
     pub(super) is_head: bool,
 }
 
-/// What is answered.
+/// Answer to a request.
 pub(super) struct Answer {
     pub(super) status: &'static str,
     pub(super) kind: &'static str,
-    /// More headers, each with its line break.
+    /// Further headers, each with its line break.
     pub(super) headers: String,
-    /// `None`: lines follow as they come.
+    /// `None`: lines follow as they are produced.
     pub(super) body: Option<Arc<[u8]>>,
 }
 
@@ -41,7 +41,7 @@ impl Answer {
         Self { status, kind: "text/plain; charset=utf-8", headers: String::new(), body }
     }
 
-    /// The same in all answers: nothing is kept, guessed, framed or lent to other sites.
+    /// Headers common to all answers: no caching, sniffing, framing or use by other sites.
     fn head(&self) -> Vec<u8> {
         let Self { status, kind, headers, body } = self;
         let length =
@@ -56,14 +56,14 @@ impl Answer {
     }
 }
 
-/// How far it is.
+/// State of a connection.
 enum At {
     Reading(Vec<u8>),
-    /// Parts, and how much of the first is written.
+    /// Parts of the answer, bytes written of the first, and the lines that follow.
     Writing(Vec<Arc<[u8]>>, usize, Option<Queue>),
-    /// The line that is being written, and how much of it is.
+    /// Queue, and the current line with the number of bytes written.
     Streaming(Queue, Option<(Line, usize)>),
-    /// For the end, at which it is answered.
+    /// Long poll: answered at the end of the run.
     Waiting,
     Lingering,
     Closed,
@@ -86,7 +86,7 @@ impl Client {
         &self.socket
     }
 
-    /// What it waits for.
+    /// Poll events to wait for.
     pub(super) const fn wants(&self) -> PollFlags {
         match &self.at {
             At::Writing(..) => PollFlags::OUT,
@@ -103,7 +103,7 @@ impl Client {
         matches!(self.at, At::Streaming(..) | At::Writing(.., Some(_)))
     }
 
-    /// Is answered at the end.
+    /// Delays the answer until the end of the run.
     pub(super) fn wait(&mut self) {
         self.at = At::Waiting;
     }
@@ -112,7 +112,7 @@ impl Client {
         matches!(self.at, At::Waiting)
     }
 
-    /// Lines, or a part of an answer, are still to be written.
+    /// True if lines or parts of an answer are still to be written.
     pub(super) fn has_left(&self) -> bool {
         match &self.at {
             At::Streaming(queue, line) => line.is_some() || !queue.is_empty(),
@@ -121,14 +121,14 @@ impl Client {
         }
     }
 
-    /// Hands a line over, where it takes them.
+    /// Queues a line if this client reads the stream.
     pub(super) fn push(&mut self, line: &Line) {
         if let At::Streaming(queue, _) | At::Writing(_, _, Some(queue)) = &mut self.at {
             queue.push(line);
         }
     }
 
-    /// Goes on as far as it may without waiting; a request once it is complete, which is to be
+    /// Continues without blocking; returns a complete request, which has to be
     /// [answered](Self::answer).
     pub(super) fn advance(&mut self) -> Option<Result<Request, Answer>> {
         let stepped = self.step();
@@ -146,7 +146,7 @@ impl Client {
         stepped.ok().flatten()
     }
 
-    /// Begins to write an answer; lines behind it come from `queue`.
+    /// Starts to write an answer, followed by the lines of `queue`.
     pub(super) fn answer(&mut self, answer: &Answer, is_head: bool, queue: Option<Queue>) {
         let mut parts = vec![answer.head().into()];
         parts.extend(answer.body.clone().filter(|body| !is_head && !body.is_empty()));
@@ -202,7 +202,7 @@ impl Client {
                         *line = None;
                     }
                 }
-                // Whoever goes away says so here.
+                // Detects that the client has disconnected.
                 discard(socket)
             }
             At::Waiting | At::Lingering => discard(socket),
@@ -211,7 +211,7 @@ impl Client {
     }
 }
 
-/// Reads what nobody wants, a bounded part of it at a time.
+/// Reads and discards input, a bounded amount at a time.
 fn discard<T>(mut socket: &TcpStream) -> io::Result<Option<T>> {
     let mut bytes = [0; 8192];
     for _ in 0..32 {
@@ -226,7 +226,7 @@ fn too_long() -> Answer {
     Answer::text("431 Request Header Fields Too Large", "the request is too long")
 }
 
-/// The request, once it is complete.
+/// Parses the request; `None`: it is incomplete.
 fn parsed(bytes: &[u8]) -> Option<Result<Request, Answer>> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -255,8 +255,8 @@ fn parsed(bytes: &[u8]) -> Option<Result<Request, Answer>> {
     })
 }
 
-/// Whether this machine is called so: an address, `localhost`, or its own name. A site of any other
-/// name that resolves to us (DNS rebinding) reads nothing.
+/// True if this machine is called so: an address, `localhost`, or its own name. Pages of any other
+/// name that resolves to us (DNS rebinding) get nothing.
 fn is_own(host: &str) -> bool {
     let bare = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! What is going on, as the live page and /metrics show it.
+//! State of the run as shown by the live page and /metrics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,18 +15,19 @@ use iodyno_report::page::LiveView;
 
 use crate::stream::seconds::{Gathered, Moved, Phase, add};
 
-/// What is going on.
+/// State of the run.
 #[derive(Default)]
 pub(crate) struct View {
-    /// With its measurements that are over, without their course; shared with who draws it.
+    /// The run with its finished measurements, without their time series; shared with the page's
+    /// code.
     run: Option<Arc<RunRecord>>,
-    /// Measurements under way, by number; between two phases those of the last one.
+    /// Running measurements, by number; between two phases those of the last one.
     now: BTreeMap<u32, Measurement>,
-    /// All I/O of all runs, by target.
+    /// Total I/O of all runs, by target.
     totals: BTreeMap<String, Moved>,
     celsius: Option<f32>,
     left_ns: u64,
-    /// Counts changes that a reader should see.
+    /// Number of changes that a reader should see.
     pub(super) version: u64,
 }
 
@@ -85,7 +86,7 @@ impl View {
         self.version += 1;
     }
 
-    /// As the page shows it.
+    /// View for the page.
     pub(super) fn live(&self) -> LiveView {
         LiveView {
             run: self.run.clone(),
@@ -95,7 +96,7 @@ impl View {
         }
     }
 
-    /// As /metrics shows it.
+    /// Text for /metrics.
     pub(super) fn metrics(&self) -> String {
         let mut counts = Vec::new();
         for (target, moved) in &self.totals {

@@ -1,6 +1,6 @@
-//! The full-screen view of a run: events become news, a thread of its own draws them.
+//! Full-screen view of a run: events become messages, and a separate thread draws them.
 //!
-//! Nothing waits for that thread: who measures only sends.
+//! Nothing waits for that thread: the measuring thread only sends.
 
 mod doing;
 mod look;
@@ -32,24 +32,24 @@ use crate::background;
 use crate::grid::Grid;
 use crate::screen::{self, Painter, Woken};
 
-/// Between two frames: a size that changes is seen so.
+/// Time between two frames, also the delay after a resize.
 pub(crate) const FRAME: Duration = Duration::from_millis(250);
-/// Between two looks at the machine: what a look finds are rates over this time.
+/// Time between two samples of the machine, over which rates are computed.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The view's end where a run is measured.
+/// The view as seen by the measuring thread.
 pub(crate) struct Live {
     tell: Sender<News>,
-    /// Until it is shown.
+    /// Receiver and scene until the view is shown.
     hidden: Option<(Receiver<News>, Scene)>,
-    /// The drawing thread, and what ends it when it is dropped.
+    /// Drawing thread, and the socket that ends it when dropped.
     shown: Option<(JoinHandle<()>, UnixStream)>,
-    /// Rates of the current measurement that were sent.
+    /// Number of rates of the current measurement already sent.
     rates_sent: usize,
 }
 
 impl Live {
-    /// A view that is not shown yet, with the points of a sweep.
+    /// Creates a hidden view, with the points of a sweep.
     pub(crate) fn new(grid: Option<Grid>) -> Self {
         let (tell, told) = channel();
         let words: Vec<String> = typed_words().skip(1).collect();
@@ -57,7 +57,7 @@ impl Live {
         Self { tell, hidden, shown: None, rates_sent: 0 }
     }
 
-    /// Takes the screen and draws from now on.
+    /// Takes the screen and starts drawing.
     pub(crate) fn show(&mut self, terminal: screen::Terminal, face: Face) {
         let Some((told, scene)) = self.hidden.take() else { return };
         let Ok((end, ended)) = UnixStream::pair() else { return };
@@ -70,7 +70,7 @@ impl Live {
         }
     }
 
-    /// Ends the view; the screen is as it was before.
+    /// Ends the view and restores the screen.
     pub(crate) fn end(&mut self) {
         if let Some((thread, end)) = self.shown.take() {
             drop(end);
@@ -79,9 +79,9 @@ impl Live {
         }
     }
 
-    /// Sends on what happened, and what it says is done.
+    /// Sends an event and the activity it reports.
     pub(crate) fn event(&mut self, event: &Event<'_>, doing: Option<Doing>) {
-        // Nobody listens any more where the screen was given back.
+        // Send errors mean that the screen was given back.
         let tell = |news| drop(self.tell.send(news));
         if let Some(doing) = doing {
             tell(News::Doing(doing));
@@ -109,7 +109,7 @@ impl Live {
         }
     }
 
-    /// Sends on a line that is printed as well.
+    /// Sends a line that is also printed.
     pub(crate) fn say(&self, line: &str) {
         let _ = self.tell.send(News::Said(line.to_owned()));
     }
@@ -121,7 +121,7 @@ impl Drop for Live {
     }
 }
 
-/// What was done on each target in an interval, the jobs on it together.
+/// I/O on each target in an interval, summed over its jobs.
 fn took(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<Took> {
     let mut all: Vec<Took> = Vec::new();
     for (job, did) in jobs.iter().zip(&interval.jobs) {
@@ -149,7 +149,7 @@ fn took(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<Took> {
     all
 }
 
-/// Draws until it is ended. `q` is Ctrl-C, which the first process counts.
+/// Draws until ended. `q` acts as Ctrl-C, which the supervisor counts.
 fn draw(mut scene: Scene, told: &Receiver<News>, end: &UnixStream, face: Face) {
     let Ok(mut terminal) = Terminal::new(Painter::default()) else { return };
     let (mut look, begun) = (Look::new(), Instant::now());
@@ -157,7 +157,7 @@ fn draw(mut scene: Scene, told: &Receiver<News>, end: &UnixStream, face: Face) {
     loop {
         told.try_iter().for_each(|news| scene.take(news));
         if looked.elapsed() >= LOOK {
-            // A frame that came late does not make the next second late.
+            // A late frame does not delay the next sample.
             looked = Instant::now() - looked.elapsed().saturating_sub(LOOK).min(FRAME);
             let found = look.again(&scene);
             scene.second(found, begun.elapsed().as_secs());
@@ -173,6 +173,6 @@ fn draw(mut scene: Scene, told: &Receiver<News>, end: &UnixStream, face: Face) {
             Woken::End => break,
         }
     }
-    // Where it was given back by others, nothing more is held from now on.
+    // If another process gave the screen back, output is no longer held.
     screen::give_back();
 }

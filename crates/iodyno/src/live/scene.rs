@@ -1,4 +1,4 @@
-//! What the full view of a run shows: pure, from news to figures.
+//! Contents of the full view of a run; pure, from messages to figures.
 
 use std::collections::VecDeque;
 
@@ -11,46 +11,46 @@ use super::doing::{Doing, done_line};
 use super::look::Found;
 use crate::grid::Grid;
 
-/// Seconds that are kept.
+/// Number of seconds kept.
 pub(crate) const KEPT: usize = 60;
-/// Rows of the heat strip: from 8 us doubled with each …
+/// Rows of the heat map: from 8 us, doubled with each.
 pub(crate) const HEAT: usize = 12;
-/// … so that the last holds 16 ms and all above.
+/// Upper bound of the first row; the last one holds 16 ms and above.
 pub(crate) const COOLEST_NS: u64 = 8_000;
-/// The interval is computed anew once there are this many more rates, as a share.
+/// Growth of the number of rates after which the interval is computed again.
 const MORE: f64 = 1.1;
 
-/// Counters of devices are compared with ours where so much of a second was observed.
+/// Minimum observed part of a second for comparing device counters with our own I/O, ns.
 const MOST_OF_A_SECOND_NS: u64 = 900_000_000;
 
-/// What happened.
+/// Message to the view.
 pub(super) enum News {
     Host(Box<Host>),
     Doing(Doing),
     Progress {
         step: String,
         target: String,
-        /// IOPS, and bytes per second.
+        /// IOPS and bytes per second.
         rate: [f64; 2],
         goal: Option<Goal>,
-        /// Rates from this one on; before it nothing changed.
+        /// Rates from this index on; earlier ones are unchanged.
         rates: (usize, Vec<f64>),
         temperature_c: Option<f32>,
     },
-    /// What was done on each target, and in which time, ns.
+    /// I/O on each target, and the time it took, ns.
     Took(Vec<Took>, u64),
     Predicted(Vec<Prediction>),
     Done(Box<Measurement>),
     Said(String),
 }
 
-/// What was done on a target in some time.
+/// I/O on a target over some time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Took {
     pub(super) target: String,
-    /// The device under it, if that is one.
+    /// The device, if the target is on one.
     pub(super) device: Option<String>,
-    /// No page cache is before it.
+    /// Bypasses the page cache.
     pub(super) direct: bool,
     pub(super) ios: u64,
     pub(super) bytes: u64,
@@ -64,44 +64,44 @@ pub(super) struct Took {
 pub(crate) struct Row {
     pub(crate) name: String,
     device: Option<String>,
-    /// This second so far, and the time that was observed of it, ns.
+    /// I/O of the current second, and the time observed of it, ns.
     now: Took,
     observed_ns: u64,
-    /// The last ones, the newest last.
+    /// Past seconds, the newest last.
     pub(crate) seconds: VecDeque<Second>,
     pub(crate) errors: u64,
     pub(crate) temperature_c: Option<f64>,
     pub(crate) link: Option<String>,
 }
 
-/// What a second came to.
+/// Summary of a second.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Second {
     pub(crate) iops: f64,
     pub(crate) bytes_per_s: f64,
     pub(crate) p50_ns: Option<u64>,
     pub(crate) p99_ns: Option<u64>,
-    /// I/Os by latency.
+    /// I/Os per latency class.
     pub(crate) heat: [u64; HEAT],
 }
 
-/// All that is shown.
+/// All contents of the view.
 #[derive(Default)]
 pub(crate) struct Scene {
-    /// The command's words.
+    /// Words of the command.
     pub(crate) title: String,
-    /// Since the view began.
+    /// Seconds since the view began.
     pub(crate) seconds: u64,
     pub(crate) doing: Doing,
     pub(crate) goal: Option<Goal>,
     rates: Vec<f64>,
-    /// How many rates the last of `widths` is of.
+    /// Number of rates behind the last of `widths`.
     computed: usize,
-    /// Half the width of the interval as a share, each time it was computed.
+    /// Relative half-width of the interval, each time it was computed.
     pub(crate) widths: Vec<f64>,
     pub(crate) rows: Vec<Row>,
     pub(crate) found: Found,
-    /// A line for each result, and what was said.
+    /// Lines with results, and printed messages.
     pub(crate) done: Vec<String>,
     pub(crate) said: Vec<String>,
     pub(crate) grid: Option<Grid>,
@@ -109,12 +109,12 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// Of this command, with the points of a sweep.
+    /// Creates the scene of this command, with the points of a sweep.
     pub(super) fn new(title: &str, grid: Option<Grid>) -> Self {
         Self { title: clean(title), grid, ..Self::default() }
     }
 
-    /// Takes down what happened.
+    /// Applies a message.
     pub(super) fn take(&mut self, news: News) {
         match news {
             News::Host(host) => {
@@ -148,20 +148,20 @@ impl Scene {
         }
     }
 
-    /// A second is over, so many after the beginning, and this was found at its end.
+    /// Ends a second, `seconds` after the start, with the sample taken at its end.
     pub(super) fn second(&mut self, found: Found, seconds: u64) {
         (self.found, self.seconds) = (found, seconds);
         self.rows.iter_mut().for_each(Row::second);
     }
 
-    /// The load threads that run.
+    /// Ids of the running load threads.
     pub(super) fn threads(&self) -> impl Iterator<Item = u32> {
         self.rows.iter().flat_map(|row| row.now.threads.iter().copied())
     }
 
-    /// What was asked of devices in this second: the device, and its largest request, bytes.
+    /// Our I/O on devices in this second: the device, its largest request in bytes, and the I/O.
     pub(super) fn issued(&self) -> impl Iterator<Item = (String, Option<u64>, Issued)> {
-        // What is written elsewhere than in a measurement is not known here.
+        // Writes outside of a measurement are not known here.
         let is_known = |row: &&Row| row.now.direct && row.observed_ns >= MOST_OF_A_SECOND_NS;
         self.rows.iter().filter(is_known).filter_map(|row| {
             let host = self.host.as_ref()?;
@@ -189,7 +189,7 @@ impl Scene {
         row.now.direct = took.direct;
     }
 
-    /// What the host says of a row's drive.
+    /// Adds the host's facts about a row's drive.
     fn describe(&mut self, at: usize) {
         let row = &mut self.rows[at];
         let (Some(host), Some(device)) = (&self.host, &row.device) else { return };
@@ -200,7 +200,7 @@ impl Scene {
             host.own_link(drive).and_then(|link| link.current.get()).map(|state| state.label());
     }
 
-    /// How well the rate is known by now.
+    /// Updates the width of the rate's interval.
     fn interval(&mut self) {
         if self.rates.len() < self.computed {
             (self.computed, self.widths) = (0, Vec::new());
@@ -215,7 +215,7 @@ impl Scene {
 }
 
 impl Row {
-    /// It is worked on.
+    /// True if the target had I/O in this or the last second.
     pub(crate) fn is_active(&self) -> bool {
         self.observed_ns > 0 || self.seconds.back().is_some_and(|last| *last != Second::default())
     }

@@ -1,44 +1,44 @@
-//! A table in as many columns as there is room for, and what its cells are drawn with.
+//! Table with as many columns as fit, and the symbols in its cells.
 
 use ratatui_core::style::{Color, Style, Stylize as _};
 use ratatui_core::text::{Line, Span};
 
 use super::scene::KEPT;
 
-/// Columns of the screen between two columns.
+/// Space between two columns, characters.
 const GAP: usize = 2;
-/// A narrower sparkline shows nothing.
+/// Minimum width of a sparkline, characters.
 const NARROWEST: usize = 8;
 
-/// How a terminal shows things.
+/// Capabilities of a terminal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Face {
-    /// Its locale has no other characters.
+    /// Its locale is not UTF-8.
     pub(crate) ascii: bool,
     pub(crate) color: bool,
 }
 
-/// A column: its heading, and in which order it goes where there is no room (the highest first;
-/// 0: it stays).
+/// A column: its heading, and its rank for removal if space is short (the highest first; 0: it
+/// stays).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) heading: &'static str,
     pub(crate) rank: u8,
 }
 
-/// What stands in a column.
+/// Content of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cell {
     Left(String),
     Right(String),
-    /// Something to look at.
+    /// Text that needs attention.
     Alarm(String),
     /// Values over time, the newest last.
     Spark(Vec<f64>),
 }
 
 impl Cell {
-    /// Of something that may not be known.
+    /// Cell of a value that may be unknown.
     pub(crate) fn of(text: Option<String>) -> Self {
         Self::Right(text.unwrap_or_default())
     }
@@ -61,8 +61,8 @@ impl Cell {
     }
 }
 
-/// The heading and the rows in at most `width` columns. Columns of which nothing is known are not
-/// there; what is left of the width is the sparkline's.
+/// Heading and rows in at most `width` columns. Columns without any value are left out; the
+/// sparkline takes the remaining width.
 pub(crate) fn table(
     columns: &[Column],
     rows: &[Vec<Cell>],
@@ -112,7 +112,7 @@ pub(crate) fn table(
     lines
 }
 
-/// The last `width` values, by their share of the greatest.
+/// Sparkline of the last `width` values, relative to the greatest.
 pub(crate) fn spark(values: &[f64], width: usize, face: Face) -> String {
     let levels = face
         .pick(["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"], [".", ".", ":", ":", "-", "=", "+", "#"]);
@@ -126,14 +126,14 @@ pub(crate) fn spark(values: &[f64], width: usize, face: Face) -> String {
     format!("{text:>width$}")
 }
 
-/// A bar of `width` of which a share is full.
+/// Bar of `width` characters, filled by `share`.
 pub(crate) fn bar(share: f64, width: usize, face: Face) -> Span<'static> {
     let [full, empty] = face.pick(["█", "░"], ["#", "."]);
     let filled = ((share.clamp(0.0, 1.0) * width as f64).round() as usize).min(width);
     face.mark(full.repeat(filled) + &empty.repeat(width - filled))
 }
 
-/// Counts by how many of all they are, the most the darkest.
+/// Shade of a count, darkest for the most.
 pub(crate) fn shade(count: u64, most: u64, face: Face) -> &'static str {
     let shades = face.pick(["░", "▒", "▓", "█"], [".", ":", "*", "#"]);
     match (count, most) {
@@ -143,7 +143,7 @@ pub(crate) fn shade(count: u64, most: u64, face: Face) -> &'static str {
 }
 
 impl Face {
-    /// One thing in UTF-8, another in ASCII.
+    /// Chooses between UTF-8 and ASCII.
     fn pick<T>(self, utf8: T, ascii: T) -> T {
         if self.ascii { ascii } else { utf8 }
     }

@@ -1,4 +1,4 @@
-//! The view as cells: scenes from news, drawn at several sizes.
+//! Tests the view as cells: scenes from messages, drawn at several sizes.
 
 use iodyno_campaign::{Event, OtherIo, Progress};
 use iodyno_model::{Drive, Fact, Host, Namespace, Temperature};
@@ -23,7 +23,7 @@ fn progress() -> Progress<'static> {
     }
 }
 
-/// A drive that is read from for 40 s, and one that rests.
+/// A drive that is read for 40 s, and an idle one.
 fn scene() -> Scene {
     let mut scene = Scene::new("check", None);
     let namespace = Namespace { name: "nvme0n1".into(), ..Namespace::default() };

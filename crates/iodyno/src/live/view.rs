@@ -1,4 +1,4 @@
-//! The full view of a run as text on a screen of any size.
+//! Draws the full view of a run on a screen of any size.
 
 use iodyno_model::{
     format_count, format_duration_ns, format_mb_per_s, format_percent, format_width,
@@ -12,15 +12,15 @@ use ratatui_core::text::{Line, Span};
 use super::scene::{COOLEST_NS, HEAT, KEPT, Row, Scene, Second};
 use super::table::{Cell, Column, Face, bar, shade, spark, table};
 
-/// The heat strip is for screens of so many columns.
+/// Minimum screen width for the heat map, columns.
 const WIDE: usize = 120;
-/// Widest bar.
+/// Maximum width of a bar, columns.
 const BAR: usize = 40;
-/// Lower ones have no blank lines.
+/// Smaller heights have no blank lines.
 const LOW: usize = 14;
-/// Lines of results that are left on a full screen.
+/// Lines left for results on a full screen.
 const RESULTS: usize = 4;
-/// Lines of what was said that are shown.
+/// Maximum number of messages shown.
 const SAID: usize = 3;
 
 const COLUMNS: [Column; 9] = [
@@ -63,14 +63,14 @@ pub(super) fn run(scene: &Scene, face: Face, frame: &mut Frame<'_>) {
     paint(&lines, area, frame);
 }
 
-/// Puts lines on the screen, one below the other.
+/// Draws lines one below the other.
 pub(crate) fn paint(lines: &[Line<'_>], area: Rect, frame: &mut Frame<'_>) {
     for (y, line) in (area.top()..area.bottom()).zip(lines) {
         frame.buffer_mut().set_line(area.left(), y, line, area.width);
     }
 }
 
-/// What is done and why, and how far it is.
+/// Activity, purpose and progress.
 fn head(scene: &Scene, width: usize, face: Face) -> Vec<Line<'static>> {
     let doing = &scene.doing;
     let clock = format!("{}:{:02}", scene.seconds / 60, scene.seconds % 60);
@@ -110,18 +110,18 @@ fn head(scene: &Scene, width: usize, face: Face) -> Vec<Line<'static>> {
     lines
 }
 
-/// The beginning of a line that leaves room for the clock.
+/// Start of a line, with room left for the clock.
 fn cut(line: &str, width: usize) -> String {
     line.chars().take(width.saturating_sub(10)).collect()
 }
 
-/// `left` and `right` at the two ends of a line.
+/// Line with `left` and `right` at its two ends.
 pub(crate) fn between(left: Span<'static>, right: String, width: usize) -> Line<'static> {
     let gap = width.saturating_sub(left.width() + right.chars().count()).max(1);
     Line::from(vec![left, Span::raw(" ".repeat(gap)), Span::raw(right).dim()])
 }
 
-/// The targets, those that are worked on first.
+/// Table of the targets, active ones first.
 fn targets(scene: &Scene, width: usize, most: usize, face: Face) -> Vec<Line<'static>> {
     let (active, idle): (Vec<&Row>, Vec<&Row>) = scene.rows.iter().partition(|row| row.is_active());
     let rows = active.into_iter().chain(idle);
@@ -155,7 +155,7 @@ fn cells(row: &Row, width: usize) -> Vec<Cell> {
     ]
 }
 
-/// The end of a name, which tells paths apart.
+/// The end of a name, which distinguishes paths.
 fn shortened(name: &str, most: usize) -> String {
     let most = most.max(12);
     match name.chars().count() {
@@ -164,12 +164,12 @@ fn shortened(name: &str, most: usize) -> String {
     }
 }
 
-/// How busy the load's threads are, and who else uses the drives.
+/// Load of our threads, and I/O of other processes.
 fn machine(scene: &Scene, face: Face) -> Option<Line<'static>> {
     let mut spans = Vec::new();
     if let Some(share) = scene.found.busiest {
         let text = format!("busiest thread: {} of a CPU   ", format_percent(share));
-        // Nothing is faster than a thread that never waits.
+        // A thread that never waits is the limit.
         spans.push(if share > 0.95 { face.alarm(text) } else { Span::raw(text) });
     }
     for (device, other) in &scene.found.others {
@@ -179,7 +179,8 @@ fn machine(scene: &Scene, face: Face) -> Option<Line<'static>> {
     (!spans.is_empty()).then(|| spans.into())
 }
 
-/// Latencies of all targets over the last minute: a row for each power of two, the slowest on top.
+/// Heat map of the latencies of all targets over the last minute: a row for each power of two, the
+/// slowest on top.
 fn heat(rows: &[Row], face: Face) -> Vec<Line<'static>> {
     let mut seconds = [[0; HEAT]; KEPT];
     for row in rows {
@@ -204,7 +205,7 @@ fn heat(rows: &[Row], face: Face) -> Vec<Line<'static>> {
     lines
 }
 
-/// The points of a sweep, or the last results.
+/// Points of a sweep, or the last results.
 fn results(scene: &Scene, width: usize, most: usize) -> Vec<Line<'static>> {
     let lines = match &scene.grid {
         Some(grid) => grid.lines(width, most.saturating_sub(1)),

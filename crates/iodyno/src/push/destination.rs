@@ -1,4 +1,4 @@
-//! Where documents go, and how that is said without a secret on the command line.
+//! Destinations of documents, named without secrets on the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::{Document, Parcel, Refused, http, postgres, s3};
 use crate::context::Usage;
 
-/// No file with a URL or a token is longer, bytes.
+/// Maximum length of a file with a URL or token, bytes.
 const MOST_SECRET_BYTES: u64 = 16 << 10;
 
-/// Parameters of a URL by which it is a credential itself (presigned URLs, tokens).
+/// Query parameters that make a URL a credential (presigned URLs, tokens).
 const SECRETS: [&str; 8] = [
     "signature",
     "x-amz-signature",
@@ -22,12 +22,12 @@ const SECRETS: [&str; 8] = [
     "secret",
 ];
 
-/// A destination as it was named: `@FILE` and `env:NAME` stand for a URL that is read when it is
-/// needed, so that no queue holds a secret.
+/// A destination as typed: `@FILE` and `env:NAME` stand for a URL that is read when needed, so that
+/// no queue holds a secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Reference(String);
 
-/// Where documents go.
+/// A resolved destination.
 enum Destination {
     Folder(PathBuf),
     Http(String),
@@ -36,10 +36,9 @@ enum Destination {
 }
 
 impl Reference {
-    /// A word of the command line.
+    /// Checks a word of the command line.
     ///
-    /// # Errors
-    /// It holds a password or a signature, or names nothing that takes documents.
+    /// # Errors It holds a password or a signature, or names nothing that accepts documents.
     pub(crate) fn typed(word: &str) -> Result<Self, Usage> {
         if let Some(file) = word.strip_prefix('@') {
             let path =
@@ -50,7 +49,7 @@ impl Reference {
             return Ok(Self(word.into()));
         }
         if is_secret(word) {
-            // The word itself is not repeated: logs keep errors.
+            // The word itself is not repeated: errors end up in logs.
             let what = "a URL with a password, token or signature is visible to every user of \
                         this machine; write it into a file and name that as @FILE, or as env:NAME";
             return Err(Usage(what.into()));
@@ -68,20 +67,20 @@ impl Reference {
         Ok(Self(folder.display().to_string()))
     }
 
-    /// As it was named.
+    /// The destination as typed.
     pub(crate) fn name(&self) -> &str {
         &self.0
     }
 
-    /// Whether `word` names something that is reached by a URL.
+    /// True if `word` names something reached by a URL.
     pub(crate) fn is_remote(word: &str) -> bool {
         word.starts_with('@') || word.starts_with("env:") || word.contains("://")
     }
 
-    /// Gives it `parcel`, once.
+    /// Sends `parcel` once.
     pub(crate) fn take(&self, parcel: &Parcel<'_>) -> Result<(), Refused> {
         match self.destination()? {
-            // A row, and what a URL was signed for, are the document.
+            // A Postgres row and a presigned URL are for the document only.
             Destination::Postgres(_) if parcel.is_table() => Ok(()),
             Destination::Http(url) if parcel.is_table() && url.contains('?') => Ok(()),
             Destination::Folder(folder) => {
@@ -100,7 +99,7 @@ impl Reference {
         }
     }
 
-    /// Gives `take` every document that is there, one after the other.
+    /// Passes every document at the destination to `take`, one after the other.
     pub(crate) fn each(&self, take: &mut dyn FnMut(Document)) -> Result<(), Refused> {
         match self.destination()? {
             Destination::Postgres(url) => postgres::each(&url, take),
@@ -125,7 +124,7 @@ impl Reference {
     }
 }
 
-/// What a URL or a path means.
+/// Resolves a URL or a path.
 fn destination(word: &str) -> Result<Destination, Refused> {
     let Some((scheme, rest)) = word.split_once("://") else {
         return match word {
@@ -145,7 +144,7 @@ fn destination(word: &str) -> Result<Destination, Refused> {
     }
 }
 
-/// Whether a URL is a credential.
+/// True if a URL is a credential.
 pub(super) fn is_secret(word: &str) -> bool {
     let Some((_, rest)) = word.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -158,7 +157,7 @@ pub(super) fn is_secret(word: &str) -> bool {
         })
 }
 
-/// The first line of a file.
+/// First line of a file.
 pub(super) fn secret(file: &Path) -> Result<String, String> {
     let bytes = iodyno_files::read(file, MOST_SECRET_BYTES).map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&bytes);

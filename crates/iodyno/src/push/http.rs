@@ -1,4 +1,4 @@
-//! Documents put by HTTP: servers, and object storage by presigned URLs.
+//! Sends documents by HTTP PUT to servers, and to object storage by presigned URLs.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -12,19 +12,19 @@ use ureq::{Agent, Error};
 use super::destination::{is_secret, secret};
 use super::{Parcel, Refused, SHORTEST, tls};
 
-/// An attempt takes no longer.
+/// Time limit of an attempt.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What the server answers if it holds the document already (RFC 9110, If-None-Match: *).
+/// Status of a server that has the document already (RFC 9110, If-None-Match: *).
 const THERE_ALREADY: u16 = 412;
 
-/// Puts `parcel` under its name below `url`, or at `url` itself where that has a query, as presigned
-/// URLs have.
+/// Puts `parcel` under its name below `url`, or at `url` itself if that has a query, as presigned
+/// URLs do.
 pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
     let is_signed = is_secret(url);
     let (url, user) = without_user(url);
     let authorization = match user {
-        // What is signed names who sends it; object storage refuses a second credential.
+        // A signature identifies the sender; object storage refuses a second credential.
         None if is_signed => None,
         user => authorization(user).map_err(Refused::at_all)?,
     };
@@ -40,9 +40,9 @@ pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
     put_at(&url, authorization, parcel)
 }
 
-/// Whether others may read what goes to `url`: it is not encrypted, and leaves this machine.
+/// True if others could read what is sent to `url`: unencrypted, and to another machine.
 fn is_in_clear(url: &str) -> bool {
-    // Nothing goes to what is no URL.
+    // Nothing is sent to an invalid URL.
     let Ok(url) = url.parse::<Uri>() else { return false };
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
     let is_here =
@@ -67,7 +67,7 @@ pub(super) fn put_at(
         request = request.header("Authorization", value);
     }
     match request.send(parcel.bytes) {
-        // A redirection is not followed: it would carry the credential elsewhere.
+        // Redirects are not followed: they would carry the credential elsewhere.
         Ok(answer) if answer.status().is_success() => Ok(()),
         Ok(answer) => Err(Refused::at_all(format!("it answered {}", answer.status()))),
         Err(Error::StatusCode(THERE_ALREADY)) => Ok(()),
@@ -75,7 +75,7 @@ pub(super) fn put_at(
     }
 }
 
-/// The text at `url`, of at most so many bytes.
+/// Text at `url`, at most `most_bytes`.
 pub(super) fn get(url: &str, most_bytes: u64) -> Result<String, Refused> {
     let mut answer = agent(url, LONGEST).get(url).call().map_err(|error| refused(&error))?;
     if !answer.status().is_success() {
@@ -103,7 +103,7 @@ fn agent(url: &str, limit: Duration) -> Agent {
 fn refused(error: &Error) -> Refused {
     match error {
         Error::StatusCode(status) => {
-            // Amazon answers 409 to one of two that put one object at the same time.
+            // Amazon answers 409 to one of two concurrent PUTs of an object.
             let for_now = matches!(status, 408 | 409 | 425 | 429 | 500..);
             Refused { why: format!("it answered {status}"), for_now }
         }
@@ -112,7 +112,7 @@ fn refused(error: &Error) -> Refused {
     }
 }
 
-/// What went wrong, without the URL, which may be a secret.
+/// Error message without the URL, which may be a secret.
 fn said(error: &Error) -> String {
     match error {
         Error::BadUri(_) | Error::Http(_) => "the URL cannot be used".into(),
@@ -122,7 +122,7 @@ fn said(error: &Error) -> String {
     }
 }
 
-/// A URL without user and password, and these.
+/// Splits a URL into the URL without user and password, and these.
 fn without_user(url: &str) -> (String, Option<String>) {
     let Some((scheme, rest)) = url.split_once("://") else { return (url.into(), None) };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -132,7 +132,7 @@ fn without_user(url: &str) -> (String, Option<String>) {
     }
 }
 
-/// The header of a user, else of the token in the environment or in a file that it names.
+/// Authorization header of a user, else of the token in the environment or in a file that it names.
 fn authorization(user: Option<String>) -> Result<Option<String>, String> {
     use base64::Engine as _;
     if let Some(user) = user {

@@ -1,5 +1,5 @@
-//! Documents that are still to be given away, beside the store: `STORE.outbox/NAME` with
-//! `NAME.to`, which lists the destinations that lack it. The newest are kept; `dropped` names the others.
+//! Outbox of documents still to be pushed, beside the store: `STORE.outbox/NAME` with `NAME.to`,
+//! which lists the destinations that lack it. The newest are kept; `dropped` names the others.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -12,56 +12,56 @@ use iodyno_files::NamedBy;
 
 use super::{MOST_DOCUMENT_BYTES, Parcel, Reference, Refused};
 
-/// What follows a document's name in that of the list of its destinations.
+/// Suffix of the list of destinations.
 const TO: &str = ".to";
-/// No list of destinations is longer, bytes.
+/// Maximum length of a list of destinations, bytes.
 const MOST_TO_BYTES: u64 = 1 << 20;
-/// Documents that are kept, …
+/// Maximum number of documents kept.
 const MOST_KEPT: usize = 1000;
-/// … and their bytes together: a store that is away for months fills no disk.
+/// Maximum size of all kept documents, bytes: an unreachable destination must not fill the disk.
 const MOST_KEPT_BYTES: u64 = 1 << 30;
-/// Names the documents that were dropped, a line each, …
+/// File with the names of dropped documents, one per line.
 const DROPPED: &str = "dropped";
-/// … of which it has the last.
+/// Maximum number of names in that file; the last are kept.
 const MOST_DROPPED: usize = 10_000;
-/// Attempts for each destination …
+/// Maximum number of attempts per destination.
 const TRIES: u32 = 4;
-/// … and the first pause between two: doubled each time, and between half of that and all of it.
+/// First pause between two attempts; doubled each time, and randomised between half and all of it.
 const PAUSE: Duration = Duration::from_millis(500);
-/// A document is begun no later than so long after the time for all of them.
+/// Grace period after the deadline, within which another document may be started.
 const LATE: Duration = Duration::from_secs(1);
 
-/// The documents of one store.
+/// The outbox of one store.
 pub(crate) struct Outbox {
     folder: PathBuf,
     most: usize,
     most_bytes: u64,
 }
 
-/// What became of the documents.
+/// Result of a push.
 #[derive(Debug, Default)]
 pub(crate) struct Pushed {
-    /// How many were given to all their destinations.
+    /// Number of documents accepted by all their destinations.
     pub(crate) done: usize,
-    /// How many are still to be.
+    /// Number of documents left.
     pub(crate) left: usize,
-    /// Destinations that took none, and why.
+    /// Destinations that refused, and why.
     pub(crate) refused: Vec<(Reference, String)>,
-    /// Documents that cannot be read, or whose list cannot be written, and why: they are left.
+    /// Unreadable documents, or documents whose list cannot be written, and why: they are left.
     pub(crate) unreadable: Vec<String>,
-    /// Names of the oldest documents, which were dropped now: the outbox was full.
+    /// Names of the oldest documents, dropped now because the outbox was full.
     pub(crate) dropped: Vec<String>,
 }
 
 impl Outbox {
-    /// That of the store at `store`.
+    /// Outbox of the store at `store`.
     pub(crate) fn of(store: &Path) -> Self {
         let mut name = store.canonicalize().unwrap_or_else(|_| store.into()).into_os_string();
         name.push(".outbox");
         Self { folder: name.into(), most: MOST_KEPT, most_bytes: MOST_KEPT_BYTES }
     }
 
-    /// The file that names the documents that were dropped, and how many those are.
+    /// File with the names of dropped documents, and their number.
     pub(crate) fn dropped(&self) -> (PathBuf, usize) {
         let file = self.folder.join(DROPPED);
         let text = iodyno_files::read(&file, MOST_TO_BYTES << 4).unwrap_or_default();
@@ -70,34 +70,33 @@ impl Outbox {
 
     /// Keeps a document for `to`; it is on the disk when this returns.
     ///
-    /// # Errors
-    /// It cannot be written.
+    /// # Errors It cannot be written.
     pub(crate) fn add(&self, name: &str, bytes: &[u8], to: &[Reference]) -> Result<()> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.with_context(|| format!("{} cannot be made", self.folder.display()))?;
-        // In this order: a list without a document is nothing, a document without a list would be forgotten.
+        // In this order: a list without a document is harmless, a document without a list would be
+        // forgotten.
         self.put_list(name, to)?;
         iodyno_files::leave(&self.folder, name, bytes)?;
         Ok(())
     }
 
-    /// Gives away a document that could not be kept, once and for all; who did not take it, and why.
+    /// Sends a document that could not be kept; returns the destinations that refused, and why.
     pub(crate) fn give(parcel: &Parcel<'_>, to: &[Reference]) -> Vec<(Reference, String)> {
         let refused = |to: &Reference| Some((to.clone(), insisted(to, parcel).err()?.why));
         to.iter().filter_map(refused).collect()
     }
 
-    /// Gives away what is kept, the oldest first, until `until` or little later. Of what is left then, the oldest
-    /// documents are dropped beyond the bounds.
+    /// Sends the kept documents, the oldest first, until `until` or slightly later. Then the oldest
+    /// of the remaining ones are dropped beyond the limits.
     ///
-    /// # Errors
-    /// The folder cannot be read or written.
+    /// # Errors The folder cannot be read or written.
     pub(crate) fn push(&self, until: Instant) -> Result<Pushed> {
         let mut pushed = Pushed::default();
-        // A destination that is away is not asked again for the next document.
+        // An unreachable destination is not tried again for the next document.
         let mut away = BTreeSet::new();
         for (name, _) in &self.kept()? {
-            // Whoever waits for a verdict does not wait for what was left in the weeks before.
+            // A verdict must not be delayed by documents left from earlier weeks.
             if Instant::now() > until + LATE {
                 pushed.left += 1;
                 continue;
@@ -128,7 +127,8 @@ impl Outbox {
                 self.forget(name);
             } else {
                 pushed.left += 1;
-                // The list is as it was then: who has the document already takes it once more.
+                // The old list stays in place, so that some destinations get the document once
+                // more.
                 if lacking != to
                     && let Err(error) = self.put_list(name, &lacking)
                 {
@@ -141,7 +141,7 @@ impl Outbox {
         Ok(pushed)
     }
 
-    /// Names and bytes of the documents, the oldest first.
+    /// Names and sizes of the documents, bytes, the oldest first.
     fn kept(&self) -> Result<Vec<(String, u64)>> {
         let lists = iodyno_files::left_in(&self.folder, TO)
             .with_context(|| format!("{} cannot be read", self.folder.display()))?;
@@ -153,7 +153,7 @@ impl Outbox {
         Ok(kept)
     }
 
-    /// Drops the oldest documents beyond the bounds, and never the newest one; their names.
+    /// Drops the oldest documents beyond the limits, but never the newest one; returns their names.
     fn trim(&self) -> Result<Vec<String>> {
         let kept = self.kept()?;
         let (mut count, mut bytes) = (0, 0);
@@ -167,7 +167,7 @@ impl Outbox {
         if dropped.is_empty() {
             return Ok(dropped);
         }
-        // Who comes later should know: written before anything is gone.
+        // Names are written before anything is removed, so that the loss is known later.
         let file = self.folder.join(DROPPED);
         let known = match file.exists() {
             true => iodyno_files::read(&file, MOST_TO_BYTES << 4)?,
@@ -191,7 +191,8 @@ impl Outbox {
         self.put(&format!("{name}{TO}"), &serde_json::to_vec(to)?)
     }
 
-    /// Makes `bytes` all that is in the file `name`; it stays as it was where the disk is full, or a kill comes.
+    /// Replaces the content of file `name` by `bytes` atomically: it stays as it was on a full disk
+    /// or a kill.
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let part = self.folder.join(format!(".{name}.{}.part", std::process::id()));
         let outcome = written(&part, bytes)
@@ -204,26 +205,26 @@ impl Outbox {
 
     fn forget(&self, name: &str) {
         for name in [name, &format!("{name}{TO}")] {
-            // Another iodyno may have given it away at the same time.
+            // Another iodyno may have sent it at the same time.
             let _ = iodyno_files::remove(&self.folder.join(name), |_| true);
         }
     }
 }
 
-/// A file of `bytes`, on the disk when this returns.
+/// Writes a file of `bytes`, on the disk when this returns.
 fn written(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = iodyno_files::create(path, NamedBy::Iodyno)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     written.with_context(|| format!("{} cannot be written", path.display()))
 }
 
-/// The run in a document's name (`NODE.HOSTID.RUN.json`): its key tells when it began.
+/// The run in a document's name (`NODE.HOSTID.RUN.json`), whose id tells when it began.
 fn began(name: &str) -> &str {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     stem.rsplit('.').next().unwrap_or(stem)
 }
 
-/// Gives `parcel` to a destination, again and again as long as that may help.
+/// Sends `parcel` to a destination, with retries as long as they may help.
 fn insisted(to: &Reference, parcel: &Parcel<'_>) -> Result<(), Refused> {
     let mut pause = PAUSE;
     let mut tries = 1;
@@ -232,7 +233,7 @@ fn insisted(to: &Reference, parcel: &Parcel<'_>) -> Result<(), Refused> {
             Ok(()) => return Ok(()),
             Err(refused) => refused,
         };
-        // A thousand machines that failed together are not to come back together.
+        // Random pauses: a thousand machines that failed together must not retry together.
         let wait = pause.mul_f64(0.5 + fastrand::f64() / 2.0);
         if !refused.for_now || tries == TRIES || Instant::now() + wait >= parcel.until {
             return Err(refused);
@@ -247,7 +248,7 @@ fn insisted(to: &Reference, parcel: &Parcel<'_>) -> Result<(), Refused> {
 mod tests {
     use super::*;
 
-    /// Documents of 100 bytes for a directory that is not there, pushed in vain.
+    /// Documents of 100 bytes for a missing directory, pushed in vain.
     fn kept(most: usize, most_bytes: u64, runs: &[&str]) -> (Vec<String>, Pushed, String) {
         let folder = tempfile::tempdir().unwrap();
         let outbox = Outbox { folder: folder.path().join("outbox"), most, most_bytes };
@@ -274,7 +275,7 @@ mod tests {
         assert_eq!((left.len(), pushed.dropped.len(), dropped.as_str()), (4, 0, ""));
         let (left, ..) = kept(4, 399, &runs);
         assert_eq!(left, ["a.0.02.json", "a.0.03.json", "z.0.04.json"]);
-        // Larger than all that is kept: it is the newest.
+        // The newest is kept although it exceeds the limit alone.
         let (left, pushed, _) = kept(4, 99, &runs);
         assert_eq!((left.len(), pushed.left, pushed.dropped.len()), (1, 1, 3));
     }
@@ -318,7 +319,7 @@ mod tests {
         for run in ["1", "2"] {
             outbox.add(&format!("n.0.{run}.json"), b"{}", &to).unwrap();
         }
-        // What is in the way as a full disk is: the new list cannot be written.
+        // Acts like a full disk: the new list cannot be written.
         let part = format!(".n.0.1.json{TO}.{}.part", std::process::id());
         std::fs::create_dir(outbox.folder.join(&part)).unwrap();
         let pushed = outbox.push(Instant::now()).unwrap();

@@ -1,5 +1,5 @@
-//! Documents in Postgres, in the tables of deploy/postgres. A row is added and never changed: the database lets
-//! no node do more.
+//! Stores documents in Postgres, in the tables of deploy/postgres. Rows are added and never
+//! changed: the database allows nodes nothing else.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,13 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::passfile::{Login, password};
 use super::{Document, Parcel, Refused, tls};
 
-/// The schema's version that is known: the last number in deploy/postgres/migrate.sql.
+/// Supported schema version: the last number in deploy/postgres/migrate.sql.
 const VERSION: i32 = 1;
-/// Documents that are read at a time.
+/// Number of documents read at a time.
 const PAGE: i64 = 8;
-/// No answer takes longer: a document has at most 256 MB.
+/// Time limit of an answer: a document has at most 256 MB.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Port of a URL without one.
+/// Default port.
 const PORT: u16 = 5432;
 
 const VERSIONS: &str = "SELECT max(number) FROM iodyno.version";
@@ -48,7 +48,7 @@ pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
     carried_out(within(left.clamp(super::SHORTEST, LONGEST), work))
 }
 
-/// Gives `take` every document that the role may read, a few of them in memory at a time.
+/// Passes every document that the role may read to `take`, a few of them in memory at a time.
 pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refused> {
     carried_out(async {
         let client = within(LONGEST, connect(url)).await?;
@@ -68,12 +68,12 @@ pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refu
     })
 }
 
-/// What comes of `work`, done on this thread.
+/// Runs `work` to its end on this thread.
 fn carried_out<T>(work: impl Future<Output = Result<T, Refused>>) -> Result<T, Refused> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Refused::now)?;
     let ended = runtime.block_on(work);
-    // The look-up of a host's name may hang: it is not waited for.
+    // A host name lookup may hang: do not wait for it.
     runtime.shutdown_background();
     ended
 }
@@ -86,7 +86,7 @@ async fn within<T>(
     ended.unwrap_or_else(|_| Err(Refused::now("no answer in time")))
 }
 
-/// A connection to a database that has the tables.
+/// Connects to a database with the known tables.
 async fn connect(url: &str) -> Result<Client, Refused> {
     let config = config(url)?;
     let mut roots = RootCertStore::empty();
@@ -98,7 +98,7 @@ async fn connect(url: &str) -> Result<Client, Refused> {
         .with_no_client_auth();
     let connected = config.connect(MakeRustlsConnect::new(trusting)).await;
     let (client, connection) = connected.map_err(|e| refused(&e))?;
-    // It ends with the client; what it fails of, the client's next call says.
+    // Ends with the client; its errors are reported by the client's next call.
     tokio::spawn(connection);
     let row = client.query_one(VERSIONS, &[]).await.map_err(|e| refused(&e))?;
     match row.get::<_, Option<i32>>(0) {
@@ -113,12 +113,12 @@ async fn connect(url: &str) -> Result<Client, Refused> {
 const NO_TABLES: &str =
     "it has no such tables of iodyno: psql -f deploy/postgres/migrate.sql makes them";
 
-/// What a URL means. Over a network TLS with a trusted certificate of the host's name is required, unless the
-/// URL itself says `sslmode=disable`.
+/// Parses a URL. Over a network TLS with a trusted certificate for the host name is required,
+/// unless the URL says `sslmode=disable`.
 fn config(url: &str) -> Result<Config, Refused> {
-    // libpq's name for what is done anyway.
+    // libpq's name for the default here.
     let url = url.replace("sslmode=verify-full", "sslmode=require");
-    // What is wrong with it is not repeated: it may be a secret.
+    // Errors do not repeat the URL: it may be a secret.
     let mut config: Config = url.parse().map_err(|_| {
         Refused::at_all(
             "the URL cannot be used; expected postgres://USER@HOST:PORT/DATABASE, or \
@@ -139,7 +139,8 @@ fn config(url: &str) -> Result<Config, Refused> {
             }
             name
         }
-        // A socket has no name that a certificate could be of. libpq looks for its password so, too.
+        // A socket has no name that a certificate could match. libpq looks up its password the same
+        // way.
         Host::Unix(_) => {
             config.ssl_mode(SslMode::Disable);
             "localhost".into()
@@ -157,7 +158,7 @@ fn config(url: &str) -> Result<Config, Refused> {
     Ok(config)
 }
 
-/// What went wrong, and whether that may pass.
+/// Converts an error, with whether it is temporary.
 fn refused(error: &Error) -> Refused {
     let Some(database) = error.as_db_error() else {
         let mut why = error.to_string();
@@ -172,7 +173,8 @@ fn refused(error: &Error) -> Refused {
     if [&SqlState::UNDEFINED_TABLE, &SqlState::INVALID_SCHEMA_NAME].contains(&code) {
         return Refused::at_all(NO_TABLES);
     }
-    // Classes of SQLSTATE (PostgreSQL, appendix A): connection, rollback, no resources, operator's intervention.
+    // SQLSTATE classes (PostgreSQL, appendix A): connection, rollback, resources, operator
+    // intervention.
     let for_now = ["08", "40", "53", "57"].iter().any(|class| code.code().starts_with(class));
     Refused { why: database.message().to_owned(), for_now }
 }

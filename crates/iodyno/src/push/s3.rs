@@ -1,4 +1,4 @@
-//! Documents in object storage: S3 and what is like it, by signatures of its own.
+//! Stores documents in S3 and compatible object storage, with signatures computed here.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,24 +10,24 @@ use rusty_s3::{Bucket, Credentials, UrlStyle};
 use super::http::{get, put_at};
 use super::{Document, MOST_DOCUMENT_BYTES, Parcel, Refused};
 
-/// A signature is used at once.
+/// Validity of a signature, which is used at once.
 const VALID: Duration = Duration::from_secs(300);
-/// No file with credentials is longer, bytes.
+/// Maximum length of a credentials file, bytes.
 const MOST_BYTES: u64 = 1 << 20;
-/// No list of a thousand names is longer, bytes.
+/// Maximum length of a list of a thousand names, bytes.
 const MOST_LIST_BYTES: u64 = 16 << 20;
-/// Documents that are read.
+/// Maximum number of documents read.
 const MOST_DOCUMENTS: usize = 100_000;
 
-/// `s3://BUCKET/PREFIX`, and who goes there.
+/// `s3://BUCKET/PREFIX` with credentials.
 struct Place {
     bucket: Bucket,
-    /// Ends in a slash, unless it is empty.
+    /// Ends in a slash, unless empty.
     prefix: String,
     credentials: Credentials,
 }
 
-/// Puts `parcel` under its name below the prefix; what has the name already stays.
+/// Puts `parcel` under its name below the prefix; an existing object stays.
 pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
     let place = Place::of(url)?;
     let object = format!("{}{}", place.prefix, parcel.name);
@@ -36,7 +36,7 @@ pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
     put_at(action.sign(VALID).as_str(), None, parcel)
 }
 
-/// Gives `take` every document below the prefix.
+/// Passes every document below the prefix to `take`.
 pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refused> {
     let place = Place::of(url)?;
     let (mut more, mut given): (Option<String>, usize) = (None, 0);
@@ -65,13 +65,13 @@ pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refu
 }
 
 impl Place {
-    /// Endpoint, region and credentials are where Amazon's own tools look for them.
+    /// Takes endpoint, region and credentials from where Amazon's own tools look for them.
     fn of(url: &str) -> Result<Self, Refused> {
         let rest = url.strip_prefix("s3://").unwrap_or(url);
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let region = variable(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
         let region = region.unwrap_or_else(|| "us-east-1".into());
-        // Servers of one's own have no name for each bucket.
+        // Private servers have no host name for each bucket.
         let (endpoint, style) = match variable(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]) {
             Some(endpoint) => (endpoint, UrlStyle::Path),
             None => (format!("https://s3.{region}.amazonaws.com"), UrlStyle::VirtualHost),
@@ -91,7 +91,7 @@ impl Place {
     }
 }
 
-/// Of the environment, else of the profile in the file with credentials.
+/// Credentials from the environment, else from the profile in the credentials file.
 fn credentials() -> Result<Credentials, Refused> {
     if let Some(found) = Credentials::from_env() {
         return Ok(found);
@@ -108,7 +108,7 @@ fn credentials() -> Result<Credentials, Refused> {
 
 fn of_profile(text: &str, profile: &str) -> Option<Credentials> {
     let mut ini = Ini::new_cs();
-    // A secret may hold what elsewhere begins a comment.
+    // Secrets may contain characters that begin comments in other INI files.
     ini.set_inline_comment_symbols(Some(&[]));
     ini.read(text.to_owned()).ok()?;
     let get = |name| ini.get(profile, name).filter(|value| !value.is_empty());

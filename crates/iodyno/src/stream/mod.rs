@@ -1,4 +1,4 @@
-//! What is measured, second by second while it goes on: for `--stream` and `--listen`.
+//! Live results, second by second, for `--stream` and `--listen`.
 
 mod outlet;
 pub(crate) mod queue;
@@ -19,27 +19,26 @@ use outlet::Outlet;
 use queue::Line;
 use seconds::{Gathered, Phase};
 
-/// Threads of this name write streams and answer browsers.
+/// Name of the threads that write streams and serve browsers.
 pub(crate) const THREADS: &str = "iodyno-stream";
 
-/// Makes records of events, and hands them to all who want them.
+/// Converts events to records and sends them to all outputs.
 pub(crate) struct Stream {
     outlet: Option<Outlet>,
     server: Option<Server>,
-    /// A run that began and was not announced: the host is missing.
+    /// A run that has begun but is not announced: its host is missing.
     starting: Option<Run>,
-    /// The run that was announced.
+    /// Id of the announced run.
     run_id: Option<String>,
     phase: Option<Phase>,
-    /// Measurements announced so far.
+    /// Number of measurements announced so far.
     measurements: u32,
 }
 
 impl Stream {
-    /// What the command line asks for; `None`: nothing.
+    /// Opens the requested outputs; `None`: none requested.
     ///
-    /// # Errors
-    /// A stream cannot be written there, or nobody can be answered there.
+    /// # Errors A stream cannot be written there, or the address cannot be listened at.
     pub(crate) fn open(asked: &Streaming, quiet: bool) -> Result<Option<Self>> {
         if asked.is_empty() {
             return Ok(None);
@@ -56,7 +55,7 @@ impl Stream {
         }))
     }
 
-    /// Ends what was begun of a run that came to this.
+    /// Ends the run in this state, with everything that was begun.
     pub(crate) fn end(&mut self, state: RunState) {
         self.rest_of_phase();
         self.phase = None;
@@ -127,7 +126,7 @@ impl Stream {
         background::keep_off(cpus.map(|cpu| cpu as usize));
     }
 
-    /// Emits what a phase left of its last second.
+    /// Emits the last, partial second of a phase.
     fn rest_of_phase(&mut self) {
         if let Some(second) = self.phase.as_mut().and_then(Phase::rest) {
             self.second(&second);

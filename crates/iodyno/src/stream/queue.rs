@@ -1,18 +1,18 @@
-//! Lines on their way to a reader, who may be slow: bounded, and what does not fit is counted.
+//! Bounded queue of lines for a reader that may be slow; lines that do not fit are counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use iodyno_report::document::stream::{Dropped, StreamRecord};
 
-/// Bytes that wait for one reader at most: minutes of a few jobs.
+/// Maximum size of a reader's queue, bytes: minutes of a few jobs.
 const MOST_BYTES: usize = 4 << 20;
 
-/// A record as it is written, with its line break.
+/// A record as written, with its line break.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     pub(crate) bytes: Arc<[u8]>,
-    /// One of many, which is given up first.
+    /// One of many seconds, dropped first.
     is_second: bool,
 }
 
@@ -24,20 +24,20 @@ impl Line {
     }
 }
 
-/// Lines for one reader.
+/// Queue of one reader.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     lines: VecDeque<Line>,
     bytes: usize,
-    /// Dropped since the last line that was taken in.
+    /// Lines dropped since the last queued line: seconds, others.
     unsaid: (u64, u64),
-    /// In all: seconds, others.
+    /// Lines dropped in total: seconds, others.
     dropped: (u64, u64),
 }
 
 impl Queue {
-    /// Takes a line in, or drops and counts it. Starts and ends have half of the room to
-    /// themselves; where lines are missing, a line says so.
+    /// Queues a line, or drops and counts it. Half of the room is reserved for starts and ends; a
+    /// line reports where others are missing.
     pub(crate) fn push(&mut self, line: &Line) {
         let most = if line.is_second { MOST_BYTES / 2 } else { MOST_BYTES };
         if self.bytes + line.bytes.len() > most {
@@ -52,7 +52,7 @@ impl Queue {
         self.put(line.clone());
     }
 
-    /// The next line.
+    /// Returns the next line.
     pub(crate) fn pop(&mut self) -> Option<Line> {
         let line = self.lines.pop_front()?;
         self.bytes -= line.bytes.len();
@@ -71,7 +71,7 @@ impl Queue {
         self.lines.is_empty()
     }
 
-    /// Drops what waits; in all: seconds, others.
+    /// Drops all queued lines; returns the total: seconds, others.
     pub(crate) fn give_up(&mut self) -> (u64, u64) {
         while let Some(line) = self.pop() {
             self.drop_line(&line);

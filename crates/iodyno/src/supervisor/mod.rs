@@ -1,11 +1,12 @@
-//! Runs the program in a second process, so that the one that the terminal waits for can always end.
+//! Runs the program in a second process, so that the one that the terminal waits for can always
+//! end.
 //!
-//! The kernel keeps a process until each of its threads is answered by the device that it asks, and
-//! no signal changes that. So the first process does nothing but wait for the second one, the
-//! worker, which does all the work. It looks at the worker's threads and those of the programs that
-//! the worker runs ([`Looks`]), names devices that do not answer, and leaves the worker behind where
-//! one stands in the way of an end. The locks and descriptors of a worker that was left behind stay
-//! as they are until the device answers, so that others see the run as live and the device as in use.
+//! The kernel keeps a process until the devices have answered each of its threads, and no signal
+//! changes that. So the first process only waits for the second one, the worker, which does all the
+//! work. It samples the threads of the worker and of the programs that the worker runs ([`Looks`]),
+//! names devices that do not answer, and leaves the worker behind if one blocks its end. The locks
+//! and descriptors of a worker left behind stay until the device answers, so that others see the
+//! run as live and the device as in use.
 
 mod looks;
 mod process;
@@ -29,19 +30,21 @@ use self::looks::{Hang, Looks};
 use crate::screen::Terminal;
 use crate::terminal;
 
-/// A wait for a device is reported after this.
+/// Time after which a wait for a device is reported.
 const REPORTED_AFTER: Duration = Duration::from_secs(5);
-/// Between two looks: reading two files for each thread takes some 20 us of another CPU …
+/// Interval between samples: reading two files per thread takes some 20 us of another CPU.
 const LOOK: Duration = Duration::from_millis(2500);
-/// … and while an end is waited for.
+/// Interval between samples while waiting for the end.
 const LOOK_AT_END: Duration = Duration::from_millis(100);
-/// An end that the user asked for waits no longer than this for a device: less than 2 s with the looks.
+/// Maximum time that an end requested by the user waits for a device: less than 2 s with the
+/// samples.
 const END_WITHIN: Duration = Duration::from_millis(1700);
-/// What asks for an end does so twice at times, to us and to our group (timeout(1)).
+/// Time within which a second signal counts as the same request: timeout(1) signals both us and our
+/// group.
 const SAME_REQUEST: Duration = Duration::from_millis(300);
-/// A worker that is done ends within this, unless a device keeps it.
+/// Time for a finished worker to exit, unless a device blocks it.
 const EXIT_WITHIN: Duration = Duration::from_millis(300);
-/// The exit status of everything that is interrupted.
+/// Exit status of an interrupted command.
 const INTERRUPTED: u8 = 3;
 
 /// Runs `work`, which returns the exit status, under supervision. No thread may have been started.
@@ -54,7 +57,7 @@ pub(crate) fn supervised(work: impl FnOnce() -> u8) -> ExitCode {
                 process::lend_output(theirs.try_clone()?);
                 let status = work();
                 process::let_go_of_output();
-                // From now on only the end of the process is missing.
+                // From here on only the exit of the process is missing.
                 let _ = (&theirs).write_all(&[status]);
                 Ok(ExitCode::from(status))
             }
@@ -70,16 +73,16 @@ pub(crate) fn supervised(work: impl FnOnce() -> u8) -> ExitCode {
     })
 }
 
-/// The signals that ask for an end. What nohup(1) starts is not asked by SIGHUP.
+/// Signals that request an end. SIGHUP is left out if it was ignored at the start, as by nohup(1).
 pub(crate) fn requests_for_an_end() -> impl Iterator<Item = i32> {
     let ignored = process::ignores(SIGHUP);
     [SIGINT, SIGTERM, SIGHUP].into_iter().filter(move |signal| *signal != SIGHUP || !ignored)
 }
 
-/// An end that the user asked for.
+/// An end requested by the user.
 struct Ending {
     since: Instant,
-    /// The second request: its signal, and when it came.
+    /// The second request: its signal and time.
     insisted: Option<(i32, Instant)>,
 }
 
@@ -88,17 +91,17 @@ struct Supervisor {
     /// The worker writes its exit status here when its work is done.
     outcome: UnixStream,
     status: Option<u8>,
-    /// When the worker wrote that, or gave up its end.
+    /// Time when the worker wrote its status or closed its end.
     told: Option<Instant>,
-    /// The last signal that asked for an end; 0: none since it was looked at.
+    /// The last signal that requested an end; 0: none since the last check.
     asked: Arc<AtomicUsize>,
-    /// A report of what is measured so far is asked for (SIGUSR1): the worker's business.
+    /// SIGUSR1 requested an interim report, which is left to the worker.
     report: Arc<AtomicBool>,
-    /// Readable when a signal came.
+    /// Readable after a signal.
     signals: UnixStream,
     ending: Option<Ending>,
     looks: Looks,
-    /// The worker may have taken its screen, and be gone.
+    /// Terminal to restore: the worker may have taken its screen and be gone.
     terminal: Option<Terminal>,
 }
 
@@ -119,7 +122,7 @@ impl Supervisor {
         Ok(Self { worker, outcome, status, told, asked, report, signals, ending, looks, terminal })
     }
 
-    /// Waits for the worker's end, or until there is no use in waiting for it.
+    /// Waits for the worker's end, or until waiting is pointless.
     fn supervise(mut self) -> Result<ExitCode> {
         let mut look_at = Instant::now() + LOOK;
         loop {
@@ -140,7 +143,7 @@ impl Supervisor {
         }
     }
 
-    /// Takes what signals and the worker say.
+    /// Handles signals and the worker's messages.
     fn listen(&mut self) {
         let mut byte = [0];
         while (&self.signals).read(&mut byte).is_ok_and(|read| read > 0) {}
@@ -158,7 +161,7 @@ impl Supervisor {
             _ if asked == 0 => {}
             None => {
                 self.ending = Some(Ending { since: Instant::now(), insisted: None });
-                // A terminal has told it already; it does not count.
+                // A terminal has signalled the worker as well; it ignores the second signal.
                 let _ = kill_process(self.worker, process::signal(asked));
             }
             Some(ending) if ending.since.elapsed() < SAME_REQUEST => {}
@@ -170,7 +173,7 @@ impl Supervisor {
         }
     }
 
-    /// Reports what hangs; the exit status where it is not waited for any longer.
+    /// Reports hangs; returns the exit status if waiting ends now.
     fn look(&mut self) -> Option<ExitCode> {
         let ending = self.ending.as_ref();
         self.looks.look();
@@ -185,13 +188,13 @@ impl Supervisor {
             (Some(Ending { insisted: Some((signal, at)), .. }), _) => {
                 return (at.elapsed() >= SAME_REQUEST).then(|| self.by_signal(*signal));
             }
-            // The usual end of a process takes its time, too.
+            // A normal exit also takes some time.
             (Some(_), Some(_)) if self.told.is_some_and(|at| at.elapsed() < EXIT_WITHIN) => {
                 return None;
             }
             (Some(_), Some(_)) => self.looks.hanging(EXIT_WITHIN)?,
             (Some(Ending { since, .. }), None) if since.elapsed() < END_WITHIN => return None,
-            // What came up since may be the end's own work, which takes its time.
+            // Later waits may be work of the end itself, which takes its time.
             (Some(Ending { since, .. }), None) => {
                 self.looks.hanging_since(*since + SAME_REQUEST)?
             }
@@ -199,7 +202,7 @@ impl Supervisor {
         Some(self.leave(&hang))
     }
 
-    /// Leaves the worker behind. It does nothing any more once it is answered.
+    /// Leaves the worker behind. Once the device answers, it does nothing more.
     fn leave(&self, hang: &Hang) -> ExitCode {
         let process = hang.process(self.worker);
         let said = match self.ending {
@@ -215,7 +218,7 @@ impl Supervisor {
         ExitCode::from(self.status.unwrap_or(INTERRUPTED))
     }
 
-    /// Ends as the worker did.
+    /// Exits as the worker did.
     fn as_worker(&self, status: WaitStatus) -> ExitCode {
         self.give_screen_back();
         let insisted = self.ending.as_ref().and_then(|ending| ending.insisted);
@@ -226,14 +229,14 @@ impl Supervisor {
         }
     }
 
-    /// Ends as if `signal` had ended this process.
+    /// Exits as if killed by `signal`.
     fn by_signal(&self, signal: i32) -> ExitCode {
         self.give_screen_back();
         let _ = emulate_default_handler(signal);
         ExitCode::from(128_u8.saturating_add(signal as u8))
     }
 
-    /// Says so on the screen that stays.
+    /// Prints a note on the normal screen.
     fn note(&self, line: &str) {
         self.give_screen_back();
         terminal::note(line);
@@ -243,12 +246,12 @@ impl Supervisor {
         self.terminal.iter().for_each(Terminal::give_back);
     }
 
-    /// Until a signal comes, the worker is done, or `most` has passed.
+    /// Waits for a signal, the worker's end, or `most`.
     fn wait(&self, most: Duration) -> Result<()> {
         let timeout = Timespec::try_from(most)?;
         let polled = |stream| PollFd::from_borrowed_fd(stream, PollFlags::IN);
         let mut both = [polled(self.signals.as_fd()), polled(self.outcome.as_fd())];
-        // Once the worker has let go of its end, that is all that it would tell.
+        // After the worker closed its end, nothing more comes from it.
         let number = if self.told.is_some() { 1 } else { 2 };
         match poll(&mut both[..number], Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
