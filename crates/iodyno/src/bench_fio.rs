@@ -57,7 +57,7 @@ pub(crate) fn study(text: &str, name: &str) -> Result<Study, PlanError> {
     let written = settings.iter();
     let written = written.map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
     for (setting, value) in defaults.chain(written) {
-        take(&mut study, &setting, value.trim()).map_err(form)?;
+        apply(&mut study, &setting, value.trim()).map_err(form)?;
     }
     if study.targets.is_empty() {
         return Err(form("[benchfio] has no target".into()));
@@ -67,7 +67,7 @@ pub(crate) fn study(text: &str, name: &str) -> Result<Study, PlanError> {
 }
 
 /// Applies a setting to `study`.
-fn take(study: &mut Study, setting: &str, value: &str) -> Result<(), String> {
+fn apply(study: &mut Study, setting: &str, value: &str) -> Result<(), String> {
     let values = || value.split(',').map(|one| one.trim().to_owned()).filter(|v| !v.is_empty());
     let is_set = !matches!(value.to_ascii_lowercase().as_str(), "" | "false" | "no" | "0" | "none");
     match setting {

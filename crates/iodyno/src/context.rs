@@ -13,7 +13,7 @@ use iodyno_judge::ClaimBook;
 use iodyno_report::text::clean;
 use iodyno_store::Store;
 
-use crate::arguments::{Global, LiveView, Sheets, When};
+use crate::arguments::{DataSheets, Global, LiveView, When};
 use crate::terminal;
 
 /// Global options, resolved.
@@ -26,7 +26,7 @@ pub(crate) struct Context {
     /// Set when the user interrupts.
     pub(crate) interrupted: Arc<AtomicBool>,
     /// Set when some of the named inputs could not be read.
-    left_out: AtomicBool,
+    unreadable: AtomicBool,
     store: PathBuf,
     /// Store in use until the next boot, since `store` is read-only.
     until_boot: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub(crate) struct Context {
 }
 
 /// Maximum length of a job file, plan or data sheet, bytes.
-pub(crate) const MOST_TEXT_BYTES: u64 = 16 << 20;
+pub(crate) const MAX_TEXT_BYTES: u64 = 16 << 20;
 
 /// Error that the user has to correct: exit status 2.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Context {
             color: global.color,
             live: global.live,
             interrupted: Arc::default(),
-            left_out: AtomicBool::new(false),
+            unreadable: AtomicBool::new(false),
             store: global.store.clone().unwrap_or_else(iodyno_store::default_path),
             until_boot: if global.store.is_some() { None } else { iodyno_store::until_boot() },
             sysroot: global.sysroot.clone(),
@@ -64,13 +64,13 @@ impl Context {
     }
 
     /// Notes that some of the named inputs could not be read.
-    pub(crate) fn leave_out(&self) {
-        self.left_out.store(true, Ordering::Relaxed);
+    pub(crate) fn note_unreadable(&self) {
+        self.unreadable.store(true, Ordering::Relaxed);
     }
 
     /// True if some of the named inputs could not be read.
-    pub(crate) fn has_left_out(&self) -> bool {
-        self.left_out.load(Ordering::Relaxed)
+    pub(crate) fn has_unreadable(&self) -> bool {
+        self.unreadable.load(Ordering::Relaxed)
     }
 
     /// Returns the source of the machine's facts, live or captured.
@@ -96,7 +96,7 @@ impl Context {
     }
 
     /// Global options that make another iodyno use the same store and machine.
-    pub(crate) fn global_words(&self) -> Vec<OsString> {
+    pub(crate) fn global_args(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["--store".into(), self.store_path().into()];
         words.extend(self.quiet.then(|| "--quiet".into()));
         if let Some(sysroot) = &self.sysroot {
@@ -123,7 +123,7 @@ impl Context {
     }
 
     /// Data sheets (built-in, from the user's own folder, and named ones) and contracts of volumes.
-    pub(crate) fn claims(&self, sheets: &Sheets) -> Result<ClaimBook> {
+    pub(crate) fn claims(&self, sheets: &DataSheets) -> Result<ClaimBook> {
         let mut book = ClaimBook::builtin();
         let mut files = user_datasheets();
         files.extend_from_slice(&sheets.datasheet);
@@ -159,7 +159,7 @@ fn user_datasheets() -> Vec<PathBuf> {
 /// Reads a plan, a data sheet or expectations that the user named.
 pub(crate) fn read(path: &Path) -> Result<String> {
     let bytes =
-        iodyno_files::read(path, MOST_TEXT_BYTES).map_err(|error| Usage(error.to_string()))?;
+        iodyno_files::read(path, MAX_TEXT_BYTES).map_err(|error| Usage(error.to_string()))?;
     String::from_utf8(bytes)
         .map_err(|_| Usage(format!("{} cannot be read: it is not UTF-8", path.display())).into())
 }

@@ -10,7 +10,7 @@ use iodyno_report::text::clean;
 use crate::arguments::LiveView;
 use crate::context::Context;
 use crate::grid::Grid;
-use crate::live::{Doing, Face, Live, done_line};
+use crate::live::{Activity, Live, TerminalCaps, done_line};
 use crate::screen::Terminal;
 use crate::terminal;
 
@@ -24,18 +24,18 @@ pub(crate) struct Display {
     quiet: bool,
     /// A live line is rewritten in place.
     has_line: bool,
-    full: Option<Full>,
+    full: Option<FullView>,
 }
 
 /// The full view and when to show it.
-struct Full {
+struct FullView {
     live: Live,
     since: Instant,
     /// Show at once.
     now: bool,
     /// Terminal to take; `None`: the view is shown already.
     terminal: Option<Terminal>,
-    face: Face,
+    caps: TerminalCaps,
 }
 
 impl Display {
@@ -53,12 +53,12 @@ impl Display {
         let has_line = terminal.is_some() && asked != Some(LiveView::Off);
         let may_be_full = matches!(asked, None | Some(LiveView::Full)) && is_alone && has_line;
         let terminal = terminal.filter(|terminal| may_be_full && terminal.fits());
-        let full = terminal.map(|terminal| Full {
+        let full = terminal.map(|terminal| FullView {
             live: Live::new(grid),
             since: Instant::now(),
             now,
             terminal: Some(terminal),
-            face: terminal::face(context),
+            caps: terminal::caps(context),
         });
         Self { quiet: context.quiet, has_line, full }
     }
@@ -101,10 +101,10 @@ impl Drop for Display {
     }
 }
 
-impl Full {
+impl FullView {
     /// Forwards an event, and shows the view once it is worthwhile.
-    fn event(&mut self, event: &Event<'_>, doing: Option<Doing>) {
-        self.live.event(event, doing);
+    fn event(&mut self, event: &Event<'_>, activity: Option<Activity>) {
+        self.live.event(event, activity);
         let is_long = match event {
             Event::Progress(progress) => progress.left_ns >= SHORT_NS,
             _ => false,
@@ -113,19 +113,19 @@ impl Full {
             && let Some(terminal) = self.terminal.take()
         {
             terminal::live_line("");
-            self.live.show(terminal, self.face);
+            self.live.show(terminal, self.caps);
         }
     }
 }
 
 impl Watcher for Display {
     fn event(&mut self, event: &Event<'_>) {
-        let doing = if self.has_line { Doing::of(event) } else { None };
-        if let Some(doing) = &doing {
-            self.show(&doing.line());
+        let activity = if self.has_line { Activity::of(event) } else { None };
+        if let Some(activity) = &activity {
+            self.show(&activity.line());
         }
         if let Some(full) = &mut self.full {
-            full.event(event, doing);
+            full.event(event, activity);
         }
         match event {
             Event::Expect(sentences) => {

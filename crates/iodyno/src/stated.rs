@@ -14,7 +14,7 @@ pub(crate) fn apply(record: &mut RunRecord, of_each: &[Stated], claims: &ClaimBo
     let Some(shared) = of_each.first() else { return };
     let mut host = Host::default();
     for (measurement, stated) in record.measurements.iter_mut().zip(of_each) {
-        let names = place(measurement, stated);
+        let names = assign_targets(measurement, stated);
         mark_blocks(measurement, stated.blocks);
         measurement.before = Some(0);
         names.into_iter().for_each(|name| add_drive(&mut host, name, shared, claims));
@@ -85,7 +85,7 @@ fn number(name: &str) -> Option<u32> {
 }
 
 /// Gives a measurement targets if it has none, and returns the names of their block devices.
-fn place(measurement: &mut Measurement, stated: &Stated) -> Vec<String> {
+fn assign_targets(measurement: &mut Measurement, stated: &Stated) -> Vec<String> {
     let count = stated.drives.unwrap_or(1);
     let numbered = || (1..=count).map(|n| format!("drive{n}")).collect::<Vec<_>>();
     let is_device = |target: &String| target.starts_with("/dev/") || !target.contains('/');

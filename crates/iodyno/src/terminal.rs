@@ -13,11 +13,11 @@ use iodyno_target::{TargetError, as_root};
 
 use crate::arguments::{Table, When};
 use crate::context::Context;
-use crate::live::Face;
+use crate::live::TerminalCaps;
 use crate::screen::{self, Stream};
 
 /// Maximum number of problems printed.
-const PROBLEMS: usize = 20;
+const MAX_PROBLEMS: usize = 20;
 
 /// Text width without a terminal, columns.
 const PLAIN_WIDTH: usize = 100;
@@ -26,7 +26,7 @@ const PLAIN_WIDTH: usize = 100;
 static IS_STREAM: AtomicBool = AtomicBool::new(false);
 
 /// Reserves standard output for `--stream -`: nothing else is written to it from now on.
-pub(crate) fn give_output_to_stream() {
+pub(crate) fn reserve_output() {
     IS_STREAM.store(true, Ordering::Relaxed);
 }
 
@@ -79,15 +79,15 @@ pub(crate) fn in_locale(text: String) -> String {
 /// Prints the first problems of unreadable input, with their places.
 pub(crate) fn problems(context: &Context, problems: &[Problem]) {
     if !problems.is_empty() {
-        context.leave_out();
+        context.note_unreadable();
     }
     if context.quiet {
         return;
     }
-    for problem in problems.iter().take(PROBLEMS) {
+    for problem in problems.iter().take(MAX_PROBLEMS) {
         note(&text::clean(&problem.to_string()));
     }
-    if let Some(more) = problems.len().checked_sub(PROBLEMS).filter(|more| *more > 0) {
+    if let Some(more) = problems.len().checked_sub(MAX_PROBLEMS).filter(|more| *more > 0) {
         note(&format!("and {more} more that could not be read"));
     }
 }
@@ -96,7 +96,7 @@ pub(crate) fn problems(context: &Context, problems: &[Problem]) {
 /// ignored: there is nowhere to report them.
 pub(crate) fn note(line: &str) {
     let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into());
-    let line = broken(&clean(line), width.unwrap_or(usize::MAX));
+    let line = wrapped(&clean(line), width.unwrap_or(usize::MAX));
     let line = format!("{line}\n");
     if !screen::hold(Stream::Error, line.as_bytes()) {
         let _ = io::stderr().lock().write_all(line.as_bytes());
@@ -113,7 +113,7 @@ pub(crate) fn live_line(line: &str) {
 }
 
 /// Wraps `line` at `width` between words. Words are never cut: a path has to be copied whole.
-fn broken(line: &str, width: usize) -> String {
+fn wrapped(line: &str, width: usize) -> String {
     let (mut text, mut used) = (String::with_capacity(line.len()), 0);
     for (n, word) in line.split(' ').enumerate() {
         let length = word.chars().count();
@@ -131,14 +131,14 @@ fn broken(line: &str, width: usize) -> String {
 }
 
 /// Prints an error: the chain of causes on one line, and the next step.
-pub(crate) fn complain(error: &anyhow::Error) {
-    complain_as("iodyno", error);
+pub(crate) fn print_error(error: &anyhow::Error) {
+    print_error_as("iodyno", error);
 }
 
-/// As [`complain`], with the name under which the program was called.
-pub(crate) fn complain_as(program: &str, error: &anyhow::Error) {
+/// As [`print_error`], with the name under which the program was called.
+pub(crate) fn print_error_as(program: &str, error: &anyhow::Error) {
     // Continuation lines are indented, so that a file's text cannot pass for one of our lines.
-    note(&format!("{program}: {}", told(error).replace('\n', "\n  ")));
+    note(&format!("{program}: {}", cause_chain(error).replace('\n', "\n  ")));
     let of_campaign = || match error.downcast_ref::<CampaignError>() {
         Some(CampaignError::Target(target)) => Some(target),
         _ => None,
@@ -172,11 +172,13 @@ fn next(step: &str) {
 }
 
 /// Chain of causes, without those that an error's own text already contains.
-fn told(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
-        "" => cause,
-        _ if told.contains(&cause) => told,
-        _ => format!("{told}: {cause}"),
+fn cause_chain(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |cause_chain, cause| {
+        match cause_chain.as_str() {
+            "" => cause,
+            _ if cause_chain.contains(&cause) => cause_chain,
+            _ => format!("{cause_chain}: {cause}"),
+        }
     })
 }
 
@@ -214,27 +216,27 @@ pub(crate) fn style(context: &Context, table: &Table) -> Style {
 }
 
 /// Style of a full screen.
-pub(crate) fn face(context: &Context) -> Face {
-    Face { ascii: !is_utf8(), color: has_color(context, true) }
+pub(crate) fn caps(context: &Context) -> TerminalCaps {
+    TerminalCaps { ascii: !is_utf8(), color: has_color(context, true) }
 }
 
 #[cfg(test)]
 mod tests {
     use anyhow::anyhow;
 
-    use super::{broken, told};
+    use super::{cause_chain, wrapped};
 
     #[test]
     fn lines_break_between_words_only() {
-        assert_eq!(broken("one two three", 7), "one two\nthree");
-        assert_eq!(broken("in /a/very/long/path x", 5), "in\n/a/very/long/path\nx");
-        assert_eq!(broken("as it is", usize::MAX), "as it is");
+        assert_eq!(wrapped("one two three", 7), "one two\nthree");
+        assert_eq!(wrapped("in /a/very/long/path x", 5), "in\n/a/very/long/path\nx");
+        assert_eq!(wrapped("as it is", usize::MAX), "as it is");
     }
 
     #[test]
     fn a_cause_is_told_once() {
         let full = || anyhow!("no space left");
-        assert_eq!(told(&full().context("the page")), "the page: no space left");
-        assert_eq!(told(&full().context("/x: no space left")), "/x: no space left");
+        assert_eq!(cause_chain(&full().context("the page")), "the page: no space left");
+        assert_eq!(cause_chain(&full().context("/x: no space left")), "/x: no space left");
     }
 }

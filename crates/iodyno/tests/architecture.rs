@@ -35,7 +35,7 @@ const BINARY: &str = "iodyno";
 const TESTS_KNOW: &[(&str, &str)] = &[];
 
 /// Maximum number of lines of a source file.
-const MOST_LINES: usize = 500;
+const MAX_LINES: usize = 500;
 
 /// Exceptions with their own maximum.
 const LONGER: &[(&str, usize)] = &[];
@@ -165,7 +165,7 @@ fn no_file_is_too_long() {
         .iter()
         .filter(|(name, _)| is_source(name))
         .map(|(name, text)| (name, text.lines().count()))
-        .filter(|(name, lines)| lines > longer.get(name.as_str()).unwrap_or(&MOST_LINES))
+        .filter(|(name, lines)| lines > longer.get(name.as_str()).unwrap_or(&MAX_LINES))
         .map(|(name, lines)| format!("{name}: {lines} lines"))
         .collect();
     assert!(too_long.is_empty(), "these want to be two files:\n{}", too_long.join("\n"));
@@ -329,7 +329,7 @@ fn every_crate_goes_through_the_one_door_to_files() {
 }
 
 /// Maximum number of a crate's files in an import cycle.
-const MOST_IN_A_CIRCLE: usize = 3;
+const MAX_CYCLE_FILES: usize = 3;
 
 /// Sources of a crate without tests, by module: `schedule::rounds`.
 fn modules(of: &str) -> BTreeMap<String, String> {
@@ -473,7 +473,7 @@ fn no_crate_has_a_large_circle_of_imports() {
                 reached.get(other.as_str()).is_some_and(|back| back.contains(*file))
             };
             let circle: Vec<&String> = from_it.iter().filter(is_back).collect();
-            if circle.len() > MOST_IN_A_CIRCLE {
+            if circle.len() > MAX_CYCLE_FILES {
                 large.insert(format!("{name}: {circle:?}"));
             }
         }

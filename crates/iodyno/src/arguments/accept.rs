@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::global::time;
-use super::{Allowing, Sheets};
+use super::{DataSheets, WritePermissions};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -59,9 +59,9 @@ pub(crate) struct Accept {
     #[arg(long)]
     pub(crate) require_verdict: bool,
     #[command(flatten)]
-    pub(crate) allowing: Allowing,
+    pub(crate) permissions: WritePermissions,
     #[command(flatten)]
-    pub(crate) sheets: Sheets,
+    pub(crate) sheets: DataSheets,
 }
 
 /// Parses a time as ns since 1970 UTC.

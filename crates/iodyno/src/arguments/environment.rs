@@ -5,7 +5,7 @@ use iodyno_model::{LinkState, Stated, StatedBlocks, StatedCard};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is stated of the machine, where results are another's")]
-pub(crate) struct Environment {
+pub(crate) struct MachineOptions {
     /// PCIe link of each drive: gen2x4
     #[arg(long, value_name = "LINK", value_parser = LinkState::parse)]
     pub(crate) link: Option<LinkState>,
@@ -26,7 +26,7 @@ pub(crate) struct Environment {
     pub(crate) layer: Option<String>,
 }
 
-impl Environment {
+impl MachineOptions {
     pub(crate) fn stated(&self) -> Stated {
         Stated {
             link: self.link,

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use iodyno_report::export::{Command, Format, offered_by};
 
-use super::Sheets;
+use super::DataSheets;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -26,7 +26,7 @@ pub(crate) struct Export {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) sheets: Sheets,
+    pub(crate) sheets: DataSheets,
 }
 
 /// Parser for the formats that a command offers.

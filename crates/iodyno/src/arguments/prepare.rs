@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use iodyno_model::PurgeMethod;
 
-use super::{Making, Naming};
+use super::{LoadOptions, RunName};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -40,9 +40,9 @@ pub(crate) struct Prepare {
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) naming: Naming,
+    pub(crate) naming: RunName,
     #[command(flatten)]
-    pub(crate) making: Making,
+    pub(crate) load_options: LoadOptions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

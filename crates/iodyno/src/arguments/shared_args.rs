@@ -12,7 +12,7 @@ use crate::context::Usage;
 
 /// Options of how jobs are run.
 #[derive(Debug, Args)]
-pub(crate) struct Carrying {
+pub(crate) struct RunOptions {
     /// Load generator [default: native, or the plan's]
     #[arg(long, value_enum)]
     pub(crate) generator: Option<RunGenerator>,
@@ -20,25 +20,25 @@ pub(crate) struct Carrying {
     #[arg(long, value_name = "PATH")]
     pub(crate) fio: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) making: Making,
+    pub(crate) load_options: LoadOptions,
 }
 
 /// Options of commands that make load: what they may write, and how progress is shown.
 #[derive(Debug, Args)]
-pub(crate) struct Making {
+pub(crate) struct LoadOptions {
     #[command(flatten)]
-    pub(crate) allowing: Allowing,
+    pub(crate) permissions: WritePermissions,
     #[command(flatten)]
-    pub(crate) sheets: Sheets,
+    pub(crate) sheets: DataSheets,
     #[command(flatten)]
-    pub(crate) streaming: Streaming,
+    pub(crate) streaming: LiveOutput,
     #[command(flatten)]
     pub(crate) table: Table,
 }
 
 /// Name of the run. `--name` is the former spelling; after `run` it opens a job.
 #[derive(Debug, Args)]
-pub(crate) struct Naming {
+pub(crate) struct RunName {
     /// Name of the run
     #[arg(long, alias = "name", value_name = "NAME")]
     pub(crate) run_name: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) struct Naming {
 
 /// Claims about drives besides the built-in data sheets.
 #[derive(Debug, Default, Args)]
-pub(crate) struct Sheets {
+pub(crate) struct DataSheets {
     /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
@@ -58,7 +58,7 @@ pub(crate) struct Sheets {
 
 /// Permission for jobs to run commands.
 #[derive(Debug, Args)]
-pub(crate) struct Executing {
+pub(crate) struct ExecPermission {
     /// Run the commands of exec_prerun and exec_postrun, without a shell
     #[arg(long)]
     pub(crate) allow_exec: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Executing {
 
 /// Criteria for ending a point.
 #[derive(Debug, Args)]
-pub(crate) struct Stopping {
+pub(crate) struct StopCriteria {
     /// End a point once its rate is known within this many percent [default: the plan's, else 2]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) precision: Option<f64>,
@@ -78,7 +78,7 @@ pub(crate) struct Stopping {
     pub(crate) fresh: bool,
 }
 
-impl Stopping {
+impl StopCriteria {
     /// Applies the criteria to the plan.
     pub(crate) fn apply(&self, study: &mut Study) {
         study.stop_at(self.precision.map(|percent| percent / 100.0), self.max_time.as_deref());
@@ -97,7 +97,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
 
 /// Live output for other programs.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Streaming {
+pub(crate) struct LiveOutput {
     /// Write a JSON line per second and measurement to a file, a pipe, a socket (unix:PATH) or
     /// standard output (-), in place of the results (docs/howto/stream.md)
     #[arg(long, value_name = "FILE")]
@@ -109,7 +109,7 @@ pub(crate) struct Streaming {
 
 /// Permissions to write.
 #[derive(Debug, Args)]
-pub(crate) struct Allowing {
+pub(crate) struct WritePermissions {
     /// Allow writes and trims to this device: SERIAL[:nsid], WWID or by-id name; UUID or NAME:SIZE
     /// for dm, md and loop devices; the path of an existing file
     #[arg(long, value_name = "WORD")]
@@ -142,28 +142,28 @@ impl RunGenerator {
     }
 }
 
-impl Making {
+impl LoadOptions {
     /// Options for running jobs unchanged, in a run of this name.
-    pub(crate) fn options(&self, naming: &Naming) -> Options {
-        Options::of_jobs(naming.name(), self.allowing.permission())
+    pub(crate) fn options(&self, naming: &RunName) -> Options {
+        Options::of_jobs(naming.name(), self.permissions.permission())
     }
 }
 
-impl Naming {
+impl RunName {
     /// Name of the run; empty: none was given.
     pub(crate) fn name(&self) -> &str {
         self.run_name.as_deref().unwrap_or_default()
     }
 }
 
-impl Carrying {
+impl RunOptions {
     /// Permissions to write and to lose data.
     pub(crate) fn permission(&self) -> iodyno_target::Permission {
-        self.making.allowing.permission()
+        self.load_options.permissions.permission()
     }
 }
 
-impl Streaming {
+impl LiveOutput {
     /// True if no live output was requested.
     pub(crate) const fn is_empty(&self) -> bool {
         self.stream.is_none() && self.listen.is_none()
@@ -181,7 +181,7 @@ impl Streaming {
     }
 }
 
-impl Allowing {
+impl WritePermissions {
     /// Permissions to write and to lose data.
     pub(crate) fn permission(&self) -> iodyno_target::Permission {
         iodyno_target::Permission {

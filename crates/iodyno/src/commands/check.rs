@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         context,
         &mut setup.store,
         &record,
-        &present::Judging {
+        &present::JudgeOptions {
             claims: &setup.claims,
             baseline: baseline.as_ref(),
             expect: expect.as_ref(),
@@ -67,7 +67,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
                 || !(arguments.targets.is_empty() || record.run.skipped.is_empty()),
             run: &shell_word(arguments.naming.run_name.as_deref().unwrap_or("last")),
             table: &arguments.table,
-            shape: present::Shape::of(arguments.format, arguments.verbose),
+            shape: present::OutputForm::of(arguments.format, arguments.verbose),
         },
     )?;
     terminal::advise_root(context, &setup.host);

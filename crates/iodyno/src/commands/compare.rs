@@ -10,7 +10,7 @@ use iodyno_report::export::Results;
 use iodyno_report::fleet::are_of_several_hosts;
 use iodyno_report::text::{comparison_screen, comparison_text, json_text, workload_title};
 
-use crate::arguments::{Compare, Sheets, Table};
+use crate::arguments::{Compare, DataSheets, Table};
 use crate::commands::fleet;
 use crate::context::{Context, Usage};
 use crate::{inputs, terminal};
@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         .zip(&loaded)
         .map(|(word, records)| Side { label: word.clone(), records: records.iter().collect() })
         .collect();
-    let claims = context.claims(&Sheets::default())?;
+    let claims = context.claims(&DataSheets::default())?;
     let comparison = compare(&sides, &claims);
     let records: Vec<&RunRecord> = loaded.iter().flatten().collect();
     let of_fleet = are_of_several_hosts(&records);

@@ -17,7 +17,7 @@ use iodyno_report::text::{
 use iodyno_target::Target;
 
 use crate::arguments::{Explain, Generator, Table};
-use crate::commands::present::Judging;
+use crate::commands::present::JudgeOptions;
 use crate::commands::setup::Setup;
 use crate::commands::{headroom, judged_anew};
 use crate::context::{Context, Usage};
@@ -99,7 +99,7 @@ fn measure(
     let words = workload(options)?;
     let job = job(&words)?;
     if let Some((option, command)) =
-        job.commands().next().filter(|_| !arguments.executing.allow_exec)
+        job.commands().next().filter(|_| !arguments.exec_permission.allow_exec)
     {
         let what =
             format!("`{option}={command}` would run a command; allow it with `--allow-exec`");
@@ -108,13 +108,13 @@ fn measure(
     let mut setup =
         Setup::new(context, &arguments.sheets)?.streaming(context, &arguments.streaming)?;
     let targets = iodyno_target::resolve_all(&setup.host, names)?;
-    let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
-        Generator::Native => Box::new(
-            NativeGenerator::new()
-                .with_commands(CommandPolicy::without_shell_if(arguments.executing.allow_exec)),
-        ),
-        Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
-    };
+    let mut generator: Box<dyn LoadGenerator> =
+        match arguments.generator {
+            Generator::Native => Box::new(NativeGenerator::new().with_commands(
+                CommandPolicy::without_shell_if(arguments.exec_permission.allow_exec),
+            )),
+            Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
+        };
     let work = Work::of_question(job, words.join(" "), arguments.budget);
     let options = Options {
         budget_ns: arguments.budget,
@@ -123,7 +123,7 @@ fn measure(
             Generator::Native => Origin::Measured,
             Generator::Simulated => Origin::Simulated,
         },
-        ..Options::of_jobs(arguments.naming.name(), arguments.allowing.permission())
+        ..Options::of_jobs(arguments.naming.name(), arguments.permissions.permission())
     };
     let record = setup.measure(context, &work, &targets, &options, generator.as_mut())?;
     setup.store.put_assessment(&record.run.id, &judged_anew(&record, &setup.claims))?;
@@ -219,7 +219,7 @@ fn print(
 pub(crate) fn shown(
     context: &Context,
     record: &RunRecord,
-    judging: &Judging<'_>,
+    judging: &JudgeOptions<'_>,
     style: &Style,
 ) -> Option<String> {
     let records = [record];

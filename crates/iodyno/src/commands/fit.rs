@@ -14,7 +14,7 @@ use iodyno_model::{Bytes, Profile, ProfileTarget, RunRecord};
 use iodyno_native::NativeGenerator;
 
 use crate::arguments::Fit;
-use crate::commands::present::{Judging, judge_and_print};
+use crate::commands::present::{JudgeOptions, judge_and_print};
 use crate::commands::setup::Setup;
 use crate::context::{Context, Usage, read};
 use crate::terminal;
@@ -57,12 +57,12 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
     }
     refuse_crowding(&profile, &script, &target)?;
     let work = Work::of_profile(profile.clone(), &target, text)?;
-    let mut setup = Setup::of(context, &arguments.making)?;
-    let options = arguments.making.options(&arguments.naming);
+    let mut setup = Setup::of(context, &arguments.load_options)?;
+    let options = arguments.load_options.options(&arguments.naming);
     let record = setup.measure(context, &work, &[], &options, &mut NativeGenerator::new())?;
-    let judging = Judging {
+    let judging = JudgeOptions {
         require_verdict: arguments.require_verdict,
-        ..Judging::last(&setup.claims, &arguments.making.table)
+        ..JudgeOptions::last(&setup.claims, &arguments.load_options.table)
     };
     let status = judge_and_print(context, &mut setup.store, &record, &judging)?;
     if let Some(path) = &arguments.write {

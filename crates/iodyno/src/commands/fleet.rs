@@ -12,14 +12,14 @@ use iodyno_report::export::{Places, fleet_openmetrics, work_list};
 use iodyno_report::fleet::{HostRun, NodeRun, fleet, fleet_of, together};
 use iodyno_report::text::{Style, fleet_text, together_text};
 
-use crate::arguments::{Fleet, FleetFormat, Sheets, Table};
+use crate::arguments::{DataSheets, Fleet, FleetFormat, Table};
 use crate::commands::judged_anew;
 use crate::context::{Context, Usage, read};
-use crate::push::{Document, MOST_DOCUMENT_BYTES, Reference};
+use crate::push::{DestinationRef, Document, MAX_DOCUMENT_BYTES};
 use crate::{inputs, terminal};
 
 /// Maximum number of files read below a folder.
-const MOST_FILES: usize = 100_000;
+const MAX_FILES: usize = 100_000;
 /// Maximum depth of folders.
 const DEEPEST: usize = 8;
 
@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
         let store = context.store_to_read()?;
         words.extend(store.runs()?.into_iter().map(|run| run.id));
     }
-    let claims = context.claims(&Sheets::default())?;
+    let claims = context.claims(&DataSheets::default())?;
     let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
     let fleet = || of_words(context, &words, &claims).map(fleet_of);
     match arguments.format {
@@ -49,14 +49,14 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
 }
 
 /// Data that a run's document yields without being read in full.
-trait OfDocuments: Sized + Send {
+trait FromDocuments: Sized + Send {
     /// Extracts the data; `None`: the documents have to be read in full.
     fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError>;
     /// Computes the data from a full record; `None`: this run has none.
     fn of_record(record: &RunRecord, claims: &ClaimBook) -> Option<Self>;
 }
 
-impl OfDocuments for HostRun {
+impl FromDocuments for HostRun {
     fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError> {
         Self::of_documents(text)
     }
@@ -67,7 +67,7 @@ impl OfDocuments for HostRun {
     }
 }
 
-impl OfDocuments for NodeRun {
+impl FromDocuments for NodeRun {
     fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError> {
         Self::of_documents(text)
     }
@@ -77,7 +77,7 @@ impl OfDocuments for NodeRun {
     }
 }
 
-fn of_words<T: OfDocuments>(
+fn of_words<T: FromDocuments>(
     context: &Context,
     words: &[String],
     claims: &ClaimBook,
@@ -90,8 +90,8 @@ fn of_words<T: OfDocuments>(
         runs.extend(match read {
             Some(read) => read,
             None if path.is_dir() => of_folder(context, path, claims)?,
-            None if Reference::is_remote(word) && !path.exists() => {
-                of_reference(context, &Reference::typed(word)?, claims)?
+            None if DestinationRef::is_remote(word) && !path.exists() => {
+                of_reference(context, &DestinationRef::typed(word)?, claims)?
             }
             None => of_word(context, word, claims)?,
         });
@@ -101,7 +101,7 @@ fn of_words<T: OfDocuments>(
 
 /// Reads a folder with documents of many hosts on all CPUs, with one document per CPU in memory;
 /// any other folder is read as usual.
-fn of_folder<T: OfDocuments>(
+fn of_folder<T: FromDocuments>(
     context: &Context,
     folder: &Path,
     claims: &ClaimBook,
@@ -129,7 +129,7 @@ fn of_folder<T: OfDocuments>(
         match of_word(context, &file.display().to_string(), claims) {
             Ok(more) => runs.extend(more),
             Err(error) => {
-                context.leave_out();
+                context.note_unreadable();
                 terminal::note(&format!("{error:#}"));
             }
         }
@@ -138,7 +138,7 @@ fn of_folder<T: OfDocuments>(
 }
 
 /// Reads the documents among `files`; also returns the files that have to be read in full.
-fn of_documents<T: OfDocuments>(files: &[PathBuf]) -> (Vec<T>, Vec<&PathBuf>) {
+fn of_documents<T: FromDocuments>(files: &[PathBuf]) -> (Vec<T>, Vec<&PathBuf>) {
     let (mut runs, mut others) = (Vec::new(), Vec::new());
     for file in files {
         match of_document(file) {
@@ -150,15 +150,15 @@ fn of_documents<T: OfDocuments>(files: &[PathBuf]) -> (Vec<T>, Vec<&PathBuf>) {
 }
 
 /// Reads a file with documents; `None`: it has to be read in full.
-fn of_document<T: OfDocuments>(file: &Path) -> Option<Vec<T>> {
-    let bytes = iodyno_files::read(file, MOST_DOCUMENT_BYTES).ok()?;
+fn of_document<T: FromDocuments>(file: &Path) -> Option<Vec<T>> {
+    let bytes = iodyno_files::read(file, MAX_DOCUMENT_BYTES).ok()?;
     T::of_documents(&String::from_utf8(bytes).ok()?).ok()?
 }
 
 /// Reads the documents at a remote destination while more of them arrive.
-fn of_reference<T: OfDocuments>(
+fn of_reference<T: FromDocuments>(
     context: &Context,
-    reference: &Reference,
+    reference: &DestinationRef,
     claims: &ClaimBook,
 ) -> Result<Vec<T>> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -185,7 +185,7 @@ fn of_reference<T: OfDocuments>(
         match one {
             Ok(more) => runs.extend(more),
             Err(what) => {
-                context.leave_out();
+                context.note_unreadable();
                 terminal::note(&what);
             }
         }
@@ -195,7 +195,7 @@ fn of_reference<T: OfDocuments>(
 
 /// The runs of a document with its own verdicts, or judged anew if it was judged by other rules
 /// than today's.
-fn of_text<T: OfDocuments>(document: &Document, claims: &ClaimBook) -> Result<Vec<T>, String> {
+fn of_text<T: FromDocuments>(document: &Document, claims: &ClaimBook) -> Result<Vec<T>, String> {
     let told = |error| format!("{}: {error}", document.name);
     match T::of_documents(&document.text).map_err(told)? {
         Some(runs) => Ok(runs),
@@ -212,7 +212,7 @@ fn documents_below(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
     for entry in entries.flatten() {
         let path = entry.path();
         let Ok(kind) = entry.file_type() else { continue };
-        if files.len() >= MOST_FILES {
+        if files.len() >= MAX_FILES {
             return;
         } else if kind.is_dir() && deep > 0 {
             documents_below(&path, deep - 1, files);
@@ -223,7 +223,7 @@ fn documents_below(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
 }
 
 /// The runs that a word names.
-fn of_word<T: OfDocuments>(context: &Context, word: &str, claims: &ClaimBook) -> Result<Vec<T>> {
+fn of_word<T: FromDocuments>(context: &Context, word: &str, claims: &ClaimBook) -> Result<Vec<T>> {
     let loaded = inputs::load_all(context, word, &Stated::default(), claims)?;
     loaded.iter().for_each(|one| terminal::problems(context, &one.problems));
     Ok(loaded.iter().filter_map(|one| T::of_record(&one.record, claims)).collect())

@@ -10,7 +10,7 @@ use iodyno_report::Judged;
 use iodyno_report::text::{Style, clean, results_table, run_heading, verdict_text};
 use iodyno_store::{Store, StoreError};
 
-use crate::arguments::{Import, Sheets, Table};
+use crate::arguments::{DataSheets, Import, Table};
 use crate::commands::export::documents;
 use crate::commands::traced::convert;
 use crate::commands::{free_name, judged_anew};
@@ -25,7 +25,7 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
     if let Some(to) = &arguments.output {
         return convert(context, &arguments.paths, to);
     }
-    let claims = context.claims(&Sheets::default())?;
+    let claims = context.claims(&DataSheets::default())?;
     let mut found: Vec<Loaded> = Vec::new();
     let mut problems: Vec<Problem> = Vec::new();
     let mut nothing = 0;
@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
             nothing += 1;
         }
         if let Some(error) = error {
-            terminal::complain(&error);
+            terminal::print_error(&error);
         }
         for one in runs {
             found.push(one.with_stated(&stated, &claims)?);

@@ -96,12 +96,12 @@ fn options(summary: &TraceSummary) -> Vec<Set> {
 }
 
 /// Properties of the trace that the options lack, one per line.
-fn lost(summary: &TraceSummary, likeness: &ModelLikeness) -> Vec<String> {
+fn losses(summary: &TraceSummary, likeness: &ModelLikeness) -> Vec<String> {
     let burst = |one: &iodyno_model::TraceBurst| {
         format!("{} at {}", format_count(one.dispersion), format_duration_ns(one.slot_ns as f64))
     };
     let bursts: Vec<String> = summary.bursts.iter().map(burst).collect();
-    let mut lost = vec![
+    let mut losses = vec![
         "Kept: mean rates, sizes by operation, the share of sequential I/Os, zones, flushes."
             .into(),
         format!(
@@ -112,16 +112,16 @@ fn lost(summary: &TraceSummary, likeness: &ModelLikeness) -> Vec<String> {
         format!("{}.", options_words(likeness)),
     ];
     if summary.operations.iter().any(|one| one.operation == "discard") {
-        lost.push("Discards are left out.".into());
+        losses.push("Discards are left out.".into());
     }
-    lost
+    losses
 }
 
 fn heading(name: &str, summary: &TraceSummary, likeness: &ModelLikeness) -> String {
     let ios = format_count(summary.ios() as f64);
     let duration = format_duration_ns(summary.duration_ns as f64);
     let mut text = format!("# Of the trace {}: {ios} I/Os in {duration}.\n", clean(name));
-    for line in lost(summary, likeness) {
+    for line in losses(summary, likeness) {
         let _ = writeln!(text, "# {line}");
     }
     text + "# A model keeps them: iodyno model TRACE -o FILE.iomodel.\n"

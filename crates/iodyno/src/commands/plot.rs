@@ -9,7 +9,7 @@ use iodyno_judge::layouts::Layouts;
 use iodyno_model::{MetricJudgement, Prediction, Predictions, RunRecord, Validity};
 use iodyno_report::{drawn, tracks};
 
-use crate::arguments::{Plot, Sheets};
+use crate::arguments::{DataSheets, Plot};
 use crate::commands::judged_anew;
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{inputs, terminal};
@@ -109,7 +109,7 @@ fn request(
     whole: &[Source<'_>],
     shown: &[(Cow<'_, RunRecord>, Vec<Vec<usize>>)],
 ) -> Result<Request> {
-    let claims = context.claims(&Sheets::default())?;
+    let claims = context.claims(&DataSheets::default())?;
     let (mut judged, mut rounds) = (Vec::new(), Vec::new());
     for (source, (Source { record, .. }, (_, members))) in whole.iter().zip(shown).enumerate() {
         rounds.extend(tracks(record, source));

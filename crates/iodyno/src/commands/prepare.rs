@@ -7,7 +7,7 @@ use iodyno_target::{Target, resolve_all, uses};
 
 use crate::arguments::Prepare;
 use crate::commands::setup::Setup;
-use crate::commands::study::{Start, measure, print};
+use crate::commands::study::{StudyRun, measure, print};
 use crate::context::{Context, Usage};
 use crate::terminal;
 
@@ -26,7 +26,7 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     if !arguments.dry_run {
         check(&how)?;
     }
-    let mut setup = Setup::of(context, &arguments.making)?;
+    let mut setup = Setup::of(context, &arguments.load_options)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
     if arguments.dry_run {
         let refused = refusals(&setup, &targets);
@@ -61,20 +61,20 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     if let Some(what) = goes_on {
         return Err(Usage(what).into());
     }
-    let start = Start {
+    let start = StudyRun {
         study: &study,
         points: &[],
         preparing: Some(preparing),
         targets: &targets,
         name: arguments.naming.name(),
         resumed: None,
-        permission: arguments.making.allowing.permission(),
+        permission: arguments.load_options.permissions.permission(),
         layout: None,
         all: &[],
         measured: &[],
     };
     let record = measure(context, &mut setup, start, &mut NativeGenerator::new())?;
-    print(context, &mut setup.store, &setup.claims, &record, &arguments.making.table)
+    print(context, &mut setup.store, &setup.claims, &record, &arguments.load_options.table)
 }
 
 /// Refuses contradictory or missing options.

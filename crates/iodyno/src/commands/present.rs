@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::terminal;
 
 /// Basis of the verdicts and form of the output.
-pub(crate) struct Judging<'a> {
+pub(crate) struct JudgeOptions<'a> {
     pub(crate) claims: &'a ClaimBook,
     pub(crate) baseline: Option<&'a RunRecord>,
     pub(crate) expect: Option<&'a Expectation>,
@@ -29,10 +29,10 @@ pub(crate) struct Judging<'a> {
     /// Name of the run in suggested commands.
     pub(crate) run: &'a str,
     pub(crate) table: &'a Table,
-    pub(crate) shape: Shape,
+    pub(crate) shape: OutputForm,
 }
 
-impl<'a> Judging<'a> {
+impl<'a> JudgeOptions<'a> {
     /// For the run just measured: judged against `claims` only, as a summary.
     pub(crate) const fn last(claims: &'a ClaimBook, table: &'a Table) -> Self {
         Self {
@@ -42,26 +42,26 @@ impl<'a> Judging<'a> {
             require_verdict: false,
             run: "last",
             table,
-            shape: Shape::Glance,
+            shape: OutputForm::Summary,
         }
     }
 }
 
 /// Form of the output without `--json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum OutputForm {
     /// The verdict, and a row or cell for each drive, job or point.
-    Glance,
+    Summary,
     /// Drives, measurements, findings.
     Text,
     /// Another tool's format.
     Format(Format),
 }
 
-impl Shape {
+impl OutputForm {
     /// The given format, else full text if `verbose`, else the summary.
     pub(crate) fn of(format: Option<Format>, verbose: bool) -> Self {
-        format.map_or(if verbose { Self::Text } else { Self::Glance }, Self::Format)
+        format.map_or(if verbose { Self::Text } else { Self::Summary }, Self::Format)
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn judge_and_print(
     context: &Context,
     store: &mut Store,
     record: &RunRecord,
-    judging: &Judging<'_>,
+    judging: &JudgeOptions<'_>,
 ) -> Result<u8> {
     let (assessment, status) = print(context, record, judging)?;
     store.put_assessment(&record.run.id, &assessment)?;
@@ -82,7 +82,7 @@ pub(crate) fn judge(
     context: &Context,
     store: &mut Store,
     record: &RunRecord,
-    judging: &Judging<'_>,
+    judging: &JudgeOptions<'_>,
 ) -> Result<(String, u8)> {
     let (assessment, text, status) = judged(context, record, judging)?;
     store.put_assessment(&record.run.id, &assessment)?;
@@ -93,7 +93,7 @@ pub(crate) fn judge(
 pub(crate) fn print(
     context: &Context,
     record: &RunRecord,
-    judging: &Judging<'_>,
+    judging: &JudgeOptions<'_>,
 ) -> Result<(Assessment, u8)> {
     let (assessment, text, status) = judged(context, record, judging)?;
     terminal::print(&text)?;
@@ -104,7 +104,7 @@ pub(crate) fn print(
 fn judged(
     context: &Context,
     record: &RunRecord,
-    judging: &Judging<'_>,
+    judging: &JudgeOptions<'_>,
 ) -> Result<(Assessment, String, u8)> {
     let assessment = assess(&Question {
         record,
@@ -113,20 +113,23 @@ fn judged(
         expect: judging.expect,
     });
     let status = exit_status(record, &assessment, judging.require_verdict) as u8;
-    let shown = Shown::new(context, judging, Judged { record, assessment: &assessment }, status);
+    let shown =
+        Presentation::new(context, judging, Judged { record, assessment: &assessment }, status);
     let text = match judging.shape {
         _ if context.json => shown.document()?,
-        Shape::Format(format) => String::from_utf8(format.export(Results::Runs(&[shown.of]))?)?,
-        Shape::Glance => terminal::in_locale(shown.glance()?),
-        Shape::Text => shown.text()?,
+        OutputForm::Format(format) => {
+            String::from_utf8(format.export(Results::Runs(&[shown.of]))?)?
+        }
+        OutputForm::Summary => terminal::in_locale(shown.glance()?),
+        OutputForm::Text => shown.text()?,
     };
     Ok((assessment, text, status))
 }
 
 /// A judged run with conclusions drawn from its measurements.
-struct Shown<'a> {
+struct Presentation<'a> {
     context: &'a Context,
-    judging: &'a Judging<'a>,
+    judging: &'a JudgeOptions<'a>,
     of: Judged<'a>,
     status: u8,
     style: Style,
@@ -136,8 +139,13 @@ struct Shown<'a> {
     rounds: Option<Rounds>,
 }
 
-impl<'a> Shown<'a> {
-    fn new(context: &'a Context, judging: &'a Judging<'a>, of: Judged<'a>, status: u8) -> Self {
+impl<'a> Presentation<'a> {
+    fn new(
+        context: &'a Context,
+        judging: &'a JudgeOptions<'a>,
+        of: Judged<'a>,
+        status: u8,
+    ) -> Self {
         let run = &of.record.run;
         let style = terminal::style(context, judging.table);
         let study = Study::of(run);
@@ -173,7 +181,7 @@ impl<'a> Shown<'a> {
             run_screen(record, self.of.assessment, self.status, body, self.judging.run, style)
         };
         if is_of_drives {
-            return Ok(screen(Body::Drives(&few(headroom::lines(context, record)))));
+            return Ok(screen(Body::Drives(&first_few(headroom::lines(context, record)))));
         }
         if let Some(profile) = record.run.profile() {
             return Ok(screen(Body::Fit(&profile)));
@@ -184,7 +192,7 @@ impl<'a> Shown<'a> {
         Ok(screen(Body::Rows {
             planned: &self.study.as_ref().map_or(Vec::new(), in_order),
             outlook: self.outlook.as_ref(),
-            follows: &few(self.follows()),
+            follows: &first_few(self.follows()),
         }))
     }
 
@@ -246,10 +254,10 @@ pub(crate) fn in_order(study: &Study) -> Vec<PlannedPoint> {
 }
 
 /// The first of `lines`, and how many more there are.
-fn few(mut lines: Vec<String>) -> Vec<String> {
-    const MOST: usize = 4;
-    if let Some(more) = lines.len().checked_sub(MOST).filter(|more| *more > 0) {
-        lines.truncate(MOST);
+fn first_few(mut lines: Vec<String>) -> Vec<String> {
+    const MAX: usize = 4;
+    if let Some(more) = lines.len().checked_sub(MAX).filter(|more| *more > 0) {
+        lines.truncate(MAX);
         lines.push(format!("and {more} more (-v)"));
     }
     lines

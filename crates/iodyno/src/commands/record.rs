@@ -22,9 +22,9 @@ use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::terminal;
 
 /// Interval between reads of the kernel's ring buffers, which hold a quarter of a second.
-const EVERY: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// Interval between updates of the progress line.
-const SHOWN_EVERY: Duration = Duration::from_secs(1);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// Address shifts are multiples of this, so that alignment is kept, bytes.
 const SHIFT_BYTES: u64 = 1 << 30;
 
@@ -110,14 +110,15 @@ impl<W: std::io::Write> Recording<W> {
         while !context.interrupted.load(Ordering::Relaxed) && !is_over() {
             let has_more = self.recorder.poll(|io| self.ios.push(io)).map_err(refused)?;
             self.keep()?;
-            if is_live && shown.elapsed() >= SHOWN_EVERY {
+            if is_live && shown.elapsed() >= PROGRESS_INTERVAL {
                 shown = Instant::now();
                 let so_far = self.summary(self.recorder.elapsed_ns());
                 terminal::live_line(&trace_line(&so_far));
             }
             if !has_more {
-                let left = limit.map_or(EVERY, |most| most.saturating_sub(started.elapsed()));
-                std::thread::sleep(left.min(EVERY));
+                let left =
+                    limit.map_or(POLL_INTERVAL, |most| most.saturating_sub(started.elapsed()));
+                std::thread::sleep(left.min(POLL_INTERVAL));
             }
         }
         if is_live {

@@ -23,19 +23,19 @@ use crate::terminal;
 /// Block size assumed for files: enough for direct I/O on any of them, bytes.
 const FILE_BLOCK_BYTES: u32 = 4096;
 /// Limit of the buffers, unless it allows less than `LEAST_DEPTH`, bytes.
-const MOST_BUFFER_BYTES: u64 = 64 << 20;
+const MAX_BUFFER_BYTES: u64 = 64 << 20;
 const LEAST_DEPTH: u64 = 64;
-const MOST_DEPTH: u64 = 1024;
+const MAX_DEPTH: u64 = 1024;
 /// Queue depth if the trace does not tell how many I/Os were in flight.
-const USUAL_DEPTH: u64 = 256;
+const DEFAULT_DEPTH: u64 = 256;
 /// Factor on the I/Os in flight: the target may be slower.
-const SPARE: u64 = 4;
+const DEPTH_FACTOR: u64 = 4;
 
 pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     if context.is_captured() {
         return Err(Usage("a captured machine cannot replay a trace".into()).into());
     }
-    let mut setup = Setup::of(context, &arguments.making)?;
+    let mut setup = Setup::of(context, &arguments.load_options)?;
     let place = Destination::of(&setup.host, &arguments.target)?;
     let file = &arguments.trace;
     let named = |error: &dyn std::fmt::Display| Usage(format!("{file}: {error}"));
@@ -46,7 +46,7 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     let found = found.map_err(|error| named(&error))?;
     refuse(arguments, &found)?;
     if found.damaged > 0 || found.is_cut {
-        context.leave_out();
+        context.note_unreadable();
     }
     traced::tell_damage(context, Path::new(file), found.damaged, found.is_cut);
     if found.unread > 0 && !context.quiet {
@@ -62,9 +62,9 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     let (script, text) = script(arguments, &place, found)?;
     let work = Work::of_script(file, script, text);
     let mut generator = NativeGenerator::new().with_traces(open);
-    let options = arguments.making.options(&arguments.naming);
+    let options = arguments.load_options.options(&arguments.naming);
     let record = setup.measure(context, &work, &[], &options, &mut generator)?;
-    print(context, &mut setup.store, &setup.claims, &record, &arguments.making.table)
+    print(context, &mut setup.store, &setup.claims, &record, &arguments.load_options.table)
 }
 
 /// Refuses options that this trace does not allow.
@@ -160,14 +160,14 @@ fn script(arguments: &Replay, place: &Destination, found: TraceSurvey) -> Result
     let mut jobs = script.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
     if let Some(one) = jobs.next() {
         one.needs_size = false;
-        settle(arguments, place, found, &mut one.job)?;
+        configure(arguments, place, found, &mut one.job)?;
     }
     let speed = format_percent(f64::from(arguments.speed) / 100.0);
     Ok((script, format!("; the trace {file}, at {speed} of its speed\n{text}")))
 }
 
 /// Sets up `job` to replay what was found.
-fn settle(
+fn configure(
     arguments: &Replay,
     place: &Destination,
     mut found: TraceSurvey,
@@ -185,11 +185,11 @@ fn settle(
 /// Maximum number of I/Os in flight.
 fn depth(found: &TraceSurvey) -> u64 {
     let wanted = match found.in_flight as u64 {
-        0 => USUAL_DEPTH,
-        seen => seen * SPARE,
+        0 => DEFAULT_DEPTH,
+        seen => seen * DEPTH_FACTOR,
     };
-    let by_memory = MOST_BUFFER_BYTES / u64::from(found.largest_bytes()).max(4096);
-    wanted.clamp(2 * LEAST_DEPTH, MOST_DEPTH).min(by_memory.max(LEAST_DEPTH))
+    let by_memory = MAX_BUFFER_BYTES / u64::from(found.largest_bytes()).max(4096);
+    wanted.clamp(2 * LEAST_DEPTH, MAX_DEPTH).min(by_memory.max(LEAST_DEPTH))
 }
 
 /// Opens the trace of a job.

@@ -12,12 +12,12 @@ use iodyno_model::{Host, RunRecord, RunState};
 use iodyno_store::Store;
 use iodyno_target::Target;
 
-use crate::arguments::{Making, Sheets, Streaming};
+use crate::arguments::{DataSheets, LiveOutput, LoadOptions};
 use crate::commands::beside;
 use crate::context::Context;
 use crate::progress::Display;
 use crate::stream::Stream;
-use crate::supervisor::requests_for_an_end;
+use crate::supervisor::termination_signals;
 use crate::terminal;
 
 /// This machine and the store.
@@ -29,14 +29,14 @@ pub(crate) struct Setup {
     interrupted: Arc<AtomicBool>,
     takes_signals: bool,
     /// Requested live output, and whether notes about it are suppressed.
-    streaming: (Streaming, bool),
+    streaming: (LiveOutput, bool),
     /// Open live output, once something is measured.
     stream: Option<Stream>,
 }
 
 impl Setup {
     /// Reads the machine and opens the store.
-    pub(crate) fn new(context: &Context, sheets: &Sheets) -> Result<Self> {
+    pub(crate) fn new(context: &Context, sheets: &DataSheets) -> Result<Self> {
         let claims = context.claims(sheets)?;
         let source = context.source()?;
         let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
@@ -52,7 +52,7 @@ impl Setup {
             source,
             interrupted,
             takes_signals: false,
-            streaming: (Streaming::default(), true),
+            streaming: (LiveOutput::default(), true),
             stream: None,
         })
     }
@@ -61,22 +61,22 @@ impl Setup {
     ///
     /// # Errors
     /// See [`Self::new`] and [`Self::streaming`].
-    pub(crate) fn of(context: &Context, making: &Making) -> Result<Self> {
-        Self::new(context, &making.sheets)?.streaming(context, &making.streaming)
+    pub(crate) fn of(context: &Context, load_options: &LoadOptions) -> Result<Self> {
+        Self::new(context, &load_options.sheets)?.streaming(context, &load_options.streaming)
     }
 
     /// Adds the output of `--stream` and `--listen`, opened with the first measurement.
     ///
     /// # Errors
     /// Two outputs need standard output.
-    pub(crate) fn streaming(mut self, context: &Context, asked: &Streaming) -> Result<Self> {
+    pub(crate) fn streaming(mut self, context: &Context, asked: &LiveOutput) -> Result<Self> {
         asked.refuse_beside(context.json, "--json")?;
         self.streaming = (asked.clone(), context.quiet);
         Ok(self)
     }
 
     /// Reads the machine again.
-    pub(crate) fn look_again(&mut self, depth: Depth) {
+    pub(crate) fn refresh_host(&mut self, depth: Depth) {
         self.host = iodyno_host::snapshot(self.source.as_ref(), depth);
     }
 
@@ -144,7 +144,7 @@ impl Setup {
 
 /// Lets termination signals set `interrupted`; the supervisor counts them.
 pub(crate) fn end_on_signals(interrupted: &Arc<AtomicBool>) -> Result<()> {
-    for signal in requests_for_an_end() {
+    for signal in termination_signals() {
         signal_hook::flag::register(signal, Arc::clone(interrupted))?;
     }
     Ok(())

@@ -6,7 +6,7 @@ use iodyno_report::text::details_text;
 
 use crate::arguments::Show;
 use crate::commands::layouts::held;
-use crate::commands::present::{Judging, Shape, print};
+use crate::commands::present::{JudgeOptions, OutputForm, print};
 use crate::commands::traced;
 use crate::context::Context;
 use crate::{inputs, terminal};
@@ -31,14 +31,14 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
     let (assessment, status) = print(
         context,
         &record,
-        &Judging {
+        &JudgeOptions {
             claims: &claims,
             baseline: baseline.as_ref(),
             expect: None,
             require_verdict: false,
             run: &shell_word(&arguments.run),
             table: &arguments.table,
-            shape: Shape::of(arguments.format, arguments.verbose || arguments.details),
+            shape: OutputForm::of(arguments.format, arguments.verbose || arguments.details),
         },
     )?;
     if arguments.details {

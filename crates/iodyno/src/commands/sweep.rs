@@ -15,7 +15,8 @@ use iodyno_store::Store;
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
 use crate::commands::setup::Setup;
 use crate::commands::study::{
-    Start, allowed, generator, measure, not_allowed, outline, prepared, print, whole_rounds,
+    StudyRun, generator, measure, outline, permitted_points, print, refuse_partial_rounds,
+    skipped_note, study_targets,
 };
 use crate::context::{Context, Usage, read};
 use crate::{bench_fio, terminal};
@@ -29,16 +30,16 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         return Ok(0);
     }
     let study = study(arguments)?;
-    let carrying = &arguments.carrying;
+    let run_options = &arguments.run_options;
     let all = study.points(iodyno_campaign::now_ns().unsigned_abs());
     let all_or_none =
         study.preparation.is_some() || study.rounds.is_some() || study.headroom.is_some();
     let (points, left_out) = match arguments.dry_run && all_or_none {
         // Preparation and rounds need permission to write anyway.
         true => (all, 0),
-        false => allowed(all, carrying),
+        false => permitted_points(all, run_options),
     };
-    whole_rounds(&study, left_out)?;
+    refuse_partial_rounds(&study, left_out)?;
     if points.is_empty() && study.preparation.is_none() {
         let why = "every point writes: --allow-write says what may be written";
         return Err(Usage(why.into()).into());
@@ -58,11 +59,11 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     let outline = outline(&study, &points, left_out)?;
     // A plan's points can be listed without reading the machine.
     if arguments.dry_run && study.preparation.is_none() && study.settings.is_empty() {
-        terminal::print(&(outline + &listed(&points)))?;
+        terminal::print(&(outline + &point_list(&points)))?;
         return Ok(0);
     }
-    let mut setup = Setup::of(context, &carrying.making)?;
-    let targets = prepared(&study, &setup)?;
+    let mut setup = Setup::of(context, &run_options.load_options)?;
+    let targets = study_targets(&study, &setup)?;
     let preparing = study.preparation.as_ref().map(|how| how.of(&targets)).transpose()?;
     let mut sentences = study.settings.outline(&study.targets, &setup.host)?;
     if study.preparation.is_some() {
@@ -81,31 +82,31 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
                 let _ = writeln!(outline, "{sentence}");
             }
         }
-        terminal::print(&(outline + &listed(&points)))?;
+        terminal::print(&(outline + &point_list(&points)))?;
         return Ok(0);
     }
     if !context.quiet {
         outline.lines().for_each(terminal::note);
     }
-    let mut generator = generator(study.generator, carrying.fio.as_deref())?;
-    let start = Start {
+    let mut generator = generator(study.generator, run_options.fio.as_deref())?;
+    let start = StudyRun {
         study: &study,
         points: &points,
         preparing,
         targets: &targets,
         name: arguments.naming.name(),
         resumed: None,
-        permission: carrying.permission(),
+        permission: run_options.permission(),
         layout: None,
         all: &points,
         measured: &[],
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
-    print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table)
+    print(context, &mut setup.store, &setup.claims, &record, &run_options.load_options.table)
 }
 
 /// List of points, one per line.
-fn listed(points: &[Point]) -> String {
+fn point_list(points: &[Point]) -> String {
     let mut text = String::new();
     // All rounds are alike.
     let shown = points.iter().filter(|point| point.round.is_none_or(|round| round == 1));
@@ -131,20 +132,24 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     };
     let began: Vec<String> =
         record.measurements.iter().flat_map(|of| of.targets.iter().cloned()).collect();
-    if let Some((typed, began)) = elsewhere(&study.targets, &began) {
+    if let Some((typed, began)) = moved_target(&study.targets, &began) {
         let what = format!("{typed} was {began} when the run began: go on in the same directory");
         return Err(Usage(what).into());
     }
     if context.is_captured() {
         return Err(Usage("a captured machine cannot be measured".into()).into());
     }
-    let carrying = &arguments.carrying;
-    if carrying.generator.map(RunGenerator::made_by).is_some_and(|asked| asked != study.generator) {
+    let run_options = &arguments.run_options;
+    if run_options
+        .generator
+        .map(RunGenerator::made_by)
+        .is_some_and(|asked| asked != study.generator)
+    {
         let why = "a run goes on with the generator that it began with";
         return Err(Usage(format!("--generator: {why}")).into());
     }
-    let mut setup = Setup::of(context, &carrying.making)?;
-    let (all, left_out) = allowed(study.points(0), carrying);
+    let mut setup = Setup::of(context, &run_options.load_options)?;
+    let (all, left_out) = permitted_points(study.points(0), run_options);
     let count = all.len();
     let (resumed, left) = Resumed::of(&record, all.clone(), &study);
     let is_done =
@@ -155,12 +160,18 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         if !context.quiet {
             terminal::note(&format!("{name}: nothing is left of {count} points"));
         }
-        return print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table);
+        return print(
+            context,
+            &mut setup.store,
+            &setup.claims,
+            &record,
+            &run_options.load_options.table,
+        );
     }
     let refused =
         |Refusal(what)| Usage(format!("{what}: what is measured now would be another study"));
     let mut told = differences(&record, &setup.host).map_err(refused)?;
-    let targets = prepared(&study, &setup)?;
+    let targets = study_targets(&study, &setup)?;
     let preparing = match &study.preparation {
         Some(how) => how.left(&record, &targets)?,
         None => None,
@@ -180,29 +191,35 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
             "{name}: {left} of {count} points are left{preparation}{predicted}"
         ));
         if left_out > 0 {
-            terminal::note(&format!("{name}: {}", not_allowed(left_out)));
+            terminal::note(&format!("{name}: {}", skipped_note(left_out)));
         }
     }
     if (left.is_empty() || is_done) && preparing.is_none() {
         let record = if left_out == 0 { finished(&mut setup.store, record)? } else { record };
-        return print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table);
+        return print(
+            context,
+            &mut setup.store,
+            &setup.claims,
+            &record,
+            &run_options.load_options.table,
+        );
     }
-    whole_rounds(&study, left_out)?;
-    let mut generator = generator(study.generator, carrying.fio.as_deref())?;
-    let start = Start {
+    refuse_partial_rounds(&study, left_out)?;
+    let mut generator = generator(study.generator, run_options.fio.as_deref())?;
+    let start = StudyRun {
         study: &study,
         points: &left,
         preparing,
         targets: &targets,
         name: &record.run.name,
         resumed: Some(resumed),
-        permission: carrying.permission(),
+        permission: run_options.permission(),
         layout: None,
         all: &all,
         measured: &record.measurements,
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
-    print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table)
+    print(context, &mut setup.store, &setup.claims, &record, &run_options.load_options.table)
 }
 
 /// Marks a complete run as done if it was stopped after its last point.
@@ -236,7 +253,7 @@ fn resumable(run: &Run) -> Option<Study> {
 
 /// A typed path that is another file here than in the directory where the run began, with the run's
 /// own path: points of both must not be mixed.
-fn elsewhere<'r>(typed: &'r [String], began: &'r [String]) -> Option<(&'r str, &'r str)> {
+fn moved_target<'r>(typed: &'r [String], began: &'r [String]) -> Option<(&'r str, &'r str)> {
     let is_it = |typed: &Path, began: &Path| {
         let there = |path: std::io::Result<PathBuf>| path.is_ok_and(|path| path == began);
         there(std::path::absolute(typed)) || there(std::fs::canonicalize(typed))
@@ -291,7 +308,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     }
     study.targets_together |= arguments.together;
     study.generator =
-        arguments.carrying.generator.map(RunGenerator::made_by).unwrap_or(study.generator);
+        arguments.run_options.generator.map(RunGenerator::made_by).unwrap_or(study.generator);
     study.preparation = Preparation::asked(study.preparation, arguments.purge.map(Purge::method));
     if let Some(state) = arguments.write_cache {
         study.settings.write_cache = match state {

@@ -21,12 +21,12 @@ use ratatui_core::text::Line;
 use crate::arguments::Top;
 use crate::commands::setup::end_on_signals;
 use crate::context::{Context, Usage};
-use crate::live::{Cell, Column, FRAME, Face, KEPT, between, paint, table};
+use crate::live::{Cell, Column, FRAME, KEPT_SECONDS, TerminalCaps, between, paint, table};
 use crate::screen::{self, Painter, Woken};
 use crate::terminal;
 
 /// Minimum interval between admin commands to a drive.
-const ASKED_EVERY: Duration = Duration::from_secs(5);
+const ADMIN_INTERVAL: Duration = Duration::from_secs(5);
 
 const COLUMNS: [Column; 11] = [
     Column { heading: "DRIVE", rank: 0 },
@@ -55,7 +55,7 @@ pub(crate) fn run(context: &Context, arguments: &Top) -> Result<u8> {
         Some(screen) => shown(context, &mut watched, screen, interval, &interrupted),
         None => {
             pause(interval, &interrupted);
-            let document = watched.again();
+            let document = watched.sample();
             let text = match context.json {
                 true => json_text(&document)?,
                 false => {
@@ -76,7 +76,7 @@ fn shown(
     interval: Duration,
     interrupted: &AtomicBool,
 ) -> Result<u8> {
-    let face = terminal::face(context);
+    let caps = terminal::caps(context);
     // Ends only on a signal or `q`.
     let (end, _open) = std::os::unix::net::UnixStream::pair()?;
     screen::take(screen).context("the terminal")?;
@@ -86,9 +86,9 @@ fn shown(
     while !interrupted.load(Ordering::Relaxed) {
         if Instant::now() >= due {
             due = Instant::now() + interval;
-            document = Some(watched.again());
+            document = Some(watched.sample());
         }
-        terminal.draw(|frame| watched.draw(document.as_ref(), face, frame))?;
+        terminal.draw(|frame| watched.draw(document.as_ref(), caps, frame))?;
         let most = due.saturating_duration_since(Instant::now()).min(FRAME);
         match screen::wait(&end, most) {
             Woken::Key(b'q' | b'Q') | Woken::End => break,
@@ -155,7 +155,7 @@ impl Watched {
     }
 
     /// Samples the drives: their activity since the last call.
-    fn again(&mut self) -> TopDocument {
+    fn sample(&mut self) -> TopDocument {
         let interval_s = self.at.elapsed().as_secs_f64();
         self.at = Instant::now();
         let stats = disk_stats(self.source.as_ref());
@@ -166,7 +166,7 @@ impl Watched {
             Some(TopDrive::between(before, after, interval_s))
         });
         let mut drives: Vec<TopDrive> = rows.collect();
-        if self.asked.is_none_or(|asked| asked.elapsed() >= ASKED_EVERY) {
+        if self.asked.is_none_or(|asked| asked.elapsed() >= ADMIN_INTERVAL) {
             self.asked = Some(Instant::now());
             self.ask(&drives);
         }
@@ -174,7 +174,7 @@ impl Watched {
             self.describe(drive);
             let rates = self.rates.entry(drive.device.clone()).or_default();
             rates.push_back(drive.read.iops + drive.write.iops);
-            while rates.len() > KEPT {
+            while rates.len() > KEPT_SECONDS {
                 rates.pop_front();
             }
         }
@@ -230,9 +230,9 @@ impl Watched {
         drive.errors = [media, on_link].into_iter().flatten().reduce(u64::saturating_add);
     }
 
-    fn lines(&self, drives: &[TopDrive], width: usize, face: Face) -> Vec<Line<'static>> {
+    fn lines(&self, drives: &[TopDrive], width: usize, caps: TerminalCaps) -> Vec<Line<'static>> {
         let rows: Vec<Vec<Cell>> = drives.iter().map(|drive| self.cells(drive)).collect();
-        table(&COLUMNS, &rows, width, face)
+        table(&COLUMNS, &rows, width, caps)
     }
 
     fn cells(&self, drive: &TopDrive) -> Vec<Cell> {
@@ -260,18 +260,18 @@ impl Watched {
 
     /// Plain text, without a screen.
     fn text(&self, document: &TopDocument, width: usize) -> String {
-        let face = Face { ascii: !terminal::is_utf8(), color: false };
-        let lines = self.lines(&document.drives, width, face);
+        let caps = TerminalCaps { ascii: !terminal::is_utf8(), color: false };
+        let lines = self.lines(&document.drives, width, caps);
         lines.iter().map(|line| format!("{}\n", line.to_string().trim_end())).collect()
     }
 
-    fn draw(&self, document: Option<&TopDocument>, face: Face, frame: &mut Frame<'_>) {
+    fn draw(&self, document: Option<&TopDocument>, caps: TerminalCaps, frame: &mut Frame<'_>) {
         let area = frame.area();
         let (width, height) = (usize::from(area.width), usize::from(area.height));
         let drives = document.map_or(&[][..], |document| &document.drives[..]);
         let taken = document.map_or("looking ...".into(), |document| document.taken.clone());
         let mut lines = vec![between("iodyno top".bold(), taken, width), Line::default()];
-        lines.extend(self.lines(drives, width, face));
+        lines.extend(self.lines(drives, width, caps));
         lines.resize(height.saturating_sub(1), Line::default());
         lines.push("q or Ctrl-C ends".dim().into());
         paint(&lines, area, frame);
@@ -369,9 +369,9 @@ mod tests {
         assert_eq!(link, (Some("Gen3 x2"), Some(true)));
         assert_eq!((drive.errors, drive.throttled), (Some(4), Some(true)));
         assert_eq!(state(&drive), Cell::Alarm("4 errors, throttled, link degraded".into()));
-        let face = Face { ascii: true, color: false };
+        let caps = TerminalCaps { ascii: true, color: false };
         let shown = |watched: &Watched| -> Vec<String> {
-            let lines = watched.lines(std::slice::from_ref(&drive), 120, face);
+            let lines = watched.lines(std::slice::from_ref(&drive), 120, caps);
             lines.iter().map(ToString::to_string).collect()
         };
         let lines = shown(&watched);

@@ -73,7 +73,7 @@ pub(crate) fn pass(context: &Context, path: &Path, take: Take<'_>) -> Result<Opt
         Some(Traced::Others(source)) => (of_others(*source, take)?, true),
     };
     if summary.is_cut || !is_whole {
-        context.leave_out();
+        context.note_unreadable();
     }
     Ok(Some(summary))
 }
@@ -291,7 +291,7 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
     terminal::written(context, to, bytes as usize, &what)?;
     let (damaged, is_cut) = lacking;
     if damaged > 0 || is_cut {
-        context.leave_out();
+        context.note_unreadable();
     }
     tell_damage(context, path, damaged, is_cut);
     Ok(0)

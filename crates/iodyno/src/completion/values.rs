@@ -17,11 +17,11 @@ const RUNS: usize = 100;
 static STORE: OnceLock<PathBuf> = OnceLock::new();
 
 /// Candidates for what was typed.
-pub(super) type Values = fn(&OsStr) -> Vec<Candidate>;
+pub(super) type Completer = fn(&OsStr) -> Vec<Candidate>;
 
 /// Completer for `argument`, where clap has none. Unlisted arguments get only what their parser
 /// names: a file is no answer where a time is expected.
-pub(super) fn of(argument: &Arg) -> Option<Values> {
+pub(super) fn of(argument: &Arg) -> Option<Completer> {
     if !matches!(argument.get_action(), ArgAction::Set | ArgAction::Append) {
         return None;
     }
@@ -29,7 +29,7 @@ pub(super) fn of(argument: &Arg) -> Option<Values> {
         return Some(job_words);
     }
     let name = argument.get_value_names()?.first()?.as_str();
-    let values: Values = match name {
+    let values: Completer = match name {
         "RUN" => |typed| or_files(fitting(runs(), typed), typed),
         "TARGET" => |typed| or_files(fitting(drives(typed), typed), typed),
         "DRIVE" => |typed| fitting(drives(typed), typed),

@@ -9,7 +9,7 @@ use iodyno_report::page::is_page;
 /// Length of the head that decides whether a file is JSON.
 pub(super) const HEAD_BYTES: u64 = 4096;
 /// Maximum length of a document, bytes: a compressed file may be endless.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 /// Strings in each of our documents, and the length of the longest, bytes.
 const OURS: [&str; 2] = ["\"iodyno.", "\"schema\""];
 const LONGEST: usize = 8;
@@ -64,14 +64,17 @@ pub(super) fn kind_of(file: &Path) -> std::io::Result<Kind> {
     input.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
     let head = String::from_utf8_lossy(&head);
     let found = kind(&head);
-    match found == Kind::Fio && is_open(&head) && rest_is_ours(input.take(MOST_BYTES), &head)? {
+    match found == Kind::Fio
+        && is_undecided_json(&head)
+        && rest_is_ours(input.take(MAX_BYTES), &head)?
+    {
         true => Ok(Kind::Documents),
         false => Ok(found),
     }
 }
 
 /// True for JSON whose head does not tell its origin.
-pub(super) fn is_open(head: &str) -> bool {
+pub(super) fn is_undecided_json(head: &str) -> bool {
     is_json(head) && !head.contains("\"fio version\"")
 }
 
@@ -98,7 +101,7 @@ fn rest_is_ours(mut rest: impl Read, head: &str) -> std::io::Result<bool> {
 
 /// Lists a folder's files in order of names: those that iodyno wrote, and whether there are others.
 /// Links are not followed.
-pub(super) fn below(folder: &Path) -> std::io::Result<(Vec<(PathBuf, Kind)>, bool)> {
+pub(super) fn list_folder(folder: &Path) -> std::io::Result<(Vec<(PathBuf, Kind)>, bool)> {
     let (mut ours, mut others) = (Vec::new(), false);
     let mut entries = std::fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
@@ -108,7 +111,7 @@ pub(super) fn below(folder: &Path) -> std::io::Result<(Vec<(PathBuf, Kind)>, boo
             ours.push((path, Kind::Capture));
         } else if kind.is_dir() {
             // An unreadable folder is reported by fio's reader.
-            let (inner, more) = below(&path).unwrap_or((Vec::new(), true));
+            let (inner, more) = list_folder(&path).unwrap_or((Vec::new(), true));
             ours.extend(inner);
             others |= more;
         } else {

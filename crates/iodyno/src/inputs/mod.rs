@@ -3,7 +3,7 @@
 
 mod figures;
 mod kind;
-mod together;
+mod layout_runs;
 
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
@@ -20,17 +20,17 @@ use crate::context::{Context, Usage};
 use crate::terminal;
 
 use figures::or_figures;
-use kind::{HEAD_BYTES, Kind, below, is_open, kind, kind_of};
-pub(crate) use together::load_each;
+use kind::{HEAD_BYTES, Kind, is_undecided_json, kind, kind_of, list_folder};
+pub(crate) use layout_runs::load_each;
 
 /// Name of standard input, where a path is expected.
 const STANDARD_INPUT: &str = "-";
 
 /// Maximum length of results read from a pipe, bytes.
-const MOST_STREAM_BYTES: u64 = 1 << 30;
+const MAX_STREAM_BYTES: u64 = 1 << 30;
 
 /// Maximum length of published figures, bytes.
-const MOST_FIGURES_BYTES: u64 = 4 << 20;
+const MAX_FIGURES_BYTES: u64 = 4 << 20;
 
 /// A run, and the unreadable parts of its files.
 pub(crate) struct Loaded {
@@ -134,7 +134,7 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     if file.join("entries.json").is_file() {
         return of_file(file, Kind::Capture);
     }
-    let (ours, others) = below(file).map_err(unreadable)?;
+    let (ours, others) = list_folder(file).map_err(unreadable)?;
     // An empty folder is reported by fio's reader.
     let mut imported = match others || ours.is_empty() {
         true => iodyno_fio::read::path(file).map_err(unreadable)?,
@@ -166,7 +166,7 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
 }
 
 /// Maximum number of a folder's files that are checked for results.
-const LOOKED_AT: usize = 256;
+const MAX_CHECKED_FILES: usize = 256;
 
 /// Maximum size of a file without extension that is taken for redirected output.
 const LARGEST_UNNAMED_BYTES: u64 = 64 << 20;
@@ -195,7 +195,7 @@ pub(crate) fn holds_results(path: &Path) -> bool {
         return is_named(path) || holds(path);
     }
     let Ok(entries) = std::fs::read_dir(path) else { return false };
-    let mut files = entries.flatten().map(|entry| entry.path()).take(LOOKED_AT);
+    let mut files = entries.flatten().map(|entry| entry.path()).take(MAX_CHECKED_FILES);
     files.any(|file| file.is_file() && holds(&file))
 }
 
@@ -206,10 +206,10 @@ fn of_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>>
     let mut beginning = Vec::new();
     input.by_ref().take(HEAD_BYTES).read_to_end(&mut beginning).map_err(cannot)?;
     let head = String::from_utf8_lossy(&beginning);
-    let most_bytes = if is_open(&head) || kind(&head) != Kind::Fio {
-        MOST_STREAM_BYTES
+    let most_bytes = if is_undecided_json(&head) || kind(&head) != Kind::Fio {
+        MAX_STREAM_BYTES
     } else {
-        MOST_FIGURES_BYTES
+        MAX_FIGURES_BYTES
     };
     let more = most_bytes.saturating_sub(beginning.len() as u64);
     input.by_ref().take(more).read_to_end(&mut beginning).map_err(cannot)?;
@@ -227,7 +227,7 @@ fn of_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>>
             Kind::Fio => {}
         }
     }
-    let is_short = is_all && beginning.len() as u64 <= MOST_FIGURES_BYTES;
+    let is_short = is_all && beginning.len() as u64 <= MAX_FIGURES_BYTES;
     let text = is_short.then(|| String::from_utf8_lossy(&beginning).into_owned());
     let input = std::io::Cursor::new(beginning).chain(input);
     let imported = iodyno_fio::read::stream(name, input).map_err(cannot)?;
@@ -254,7 +254,7 @@ fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
         Kind::Documents => {
             // An uncompressed file has a finite length.
             let length = std::fs::metadata(file).map_or(0, |found| found.len());
-            documents(&text_of(file, length.max(MOST_STREAM_BYTES))?, &name)
+            documents(&text_of(file, length.max(MAX_STREAM_BYTES))?, &name)
         }
         Kind::Page => Err(of_page(&name)),
         Kind::Table => Err(of_table(&name)),
@@ -265,7 +265,7 @@ fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
             if runs.is_empty() {
                 return Err(Usage(format!("{name} is a store without runs")).into());
             }
-            let all = runs.iter().map(|run| Ok(elsewhere(store.load(&run.id)?, &name)));
+            let all = runs.iter().map(|run| Ok(mark_imported(store.load(&run.id)?, &name)));
             all.collect()
         }
         Kind::Capture => {
@@ -275,7 +275,7 @@ fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
         Kind::Fio => {
             let imported =
                 iodyno_fio::read::path(file).map_err(|error| Usage(format!("{name}: {error}")))?;
-            Ok(or_figures(imported, &name, || text_of(file, MOST_FIGURES_BYTES).ok()))
+            Ok(or_figures(imported, &name, || text_of(file, MAX_FIGURES_BYTES).ok()))
         }
     }
 }
@@ -295,11 +295,11 @@ fn of_table(name: &str) -> anyhow::Error {
 
 fn documents(text: &str, name: &str) -> Result<Vec<Loaded>> {
     let records = read_runs(text).map_err(|error| Usage(format!("{name}: {error}")))?;
-    Ok(records.into_iter().map(|record| elsewhere(record, name)).collect())
+    Ok(records.into_iter().map(|record| mark_imported(record, name)).collect())
 }
 
 /// Marks a run from `file` as measured elsewhere.
-fn elsewhere(mut record: RunRecord, file: &str) -> Loaded {
+fn mark_imported(mut record: RunRecord, file: &str) -> Loaded {
     let run = &mut record.run;
     if run.origin == Origin::Measured {
         run.origin = Origin::Imported(file.to_owned());

@@ -10,9 +10,9 @@ use rustix::event::PollFlags;
 use crate::stream::queue::{Line, Queue};
 
 /// Maximum length of a request, bytes.
-const MOST_REQUEST: usize = 8 << 10;
+const MAX_REQUEST_BYTES: usize = 8 << 10;
 /// Maximum number of headers of a request.
-const MOST_HEADERS: usize = 64;
+const MAX_HEADERS: usize = 64;
 /// Time limit for reading a request, and for writing an answer.
 const WITHIN: Duration = Duration::from_secs(5);
 /// Time during which further input is read after the answer, so that it is not lost by a reset.
@@ -57,7 +57,7 @@ impl Answer {
 }
 
 /// State of a connection.
-enum At {
+enum Stage {
     Reading(Vec<u8>),
     /// Parts of the answer, bytes written of the first, and the lines that follow.
     Writing(Vec<Arc<[u8]>>, usize, Option<Queue>),
@@ -72,14 +72,14 @@ enum At {
 /// A connection.
 pub(super) struct Client {
     socket: TcpStream,
-    at: At,
+    at: Stage,
     since: Instant,
 }
 
 impl Client {
     pub(super) fn new(socket: TcpStream) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, at: At::Reading(Vec::new()), since: Instant::now() })
+        Ok(Self { socket, at: Stage::Reading(Vec::new()), since: Instant::now() })
     }
 
     pub(super) const fn socket(&self) -> &TcpStream {
@@ -89,41 +89,41 @@ impl Client {
     /// Poll events to wait for.
     pub(super) const fn wants(&self) -> PollFlags {
         match &self.at {
-            At::Writing(..) => PollFlags::OUT,
-            At::Streaming(_, Some(_)) => PollFlags::IN.union(PollFlags::OUT),
+            Stage::Writing(..) => PollFlags::OUT,
+            Stage::Streaming(_, Some(_)) => PollFlags::IN.union(PollFlags::OUT),
             _ => PollFlags::IN,
         }
     }
 
     pub(super) const fn is_closed(&self) -> bool {
-        matches!(self.at, At::Closed)
+        matches!(self.at, Stage::Closed)
     }
 
     pub(super) const fn is_stream(&self) -> bool {
-        matches!(self.at, At::Streaming(..) | At::Writing(.., Some(_)))
+        matches!(self.at, Stage::Streaming(..) | Stage::Writing(.., Some(_)))
     }
 
     /// Delays the answer until the end of the run.
     pub(super) fn wait(&mut self) {
-        self.at = At::Waiting;
+        self.at = Stage::Waiting;
     }
 
     pub(super) const fn is_waiting(&self) -> bool {
-        matches!(self.at, At::Waiting)
+        matches!(self.at, Stage::Waiting)
     }
 
     /// True if lines or parts of an answer are still to be written.
     pub(super) fn has_left(&self) -> bool {
         match &self.at {
-            At::Streaming(queue, line) => line.is_some() || !queue.is_empty(),
-            At::Writing(..) => true,
+            Stage::Streaming(queue, line) => line.is_some() || !queue.is_empty(),
+            Stage::Writing(..) => true,
             _ => false,
         }
     }
 
     /// Queues a line if this client reads the stream.
     pub(super) fn push(&mut self, line: &Line) {
-        if let At::Streaming(queue, _) | At::Writing(_, _, Some(queue)) = &mut self.at {
+        if let Stage::Streaming(queue, _) | Stage::Writing(_, _, Some(queue)) = &mut self.at {
             queue.push(line);
         }
     }
@@ -133,15 +133,15 @@ impl Client {
     pub(super) fn advance(&mut self) -> Option<Result<Request, Answer>> {
         let stepped = self.step();
         if stepped.as_ref().is_err_and(|error| error.kind() != ErrorKind::WouldBlock) {
-            self.at = At::Closed;
+            self.at = Stage::Closed;
         }
         let limit = match self.at {
-            At::Streaming(..) | At::Waiting => Duration::MAX,
-            At::Lingering => LINGER,
+            Stage::Streaming(..) | Stage::Waiting => Duration::MAX,
+            Stage::Lingering => LINGER,
             _ => WITHIN,
         };
         if self.since.elapsed() > limit {
-            self.at = At::Closed;
+            self.at = Stage::Closed;
         }
         stepped.ok().flatten()
     }
@@ -150,13 +150,14 @@ impl Client {
     pub(super) fn answer(&mut self, answer: &Answer, is_head: bool, queue: Option<Queue>) {
         let mut parts = vec![answer.head().into()];
         parts.extend(answer.body.clone().filter(|body| !is_head && !body.is_empty()));
-        (self.at, self.since) = (At::Writing(parts, 0, queue.filter(|_| !is_head)), Instant::now());
+        (self.at, self.since) =
+            (Stage::Writing(parts, 0, queue.filter(|_| !is_head)), Instant::now());
     }
 
     fn step(&mut self) -> io::Result<Option<Result<Request, Answer>>> {
         let mut socket = &self.socket;
         match &mut self.at {
-            At::Reading(request) => loop {
+            Stage::Reading(request) => loop {
                 let mut bytes = [0; 2048];
                 let read = socket.read(&mut bytes)?;
                 if read == 0 {
@@ -164,12 +165,12 @@ impl Client {
                 }
                 request.extend_from_slice(&bytes[..read]);
                 match parsed(request) {
-                    None if request.len() >= MOST_REQUEST => return Ok(Some(Err(too_long()))),
+                    None if request.len() >= MAX_REQUEST_BYTES => return Ok(Some(Err(too_long()))),
                     None => {}
                     complete => return Ok(complete),
                 }
             },
-            At::Writing(parts, written, queue) => {
+            Stage::Writing(parts, written, queue) => {
                 while let Some(part) = parts.first() {
                     *written += socket.write(&part[*written..])?;
                     if *written == part.len() {
@@ -179,15 +180,15 @@ impl Client {
                 }
                 self.since = Instant::now();
                 self.at = match queue.take() {
-                    Some(queue) => At::Streaming(queue, None),
+                    Some(queue) => Stage::Streaming(queue, None),
                     None => {
                         socket.shutdown(Shutdown::Write)?;
-                        At::Lingering
+                        Stage::Lingering
                     }
                 };
                 self.step()
             }
-            At::Streaming(queue, line) => {
+            Stage::Streaming(queue, line) => {
                 loop {
                     if line.is_none() {
                         *line = queue.pop().map(|next| (next, 0));
@@ -205,8 +206,8 @@ impl Client {
                 // Detects that the client has disconnected.
                 discard(socket)
             }
-            At::Waiting | At::Lingering => discard(socket),
-            At::Closed => Ok(None),
+            Stage::Waiting | Stage::Lingering => discard(socket),
+            Stage::Closed => Ok(None),
         }
     }
 }
@@ -228,7 +229,7 @@ fn too_long() -> Answer {
 
 /// Parses the request; `None`: it is incomplete.
 fn parsed(bytes: &[u8]) -> Option<Result<Request, Answer>> {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(bytes) {
         Ok(httparse::Status::Partial) => return None,

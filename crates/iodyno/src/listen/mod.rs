@@ -23,13 +23,13 @@ use http::{Answer, Client};
 pub(crate) use view::View;
 
 /// Maximum number of connections.
-const MOST_CLIENTS: usize = 32;
+const MAX_CLIENTS: usize = 32;
 /// Maximum number of these that read the stream.
-const MOST_STREAMS: usize = 8;
+const MAX_STREAMS: usize = 8;
 /// Interval between checks of time limits.
-const LOOK: Duration = Duration::from_millis(250);
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Time at the end for readers of the stream and open pages to get the rest.
-const PATIENCE: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The server as seen by the measuring thread, which never waits for it.
 pub(crate) struct Server {
@@ -67,7 +67,7 @@ impl Server {
         let (tell, over) = channel();
         let serves = Arc::clone(&shared);
         background::spawn(THREADS, move || {
-            Serving { listener, shared: serves, clients: Vec::new(), cached: None }.run();
+            ServerThread { listener, shared: serves, clients: Vec::new(), cached: None }.run();
             drop(tell);
         })?;
         if !quiet || address.port() == 0 {
@@ -100,7 +100,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.wake();
-        let _ = self.over.recv_timeout(PATIENCE + LOOK);
+        let _ = self.over.recv_timeout(DRAIN_TIMEOUT + CHECK_INTERVAL);
     }
 }
 
@@ -115,7 +115,7 @@ impl Shared {
 }
 
 /// State of the server thread.
-struct Serving {
+struct ServerThread {
     listener: TcpListener,
     shared: Arc<Shared>,
     clients: Vec<Client>,
@@ -123,7 +123,7 @@ struct Serving {
     cached: Option<(u64, Arc<[u8]>)>,
 }
 
-impl Serving {
+impl ServerThread {
     fn run(mut self) {
         let (mut over_since, mut is_full) = (None, false);
         loop {
@@ -146,8 +146,8 @@ impl Serving {
             }
             self.clients.retain(|client| !client.is_closed());
             if let Some(since) = over_since {
-                let waits = self.tell_the_end();
-                if !waits || since.elapsed() >= PATIENCE {
+                let waits = self.send_final_figures();
+                if !waits || since.elapsed() >= DRAIN_TIMEOUT {
                     return;
                 }
             }
@@ -164,7 +164,7 @@ impl Serving {
         let wants =
             |client| PollFd::from_borrowed_fd(Client::socket(client).as_fd(), client.wants());
         polled.extend(self.clients.iter().map(wants));
-        let look = Timespec::try_from(LOOK).ok();
+        let look = Timespec::try_from(CHECK_INTERVAL).ok();
         let is_idle = self.clients.is_empty() && !is_full;
         // If interrupted, the loop continues and waits again.
         let _ = poll(&mut polled, look.as_ref().filter(|_| !is_idle));
@@ -178,7 +178,7 @@ impl Serving {
                 Ok((socket, _)) => socket,
                 Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
             };
-            if self.clients.len() >= MOST_CLIENTS {
+            if self.clients.len() >= MAX_CLIENTS {
                 match self.clients.iter().position(|client| !client.is_stream()) {
                     Some(oldest) => drop(self.clients.remove(oldest)),
                     None => continue,
@@ -208,7 +208,7 @@ impl Serving {
                 found(kind, String::new(), Some(text.into_bytes().into()))
             }
             "/stream"
-                if self.clients.iter().filter(|one| one.is_stream()).count() < MOST_STREAMS =>
+                if self.clients.iter().filter(|one| one.is_stream()).count() < MAX_STREAMS =>
             {
                 lines = Some(self.context());
                 found("application/x-ndjson", String::new(), None)
@@ -248,7 +248,7 @@ impl Serving {
 
     /// Sends the last figures to pages that wait for the end; returns true if anything is still to
     /// be sent.
-    fn tell_the_end(&mut self) -> bool {
+    fn send_final_figures(&mut self) -> bool {
         for n in 0..self.clients.len() {
             if self.clients[n].is_waiting() {
                 let kind = "application/json";

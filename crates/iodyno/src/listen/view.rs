@@ -13,7 +13,7 @@ use iodyno_report::document::stream::State;
 use iodyno_report::export::{LiveCounts, LiveMetrics};
 use iodyno_report::page::LiveView;
 
-use crate::stream::seconds::{Gathered, Moved, Phase, add};
+use crate::stream::seconds::{IoByDirection, Phase, SecondData, add};
 
 /// State of the run.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(crate) struct View {
     /// Running measurements, by number; between two phases those of the last one.
     now: BTreeMap<u32, Measurement>,
     /// Total I/O of all runs, by target.
-    totals: BTreeMap<String, Moved>,
+    totals: BTreeMap<String, IoByDirection>,
     celsius: Option<f32>,
     left_ns: u64,
     /// Number of changes that a reader should see.
@@ -54,8 +54,8 @@ impl View {
         self.left_ns = progress.left_ns;
     }
 
-    pub(crate) fn second(&mut self, phase: &Phase, of: &Gathered) {
-        let mut moved: BTreeMap<u32, Moved> = BTreeMap::new();
+    pub(crate) fn second(&mut self, phase: &Phase, of: &SecondData) {
+        let mut moved: BTreeMap<u32, IoByDirection> = BTreeMap::new();
         for ((slot, state), one) in &of.jobs {
             let slot = &phase.slots[*slot];
             add(self.totals.entry(slot.target.clone()).or_default(), one);
@@ -123,7 +123,7 @@ fn course(
     total: &mut Vec<DirectionResult>,
     direction: Direction,
     one: &DirectionInterval,
-    of: &Gathered,
+    of: &SecondData,
 ) {
     let known = total.iter().position(|result| result.direction == direction);
     if known.is_none() && one.ios == 0 {

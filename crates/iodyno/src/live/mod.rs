@@ -2,8 +2,8 @@
 //!
 //! Nothing waits for that thread: the measuring thread only sends.
 
-mod doing;
-mod look;
+mod activity;
+mod sampler;
 mod scene;
 mod table;
 #[cfg(test)]
@@ -21,11 +21,11 @@ use iodyno_target::{TargetKind, typed_words};
 use ratatui_core::terminal::Terminal;
 use rustix::process::{Signal, getppid, kill_process};
 
-pub(crate) use doing::{Doing, done_line};
-use look::Look;
-pub(crate) use scene::KEPT;
-use scene::{News, Scene, Took};
-pub(crate) use table::{Cell, Column, Face, table};
+pub(crate) use activity::{Activity, done_line};
+use sampler::Sampler;
+pub(crate) use scene::KEPT_SECONDS;
+use scene::{Message, Scene, TargetIo};
+pub(crate) use table::{Cell, Column, TerminalCaps, table};
 pub(crate) use view::{between, paint};
 
 use crate::background;
@@ -35,13 +35,13 @@ use crate::screen::{self, Painter, Woken};
 /// Time between two frames, also the delay after a resize.
 pub(crate) const FRAME: Duration = Duration::from_millis(250);
 /// Time between two samples of the machine, over which rates are computed.
-const LOOK: Duration = Duration::from_secs(1);
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The view as seen by the measuring thread.
 pub(crate) struct Live {
-    tell: Sender<News>,
+    sender: Sender<Message>,
     /// Receiver and scene until the view is shown.
-    hidden: Option<(Receiver<News>, Scene)>,
+    hidden: Option<(Receiver<Message>, Scene)>,
     /// Drawing thread, and the socket that ends it when dropped.
     shown: Option<(JoinHandle<()>, UnixStream)>,
     /// Number of rates of the current measurement already sent.
@@ -51,20 +51,20 @@ pub(crate) struct Live {
 impl Live {
     /// Creates a hidden view, with the points of a sweep.
     pub(crate) fn new(grid: Option<Grid>) -> Self {
-        let (tell, told) = channel();
+        let (sender, messages) = channel();
         let words: Vec<String> = typed_words().skip(1).collect();
-        let hidden = Some((told, Scene::new(&words.join(" "), grid)));
-        Self { tell, hidden, shown: None, rates_sent: 0 }
+        let hidden = Some((messages, Scene::new(&words.join(" "), grid)));
+        Self { sender, hidden, shown: None, rates_sent: 0 }
     }
 
     /// Takes the screen and starts drawing.
-    pub(crate) fn show(&mut self, terminal: screen::Terminal, face: Face) {
-        let Some((told, scene)) = self.hidden.take() else { return };
+    pub(crate) fn show(&mut self, terminal: screen::Terminal, caps: TerminalCaps) {
+        let Some((messages, scene)) = self.hidden.take() else { return };
         let Ok((end, ended)) = UnixStream::pair() else { return };
         if screen::take(terminal).is_err() {
             return;
         }
-        match background::spawn("iodyno-screen", move || draw(scene, &told, &ended, face)) {
+        match background::spawn("iodyno-screen", move || draw(scene, &messages, &ended, caps)) {
             Ok(thread) => self.shown = Some((thread, end)),
             Err(_) => screen::give_back(),
         }
@@ -80,18 +80,18 @@ impl Live {
     }
 
     /// Sends an event and the activity it reports.
-    pub(crate) fn event(&mut self, event: &Event<'_>, doing: Option<Doing>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>, activity: Option<Activity>) {
         // Send errors mean that the screen was given back.
-        let tell = |news| drop(self.tell.send(news));
-        if let Some(doing) = doing {
-            tell(News::Doing(doing));
+        let sender = |message| drop(self.sender.send(message));
+        if let Some(activity) = activity {
+            sender(Message::Activity(activity));
         }
         match event {
-            Event::Host(host) => tell(News::Host(Box::new((*host).clone()))),
+            Event::Host(host) => sender(Message::Host(Box::new((*host).clone()))),
             Event::Progress(progress) => {
                 let from = if progress.rates.len() < self.rates_sent { 0 } else { self.rates_sent };
                 self.rates_sent = progress.rates.len();
-                tell(News::Progress {
+                sender(Message::Progress {
                     step: progress.step.to_owned(),
                     target: progress.target.to_owned(),
                     rate: [progress.iops, progress.bytes_per_s],
@@ -101,17 +101,17 @@ impl Live {
                 });
             }
             Event::Interval { jobs, interval, .. } if !interval.cut && !interval.draining => {
-                tell(News::Took(took(jobs, interval), interval.duration_ns));
+                sender(Message::TargetIo(took(jobs, interval), interval.duration_ns));
             }
-            Event::Predicted(all) => tell(News::Predicted(all.to_vec())),
-            Event::Done(measurement) => tell(News::Done(Box::new((*measurement).clone()))),
+            Event::Predicted(all) => sender(Message::Predicted(all.to_vec())),
+            Event::Done(measurement) => sender(Message::Done(Box::new((*measurement).clone()))),
             _ => {}
         }
     }
 
     /// Sends a line that is also printed.
     pub(crate) fn say(&self, line: &str) {
-        let _ = self.tell.send(News::Said(line.to_owned()));
+        let _ = self.sender.send(Message::Said(line.to_owned()));
     }
 }
 
@@ -122,8 +122,8 @@ impl Drop for Live {
 }
 
 /// I/O on each target in an interval, summed over its jobs.
-fn took(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<Took> {
-    let mut all: Vec<Took> = Vec::new();
+fn took(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<TargetIo> {
+    let mut all: Vec<TargetIo> = Vec::new();
     for (job, did) in jobs.iter().zip(&interval.jobs) {
         let target = job.target();
         let at = all.iter().position(|took| took.target == target).unwrap_or_else(|| {
@@ -133,7 +133,7 @@ fn took(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<Took> {
                 TargetKind::Nothing => None,
             });
             let device = devices.next().flatten().filter(|_| devices.next().is_none());
-            all.push(Took { target, device, direct: true, ..Took::default() });
+            all.push(TargetIo { target, device, direct: true, ..TargetIo::default() });
             all.len() - 1
         });
         let took = &mut all[at];
@@ -150,19 +150,19 @@ fn took(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<Took> {
 }
 
 /// Draws until ended. `q` acts as Ctrl-C, which the supervisor counts.
-fn draw(mut scene: Scene, told: &Receiver<News>, end: &UnixStream, face: Face) {
+fn draw(mut scene: Scene, messages: &Receiver<Message>, end: &UnixStream, caps: TerminalCaps) {
     let Ok(mut terminal) = Terminal::new(Painter::default()) else { return };
-    let (mut look, begun) = (Look::new(), Instant::now());
+    let (mut sampler, begun) = (Sampler::new(), Instant::now());
     let mut looked = begun;
     loop {
-        told.try_iter().for_each(|news| scene.take(news));
-        if looked.elapsed() >= LOOK {
+        messages.try_iter().for_each(|message| scene.take(message));
+        if looked.elapsed() >= SAMPLE_INTERVAL {
             // A late frame does not delay the next sample.
-            looked = Instant::now() - looked.elapsed().saturating_sub(LOOK).min(FRAME);
-            let found = look.again(&scene);
-            scene.second(found, begun.elapsed().as_secs());
+            looked = Instant::now() - looked.elapsed().saturating_sub(SAMPLE_INTERVAL).min(FRAME);
+            let sample = sampler.sample(&scene);
+            scene.second(sample, begun.elapsed().as_secs());
         }
-        let drawn = terminal.draw(|frame| view::run(&scene, face, frame));
+        let drawn = terminal.draw(|frame| view::run(&scene, caps, frame));
         match screen::wait(end, FRAME) {
             _ if drawn.is_err() => break,
             Woken::Time => {}

@@ -7,26 +7,26 @@ use iodyno_model::{Histogram, Host, Measurement, Prediction};
 use iodyno_report::text::clean;
 use iodyno_stats::mean_interval;
 
-use super::doing::{Doing, done_line};
-use super::look::Found;
+use super::activity::{Activity, done_line};
+use super::sampler::Sample;
 use crate::grid::Grid;
 
 /// Number of seconds kept.
-pub(crate) const KEPT: usize = 60;
+pub(crate) const KEPT_SECONDS: usize = 60;
 /// Rows of the heat map: from 8 us, doubled with each.
-pub(crate) const HEAT: usize = 12;
+pub(crate) const HEAT_ROWS: usize = 12;
 /// Upper bound of the first row; the last one holds 16 ms and above.
-pub(crate) const COOLEST_NS: u64 = 8_000;
+pub(crate) const FIRST_ROW_NS: u64 = 8_000;
 /// Growth of the number of rates after which the interval is computed again.
-const MORE: f64 = 1.1;
+const RECOMPUTE_GROWTH: f64 = 1.1;
 
 /// Minimum observed part of a second for comparing device counters with our own I/O, ns.
-const MOST_OF_A_SECOND_NS: u64 = 900_000_000;
+const MIN_OBSERVED_NS: u64 = 900_000_000;
 
 /// Message to the view.
-pub(super) enum News {
+pub(super) enum Message {
     Host(Box<Host>),
-    Doing(Doing),
+    Activity(Activity),
     Progress {
         step: String,
         target: String,
@@ -38,7 +38,7 @@ pub(super) enum News {
         temperature_c: Option<f32>,
     },
     /// I/O on each target, and the time it took, ns.
-    Took(Vec<Took>, u64),
+    TargetIo(Vec<TargetIo>, u64),
     Predicted(Vec<Prediction>),
     Done(Box<Measurement>),
     Said(String),
@@ -46,7 +46,7 @@ pub(super) enum News {
 
 /// I/O on a target over some time.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Took {
+pub(super) struct TargetIo {
     pub(super) target: String,
     /// The device, if the target is on one.
     pub(super) device: Option<String>,
@@ -65,7 +65,7 @@ pub(crate) struct Row {
     pub(crate) name: String,
     device: Option<String>,
     /// I/O of the current second, and the time observed of it, ns.
-    now: Took,
+    now: TargetIo,
     observed_ns: u64,
     /// Past seconds, the newest last.
     pub(crate) seconds: VecDeque<Second>,
@@ -82,7 +82,7 @@ pub(crate) struct Second {
     pub(crate) p50_ns: Option<u64>,
     pub(crate) p99_ns: Option<u64>,
     /// I/Os per latency class.
-    pub(crate) heat: [u64; HEAT],
+    pub(crate) heat: [u64; HEAT_ROWS],
 }
 
 /// All contents of the view.
@@ -92,7 +92,7 @@ pub(crate) struct Scene {
     pub(crate) title: String,
     /// Seconds since the view began.
     pub(crate) seconds: u64,
-    pub(crate) doing: Doing,
+    pub(crate) activity: Activity,
     pub(crate) goal: Option<Goal>,
     rates: Vec<f64>,
     /// Number of rates behind the last of `widths`.
@@ -100,7 +100,7 @@ pub(crate) struct Scene {
     /// Relative half-width of the interval, each time it was computed.
     pub(crate) widths: Vec<f64>,
     pub(crate) rows: Vec<Row>,
-    pub(crate) found: Found,
+    pub(crate) sample: Sample,
     /// Lines with results, and printed messages.
     pub(crate) done: Vec<String>,
     pub(crate) said: Vec<String>,
@@ -115,16 +115,16 @@ impl Scene {
     }
 
     /// Applies a message.
-    pub(super) fn take(&mut self, news: News) {
-        match news {
-            News::Host(host) => {
+    pub(super) fn take(&mut self, message: Message) {
+        match message {
+            Message::Host(host) => {
                 self.host = Some(host);
                 for at in 0..self.rows.len() {
                     self.describe(at);
                 }
             }
-            News::Doing(doing) => self.doing = doing,
-            News::Progress { step, target, rate, goal, rates: (from, more), temperature_c } => {
+            Message::Activity(activity) => self.activity = activity,
+            Message::Progress { step, target, rate, goal, rates: (from, more), temperature_c } => {
                 if let Some(grid) = &mut self.grid {
                     grid.progress(&step, &target, rate);
                 }
@@ -136,21 +136,21 @@ impl Scene {
                     row.temperature_c = temperature_c.map(f64::from).or(row.temperature_c);
                 }
             }
-            News::Took(all, ns) => all.into_iter().for_each(|took| self.took(took, ns)),
-            News::Predicted(all) => {
+            Message::TargetIo(all, ns) => all.into_iter().for_each(|took| self.took(took, ns)),
+            Message::Predicted(all) => {
                 self.grid.iter_mut().for_each(|grid| grid.predicted(&all));
             }
-            News::Done(measurement) => {
+            Message::Done(measurement) => {
                 self.grid.iter_mut().for_each(|grid| grid.measured(&measurement));
                 self.done.push(clean(&done_line(&measurement)));
             }
-            News::Said(line) => self.said.push(clean(&line)),
+            Message::Said(line) => self.said.push(clean(&line)),
         }
     }
 
     /// Ends a second, `seconds` after the start, with the sample taken at its end.
-    pub(super) fn second(&mut self, found: Found, seconds: u64) {
-        (self.found, self.seconds) = (found, seconds);
+    pub(super) fn second(&mut self, sample: Sample, seconds: u64) {
+        (self.sample, self.seconds) = (sample, seconds);
         self.rows.iter_mut().for_each(Row::second);
     }
 
@@ -162,7 +162,7 @@ impl Scene {
     /// Our I/O on devices in this second: the device, its largest request in bytes, and the I/O.
     pub(super) fn issued(&self) -> impl Iterator<Item = (String, Option<u64>, Issued)> {
         // Writes outside of a measurement are not known here.
-        let is_known = |row: &&Row| row.now.direct && row.observed_ns >= MOST_OF_A_SECOND_NS;
+        let is_known = |row: &&Row| row.now.direct && row.observed_ns >= MIN_OBSERVED_NS;
         self.rows.iter().filter(is_known).filter_map(|row| {
             let host = self.host.as_ref()?;
             let [device] = host.bottom_of(row.device.as_ref()?)[..] else { return None };
@@ -172,7 +172,7 @@ impl Scene {
         })
     }
 
-    fn took(&mut self, took: Took, ns: u64) {
+    fn took(&mut self, took: TargetIo, ns: u64) {
         let at = self.rows.iter().position(|row| row.name == took.target).unwrap_or_else(|| {
             let row = Row { name: took.target.clone(), ..Row::default() };
             self.rows.push(Row { device: took.device.clone(), ..row });
@@ -205,7 +205,7 @@ impl Scene {
         if self.rates.len() < self.computed {
             (self.computed, self.widths) = (0, Vec::new());
         }
-        let is_due = self.rates.len() as f64 >= (self.computed + 5) as f64 * MORE;
+        let is_due = self.rates.len() as f64 >= (self.computed + 5) as f64 * RECOMPUTE_GROWTH;
         if let Some(goal) = self.goal.filter(|_| is_due) {
             self.computed = self.rates.len();
             let interval = mean_interval(&self.rates, goal.level);
@@ -221,22 +221,22 @@ impl Row {
     }
 
     fn second(&mut self) {
-        let Took { ios, bytes, latency, .. } = &mut self.now;
+        let TargetIo { ios, bytes, latency, .. } = &mut self.now;
         let seconds = std::mem::take(&mut self.observed_ns) as f64 / 1e9;
         let latency = std::mem::take(latency);
         let [iops, bytes_per_s] = [ios, bytes].map(|count| match seconds > 0.0 {
             true => std::mem::take(count) as f64 / seconds,
             false => 0.0,
         });
-        let mut heat = [0; HEAT];
+        let mut heat = [0; HEAT_ROWS];
         for bin in latency.bins() {
-            let row = (bin.high_ns / COOLEST_NS).checked_ilog2().unwrap_or(0) as usize;
-            heat[row.min(HEAT - 1)] += bin.count;
+            let row = (bin.high_ns / FIRST_ROW_NS).checked_ilog2().unwrap_or(0) as usize;
+            heat[row.min(HEAT_ROWS - 1)] += bin.count;
         }
         let [p50_ns, p99_ns] = [0.5, 0.99].map(|q| latency.quantile_ns(q));
         self.seconds.push_back(Second { iops, bytes_per_s, p50_ns, p99_ns, heat });
         self.now.threads.clear();
-        while self.seconds.len() > KEPT {
+        while self.seconds.len() > KEPT_SECONDS {
             self.seconds.pop_front();
         }
     }

@@ -3,16 +3,16 @@
 use ratatui_core::style::{Color, Style, Stylize as _};
 use ratatui_core::text::{Line, Span};
 
-use super::scene::KEPT;
+use super::scene::KEPT_SECONDS;
 
 /// Space between two columns, characters.
 const GAP: usize = 2;
 /// Minimum width of a sparkline, characters.
-const NARROWEST: usize = 8;
+const MIN_WIDTH: usize = 8;
 
 /// Capabilities of a terminal.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Face {
+pub(crate) struct TerminalCaps {
     /// Its locale is not UTF-8.
     pub(crate) ascii: bool,
     pub(crate) color: bool,
@@ -47,16 +47,16 @@ impl Cell {
         match self {
             Self::Left(text) | Self::Right(text) | Self::Alarm(text) => Span::raw(text).width(),
             Self::Spark(values) if values.iter().all(|value| *value == 0.0) => 0,
-            Self::Spark(_) => NARROWEST,
+            Self::Spark(_) => MIN_WIDTH,
         }
     }
 
-    fn span(&self, width: usize, face: Face) -> Span<'static> {
+    fn span(&self, width: usize, caps: TerminalCaps) -> Span<'static> {
         match self {
             Self::Left(text) => Span::raw(format!("{text:width$}")),
             Self::Right(text) => Span::raw(format!("{text:>width$}")),
-            Self::Alarm(text) => face.alarm(format!("{text:width$}")),
-            Self::Spark(values) => face.mark(spark(values, width, face)),
+            Self::Alarm(text) => caps.alarm(format!("{text:width$}")),
+            Self::Spark(values) => caps.mark(spark(values, width, caps)),
         }
     }
 }
@@ -67,7 +67,7 @@ pub(crate) fn table(
     columns: &[Column],
     rows: &[Vec<Cell>],
     width: usize,
-    face: Face,
+    caps: TerminalCaps,
 ) -> Vec<Line<'static>> {
     let needed = |at: usize| rows.iter().map(|row| row[at].width()).max().unwrap_or(0);
     let is_spark = |at: usize| rows.iter().any(|row| matches!(row[at], Cell::Spark(_)));
@@ -87,7 +87,7 @@ pub(crate) fn table(
     let spare = (width + GAP).saturating_sub(total(&kept));
     for (at, width) in &mut kept {
         if is_spark(*at) {
-            *width = (*width + spare).min(KEPT);
+            *width = (*width + spare).min(KEPT_SECONDS);
         }
     }
     let line = |cells: Vec<Span<'static>>| {
@@ -107,14 +107,14 @@ pub(crate) fn table(
     });
     let mut lines = vec![line(heading.collect())];
     for row in rows {
-        lines.push(line(kept.iter().map(|(at, width)| row[*at].span(*width, face)).collect()));
+        lines.push(line(kept.iter().map(|(at, width)| row[*at].span(*width, caps)).collect()));
     }
     lines
 }
 
 /// Sparkline of the last `width` values, relative to the greatest.
-pub(crate) fn spark(values: &[f64], width: usize, face: Face) -> String {
-    let levels = face
+pub(crate) fn spark(values: &[f64], width: usize, caps: TerminalCaps) -> String {
+    let levels = caps
         .pick(["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"], [".", ".", ":", ":", "-", "=", "+", "#"]);
     let greatest = values.iter().copied().fold(0.0, f64::max);
     let shown = &values[values.len().saturating_sub(width)..];
@@ -127,22 +127,22 @@ pub(crate) fn spark(values: &[f64], width: usize, face: Face) -> String {
 }
 
 /// Bar of `width` characters, filled by `share`.
-pub(crate) fn bar(share: f64, width: usize, face: Face) -> Span<'static> {
-    let [full, empty] = face.pick(["█", "░"], ["#", "."]);
+pub(crate) fn bar(share: f64, width: usize, caps: TerminalCaps) -> Span<'static> {
+    let [full, empty] = caps.pick(["█", "░"], ["#", "."]);
     let filled = ((share.clamp(0.0, 1.0) * width as f64).round() as usize).min(width);
-    face.mark(full.repeat(filled) + &empty.repeat(width - filled))
+    caps.mark(full.repeat(filled) + &empty.repeat(width - filled))
 }
 
 /// Shade of a count, darkest for the most.
-pub(crate) fn shade(count: u64, most: u64, face: Face) -> &'static str {
-    let shades = face.pick(["░", "▒", "▓", "█"], [".", ":", "*", "#"]);
+pub(crate) fn shade(count: u64, most: u64, caps: TerminalCaps) -> &'static str {
+    let shades = caps.pick(["░", "▒", "▓", "█"], [".", ":", "*", "#"]);
     match (count, most) {
         (0, _) | (_, 0) => " ",
         _ => shades[((count as f64 / most as f64).sqrt() * 3.99) as usize],
     }
 }
 
-impl Face {
+impl TerminalCaps {
     /// Chooses between UTF-8 and ASCII.
     fn pick<T>(self, utf8: T, ascii: T) -> T {
         if self.ascii { ascii } else { utf8 }

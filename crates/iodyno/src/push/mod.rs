@@ -23,19 +23,19 @@ mod s3;
 #[cfg(any(feature = "postgres", feature = "push"))]
 mod tls;
 
-pub(crate) use destination::Reference;
+pub(crate) use destination::DestinationRef;
 pub(crate) use outbox::Outbox;
 
 use std::time::Instant;
 
 /// Maximum length of a host's document, bytes: documents of others are untrusted data.
-pub(crate) const MOST_DOCUMENT_BYTES: u64 = 256 << 20;
+pub(crate) const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
 /// Minimum time of an attempt, whatever is left of a deadline.
 #[cfg(any(feature = "postgres", feature = "push"))]
-const SHORTEST: std::time::Duration = std::time::Duration::from_secs(1);
+const MIN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// A document, or its measurements as a table, under a name unique to this machine.
-pub(crate) struct Parcel<'a> {
+pub(crate) struct Upload<'a> {
     /// `HOST.HOSTID.RUN.json`, or `.parquet`.
     pub(crate) name: &'a str,
     /// Content.
@@ -44,7 +44,7 @@ pub(crate) struct Parcel<'a> {
     pub(crate) until: Instant,
 }
 
-impl Parcel<'_> {
+impl Upload<'_> {
     fn is_table(&self) -> bool {
         self.name.ends_with(".parquet")
     }
@@ -60,21 +60,21 @@ pub(crate) struct Document {
 
 /// Reason why a destination refused a document.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct PushError {
     /// Reason, for people to read.
     pub(crate) why: String,
     /// Temporary: it may accept the document in a moment.
-    pub(crate) for_now: bool,
+    pub(crate) is_temporary: bool,
 }
 
-impl Refused {
+impl PushError {
     /// Temporary refusal.
     pub(crate) fn now(why: impl ToString) -> Self {
-        Self { why: why.to_string(), for_now: true }
+        Self { why: why.to_string(), is_temporary: true }
     }
 
     /// Permanent refusal: something has to be changed first.
-    pub(crate) fn at_all(why: impl ToString) -> Self {
-        Self { why: why.to_string(), for_now: false }
+    pub(crate) fn permanent(why: impl ToString) -> Self {
+        Self { why: why.to_string(), is_temporary: false }
     }
 }

@@ -1,16 +1,16 @@
 //! Substitute for Postgres in builds without it.
 
-use super::{Document, Parcel, Refused};
+use super::{Document, PushError, Upload};
 
 /// Error of both functions.
 const WITHOUT: &str = "this build has no Postgres (feature `postgres`)";
 
 /// Reports that this build has no Postgres.
-pub(super) fn put(_: &str, _: &Parcel<'_>) -> Result<(), Refused> {
-    Err(Refused::at_all(WITHOUT))
+pub(super) fn put(_: &str, _: &Upload<'_>) -> Result<(), PushError> {
+    Err(PushError::permanent(WITHOUT))
 }
 
 /// Reports that this build has no Postgres.
-pub(super) fn each(_: &str, _: &mut dyn FnMut(Document)) -> Result<(), Refused> {
-    Err(Refused::at_all(WITHOUT))
+pub(super) fn each(_: &str, _: &mut dyn FnMut(Document)) -> Result<(), PushError> {
+    Err(PushError::permanent(WITHOUT))
 }

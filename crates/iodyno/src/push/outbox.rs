@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use iodyno_files::NamedBy;
 
-use super::{MOST_DOCUMENT_BYTES, Parcel, Reference, Refused};
+use super::{DestinationRef, MAX_DOCUMENT_BYTES, PushError, Upload};
 
 /// Suffix of the list of destinations.
 const TO: &str = ".to";
 /// Maximum length of a list of destinations, bytes.
-const MOST_TO_BYTES: u64 = 1 << 20;
+const MAX_TO_BYTES: u64 = 1 << 20;
 /// Maximum number of documents kept.
-const MOST_KEPT: usize = 1000;
+const MAX_KEPT: usize = 1000;
 /// Maximum size of all kept documents, bytes: an unreachable destination must not fill the disk.
-const MOST_KEPT_BYTES: u64 = 1 << 30;
+const MAX_KEPT_BYTES: u64 = 1 << 30;
 /// File with the names of dropped documents, one per line.
 const DROPPED: &str = "dropped";
 /// Maximum number of names in that file; the last are kept.
-const MOST_DROPPED: usize = 10_000;
+const MAX_DROPPED: usize = 10_000;
 /// Maximum number of attempts per destination.
 const TRIES: u32 = 4;
 /// First pause between two attempts; doubled each time, and randomised between half and all of it.
@@ -46,7 +46,7 @@ pub(crate) struct Pushed {
     /// Number of documents left.
     pub(crate) left: usize,
     /// Destinations that refused, and why.
-    pub(crate) refused: Vec<(Reference, String)>,
+    pub(crate) refused: Vec<(DestinationRef, String)>,
     /// Unreadable documents, or documents whose list cannot be written, and why: they are left.
     pub(crate) unreadable: Vec<String>,
     /// Names of the oldest documents, dropped now because the outbox was full.
@@ -58,20 +58,20 @@ impl Outbox {
     pub(crate) fn of(store: &Path) -> Self {
         let mut name = store.canonicalize().unwrap_or_else(|_| store.into()).into_os_string();
         name.push(".outbox");
-        Self { folder: name.into(), most: MOST_KEPT, most_bytes: MOST_KEPT_BYTES }
+        Self { folder: name.into(), most: MAX_KEPT, most_bytes: MAX_KEPT_BYTES }
     }
 
     /// File with the names of dropped documents, and their number.
     pub(crate) fn dropped(&self) -> (PathBuf, usize) {
         let file = self.folder.join(DROPPED);
-        let text = iodyno_files::read(&file, MOST_TO_BYTES << 4).unwrap_or_default();
+        let text = iodyno_files::read(&file, MAX_TO_BYTES << 4).unwrap_or_default();
         (file, text.iter().filter(|byte| **byte == b'\n').count())
     }
 
     /// Keeps a document for `to`; it is on the disk when this returns.
     ///
     /// # Errors It cannot be written.
-    pub(crate) fn add(&self, name: &str, bytes: &[u8], to: &[Reference]) -> Result<()> {
+    pub(crate) fn add(&self, name: &str, bytes: &[u8], to: &[DestinationRef]) -> Result<()> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.with_context(|| format!("{} cannot be made", self.folder.display()))?;
         // In this order: a list without a document is harmless, a document without a list would be
@@ -82,8 +82,12 @@ impl Outbox {
     }
 
     /// Sends a document that could not be kept; returns the destinations that refused, and why.
-    pub(crate) fn give(parcel: &Parcel<'_>, to: &[Reference]) -> Vec<(Reference, String)> {
-        let refused = |to: &Reference| Some((to.clone(), insisted(to, parcel).err()?.why));
+    pub(crate) fn give(
+        upload: &Upload<'_>,
+        to: &[DestinationRef],
+    ) -> Vec<(DestinationRef, String)> {
+        let refused =
+            |to: &DestinationRef| Some((to.clone(), send_with_retries(to, upload).err()?.why));
         to.iter().filter_map(refused).collect()
     }
 
@@ -111,11 +115,11 @@ impl Outbox {
             };
             let mut lacking = Vec::new();
             for reference in &to {
-                let parcel = Parcel { name, bytes: &bytes, until };
+                let upload = Upload { name, bytes: &bytes, until };
                 if away.contains(reference) {
                     lacking.push(reference.clone());
-                } else if let Err(refused) = insisted(reference, &parcel) {
-                    if refused.for_now {
+                } else if let Err(refused) = send_with_retries(reference, &upload) {
+                    if refused.is_temporary {
                         away.insert(reference.clone());
                     }
                     lacking.push(reference.clone());
@@ -170,24 +174,24 @@ impl Outbox {
         // Names are written before anything is removed, so that the loss is known later.
         let file = self.folder.join(DROPPED);
         let known = match file.exists() {
-            true => iodyno_files::read(&file, MOST_TO_BYTES << 4)?,
+            true => iodyno_files::read(&file, MAX_TO_BYTES << 4)?,
             false => Vec::new(),
         };
         let known = String::from_utf8_lossy(&known);
         let names: Vec<&str> = known.lines().chain(dropped.iter().map(String::as_str)).collect();
-        let text = names[names.len().saturating_sub(MOST_DROPPED)..].join("\n") + "\n";
+        let text = names[names.len().saturating_sub(MAX_DROPPED)..].join("\n") + "\n";
         self.put(DROPPED, text.as_bytes())?;
         dropped.iter().for_each(|name| self.forget(name));
         Ok(dropped)
     }
 
-    fn read(&self, name: &str) -> Result<(Vec<u8>, Vec<Reference>)> {
+    fn read(&self, name: &str) -> Result<(Vec<u8>, Vec<DestinationRef>)> {
         let list = self.folder.join(format!("{name}{TO}"));
-        let to = serde_json::from_slice(&iodyno_files::read(&list, MOST_TO_BYTES)?)?;
-        Ok((iodyno_files::read(&self.folder.join(name), MOST_DOCUMENT_BYTES)?, to))
+        let to = serde_json::from_slice(&iodyno_files::read(&list, MAX_TO_BYTES)?)?;
+        Ok((iodyno_files::read(&self.folder.join(name), MAX_DOCUMENT_BYTES)?, to))
     }
 
-    fn put_list(&self, name: &str, to: &[Reference]) -> Result<()> {
+    fn put_list(&self, name: &str, to: &[DestinationRef]) -> Result<()> {
         self.put(&format!("{name}{TO}"), &serde_json::to_vec(to)?)
     }
 
@@ -225,17 +229,17 @@ fn began(name: &str) -> &str {
 }
 
 /// Sends `parcel` to a destination, with retries as long as they may help.
-fn insisted(to: &Reference, parcel: &Parcel<'_>) -> Result<(), Refused> {
+fn send_with_retries(to: &DestinationRef, upload: &Upload<'_>) -> Result<(), PushError> {
     let mut pause = PAUSE;
     let mut tries = 1;
     loop {
-        let refused = match to.take(parcel) {
+        let refused = match to.take(upload) {
             Ok(()) => return Ok(()),
             Err(refused) => refused,
         };
         // Random pauses: a thousand machines that failed together must not retry together.
         let wait = pause.mul_f64(0.5 + fastrand::f64() / 2.0);
-        if !refused.for_now || tries == TRIES || Instant::now() + wait >= parcel.until {
+        if !refused.is_temporary || tries == TRIES || Instant::now() + wait >= upload.until {
             return Err(refused);
         }
         std::thread::sleep(wait);
@@ -252,7 +256,7 @@ mod tests {
     fn kept(most: usize, most_bytes: u64, runs: &[&str]) -> (Vec<String>, Pushed, String) {
         let folder = tempfile::tempdir().unwrap();
         let outbox = Outbox { folder: folder.path().join("outbox"), most, most_bytes };
-        let away = Reference::typed(folder.path().join("away").to_str().unwrap()).unwrap();
+        let away = DestinationRef::typed(folder.path().join("away").to_str().unwrap()).unwrap();
         for run in runs {
             let name = format!("{run}.json");
             outbox.add(&name, &[b' '; 100], std::slice::from_ref(&away)).unwrap();
@@ -284,7 +288,7 @@ mod tests {
     fn what_was_dropped_is_added_to_what_was() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = Outbox { folder: folder.path().join("outbox"), most: 1, most_bytes: 1 << 20 };
-        let away = [Reference::typed(folder.path().join("away").to_str().unwrap()).unwrap()];
+        let away = [DestinationRef::typed(folder.path().join("away").to_str().unwrap()).unwrap()];
         for run in ["1", "2", "3"] {
             outbox.add(&format!("n.0.{run}.json"), b"{}", &away).unwrap();
             outbox.push(Instant::now()).unwrap();
@@ -298,7 +302,7 @@ mod tests {
     fn what_was_left_before_delays_no_verdict() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = Outbox { folder: folder.path().join("outbox"), most: 9, most_bytes: 1 << 20 };
-        let here = [Reference::typed(folder.path().to_str().unwrap()).unwrap()];
+        let here = [DestinationRef::typed(folder.path().to_str().unwrap()).unwrap()];
         for run in ["1", "2"] {
             outbox.add(&format!("n.0.{run}.json"), b"{}", &here).unwrap();
         }
@@ -315,7 +319,7 @@ mod tests {
         let [outbox, away, here] = ["outbox", "away", "here"].map(|name| folder.path().join(name));
         std::fs::create_dir(&here).unwrap();
         let outbox = Outbox { folder: outbox, most: 2, most_bytes: 1 << 20 };
-        let to = [away, here].map(|path| Reference::typed(path.to_str().unwrap()).unwrap());
+        let to = [away, here].map(|path| DestinationRef::typed(path.to_str().unwrap()).unwrap());
         for run in ["1", "2"] {
             outbox.add(&format!("n.0.{run}.json"), b"{}", &to).unwrap();
         }

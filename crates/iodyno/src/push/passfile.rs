@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Maximum length of a password file, bytes.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 /// Mode bits that let others read or change a file.
 const OF_OTHERS: u32 = 0o077;
 
@@ -37,7 +37,7 @@ pub(super) fn password(login: &Login<'_>) -> Result<Option<String>, String> {
     if mode & OF_OTHERS != 0 {
         return Err(format!("other users may read {0}: chmod 600 {0}", file.display()));
     }
-    let bytes = iodyno_files::read(&file, MOST_BYTES).map_err(|error| error.to_string())?;
+    let bytes = iodyno_files::read(&file, MAX_BYTES).map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&bytes).lines().find_map(|line| of_line(line, login)))
 }
 

@@ -10,14 +10,14 @@ use tokio_postgres::{Client, Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::passfile::{Login, password};
-use super::{Document, Parcel, Refused, tls};
+use super::{Document, PushError, Upload, tls};
 
 /// Supported schema version: the last number in deploy/postgres/migrate.sql.
 const VERSION: i32 = 1;
 /// Number of documents read at a time.
 const PAGE: i64 = 8;
 /// Time limit of an answer: a document has at most 256 MB.
-const LONGEST: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Default port.
 const PORT: u16 = 5432;
 
@@ -30,34 +30,34 @@ const AFTER: &str = "SELECT owner::text, name, body::text FROM iodyno.document \
                      WHERE (owner, name) > ($1::text::name, $2) ORDER BY owner, name LIMIT $3";
 
 /// Adds `parcel` to the rows of the role that `url` names.
-pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
-    let text = std::str::from_utf8(parcel.bytes).map_err(Refused::at_all)?;
-    let left = parcel.until.saturating_duration_since(Instant::now());
+pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
+    let text = std::str::from_utf8(upload.bytes).map_err(PushError::permanent)?;
+    let left = upload.until.saturating_duration_since(Instant::now());
     let work = async {
         let client = connect(url).await?;
-        let rows = client.execute(PUT, &[&parcel.name, &text]).await.map_err(|e| refused(&e))?;
+        let rows = client.execute(PUT, &[&upload.name, &text]).await.map_err(|e| refused(&e))?;
         if rows == 1 {
             return Ok(());
         }
-        let there = client.query_one(IS_SAME, &[&parcel.name, &text]).await;
+        let there = client.query_one(IS_SAME, &[&upload.name, &text]).await;
         match there.map_err(|e| refused(&e))?.get(0) {
             true => Ok(()),
-            false => Err(Refused::at_all("it holds another document of this name")),
+            false => Err(PushError::permanent("it holds another document of this name")),
         }
     };
-    carried_out(within(left.clamp(super::SHORTEST, LONGEST), work))
+    carried_out(within(left.clamp(super::MIN_TIMEOUT, TIMEOUT), work))
 }
 
 /// Passes every document that the role may read to `take`, a few of them in memory at a time.
-pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refused> {
+pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), PushError> {
     carried_out(async {
-        let client = within(LONGEST, connect(url)).await?;
+        let client = within(TIMEOUT, connect(url)).await?;
         let (mut owner, mut name) = (String::new(), String::new());
         loop {
             let page = async {
                 client.query(AFTER, &[&owner, &name, &PAGE]).await.map_err(|e| refused(&e))
             };
-            let rows = within(LONGEST, page).await?;
+            let rows = within(TIMEOUT, page).await?;
             let Some(last) = rows.last() else { return Ok(()) };
             (owner, name) = (last.get(0), last.get(1));
             for row in rows {
@@ -69,9 +69,9 @@ pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refu
 }
 
 /// Runs `work` to its end on this thread.
-fn carried_out<T>(work: impl Future<Output = Result<T, Refused>>) -> Result<T, Refused> {
+fn carried_out<T>(work: impl Future<Output = Result<T, PushError>>) -> Result<T, PushError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Refused::now)?;
+    let runtime = runtime.map_err(PushError::now)?;
     let ended = runtime.block_on(work);
     // A host name lookup may hang: do not wait for it.
     runtime.shutdown_background();
@@ -80,20 +80,20 @@ fn carried_out<T>(work: impl Future<Output = Result<T, Refused>>) -> Result<T, R
 
 async fn within<T>(
     limit: Duration,
-    work: impl Future<Output = Result<T, Refused>>,
-) -> Result<T, Refused> {
+    work: impl Future<Output = Result<T, PushError>>,
+) -> Result<T, PushError> {
     let ended = tokio::time::timeout(limit, work).await;
-    ended.unwrap_or_else(|_| Err(Refused::now("no answer in time")))
+    ended.unwrap_or_else(|_| Err(PushError::now("no answer in time")))
 }
 
 /// Connects to a database with the known tables.
-async fn connect(url: &str) -> Result<Client, Refused> {
+async fn connect(url: &str) -> Result<Client, PushError> {
     let config = config(url)?;
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(tls::trusted());
     let trusting = ClientConfig::builder_with_provider(tls::provider())
         .with_safe_default_protocol_versions()
-        .map_err(Refused::at_all)?
+        .map_err(PushError::permanent)?
         .with_root_certificates(roots)
         .with_no_client_auth();
     let connected = config.connect(MakeRustlsConnect::new(trusting)).await;
@@ -103,10 +103,10 @@ async fn connect(url: &str) -> Result<Client, Refused> {
     let row = client.query_one(VERSIONS, &[]).await.map_err(|e| refused(&e))?;
     match row.get::<_, Option<i32>>(0) {
         Some(VERSION) => Ok(client),
-        Some(newer) if newer > VERSION => Err(Refused::at_all(format!(
+        Some(newer) if newer > VERSION => Err(PushError::permanent(format!(
             "its tables have version {newer}, this iodyno knows {VERSION}: use a newer iodyno"
         ))),
-        _ => Err(Refused::at_all(NO_TABLES)),
+        _ => Err(PushError::permanent(NO_TABLES)),
     }
 }
 
@@ -115,21 +115,21 @@ const NO_TABLES: &str =
 
 /// Parses a URL. Over a network TLS with a trusted certificate for the host name is required,
 /// unless the URL says `sslmode=disable`.
-fn config(url: &str) -> Result<Config, Refused> {
+fn config(url: &str) -> Result<Config, PushError> {
     // libpq's name for the default here.
     let url = url.replace("sslmode=verify-full", "sslmode=require");
     // Errors do not repeat the URL: it may be a secret.
     let mut config: Config = url.parse().map_err(|_| {
-        Refused::at_all(
+        PushError::permanent(
             "the URL cannot be used; expected postgres://USER@HOST:PORT/DATABASE, or \
              postgres://USER@/DATABASE?host=FOLDER for a socket",
         )
     })?;
     let Some(user) = config.get_user().map(str::to_owned) else {
-        return Err(Refused::at_all("the URL names no user: postgres://USER@HOST/DATABASE"));
+        return Err(PushError::permanent("the URL names no user: postgres://USER@HOST/DATABASE"));
     };
     let [host] = config.get_hosts() else {
-        return Err(Refused::at_all("the URL names no host, or several: name one"));
+        return Err(PushError::permanent("the URL names no host, or several: name one"));
     };
     let host = match host {
         Host::Tcp(name) => {
@@ -150,7 +150,7 @@ fn config(url: &str) -> Result<Config, Refused> {
         let port = config.get_ports().first().copied().unwrap_or(PORT);
         let database = config.get_dbname().unwrap_or(&user);
         let login = Login { host: &host, port, database, user: &user };
-        if let Some(found) = password(&login).map_err(Refused::at_all)? {
+        if let Some(found) = password(&login).map_err(PushError::permanent)? {
             config.password(found);
         }
     }
@@ -159,7 +159,7 @@ fn config(url: &str) -> Result<Config, Refused> {
 }
 
 /// Converts an error, with whether it is temporary.
-fn refused(error: &Error) -> Refused {
+fn refused(error: &Error) -> PushError {
     let Some(database) = error.as_db_error() else {
         let mut why = error.to_string();
         let mut cause = std::error::Error::source(error);
@@ -167,16 +167,16 @@ fn refused(error: &Error) -> Refused {
             why = next.to_string();
             cause = next.source();
         }
-        return Refused::now(why);
+        return PushError::now(why);
     };
     let code = database.code();
     if [&SqlState::UNDEFINED_TABLE, &SqlState::INVALID_SCHEMA_NAME].contains(&code) {
-        return Refused::at_all(NO_TABLES);
+        return PushError::permanent(NO_TABLES);
     }
     // SQLSTATE classes (PostgreSQL, appendix A): connection, rollback, resources, operator
     // intervention.
-    let for_now = ["08", "40", "53", "57"].iter().any(|class| code.code().starts_with(class));
-    Refused { why: database.message().to_owned(), for_now }
+    let is_temporary = ["08", "40", "53", "57"].iter().any(|class| code.code().starts_with(class));
+    PushError { why: database.message().to_owned(), is_temporary }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use iodyno_report::document::stream::{Dropped, StreamRecord};
 
 /// Maximum size of a reader's queue, bytes: minutes of a few jobs.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// A record as written, with its line break.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub(crate) struct Queue {
     lines: VecDeque<Line>,
     bytes: usize,
     /// Lines dropped since the last queued line: seconds, others.
-    unsaid: (u64, u64),
+    unreported: (u64, u64),
     /// Lines dropped in total: seconds, others.
     dropped: (u64, u64),
 }
@@ -39,12 +39,12 @@ impl Queue {
     /// Queues a line, or drops and counts it. Half of the room is reserved for starts and ends; a
     /// line reports where others are missing.
     pub(crate) fn push(&mut self, line: &Line) {
-        let most = if line.is_second { MOST_BYTES / 2 } else { MOST_BYTES };
+        let most = if line.is_second { MAX_BYTES / 2 } else { MAX_BYTES };
         if self.bytes + line.bytes.len() > most {
             self.drop_line(line);
             return;
         }
-        if let (seconds, others) = std::mem::take(&mut self.unsaid)
+        if let (seconds, others) = std::mem::take(&mut self.unreported)
             && seconds + others > 0
         {
             self.put(Line::new(&StreamRecord::Dropped(Dropped { seconds, others })));
@@ -61,7 +61,7 @@ impl Queue {
 
     /// Counts a line as dropped.
     pub(crate) fn drop_line(&mut self, line: &Line) {
-        for count in [&mut self.unsaid, &mut self.dropped] {
+        for count in [&mut self.unreported, &mut self.dropped] {
             count.0 += u64::from(line.is_second);
             count.1 += u64::from(!line.is_second);
         }
@@ -72,7 +72,7 @@ impl Queue {
     }
 
     /// Drops all queued lines; returns the total: seconds, others.
-    pub(crate) fn give_up(&mut self) -> (u64, u64) {
+    pub(crate) fn drop_all(&mut self) -> (u64, u64) {
         while let Some(line) = self.pop() {
             self.drop_line(&line);
         }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_slow_reader_loses_seconds_and_is_told_how_many() {
-        let (mut queue, large) = (Queue::default(), second(MOST_BYTES / 8));
+        let (mut queue, large) = (Queue::default(), second(MAX_BYTES / 8));
         (0..7).for_each(|_| queue.push(&large));
         assert_eq!(queue.dropped, (3, 0), "a half of the room is for starts and ends");
         let end = Line { is_second: false, ..large.clone() };
@@ -118,6 +118,6 @@ mod tests {
         assert!(queue.is_empty() && queue.bytes == 0);
         queue.push(&large);
         assert_eq!(queue.lines.len(), 1, "it is said once");
-        assert_eq!(queue.give_up(), (4, 0));
+        assert_eq!(queue.drop_all(), (4, 0));
     }
 }

@@ -11,7 +11,7 @@ use iodyno_report::document::stream::{Directions, Done, JobSecond, MeasurementEn
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// I/O of jobs, by direction.
-pub(crate) type Moved = PerDirection<DirectionInterval>;
+pub(crate) type IoByDirection = PerDirection<DirectionInterval>;
 
 /// Clones of one job on the same target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,20 +29,20 @@ pub(crate) struct Phase {
     /// Unfinished measurements, in the order in which they will finish.
     open: VecDeque<u32>,
     counting: Counting,
-    now: Gathered,
+    now: SecondData,
     end_ns: u64,
     /// I/O that counts for the results, by measurement.
-    counted: BTreeMap<u32, Moved>,
+    counted: BTreeMap<u32, IoByDirection>,
 }
 
 /// Data of one second.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(crate) struct SecondData {
     pub(crate) start_ns: u64,
     pub(crate) duration_ns: u64,
     pub(crate) temperature_c: Option<f32>,
     /// By slot and state.
-    pub(crate) jobs: BTreeMap<(usize, State), Moved>,
+    pub(crate) jobs: BTreeMap<(usize, State), IoByDirection>,
 }
 
 impl Phase {
@@ -66,14 +66,14 @@ impl Phase {
             of_job,
             open: number.values().copied().collect(),
             counting: begin.counting,
-            now: Gathered::default(),
+            now: SecondData::default(),
             end_ns: 0,
             counted: BTreeMap::new(),
         }
     }
 
     /// Adds an interval; returns the second if this completes it. Intervals are never divided.
-    pub(crate) fn add(&mut self, interval: &Interval, celsius: Option<f32>) -> Option<Gathered> {
+    pub(crate) fn add(&mut self, interval: &Interval, celsius: Option<f32>) -> Option<SecondData> {
         for (job, slot) in interval.jobs.iter().zip(&self.of_job) {
             let state = match () {
                 () if interval.cut => State::Lapse,
@@ -95,15 +95,15 @@ impl Phase {
         let counted_ns = if interval.cut { 0 } else { interval.duration_ns };
         self.end_ns = self.end_ns.max(interval.start_ns + counted_ns);
         let is_over = self.end_ns / SECOND_NS > self.now.start_ns / SECOND_NS;
-        is_over.then(|| self.rest()).flatten()
+        is_over.then(|| self.flush()).flatten()
     }
 
     /// Data since the last complete second; `None`: there is none.
-    pub(crate) fn rest(&mut self) -> Option<Gathered> {
-        let next = Gathered { start_ns: self.end_ns, ..Gathered::default() };
+    pub(crate) fn flush(&mut self) -> Option<SecondData> {
+        let next = SecondData { start_ns: self.end_ns, ..SecondData::default() };
         let duration_ns = self.end_ns - self.now.start_ns;
         let is_empty = self.now.jobs.is_empty();
-        let gathered = Gathered { duration_ns, ..std::mem::replace(&mut self.now, next) };
+        let gathered = SecondData { duration_ns, ..std::mem::replace(&mut self.now, next) };
         (!is_empty).then_some(gathered)
     }
 
@@ -115,8 +115,8 @@ impl Phase {
     }
 
     /// Record of a second that ends at `time_s`, seconds since 1970.
-    pub(crate) fn record(&self, of: &Gathered, time_s: f64) -> Second {
-        let job = |(&(slot, state), moved): (&(usize, State), &Moved)| {
+    pub(crate) fn record(&self, of: &SecondData, time_s: f64) -> Second {
+        let job = |(&(slot, state), moved): (&(usize, State), &IoByDirection)| {
             let Slot { measurement, job, target } = self.slots[slot].clone();
             let of = |direction| Some(moved.of(direction)).filter(|one| one.ios + one.errors > 0);
             let done = Directions::each(|direction| of(direction).map(done));
@@ -133,7 +133,7 @@ impl Phase {
 }
 
 /// Adds `more` to `sum`.
-pub(crate) fn add(sum: &mut Moved, more: &Moved) {
+pub(crate) fn add(sum: &mut IoByDirection, more: &IoByDirection) {
     for direction in DIRECTIONS {
         let (sum, more) = (sum.of_mut(direction), more.of(direction));
         sum.ios += more.ios;
@@ -214,7 +214,7 @@ mod tests {
                 of_job: vec![0, 1, 2],
                 open: [1, 2].into(),
                 counting,
-                now: Gathered::default(),
+                now: SecondData::default(),
                 end_ns: 0,
                 counted: BTreeMap::new(),
             };
@@ -227,8 +227,8 @@ mod tests {
                 now_ns += if interval.cut { 0 } else { interval.duration_ns };
                 seconds.extend(phase.add(&interval, None).map(|over| phase.record(&over, 0.0)));
             }
-            seconds.extend(phase.rest().map(|over| phase.record(&over, 0.0)));
-            prop_assert!(phase.rest().is_none());
+            seconds.extend(phase.flush().map(|over| phase.record(&over, 0.0)));
+            prop_assert!(phase.flush().is_none());
             for pair in seconds.windows(2) {
                 let end_ns = pair[0].start_ns + pair[0].duration_ns;
                 prop_assert!(end_ns <= pair[1].start_ns && pair[0].duration_ns > 0);

@@ -36,10 +36,10 @@ pub(super) fn fork() -> Result<Option<Pid>> {
 
 /// In the worker: starts a thread that releases the output when the supervisor requests it. If no
 /// thread can be started, there is none, and no other thread either.
-pub(super) fn lend_output(supervisor: UnixStream) {
+pub(super) fn share_output(supervisor: UnixStream) {
     let lent = thread::Builder::new().name("iodyno-output".into()).spawn(move || {
         if (&supervisor).read(&mut [0]).is_ok_and(|read| read > 0) {
-            let_go_of_output();
+            release_output();
             let _ = (&supervisor).write_all(&[0]);
         }
     });
@@ -47,7 +47,7 @@ pub(super) fn lend_output(supervisor: UnixStream) {
 }
 
 /// In the worker: closes our output for its readers, although the kernel may keep this process.
-pub(super) fn let_go_of_output() {
+pub(super) fn release_output() {
     let _ = io::stdout().flush();
     // Opened read-only: writes then fail with EBADF, which the standard library ignores.
     let Ok(nothing) = File::open("/dev/null") else { return };
@@ -56,7 +56,7 @@ pub(super) fn let_go_of_output() {
 }
 
 /// In the supervisor: makes the worker release the output.
-pub(super) fn take_output(worker: &UnixStream) {
+pub(super) fn claim_output(worker: &UnixStream) {
     let asked = worker
         .set_nonblocking(false)
         .and_then(|()| worker.set_read_timeout(Some(LET_GO_WITHIN)))

@@ -6,7 +6,7 @@ use iodyno_model::{Assessment, RunRecord, Severity};
 use iodyno_report::text::clean;
 
 /// Maximum length of a reason that schedulers show, characters; longer ones are cut.
-const MOST_CHARS: usize = 160;
+const MAX_CHARS: usize = 160;
 
 /// The worst finding, else the cause of an unsuccessful `status`; `None`: nothing is wrong.
 pub(super) fn hint(
@@ -52,5 +52,5 @@ pub(super) fn hint(
     let harmless =
         |c: char| if matches!(c, '"' | '\'' | '\\' | '`' | '$' | '\n') { ' ' } else { c };
     let line: String = format!("iodyno: {}", clean(&words)).chars().map(harmless).collect();
-    Some(line.chars().take(MOST_CHARS).collect())
+    Some(line.chars().take(MAX_CHARS).collect())
 }

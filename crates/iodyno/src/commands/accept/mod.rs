@@ -21,22 +21,22 @@ use iodyno_report::export::{self, ExportError, Format, Results, offered_by};
 use crate::arguments::{Accept, Table};
 use crate::commands::export::documents;
 use crate::commands::judged_anew;
-use crate::commands::present::{Judging, print};
+use crate::commands::present::{JudgeOptions, print};
 use crate::commands::setup::end_on_signals;
 use crate::context::{Context, Usage, refuse_unwritable, write};
-use crate::push::{Outbox, Parcel, Reference};
+use crate::push::{DestinationRef, Outbox, Upload};
 use crate::terminal;
 
 use node::Node;
-use profile::{Given, Profile};
+use profile::{Placeholders, Profile};
 
 /// Time reserved for the work after the measurements: the deadline divided by this, and at most
 /// this much.
-const AFTER: (u32, Duration) = (4, Duration::from_secs(60));
+const RESERVE: (u32, Duration) = (4, Duration::from_secs(60));
 /// Interval between checks for an interrupt.
-const LOOK: Duration = Duration::from_millis(100);
-/// Interval near the end of a wait for --start-at, so that it ends precisely.
-const CLOSE: Duration = Duration::from_millis(2);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Time before --start-at from which the wait polls, so that it ends precisely.
+const POLL_BEFORE_START: Duration = Duration::from_millis(2);
 
 pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
     if arguments.list {
@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
     let deadline = Instant::now() + Duration::from_nanos(deadline_ns);
     let node = Node::this();
     let Steps { runs, status, cut_short } =
-        Steps::carried_out(context, arguments, &profile, &node, &claims, deadline)?;
+        Steps::run_all(context, arguments, &profile, &node, &claims, deadline)?;
     let judged: Vec<Judged<'_>> =
         runs.iter().map(|(record, assessment)| Judged { record, assessment }).collect();
     let outbox = Outbox::of(context.store_path());
@@ -78,7 +78,7 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
         for (name, bytes) in [document, table].into_iter().flatten().filter(|_| !to.is_empty()) {
             let Err(error) = outbox.add(&name, bytes, &to) else { continue };
             failed.push(error.context("the outbox took no document, which is pushed now or never"));
-            not_taken(&Outbox::give(&Parcel { name: &name, bytes, until }, &to));
+            print_refusals(&Outbox::give(&Upload { name: &name, bytes, until }, &to));
         }
         failed.extend(show(context, arguments, &runs, &claims, &text).err());
     }
@@ -92,7 +92,7 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
     }
     // The verdict on the node outweighs a failure to write it down.
     let last = if status == 0 { failed.pop() } else { None };
-    failed.iter().filter(|error| !terminal::is_closed_pipe(error)).for_each(terminal::complain);
+    failed.iter().filter(|error| !terminal::is_closed_pipe(error)).for_each(terminal::print_error);
     last.map_or(Ok(status), Err)
 }
 
@@ -103,10 +103,10 @@ fn as_table() -> Result<Format> {
 }
 
 /// Parses the destinations of the document.
-fn destinations(words: &[String]) -> Result<Vec<Reference>> {
+fn destinations(words: &[String]) -> Result<Vec<DestinationRef>> {
     let mut to = Vec::new();
     for word in words {
-        to.push(Reference::typed(word)?);
+        to.push(DestinationRef::typed(word)?);
     }
     to.sort();
     to.dedup();
@@ -116,7 +116,8 @@ fn destinations(words: &[String]) -> Result<Vec<Reference>> {
 /// Refuses impossible requests before anything is done.
 fn refuse(context: &Context, arguments: &Accept, profile: &Profile) -> Result<()> {
     let name = &profile.name;
-    if profile.writes && (arguments.targets.is_empty() || arguments.allowing.allow_write.is_empty())
+    if profile.writes
+        && (arguments.targets.is_empty() || arguments.permissions.allow_write.is_empty())
     {
         let what =
             format!("{name} destroys data: name its targets, and --allow-write SERIAL of each");
@@ -135,7 +136,9 @@ fn wait_for(context: &Context, at_ns: i64) {
         if left.is_zero() || context.interrupted.load(Ordering::Relaxed) {
             return;
         }
-        std::thread::sleep(left.saturating_sub(CLOSE).clamp(Duration::from_micros(50), LOOK));
+        std::thread::sleep(
+            left.saturating_sub(POLL_BEFORE_START).clamp(Duration::from_micros(50), CHECK_INTERVAL),
+        );
     }
 }
 
@@ -148,7 +151,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn carried_out(
+    fn run_all(
         context: &Context,
         arguments: &Accept,
         profile: &Profile,
@@ -157,8 +160,8 @@ impl Steps {
         deadline: Instant,
     ) -> Result<Self> {
         let began = Instant::now();
-        let after = (deadline - began) / AFTER.0;
-        let until = deadline - after.min(AFTER.1);
+        let after = (deadline - began) / RESERVE.0;
+        let until = deadline - after.min(RESERVE.1);
         let allow = allowed(arguments);
         let id = iodyno_store::new_id();
         let mut all = Self { runs: Vec::new(), status: 0, cut_short: false };
@@ -166,12 +169,12 @@ impl Steps {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || context.interrupted.load(Ordering::Relaxed) {
                 all.cut_short = true;
-                all.status = graver(all.status, 3);
+                all.status = worse_status(all.status, 3);
                 break;
             }
             let left_ns = left.as_nanos() as u64;
             let targets = &arguments.targets;
-            let mut words = step.words(&Given { left_ns, targets, allow: &allow });
+            let mut words = step.words(&Placeholders { left_ns, targets, allow: &allow });
             let name = format!("accept-{}-{}-{number}", profile.name, &id[id.len() - 12..]);
             words.extend(["--run-name".into(), name.clone()]);
             let is_check = words[0] == "check";
@@ -187,9 +190,9 @@ impl Steps {
             for contract in &arguments.sheets.volume {
                 words.extend(["--volume".into(), contract.clone()]);
             }
-            let ended = step::carry_out(context, &words, until)?;
+            let ended = step::run_step(context, &words, until)?;
             all.cut_short |= ended.cut_short;
-            all.status = graver(all.status, ended.status);
+            all.status = worse_status(all.status, ended.status);
             let accepted = Accepted {
                 profile: profile.name.clone(),
                 step: number,
@@ -242,7 +245,7 @@ fn fuller(stored: Option<RunRecord>, printed: Option<RunRecord>) -> Option<RunRe
 
 /// Options with the permissions to write.
 fn allowed(arguments: &Accept) -> Vec<String> {
-    let of = &arguments.allowing;
+    let of = &arguments.permissions;
     let options = [
         ("--allow-write", &of.allow_write),
         ("--discard-data", &of.discard_data),
@@ -255,7 +258,7 @@ fn allowed(arguments: &Accept) -> Vec<String> {
 }
 
 /// The worse of two exit statuses, in the order 2, 3, 1, 4, 0.
-fn graver(a: u8, b: u8) -> u8 {
+fn worse_status(a: u8, b: u8) -> u8 {
     let rank = |status: u8| [0, 4, 1, 3, 2].iter().position(|known| *known == status).unwrap_or(3);
     if rank(b) > rank(a) { b } else { a }
 }
@@ -281,10 +284,10 @@ fn show(
         if context.json || arguments.drain_hint {
             continue;
         }
-        let judging = Judging {
+        let judging = JudgeOptions {
             require_verdict: arguments.require_verdict,
             run: &record.run.name,
-            ..Judging::last(claims, &table)
+            ..JudgeOptions::last(claims, &table)
         };
         print(context, record, &judging)?;
     }
@@ -294,7 +297,7 @@ fn show(
 /// Pushes the outbox and reports the rest; returns the number of documents left.
 pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result<usize> {
     let pushed = outbox.push(until)?;
-    not_taken(&pushed.refused);
+    print_refusals(&pushed.refused);
     for what in &pushed.unreadable {
         terminal::note(&format!("left in the outbox: {what}"));
     }
@@ -321,7 +324,7 @@ pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result
     Ok(pushed.left)
 }
 
-fn not_taken(refused: &[(Reference, String)]) {
+fn print_refusals(refused: &[(DestinationRef, String)]) {
     for (to, why) in refused {
         terminal::note(&format!("{} took no document: {why}", to.name()));
     }
@@ -339,7 +342,7 @@ fn list() -> String {
 mod tests {
     use iodyno_model::{Measurement, Run, RunRecord, RunState};
 
-    use super::{fuller, graver};
+    use super::{fuller, worse_status};
 
     #[test]
     fn the_record_with_more_measurements_counts() {
@@ -368,7 +371,7 @@ mod tests {
         let statuses = [0, 4, 1, 3, 2];
         for (rank, a) in statuses.into_iter().enumerate() {
             for (other, b) in statuses.into_iter().enumerate() {
-                assert_eq!(graver(a, b), statuses[rank.max(other)]);
+                assert_eq!(worse_status(a, b), statuses[rank.max(other)]);
             }
         }
     }

@@ -8,7 +8,7 @@ use iodyno_store::host_ids;
 use super::clock;
 
 /// Maximum length of the node's name within a document's name, characters.
-const MOST_NAME: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// This node.
 pub(super) struct Node {
@@ -41,7 +41,7 @@ impl Node {
     /// `run_id`.
     pub(super) fn document(&self, run_id: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let node: String = self.name.chars().map(plain).take(MOST_NAME).collect();
+        let node: String = self.name.chars().map(plain).take(MAX_NAME_CHARS).collect();
         let id = self.host_id.as_deref().unwrap_or("0");
         let run_id: String = run_id.chars().map(plain).collect();
         format!("{node}.{id}.{run_id}")

@@ -44,7 +44,7 @@ pub(super) struct Step {
 }
 
 /// Values of the placeholders of a step.
-pub(super) struct Given<'a> {
+pub(super) struct Placeholders<'a> {
     /// Remaining time, ns.
     pub(super) left_ns: u64,
     /// Named targets.
@@ -121,7 +121,7 @@ impl Step {
 
     /// Words with their placeholders replaced; a step leaves at most half of the remaining time to
     /// others.
-    pub(super) fn words(&self, given: &Given<'_>) -> Vec<String> {
+    pub(super) fn words(&self, given: &Placeholders<'_>) -> Vec<String> {
         let leaves_ns = self.leaves_ns().unwrap_or(0).min(given.left_ns / 2);
         let left_s = ((given.left_ns - leaves_ns) as f64 / 1e9).max(1.0);
         let mut words = Vec::new();
@@ -166,7 +166,7 @@ mod tests {
             assert_eq!(profile.name, *name);
             let targets = TARGETS.map(str::to_owned);
             let allow = ["--allow-write", "S1"].map(str::to_owned);
-            let given = Given { left_ns: 600_000_000_000, targets: &targets, allow: &allow };
+            let given = Placeholders { left_ns: 600_000_000_000, targets: &targets, allow: &allow };
             for step in &profile.steps {
                 let words = step.words(&given);
                 assert!(!words.iter().any(|word| word.contains('{')), "{name}: {words:?}");
@@ -185,7 +185,8 @@ mod tests {
         let profile = Profile::named("burn-in").unwrap();
         let targets = TARGETS.map(str::to_owned);
         let soak = |left_s: u64| {
-            let given = Given { left_ns: left_s * 1_000_000_000, targets: &targets, allow: &[] };
+            let given =
+                Placeholders { left_ns: left_s * 1_000_000_000, targets: &targets, allow: &[] };
             profile.steps[1].words(&given).join(" ")
         };
         let rest = "--target nvme0n1 --target nvme1n1";

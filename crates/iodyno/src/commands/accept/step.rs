@@ -11,15 +11,15 @@ use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::context::Context;
-use crate::push::MOST_DOCUMENT_BYTES;
+use crate::push::MAX_DOCUMENT_BYTES;
 
 /// Time for a command to end after a signal; a worker that a device blocks is left behind.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// Interval between checks for an interrupt.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Result of a step.
-pub(super) struct Ended {
+pub(super) struct StepResult {
     /// Exit status; 3 if it was killed.
     pub(super) status: u8,
     /// Standard output: the document, if the step got that far.
@@ -32,9 +32,9 @@ pub(super) struct Ended {
 ///
 /// # Errors
 /// The process cannot be started.
-pub(super) fn carry_out(context: &Context, words: &[String], until: Instant) -> Result<Ended> {
+pub(super) fn run_step(context: &Context, words: &[String], until: Instant) -> Result<StepResult> {
     let mut command = Command::new("/proc/self/exe");
-    command.arg0("iodyno").args(words).arg("--json").args(context.global_words());
+    command.arg0("iodyno").args(words).arg("--json").args(context.global_args());
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().context("iodyno cannot be started again")?;
     let mut output = child.stdout.take();
@@ -42,7 +42,7 @@ pub(super) fn carry_out(context: &Context, words: &[String], until: Instant) -> 
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(output) = output.take() {
-            let _ = output.take(MOST_DOCUMENT_BYTES).read_to_end(&mut bytes);
+            let _ = output.take(MAX_DOCUMENT_BYTES).read_to_end(&mut bytes);
         }
         let _ = give.send(bytes);
     });
@@ -56,9 +56,9 @@ pub(super) fn carry_out(context: &Context, words: &[String], until: Instant) -> 
         }
     };
     if took.is_empty() {
-        took = printed.recv_timeout(LOOK).unwrap_or_default();
+        took = printed.recv_timeout(CHECK_INTERVAL).unwrap_or_default();
     }
-    Ok(Ended { status, printed: took, cut_short })
+    Ok(StepResult { status, printed: took, cut_short })
 }
 
 /// Waits for the exit status; `None`: `until` has passed, or the user interrupted.
@@ -76,11 +76,13 @@ fn wait(
         if Instant::now() >= until || context.interrupted.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let left = until.saturating_duration_since(Instant::now()).min(LOOK);
+        let left = until.saturating_duration_since(Instant::now()).min(CHECK_INTERVAL);
         match printed.recv_timeout(left) {
             Ok(bytes) => *took = bytes,
             // Output is closed, the process is about to end.
-            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(LOOK / 10)),
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(left.min(CHECK_INTERVAL / 10))
+            }
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
@@ -97,7 +99,7 @@ fn ended(child: &mut Child, printed: &Receiver<Vec<u8>>, took: &mut Vec<u8>) -> 
             if child.try_wait()?.is_some() {
                 return Ok(3);
             }
-            if let Ok(bytes) = printed.recv_timeout(LOOK) {
+            if let Ok(bytes) = printed.recv_timeout(CHECK_INTERVAL) {
                 *took = bytes;
             }
         }

@@ -24,7 +24,7 @@ impl Files {
     pub(crate) fn make(setup: &mut Setup, size_bytes: u64) -> Result<Self> {
         let directory = PathBuf::from(".").canonicalize()?;
         let made = OnFiles::make(&mut setup.store, &directory, COUNT, size_bytes)?;
-        setup.look_again(Depth::Full);
+        setup.refresh_host(Depth::Full);
         let drives = made.devices().iter().map(|device| device.trim_start_matches("/dev/").into());
         Ok(Self { drives: drives.collect(), made })
     }

@@ -1,7 +1,7 @@
 //! Prints the comparison of layouts.
 
 use anyhow::Result;
-use iodyno_judge::layouts::Layouts as Held;
+use iodyno_judge::layouts::Layouts as Comparison;
 use iodyno_model::{RunRecord, shell_word};
 use iodyno_report::text::{json_text, layouts_text};
 
@@ -16,7 +16,7 @@ pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -
         return Err(Usage(what.into()).into());
     }
     let named: Vec<_> = records.iter().map(|one| (one.run.name.as_str(), one)).collect();
-    if let Some(held) = Held::among(&named) {
+    if let Some(held) = Comparison::among(&named) {
         let further = [format!("Page: iodyno report {}", shell_word(&arguments.run))];
         let on_files = held.are_on_files();
         terminal::print(&shown(context, &held, &arguments.table, on_files, &further)?)?;
@@ -27,7 +27,7 @@ pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -
 /// Text or JSON document of the comparison; `further` are commands for more detail.
 pub(super) fn shown(
     context: &Context,
-    held: &Held<'_>,
+    held: &Comparison<'_>,
     table: &Table,
     are_on_files: bool,
     further: &[String],

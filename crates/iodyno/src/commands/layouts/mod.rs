@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools};
-use iodyno_judge::layouts::Layouts as Held;
+use iodyno_judge::layouts::Layouts as Comparison;
 use iodyno_layout::{Layout, expand, parse};
 use iodyno_model::{Bytes, Host, RunRecord, RunState, add_missing, shell_word};
 use iodyno_store::StoreError;
@@ -18,23 +18,23 @@ use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unused_allo
 use crate::arguments::Layouts;
 use crate::commands::free_name;
 use crate::commands::setup::Setup;
-use crate::commands::study::{Start, generator, measure};
+use crate::commands::study::{StudyRun, generator, measure};
 use crate::context::{Context, Usage};
 use crate::terminal;
 use files::Files;
-use trial::{Ground, ONE, Trial};
+use trial::{BASELINE, Trial, TrialInputs};
 use workload::Workload;
 
 /// Default prefix of the runs' names.
-const USUAL_NAME: &str = "layouts";
+const DEFAULT_NAME: &str = "layouts";
 /// Default layouts.
-const USUAL: [&str; 3] = ["raw", "lvm-stripe", "md0"];
+const DEFAULT_LAYOUTS: [&str; 3] = ["raw", "lvm-stripe", "md0"];
 /// Default layouts on a single drive, which cannot be striped.
-const USUAL_OF_ONE: [&str; 3] = ["raw", "lvm", "ext4"];
+const DEFAULT_LAYOUTS_OF_ONE: [&str; 3] = ["raw", "lvm", "ext4"];
 /// Default of the maximum measured size per layout, bytes.
-const USUAL_BYTES: u64 = 16 << 30;
+const DEFAULT_BYTES: u64 = 16 << 30;
 /// Maximum measured share of the smallest drive: a file system needs some room.
-const MOST_OF_A_DRIVE: f64 = 0.8;
+const MAX_DRIVE_SHARE: f64 = 0.8;
 
 pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
     let layouts = layouts(arguments)?;
@@ -49,7 +49,7 @@ pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
         let what = format!("{} not installed: apt install {packages}", programs.join(", "));
         return Err(Usage(what).into());
     }
-    let mut setup = Setup::of(context, &arguments.carrying.making)?;
+    let mut setup = Setup::of(context, &arguments.run_options.load_options)?;
     let files = match arguments.on_files {
         Some(size_bytes) if !arguments.dry_run => Some(Files::make(&mut setup, size_bytes)?),
         _ => None,
@@ -72,8 +72,8 @@ fn layouts(arguments: &Layouts) -> Result<Vec<Layout>> {
         return Err(Usage(format!("{word} is a layout, not a drive: quote lists in braces")).into());
     }
     let words: Vec<&str> = match arguments.layout.as_slice() {
-        [] if arguments.drives.len() == 1 => USUAL_OF_ONE.to_vec(),
-        [] => USUAL.to_vec(),
+        [] if arguments.drives.len() == 1 => DEFAULT_LAYOUTS_OF_ONE.to_vec(),
+        [] => DEFAULT_LAYOUTS.to_vec(),
         layouts => layouts.iter().map(String::as_str).collect(),
     };
     let mut layouts: Vec<Layout> = Vec::new();
@@ -93,15 +93,15 @@ fn on_drives(
     let targets = targets(arguments, setup, files)?;
     let drives: Vec<String> = targets.iter().map(|target| target.name().to_owned()).collect();
     let size_bytes = size_bytes(arguments, &targets)?;
-    let ground = Ground { arguments, host: &setup.host, drives: &drives, size_bytes };
+    let ground = TrialInputs { arguments, host: &setup.host, drives: &drives, size_bytes };
     let trials = ground.trials(layouts)?;
     if arguments.dry_run {
         let scripts: String = trials.iter().map(|trial| trial.script(size_bytes)).collect();
         terminal::print(&scripts)?;
-        let permission = arguments.carrying.permission();
+        let permission = arguments.run_options.permission();
         if let Err(error) = Allowed::new(&setup.host, &targets, &permission) {
             terminal::note("As it is, this would be refused:");
-            terminal::complain(&error);
+            terminal::print_error(&error);
         }
         return Ok(0);
     }
@@ -112,12 +112,12 @@ fn on_drives(
     };
     let name = match &arguments.run_name {
         Some(name) => name.clone(),
-        None => free_name(USUAL_NAME, |name| taken(name).is_some()),
+        None => free_name(DEFAULT_NAME, |name| taken(name).is_some()),
     };
     if let Some(taken) = taken(&name) {
         return Err(StoreError::NameTaken(taken).into());
     }
-    let permission = files.map_or_else(|| arguments.carrying.permission(), Files::permission);
+    let permission = files.map_or_else(|| arguments.run_options.permission(), Files::permission);
     let allowed = Allowed::new(&setup.host, &targets, &permission)?;
     let (measured, status) = measure_all(context, arguments, setup, &name, &trials, &allowed);
     print(context, arguments, &name, &trials, &measured)?;
@@ -183,7 +183,7 @@ fn measure_all(
                 ended == RunState::Interrupted
             }
             Err(error) => {
-                terminal::complain(&error);
+                terminal::print_error(&error);
                 status = 3;
                 matches!(
                     error.downcast_ref(),
@@ -207,8 +207,8 @@ fn measured_on(
     name: &str,
     permission: Permission,
 ) -> Result<RunRecord> {
-    let mut generator = generator(workload.study.generator, arguments.carrying.fio.as_deref())?;
-    let start = Start {
+    let mut generator = generator(workload.study.generator, arguments.run_options.fio.as_deref())?;
+    let start = StudyRun {
         study: &workload.study,
         points: &workload.points,
         preparing: None,
@@ -259,8 +259,8 @@ impl Allowed {
 /// Size to write and measure of each layout, bytes.
 fn size_bytes(arguments: &Layouts, targets: &[Target]) -> Result<u64> {
     let smallest = targets.iter().filter_map(Target::size_bytes).min().unwrap_or(0);
-    let most = (smallest as f64 * MOST_OF_A_DRIVE) as u64 >> 20 << 20;
-    let asked = arguments.range.unwrap_or(USUAL_BYTES.min(most));
+    let most = (smallest as f64 * MAX_DRIVE_SHARE) as u64 >> 20 << 20;
+    let asked = arguments.range.unwrap_or(DEFAULT_BYTES.min(most));
     if asked > most || asked == 0 {
         let (asked, most) = (Bytes(asked).binary(), Bytes(most).binary());
         let what = format!(
@@ -282,8 +282,8 @@ fn print(
         measured.iter().find(|(n, _)| trials[*n].label == label).map(|(_, record)| record)
     };
     let all = trials.iter().find(|trial| trial.together);
-    let held = Held {
-        one: of(ONE),
+    let held = Comparison {
+        one: of(BASELINE),
         all: all.and_then(|trial| of(&trial.label)),
         built: measured.iter().map(|(n, record)| (trials[*n].label.as_str(), record)).collect(),
     };
@@ -296,7 +296,7 @@ fn print(
             format!("Page: iodyno report {all}"),
         ]
     });
-    let table = &arguments.carrying.making.table;
+    let table = &arguments.run_options.load_options.table;
     let on_files = arguments.on_files.is_some();
     terminal::print(&held::shown(context, &held, table, on_files, &further)?)
 }

@@ -12,7 +12,7 @@ use crate::arguments::Layouts;
 use crate::context::Usage;
 
 /// Label of the single drive that all others are compared with.
-pub(crate) const ONE: &str = "raw";
+pub(crate) const BASELINE: &str = "raw";
 
 /// A layout to build and measure.
 pub(crate) struct Trial {
@@ -32,7 +32,7 @@ pub(crate) struct Trial {
 }
 
 /// Common inputs of all trials.
-pub(crate) struct Ground<'a> {
+pub(crate) struct TrialInputs<'a> {
     pub(crate) arguments: &'a Layouts,
     pub(crate) host: &'a Host,
     /// Names of all drives.
@@ -41,14 +41,14 @@ pub(crate) struct Ground<'a> {
     pub(crate) size_bytes: u64,
 }
 
-impl Ground<'_> {
+impl TrialInputs<'_> {
     /// Creates the trials: one drive, all drives at once, then each of `layouts`.
     ///
     /// # Errors
     /// A layout needs more drives than there are, or nothing can be measured on any.
     pub(crate) fn trials(&self, layouts: &[Layout]) -> Result<Vec<Trial>> {
         let raw = Layout { layers: Vec::new() };
-        let mut all = vec![self.trial(ONE.into(), &raw, &self.drives[..1])?];
+        let mut all = vec![self.trial(BASELINE.into(), &raw, &self.drives[..1])?];
         if self.drives.len() > 1 {
             let label = format!("{} raw at once", self.drives.len());
             all.push(self.trial(label, &raw, self.drives)?);
@@ -97,13 +97,13 @@ impl Trial {
 
     /// Misfits between the layout and the layers below, one sentence each.
     pub(crate) fn misfits(&self) -> impl Iterator<Item = String> {
-        self.advice.iter().filter(|one| !one.fits).map(told)
+        self.advice.iter().filter(|one| !one.fits).map(advice_text)
     }
 
     /// The trial's steps as a readable script.
     pub(crate) fn script(&self, size_bytes: u64) -> String {
         let mut lines = vec![format!("== {}", self.label)];
-        lines.extend(self.advice.iter().map(|one| format!("# {}", told(one))));
+        lines.extend(self.advice.iter().map(|one| format!("# {}", advice_text(one))));
         let emptied = || self.drives.iter().map(|name| empty(&path_of(name)));
         lines.extend(emptied().map(|[discarding, _]| discarding.line()));
         lines.extend(script(&self.steps).lines().map(str::to_owned));
@@ -124,7 +124,7 @@ impl Trial {
     }
 }
 
-fn told(advice: &Advice) -> String {
+fn advice_text(advice: &Advice) -> String {
     let Advice { setting, given, recommended, fits, why } = advice;
     match fits {
         true => format!("{setting}: {given} fits. {why}."),

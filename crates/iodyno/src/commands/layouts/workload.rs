@@ -45,7 +45,7 @@ impl Workload {
             return Err(Usage(format!("--plan {}: {why}", arguments.plan)).into());
         }
         arguments.stopping.apply(&mut study);
-        let asked = arguments.carrying.generator.map(RunGenerator::made_by);
+        let asked = arguments.run_options.generator.map(RunGenerator::made_by);
         study.generator = asked.unwrap_or(study.generator);
         // The fill has to come first, so the order cannot be random.
         if study.order == Order::Random {

@@ -68,7 +68,7 @@ pub(super) fn calibration() -> String {
 /// Times of all CPUs together, then of each.
 fn times() -> Result<Vec<Times>> {
     let path = Path::new("/proc/stat");
-    let bytes = iodyno_files::read(path, crate::context::MOST_TEXT_BYTES)?;
+    let bytes = iodyno_files::read(path, crate::context::MAX_TEXT_BYTES)?;
     let text = String::from_utf8_lossy(&bytes);
     let times: Option<Vec<Times>> =
         text.lines().take_while(|line| line.starts_with("cpu")).map(parse).collect();

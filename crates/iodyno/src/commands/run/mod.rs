@@ -31,7 +31,7 @@ use iodyno_native::{CommandPolicy, NativeGenerator};
 
 use crate::arguments::{LiveView, Run, RunGenerator};
 use crate::commands::setup::Setup;
-use crate::context::{Context, MOST_TEXT_BYTES, Usage, refuse_unwritable};
+use crate::context::{Context, MAX_TEXT_BYTES, Usage, refuse_unwritable};
 use crate::progress::Display;
 use crate::terminal;
 
@@ -64,7 +64,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         Err(SyntaxError::NoJob) if invocation.parse_only || invocation.show_cmd => return Ok(0),
         loaded => loaded.map_err(|error| usage(&error))?,
     };
-    let commands = face.commands(arguments.executing.allow_exec);
+    let commands = face.commands(arguments.exec_permission.allow_exec);
     let exec = commands != CommandPolicy::Refused;
     let script = script(context, arguments, face, &line, &sections)?;
     if invocation.show_cmd {
@@ -78,7 +78,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         refuse_unwritable(Path::new(path))?;
     }
     let prints = !invocation.output_formats.is_empty() && invocation.output.is_none();
-    arguments.carrying.making.streaming.refuse_beside(prints, "--output-format")?;
+    arguments.run_options.load_options.streaming.refuse_beside(prints, "--output-format")?;
     if let Some(command) = invocation.trigger.command.as_ref().filter(|_| !exec) {
         let what = format!("--trigger={command} runs a command; allow it with --allow-exec");
         return Err(Usage(what).into());
@@ -86,7 +86,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
     open_as_many_files_as_may_be();
-    let mut setup = Setup::of(context, &arguments.carrying.making)?;
+    let mut setup = Setup::of(context, &arguments.run_options.load_options)?;
     let states = invocation.aux_path.as_deref().unwrap_or_default();
     let entropy = RandomState::new().build_hasher().finish();
     let mut generator = generator(arguments, commands, states, entropy, &sections)?;
@@ -99,7 +99,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     // A script named `fio` passes its permissions on to all that a program runs through it.
     let options = Options {
         standing: face == Face::Fio,
-        ..Options::of_jobs(run_name, arguments.carrying.permission())
+        ..Options::of_jobs(run_name, arguments.run_options.permission())
     };
     let live = match invocation.eta {
         _ if face == Face::Fio => Some(LiveView::Off),
@@ -111,7 +111,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let mut watcher = RunWatcher {
         display: Display::with(context, None, live),
         // fio writes its own logs.
-        logs: (arguments.carrying.generator != Some(RunGenerator::Fio)).then_some(logs),
+        logs: (arguments.run_options.generator != Some(RunGenerator::Fio)).then_some(logs),
         status: Status::new(invocation, generator.source())?,
         eta: match face {
             Face::Fio => EtaLine::new(&script, invocation, &output.formats),
@@ -138,10 +138,11 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     if face == Face::Fio {
         face::told(&record).iter().for_each(|line| terminal::note(line));
     }
-    let judged = output::Judged { claims: &setup.claims, table: &arguments.carrying.making.table };
+    let judged =
+        output::Judged { claims: &setup.claims, table: &arguments.run_options.load_options.table };
     let ours = watcher.output.finish(context, &mut setup.store, &record, &judged, idleness)?;
-    let pulled = watcher.trigger.as_ref().is_some_and(|trigger| trigger.pulled);
-    Ok(face.status_of_run(&record, ours, pulled))
+    let fired = watcher.trigger.as_ref().is_some_and(|trigger| trigger.fired);
+    Ok(face.status_of_run(&record, ours, fired))
 }
 
 /// Raises the soft limit of open files to the hard limit: jobs may have thousands of files, and the
@@ -171,9 +172,9 @@ fn read_job_file(path: &str) -> std::io::Result<Vec<u8>> {
     let read = match path {
         "-" => {
             let stdin = std::io::stdin().lock();
-            iodyno_files::read_stream(stdin, Path::new("standard input"), MOST_TEXT_BYTES)
+            iodyno_files::read_stream(stdin, Path::new("standard input"), MAX_TEXT_BYTES)
         }
-        path => iodyno_files::read(Path::new(path), MOST_TEXT_BYTES),
+        path => iodyno_files::read(Path::new(path), MAX_TEXT_BYTES),
     };
     read.map_err(|error| match error {
         FileError::Unreadable { error, .. } => error,
@@ -195,8 +196,8 @@ fn script(
     sections: &[Section],
 ) -> Result<Script> {
     let how = CompileOptions {
-        for_fio: arguments.carrying.generator == Some(RunGenerator::Fio),
-        exec: face.commands(arguments.executing.allow_exec) != CommandPolicy::Refused,
+        for_fio: arguments.run_options.generator == Some(RunGenerator::Fio),
+        exec: face.commands(arguments.exec_permission.allow_exec) != CommandPolicy::Refused,
         readonly: line.invocation.readonly,
         global: &line.global,
         ..CompileOptions::default()
@@ -244,13 +245,13 @@ fn generator(
     entropy: u64,
     sections: &[Section],
 ) -> Result<Box<dyn LoadGenerator>> {
-    Ok(match arguments.carrying.generator {
+    Ok(match arguments.run_options.generator {
         None | Some(RunGenerator::Native) => {
             let native = NativeGenerator::new().with_commands(commands).with_entropy(entropy);
             Box::new(native.with_states(states.into()))
         }
         Some(RunGenerator::Fio) => {
-            let mut fio = FioGenerator::find(arguments.carrying.fio.as_deref())
+            let mut fio = FioGenerator::find(arguments.run_options.fio.as_deref())
                 .map_err(|error| Usage(error.to_string()))?;
             for section in sections {
                 let options = section.entries.iter();

@@ -17,7 +17,7 @@ use iodyno_model::{DiskUse, Host, Measurement, RunRecord};
 use iodyno_store::Store;
 
 use crate::arguments::Table;
-use crate::commands::present::{Judging, judge, judge_and_print};
+use crate::commands::present::{JudgeOptions, judge, judge_and_print};
 use crate::context::Context;
 use crate::terminal;
 
@@ -72,7 +72,7 @@ impl<'a> Output<'a> {
         judged: &Judged<'_>,
         idleness: Option<CpuIdleness>,
     ) -> Result<u8> {
-        let judging = Judging::last(judged.claims, judged.table);
+        let judging = JudgeOptions::last(judged.claims, judged.table);
         if self.formats.is_empty() && !self.invocation.append_terse {
             if let Some(path) = &self.invocation.output {
                 let (text, status) = judge(context, store, record, &judging)?;

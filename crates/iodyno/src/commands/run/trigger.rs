@@ -14,13 +14,13 @@ pub(super) struct Trigger {
     asked: iodyno_job::syntax::Trigger,
     begun: Instant,
     interrupted: Arc<AtomicBool>,
-    pub(super) pulled: bool,
+    pub(super) fired: bool,
 }
 
 impl Trigger {
     /// Creates a trigger that ends the run by setting `interrupted`.
     pub(super) fn new(asked: &iodyno_job::syntax::Trigger, interrupted: Arc<AtomicBool>) -> Self {
-        Self { asked: asked.clone(), begun: Instant::now(), interrupted, pulled: false }
+        Self { asked: asked.clone(), begun: Instant::now(), interrupted, fired: false }
     }
 
     /// Ends the run if the trigger has fired.
@@ -28,10 +28,10 @@ impl Trigger {
         let over = Duration::from_nanos(self.asked.timeout_ns);
         let is_time = self.asked.timeout_ns > 0 && self.begun.elapsed() >= over;
         let is_there = || self.asked.file.as_deref().is_some_and(|file| Path::new(file).exists());
-        if self.pulled || !(is_time || is_there()) {
+        if self.fired || !(is_time || is_there()) {
             return;
         }
-        self.pulled = true;
+        self.fired = true;
         self.interrupted.store(true, Ordering::Relaxed);
         if let Some(file) = &self.asked.file {
             take_away(Path::new(file));
@@ -44,7 +44,7 @@ impl Trigger {
     /// # Errors
     /// The command cannot be started.
     pub(super) fn finish(&self) -> Result<()> {
-        if let Some(command) = self.asked.command.as_ref().filter(|_| self.pulled) {
+        if let Some(command) = self.asked.command.as_ref().filter(|_| self.fired) {
             let mut shell = Command::new("/bin/sh");
             shell.args(["-c", command]).stdin(Stdio::null());
             shell.status().with_context(|| format!("cannot start --trigger={command}"))?;

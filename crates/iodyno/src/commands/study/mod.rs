@@ -14,18 +14,21 @@ use iodyno_native::NativeGenerator;
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target, resolve_all};
 
-use crate::arguments::{Carrying, Table};
-use crate::commands::present::{Judging, judge_and_print};
+use crate::arguments::{RunOptions, Table};
+use crate::commands::present::{JudgeOptions, judge_and_print};
 use crate::commands::setup::Setup;
 use crate::context::{Context, Usage};
 use crate::grid::Grid;
 use crate::progress::Display;
 
-pub(crate) use outline::{not_allowed, outline};
+pub(crate) use outline::{outline, skipped_note};
 
 /// The points that may be measured, and the number of those left out because they write: targets
 /// are only read without --allow-write, except files that iodyno made.
-pub(crate) fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, usize) {
+pub(crate) fn permitted_points(
+    points: Vec<Point>,
+    run_options: &RunOptions,
+) -> (Vec<Point>, usize) {
     let count = points.len();
     let may_write = |point: &Point| {
         let is_ours = |target: &String| {
@@ -33,7 +36,7 @@ pub(crate) fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, u
             !path.exists() || iodyno_target::is_laid_out(path)
         };
         point.own_file
-            || !carrying.making.allowing.allow_write.is_empty()
+            || !run_options.load_options.permissions.allow_write.is_empty()
             || point.targets.iter().all(is_ours)
     };
     let points: Vec<Point> =
@@ -43,7 +46,7 @@ pub(crate) fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, u
 }
 
 /// Refuses rounds and headroom plans with points left out: that would be another test.
-pub(crate) fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
+pub(crate) fn refuse_partial_rounds(study: &Study, left_out: usize) -> Result<()> {
     if (study.rounds.is_some() || study.headroom.is_some()) && left_out > 0 {
         let targets = study.targets.join(", ");
         let what = if study.rounds.is_some() { "its rounds write" } else { "it writes" };
@@ -57,7 +60,7 @@ pub(crate) fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
 }
 
 /// Targets that a study prepares or applies steps to; otherwise jobs name their own.
-pub(crate) fn prepared(study: &Study, setup: &Setup) -> Result<Vec<Target>> {
+pub(crate) fn study_targets(study: &Study, setup: &Setup) -> Result<Vec<Target>> {
     Ok(match study.preparation.is_some() || study.is_of_steps() {
         true => resolve_all(&setup.host, &study.targets)?,
         false => Vec::new(),
@@ -65,7 +68,7 @@ pub(crate) fn prepared(study: &Study, setup: &Setup) -> Result<Vec<Target>> {
 }
 
 /// Inputs of a study's run.
-pub(crate) struct Start<'a> {
+pub(crate) struct StudyRun<'a> {
     pub(crate) study: &'a Study,
     /// Points to measure.
     pub(crate) points: &'a [Point],
@@ -88,10 +91,10 @@ pub(crate) struct Start<'a> {
 pub(crate) fn measure(
     context: &Context,
     setup: &mut Setup,
-    start: Start<'_>,
+    start: StudyRun<'_>,
     generator: &mut dyn LoadGenerator,
 ) -> Result<RunRecord> {
-    let Start { study, points, .. } = start;
+    let StudyRun { study, points, .. } = start;
     let work = Work {
         preparation: start.preparing,
         layout: start.layout,
@@ -123,5 +126,5 @@ pub(crate) fn print(
     record: &RunRecord,
     table: &Table,
 ) -> Result<u8> {
-    judge_and_print(context, store, record, &Judging::last(claims, table))
+    judge_and_print(context, store, record, &JudgeOptions::last(claims, table))
 }

@@ -82,13 +82,13 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
         );
     }
     if left_out > 0 {
-        let _ = writeln!(text, "{}", not_allowed(left_out));
+        let _ = writeln!(text, "{}", skipped_note(left_out));
     }
     Ok(text + &before)
 }
 
 /// Note about points that are not measured.
-pub(crate) fn not_allowed(points: usize) -> String {
+pub(crate) fn skipped_note(points: usize) -> String {
     format!("{points} that write are left out: --allow-write says what may be written")
 }
 

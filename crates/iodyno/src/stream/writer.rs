@@ -17,10 +17,10 @@ use crate::context::Usage;
 use crate::terminal;
 
 /// Time at the end for a reader to take the rest.
-const PATIENCE: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The writing end of a stream.
-pub(crate) struct Outlet {
+pub(crate) struct StreamWriter {
     name: String,
     shared: Arc<Shared>,
 }
@@ -51,14 +51,14 @@ enum Destination {
     Socket(UnixStream),
 }
 
-impl Outlet {
+impl StreamWriter {
     /// Opens the destination of `--stream`.
     ///
     /// # Errors It must not be written, or cannot be.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let destination = if path == Path::new("-") {
-            terminal::give_output_to_stream();
+            terminal::reserve_output();
             Destination::Stdout
         } else if let Some(socket) = path.as_os_str().as_bytes().strip_prefix(b"unix:") {
             let socket = Path::new(std::ffi::OsStr::from_bytes(socket));
@@ -97,7 +97,7 @@ impl Outlet {
     }
 }
 
-impl Drop for Outlet {
+impl Drop for StreamWriter {
     /// Waits for the reader within the time limit, and reports dropped lines.
     fn drop(&mut self) {
         let mut state = self.shared.lock();
@@ -106,10 +106,10 @@ impl Drop for Outlet {
         let is_left = |state: &mut State| {
             state.failed.is_none() && (state.is_writing || !state.queue.is_empty())
         };
-        let waited = self.shared.changed.wait_timeout_while(state, PATIENCE, is_left);
+        let waited = self.shared.changed.wait_timeout_while(state, DRAIN_TIMEOUT, is_left);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let cut = u64::from(state.is_writing && state.failed.is_none());
-        let (seconds, others) = state.queue.give_up();
+        let (seconds, others) = state.queue.drop_all();
         if seconds + others + cut > 0 {
             let why = state.failed.clone().unwrap_or_else(|| "it was read too slowly".into());
             let name = &self.name;

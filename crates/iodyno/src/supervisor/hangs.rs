@@ -65,20 +65,20 @@ impl fmt::Display for Hang {
 }
 
 /// Samples of the threads of the worker and of the programs that it runs.
-pub(super) struct Looks {
+pub(super) struct HangDetector {
     worker: Pid,
     /// Threads by directory, `/proc/PID/task/TID`.
     threads: HashMap<PathBuf, Thread>,
     reported: HashSet<String>,
 }
 
-impl Looks {
+impl HangDetector {
     pub(super) fn new(worker: Pid) -> Self {
         Self { worker, threads: HashMap::new(), reported: HashSet::new() }
     }
 
     /// Samples all threads.
-    pub(super) fn look(&mut self) {
+    pub(super) fn sample(&mut self) {
         let mut seen = HashMap::new();
         let mut processes = vec![self.worker];
         while let Some(process) = processes.pop() {

@@ -8,7 +8,7 @@ use iodyno_model::{
 
 /// Current activity, its purpose and progress.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Doing {
+pub(crate) struct Activity {
     /// Activity: `nvme0n1  rand-read`.
     pub(crate) what: String,
     /// Stop condition or purpose.
@@ -23,7 +23,7 @@ pub(crate) struct Doing {
     pub(crate) left_ns: Option<u64>,
 }
 
-impl Doing {
+impl Activity {
     /// Activity reported by this event; `None`: the event reports none.
     pub(crate) fn of(event: &Event<'_>) -> Option<Self> {
         let seconds = |ns: u64| ns as f64 / 1e9;

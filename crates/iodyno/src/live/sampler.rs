@@ -14,11 +14,11 @@ use crate::background;
 /// Clock ticks of /proc (USER_HZ) per second.
 const TICKS: f64 = 100.0;
 /// Maximum number of threads sampled: each costs some 20 us.
-const MOST_THREADS: usize = 128;
+const MAX_THREADS: usize = 128;
 
 /// Result of a sample, over the time since the previous one.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct Sample {
     /// CPU share of the busiest load thread.
     pub(crate) busiest: Option<f64>,
     /// I/O of other processes that is worth reporting, by device.
@@ -26,14 +26,14 @@ pub(crate) struct Found {
 }
 
 /// State of the previous sample.
-pub(super) struct Look {
+pub(super) struct Sampler {
     source: Live,
     at: Instant,
     ticks: HashMap<u32, u64>,
     stats: Vec<DiskStats>,
 }
 
-impl Look {
+impl Sampler {
     pub(super) fn new() -> Self {
         let source = Live::new();
         let stats = disk_stats(&source);
@@ -41,10 +41,10 @@ impl Look {
     }
 
     /// Takes a sample: changes since the previous one.
-    pub(super) fn again(&mut self, scene: &Scene) -> Found {
+    pub(super) fn sample(&mut self, scene: &Scene) -> Sample {
         let seconds = self.at.elapsed().as_secs_f64();
         self.at = Instant::now();
-        let threads = scene.threads().take(MOST_THREADS);
+        let threads = scene.threads().take(MAX_THREADS);
         let seen: Vec<(u32, u64, usize)> = threads.filter_map(thread).collect();
         let used = seen.iter().filter_map(|(id, ticks, _)| {
             let before = self.ticks.get(id)?;
@@ -61,7 +61,7 @@ impl Look {
             let other = other_io(before, after, seconds, issued, largest_bytes)?;
             other.is_busy().then_some((device, other))
         });
-        Found { busiest, others: others.collect() }
+        Sample { busiest, others: others.collect() }
     }
 }
 
