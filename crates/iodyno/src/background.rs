@@ -8,7 +8,7 @@ use rustix::process::{Pid, setpriority_process};
 use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
 
 /// Lowest priority (setpriority(2)).
-const NICEST: i32 = 19;
+const LOWEST_PRIORITY: i32 = 19;
 
 static ALL: Mutex<Background> = Mutex::new(Background { threads: Vec::new(), cpus: None });
 
@@ -35,7 +35,7 @@ pub(crate) fn spawn<T: Send + 'static>(
         *cpus = Some((own, own));
     }
     Builder::new().name(name.into()).spawn(move || {
-        let _listed = Listed::new(gettid());
+        let _listed = Registration::new(gettid());
         work()
     })
 }
@@ -55,12 +55,12 @@ pub(crate) fn keep_off(used: impl IntoIterator<Item = usize>) {
 }
 
 /// Registration of a running thread. Priority and affinity that the system refuses are skipped.
-struct Listed(Pid);
+struct Registration(Pid);
 
-impl Listed {
+impl Registration {
     fn new(own: Pid) -> Self {
         // Applies to the calling thread only.
-        let _ = setpriority_process(Some(own), NICEST);
+        let _ = setpriority_process(Some(own), LOWEST_PRIORITY);
         let mut all = all();
         if let Some((_, left)) = &all.cpus {
             let _ = sched_setaffinity(Some(own), left);
@@ -70,7 +70,7 @@ impl Listed {
     }
 }
 
-impl Drop for Listed {
+impl Drop for Registration {
     fn drop(&mut self) {
         all().threads.retain(|thread| *thread != self.0);
     }

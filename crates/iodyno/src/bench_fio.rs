@@ -26,7 +26,7 @@ const DEFAULTS: [(&str, &str); 6] = [
 
 /// Settings of bench-fio itself, or with another equivalent here: results go to the store, writes
 /// are allowed by --allow-write.
-const OF_BENCH_FIO: [&str; 11] = [
+const OWN_SETTINGS: [&str; 11] = [
     "output",
     "type",
     "destructive",
@@ -101,7 +101,7 @@ fn apply(study: &mut Study, setting: &str, value: &str) -> Result<(), String> {
             };
             return Err(format!("{setting} is not done: {advice}, and leave it out here"));
         }
-        _ if OF_BENCH_FIO.contains(&setting) || !is_set => {}
+        _ if OWN_SETTINGS.contains(&setting) || !is_set => {}
         _ => {
             let fios = NAMES.iter().find(|(ours, _)| *ours == setting);
             let option = fios.map_or(setting, |(_, option)| *option);

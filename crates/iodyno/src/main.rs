@@ -31,7 +31,7 @@ use crate::commands::run::Face;
 use crate::context::{Context, Usage};
 
 /// Exit status if some of the named inputs could not be read and all else went well.
-const UNREAD: u8 = 4;
+const SOME_UNREADABLE: u8 = 4;
 
 fn main() -> ExitCode {
     supervisor::supervised(run_command)
@@ -82,7 +82,7 @@ fn run_command() -> u8 {
         Command::CleanUp(clean_up) => commands::clean_up::run(&context, &clean_up),
     };
     match result {
-        Ok(0) if context.has_unreadable() => UNREAD,
+        Ok(0) if context.has_unreadable() => SOME_UNREADABLE,
         Ok(status) => status,
         Err(error) if terminal::is_closed_pipe(&error) => 0,
         Err(error) => {

@@ -17,7 +17,7 @@ use crate::terminal;
 /// Shorter work is over before a full screen could be read, ns.
 const SHORT_NS: u64 = 5_000_000_000;
 /// Delay before the full view appears if the end is unknown.
-const SOON: Duration = Duration::from_secs(3);
+const UNKNOWN_END_DELAY: Duration = Duration::from_secs(3);
 
 /// Progress display.
 pub(crate) struct Display {
@@ -109,7 +109,7 @@ impl FullView {
             Event::Progress(progress) => progress.left_ns >= SHORT_NS,
             _ => false,
         };
-        if (self.now || is_long || self.since.elapsed() >= SOON)
+        if (self.now || is_long || self.since.elapsed() >= UNKNOWN_END_DELAY)
             && let Some(terminal) = self.terminal.take()
         {
             terminal::live_line("");

@@ -26,7 +26,7 @@ use rustix::termios::{
 const TAKE: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[?25l";
 const GIVE_BACK: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
 /// Smallest usable size: smaller ones have no room for a table of drives.
-const SMALLEST: Size = Size { width: 40, height: 10 };
+const MIN_SIZE: Size = Size { width: 40, height: 10 };
 /// Value of a disabled special character (_POSIX_VDISABLE).
 const NO_KEY: u8 = 0;
 
@@ -71,13 +71,13 @@ impl Terminal {
     pub(crate) fn fits(&self) -> bool {
         let size = self.size();
         let is_dumb = |term: String| term.is_empty() || term == "dumb";
-        size.width >= SMALLEST.width
-            && size.height >= SMALLEST.height
+        size.width >= MIN_SIZE.width
+            && size.height >= MIN_SIZE.height
             && !std::env::var("TERM").map_or(true, is_dumb)
-            && self.is_ours()
+            && self.is_foreground()
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_foreground(&self) -> bool {
         tcgetpgrp(&self.file).is_ok_and(|group| group == getpgrp())
     }
 
@@ -107,7 +107,7 @@ impl Terminal {
 
     /// Restores the previous screen and modes, unless already done.
     pub(crate) fn give_back(&self) {
-        if self.is_taken() && self.is_ours() {
+        if self.is_taken() && self.is_foreground() {
             let _ = (&self.file).write_all(GIVE_BACK);
             let _ = tcsetattr(&self.file, OptionalActions::Flush, &self.modes);
         }
@@ -279,7 +279,7 @@ impl Backend for Painter {
     }
 
     fn size(&self) -> io::Result<Size> {
-        Ok(terminal().map_or(SMALLEST, |terminal| terminal.size()))
+        Ok(terminal().map_or(MIN_SIZE, |terminal| terminal.size()))
     }
 
     fn window_size(&mut self) -> io::Result<WindowSize> {

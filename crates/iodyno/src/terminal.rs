@@ -50,7 +50,12 @@ pub(crate) fn write(bytes: &[u8]) -> Result<()> {
 }
 
 /// Prints a written file's path and size.
-pub(crate) fn written(context: &Context, path: &Path, bytes: usize, what: &str) -> Result<()> {
+pub(crate) fn report_written(
+    context: &Context,
+    path: &Path,
+    bytes: usize,
+    what: &str,
+) -> Result<()> {
     if context.quiet {
         return Ok(());
     }
@@ -77,7 +82,7 @@ pub(crate) fn in_locale(text: String) -> String {
 }
 
 /// Prints the first problems of unreadable input, with their places.
-pub(crate) fn problems(context: &Context, problems: &[Problem]) {
+pub(crate) fn print_problems(context: &Context, problems: &[Problem]) {
     if !problems.is_empty() {
         context.note_unreadable();
     }
@@ -144,7 +149,7 @@ pub(crate) fn print_error_as(program: &str, error: &anyhow::Error) {
         _ => None,
     };
     if let Some(target) = error.downcast_ref::<TargetError>().or_else(of_campaign) {
-        advise(target);
+        print_next_step(target);
     } else if let Some(campaign) = error.downcast_ref::<CampaignError>() {
         next(&campaign.next_step());
     }
@@ -161,7 +166,7 @@ pub(crate) fn advise_root(context: &Context, host: &Host) {
 }
 
 /// Prints the next step for a target that cannot be used.
-pub(crate) fn advise(error: &TargetError) {
+pub(crate) fn print_next_step(error: &TargetError) {
     next(&error.next_step());
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct Accept {
     #[arg(long, conflicts_with = "json")]
     pub(crate) drain_hint: bool,
     /// Wait for this time, so that many nodes begin together: seconds since 1970, or RFC 3339
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = start_time)]
     pub(crate) start_at: Option<i64>,
     /// Also write the document to this file
     #[arg(long, short, value_name = "FILE")]
@@ -65,7 +65,7 @@ pub(crate) struct Accept {
 }
 
 /// Parses a time as ns since 1970 UTC.
-fn moment(text: &str) -> Result<i64, String> {
+fn start_time(text: &str) -> Result<i64, String> {
     let seconds = text.parse::<f64>().ok().filter(|s| (0.0..=1e10).contains(s));
     let ns = seconds.map(|seconds| (seconds * 1e9) as i64);
     ns.or_else(|| iodyno_model::parse_rfc3339(text))

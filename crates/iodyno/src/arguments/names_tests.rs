@@ -21,7 +21,7 @@ fn commands() -> Vec<Command> {
 }
 
 /// Options whose help differs by command.
-const SAID_APART: &[&str] = &[
+const HELP_DIFFERS: &[&str] = &[
     "dry-run",
     "for",
     "scale",
@@ -47,7 +47,7 @@ fn one_name_is_one_thing_in_every_command() {
         for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
             let Some(long) = option.get_long().map(str::to_owned) else { continue };
             let value = format!("{:?}", option.get_value_names());
-            let help = match SAID_APART.contains(&long.as_str()) {
+            let help = match HELP_DIFFERS.contains(&long.as_str()) {
                 true => String::new(),
                 false => option.get_help().map(ToString::to_string).unwrap_or_default(),
             };
@@ -61,7 +61,7 @@ fn one_name_is_one_thing_in_every_command() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(known.len() > 60, "{}", known.len());
-    assert!(SAID_APART.iter().all(|name| known.contains_key(*name)));
+    assert!(HELP_DIFFERS.iter().all(|name| known.contains_key(*name)));
 }
 
 #[test]

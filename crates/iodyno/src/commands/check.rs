@@ -91,7 +91,7 @@ fn targets(
     if !context.quiet {
         for (_, error) in &unusable {
             terminal::note(&error.to_string());
-            terminal::advise(error);
+            terminal::print_next_step(error);
         }
     }
     if !arguments.targets.is_empty() {

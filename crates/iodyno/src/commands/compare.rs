@@ -19,7 +19,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
     let loaded = arguments
         .sides
         .iter()
-        .map(|word| side(context, word))
+        .map(|word| load_side(context, word))
         .collect::<Result<Vec<Vec<RunRecord>>>>()?;
     let sides: Vec<Side<'_>> = arguments
         .sides
@@ -35,7 +35,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         return Err(Usage(nothing_in_common(&comparison)).into());
     }
     if !arguments.fail_if.is_empty() && arguments.noise.is_none() && !comparison.has_repetitions() {
-        return Err(Usage(format!("--fail-if: {}", chance_unknown(&comparison))).into());
+        return Err(Usage(format!("--fail-if: {}", spread_unknown(&comparison))).into());
     }
     let rulings = rulings(&comparison, &arguments.fail_if, arguments.noise);
     let compared = Compared {
@@ -68,7 +68,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
 }
 
 /// Reason why the run-to-run spread is unknown, and what to do.
-fn chance_unknown(comparison: &Comparison) -> String {
+fn spread_unknown(comparison: &Comparison) -> String {
     let cells = comparison.rows.iter().flat_map(|row| comparison.sides.iter().zip(&row.cells));
     let mut cells = cells.filter_map(|(side, cell)| Some((side, cell.as_ref()?)));
     let left_out = cells.find(|(_, cell)| {
@@ -94,7 +94,7 @@ fn chance_unknown(comparison: &Comparison) -> String {
 }
 
 /// The runs of a side: an existing path is one run, else commas separate repetitions.
-fn side(context: &Context, word: &str) -> Result<Vec<RunRecord>> {
+fn load_side(context: &Context, word: &str) -> Result<Vec<RunRecord>> {
     let words: Vec<&str> = match Path::new(word).exists() {
         true => vec![word],
         false => word.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
@@ -102,11 +102,11 @@ fn side(context: &Context, word: &str) -> Result<Vec<RunRecord>> {
     if words.is_empty() {
         return Err(Usage(format!("`{word}` names no run")).into());
     }
-    words.into_iter().map(|word| record(context, word)).collect()
+    words.into_iter().map(|word| load_record(context, word)).collect()
 }
 
 /// Loads a run, or the measurements of one name with `RUN:NAME`.
-fn record(context: &Context, word: &str) -> Result<RunRecord> {
+fn load_record(context: &Context, word: &str) -> Result<RunRecord> {
     let whole = inputs::load(context, word);
     let (loaded, name) = match (whole, word.rsplit_once(':')) {
         (Err(_), Some((run, name))) if !run.is_empty() && !Path::new(word).exists() => {

@@ -19,7 +19,7 @@ use iodyno_target::Target;
 use crate::arguments::{Explain, Generator, Table};
 use crate::commands::present::JudgeOptions;
 use crate::commands::setup::Setup;
-use crate::commands::{headroom, judged_anew};
+use crate::commands::{headroom, rejudge};
 use crate::context::{Context, Usage};
 use crate::{inputs, stated, terminal};
 
@@ -72,7 +72,7 @@ fn read(context: &Context, arguments: &Explain, names: &[String]) -> Result<u8> 
     let mut records: Vec<RunRecord> = Vec::new();
     for name in names {
         for loaded in inputs::load_all(context, name, &stated, &claims)? {
-            terminal::problems(context, &loaded.problems);
+            terminal::print_problems(context, &loaded.problems);
             records.push(loaded.record);
         }
     }
@@ -126,7 +126,7 @@ fn measure(
         ..Options::of_jobs(arguments.naming.name(), arguments.permissions.permission())
     };
     let record = setup.measure(context, &work, &targets, &options, generator.as_mut())?;
-    setup.store.put_assessment(&record.run.id, &judged_anew(&record, &setup.claims))?;
+    setup.store.put_assessment(&record.run.id, &rejudge(&record, &setup.claims))?;
     let more = (!arguments.verbose).then_some("iodyno explain -v last");
     let status = print(context, std::slice::from_ref(&record), &setup.claims, more)?;
     if !context.quiet && !context.json {

@@ -5,7 +5,7 @@ use iodyno_report::Judged;
 use iodyno_report::export::{JSON, Results};
 
 use crate::arguments::Export;
-use crate::commands::judged_anew;
+use crate::commands::rejudge;
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{inputs, terminal};
 
@@ -20,7 +20,7 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
     let mut runs = Vec::new();
     for word in &arguments.runs {
         let loaded = inputs::load(context, word)?;
-        let assessment = judged_anew(&loaded.record, &claims);
+        let assessment = rejudge(&loaded.record, &claims);
         runs.push((loaded.record, assessment));
     }
     let judged: Vec<Judged<'_>> =

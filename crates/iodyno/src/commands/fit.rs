@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
     let name = arguments.profile.as_deref().unwrap_or_default();
     let (profile, text) = named(name)?;
     if arguments.explain {
-        terminal::print(&explained(&profile))?;
+        terminal::print(&profile_text(&profile))?;
         return Ok(0);
     }
     let Some(word) = arguments.target.as_deref() else {
@@ -40,7 +40,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
     let target = target(&profile, word)?;
     let script = profile_script(&profile, &target)?;
     if arguments.dry_run {
-        terminal::print(&planned(&profile, &script, &target))?;
+        terminal::print(&plan_text(&profile, &script, &target))?;
         return Ok(0);
     }
     if context.is_captured() {
@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
     let record = setup.measure(context, &work, &[], &options, &mut NativeGenerator::new())?;
     let judging = JudgeOptions {
         require_verdict: arguments.require_verdict,
-        ..JudgeOptions::last(&setup.claims, &arguments.load_options.table)
+        ..JudgeOptions::latest(&setup.claims, &arguments.load_options.table)
     };
     let status = judge_and_print(context, &mut setup.store, &record, &judging)?;
     if let Some(path) = &arguments.write {
@@ -126,7 +126,7 @@ fn target(profile: &Profile, word: &str) -> Result<String> {
 }
 
 /// Maximum size of each file of a job, bytes; 0: given in percent.
-fn size_of(job: &Job) -> u64 {
+fn max_file_bytes(job: &Job) -> u64 {
     let bytes = |amount| match amount {
         Amount::Bytes(bytes) => bytes,
         Amount::Percent(_) => 0,
@@ -146,7 +146,7 @@ fn size_of(job: &Job) -> u64 {
 fn files(script: &Script) -> Vec<(&str, u64)> {
     let jobs = script.phases.iter().flat_map(|phase| &phase.jobs).map(|one| &one.job);
     let mut files: Vec<(&str, u64)> = jobs
-        .flat_map(|job| job.files.paths.iter().map(|path| (path.as_str(), size_of(job))))
+        .flat_map(|job| job.files.paths.iter().map(|path| (path.as_str(), max_file_bytes(job))))
         .collect();
     // Of several jobs with the same file the largest size counts.
     files.sort_unstable_by(|a, b| b.cmp(a));
@@ -185,7 +185,7 @@ fn refuse_crowding(profile: &Profile, script: &Script, target: &str) -> Result<(
 }
 
 /// Describes what would be measured, written and removed, and how long that takes.
-fn planned(profile: &Profile, script: &Script, target: &str) -> String {
+fn plan_text(profile: &Profile, script: &Script, target: &str) -> String {
     let round_s: u64 = script
         .phases
         .iter()
@@ -222,7 +222,7 @@ fn list() -> String {
 }
 
 /// Describes a profile: its measurements and bounds.
-fn explained(profile: &Profile) -> String {
+fn profile_text(profile: &Profile) -> String {
     let Profile { about, rounds, .. } = profile;
     let mut text = format!("{about}\n\nBounds:\n");
     for quantity in &profile.quantities {

@@ -13,7 +13,7 @@ use iodyno_report::fleet::{HostRun, NodeRun, fleet, fleet_of, together};
 use iodyno_report::text::{Style, fleet_text, together_text};
 
 use crate::arguments::{DataSheets, Fleet, FleetFormat, Table};
-use crate::commands::judged_anew;
+use crate::commands::rejudge;
 use crate::context::{Context, Usage, read};
 use crate::push::{DestinationRef, Document, MAX_DOCUMENT_BYTES};
 use crate::{inputs, terminal};
@@ -21,7 +21,7 @@ use crate::{inputs, terminal};
 /// Maximum number of files read below a folder.
 const MAX_FILES: usize = 100_000;
 /// Maximum depth of folders.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     let places = match &arguments.places {
@@ -36,12 +36,12 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     }
     let claims = context.claims(&DataSheets::default())?;
     let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
-    let fleet = || of_words(context, &words, &claims).map(fleet_of);
+    let fleet = || load_words(context, &words, &claims).map(fleet_of);
     match arguments.format {
         Some(FleetFormat::WorkList) => terminal::print(&work_list(&fleet()?, &places)?),
         Some(FleetFormat::Openmetrics) => terminal::print(&fleet_openmetrics(&fleet()?)),
         Some(FleetFormat::Together) => {
-            let all = together(of_words(context, &words, &claims)?);
+            let all = together(load_words(context, &words, &claims)?);
             terminal::print(&terminal::in_locale(together_text(&all, &style)))
         }
         None => terminal::print(&terminal::in_locale(fleet_text(&fleet()?, &style))),
@@ -62,7 +62,7 @@ impl FromDocuments for HostRun {
     }
 
     fn of_record(record: &RunRecord, claims: &ClaimBook) -> Option<Self> {
-        let assessment = judged_anew(record, claims);
+        let assessment = rejudge(record, claims);
         Some(Self::of(Judged { record, assessment: &assessment }))
     }
 }
@@ -77,7 +77,7 @@ impl FromDocuments for NodeRun {
     }
 }
 
-fn of_words<T: FromDocuments>(
+fn load_words<T: FromDocuments>(
     context: &Context,
     words: &[String],
     claims: &ClaimBook,
@@ -86,14 +86,14 @@ fn of_words<T: FromDocuments>(
     for word in words {
         let path = Path::new(word);
         // A pipe can be read only once.
-        let read = if path.is_file() { of_document(path) } else { None };
+        let read = if path.is_file() { load_document(path) } else { None };
         runs.extend(match read {
             Some(read) => read,
-            None if path.is_dir() => of_folder(context, path, claims)?,
+            None if path.is_dir() => load_folder(context, path, claims)?,
             None if DestinationRef::is_remote(word) && !path.exists() => {
-                of_reference(context, &DestinationRef::typed(word)?, claims)?
+                load_reference(context, &DestinationRef::typed(word)?, claims)?
             }
-            None => of_word(context, word, claims)?,
+            None => load_word(context, word, claims)?,
         });
     }
     Ok(runs)
@@ -101,13 +101,13 @@ fn of_words<T: FromDocuments>(
 
 /// Reads a folder with documents of many hosts on all CPUs, with one document per CPU in memory;
 /// any other folder is read as usual.
-fn of_folder<T: FromDocuments>(
+fn load_folder<T: FromDocuments>(
     context: &Context,
     folder: &Path,
     claims: &ClaimBook,
 ) -> Result<Vec<T>> {
     let mut files = Vec::new();
-    documents_below(folder, DEEPEST, &mut files);
+    documents_below(folder, MAX_DEPTH, &mut files);
     files.sort();
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let share = files.len().div_ceil(workers).max(1);
@@ -122,11 +122,11 @@ fn of_folder<T: FromDocuments>(
         others.extend(left);
     }
     if others.len() == files.len() {
-        return of_word(context, &folder.display().to_string(), claims);
+        return load_word(context, &folder.display().to_string(), claims);
     }
     // Other files are read in full, and errors are printed.
     for file in others {
-        match of_word(context, &file.display().to_string(), claims) {
+        match load_word(context, &file.display().to_string(), claims) {
             Ok(more) => runs.extend(more),
             Err(error) => {
                 context.note_unreadable();
@@ -141,7 +141,7 @@ fn of_folder<T: FromDocuments>(
 fn of_documents<T: FromDocuments>(files: &[PathBuf]) -> (Vec<T>, Vec<&PathBuf>) {
     let (mut runs, mut others) = (Vec::new(), Vec::new());
     for file in files {
-        match of_document(file) {
+        match load_document(file) {
             Some(read) => runs.extend::<Vec<T>>(read),
             None => others.push(file),
         }
@@ -150,13 +150,13 @@ fn of_documents<T: FromDocuments>(files: &[PathBuf]) -> (Vec<T>, Vec<&PathBuf>) 
 }
 
 /// Reads a file with documents; `None`: it has to be read in full.
-fn of_document<T: FromDocuments>(file: &Path) -> Option<Vec<T>> {
+fn load_document<T: FromDocuments>(file: &Path) -> Option<Vec<T>> {
     let bytes = iodyno_files::read(file, MAX_DOCUMENT_BYTES).ok()?;
     T::of_documents(&String::from_utf8(bytes).ok()?).ok()?
 }
 
 /// Reads the documents at a remote destination while more of them arrive.
-fn of_reference<T: FromDocuments>(
+fn load_reference<T: FromDocuments>(
     context: &Context,
     reference: &DestinationRef,
     claims: &ClaimBook,
@@ -166,12 +166,12 @@ fn of_reference<T: FromDocuments>(
     let take = Mutex::new(take);
     let next = || take.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
     let work = || {
-        let read = std::iter::from_fn(next).map(|document| of_text::<T>(&document, claims));
+        let read = std::iter::from_fn(next).map(|document| load_text::<T>(&document, claims));
         read.collect::<Vec<_>>()
     };
     let (read, ended) = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        let ended = reference.each(&mut |document| {
+        let ended = reference.for_each_document(&mut |document| {
             // A worker that panicked takes no more; the others do.
             let _ = give.send(document);
         });
@@ -195,7 +195,7 @@ fn of_reference<T: FromDocuments>(
 
 /// The runs of a document with its own verdicts, or judged anew if it was judged by other rules
 /// than today's.
-fn of_text<T: FromDocuments>(document: &Document, claims: &ClaimBook) -> Result<Vec<T>, String> {
+fn load_text<T: FromDocuments>(document: &Document, claims: &ClaimBook) -> Result<Vec<T>, String> {
     let told = |error| format!("{}: {error}", document.name);
     match T::of_documents(&document.text).map_err(told)? {
         Some(runs) => Ok(runs),
@@ -223,16 +223,20 @@ fn documents_below(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
 }
 
 /// The runs that a word names.
-fn of_word<T: FromDocuments>(context: &Context, word: &str, claims: &ClaimBook) -> Result<Vec<T>> {
+fn load_word<T: FromDocuments>(
+    context: &Context,
+    word: &str,
+    claims: &ClaimBook,
+) -> Result<Vec<T>> {
     let loaded = inputs::load_all(context, word, &Stated::default(), claims)?;
-    loaded.iter().for_each(|one| terminal::problems(context, &one.problems));
+    loaded.iter().for_each(|one| terminal::print_problems(context, &one.problems));
     Ok(loaded.iter().filter_map(|one| T::of_record(&one.record, claims)).collect())
 }
 
 /// Table of the drives of all hosts.
 pub(crate) fn text(records: &[&RunRecord], claims: &ClaimBook, style: &Style) -> String {
     let assessments: Vec<Assessment> =
-        records.iter().map(|record| judged_anew(record, claims)).collect();
+        records.iter().map(|record| rejudge(record, claims)).collect();
     let judged = records.iter().zip(&assessments);
     let judged: Vec<Judged<'_>> =
         judged.map(|(record, assessment)| Judged { record, assessment }).collect();

@@ -13,7 +13,7 @@ use iodyno_store::{Store, StoreError};
 use crate::arguments::{DataSheets, Import, Table};
 use crate::commands::export::documents;
 use crate::commands::traced::convert;
-use crate::commands::{free_name, judged_anew};
+use crate::commands::{free_name, rejudge};
 use crate::context::{Context, Usage};
 use crate::inputs::{Loaded, read_all};
 use crate::terminal;
@@ -51,14 +51,14 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
         found = joined(found, name)?;
     }
     if found.is_empty() {
-        terminal::problems(context, &problems);
+        terminal::print_problems(context, &problems);
         return Ok(2);
     }
     let is_named = arguments.run_name.is_some();
     let stored =
         context.store()?.in_one(|store| store_all(context, store, found, is_named, &claims))?;
     print(context, &stored)?;
-    terminal::problems(context, &problems);
+    terminal::print_problems(context, &problems);
     let failed = stored.iter().any(|(record, _)| {
         record.measurements.iter().any(|measurement| measurement.failure().is_some())
     });
@@ -83,7 +83,7 @@ fn store_all(
     let mut stored = Vec::new();
     for Loaded { mut record, .. } in found {
         if let Some(there) = present(store, &record)? {
-            if !has_more(store, &record)? {
+            if !is_more_complete(store, &record)? {
                 note(context, &format!("run {there} is in the store already: left as it is"));
                 continue;
             }
@@ -98,7 +98,7 @@ fn store_all(
             store.add_record(&record)?;
         }
         taken.insert(record.run.name.clone());
-        let assessment = judged_anew(&record, claims);
+        let assessment = rejudge(&record, claims);
         store.put_assessment(&record.run.id, &assessment)?;
         stored.push((record, assessment));
     }
@@ -147,7 +147,7 @@ fn joined(found: Vec<Loaded>, name: &str) -> Result<Vec<Loaded>> {
 
 /// True if the stored run of this id was cut off and has less: its store was full, and the rest was
 /// written beside it.
-fn has_more(store: &Store, record: &RunRecord) -> Result<bool> {
+fn is_more_complete(store: &Store, record: &RunRecord) -> Result<bool> {
     let there = store.find(&record.run.id)?;
     let is_cut_off = matches!(there.state, RunState::Interrupted | RunState::Failed);
     let (has, had) = (record.measurements.len(), store.measurements(&there.id)?.len());
@@ -197,7 +197,7 @@ fn selector(record: &RunRecord) -> &str {
 /// Text of a run: its heading and a line for each result; for iodyno's own runs also the verdict.
 fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     let mut out = run_heading(&record.run, style);
-    out.push_str(&counted(record));
+    out.push_str(&count_text(record));
     out.push('\n');
     if !record.measurements.is_empty() {
         out.push_str(&results_table(record, SHOWN, style));
@@ -215,7 +215,7 @@ fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
 }
 
 /// Builds `12 measurements by fio 3.33 and fio 3.36, 2 of them failed`.
-fn counted(record: &RunRecord) -> String {
+fn count_text(record: &RunRecord) -> String {
     let some =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let drives = record.host().map_or(0, Host::drive_count);

@@ -1,7 +1,6 @@
 //! One module for each command.
 
 pub(crate) mod accept;
-pub(crate) mod beside;
 pub(crate) mod capture;
 pub(crate) mod check;
 pub(crate) mod clean_up;
@@ -33,12 +32,13 @@ pub(crate) mod study;
 pub(crate) mod sweep;
 pub(crate) mod top;
 pub(crate) mod traced;
+pub(crate) mod unstored;
 
 use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_model::{Assessment, RunRecord};
 
 /// Judges a run by today's rules and these claims.
-pub(crate) fn judged_anew(record: &RunRecord, claims: &ClaimBook) -> Assessment {
+pub(crate) fn rejudge(record: &RunRecord, claims: &ClaimBook) -> Assessment {
     assess(&Question { record, claims, baseline: None, expect: None })
 }
 

@@ -130,7 +130,7 @@ fn heading(name: &str, summary: &TraceSummary, likeness: &ModelLikeness) -> Stri
 /// The trace as fio's job file; the target is given with --filename.
 pub(crate) fn job_file(name: &str, summary: &TraceSummary, likeness: &ModelLikeness) -> String {
     let mut text = heading(name, summary, likeness);
-    let _ = writeln!(text, "[{}]", word(name));
+    let _ = writeln!(text, "[{}]", plain_name(name));
     for (option, value) in options(summary) {
         let _ = writeln!(text, "{option}={value}");
     }
@@ -144,7 +144,7 @@ pub(crate) fn job_file(name: &str, summary: &TraceSummary, likeness: &ModelLiken
 /// The trace as a plan of `iodyno sweep`.
 pub(crate) fn plan(name: &str, summary: &TraceSummary, likeness: &ModelLikeness) -> String {
     let mut text = heading(name, summary, likeness);
-    let name = word(name);
+    let name = plain_name(name);
     let _ = write!(
         text,
         "format = \"iodyno.plan/1\"\nname = \"{name}\"\nabout = \"the means of a trace\"\n\n\
@@ -157,7 +157,7 @@ pub(crate) fn plan(name: &str, summary: &TraceSummary, likeness: &ModelLikeness)
 }
 
 /// Replaces characters that would need quoting.
-fn word(name: &str) -> String {
+fn plain_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     name.chars().map(plain).collect()
 }

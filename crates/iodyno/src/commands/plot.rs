@@ -10,7 +10,7 @@ use iodyno_model::{MetricJudgement, Prediction, Predictions, RunRecord, Validity
 use iodyno_report::{drawn, tracks};
 
 use crate::arguments::{DataSheets, Plot};
-use crate::commands::judged_anew;
+use crate::commands::rejudge;
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{inputs, terminal};
 
@@ -77,7 +77,7 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
     }
     .map_err(|error| Usage(error.to_string()))?;
     write(&arguments.output, &bytes)?;
-    terminal::written(context, &arguments.output, bytes.len(), "")?;
+    terminal::report_written(context, &arguments.output, bytes.len(), "")?;
     Ok(0)
 }
 
@@ -113,7 +113,7 @@ fn request(
     let (mut judged, mut rounds) = (Vec::new(), Vec::new());
     for (source, (Source { record, .. }, (_, members))) in whole.iter().zip(shown).enumerate() {
         rounds.extend(tracks(record, source));
-        let assessed = judged_anew(record, &claims).measurements.into_iter();
+        let assessed = rejudge(record, &claims).measurements.into_iter();
         judged.extend(assessed.filter_map(|one| {
             Some(Judged {
                 source,

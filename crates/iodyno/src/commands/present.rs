@@ -34,7 +34,7 @@ pub(crate) struct JudgeOptions<'a> {
 
 impl<'a> JudgeOptions<'a> {
     /// For the run just measured: judged against `claims` only, as a summary.
-    pub(crate) const fn last(claims: &'a ClaimBook, table: &'a Table) -> Self {
+    pub(crate) const fn latest(claims: &'a ClaimBook, table: &'a Table) -> Self {
         Self {
             claims,
             baseline: None,
@@ -120,7 +120,7 @@ fn judged(
         OutputForm::Format(format) => {
             String::from_utf8(format.export(Results::Runs(&[shown.of]))?)?
         }
-        OutputForm::Summary => terminal::in_locale(shown.glance()?),
+        OutputForm::Summary => terminal::in_locale(shown.summary()?),
         OutputForm::Text => shown.text()?,
     };
     Ok((assessment, text, status))
@@ -166,7 +166,7 @@ impl<'a> Presentation<'a> {
         Ok(json_text(&document)?)
     }
 
-    fn glance(&self) -> Result<String> {
+    fn summary(&self) -> Result<String> {
         let (context, record, style) = (self.context, self.of.record, &self.style);
         let is_of_drives = record.run.kind.is_of_drives();
         if self.judging.table.is_of_drives(is_of_drives) {
@@ -192,7 +192,7 @@ impl<'a> Presentation<'a> {
         Ok(screen(Body::Rows {
             planned: &self.study.as_ref().map_or(Vec::new(), in_order),
             outlook: self.outlook.as_ref(),
-            follows: &first_few(self.follows()),
+            follows: &first_few(self.conclusions()),
         }))
     }
 
@@ -219,7 +219,7 @@ impl<'a> Presentation<'a> {
             parts.extend(outlook.map(|of| predictions_text(of, style)));
             parts.extend(outlook.map(|of| headroom_text(&of.headroom, style)));
             parts.push(replay_text(record, style));
-            let mut lines = self.follows();
+            let mut lines = self.conclusions();
             if record.run.kind.is_of_drives() {
                 lines.extend(headroom::lines(self.context, record));
             }
@@ -230,7 +230,7 @@ impl<'a> Presentation<'a> {
     }
 
     /// Conclusions, one line each: knees, scaling over drives, effect of other block sizes.
-    fn follows(&self) -> Vec<String> {
+    fn conclusions(&self) -> Vec<String> {
         let (record, assessment) = (self.of.record, self.of.assessment);
         let scaling = self.study.as_ref().and_then(|study| study.scaling.as_ref());
         let mut all = self.outlook.as_ref().map_or(Vec::new(), knees);

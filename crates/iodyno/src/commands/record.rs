@@ -80,7 +80,7 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
         }
         let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
         if !context.json {
-            terminal::written(context, path, bytes as usize, "")?;
+            terminal::report_written(context, path, bytes as usize, "")?;
         }
     }
     Ok(0)

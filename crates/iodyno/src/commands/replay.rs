@@ -48,7 +48,7 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     if found.damaged > 0 || found.is_cut {
         context.note_unreadable();
     }
-    traced::tell_damage(context, Path::new(file), found.damaged, found.is_cut);
+    traced::report_damage(context, Path::new(file), found.damaged, found.is_cut);
     if found.unread > 0 && !context.quiet {
         let unread = found.unread;
         terminal::note(&format!("note: {file}: {unread} lines or records cannot be read"));

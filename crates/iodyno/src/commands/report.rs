@@ -14,7 +14,7 @@ use iodyno_report::text::PlannedPoint;
 
 use crate::arguments::Report;
 use crate::commands::present::{in_order, prepared};
-use crate::commands::{judged_anew, traced};
+use crate::commands::{rejudge, traced};
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::inputs::{Loaded, load_each};
 use crate::terminal;
@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     {
         let study = Study::of(&record.run);
         loaded.push(Shown {
-            assessment: judged_anew(&record, &claims),
+            assessment: rejudge(&record, &claims),
             unread: problems.iter().map(Problem::to_string).collect(),
             prepared: prepared(context, &record)?,
             outlook: study.as_ref().and_then(|study| study.outlook(&record)),
@@ -74,7 +74,7 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
 
 fn finish(context: &Context, output: &Path, text: &str) -> Result<u8> {
     write(output, text.as_bytes())?;
-    terminal::written(
+    terminal::report_written(
         context,
         output,
         text.len(),

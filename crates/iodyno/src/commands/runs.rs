@@ -12,9 +12,9 @@ use crate::push::Outbox;
 use crate::terminal;
 
 /// Time limit for pushing the outbox.
-const PUSHES_WITHIN: Duration = Duration::from_secs(600);
+const PUSH_TIMEOUT: Duration = Duration::from_secs(600);
 /// Exit status if some documents could not be pushed.
-const LEFT: u8 = 4;
+const SOME_LEFT: u8 = 4;
 
 pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
     match &arguments.action {
@@ -23,8 +23,8 @@ pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
         Some(RunsAction::Fleet(arguments)) => fleet::run(context, arguments)?,
         Some(RunsAction::Push) => {
             let outbox = Outbox::of(context.store_path());
-            if accept::push(context, &outbox, Instant::now() + PUSHES_WITHIN)? > 0 {
-                return Ok(LEFT);
+            if accept::push(context, &outbox, Instant::now() + PUSH_TIMEOUT)? > 0 {
+                return Ok(SOME_LEFT);
             }
         }
         Some(RunsAction::Rm { runs }) => {

@@ -13,7 +13,7 @@ use iodyno_store::Store;
 use iodyno_target::Target;
 
 use crate::arguments::{DataSheets, LiveOutput, LoadOptions};
-use crate::commands::beside;
+use crate::commands::unstored;
 use crate::context::Context;
 use crate::progress::Display;
 use crate::stream::Stream;
@@ -80,7 +80,7 @@ impl Setup {
         self.host = iodyno_host::snapshot(self.source.as_ref(), depth);
     }
 
-    /// Runs [`Self::carry_out`] with progress on the terminal.
+    /// Runs [`Self::run_work`] with progress on the terminal.
     pub(crate) fn measure(
         &mut self,
         context: &Context,
@@ -89,11 +89,11 @@ impl Setup {
         options: &Options,
         generator: &mut dyn LoadGenerator,
     ) -> Result<RunRecord> {
-        self.carry_out(work, targets, options, generator, &mut Display::new(context, None))
+        self.run_work(work, targets, options, generator, &mut Display::new(context, None))
     }
 
     /// Runs `work`; returns the run with all its records. From here on, signals end it properly.
-    pub(crate) fn carry_out(
+    pub(crate) fn run_work(
         &mut self,
         work: &Work,
         targets: &[Target],
@@ -131,13 +131,13 @@ impl Setup {
                 // The output file lacks the results so far, too.
                 if self.store.aside().is_some() {
                     let last = self.store.find("last")?;
-                    beside::keep(&self.store, &self.store.load(&last.id)?, &self.claims)?;
+                    unstored::save(&self.store, &self.store.load(&last.id)?, &self.claims)?;
                 }
                 return Err(error.into());
             }
         };
         let record = self.store.load(&run_id)?;
-        beside::keep(&self.store, &record, &self.claims)?;
+        unstored::save(&self.store, &record, &self.claims)?;
         Ok(record)
     }
 }

@@ -5,7 +5,7 @@ use iodyno_model::{Assessment, RunRecord, shell_word};
 use iodyno_report::text::details_text;
 
 use crate::arguments::Show;
-use crate::commands::layouts::held;
+use crate::commands::layouts::comparison;
 use crate::commands::present::{JudgeOptions, OutputForm, print};
 use crate::commands::traced;
 use crate::context::Context;
@@ -23,7 +23,7 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
         (last, _) => {
             loaded.extend(last);
             let records: Vec<RunRecord> = loaded.into_iter().map(|one| one.record).collect();
-            return held::show(context, arguments, &records);
+            return comparison::show(context, arguments, &records);
         }
     };
     let baseline = arguments.baseline.as_deref().map(load).transpose()?;

@@ -156,7 +156,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         study.adaptive && Adapting::new(&study, &all, &left).is_done(&record.measurements);
     if (left.is_empty() || is_done) && left_out == 0 && study.preparation.is_none() {
         // Works whatever has become of the machine, since nothing is measured.
-        let record = finished(&mut setup.store, record)?;
+        let record = mark_done(&mut setup.store, record)?;
         if !context.quiet {
             terminal::note(&format!("{name}: nothing is left of {count} points"));
         }
@@ -195,7 +195,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         }
     }
     if (left.is_empty() || is_done) && preparing.is_none() {
-        let record = if left_out == 0 { finished(&mut setup.store, record)? } else { record };
+        let record = if left_out == 0 { mark_done(&mut setup.store, record)? } else { record };
         return print(
             context,
             &mut setup.store,
@@ -223,7 +223,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
 }
 
 /// Marks a complete run as done if it was stopped after its last point.
-fn finished(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
+fn mark_done(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
     let failed = record.measurements.iter().any(|of| of.failure().is_some());
     if record.run.state == RunState::Done || failed {
         return Ok(record);

@@ -21,7 +21,7 @@ use ratatui_core::text::Line;
 use crate::arguments::Top;
 use crate::commands::setup::end_on_signals;
 use crate::context::{Context, Usage};
-use crate::live::{Cell, Column, FRAME, KEPT_SECONDS, TerminalCaps, between, paint, table};
+use crate::live::{Cell, Column, FRAME, KEPT_SECONDS, TerminalCaps, justified, paint, table};
 use crate::screen::{self, Painter, Woken};
 use crate::terminal;
 
@@ -168,7 +168,7 @@ impl Watched {
         let mut drives: Vec<TopDrive> = rows.collect();
         if self.asked.is_none_or(|asked| asked.elapsed() >= ADMIN_INTERVAL) {
             self.asked = Some(Instant::now());
-            self.ask(&drives);
+            self.query_controllers(&drives);
         }
         for drive in &mut drives {
             self.describe(drive);
@@ -182,7 +182,7 @@ impl Watched {
     }
 
     /// Queries each awake controller behind the devices once.
-    fn ask(&mut self, drives: &[TopDrive]) {
+    fn query_controllers(&mut self, drives: &[TopDrive]) {
         self.host = snapshot(self.source.as_ref(), Depth::Quick);
         // A single reading shows no change: later ones are compared with the first.
         for (name, found) in std::mem::take(&mut self.vitals) {
@@ -270,7 +270,7 @@ impl Watched {
         let (width, height) = (usize::from(area.width), usize::from(area.height));
         let drives = document.map_or(&[][..], |document| &document.drives[..]);
         let taken = document.map_or("looking ...".into(), |document| document.taken.clone());
-        let mut lines = vec![between("iodyno top".bold(), taken, width), Line::default()];
+        let mut lines = vec![justified("iodyno top".bold(), taken, width), Line::default()];
         lines.extend(self.lines(drives, width, caps));
         lines.resize(height.saturating_sub(1), Line::default());
         lines.push("q or Ctrl-C ends".dim().into());
@@ -389,10 +389,10 @@ mod tests {
         let source = Box::new(iodyno_host::Captured::open(capture).unwrap());
         let mut watched = Watched::new(source, &[]).unwrap();
         let drive = described(&watched);
-        watched.ask(std::slice::from_ref(&drive));
+        watched.query_controllers(std::slice::from_ref(&drive));
         let once = described(&watched);
         assert!(once.temperature_c.is_some() && once.throttled.is_none(), "{once:?}");
-        watched.ask(&[drive]);
+        watched.query_controllers(&[drive]);
         assert_eq!(described(&watched).throttled, Some(false));
     }
 

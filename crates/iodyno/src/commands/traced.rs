@@ -37,15 +37,15 @@ pub(crate) fn show(context: &Context, arguments: &Show) -> Result<Option<u8>> {
 }
 
 /// Callback for each I/O of a trace, with what is known before it.
-type Take<'a> = &'a mut dyn FnMut(&Header, &Names, &Io) -> Result<()>;
+type OnIo<'a> = &'a mut dyn FnMut(&Header, &Names, &Io) -> Result<()>;
 
 /// Summary of a trace file; `None`: it is no trace.
 pub(crate) fn summary(context: &Context, path: &Path) -> Result<Option<TraceSummary>> {
-    pass(context, path, &mut |_, _, _| Ok(()))
+    scan(context, path, &mut |_, _, _| Ok(()))
 }
 
 /// Reports missing parts of a trace file.
-pub(crate) fn tell_damage(context: &Context, path: &Path, damaged: u64, is_cut: bool) {
+pub(crate) fn report_damage(context: &Context, path: &Path, damaged: u64, is_cut: bool) {
     for line in damage_notes(damaged, is_cut).iter().filter(|_| !context.quiet) {
         terminal::note(&format!("note: {}: {line}", path.display()));
     }
@@ -53,7 +53,7 @@ pub(crate) fn tell_damage(context: &Context, path: &Path, damaged: u64, is_cut: 
 
 /// Passes over a trace once and returns its summary; `None`: it is no trace. The exit status
 /// reports missing parts.
-pub(crate) fn pass(context: &Context, path: &Path, take: Take<'_>) -> Result<Option<TraceSummary>> {
+pub(crate) fn scan(context: &Context, path: &Path, take: OnIo<'_>) -> Result<Option<TraceSummary>> {
     if !path.is_file() {
         return Ok(None);
     }
@@ -62,15 +62,15 @@ pub(crate) fn pass(context: &Context, path: &Path, take: Take<'_>) -> Result<Opt
         let document: serde_json::Value = serde_json::from_reader(input)?;
         return Ok(Some(serde_json::from_value(document["trace"].clone())?));
     }
-    let (summary, is_whole) = match opened(path, &head, input)? {
+    let (summary, is_whole) = match open_input(path, &head, input)? {
         None => return Ok(None),
         Some(Traced::Ours { reader, .. }) => {
-            let summary = of_ours(*reader, take)?;
+            let summary = scan_own(*reader, take)?;
             let is_whole = summary.damaged == 0;
             (summary, is_whole)
         }
         // Lines in other tools' traces that are not I/Os may be intended.
-        Some(Traced::Others(source)) => (of_others(*source, take)?, true),
+        Some(Traced::Others(source)) => (scan_foreign(*source, take)?, true),
     };
     if summary.is_cut || !is_whole {
         context.note_unreadable();
@@ -94,10 +94,10 @@ fn head(path: &Path) -> Result<(Vec<u8>, Input)> {
 /// It cannot be read.
 pub(crate) fn open(path: &Path) -> Result<Option<Traced>> {
     let (head, input) = head(path)?;
-    opened(path, &head, input)
+    open_input(path, &head, input)
 }
 
-fn opened(path: &Path, head: &[u8], input: Input) -> Result<Option<Traced>> {
+fn open_input(path: &Path, head: &[u8], input: Input) -> Result<Option<Traced>> {
     let mut inputs = vec![input];
     match Format::of(head) {
         None if !is_trace(head) => return Ok(None),
@@ -129,7 +129,7 @@ fn per_cpu(path: &Path) -> Vec<PathBuf> {
     others.collect()
 }
 
-fn of_ours(mut reader: Reader<Input>, take: Take<'_>) -> Result<TraceSummary> {
+fn scan_own(mut reader: Reader<Input>, take: OnIo<'_>) -> Result<TraceSummary> {
     let mut counter = Counter::default();
     while let Some(chunk) = reader.next_sound_chunk()? {
         for io in &chunk.ios {
@@ -149,7 +149,7 @@ fn of_ours(mut reader: Reader<Input>, take: Take<'_>) -> Result<TraceSummary> {
     })
 }
 
-fn of_others(mut source: Source, take: Take<'_>) -> Result<TraceSummary> {
+fn scan_foreign(mut source: Source, take: OnIo<'_>) -> Result<TraceSummary> {
     let (mut counter, mut is_cut) = (Counter::default(), false);
     let mut header = Header {
         source: source.format().name().into(),
@@ -288,11 +288,11 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
         0 => String::new(),
         count => format!(", without {count} lines or commands that are no I/Os"),
     };
-    terminal::written(context, to, bytes as usize, &what)?;
+    terminal::report_written(context, to, bytes as usize, &what)?;
     let (damaged, is_cut) = lacking;
     if damaged > 0 || is_cut {
         context.note_unreadable();
     }
-    tell_damage(context, path, damaged, is_cut);
+    report_damage(context, path, damaged, is_cut);
     Ok(0)
 }

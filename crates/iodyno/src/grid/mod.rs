@@ -132,7 +132,7 @@ impl Grid {
         lines.push(items.join("  "));
         lines.push(self.legend());
         lines.retain(|line| !line.is_empty());
-        lines.iter().map(|line| cut(line, width)).collect()
+        lines.iter().map(|line| truncated(line, width)).collect()
     }
 
     fn count(&self, is: impl Fn(&Cell) -> bool) -> usize {
@@ -159,7 +159,7 @@ fn last_word(path: &str) -> &str {
     Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
 }
 
-fn cut(line: &str, width: usize) -> String {
+fn truncated(line: &str, width: usize) -> String {
     line.chars().take(width).collect()
 }
 

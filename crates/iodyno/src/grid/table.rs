@@ -13,7 +13,7 @@ use super::{Cell, Entry, Grid, last_word};
 const GAP: usize = 2;
 
 /// Minimum width of a cell, characters.
-const NARROWEST: usize = 7;
+const MIN_CELL_WIDTH: usize = 7;
 
 /// Option along a side of the table, with its values in order.
 struct Axis {
@@ -74,7 +74,7 @@ impl Grid {
         corner.retain(|option| !option.is_empty());
         let corner = corner.join(" \\ ");
         let first = rows.width().max(corner.chars().count());
-        let each = columns.width().max(NARROWEST);
+        let each = columns.width().max(MIN_CELL_WIDTH);
         // The heading and the column names take two lines.
         let shown_rows = rows.window(height.saturating_sub(2), of);
         let shown_columns = columns.window(width.saturating_sub(first) / (each + GAP), of);

@@ -5,7 +5,7 @@ use iodyno_fio::read::{Figures, Imported, Problem, figures};
 use iodyno_judge::ClaimBook;
 use iodyno_model::{RunRecord, Stated};
 
-use super::{Loaded, of_fio, run};
+use super::{Loaded, fio_run, run};
 use crate::context::Usage;
 use crate::stated;
 
@@ -45,13 +45,13 @@ pub(super) fn or_figures(
     if imported.measurements.is_empty()
         && let Some(found) = text().and_then(|text| figures(name, &text))
     {
-        return of_figures(found, name);
+        return figure_runs(found, name);
     }
-    vec![of_fio(imported, name)]
+    vec![fio_run(imported, name)]
 }
 
 /// Groups published figures into one run per machine.
-fn of_figures(found: Figures, path: &str) -> Vec<Loaded> {
+fn figure_runs(found: Figures, path: &str) -> Vec<Loaded> {
     let mut machines: Vec<(Stated, Loaded)> = Vec::new();
     for row in found.rows {
         let machine = stated::machine(&row.stated);
@@ -80,7 +80,7 @@ fn of_figures(found: Figures, path: &str) -> Vec<Loaded> {
         Some(first) => first.problems = found.problems,
         None => {
             let imported = Imported { problems: found.problems, ..Imported::default() };
-            all.push(of_fio(imported, path));
+            all.push(fio_run(imported, path));
         }
     }
     all

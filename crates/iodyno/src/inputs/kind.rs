@@ -12,7 +12,7 @@ pub(super) const HEAD_BYTES: u64 = 4096;
 const MAX_BYTES: u64 = 1 << 30;
 /// Strings in each of our documents, and the length of the longest, bytes.
 const OURS: [&str; 2] = ["\"iodyno.", "\"schema\""];
-const LONGEST: usize = 8;
+const LONGEST_BYTES: usize = 8;
 
 /// Kind of a file, by its head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ fn rest_is_ours(mut rest: impl Read, head: &str) -> std::io::Result<bool> {
             return Ok(true);
         }
         // The strings may cross a chunk's end.
-        chunk.drain(..chunk.len().saturating_sub(LONGEST));
+        chunk.drain(..chunk.len().saturating_sub(LONGEST_BYTES));
         if rest.by_ref().take(CHUNK_BYTES).read_to_end(&mut chunk)? == 0 {
             return Ok(false);
         }

@@ -12,7 +12,7 @@ use crate::context::Context;
 pub(crate) fn load_each(context: &Context, word: &str) -> Result<Vec<Loaded>> {
     match load(context, word) {
         Ok(one) => Ok(vec![one]),
-        Err(error) => match of_layouts(context, word) {
+        Err(error) => match find_layout_runs(context, word) {
             Some(runs) => Ok(runs.into_iter().map(|run| Loaded::new(run, Vec::new())).collect()),
             None => Err(error),
         },
@@ -20,7 +20,7 @@ pub(crate) fn load_each(context: &Context, word: &str) -> Result<Vec<Loaded>> {
 }
 
 /// Runs of an `iodyno layouts`; `None`: there are none.
-fn of_layouts(context: &Context, word: &str) -> Option<Vec<RunRecord>> {
+fn find_layout_runs(context: &Context, word: &str) -> Option<Vec<RunRecord>> {
     let store = context.store_to_read().ok()?;
     let lead = format!("{word} ");
     let runs = store.runs().ok()?;

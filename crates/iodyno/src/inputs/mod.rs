@@ -52,7 +52,7 @@ impl Loaded {
 pub(crate) fn load(context: &Context, word: &str) -> Result<Loaded> {
     let loaded = find(context, word)?;
     let loaded = loaded.with_stated(&Stated::default(), &ClaimBook::builtin())?;
-    terminal::problems(context, &loaded.problems);
+    terminal::print_problems(context, &loaded.problems);
     if loaded.record.measurements.is_empty() && !loaded.problems.is_empty() {
         return Err(Usage(format!("{word}: nothing of it could be read")).into());
     }
@@ -119,20 +119,20 @@ pub(crate) fn read(path: &str, name: Option<&str>) -> Result<Loaded> {
 pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     let unreadable = |error| Usage(format!("{path}: {error}"));
     if path == STANDARD_INPUT {
-        return of_stream(std::io::stdin().lock(), "standard input");
+        return read_stream(std::io::stdin().lock(), "standard input");
     }
     let file = Path::new(path);
     let metadata = std::fs::metadata(file).map_err(unreadable)?;
     if metadata.is_file() {
-        return of_file(file, kind_of(file).map_err(unreadable)?);
+        return read_file(file, kind_of(file).map_err(unreadable)?);
     }
     if !metadata.is_dir() {
         // A pipe can be read only once.
         let pipe = iodyno_files::open_to_read(file).map_err(|error| Usage(error.to_string()))?;
-        return of_stream(BufReader::new(pipe), path);
+        return read_stream(BufReader::new(pipe), path);
     }
     if file.join("entries.json").is_file() {
-        return of_file(file, Kind::Capture);
+        return read_file(file, Kind::Capture);
     }
     let (ours, others) = list_folder(file).map_err(unreadable)?;
     // An empty folder is reported by fio's reader.
@@ -149,7 +149,7 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
         if matches!(kind, Kind::Page | Kind::Table) {
             continue;
         }
-        match of_file(&own, kind) {
+        match read_file(&own, kind) {
             Ok(runs) => all.extend(runs),
             Err(error) => imported.problems.push(Problem {
                 file: own.display().to_string(),
@@ -160,7 +160,7 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     }
     match all.first_mut() {
         Some(first) if imported.measurements.is_empty() => first.problems = imported.problems,
-        _ => all.insert(0, of_fio(imported, path)),
+        _ => all.insert(0, fio_run(imported, path)),
     }
     Ok(all)
 }
@@ -200,7 +200,7 @@ pub(crate) fn holds_results(path: &Path) -> bool {
 }
 
 /// Reads a pipe, which can be read only once and may be endless.
-fn of_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>> {
+fn read_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>> {
     let cannot = |error| Usage(format!("{name} cannot be read: {error}"));
     let mut input = plain(input).map_err(cannot)?;
     let mut beginning = Vec::new();
@@ -218,8 +218,8 @@ fn of_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>>
         let text = String::from_utf8_lossy(&beginning);
         match kind(&text) {
             Kind::Documents => return documents(&text, name),
-            Kind::Page => return Err(of_page(name)),
-            Kind::Table => return Err(of_table(name)),
+            Kind::Page => return Err(page_error(name)),
+            Kind::Table => return Err(table_error(name)),
             Kind::Store | Kind::Capture => {
                 let text = format!("{name}: stores and captures are read from files");
                 return Err(Usage(text).into());
@@ -235,7 +235,7 @@ fn of_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>>
 }
 
 /// Text of a file of at most `most_bytes`.
-fn text_of(file: &Path, most_bytes: u64) -> Result<String> {
+fn read_text(file: &Path, most_bytes: u64) -> Result<String> {
     let cannot = |error| Usage(format!("{} cannot be read: {error}", file.display()));
     let input = std::fs::File::open(file).and_then(|file| plain(BufReader::new(file)));
     let mut text = String::new();
@@ -248,16 +248,16 @@ fn text_of(file: &Path, most_bytes: u64) -> Result<String> {
     Ok(text)
 }
 
-fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
+fn read_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
     let name = file.display().to_string();
     match kind {
         Kind::Documents => {
             // An uncompressed file has a finite length.
             let length = std::fs::metadata(file).map_or(0, |found| found.len());
-            documents(&text_of(file, length.max(MAX_STREAM_BYTES))?, &name)
+            documents(&read_text(file, length.max(MAX_STREAM_BYTES))?, &name)
         }
-        Kind::Page => Err(of_page(&name)),
-        Kind::Table => Err(of_table(&name)),
+        Kind::Page => Err(page_error(&name)),
+        Kind::Table => Err(table_error(&name)),
         Kind::Store => {
             let store = Store::copy_of(file)?;
             let mut runs = store.runs()?;
@@ -270,24 +270,24 @@ fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
         }
         Kind::Capture => {
             let host = iodyno_host::snapshot(&Captured::open(file)?, Depth::Full);
-            Ok(vec![of_capture(host, file)])
+            Ok(vec![capture_run(host, file)])
         }
         Kind::Fio => {
             let imported =
                 iodyno_fio::read::path(file).map_err(|error| Usage(format!("{name}: {error}")))?;
-            Ok(or_figures(imported, &name, || text_of(file, MAX_FIGURES_BYTES).ok()))
+            Ok(or_figures(imported, &name, || read_text(file, MAX_FIGURES_BYTES).ok()))
         }
     }
 }
 
-fn of_page(name: &str) -> anyhow::Error {
+fn page_error(name: &str) -> anyhow::Error {
     let text = format!(
         "{name} is a page of iodyno report; what is read is the data behind its button Data (JSON)"
     );
     Usage(text).into()
 }
 
-fn of_table(name: &str) -> anyhow::Error {
+fn table_error(name: &str) -> anyhow::Error {
     let text =
         format!("{name} is a table for other programs; what is read is the run's document (JSON)");
     Usage(text).into()
@@ -312,7 +312,7 @@ fn mark_imported(mut record: RunRecord, file: &str) -> Loaded {
 }
 
 /// Turns an inventory into a run, to be judged as by `check --no-load`.
-fn of_capture(host: Host, file: &Path) -> Loaded {
+fn capture_run(host: Host, file: &Path) -> Loaded {
     let run = Run {
         kind: RunKind::Capture,
         plan_name: "capture".into(),
@@ -323,7 +323,7 @@ fn of_capture(host: Host, file: &Path) -> Loaded {
     Loaded::new(record, Vec::new())
 }
 
-fn of_fio(imported: Imported, path: &str) -> Loaded {
+fn fio_run(imported: Imported, path: &str) -> Loaded {
     let Imported { measurements, problems } = imported;
     let mut targets: Vec<String> =
         measurements.iter().flat_map(|one| one.targets.clone()).collect();

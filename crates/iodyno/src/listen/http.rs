@@ -14,7 +14,7 @@ const MAX_REQUEST_BYTES: usize = 8 << 10;
 /// Maximum number of headers of a request.
 const MAX_HEADERS: usize = 64;
 /// Time limit for reading a request, and for writing an answer.
-const WITHIN: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Time during which further input is read after the answer, so that it is not lost by a reset.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -87,7 +87,7 @@ impl Client {
     }
 
     /// Poll events to wait for.
-    pub(super) const fn wants(&self) -> PollFlags {
+    pub(super) const fn poll_flags(&self) -> PollFlags {
         match &self.at {
             Stage::Writing(..) => PollFlags::OUT,
             Stage::Streaming(_, Some(_)) => PollFlags::IN.union(PollFlags::OUT),
@@ -113,7 +113,7 @@ impl Client {
     }
 
     /// True if lines or parts of an answer are still to be written.
-    pub(super) fn has_left(&self) -> bool {
+    pub(super) fn has_pending(&self) -> bool {
         match &self.at {
             Stage::Streaming(queue, line) => line.is_some() || !queue.is_empty(),
             Stage::Writing(..) => true,
@@ -138,7 +138,7 @@ impl Client {
         let limit = match self.at {
             Stage::Streaming(..) | Stage::Waiting => Duration::MAX,
             Stage::Lingering => LINGER,
-            _ => WITHIN,
+            _ => TIMEOUT,
         };
         if self.since.elapsed() > limit {
             self.at = Stage::Closed;

@@ -161,9 +161,9 @@ impl ServerThread {
             PollFd::new(&self.shared.wake, PollFlags::IN),
             PollFd::new(&self.listener, listens),
         ];
-        let wants =
-            |client| PollFd::from_borrowed_fd(Client::socket(client).as_fd(), client.wants());
-        polled.extend(self.clients.iter().map(wants));
+        let poll_flags =
+            |client| PollFd::from_borrowed_fd(Client::socket(client).as_fd(), client.poll_flags());
+        polled.extend(self.clients.iter().map(poll_flags));
         let look = Timespec::try_from(CHECK_INTERVAL).ok();
         let is_idle = self.clients.is_empty() && !is_full;
         // If interrupted, the loop continues and waits again.
@@ -258,7 +258,7 @@ impl ServerThread {
                 self.clients[n].advance();
             }
         }
-        self.clients.iter().any(Client::has_left)
+        self.clients.iter().any(Client::has_pending)
     }
 }
 

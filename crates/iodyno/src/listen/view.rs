@@ -66,7 +66,7 @@ impl View {
         for (number, moved) in moved {
             let Some(measurement) = self.now.get_mut(&number) else { continue };
             for (direction, one) in moved.iter() {
-                course(&mut measurement.total, direction, one, of);
+                add_second(&mut measurement.total, direction, one, of);
             }
         }
         self.celsius = of.temperature_c;
@@ -119,7 +119,7 @@ impl View {
 }
 
 /// Adds a second to the results of a direction.
-fn course(
+fn add_second(
     total: &mut Vec<DirectionResult>,
     direction: Direction,
     one: &DirectionInterval,

@@ -26,7 +26,7 @@ use sampler::Sampler;
 pub(crate) use scene::KEPT_SECONDS;
 use scene::{Message, Scene, TargetIo};
 pub(crate) use table::{Cell, Column, TerminalCaps, table};
-pub(crate) use view::{between, paint};
+pub(crate) use view::{justified, paint};
 
 use crate::background;
 use crate::grid::Grid;

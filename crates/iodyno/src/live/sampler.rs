@@ -12,7 +12,7 @@ use super::scene::Scene;
 use crate::background;
 
 /// Clock ticks of /proc (USER_HZ) per second.
-const TICKS: f64 = 100.0;
+const TICKS_PER_S: f64 = 100.0;
 /// Maximum number of threads sampled: each costs some 20 us.
 const MAX_THREADS: usize = 128;
 
@@ -48,7 +48,7 @@ impl Sampler {
         let seen: Vec<(u32, u64, usize)> = threads.filter_map(thread).collect();
         let used = seen.iter().filter_map(|(id, ticks, _)| {
             let before = self.ticks.get(id)?;
-            Some(ticks.saturating_sub(*before) as f64 / TICKS / seconds)
+            Some(ticks.saturating_sub(*before) as f64 / TICKS_PER_S / seconds)
         });
         let busiest = used.reduce(f64::max).map(|share| share.min(1.0));
         self.ticks = seen.iter().map(|(id, ticks, _)| (*id, *ticks)).collect();

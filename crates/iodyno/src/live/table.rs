@@ -56,7 +56,7 @@ impl Cell {
             Self::Left(text) => Span::raw(format!("{text:width$}")),
             Self::Right(text) => Span::raw(format!("{text:>width$}")),
             Self::Alarm(text) => caps.alarm(format!("{text:width$}")),
-            Self::Spark(values) => caps.mark(spark(values, width, caps)),
+            Self::Spark(values) => caps.mark(sparkline(values, width, caps)),
         }
     }
 }
@@ -113,7 +113,7 @@ pub(crate) fn table(
 }
 
 /// Sparkline of the last `width` values, relative to the greatest.
-pub(crate) fn spark(values: &[f64], width: usize, caps: TerminalCaps) -> String {
+pub(crate) fn sparkline(values: &[f64], width: usize, caps: TerminalCaps) -> String {
     let levels = caps
         .pick(["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"], [".", ".", ":", ":", "-", "=", "+", "#"]);
     let greatest = values.iter().copied().fold(0.0, f64::max);

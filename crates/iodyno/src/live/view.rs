@@ -10,18 +10,18 @@ use ratatui_core::terminal::Frame;
 use ratatui_core::text::{Line, Span};
 
 use super::scene::{FIRST_ROW_NS, HEAT_ROWS, KEPT_SECONDS, Row, Scene, Second};
-use super::table::{Cell, Column, TerminalCaps, bar, shade, spark, table};
+use super::table::{Cell, Column, TerminalCaps, bar, shade, sparkline, table};
 
 /// Minimum screen width for the heat map, columns.
 const WIDE: usize = 120;
 /// Maximum width of a bar, columns.
-const BAR: usize = 40;
+const MAX_BAR: usize = 40;
 /// Smaller heights have no blank lines.
-const LOW: usize = 14;
+const LOW_HEIGHT: usize = 14;
 /// Lines left for results on a full screen.
 const RESULTS: usize = 4;
 /// Maximum number of messages shown.
-const SAID: usize = 3;
+const MAX_MESSAGES: usize = 3;
 
 const COLUMNS: [Column; 9] = [
     Column { heading: "TARGET", rank: 0 },
@@ -41,13 +41,13 @@ pub(super) fn run(scene: &Scene, caps: TerminalCaps, frame: &mut Frame<'_>) {
     let (width, height) = (usize::from(area.width), usize::from(area.height));
     let room = height.saturating_sub(1);
     let mut lines = head(scene, width, caps);
-    if height < LOW {
+    if height < LOW_HEIGHT {
         lines.retain(|line| line.width() > 0);
     }
-    let rows = room.saturating_sub(lines.len() + RESULTS + SAID).max(1);
+    let rows = room.saturating_sub(lines.len() + RESULTS + MAX_MESSAGES).max(1);
     lines.extend(targets(scene, width, rows, caps));
     lines.extend(machine(scene, caps));
-    let said = scene.said.iter().rev().take(SAID).rev();
+    let said = scene.said.iter().rev().take(MAX_MESSAGES).rev();
     let said: Vec<Line<'_>> = said.map(|line| Line::from(caps.alarm(line.clone()))).collect();
     let mut rest = room.saturating_sub(lines.len() + said.len());
     if width >= WIDE && rest > HEAT_ROWS + RESULTS + 2 {
@@ -75,11 +75,11 @@ fn head(scene: &Scene, width: usize, caps: TerminalCaps) -> Vec<Line<'static>> {
     let activity = &scene.activity;
     let clock = format!("{}:{:02}", scene.seconds / 60, scene.seconds % 60);
     let mut lines =
-        vec![between(cut(&format!("iodyno {}", scene.title), width).bold(), clock, width)];
+        vec![justified(cut(&format!("iodyno {}", scene.title), width).bold(), clock, width)];
     lines.push(clean(&activity.what).into());
     lines.extend((!activity.why.is_empty()).then(|| Line::from(activity.why.clone().dim())));
     lines.push(Line::default());
-    let wide = (width / 3).min(BAR);
+    let wide = (width / 3).min(MAX_BAR);
     let mut gauge = |name: &'static str, share: Option<f64>, text: String| {
         let bar = share.map(|share| bar(share, wide, caps));
         if bar.is_some() || !text.is_empty() {
@@ -98,7 +98,7 @@ fn head(scene: &Scene, width: usize, caps: TerminalCaps) -> Vec<Line<'static>> {
     parts.retain(|part| !part.is_empty());
     gauge("this", activity.share, parts.join("  "));
     if let (Some(goal), Some(half_width)) = (scene.goal, scene.widths.last()) {
-        let so_far = spark(&scene.widths, wide, caps);
+        let so_far = sparkline(&scene.widths, wide, caps);
         let [known, asked] = [*half_width, goal.half_width].map(format_width);
         lines.push(Line::from(vec![
             Span::raw("known "),
@@ -116,7 +116,7 @@ fn cut(line: &str, width: usize) -> String {
 }
 
 /// Line with `left` and `right` at its two ends.
-pub(crate) fn between(left: Span<'static>, right: String, width: usize) -> Line<'static> {
+pub(crate) fn justified(left: Span<'static>, right: String, width: usize) -> Line<'static> {
     let gap = width.saturating_sub(left.width() + right.chars().count()).max(1);
     Line::from(vec![left, Span::raw(" ".repeat(gap)), Span::raw(right).dim()])
 }

@@ -78,7 +78,7 @@ impl DestinationRef {
     }
 
     /// Sends `parcel` once.
-    pub(crate) fn take(&self, upload: &Upload<'_>) -> Result<(), PushError> {
+    pub(crate) fn send(&self, upload: &Upload<'_>) -> Result<(), PushError> {
         match self.destination()? {
             // A Postgres row and a presigned URL are for the document only.
             Destination::Postgres(_) if upload.is_table() => Ok(()),
@@ -87,7 +87,7 @@ impl DestinationRef {
                 iodyno_files::leave(&folder, upload.name, upload.bytes).map_err(
                     |error| match error {
                         iodyno_files::FileError::NoFolder { .. }
-                        | iodyno_files::FileError::System { .. } => PushError::now(error),
+                        | iodyno_files::FileError::System { .. } => PushError::temporary(error),
                         _ => PushError::permanent(error),
                     },
                 )?;
@@ -100,10 +100,13 @@ impl DestinationRef {
     }
 
     /// Passes every document at the destination to `take`, one after the other.
-    pub(crate) fn each(&self, take: &mut dyn FnMut(Document)) -> Result<(), PushError> {
+    pub(crate) fn for_each_document(
+        &self,
+        take: &mut dyn FnMut(Document),
+    ) -> Result<(), PushError> {
         match self.destination()? {
-            Destination::Postgres(url) => postgres::each(&url, take),
-            Destination::S3(url) => s3::each(&url, take),
+            Destination::Postgres(url) => postgres::for_each_document(&url, take),
+            Destination::S3(url) => s3::for_each_document(&url, take),
             Destination::Folder(_) => Err(PushError::permanent("name the directory by its path")),
             Destination::Http(_) => Err(PushError::permanent(
                 "documents are read from a directory, s3:// or postgres://; HTTP has no list of them",

@@ -16,7 +16,7 @@ use super::{MIN_TIMEOUT, PushError, Upload, tls};
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Status of a server that has the document already (RFC 9110, If-None-Match: *).
-const THERE_ALREADY: u16 = 412;
+const ALREADY_THERE: u16 = 412;
 
 /// Puts `parcel` under its name below `url`, or at `url` itself if that has a query, as presigned
 /// URLs do.
@@ -70,7 +70,7 @@ pub(super) fn put_at(
         // Redirects are not followed: they would carry the credential elsewhere.
         Ok(answer) if answer.status().is_success() => Ok(()),
         Ok(answer) => Err(PushError::permanent(format!("it answered {}", answer.status()))),
-        Err(Error::StatusCode(THERE_ALREADY)) => Ok(()),
+        Err(Error::StatusCode(ALREADY_THERE)) => Ok(()),
         Err(error) => Err(refused(&error)),
     }
 }
@@ -107,13 +107,13 @@ fn refused(error: &Error) -> PushError {
             let is_temporary = matches!(status, 408 | 409 | 425 | 429 | 500..);
             PushError { why: format!("it answered {status}"), is_temporary }
         }
-        Error::BadUri(_) | Error::Http(_) => PushError::permanent(said(error)),
-        error => PushError::now(said(error)),
+        Error::BadUri(_) | Error::Http(_) => PushError::permanent(message(error)),
+        error => PushError::temporary(message(error)),
     }
 }
 
 /// Error message without the URL, which may be a secret.
-fn said(error: &Error) -> String {
+fn message(error: &Error) -> String {
     match error {
         Error::BadUri(_) | Error::Http(_) => "the URL cannot be used".into(),
         Error::Timeout(_) => "no answer in time".into(),

@@ -69,7 +69,7 @@ pub(crate) struct PushError {
 
 impl PushError {
     /// Temporary refusal.
-    pub(crate) fn now(why: impl ToString) -> Self {
+    pub(crate) fn temporary(why: impl ToString) -> Self {
         Self { why: why.to_string(), is_temporary: true }
     }
 

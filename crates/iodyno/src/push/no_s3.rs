@@ -3,14 +3,14 @@
 use super::{Document, PushError, Upload};
 
 /// Error of both functions.
-const WITHOUT: &str = "this build has no object storage (feature `push`)";
+const UNSUPPORTED: &str = "this build has no object storage (feature `push`)";
 
 /// Reports that this build has no object storage.
 pub(super) fn put(_: &str, _: &Upload<'_>) -> Result<(), PushError> {
-    Err(PushError::permanent(WITHOUT))
+    Err(PushError::permanent(UNSUPPORTED))
 }
 
 /// Reports that this build has no object storage.
-pub(super) fn each(_: &str, _: &mut dyn FnMut(Document)) -> Result<(), PushError> {
-    Err(PushError::permanent(WITHOUT))
+pub(super) fn for_each_document(_: &str, _: &mut dyn FnMut(Document)) -> Result<(), PushError> {
+    Err(PushError::permanent(UNSUPPORTED))
 }

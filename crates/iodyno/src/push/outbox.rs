@@ -13,7 +13,7 @@ use iodyno_files::NamedBy;
 use super::{DestinationRef, MAX_DOCUMENT_BYTES, PushError, Upload};
 
 /// Suffix of the list of destinations.
-const TO: &str = ".to";
+const LIST_SUFFIX: &str = ".to";
 /// Maximum length of a list of destinations, bytes.
 const MAX_TO_BYTES: u64 = 1 << 20;
 /// Maximum number of documents kept.
@@ -25,11 +25,11 @@ const DROPPED: &str = "dropped";
 /// Maximum number of names in that file; the last are kept.
 const MAX_DROPPED: usize = 10_000;
 /// Maximum number of attempts per destination.
-const TRIES: u32 = 4;
+const MAX_TRIES: u32 = 4;
 /// First pause between two attempts; doubled each time, and randomised between half and all of it.
-const PAUSE: Duration = Duration::from_millis(500);
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Grace period after the deadline, within which another document may be started.
-const LATE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The outbox of one store.
 pub(crate) struct Outbox {
@@ -82,7 +82,7 @@ impl Outbox {
     }
 
     /// Sends a document that could not be kept; returns the destinations that refused, and why.
-    pub(crate) fn give(
+    pub(crate) fn send_now(
         upload: &Upload<'_>,
         to: &[DestinationRef],
     ) -> Vec<(DestinationRef, String)> {
@@ -101,7 +101,7 @@ impl Outbox {
         let mut away = BTreeSet::new();
         for (name, _) in &self.kept()? {
             // A verdict must not be delayed by documents left from earlier weeks.
-            if Instant::now() > until + LATE {
+            if Instant::now() > until + GRACE {
                 pushed.left += 1;
                 continue;
             }
@@ -147,10 +147,10 @@ impl Outbox {
 
     /// Names and sizes of the documents, bytes, the oldest first.
     fn kept(&self) -> Result<Vec<(String, u64)>> {
-        let lists = iodyno_files::left_in(&self.folder, TO)
+        let lists = iodyno_files::left_in(&self.folder, LIST_SUFFIX)
             .with_context(|| format!("{} cannot be read", self.folder.display()))?;
         let size = |name: &str| Some(self.folder.join(name).symlink_metadata().ok()?.len());
-        let names = lists.iter().map(|list| list.trim_end_matches(TO));
+        let names = lists.iter().map(|list| list.trim_end_matches(LIST_SUFFIX));
         let mut kept: Vec<(String, u64)> =
             names.filter_map(|name| Some((name.to_owned(), size(name)?))).collect();
         kept.sort_by(|(a, _), (b, _)| began(a).cmp(began(b)));
@@ -186,13 +186,13 @@ impl Outbox {
     }
 
     fn read(&self, name: &str) -> Result<(Vec<u8>, Vec<DestinationRef>)> {
-        let list = self.folder.join(format!("{name}{TO}"));
+        let list = self.folder.join(format!("{name}{LIST_SUFFIX}"));
         let to = serde_json::from_slice(&iodyno_files::read(&list, MAX_TO_BYTES)?)?;
         Ok((iodyno_files::read(&self.folder.join(name), MAX_DOCUMENT_BYTES)?, to))
     }
 
     fn put_list(&self, name: &str, to: &[DestinationRef]) -> Result<()> {
-        self.put(&format!("{name}{TO}"), &serde_json::to_vec(to)?)
+        self.put(&format!("{name}{LIST_SUFFIX}"), &serde_json::to_vec(to)?)
     }
 
     /// Replaces the content of file `name` by `bytes` atomically: it stays as it was on a full disk
@@ -208,7 +208,7 @@ impl Outbox {
     }
 
     fn forget(&self, name: &str) {
-        for name in [name, &format!("{name}{TO}")] {
+        for name in [name, &format!("{name}{LIST_SUFFIX}")] {
             // Another iodyno may have sent it at the same time.
             let _ = iodyno_files::remove(&self.folder.join(name), |_| true);
         }
@@ -230,16 +230,16 @@ fn began(name: &str) -> &str {
 
 /// Sends `parcel` to a destination, with retries as long as they may help.
 fn send_with_retries(to: &DestinationRef, upload: &Upload<'_>) -> Result<(), PushError> {
-    let mut pause = PAUSE;
+    let mut pause = FIRST_PAUSE;
     let mut tries = 1;
     loop {
-        let refused = match to.take(upload) {
+        let refused = match to.send(upload) {
             Ok(()) => return Ok(()),
             Err(refused) => refused,
         };
         // Random pauses: a thousand machines that failed together must not retry together.
         let wait = pause.mul_f64(0.5 + fastrand::f64() / 2.0);
-        if !refused.is_temporary || tries == TRIES || Instant::now() + wait >= upload.until {
+        if !refused.is_temporary || tries == MAX_TRIES || Instant::now() + wait >= upload.until {
             return Err(refused);
         }
         std::thread::sleep(wait);
@@ -306,7 +306,7 @@ mod tests {
         for run in ["1", "2"] {
             outbox.add(&format!("n.0.{run}.json"), b"{}", &here).unwrap();
         }
-        let past = Instant::now().checked_sub(2 * LATE).unwrap();
+        let past = Instant::now().checked_sub(2 * GRACE).unwrap();
         let pushed = outbox.push(past).unwrap();
         assert_eq!((pushed.done, pushed.left), (0, 2), "{pushed:?}");
         let pushed = outbox.push(Instant::now()).unwrap();
@@ -324,7 +324,7 @@ mod tests {
             outbox.add(&format!("n.0.{run}.json"), b"{}", &to).unwrap();
         }
         // Acts like a full disk: the new list cannot be written.
-        let part = format!(".n.0.1.json{TO}.{}.part", std::process::id());
+        let part = format!(".n.0.1.json{LIST_SUFFIX}.{}.part", std::process::id());
         std::fs::create_dir(outbox.folder.join(&part)).unwrap();
         let pushed = outbox.push(Instant::now()).unwrap();
         assert_eq!((pushed.left, pushed.unreadable.len()), (2, 1), "{pushed:?}");

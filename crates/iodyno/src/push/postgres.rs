@@ -45,12 +45,15 @@ pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
             false => Err(PushError::permanent("it holds another document of this name")),
         }
     };
-    carried_out(within(left.clamp(super::MIN_TIMEOUT, TIMEOUT), work))
+    block_on(within(left.clamp(super::MIN_TIMEOUT, TIMEOUT), work))
 }
 
 /// Passes every document that the role may read to `take`, a few of them in memory at a time.
-pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), PushError> {
-    carried_out(async {
+pub(super) fn for_each_document(
+    url: &str,
+    take: &mut dyn FnMut(Document),
+) -> Result<(), PushError> {
+    block_on(async {
         let client = within(TIMEOUT, connect(url)).await?;
         let (mut owner, mut name) = (String::new(), String::new());
         loop {
@@ -69,9 +72,9 @@ pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Push
 }
 
 /// Runs `work` to its end on this thread.
-fn carried_out<T>(work: impl Future<Output = Result<T, PushError>>) -> Result<T, PushError> {
+fn block_on<T>(work: impl Future<Output = Result<T, PushError>>) -> Result<T, PushError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(PushError::now)?;
+    let runtime = runtime.map_err(PushError::temporary)?;
     let ended = runtime.block_on(work);
     // A host name lookup may hang: do not wait for it.
     runtime.shutdown_background();
@@ -83,7 +86,7 @@ async fn within<T>(
     work: impl Future<Output = Result<T, PushError>>,
 ) -> Result<T, PushError> {
     let ended = tokio::time::timeout(limit, work).await;
-    ended.unwrap_or_else(|_| Err(PushError::now("no answer in time")))
+    ended.unwrap_or_else(|_| Err(PushError::temporary("no answer in time")))
 }
 
 /// Connects to a database with the known tables.
@@ -167,7 +170,7 @@ fn refused(error: &Error) -> PushError {
             why = next.to_string();
             cause = next.source();
         }
-        return PushError::now(why);
+        return PushError::temporary(why);
     };
     let code = database.code();
     if [&SqlState::UNDEFINED_TABLE, &SqlState::INVALID_SCHEMA_NAME].contains(&code) {

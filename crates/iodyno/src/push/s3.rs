@@ -37,7 +37,10 @@ pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
 }
 
 /// Passes every document below the prefix to `take`.
-pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), PushError> {
+pub(super) fn for_each_document(
+    url: &str,
+    take: &mut dyn FnMut(Document),
+) -> Result<(), PushError> {
     let place = Place::of(url)?;
     let (mut more, mut given): (Option<String>, usize) = (None, 0);
     loop {

@@ -39,12 +39,12 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(2500);
 const END_SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum time that an end requested by the user waits for a device: less than 2 s with the
 /// samples.
-const END_WITHIN: Duration = Duration::from_millis(1700);
+const END_TIMEOUT: Duration = Duration::from_millis(1700);
 /// Time within which a second signal counts as the same request: timeout(1) signals both us and our
 /// group.
 const SAME_REQUEST: Duration = Duration::from_millis(300);
 /// Time for a finished worker to exit, unless a device blocks it.
-const EXIT_WITHIN: Duration = Duration::from_millis(300);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(300);
 /// Exit status of an interrupted command.
 const INTERRUPTED: u8 = 3;
 
@@ -139,7 +139,7 @@ impl Supervisor {
         let mut look_at = Instant::now() + SAMPLE_INTERVAL;
         loop {
             if let Some((_, status)) = waitpid(Some(self.worker), WaitOptions::NOHANG)? {
-                return Ok(self.as_worker(status));
+                return Ok(self.exit_like_worker(status));
             }
             self.listen();
             let between = if self.ending.is_some() || self.status.is_some() {
@@ -201,24 +201,24 @@ impl Supervisor {
             (None, None) => return None,
             (None, Some(_)) => self.hangs.hanging(REPORT_AFTER)?,
             (Some(Ending { second: Some((signal, at)), .. }), _) => {
-                return (at.elapsed() >= SAME_REQUEST).then(|| self.by_signal(*signal));
+                return (at.elapsed() >= SAME_REQUEST).then(|| self.exit_by_signal(*signal));
             }
             // A normal exit also takes some time.
-            (Some(_), Some(_)) if self.done_at.is_some_and(|at| at.elapsed() < EXIT_WITHIN) => {
+            (Some(_), Some(_)) if self.done_at.is_some_and(|at| at.elapsed() < EXIT_TIMEOUT) => {
                 return None;
             }
-            (Some(_), Some(_)) => self.hangs.hanging(EXIT_WITHIN)?,
-            (Some(Ending { since, .. }), None) if since.elapsed() < END_WITHIN => return None,
+            (Some(_), Some(_)) => self.hangs.hanging(EXIT_TIMEOUT)?,
+            (Some(Ending { since, .. }), None) if since.elapsed() < END_TIMEOUT => return None,
             // Later waits may be work of the end itself, which takes its time.
             (Some(Ending { since, .. }), None) => {
                 self.hangs.hanging_since(*since + SAME_REQUEST)?
             }
         };
-        Some(self.leave(&hang))
+        Some(self.abandon(&hang))
     }
 
     /// Leaves the worker behind. Once the device answers, it does nothing more.
-    fn leave(&self, hang: &Hang) -> ExitCode {
+    fn abandon(&self, hang: &Hang) -> ExitCode {
         let process = hang.process(self.worker);
         let said = match self.ending {
             Some(_) => "interrupted, and ",
@@ -234,18 +234,18 @@ impl Supervisor {
     }
 
     /// Exits as the worker did.
-    fn as_worker(&self, status: WaitStatus) -> ExitCode {
+    fn exit_like_worker(&self, status: WaitStatus) -> ExitCode {
         self.give_screen_back();
         let second = self.ending.as_ref().and_then(|ending| ending.second);
         match (second, status.terminating_signal(), status.exit_status()) {
-            (Some((signal, _)), ..) | (None, Some(signal), _) => self.by_signal(signal),
+            (Some((signal, _)), ..) | (None, Some(signal), _) => self.exit_by_signal(signal),
             (.., Some(code)) => ExitCode::from(code as u8),
             _ => ExitCode::from(INTERRUPTED),
         }
     }
 
     /// Exits as if killed by `signal`.
-    fn by_signal(&self, signal: i32) -> ExitCode {
+    fn exit_by_signal(&self, signal: i32) -> ExitCode {
         self.give_screen_back();
         let _ = emulate_default_handler(signal);
         ExitCode::from(128_u8.saturating_add(signal as u8))

@@ -12,7 +12,7 @@ use anyhow::Result;
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 
 /// Time for the worker to release its output, unless that hangs as well.
-const LET_GO_WITHIN: Duration = Duration::from_millis(100);
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Forks: returns `None` in the child, which ends when the parent does, however that ends. There
 /// must be no other thread yet.
@@ -59,7 +59,7 @@ pub(super) fn release_output() {
 pub(super) fn claim_output(worker: &UnixStream) {
     let asked = worker
         .set_nonblocking(false)
-        .and_then(|()| worker.set_read_timeout(Some(LET_GO_WITHIN)))
+        .and_then(|()| worker.set_read_timeout(Some(RELEASE_TIMEOUT)))
         .and_then(|()| { worker }.write_all(&[0]));
     if asked.is_ok() {
         // Without an answer it has released the output already.

@@ -20,8 +20,8 @@ use iodyno_report::export::{self, ExportError, Format, Results, offered_by};
 
 use crate::arguments::{Accept, Table};
 use crate::commands::export::documents;
-use crate::commands::judged_anew;
 use crate::commands::present::{JudgeOptions, print};
+use crate::commands::rejudge;
 use crate::commands::setup::end_on_signals;
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::push::{DestinationRef, Outbox, Upload};
@@ -43,10 +43,10 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
         terminal::print(&list())?;
         return Ok(0);
     }
-    let profile = Profile::named(arguments.profile.as_deref().unwrap_or_default())?;
+    let profile = Profile::load(arguments.profile.as_deref().unwrap_or_default())?;
     let to = destinations(&arguments.push)?;
     refuse(context, arguments, &profile)?;
-    let table = arguments.push_parquet.then(as_table).transpose()?;
+    let table = arguments.push_parquet.then(parquet_format).transpose()?;
     let claims = context.claims(&arguments.sheets)?;
     end_on_signals(&context.interrupted)?;
     if let Some(at_ns) = arguments.start_at {
@@ -57,7 +57,7 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
         None => profile.deadline_ns().map_err(Usage)?,
     };
     let deadline = Instant::now() + Duration::from_nanos(deadline_ns);
-    let node = Node::this();
+    let node = Node::detect();
     let Steps { runs, status, cut_short } =
         Steps::run_all(context, arguments, &profile, &node, &claims, deadline)?;
     let judged: Vec<Judged<'_>> =
@@ -71,14 +71,14 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
         if let Some(path) = &arguments.output {
             failed.extend(write(path, text.as_bytes()).err());
         }
-        let stem = node.document(&first.run.id);
+        let stem = node.document_name(&first.run.id);
         let table = table.map(|format| format.export(Results::Runs(&judged))).transpose()?;
         let document = Some((format!("{stem}.json"), text.as_bytes()));
         let table = table.as_deref().map(|bytes| (format!("{stem}.parquet"), bytes));
         for (name, bytes) in [document, table].into_iter().flatten().filter(|_| !to.is_empty()) {
             let Err(error) = outbox.add(&name, bytes, &to) else { continue };
             failed.push(error.context("the outbox took no document, which is pushed now or never"));
-            print_refusals(&Outbox::give(&Upload { name: &name, bytes, until }, &to));
+            print_refusals(&Outbox::send_now(&Upload { name: &name, bytes, until }, &to));
         }
         failed.extend(show(context, arguments, &runs, &claims, &text).err());
     }
@@ -97,7 +97,7 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
 }
 
 /// The Parquet export format.
-fn as_table() -> Result<Format> {
+fn parquet_format() -> Result<Format> {
     let found = offered_by(export::Command::Export).find(|format| format.name() == "parquet");
     Ok(found.ok_or(ExportError::NoParquet)?)
 }
@@ -132,7 +132,7 @@ fn refuse(context: &Context, arguments: &Accept, profile: &Profile) -> Result<()
 /// Waits for a time that many nodes agreed on.
 fn wait_for(context: &Context, at_ns: i64) {
     loop {
-        let left = node::until(at_ns);
+        let left = node::time_until(at_ns);
         if left.is_zero() || context.interrupted.load(Ordering::Relaxed) {
             return;
         }
@@ -162,7 +162,7 @@ impl Steps {
         let began = Instant::now();
         let after = (deadline - began) / RESERVE.0;
         let until = deadline - after.min(RESERVE.1);
-        let allow = allowed(arguments);
+        let allow = permission_args(arguments);
         let id = iodyno_store::new_id();
         let mut all = Self { runs: Vec::new(), status: 0, cut_short: false };
         for (step, number) in profile.steps.iter().zip(1..) {
@@ -203,9 +203,9 @@ impl Steps {
                 clock_error_ns: arguments.start_at.and(node.clock_error_ns),
                 cut_short: ended.cut_short,
             };
-            if let Some(mut record) = recorded(context, &name, &ended.printed) {
+            if let Some(mut record) = step_record(context, &name, &ended.printed) {
                 record.run.accepted = Some(accepted);
-                let assessment = judged_anew(&record, claims);
+                let assessment = rejudge(&record, claims);
                 all.runs.push((record, assessment));
             }
             // After a usage error or an interrupt no further step is run.
@@ -218,18 +218,18 @@ impl Steps {
 }
 
 /// The run of a step, merged from the store and from what the step printed.
-fn recorded(context: &Context, name: &str, printed: &[u8]) -> Option<RunRecord> {
+fn step_record(context: &Context, name: &str, printed: &[u8]) -> Option<RunRecord> {
     let stored = context.store_to_read().ok().and_then(|store| {
         let run = store.find(name).ok()?;
         store.load(&run.id).ok()
     });
     let printed = std::str::from_utf8(printed).ok().and_then(|text| read_runs(text).ok()?.pop());
-    fuller(stored, printed)
+    merge_records(stored, printed)
 }
 
 /// Prefers the store's record, since documents hold no series; but takes the printed one if the
 /// store failed during the step and lacks measurements.
-fn fuller(stored: Option<RunRecord>, printed: Option<RunRecord>) -> Option<RunRecord> {
+fn merge_records(stored: Option<RunRecord>, printed: Option<RunRecord>) -> Option<RunRecord> {
     match (stored, printed) {
         (Some(mut stored), Some(printed))
             if stored.measurements.len() >= printed.measurements.len() =>
@@ -244,7 +244,7 @@ fn fuller(stored: Option<RunRecord>, printed: Option<RunRecord>) -> Option<RunRe
 }
 
 /// Options with the permissions to write.
-fn allowed(arguments: &Accept) -> Vec<String> {
+fn permission_args(arguments: &Accept) -> Vec<String> {
     let of = &arguments.permissions;
     let options = [
         ("--allow-write", &of.allow_write),
@@ -287,7 +287,7 @@ fn show(
         let judging = JudgeOptions {
             require_verdict: arguments.require_verdict,
             run: &record.run.name,
-            ..JudgeOptions::last(claims, &table)
+            ..JudgeOptions::latest(claims, &table)
         };
         print(context, record, &judging)?;
     }
@@ -332,7 +332,7 @@ fn print_refusals(refused: &[(DestinationRef, String)]) {
 
 fn list() -> String {
     let mut text = String::new();
-    for profile in Profile::all() {
+    for profile in Profile::builtin() {
         let _ = writeln!(text, "{:8}  {}", profile.name, profile.about);
     }
     text
@@ -342,7 +342,7 @@ fn list() -> String {
 mod tests {
     use iodyno_model::{Measurement, Run, RunRecord, RunState};
 
-    use super::{fuller, worse_status};
+    use super::{merge_records, worse_status};
 
     #[test]
     fn the_record_with_more_measurements_counts() {
@@ -353,7 +353,8 @@ mod tests {
         };
         let of = |stored: usize, printed: usize| {
             let stored = record("stored", stored, RunState::Interrupted);
-            let found = fuller(Some(stored), Some(record("printed", printed, RunState::Done)));
+            let found =
+                merge_records(Some(stored), Some(record("printed", printed, RunState::Done)));
             let RunRecord { run, measurements, .. } = found.unwrap();
             (run.name, measurements.len(), run.state)
         };
@@ -361,9 +362,9 @@ mod tests {
         assert_eq!(of(3, 3), ("stored".into(), 3, RunState::Done));
         assert_eq!(of(0, 0), ("stored".into(), 0, RunState::Done));
         let alone = record("alone", 1, RunState::Interrupted);
-        assert_eq!(fuller(Some(alone.clone()), None), Some(alone.clone()));
-        assert_eq!(fuller(None, Some(alone.clone())), Some(alone));
-        assert_eq!(fuller(None, None), None);
+        assert_eq!(merge_records(Some(alone.clone()), None), Some(alone.clone()));
+        assert_eq!(merge_records(None, Some(alone.clone())), Some(alone));
+        assert_eq!(merge_records(None, None), None);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) struct Node {
 
 impl Node {
     /// Identifies this node from the environment and the machine.
-    pub(super) fn this() -> Self {
+    pub(super) fn detect() -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let text = |path| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
         let hostname = || text("/proc/sys/kernel/hostname").unwrap_or_else(|| "unknown".into());
@@ -39,7 +39,7 @@ impl Node {
 
     /// Unique document name, without extension, for this node's acceptance that begins with run
     /// `run_id`.
-    pub(super) fn document(&self, run_id: &str) -> String {
+    pub(super) fn document_name(&self, run_id: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let node: String = self.name.chars().map(plain).take(MAX_NAME_CHARS).collect();
         let id = self.host_id.as_deref().unwrap_or("0");
@@ -49,7 +49,7 @@ impl Node {
 }
 
 /// Time until `at_ns` by this machine's clock; zero if it has passed.
-pub(super) fn until(at_ns: i64) -> Duration {
+pub(super) fn time_until(at_ns: i64) -> Duration {
     let left = at_ns.saturating_sub(iodyno_campaign::now_ns());
     Duration::from_nanos(u64::try_from(left).unwrap_or(0))
 }
@@ -61,8 +61,8 @@ mod tests {
     #[test]
     fn names_of_documents_hold_no_path() {
         let host_id = Some("0123456789ab".into());
-        let node = Node { name: "../db 01.rack".into(), host_id, ..Node::this() };
-        let name = node.document("../0198");
+        let node = Node { name: "../db 01.rack".into(), host_id, ..Node::detect() };
+        let name = node.document_name("../0198");
         assert!(name.starts_with("___db_01_rack.") && !name.contains('/'), "{name}");
         assert!(!name.contains(".."), "{name}");
     }

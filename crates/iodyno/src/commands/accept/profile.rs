@@ -58,7 +58,7 @@ impl Profile {
     ///
     /// # Errors
     /// There is none, or it is not a valid profile.
-    pub(super) fn named(name: &str) -> Result<Self> {
+    pub(super) fn load(name: &str) -> Result<Self> {
         if let Some((_, text)) = PROFILES.iter().find(|(known, _)| *known == name) {
             return Self::parse(text, name);
         }
@@ -75,7 +75,7 @@ impl Profile {
     }
 
     /// All built-in profiles.
-    pub(super) fn all() -> impl Iterator<Item = Self> {
+    pub(super) fn builtin() -> impl Iterator<Item = Self> {
         PROFILES.iter().filter_map(|(name, text)| Self::parse(text, name).ok())
     }
 
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_is_left_is_shared_and_targets_become_words() {
-        let profile = Profile::named("burn-in").unwrap();
+        let profile = Profile::load("burn-in").unwrap();
         let targets = TARGETS.map(str::to_owned);
         let soak = |left_s: u64| {
             let given =
@@ -209,7 +209,7 @@ mod tests {
             let refused = Profile::parse(&fine.replace(from, to), "a").unwrap_err();
             assert!(refused.is::<Usage>(), "{to}: {refused}");
         }
-        let unknown = Profile::named("quikc").unwrap_err().to_string();
+        let unknown = Profile::load("quikc").unwrap_err().to_string();
         assert!(unknown.ends_with("did you mean quick?"), "{unknown}");
     }
 }

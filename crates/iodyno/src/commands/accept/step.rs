@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::push::MAX_DOCUMENT_BYTES;
 
 /// Time for a command to end after a signal; a worker that a device blocks is left behind.
-const ENDS_WITHIN: Duration = Duration::from_secs(2);
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval between checks for an interrupt.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -52,7 +52,7 @@ pub(super) fn run_step(context: &Context, words: &[String], until: Instant) -> R
         Some(status) => status,
         None => {
             cut_short = true;
-            ended(&mut child, &printed, &mut took)?
+            terminate(&mut child, &printed, &mut took)?
         }
     };
     if took.is_empty() {
@@ -90,11 +90,11 @@ fn wait(
 
 /// Ends the process: first by SIGINT, as Ctrl-C would, then by SIGTERM, after which it waits for
 /// nothing.
-fn ended(child: &mut Child, printed: &Receiver<Vec<u8>>, took: &mut Vec<u8>) -> Result<u8> {
+fn terminate(child: &mut Child, printed: &Receiver<Vec<u8>>, took: &mut Vec<u8>) -> Result<u8> {
     let pid = Pid::from_child(child);
     for signal in [Signal::INT, Signal::TERM] {
         let _ = kill_process(pid, signal);
-        let give_up = Instant::now() + ENDS_WITHIN;
+        let give_up = Instant::now() + END_TIMEOUT;
         while Instant::now() < give_up {
             if child.try_wait()?.is_some() {
                 return Ok(3);

@@ -1,7 +1,7 @@
 //! `iodyno layouts`: builds layouts on drives, measures each, takes it down and compares them.
 
+pub(crate) mod comparison;
 mod files;
-pub(crate) mod held;
 mod trial;
 mod workload;
 
@@ -298,5 +298,5 @@ fn print(
     });
     let table = &arguments.run_options.load_options.table;
     let on_files = arguments.on_files.is_some();
-    terminal::print(&held::shown(context, &held, table, on_files, &further)?)
+    terminal::print(&comparison::shown(context, &held, table, on_files, &further)?)
 }

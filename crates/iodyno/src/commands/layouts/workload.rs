@@ -70,7 +70,7 @@ impl Workload {
         }
         let study = Study::parse(&study.to_toml()?, &study.name)?;
         let mut points = study.points(0);
-        points.iter_mut().for_each(|point| share(point, size_bytes));
+        points.iter_mut().for_each(|point| divide_range(point, size_bytes));
         if new_files {
             points.retain(only_writes);
             points.iter_mut().for_each(|point| into_new_file(point, size_bytes));
@@ -133,7 +133,7 @@ fn only_writes(point: &Point) -> bool {
 /// Divides the range among jobs with an offset_increment, which would otherwise leave it. Parts
 /// leave gaps: if all jobs began at multiples of a stripe, they would hit the same drive and move
 /// to the next one together.
-fn share(point: &mut Point, size_bytes: u64) {
+fn divide_range(point: &mut Point, size_bytes: u64) {
     let jobs = number(point, "numjobs");
     if jobs < 2 || !point.options.iter().any(|(name, _)| name == "offset_increment") {
         return;
@@ -190,7 +190,7 @@ mod tests {
         let mut study = sweep::plan(Some("database")).unwrap();
         study.targets = vec!["/dev/md127".into()];
         let mut point = study.points(0).remove(0);
-        share(&mut point, size_bytes);
+        divide_range(&mut point, size_bytes);
         let (size, increment) = (number(&point, "size"), number(&point, "offset_increment"));
         (0..64).map(|job| (job * increment, job * increment + size)).collect()
     }

@@ -75,7 +75,7 @@ impl Face {
 }
 
 /// fio's messages about failed jobs on standard error: callers check whether it is empty.
-pub(super) fn told(record: &RunRecord) -> Vec<String> {
+pub(super) fn error_lines(record: &RunRecord) -> Vec<String> {
     let told = |failure: &str, errno: i32| {
         format!("fio: pid={}, err={errno}/{failure}", std::process::id())
     };

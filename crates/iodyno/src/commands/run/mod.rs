@@ -85,7 +85,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     }
     let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
-    open_as_many_files_as_may_be();
+    raise_file_limit();
     let mut setup = Setup::of(context, &arguments.run_options.load_options)?;
     let states = invocation.aux_path.as_deref().unwrap_or_default();
     let entropy = RandomState::new().build_hasher().finish();
@@ -126,7 +126,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let name = line.files.first().map_or("command line", String::as_str);
     let text = sections_text(&sections);
     let work = Work::of_script(name, script.clone(), text);
-    let outcome = setup.carry_out(&work, &[], &options, generator.as_mut(), &mut watcher);
+    let outcome = setup.run_work(&work, &[], &options, generator.as_mut(), &mut watcher);
     drop(watcher.display);
     watcher.trigger.as_ref().map_or(Ok(()), Trigger::finish)?;
     watcher.logs.as_mut().map_or(Ok(()), LogFiles::finish)?;
@@ -136,7 +136,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     }
     let idleness = idleness.map(|begun| begun.end()).transpose()?;
     if face == Face::Fio {
-        face::told(&record).iter().for_each(|line| terminal::note(line));
+        face::error_lines(&record).iter().for_each(|line| terminal::note(line));
     }
     let judged =
         output::Judged { claims: &setup.claims, table: &arguments.run_options.load_options.table };
@@ -147,7 +147,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
 
 /// Raises the soft limit of open files to the hard limit: jobs may have thousands of files, and the
 /// default is low for programs that use select(2).
-fn open_as_many_files_as_may_be() {
+fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     // If that is refused, opening a file reports it.
@@ -214,13 +214,13 @@ fn script(
         }
     }
     if line.invocation.warnings_fatal {
-        fatal(face, line, &script)?;
+        check_warnings(face, line, &script)?;
     }
     Ok(script)
 }
 
 /// Applies `--warnings-fatal` to our notes, or as fio to its warnings.
-fn fatal(face: Face, line: &CommandLine, script: &Script) -> Result<()> {
+fn check_warnings(face: Face, line: &CommandLine, script: &Script) -> Result<()> {
     let told = match face {
         Face::Iodyno if line.notes.is_empty() && script.notes.is_empty() => return Ok(()),
         Face::Iodyno => "there are notes, see above".into(),

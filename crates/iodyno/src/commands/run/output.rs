@@ -72,7 +72,7 @@ impl<'a> Output<'a> {
         judged: &Judged<'_>,
         idleness: Option<CpuIdleness>,
     ) -> Result<u8> {
-        let judging = JudgeOptions::last(judged.claims, judged.table);
+        let judging = JudgeOptions::latest(judged.claims, judged.table);
         if self.formats.is_empty() && !self.invocation.append_terse {
             if let Some(path) = &self.invocation.output {
                 let (text, status) = judge(context, store, record, &judging)?;

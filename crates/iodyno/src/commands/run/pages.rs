@@ -30,10 +30,10 @@ pub(super) fn show(page: &Page) -> Result<u8> {
         Page::Version => format!("{FIO}\n"),
         Page::Usage => format!("{FIO}\n{USAGE}"),
         Page::Options(name) => match name.as_deref().filter(|name| *name != "all") {
-            None => options().filter(is_there).map(line).collect(),
-            Some(name) => {
-                one(iodyno_job::find(name).filter(is_there), || format!("No such command: {name}"))?
-            }
+            None => options().filter(is_supported).map(line).collect(),
+            Some(name) => one(iodyno_job::find(name).filter(is_supported), || {
+                format!("No such command: {name}")
+            })?,
         },
         Page::Engines(None) => {
             let names = engines().map(|(name, _)| format!("\t{name}\n"));
@@ -86,7 +86,7 @@ This is iodyno, called as fio. Of its own:
 ";
 
 /// True if the native generator supports the option, or may ignore it.
-fn is_there(spec: &&OptionSpec) -> bool {
+fn is_supported(spec: &&OptionSpec) -> bool {
     matches!(spec.support, Support::Native | Support::Ignored(_))
 }
 
@@ -136,7 +136,7 @@ fn engine(asked: &str) -> Result<String> {
     };
     let known = engines().find(|(known, _)| *known == name);
     let (_, engine) = known.ok_or_else(|| Usage(format!("IO engine {name} not found")))?;
-    let own = || options().filter(move |spec| is_there(spec) && engine.has_option(spec.name));
+    let own = || options().filter(move |spec| is_supported(spec) && engine.has_option(spec.name));
     match option {
         Some(option) => {
             let found = own().find(|spec| spec.name == option || spec.aliases.contains(&option));

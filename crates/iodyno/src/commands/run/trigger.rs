@@ -34,7 +34,7 @@ impl Trigger {
         self.fired = true;
         self.interrupted.store(true, Ordering::Relaxed);
         if let Some(file) = &self.asked.file {
-            take_away(Path::new(file));
+            remove_trigger_file(Path::new(file));
         }
     }
 
@@ -54,7 +54,7 @@ impl Trigger {
 }
 
 /// Removes the trigger file, as fio does, so that it triggers no other run. A file with data stays.
-fn take_away(file: &Path) {
+fn remove_trigger_file(file: &Path) {
     let is_empty = |stat: &rustix::fs::Stat| {
         FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_size == 0
     };

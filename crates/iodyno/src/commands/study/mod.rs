@@ -104,7 +104,7 @@ pub(crate) fn measure(
         Options { resumed: start.resumed, ..Options::of_jobs(start.name, start.permission) };
     let has_grid = study.rounds.is_none() && study.headroom.is_none() && !study.is_of_steps();
     let grid = has_grid.then(|| Grid::new(start.all, start.measured));
-    setup.carry_out(&work, start.targets, &options, generator, &mut Display::new(context, grid))
+    setup.run_work(&work, start.targets, &options, generator, &mut Display::new(context, grid))
 }
 
 /// Creates the load generator; `fio`: path of fio, if not the one in PATH.
@@ -126,5 +126,5 @@ pub(crate) fn print(
     record: &RunRecord,
     table: &Table,
 ) -> Result<u8> {
-    judge_and_print(context, store, record, &JudgeOptions::last(claims, table))
+    judge_and_print(context, store, record, &JudgeOptions::latest(claims, table))
 }

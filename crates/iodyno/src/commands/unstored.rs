@@ -11,7 +11,7 @@ use iodyno_report::Judged;
 use iodyno_store::Store;
 
 use crate::commands::export::documents;
-use crate::commands::judged_anew;
+use crate::commands::rejudge;
 use crate::terminal;
 
 /// Writes `record` into the working directory, or else `$TMPDIR`, if `store` could not keep all of
@@ -19,18 +19,18 @@ use crate::terminal;
 ///
 /// # Errors
 /// The record cannot be converted to a document.
-pub(crate) fn keep(store: &Store, record: &RunRecord, claims: &ClaimBook) -> Result<()> {
+pub(crate) fn save(store: &Store, record: &RunRecord, claims: &ClaimBook) -> Result<()> {
     let Some(why) = store.aside() else { return Ok(()) };
     terminal::note(&format!("iodyno: {why}"));
     if record.measurements.is_empty() {
         return Ok(());
     }
-    let assessment = judged_anew(record, claims);
+    let assessment = rejudge(record, claims);
     let text = documents(&[Judged { record, assessment: &assessment }])?;
     let name = format!("iodyno-{}.json", record.run.id);
     for folder in [PathBuf::new(), std::env::temp_dir()] {
         let path = folder.join(&name);
-        match written(&path, text.as_bytes()) {
+        match write_file(&path, text.as_bytes()) {
             Ok(()) => {
                 let shown = path.display().to_string();
                 terminal::note(&format!("        the results are in {shown}"));
@@ -48,7 +48,7 @@ pub(crate) fn keep(store: &Store, record: &RunRecord, claims: &ClaimBook) -> Res
 }
 
 /// Writes the whole file, or removes it.
-fn written(path: &Path, bytes: &[u8]) -> Result<()> {
+fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = create_new(path)?;
     let outcome = file.write_all(bytes).and_then(|()| file.sync_all());
     if let Err(error) = outcome {
