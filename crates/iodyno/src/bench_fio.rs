@@ -119,7 +119,7 @@ fn apply(study: &mut Study, setting: &str, value: &str) -> Result<(), String> {
 mod tests {
 
     #[test]
-    fn a_file_of_bench_fio_is_a_grid() {
+    fn bench_fio_file_becomes_a_grid() {
         let text = "[benchfio]\ntarget = /dev/a, /dev/b\noutput = x\ntype = device\n\
                     mode = randread,randwrite\nsize = 10G\niodepth = 1,2,4\nnumjobs = 8\n\
                     engine = io_uring\nprecondition = False\nruntime = 30\ndestructive = True\n\
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_otherwise_is_said() {
+    fn unsupported_settings_give_advice() {
         let of = |line: &str| {
             let text = format!("[benchfio]\ntarget = /dev/a\n{line}\n");
             super::study(&text, "b.ini").unwrap_err().to_string()

@@ -302,12 +302,12 @@ mod tests {
 
     use super::*;
 
-    const OWN: &str = "screen::tests::a_panic_is_told_on_the_screen_that_stays";
+    const OWN: &str = "screen::tests::a_panic_message_appears_on_the_normal_screen";
     const INNER: &str = "IODYNO_TEST_PANICS";
 
     /// Runs in a process of its own that owns the terminal.
     #[test]
-    fn a_panic_is_told_on_the_screen_that_stays() {
+    fn a_panic_message_appears_on_the_normal_screen() {
         if std::env::var_os(INNER).is_some() {
             let terminal = Terminal::of_errors().unwrap();
             assert!(terminal.fits());

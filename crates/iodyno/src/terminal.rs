@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn causes_are_not_repeated() {
         let full = || anyhow!("no space left");
         assert_eq!(cause_chain(&full().context("the page")), "the page: no space left");
         assert_eq!(cause_chain(&full().context("/x: no space left")), "/x: no space left");

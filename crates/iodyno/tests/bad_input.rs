@@ -89,7 +89,7 @@ fn a_job_whose_name_would_move_the_cursor() {
 }
 
 #[test]
-fn what_has_no_end_is_no_job_file_and_no_plan() {
+fn endless_job_files_and_plans_are_refused() {
     let world = World::new();
     for device in ["/dev/zero", "/dev/null", "/dev/full", "/dev/tty", "/dev/ptmx"] {
         for command in [&["run"][..], &["sweep", "--target", "data"], &["check", "--expect"]] {
@@ -116,7 +116,7 @@ fn what_has_no_end_is_no_job_file_and_no_plan() {
 }
 
 #[test]
-fn a_grid_that_nobody_would_live_to_see_is_refused_with_its_number() {
+fn a_grid_with_too_many_points_is_refused() {
     let world = World::new();
     let sweep = ["sweep", "--target", "data", "--set", "rw=randread", "--dry-run"];
     refused(
@@ -175,7 +175,7 @@ fn a_store_that_cannot_be_used() {
 }
 
 #[test]
-fn a_path_that_is_no_text_is_a_path_like_others() {
+fn paths_need_not_be_utf8() {
     let world = World::new();
     let store = world.path("").join(OsStr::from_bytes(b"s\xff.sqlite"));
     let output =
@@ -208,7 +208,7 @@ fn options_that_make_no_sense() {
 }
 
 #[test]
-fn the_reader_goes_away() {
+fn a_closed_pipe_is_no_failure() {
     let world = World::new();
     let mut child = world
         .command()
@@ -225,7 +225,7 @@ fn the_reader_goes_away() {
 }
 
 #[test]
-fn a_terminal_of_40_columns() {
+fn messages_wrap_at_40_columns() {
     let world = World::new();
     let file = world.sparse("drive", 1 << 30);
     let output = world

@@ -131,7 +131,7 @@ a: (groupid=0, jobs=8): err= 0: pid=7: Sat Nov 21 14:43:13 2026
 }
 
 #[test]
-fn what_is_cut_off_does_not_end_well() {
+fn truncated_output_is_a_failure() {
     let world = World::new();
     let report = fio(&world, "whole.json", &[&TWO[..], &["--output-format=json"]].concat());
     status(&world.run(&["show", &report]), 0);
@@ -194,7 +194,7 @@ fn cells(line: &str) -> Vec<&str> {
 
 /// A trim destroys data like a write, but writes nothing.
 #[test]
-fn a_trim_is_told_as_one() {
+fn trims_are_reported_as_trims() {
     let world = World::new();
     let target = world.path("target");
     std::fs::write(&target, vec![7; 16 << 20]).unwrap();

@@ -110,7 +110,7 @@ const ENDLESS: [&str; 4] = ["--rw=randwrite", "--time_based", "--runtime=1h", "-
 
 #[test]
 #[ignore = "needs root"]
-fn before_the_start() {
+fn a_hang_before_the_start_is_reported() {
     let frozen = Frozen::new();
     frozen.freeze();
     let iodyno = frozen.run("new", &["--rw=write", "--size=1m"]);
@@ -146,7 +146,7 @@ fn interrupted(engine: &str, more: &[&str]) -> Output {
 
 #[test]
 #[ignore = "needs root"]
-fn while_it_is_measured() {
+fn a_hang_during_a_measurement_is_reported() {
     let asynchronous = ["--direct=1", "--iodepth=4"];
     interrupted("mmap", &[]);
     interrupted("io_uring", &asynchronous);
@@ -163,7 +163,7 @@ fn what_was_measured_until_then_is_printed() {
 
 #[test]
 #[ignore = "needs root"]
-fn in_a_program() {
+fn a_hang_in_a_child_program_is_reported() {
     let frozen = Frozen::new();
     let script = frozen.world.path("script");
     fs::write(&script, format!("fsfreeze --freeze {0}; echo > {0}/new", frozen.at)).unwrap();

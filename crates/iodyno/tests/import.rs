@@ -214,7 +214,7 @@ fn a_folder_gives_every_run_of_ours_and_one_of_fios() {
 }
 
 #[test]
-fn what_fio_printed_is_shown_without_a_verdict_and_without_being_stored() {
+fn fio_output_is_shown_without_verdict_or_storing() {
     let world = World::new();
     let report = fio(&world, "database.json");
     let shown = world.run(&["show", &report]);

@@ -26,7 +26,7 @@ fn replay(world: &World, more: &[&str]) -> ([u64; 3], u64) {
 }
 
 #[test]
-fn what_one_writes_both_make_again() {
+fn iologs_are_replayed_by_both_programs() {
     let world = World::new();
     // A relative name: a log cannot contain a path with a blank.
     let data = world.path("data");

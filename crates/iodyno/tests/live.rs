@@ -259,7 +259,7 @@ fn a_report_that_is_asked_for_is_seen_at_once() {
 }
 
 #[test]
-fn what_is_short_or_asked_for_so_takes_no_screen() {
+fn short_runs_and_live_line_take_no_screen() {
     let world = World::new();
     let mut session = Session::reading(&world, (80, 24), &["--live=line"]);
     session.shows("IOPS");

@@ -67,7 +67,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn each_is_answered_in_three_lines() {
+fn mistakes_are_answered_in_three_lines() {
     let world = World::new();
     let here = world.directory("here");
     let data = here.join("data");
@@ -89,7 +89,7 @@ fn each_is_answered_in_three_lines() {
 
 #[test]
 #[ignore = "needs root"]
-fn so_is_who_may_not_and_what_is_busy() {
+fn missing_permission_and_busy_targets_are_answered_too() {
     let world = World::new();
     let disk = Loop::new(&world, "image", 16 << 20);
     let device = &*disk.device;

@@ -155,7 +155,7 @@ fn on_paper_everything_is_drawn() {
 }
 
 #[test]
-fn names_do_nothing_but_stand_there() {
+fn names_cannot_inject_script() {
     let world = World::new();
     let tags =
         "</script><script>document.title='theirs'</script><img src=x onerror=alert(1)>\"'&amp;";
@@ -274,7 +274,7 @@ fn laboratory(world: &World, name: &str) -> String {
 }
 
 #[test]
-fn pages_of_every_kind_fit_stay_in_place_and_are_for_everybody() {
+fn pages_fit_do_not_shift_and_are_accessible() {
     let world = World::new();
     let browser = Browser::new();
     for (what, page) in pages(&world) {

@@ -58,7 +58,7 @@ fn a_stored_run_becomes_svg_and_png() {
 }
 
 #[test]
-fn what_fio_printed_is_drawn_without_being_stored() {
+fn fio_output_is_plotted_without_being_stored() {
     let world = World::new();
     let report = world.path("fio.json");
     let fio = Command::new("fio")

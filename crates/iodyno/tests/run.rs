@@ -88,7 +88,7 @@ fn the_command_line_as_getopt_takes_it() {
 }
 
 #[test]
-fn each_name_opens_a_job_and_a_section_is_one_of_them() {
+fn name_opens_a_job_and_section_selects_one() {
     let world = World::new();
     let line =
         "--size=64k --filename=data --name=a --rw=read --bs=4k --name=b --rw=randread --bs=8k";
@@ -314,7 +314,7 @@ fn a_file_of_somebody_else_is_written_once_its_words_are_typed() {
 }
 
 #[test]
-fn only_what_one_machine_can_do() {
+fn client_and_server_options_are_refused() {
     let world = World::new();
     refused(&world, &["--client=host", "x.fio"], &["--client", "each host"]);
     refused(&world, &["--server"], &["--server", "each host"]);

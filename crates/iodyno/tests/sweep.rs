@@ -168,7 +168,7 @@ fn a_headroom_that_the_store_has_is_shown_with_what_is_explained() {
 }
 
 #[test]
-fn what_is_there_is_only_read() {
+fn existing_targets_are_only_read() {
     let world = World::new();
     std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
     let output = run(&world, &GRID);
@@ -183,7 +183,7 @@ fn what_is_there_is_only_read() {
 }
 
 #[test]
-fn what_may_not_go_on_is_told() {
+fn runs_that_cannot_be_resumed_are_reported() {
     let world = World::new();
     kill_after(&world, 1, "killed");
     std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();

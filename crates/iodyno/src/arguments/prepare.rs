@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fill_is_so_many_times() {
+    fn fill_takes_a_factor() {
         assert_eq!((times("2x"), times("0.5X"), times("3")), (Ok(2.0), Ok(0.5), Ok(3.0)));
         for wrong in ["", "x", "0x", "-1x", "nan", "inf", "101x", "2xx", "2 x"] {
             assert!(times(wrong).is_err(), "{wrong}");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn every_method_is_typed_as_it_is_called() {
+    fn purge_method_names_match_the_models() {
         for word in Purge::value_variants() {
             let typed = word.to_possible_value().unwrap().get_name().to_owned();
             assert_eq!(typed, word.method().map_or("none", PurgeMethod::name));

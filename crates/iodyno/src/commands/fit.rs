@@ -259,7 +259,7 @@ mod tests {
     use super::is_crowded;
 
     #[test]
-    fn others_keep_room() {
+    fn crowded_file_systems_are_recognised() {
         for (bytes, free, all, expected) in [
             (4, 5, 100, true),
             (4, 3, 100, true),

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percents_are_whole_and_a_hundred() {
+    fn percents_are_whole_and_sum_to_100() {
         assert_eq!(percents(&[1, 1, 1]), [34, 33, 33]);
         assert_eq!(percents(&[997, 2, 1]), [100, 0, 0]);
         assert_eq!(percents(&[5, 0, 5]), [50, 0, 50]);

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_matter_since_the_start_is_told() {
+    fn problems_since_the_start_are_shown() {
         let mut watched = watched();
         let first = HealthLog { media_errors: 7, ..HealthLog::default() };
         let now = HealthLog { media_errors: 9, thermal_seconds: [0, 5], ..first.clone() };
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_may_sleep_says_so_and_what_nobody_may_read_is_not_there() {
+    fn sleeping_drives_are_marked_and_unreadable_values_missing() {
         let mut watched = watched();
         watched.vitals.insert("nvme0".into(), None);
         let drive = described(&watched);

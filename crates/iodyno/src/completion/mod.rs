@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_typed_or_cannot_be_known_is_not_offered() {
+    fn serials_and_free_values_are_not_offered() {
         // Serial numbers are not offered: typing one keeps a drive from being named by mistake.
         assert!(of("iodyno prepare nvme0n1 --allow-write ").is_empty());
         assert!(of("iodyno check --budget ").is_empty());

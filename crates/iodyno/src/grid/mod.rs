@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fits_whatever_the_terminal_is() {
+    fn grid_fits_every_terminal() {
         let mut grid = grid();
         grid.progress(STEP, "nvme0n1", RATE);
         for (width, height) in [(1, 1), (20, 6), (40, 10), (80, 24), (120, 50)] {

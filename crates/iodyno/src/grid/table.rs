@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_the_places_holds_the_current_one() {
+    fn window_contains_the_current_position() {
         assert_eq!(window(7, 3, 0), 0..3);
         assert_eq!(window(7, 3, 6), 4..7);
         assert_eq!(window(7, 100, 3), 0..7);

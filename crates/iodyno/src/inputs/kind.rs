@@ -130,7 +130,7 @@ mod tests {
     use super::{Kind, kind};
 
     #[test]
-    fn a_file_is_known_by_how_it_begins() {
+    fn file_kind_is_known_by_its_head() {
         assert_eq!(kind("SQLite format 3\0\x10"), Kind::Store);
         assert_eq!(kind("{\n  \"schema\": \"iodyno.run/2\""), Kind::Documents);
         assert_eq!(kind("[\n {\"id\":\"\", \"schema\":\"iodyno.run/2\""), Kind::Documents);

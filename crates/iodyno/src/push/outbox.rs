@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dropped_is_added_to_what_was() {
+    fn dropped_names_are_appended() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = Outbox { folder: folder.path().join("outbox"), most: 1, most_bytes: 1 << 20 };
         let away = [DestinationRef::typed(folder.path().join("away").to_str().unwrap()).unwrap()];
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_before_delays_no_verdict() {
+    fn old_documents_do_not_delay_a_verdict() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = Outbox { folder: folder.path().join("outbox"), most: 9, most_bytes: 1 << 20 };
         let here = [DestinationRef::typed(folder.path().to_str().unwrap()).unwrap()];

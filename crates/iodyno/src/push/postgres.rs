@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_need_tls_and_urls_a_user_and_one_host() {
+    fn networks_need_tls_and_urls_need_user_and_host() {
         let mode = |url: &str| config(url).map(|config| config.get_ssl_mode()).map_err(|e| e.why);
         for url in ["postgres://u:p@h/d", "postgresql://u:p@h:1/d?sslmode=verify-full"] {
             assert_eq!(mode(url), Ok(SslMode::Require), "{url}");

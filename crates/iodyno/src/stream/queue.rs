@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_loses_seconds_and_is_told_how_many() {
+    fn a_slow_reader_gets_a_count_of_lost_seconds() {
         let (mut queue, large) = (Queue::default(), second(MAX_BYTES / 8));
         (0..7).for_each(|_| queue.push(&large));
         assert_eq!(queue.dropped, (3, 0), "a half of the room is for starts and ends");

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_waits_is_told_from_one_that_runs() {
+    fn waiting_threads_are_distinguished_from_running_ones() {
         let of = |state| thread(&status(state, [40, 2]), None);
         let hangs = of("D (disk sleep)").unwrap();
         assert_eq!((hangs.name.as_str(), hangs.switches), ("iodyno-load", 42));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_in_a_sentence() {
+    fn a_hang_is_described_in_a_sentence() {
         let name = Some("/dev/md0".into());
         let wait = Wait { asked: "an fsync", name, interruptible: true, is_io: false };
         let program = Some(("mkfs.ext4".to_owned(), Pid::from_raw(7).unwrap()));

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_names_what_it_asks() {
+    fn system_calls_give_request_and_file() {
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("fifo");
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).unwrap();

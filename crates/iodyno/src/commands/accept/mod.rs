@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gravest_status_counts() {
+    fn the_worst_status_counts() {
         let statuses = [0, 4, 1, 3, 2];
         for (rank, a) in statuses.into_iter().enumerate() {
             for (other, b) in statuses.into_iter().enumerate() {

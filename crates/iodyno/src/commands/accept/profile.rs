@@ -160,7 +160,7 @@ mod tests {
     const TARGETS: [&str; 2] = ["nvme0n1", "nvme1n1"];
 
     #[test]
-    fn every_profile_is_made_of_commands_that_are_understood() {
+    fn builtin_profiles_use_valid_commands() {
         for (name, text) in PROFILES {
             let profile = Profile::parse(text, name).unwrap();
             assert_eq!(profile.name, *name);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_shared_and_targets_become_words() {
+    fn placeholders_are_replaced_and_time_is_shared() {
         let profile = Profile::load("burn-in").unwrap();
         let targets = TARGETS.map(str::to_owned);
         let soak = |left_s: u64| {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_profile_is_refused() {
+    fn invalid_profiles_are_refused() {
         let fine = PROFILES[0].1;
         assert!(Profile::parse(fine, "a").is_ok());
         for (from, to) in [

@@ -82,7 +82,7 @@ fn times(rows: &[Vec<u64>]) -> Vec<u64> {
 }
 
 #[test]
-fn what_drains_is_no_window_of_its_own() {
+fn draining_forms_no_window_of_its_own() {
     let mut intervals: Vec<Interval> = (0..4).map(|n| interval(n, 1)).collect();
     intervals.push(Interval { draining: true, duration_ns: MS, ..interval(4, 1) });
     let logs = "--write_bw_log=l --write_iops_log=l --write_lat_log=l --log_avg_msec=200 ";

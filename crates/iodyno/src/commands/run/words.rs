@@ -47,7 +47,7 @@ mod tests {
     use crate::arguments::Arguments;
 
     #[test]
-    fn own_options_are_told_from_those_of_jobs() {
+    fn own_options_are_separated_from_job_options() {
         let mut command = Arguments::command();
         command.build();
         let run = command.find_subcommand("run").unwrap();
