@@ -171,10 +171,8 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 
 /// Refuses early a file that [`write`] would refuse.
 pub(crate) fn refuse_unwritable(path: &Path) -> Result<()> {
-    match iodyno_files::look(path, NamedBy::User) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Usage(error.to_string()).into()),
-    }
+    let found = iodyno_files::look(path, NamedBy::User);
+    found.map(drop).map_err(|error| Usage(error.to_string()).into())
 }
 
 /// Exit status of an error: 3 if a measurement was interrupted, else 2.

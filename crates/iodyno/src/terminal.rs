@@ -178,12 +178,10 @@ fn next(step: &str) {
 
 /// Chain of causes, without those that an error's own text already contains.
 fn cause_chain(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |cause_chain, cause| {
-        match cause_chain.as_str() {
-            "" => cause,
-            _ if cause_chain.contains(&cause) => cause_chain,
-            _ => format!("{cause_chain}: {cause}"),
-        }
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text.as_str() {
+        "" => cause,
+        _ if text.contains(&cause) => text,
+        _ => format!("{text}: {cause}"),
     })
 }
 

@@ -56,7 +56,8 @@ struct State {
 impl Server {
     /// Listens at `address` and prints the URL.
     ///
-    /// # Errors The address is not available.
+    /// # Errors
+    /// The address is not available.
     pub(crate) fn start(address: SocketAddr, quiet: bool) -> Result<Self> {
         let failed = |error| Usage(format!("--listen {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(failed)?;

@@ -38,7 +38,8 @@ enum Destination {
 impl DestinationRef {
     /// Checks a word of the command line.
     ///
-    /// # Errors It holds a password or a signature, or names nothing that accepts documents.
+    /// # Errors
+    /// It holds a password or a signature, or names nothing that accepts documents.
     pub(crate) fn typed(word: &str) -> Result<Self, Usage> {
         if let Some(file) = word.strip_prefix('@') {
             let path =
@@ -77,7 +78,7 @@ impl DestinationRef {
         word.starts_with('@') || word.starts_with("env:") || word.contains("://")
     }
 
-    /// Sends `parcel` once.
+    /// Sends `upload` once.
     pub(crate) fn send(&self, upload: &Upload<'_>) -> Result<(), PushError> {
         match self.destination()? {
             // A Postgres row and a presigned URL are for the document only.

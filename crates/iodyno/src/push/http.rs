@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Status of a server that has the document already (RFC 9110, If-None-Match: *).
 const ALREADY_THERE: u16 = 412;
 
-/// Puts `parcel` under its name below `url`, or at `url` itself if that has a query, as presigned
+/// Puts `upload` under its name below `url`, or at `url` itself if that has a query, as presigned
 /// URLs do.
 pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
     let is_signed = is_secret(url);
@@ -50,7 +50,7 @@ fn is_unencrypted(url: &str) -> bool {
     url.scheme_str() == Some("http") && !is_here
 }
 
-/// Puts `parcel` at `url`, unless something is there.
+/// Puts `upload` at `url`, unless something is there.
 pub(super) fn put_at(
     url: &str,
     authorization: Option<String>,

@@ -15,7 +15,7 @@ use super::{DestinationRef, MAX_DOCUMENT_BYTES, PushError, Upload};
 /// Suffix of the list of destinations.
 const LIST_SUFFIX: &str = ".to";
 /// Maximum length of a list of destinations, bytes.
-const MAX_TO_BYTES: u64 = 1 << 20;
+const MAX_LIST_BYTES: u64 = 1 << 20;
 /// Maximum number of documents kept.
 const MAX_KEPT: usize = 1000;
 /// Maximum size of all kept documents, bytes: an unreachable destination must not fill the disk.
@@ -64,13 +64,14 @@ impl Outbox {
     /// File with the names of dropped documents, and their number.
     pub(crate) fn dropped(&self) -> (PathBuf, usize) {
         let file = self.folder.join(DROPPED);
-        let text = iodyno_files::read(&file, MAX_TO_BYTES << 4).unwrap_or_default();
+        let text = iodyno_files::read(&file, MAX_LIST_BYTES << 4).unwrap_or_default();
         (file, text.iter().filter(|byte| **byte == b'\n').count())
     }
 
     /// Keeps a document for `to`; it is on the disk when this returns.
     ///
-    /// # Errors It cannot be written.
+    /// # Errors
+    /// It cannot be written.
     pub(crate) fn add(&self, name: &str, bytes: &[u8], to: &[DestinationRef]) -> Result<()> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.with_context(|| format!("{} cannot be made", self.folder.display()))?;
@@ -94,7 +95,8 @@ impl Outbox {
     /// Sends the kept documents, the oldest first, until `until` or slightly later. Then the oldest
     /// of the remaining ones are dropped beyond the limits.
     ///
-    /// # Errors The folder cannot be read or written.
+    /// # Errors
+    /// The folder cannot be read or written.
     pub(crate) fn push(&self, until: Instant) -> Result<Pushed> {
         let mut pushed = Pushed::default();
         // An unreachable destination is not tried again for the next document.
@@ -153,7 +155,7 @@ impl Outbox {
         let names = lists.iter().map(|list| list.trim_end_matches(LIST_SUFFIX));
         let mut kept: Vec<(String, u64)> =
             names.filter_map(|name| Some((name.to_owned(), size(name)?))).collect();
-        kept.sort_by(|(a, _), (b, _)| began(a).cmp(began(b)));
+        kept.sort_by(|(a, _), (b, _)| run_id(a).cmp(run_id(b)));
         Ok(kept)
     }
 
@@ -174,7 +176,7 @@ impl Outbox {
         // Names are written before anything is removed, so that the loss is known later.
         let file = self.folder.join(DROPPED);
         let known = match file.exists() {
-            true => iodyno_files::read(&file, MAX_TO_BYTES << 4)?,
+            true => iodyno_files::read(&file, MAX_LIST_BYTES << 4)?,
             false => Vec::new(),
         };
         let known = String::from_utf8_lossy(&known);
@@ -187,7 +189,7 @@ impl Outbox {
 
     fn read(&self, name: &str) -> Result<(Vec<u8>, Vec<DestinationRef>)> {
         let list = self.folder.join(format!("{name}{LIST_SUFFIX}"));
-        let to = serde_json::from_slice(&iodyno_files::read(&list, MAX_TO_BYTES)?)?;
+        let to = serde_json::from_slice(&iodyno_files::read(&list, MAX_LIST_BYTES)?)?;
         Ok((iodyno_files::read(&self.folder.join(name), MAX_DOCUMENT_BYTES)?, to))
     }
 
@@ -199,7 +201,7 @@ impl Outbox {
     /// or a kill.
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let part = self.folder.join(format!(".{name}.{}.part", std::process::id()));
-        let outcome = written(&part, bytes)
+        let outcome = write_synced(&part, bytes)
             .and_then(|()| Ok(iodyno_files::rename(&part, &self.folder.join(name))?));
         if outcome.is_err() {
             let _ = iodyno_files::remove(&part, |_| true);
@@ -216,19 +218,19 @@ impl Outbox {
 }
 
 /// Writes a file of `bytes`, on the disk when this returns.
-fn written(path: &Path, bytes: &[u8]) -> Result<()> {
+fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = iodyno_files::create(path, NamedBy::Iodyno)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     written.with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// The run in a document's name (`NODE.HOSTID.RUN.json`), whose id tells when it began.
-fn began(name: &str) -> &str {
+fn run_id(name: &str) -> &str {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     stem.rsplit('.').next().unwrap_or(stem)
 }
 
-/// Sends `parcel` to a destination, with retries as long as they may help.
+/// Sends `upload` to a destination, with retries as long as they may help.
 fn send_with_retries(to: &DestinationRef, upload: &Upload<'_>) -> Result<(), PushError> {
     let mut pause = FIRST_PAUSE;
     let mut tries = 1;

@@ -19,7 +19,8 @@ pub(super) struct Login<'a> {
 
 /// Password of a login; `None`: it is unknown.
 ///
-/// # Errors The file that `PGPASSFILE` names cannot be read, or others may read the file.
+/// # Errors
+/// The file that `PGPASSFILE` names cannot be read, or others may read the file.
 pub(super) fn password(login: &Login<'_>) -> Result<Option<String>, String> {
     let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
     if let Some(password) = variable("PGPASSWORD") {

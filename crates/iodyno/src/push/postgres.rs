@@ -29,7 +29,7 @@ const IS_SAME: &str =
 const AFTER: &str = "SELECT owner::text, name, body::text FROM iodyno.document \
                      WHERE (owner, name) > ($1::text::name, $2) ORDER BY owner, name LIMIT $3";
 
-/// Adds `parcel` to the rows of the role that `url` names.
+/// Adds `upload` to the rows of the role that `url` names.
 pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
     let text = std::str::from_utf8(upload.bytes).map_err(PushError::permanent)?;
     let left = upload.until.saturating_duration_since(Instant::now());

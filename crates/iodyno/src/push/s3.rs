@@ -27,7 +27,7 @@ struct Place {
     credentials: Credentials,
 }
 
-/// Puts `parcel` under its name below the prefix; an existing object stays.
+/// Puts `upload` under its name below the prefix; an existing object stays.
 pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
     let place = Place::of(url)?;
     let object = format!("{}{}", place.prefix, upload.name);

@@ -38,7 +38,8 @@ pub(crate) struct Stream {
 impl Stream {
     /// Opens the requested outputs; `None`: none requested.
     ///
-    /// # Errors A stream cannot be written there, or the address cannot be listened at.
+    /// # Errors
+    /// A stream cannot be written there, or the address cannot be listened at.
     pub(crate) fn open(asked: &LiveOutput, quiet: bool) -> Result<Option<Self>> {
         if asked.is_empty() {
             return Ok(None);

@@ -54,7 +54,8 @@ enum Destination {
 impl StreamWriter {
     /// Opens the destination of `--stream`.
     ///
-    /// # Errors It must not be written, or cannot be.
+    /// # Errors
+    /// It must not be written, or cannot be.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let destination = if path == Path::new("-") {

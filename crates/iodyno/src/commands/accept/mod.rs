@@ -104,10 +104,8 @@ fn parquet_format() -> Result<Format> {
 
 /// Parses the destinations of the document.
 fn destinations(words: &[String]) -> Result<Vec<DestinationRef>> {
-    let mut to = Vec::new();
-    for word in words {
-        to.push(DestinationRef::typed(word)?);
-    }
+    let mut to: Vec<_> =
+        words.iter().map(|word| DestinationRef::typed(word)).collect::<Result<_, _>>()?;
     to.sort();
     to.dedup();
     Ok(to)
