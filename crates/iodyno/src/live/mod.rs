@@ -82,16 +82,16 @@ impl Live {
     /// Sends an event and the activity it reports.
     pub(crate) fn event(&mut self, event: &Event<'_>, activity: Option<Activity>) {
         // Send errors mean that the screen was given back.
-        let sender = |message| drop(self.sender.send(message));
+        let send = |message| drop(self.sender.send(message));
         if let Some(activity) = activity {
-            sender(Message::Activity(activity));
+            send(Message::Activity(activity));
         }
         match event {
-            Event::Host(host) => sender(Message::Host(Box::new((*host).clone()))),
+            Event::Host(host) => send(Message::Host(Box::new((*host).clone()))),
             Event::Progress(progress) => {
                 let from = if progress.rates.len() < self.rates_sent { 0 } else { self.rates_sent };
                 self.rates_sent = progress.rates.len();
-                sender(Message::Progress {
+                send(Message::Progress {
                     step: progress.step.to_owned(),
                     target: progress.target.to_owned(),
                     rate: [progress.iops, progress.bytes_per_s],
@@ -101,10 +101,10 @@ impl Live {
                 });
             }
             Event::Interval { jobs, interval, .. } if !interval.cut && !interval.draining => {
-                sender(Message::TargetIo(took(jobs, interval), interval.duration_ns));
+                send(Message::TargetIo(io_by_target(jobs, interval), interval.duration_ns));
             }
-            Event::Predicted(all) => sender(Message::Predicted(all.to_vec())),
-            Event::Done(measurement) => sender(Message::Done(Box::new((*measurement).clone()))),
+            Event::Predicted(all) => send(Message::Predicted(all.to_vec())),
+            Event::Done(measurement) => send(Message::Done(Box::new((*measurement).clone()))),
             _ => {}
         }
     }
@@ -122,11 +122,11 @@ impl Drop for Live {
 }
 
 /// I/O on each target in an interval, summed over its jobs.
-fn took(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<TargetIo> {
+fn io_by_target(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<TargetIo> {
     let mut all: Vec<TargetIo> = Vec::new();
     for (job, did) in jobs.iter().zip(&interval.jobs) {
         let target = job.target();
-        let at = all.iter().position(|took| took.target == target).unwrap_or_else(|| {
+        let at = all.iter().position(|io| io.target == target).unwrap_or_else(|| {
             let mut devices = job.files.iter().map(|file| match file.read().kind() {
                 TargetKind::Block { name } => Some(name.clone()),
                 TargetKind::File { device } => device.clone(),
@@ -136,14 +136,14 @@ fn took(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<TargetIo> {
             all.push(TargetIo { target, device, direct: true, ..TargetIo::default() });
             all.len() - 1
         });
-        let took = &mut all[at];
-        took.direct &= job.job.engine.direct && job.files.iter().all(|file| file.read().direct());
-        took.threads.extend(did.threads.running.iter());
+        let io = &mut all[at];
+        io.direct &= job.job.engine.direct && job.files.iter().all(|file| file.read().direct());
+        io.threads.extend(did.threads.running.iter());
         for (_, one) in did.directions.iter() {
-            took.ios += one.ios;
-            took.bytes += one.bytes;
-            took.errors += one.errors;
-            took.latency.merge(&one.latency);
+            io.ios += one.ios;
+            io.bytes += one.bytes;
+            io.errors += one.errors;
+            io.latency.merge(&one.latency);
         }
     }
     all
@@ -153,12 +153,13 @@ fn took(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<TargetIo> {
 fn draw(mut scene: Scene, messages: &Receiver<Message>, end: &UnixStream, caps: TerminalCaps) {
     let Ok(mut terminal) = Terminal::new(Painter::default()) else { return };
     let (mut sampler, begun) = (Sampler::new(), Instant::now());
-    let mut looked = begun;
+    let mut sampled_at = begun;
     loop {
         messages.try_iter().for_each(|message| scene.take(message));
-        if looked.elapsed() >= SAMPLE_INTERVAL {
+        if sampled_at.elapsed() >= SAMPLE_INTERVAL {
             // A late frame does not delay the next sample.
-            looked = Instant::now() - looked.elapsed().saturating_sub(SAMPLE_INTERVAL).min(FRAME);
+            sampled_at =
+                Instant::now() - sampled_at.elapsed().saturating_sub(SAMPLE_INTERVAL).min(FRAME);
             let sample = sampler.sample(&scene);
             scene.second(sample, begun.elapsed().as_secs());
         }

@@ -37,7 +37,7 @@ pub(super) enum Message {
         rates: (usize, Vec<f64>),
         temperature_c: Option<f32>,
     },
-    /// I/O on each target, and the time it took, ns.
+    /// I/O on each target, and the time it io, ns.
     TargetIo(Vec<TargetIo>, u64),
     Predicted(Vec<Prediction>),
     Done(Box<Measurement>),
@@ -136,7 +136,7 @@ impl Scene {
                     row.temperature_c = temperature_c.map(f64::from).or(row.temperature_c);
                 }
             }
-            Message::TargetIo(all, ns) => all.into_iter().for_each(|took| self.took(took, ns)),
+            Message::TargetIo(all, ns) => all.into_iter().for_each(|io| self.add_io(io, ns)),
             Message::Predicted(all) => {
                 self.grid.iter_mut().for_each(|grid| grid.predicted(&all));
             }
@@ -172,21 +172,21 @@ impl Scene {
         })
     }
 
-    fn took(&mut self, took: TargetIo, ns: u64) {
-        let at = self.rows.iter().position(|row| row.name == took.target).unwrap_or_else(|| {
-            let row = Row { name: took.target.clone(), ..Row::default() };
-            self.rows.push(Row { device: took.device.clone(), ..row });
+    fn add_io(&mut self, io: TargetIo, ns: u64) {
+        let at = self.rows.iter().position(|row| row.name == io.target).unwrap_or_else(|| {
+            let row = Row { name: io.target.clone(), ..Row::default() };
+            self.rows.push(Row { device: io.device.clone(), ..row });
             self.describe(self.rows.len() - 1);
             self.rows.len() - 1
         });
         let row = &mut self.rows[at];
         row.observed_ns += ns;
-        row.errors += took.errors;
-        row.now.ios += took.ios;
-        row.now.bytes += took.bytes;
-        row.now.latency.merge(&took.latency);
-        row.now.threads = took.threads;
-        row.now.direct = took.direct;
+        row.errors += io.errors;
+        row.now.ios += io.ios;
+        row.now.bytes += io.bytes;
+        row.now.latency.merge(&io.latency);
+        row.now.threads = io.threads;
+        row.now.direct = io.direct;
     }
 
     /// Adds the host's facts about a row's drive.

@@ -7,7 +7,7 @@ use ratatui_core::backend::TestBackend;
 use super::sampler::Sample;
 use super::*;
 
-const FACE: TerminalCaps = TerminalCaps { ascii: false, color: false };
+const CAPS: TerminalCaps = TerminalCaps { ascii: false, color: false };
 
 fn progress() -> Progress<'static> {
     Progress {
@@ -40,7 +40,7 @@ fn scene() -> Scene {
     for second in 0..40 {
         let mut latency = iodyno_model::Histogram::default();
         (0..1000).for_each(|n| latency.record(60_000 + n * 90));
-        let took = |target: &str, ios: u64| TargetIo {
+        let io = |target: &str, ios: u64| TargetIo {
             target: target.into(),
             device: Some(target.into()),
             ios,
@@ -48,9 +48,9 @@ fn scene() -> Scene {
             latency: latency.clone(),
             ..TargetIo::default()
         };
-        let mut all = vec![took("nvme0n1", 100_000 + second * 1000)];
+        let mut all = vec![io("nvme0n1", 100_000 + second * 1000)];
         if second < 20 {
-            all.insert(0, took("/mnt/data", 5000));
+            all.insert(0, io("/mnt/data", 5000));
         }
         scene.take(Message::TargetIo(all, 1_000_000_000));
         let other = OtherIo { iops: 1200.0, bytes_per_s: 5e6 };
@@ -82,7 +82,7 @@ fn drawn(scene: &Scene, caps: TerminalCaps, (width, height): (u16, u16)) -> Vec<
 
 #[test]
 fn a_screen_of_80_columns() {
-    let lines = drawn(&scene(), FACE, (80, 24));
+    let lines = drawn(&scene(), CAPS, (80, 24));
     let expected = [
         "iodyno check                                                                0:40",
         "nvme0n1  rand-read",
@@ -109,7 +109,7 @@ fn every_size_shows_what_matters() {
     let scene = scene();
     for size in [(40, 10), (60, 20), (80, 24), (160, 50), (300, 100), (5, 2)] {
         for ascii in [false, true] {
-            let lines = drawn(&scene, TerminalCaps { ascii, ..FACE }, size);
+            let lines = drawn(&scene, TerminalCaps { ascii, ..CAPS }, size);
             let all = lines.join("\n");
             assert!(!ascii || all.replace(['±', '°', '\n'], "").is_ascii(), "{all}");
             if size.0 < 40 {
@@ -129,7 +129,7 @@ fn every_size_shows_what_matters() {
 fn what_is_not_known_is_not_drawn() {
     let mut scene = Scene::new("check", None);
     scene.take(Message::Activity(Activity::of(&Event::Looking).unwrap()));
-    let lines = drawn(&scene, FACE, (80, 24));
+    let lines = drawn(&scene, CAPS, (80, 24));
     let shown: Vec<&String> = lines.iter().filter(|line| !line.is_empty()).collect();
     assert_eq!(shown[1], "looking for a second who else uses the drives");
     assert_eq!(shown.len(), 3, "{shown:?}");

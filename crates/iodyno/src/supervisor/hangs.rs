@@ -49,9 +49,7 @@ impl Hang {
             None => format!("{name} has not answered {asked}"),
         }
     }
-}
 
-impl Hang {
     /// The waiting process: the program's, else `worker`.
     pub(super) fn process(&self, worker: Pid) -> Pid {
         self.program.as_ref().map_or(worker, |(_, pid)| *pid)

@@ -4,10 +4,9 @@
 //! The kernel keeps a process until the devices have answered each of its threads, and no signal
 //! changes that. So the first process only waits for the second one, the worker, which does all the
 //! work. It samples the threads of the worker and of the programs that the worker runs
-//! ([`HangDetector`]),
-//! names devices that do not answer, and leaves the worker behind if one blocks its end. The locks
-//! and descriptors of a worker left behind stay until the device answers, so that others see the
-//! run as live and the device as in use.
+//! ([`HangDetector`]), names devices that do not answer, and leaves the worker behind if one blocks
+//! its end. The locks and descriptors of a worker left behind stay until the device answers, so
+//! that others see the run as live and the device as in use.
 
 mod hangs;
 mod process;
