@@ -11,7 +11,7 @@ use iodyno_files::NamedBy;
 use iodyno_host::{Captured, Live, Source};
 use iodyno_judge::ClaimBook;
 use iodyno_report::text::clean;
-use iodyno_store::Store;
+use iodyno_store::{Store, StoreError};
 
 use crate::arguments::{DataSheets, Global, LiveView, When};
 use crate::terminal;
@@ -120,6 +120,17 @@ impl Context {
     pub(crate) fn store_to_read(&self) -> Result<Store> {
         let other = self.until_boot.as_ref().filter(|other| other.exists());
         Ok(Store::open_existing_readonly(other.unwrap_or(&self.store))?)
+    }
+
+    /// Opens the store read-only; `None`: there is none yet.
+    pub(crate) fn existing_store(&self) -> Result<Option<Store>> {
+        match self.store_to_read() {
+            Ok(store) => Ok(Some(store)),
+            Err(error) => match error.downcast_ref() {
+                Some(StoreError::Missing { .. }) => Ok(None),
+                _ => Err(error),
+            },
+        }
     }
 
     /// Data sheets (built-in, from the user's own folder, and named ones) and contracts of volumes.

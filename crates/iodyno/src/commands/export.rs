@@ -5,7 +5,7 @@ use iodyno_report::Judged;
 use iodyno_report::export::{JSON, Results};
 
 use crate::arguments::Export;
-use crate::commands::rejudge;
+use crate::commands::{judged, rejudge};
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{inputs, terminal};
 
@@ -23,9 +23,7 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
         let assessment = rejudge(&loaded.record, &claims);
         runs.push((loaded.record, assessment));
     }
-    let judged: Vec<Judged<'_>> =
-        runs.iter().map(|(record, assessment)| Judged { record, assessment }).collect();
-    let bytes = arguments.format.export(Results::Runs(&judged))?;
+    let bytes = arguments.format.export(Results::Runs(&judged(&runs)))?;
     match &arguments.output {
         None => terminal::write(&bytes),
         Some(path) => write(path, &bytes),

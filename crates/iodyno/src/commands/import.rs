@@ -13,7 +13,7 @@ use iodyno_store::{Store, StoreError};
 use crate::arguments::{DataSheets, Import, Table};
 use crate::commands::export::documents;
 use crate::commands::traced::convert;
-use crate::commands::{free_name, rejudge};
+use crate::commands::{free_name, judged, rejudge};
 use crate::context::{Context, Usage};
 use crate::inputs::{Loaded, read_all};
 use crate::terminal;
@@ -167,9 +167,7 @@ fn present(store: &Store, record: &RunRecord) -> Result<Option<String>> {
 
 fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {
     if context.json {
-        let judged: Vec<Judged<'_>> =
-            stored.iter().map(|(record, assessment)| Judged { record, assessment }).collect();
-        return terminal::print(&documents(&judged)?);
+        return terminal::print(&documents(&judged(stored))?);
     }
     let style = terminal::style(context, &Table { wide: false, columns: None });
     let texts: Vec<String> =

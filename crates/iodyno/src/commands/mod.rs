@@ -36,10 +36,16 @@ pub(crate) mod unstored;
 
 use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_model::{Assessment, RunRecord};
+use iodyno_report::Judged;
 
 /// Judges a run by today's rules and these claims.
 pub(crate) fn rejudge(record: &RunRecord, claims: &ClaimBook) -> Assessment {
     assess(&Question { record, claims, baseline: None, expect: None })
+}
+
+/// Pairs runs with their assessments, for output.
+pub(crate) fn judged(runs: &[(RunRecord, Assessment)]) -> Vec<Judged<'_>> {
+    runs.iter().map(|(record, assessment)| Judged { record, assessment }).collect()
 }
 
 /// Makes a default name unique by a number, since a clash is not the user's mistake.

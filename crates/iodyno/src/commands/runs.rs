@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use iodyno_store::StoreError;
 
 use crate::arguments::{Runs, RunsAction, Table};
 use crate::commands::{accept, export, fleet};
@@ -45,13 +44,9 @@ pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
 }
 
 fn list(context: &Context) -> Result<()> {
-    let runs = match context.store_to_read() {
-        Ok(store) => store.runs()?,
-        // Without a store the list is empty, which is no error.
-        Err(error) if matches!(error.downcast_ref(), Some(StoreError::Missing { .. })) => {
-            Vec::new()
-        }
-        Err(error) => return Err(error),
+    let runs = match context.existing_store()? {
+        Some(store) => store.runs()?,
+        None => Vec::new(),
     };
     if context.json {
         let document = iodyno_report::document::runs_document(&runs);

@@ -14,15 +14,14 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{Accepted, Assessment, RunRecord, rfc3339};
-use iodyno_report::Judged;
 use iodyno_report::document::read::read_runs;
 use iodyno_report::export::{self, ExportError, Format, Results, offered_by};
 
 use crate::arguments::{Accept, Table};
 use crate::commands::export::documents;
 use crate::commands::present::{JudgeOptions, print};
-use crate::commands::rejudge;
 use crate::commands::setup::end_on_signals;
+use crate::commands::{judged, rejudge};
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::push::{DestinationRef, Outbox, Upload};
 use crate::terminal;
@@ -60,8 +59,7 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
     let node = Node::detect();
     let Steps { runs, status, cut_short } =
         Steps::run_all(context, arguments, &profile, &node, &claims, deadline)?;
-    let judged: Vec<Judged<'_>> =
-        runs.iter().map(|(record, assessment)| Judged { record, assessment }).collect();
+    let judged = judged(&runs);
     let outbox = Outbox::of(context.store_path());
     let until = deadline.max(Instant::now() + Duration::from_secs(1));
     // With a full disk the verdict on the node is still given.

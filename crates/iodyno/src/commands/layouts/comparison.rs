@@ -16,10 +16,10 @@ pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -
         return Err(Usage(what.into()).into());
     }
     let named: Vec<_> = records.iter().map(|one| (one.run.name.as_str(), one)).collect();
-    if let Some(held) = Comparison::among(&named) {
+    if let Some(comparison) = Comparison::among(&named) {
         let further = [format!("Page: iodyno report {}", shell_word(&arguments.run))];
-        let on_files = held.are_on_files();
-        terminal::print(&shown(context, &held, &arguments.table, on_files, &further)?)?;
+        let on_files = comparison.are_on_files();
+        terminal::print(&shown(context, &comparison, &arguments.table, on_files, &further)?)?;
     }
     Ok(0)
 }
@@ -27,16 +27,16 @@ pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -
 /// Text or JSON document of the comparison; `further` are commands for more detail.
 pub(super) fn shown(
     context: &Context,
-    held: &Comparison<'_>,
+    comparison: &Comparison<'_>,
     table: &Table,
     are_on_files: bool,
     further: &[String],
 ) -> Result<String> {
     if context.json {
-        let document = iodyno_report::layouts_document(&held.workloads());
+        let document = iodyno_report::layouts_document(&comparison.workloads());
         return Ok(json_text(&document)?);
     }
     let style = terminal::style(context, table);
-    let text = layouts_text(held, are_on_files, further, &style);
+    let text = layouts_text(comparison, are_on_files, further, &style);
     Ok(terminal::in_locale(text))
 }

@@ -282,7 +282,7 @@ fn print(
         measured.iter().find(|(n, _)| trials[*n].label == label).map(|(_, record)| record)
     };
     let all = trials.iter().find(|trial| trial.together);
-    let held = Comparison {
+    let compared = Comparison {
         one: of(BASELINE),
         all: all.and_then(|trial| of(&trial.label)),
         built: measured.iter().map(|(n, record)| (trials[*n].label.as_str(), record)).collect(),
@@ -298,5 +298,5 @@ fn print(
     });
     let table = &arguments.run_options.load_options.table;
     let on_files = arguments.on_files.is_some();
-    terminal::print(&comparison::shown(context, &held, table, on_files, &further)?)
+    terminal::print(&comparison::shown(context, &compared, table, on_files, &further)?)
 }
