@@ -114,7 +114,7 @@ struct Watched {
     devices: Vec<String>,
     at: Instant,
     stats: Vec<DiskStats>,
-    asked: Option<Instant>,
+    last_query: Option<Instant>,
     /// By controller: the first health log, and the latest vitals (`None`: it may be asleep).
     first: BTreeMap<String, HealthLog>,
     vitals: BTreeMap<String, Option<Vitals>>,
@@ -144,7 +144,7 @@ impl Watched {
             link_errors: host.drives.iter().filter_map(errors).collect(),
             at: Instant::now(),
             stats: disk_stats(source.as_ref()),
-            asked: None,
+            last_query: None,
             first: BTreeMap::new(),
             vitals: BTreeMap::new(),
             rates: BTreeMap::new(),
@@ -166,8 +166,8 @@ impl Watched {
             Some(TopDrive::between(before, after, interval_s))
         });
         let mut drives: Vec<TopDrive> = rows.collect();
-        if self.asked.is_none_or(|asked| asked.elapsed() >= ADMIN_INTERVAL) {
-            self.asked = Some(Instant::now());
+        if self.last_query.is_none_or(|at| at.elapsed() >= ADMIN_INTERVAL) {
+            self.last_query = Some(Instant::now());
             self.query_controllers(&drives);
         }
         for drive in &mut drives {
@@ -342,7 +342,7 @@ mod tests {
             devices: vec!["nvme0n1".into()],
             at: Instant::now(),
             stats: stats.to_vec(),
-            asked: None,
+            last_query: None,
             first: BTreeMap::new(),
             vitals: BTreeMap::new(),
             link_errors: [("nvme0".to_owned(), 1)].into(),
