@@ -1,4 +1,4 @@
-//! Threads beside a load: they give way to all others and keep off the CPUs on which it runs.
+//! Threads that run beside a load with the lowest priority, off the CPUs that the load uses.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,14 +7,15 @@ use std::thread::{Builder, JoinHandle};
 use rustix::process::{Pid, setpriority_process};
 use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
 
-/// The least of all priorities (setpriority(2)).
-const NICEST: i32 = 19;
+/// Lowest priority (setpriority(2)).
+const LOWEST_PRIORITY: i32 = 19;
 
 static ALL: Mutex<Background> = Mutex::new(Background { threads: Vec::new(), cpus: None });
 
 struct Background {
     threads: Vec<Pid>,
-    /// What the process could use when the first of them began, and what is left of it.
+    /// CPUs that the process could use when the first thread began, and those of them still
+    /// allowed.
     cpus: Option<(CpuSet, CpuSet)>,
 }
 
@@ -22,10 +23,10 @@ fn all() -> MutexGuard<'static, Background> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a thread that gives way to all others.
+/// Starts a thread of the lowest priority.
 ///
 /// # Errors
-/// The system has none left.
+/// The system cannot start another thread.
 pub(crate) fn spawn<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -34,12 +35,12 @@ pub(crate) fn spawn<T: Send + 'static>(
         *cpus = Some((own, own));
     }
     Builder::new().name(name.into()).spawn(move || {
-        let _listed = Listed::new(gettid());
+        let _listed = Registration::new(gettid());
         work()
     })
 }
 
-/// Keeps them off these CPUs, and no others any more, as long as there are CPUs left.
+/// Moves the threads off these CPUs, and only these, as long as any other CPU is left.
 pub(crate) fn keep_off(used: impl IntoIterator<Item = usize>) {
     let mut all = all();
     let Background { threads, cpus: Some((own, left)) } = &mut *all else { return };
@@ -53,13 +54,13 @@ pub(crate) fn keep_off(used: impl IntoIterator<Item = usize>) {
     }
 }
 
-/// A thread, as long as it works. What the system refuses it works without.
-struct Listed(Pid);
+/// Registration of a running thread. Priority and affinity that the system refuses are skipped.
+struct Registration(Pid);
 
-impl Listed {
+impl Registration {
     fn new(own: Pid) -> Self {
-        // Of the calling thread alone.
-        let _ = setpriority_process(Some(own), NICEST);
+        // Applies to the calling thread only.
+        let _ = setpriority_process(Some(own), LOWEST_PRIORITY);
         let mut all = all();
         if let Some((_, left)) = &all.cpus {
             let _ = sched_setaffinity(Some(own), left);
@@ -69,7 +70,7 @@ impl Listed {
     }
 }
 
-impl Drop for Listed {
+impl Drop for Registration {
     fn drop(&mut self) {
         all().threads.retain(|thread| *thread != self.0);
     }

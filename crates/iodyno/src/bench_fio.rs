@@ -1,9 +1,9 @@
-//! bench-fio's INI files as studies (fio-plot, `bench_fio/templates/benchmark.ini`).
+//! Reads bench-fio's INI files as studies (fio-plot, `bench_fio/templates/benchmark.ini`).
 
 use configparser::ini::Ini;
 use iodyno_campaign::{Order, PlanError, Study};
 
-/// bench-fio's names of fio's options (`defaultsettings.py`, `map_settings_to_fio`).
+/// fio's option names for those of bench-fio (`defaultsettings.py`, `map_settings_to_fio`).
 const NAMES: [(&str, &str); 7] = [
     ("mode", "rw"),
     ("engine", "ioengine"),
@@ -14,7 +14,7 @@ const NAMES: [(&str, &str); 7] = [
     ("loginterval", "log_avg_msec"),
 ];
 
-/// What bench-fio assumes where a file does not say (the same).
+/// bench-fio's defaults (from the same file).
 const DEFAULTS: [(&str, &str); 6] = [
     ("engine", "libaio"),
     ("mode", "randread"),
@@ -24,9 +24,9 @@ const DEFAULTS: [(&str, &str); 6] = [
     ("direct", "1"),
 ];
 
-/// Settings that are about bench-fio itself, or that are said otherwise here:
-/// results go to the store, writes are allowed by --allow-write.
-const OF_BENCH_FIO: [&str; 11] = [
+/// Settings of bench-fio itself, or with another equivalent here: results go to the store, writes
+/// are allowed by --allow-write.
+const OWN_SETTINGS: [&str; 11] = [
     "output",
     "type",
     "destructive",
@@ -40,10 +40,10 @@ const OF_BENCH_FIO: [&str; 11] = [
     "precondition_template",
 ];
 
-/// Reads one of bench-fio's INI files; `name` is the file.
+/// Parses a bench-fio INI file; `name` is the file.
 ///
 /// # Errors
-/// It is none, or asks for what is done in another way here.
+/// Not such a file, or a setting that works differently here.
 pub(crate) fn study(text: &str, name: &str) -> Result<Study, PlanError> {
     let form = |text: String| PlanError { name: name.into(), text };
     let mut ini = Ini::new();
@@ -57,7 +57,7 @@ pub(crate) fn study(text: &str, name: &str) -> Result<Study, PlanError> {
     let written = settings.iter();
     let written = written.map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
     for (setting, value) in defaults.chain(written) {
-        take(&mut study, &setting, value.trim()).map_err(form)?;
+        apply(&mut study, &setting, value.trim()).map_err(form)?;
     }
     if study.targets.is_empty() {
         return Err(form("[benchfio] has no target".into()));
@@ -66,8 +66,8 @@ pub(crate) fn study(text: &str, name: &str) -> Result<Study, PlanError> {
     Ok(study)
 }
 
-/// Takes a setting into `study`.
-fn take(study: &mut Study, setting: &str, value: &str) -> Result<(), String> {
+/// Applies a setting to `study`.
+fn apply(study: &mut Study, setting: &str, value: &str) -> Result<(), String> {
     let values = || value.split(',').map(|one| one.trim().to_owned()).filter(|v| !v.is_empty());
     let is_set = !matches!(value.to_ascii_lowercase().as_str(), "" | "false" | "no" | "0" | "none");
     match setting {
@@ -101,7 +101,7 @@ fn take(study: &mut Study, setting: &str, value: &str) -> Result<(), String> {
             };
             return Err(format!("{setting} is not done: {advice}, and leave it out here"));
         }
-        _ if OF_BENCH_FIO.contains(&setting) || !is_set => {}
+        _ if OWN_SETTINGS.contains(&setting) || !is_set => {}
         _ => {
             let fios = NAMES.iter().find(|(ours, _)| *ours == setting);
             let option = fios.map_or(setting, |(_, option)| *option);
@@ -119,7 +119,7 @@ fn take(study: &mut Study, setting: &str, value: &str) -> Result<(), String> {
 mod tests {
 
     #[test]
-    fn a_file_of_bench_fio_is_a_grid() {
+    fn bench_fio_file_becomes_a_grid() {
         let text = "[benchfio]\ntarget = /dev/a, /dev/b\noutput = x\ntype = device\n\
                     mode = randread,randwrite\nsize = 10G\niodepth = 1,2,4\nnumjobs = 8\n\
                     engine = io_uring\nprecondition = False\nruntime = 30\ndestructive = True\n\
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_otherwise_is_said() {
+    fn unsupported_settings_give_advice() {
         let of = |line: &str| {
             let text = format!("[benchfio]\ntarget = /dev/a\n{line}\n");
             super::study(&text, "b.ini").unwrap_err().to_string()

@@ -1,4 +1,4 @@
-//! What every command needs: the store, the source of facts, how to print.
+//! State that every command needs: the store, the source of facts, output settings.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use iodyno_files::NamedBy;
 use iodyno_host::{Captured, Live, Source};
 use iodyno_judge::ClaimBook;
 use iodyno_report::text::clean;
-use iodyno_store::Store;
+use iodyno_store::{Store, StoreError};
 
-use crate::arguments::{Global, LiveView, Sheets, When};
+use crate::arguments::{DataSheets, Global, LiveView, When};
 use crate::terminal;
 
 /// Global options, resolved.
@@ -21,22 +21,22 @@ pub(crate) struct Context {
     pub(crate) json: bool,
     pub(crate) quiet: bool,
     pub(crate) color: When,
-    /// How what goes on is shown; `None`: as it suits.
+    /// View of the progress; `None`: chosen automatically.
     pub(crate) live: Option<LiveView>,
-    /// The user wants an end.
+    /// Set when the user interrupts.
     pub(crate) interrupted: Arc<AtomicBool>,
-    /// Something of what was named could not be read.
-    left_out: AtomicBool,
+    /// Set when some of the named inputs could not be read.
+    unreadable: AtomicBool,
     store: PathBuf,
-    /// Where results are kept instead, since `store` can only be read.
+    /// Store in use until the next boot, since `store` is read-only.
     until_boot: Option<PathBuf>,
     sysroot: Option<PathBuf>,
 }
 
-/// No job file, plan or data sheet is longer, bytes.
-pub(crate) const MOST_TEXT_BYTES: u64 = 16 << 20;
+/// Maximum length of a job file, plan or data sheet, bytes.
+pub(crate) const MAX_TEXT_BYTES: u64 = 16 << 20;
 
-/// Something that the user has to change: exit status 2.
+/// Error that the user has to correct: exit status 2.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -56,24 +56,24 @@ impl Context {
             color: global.color,
             live: global.live,
             interrupted: Arc::default(),
-            left_out: AtomicBool::new(false),
+            unreadable: AtomicBool::new(false),
             store: global.store.clone().unwrap_or_else(iodyno_store::default_path),
             until_boot: if global.store.is_some() { None } else { iodyno_store::until_boot() },
             sysroot: global.sysroot.clone(),
         }
     }
 
-    /// Notes that something of what was named could not be read.
-    pub(crate) fn leave_out(&self) {
-        self.left_out.store(true, Ordering::Relaxed);
+    /// Notes that some of the named inputs could not be read.
+    pub(crate) fn note_unreadable(&self) {
+        self.unreadable.store(true, Ordering::Relaxed);
     }
 
-    /// Whether something of what was named could not be read.
-    pub(crate) fn has_left_out(&self) -> bool {
-        self.left_out.load(Ordering::Relaxed)
+    /// True if some of the named inputs could not be read.
+    pub(crate) fn has_unreadable(&self) -> bool {
+        self.unreadable.load(Ordering::Relaxed)
     }
 
-    /// The machine's facts, live or captured.
+    /// Returns the source of the machine's facts, live or captured.
     pub(crate) fn source(&self) -> Result<Box<dyn Source>> {
         if let Some(directory) = &self.sysroot {
             return Ok(Box::new(Captured::open(directory)?));
@@ -85,18 +85,18 @@ impl Context {
         Ok(Box::new(Live::new()))
     }
 
-    /// Facts are another machine's: nothing can be measured.
+    /// True if the facts are another machine's: nothing can be measured.
     pub(crate) fn is_captured(&self) -> bool {
         self.sysroot.is_some()
     }
 
-    /// Where the store is.
+    /// Path of the store in use.
     pub(crate) fn store_path(&self) -> &Path {
         self.until_boot.as_ref().unwrap_or(&self.store)
     }
 
-    /// The global options by which another iodyno works on the same store and machine.
-    pub(crate) fn global_words(&self) -> Vec<OsString> {
+    /// Global options that make another iodyno use the same store and machine.
+    pub(crate) fn global_args(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["--store".into(), self.store_path().into()];
         words.extend(self.quiet.then(|| "--quiet".into()));
         if let Some(sysroot) = &self.sysroot {
@@ -105,7 +105,7 @@ impl Context {
         words
     }
 
-    /// The store, for writing.
+    /// Opens the store for writing.
     pub(crate) fn store(&self) -> Result<Store> {
         let Some(other) = &self.until_boot else { return Ok(Store::open(&self.store)?) };
         terminal::note(&clean(&format!(
@@ -116,14 +116,25 @@ impl Context {
         Ok(Store::open(other)?)
     }
 
-    /// The store, for reading alone.
+    /// Opens the store read-only.
     pub(crate) fn store_to_read(&self) -> Result<Store> {
         let other = self.until_boot.as_ref().filter(|other| other.exists());
         Ok(Store::open_existing_readonly(other.unwrap_or(&self.store))?)
     }
 
-    /// Data sheets: ours, the user's own folder, and those that were named; contracts of volumes.
-    pub(crate) fn claims(&self, sheets: &Sheets) -> Result<ClaimBook> {
+    /// Opens the store read-only; `None`: there is none yet.
+    pub(crate) fn existing_store(&self) -> Result<Option<Store>> {
+        match self.store_to_read() {
+            Ok(store) => Ok(Some(store)),
+            Err(error) => match error.downcast_ref() {
+                Some(StoreError::Missing { .. }) => Ok(None),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Data sheets (built-in, from the user's own folder, and named ones) and contracts of volumes.
+    pub(crate) fn claims(&self, sheets: &DataSheets) -> Result<ClaimBook> {
         let mut book = ClaimBook::builtin();
         let mut files = user_datasheets();
         files.extend_from_slice(&sheets.datasheet);
@@ -156,10 +167,10 @@ fn user_datasheets() -> Vec<PathBuf> {
     files
 }
 
-/// Reads a plan, a data sheet or expectations, which the user named.
+/// Reads a plan, a data sheet or expectations that the user named.
 pub(crate) fn read(path: &Path) -> Result<String> {
     let bytes =
-        iodyno_files::read(path, MOST_TEXT_BYTES).map_err(|error| Usage(error.to_string()))?;
+        iodyno_files::read(path, MAX_TEXT_BYTES).map_err(|error| Usage(error.to_string()))?;
     String::from_utf8(bytes)
         .map_err(|_| Usage(format!("{} cannot be read: it is not UTF-8", path.display())).into())
 }
@@ -169,15 +180,13 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     iodyno_files::write(path, NamedBy::User, bytes).map_err(|error| Usage(error.to_string()).into())
 }
 
-/// Refuses, before anything is done for it, a file that [`write`] would refuse.
+/// Refuses early a file that [`write`] would refuse.
 pub(crate) fn refuse_unwritable(path: &Path) -> Result<()> {
-    match iodyno_files::look(path, NamedBy::User) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Usage(error.to_string()).into()),
-    }
+    let found = iodyno_files::look(path, NamedBy::User);
+    found.map(drop).map_err(|error| Usage(error.to_string()).into())
 }
 
-/// The exit status of an error: 3 where a measurement failed, else 2.
+/// Exit status of an error: 3 if a measurement was interrupted, else 2.
 pub(crate) fn status_of(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<CampaignError>() {
         Some(CampaignError::Interrupted) => 3,

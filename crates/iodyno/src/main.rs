@@ -30,16 +30,16 @@ use crate::arguments::{Arguments, Command};
 use crate::commands::run::Face;
 use crate::context::{Context, Usage};
 
-/// Exit status where something of what was named could not be read, and all else is well.
-const UNREAD: u8 = 4;
+/// Exit status if some of the named inputs could not be read and all else went well.
+const SOME_UNREADABLE: u8 = 4;
 
 fn main() -> ExitCode {
-    supervisor::supervised(carry_out)
+    supervisor::supervised(run_command)
 }
 
-/// Carries out the command line; the exit status.
-fn carry_out() -> u8 {
-    let matches = arguments::grouped(Arguments::command()).try_get_matches_from(words());
+/// Runs the command line and returns the exit status.
+fn run_command() -> u8 {
+    let matches = arguments::grouped(Arguments::command()).try_get_matches_from(command_line());
     let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = parsed.unwrap_or_else(|error| arguments::brief(error).exit());
     let face = match arguments.command {
@@ -50,7 +50,7 @@ fn carry_out() -> u8 {
     context.quiet |= face == Face::Fio;
     if let Some(command) = arguments.command.without_json().filter(|_| context.json) {
         let what = format!("{command} prints no JSON; that of runs: iodyno runs export");
-        terminal::complain_as(face.name(), &Usage(what).into());
+        terminal::print_error_as(face.name(), &Usage(what).into());
         return 2;
     }
     let result = match arguments.command {
@@ -82,40 +82,43 @@ fn carry_out() -> u8 {
         Command::CleanUp(clean_up) => commands::clean_up::run(&context, &clean_up),
     };
     match result {
-        Ok(0) if context.has_left_out() => UNREAD,
+        Ok(0) if context.has_unreadable() => SOME_UNREADABLE,
         Ok(status) => status,
         Err(error) if terminal::is_closed_pipe(&error) => 0,
         Err(error) => {
-            terminal::complain_as(face.name(), &error);
+            terminal::print_error_as(face.name(), &error);
             face.status_of(&error)
         }
     }
 }
 
-/// The words of the command line. Behind `run` and `fio`, iodyno's own come first:
-/// all others are fio's, which clap must not look at.
-fn words() -> Vec<OsString> {
+/// Returns the words of the command line. After `run` and `fio`, iodyno's own options are moved to
+/// the front: all others are fio's, which clap must not see.
+fn command_line() -> Vec<OsString> {
     let mut given: Vec<OsString> = std::env::args_os().collect();
     if given.first().is_some_and(|name| Path::new(name).file_name() == Some("fio".as_ref())) {
         given.insert(1, "fio".into());
     }
-    // fio's options are text; a path that is not is for clap to take or to refuse.
+    // fio's options are text; a path that is not UTF-8 is left to clap.
     let texts: Option<Vec<String>> =
         given.iter().map(|word| word.to_str().map(str::to_owned)).collect();
-    texts.map_or(given, |words| divided(words).into_iter().map(OsString::from).collect())
+    texts.map_or(given, |command_line| {
+        own_options_first(command_line).into_iter().map(OsString::from).collect()
+    })
 }
 
-/// These words, iodyno's own before fio's.
-fn divided(words: Vec<String>) -> Vec<String> {
-    // A `run` that is the value of a global option is not the command.
+/// Moves iodyno's own words before fio's.
+fn own_options_first(command_line: Vec<String>) -> Vec<String> {
+    // `run` as the value of a global option is not the command.
     let is_command = |at: &usize| {
-        ["run", "fio"].contains(&words[*at].as_str()) && commands::run::is_command(&words[1..*at])
+        ["run", "fio"].contains(&command_line[*at].as_str())
+            && commands::run::is_command(&command_line[1..*at])
     };
-    let Some(run) = (1..words.len()).find(is_command) else { return words };
+    let Some(run) = (1..command_line.len()).find(is_command) else { return command_line };
     let mut command = Arguments::command();
     command.build();
-    let Some(own) = command.find_subcommand(&words[run]) else { return words };
-    let (ours, fios) = commands::run::words::divide(&words[run + 1..], own);
+    let Some(own) = command.find_subcommand(&command_line[run]) else { return command_line };
+    let (ours, fios) = commands::run::words::divide(&command_line[run + 1..], own);
     let separator = (!fios.is_empty()).then(|| "--".to_owned());
-    words[..=run].iter().cloned().chain(ours).chain(separator).chain(fios).collect()
+    command_line[..=run].iter().cloned().chain(ours).chain(separator).chain(fios).collect()
 }

@@ -1,4 +1,4 @@
-//! Shows a campaign while it goes on, on standard error: the full view or a live line on a terminal,
+//! Shows the progress of a campaign on standard error: the full view or a live line on a terminal,
 //! else a line for each result.
 
 use std::time::{Duration, Instant};
@@ -10,65 +10,65 @@ use iodyno_report::text::clean;
 use crate::arguments::LiveView;
 use crate::context::Context;
 use crate::grid::Grid;
-use crate::live::{Doing, Face, Live, done_line};
+use crate::live::{Activity, Live, TerminalCaps, done_line};
 use crate::screen::Terminal;
 use crate::terminal;
 
-/// What takes less than this is over before one has read a screen, ns …
+/// Shorter work is over before a full screen could be read, ns.
 const SHORT_NS: u64 = 5_000_000_000;
-/// … and what says nothing of its end is shown after this.
-const SOON: Duration = Duration::from_secs(3);
+/// Delay before the full view appears if the end is unknown.
+const UNKNOWN_END_DELAY: Duration = Duration::from_secs(3);
 
-/// Shows what happens.
+/// Progress display.
 pub(crate) struct Display {
     quiet: bool,
-    /// There is a line that is written anew all the time.
+    /// A live line is rewritten in place.
     has_line: bool,
-    full: Option<Full>,
+    full: Option<FullView>,
 }
 
-/// The full view, and when it is shown.
-struct Full {
+/// The full view and when to show it.
+struct FullView {
     live: Live,
     since: Instant,
-    /// At once.
+    /// Show at once.
     now: bool,
-    /// On this terminal; `None`: it is shown.
+    /// Terminal to take; `None`: the view is shown already.
     terminal: Option<Terminal>,
-    face: Face,
+    caps: TerminalCaps,
 }
 
 impl Display {
-    /// With the points of a sweep.
+    /// Creates the display, with a sweep's points in `grid`.
     pub(crate) fn new(context: &Context, grid: Option<Grid>) -> Self {
         Self::with(context, grid, context.live)
     }
 
-    /// The same as `asked`, whatever the option says; `None`: as it is usual.
+    /// As [`Self::new`], with `asked` in place of the option; `None`: the default.
     pub(crate) fn with(context: &Context, grid: Option<Grid>, asked: Option<LiveView>) -> Self {
         let now = asked == Some(LiveView::Full);
-        // A program that reads our output may have the screen (less(1)).
+        // A program that reads our output may use the screen itself (less(1)).
         let is_alone = !terminal::is_stream() && (now || terminal::is_terminal());
         let terminal = Terminal::of_errors().filter(|_| !context.quiet);
         let has_line = terminal.is_some() && asked != Some(LiveView::Off);
         let may_be_full = matches!(asked, None | Some(LiveView::Full)) && is_alone && has_line;
         let terminal = terminal.filter(|terminal| may_be_full && terminal.fits());
-        let full = terminal.map(|terminal| Full {
+        let full = terminal.map(|terminal| FullView {
             live: Live::new(grid),
             since: Instant::now(),
             now,
             terminal: Some(terminal),
-            face: terminal::face(context),
+            caps: terminal::caps(context),
         });
         Self { quiet: context.quiet, has_line, full }
     }
 
-    /// Ends the full view; what goes on has a line from now on, so that what is printed is seen.
+    /// Ends the full view; later events go to a live line, so that printed text stays visible.
     pub(crate) fn leave_full(&mut self) {
         self.full = None;
     }
 
-    /// Says what should be known while it goes on.
+    /// Shows a warning while the work goes on.
     fn warn(&self, line: &str) {
         if let Some(full) = &self.full {
             full.live.say(line);
@@ -83,7 +83,7 @@ impl Display {
         }
     }
 
-    /// Shows a line that may hold names of files and jobs.
+    /// Shows a live line, cleaned: it may contain names of files and jobs.
     fn show(&self, line: &str) {
         if self.has_line {
             terminal::live_line(&clean(line));
@@ -91,7 +91,7 @@ impl Display {
     }
 }
 
-/// What is live is taken away, however the work ended.
+/// Removes the live display however the work ended.
 impl Drop for Display {
     fn drop(&mut self) {
         if let Some(full) = &mut self.full {
@@ -101,31 +101,31 @@ impl Drop for Display {
     }
 }
 
-impl Full {
-    /// Sends an event on, and shows the view where it is worth it.
-    fn event(&mut self, event: &Event<'_>, doing: Option<Doing>) {
-        self.live.event(event, doing);
+impl FullView {
+    /// Forwards an event, and shows the view once it is worthwhile.
+    fn event(&mut self, event: &Event<'_>, activity: Option<Activity>) {
+        self.live.event(event, activity);
         let is_long = match event {
             Event::Progress(progress) => progress.left_ns >= SHORT_NS,
             _ => false,
         };
-        if (self.now || is_long || self.since.elapsed() >= SOON)
+        if (self.now || is_long || self.since.elapsed() >= UNKNOWN_END_DELAY)
             && let Some(terminal) = self.terminal.take()
         {
             terminal::live_line("");
-            self.live.show(terminal, self.face);
+            self.live.show(terminal, self.caps);
         }
     }
 }
 
 impl Watcher for Display {
     fn event(&mut self, event: &Event<'_>) {
-        let doing = if self.has_line { Doing::of(event) } else { None };
-        if let Some(doing) = &doing {
-            self.show(&doing.line());
+        let activity = if self.has_line { Activity::of(event) } else { None };
+        if let Some(activity) = &activity {
+            self.show(&activity.line());
         }
         if let Some(full) = &mut self.full {
-            full.event(event, doing);
+            full.event(event, activity);
         }
         match event {
             Event::Expect(sentences) => {

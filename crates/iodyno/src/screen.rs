@@ -1,8 +1,8 @@
-//! The terminal as one full screen: taken, painted, and given back however the process ends.
+//! Full-screen use of the terminal: taken, painted, and given back however the process ends.
 //!
-//! The sign of a taken screen is the terminal's own modes: they are changed before the other
-//! screen is shown and restored after it is left. So the supervisor, and a panic, see without being
-//! told whether there is anything to give back, and whoever did so ends the painting.
+//! The terminal's own modes tell that a screen is taken: they are changed before the alternate
+//! screen is shown and restored after it is left. So the supervisor and a panic hook see without
+//! further state whether there is anything to give back, and giving it back ends the painting.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -22,31 +22,31 @@ use rustix::termios::{
     tcgetwinsize, tcsetattr,
 };
 
-/// The alternate screen, empty, without a cursor (xterm's control sequences).
+/// Switches to the alternate screen, cleared, without a cursor (xterm's control sequences).
 const TAKE: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[?25l";
 const GIVE_BACK: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
-/// Smaller ones have no room for a table of drives.
-const SMALLEST: Size = Size { width: 40, height: 10 };
-/// A special code that is switched off (_POSIX_VDISABLE).
+/// Smallest usable size: smaller ones have no room for a table of drives.
+const MIN_SIZE: Size = Size { width: 40, height: 10 };
+/// Value of a disabled special character (_POSIX_VDISABLE).
 const NO_KEY: u8 = 0;
 
-/// The screen that is taken. There is one, like the terminal.
+/// The taken screen; at most one, like the terminal.
 static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
 
 struct Taken {
     terminal: Arc<Terminal>,
-    /// What was printed meanwhile, for the screen below.
+    /// Output printed meanwhile, held for the normal screen.
     held: Vec<(Stream, Vec<u8>)>,
 }
 
-/// Where something is printed.
+/// Destination of printed bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {
     Output,
     Error,
 }
 
-/// A terminal, and the modes that it is to be left in.
+/// A terminal with the modes to restore.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     file: File,
@@ -54,7 +54,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Standard error, if that is a terminal.
+    /// Returns standard error if it is a terminal.
     pub(crate) fn of_errors() -> Option<Self> {
         let error = io::stderr();
         let file = error.is_terminal().then(|| error.as_fd().try_clone_to_owned().ok())??;
@@ -66,18 +66,18 @@ impl Terminal {
         Some(Self { file: terminal.into(), modes })
     }
 
-    /// Whether its screen can be taken: large enough, not dumb, and ours: who is in the
-    /// background and changes its modes is stopped for it.
+    /// True if the screen can be taken: large enough, not dumb, and ours. A background process that
+    /// changed its modes would be stopped (SIGTTOU).
     pub(crate) fn fits(&self) -> bool {
         let size = self.size();
         let is_dumb = |term: String| term.is_empty() || term == "dumb";
-        size.width >= SMALLEST.width
-            && size.height >= SMALLEST.height
+        size.width >= MIN_SIZE.width
+            && size.height >= MIN_SIZE.height
             && !std::env::var("TERM").map_or(true, is_dumb)
-            && self.is_ours()
+            && self.is_foreground()
     }
 
-    fn is_ours(&self) -> bool {
+    fn is_foreground(&self) -> bool {
         tcgetpgrp(&self.file).is_ok_and(|group| group == getpgrp())
     }
 
@@ -85,17 +85,17 @@ impl Terminal {
         tcgetwinsize(&self.file).map_or(Size::ZERO, |size| Size::new(size.ws_col, size.ws_row))
     }
 
-    /// Some process has taken its screen.
+    /// True if some process has taken the screen.
     fn is_taken(&self) -> bool {
         tcgetattr(&self.file).is_ok_and(|now| now.local_modes != self.modes.local_modes)
     }
 
-    /// Keys come one by one and unseen, and Ctrl-C stays a signal. What stops a process or ends it
-    /// without a word would leave the screen behind.
+    /// Switches the modes: keys arrive one by one without echo, and Ctrl-C stays a signal. Keys
+    /// that stop or kill a process silently are disabled, since they would leave the screen behind.
     fn take(&mut self) -> io::Result<()> {
         let mut modes = self.modes.clone();
         modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
-        // Ctrl-S would hold up whoever paints.
+        // Ctrl-S would block the painter.
         modes.input_modes -= InputModes::IXON;
         for key in [SpecialCodeIndex::VSUSP, SpecialCodeIndex::VQUIT] {
             modes.special_codes[key] = NO_KEY;
@@ -105,27 +105,27 @@ impl Terminal {
         self.file.write_all(TAKE)
     }
 
-    /// Shows what was there before, in the modes that were, if that is not so already.
+    /// Restores the previous screen and modes, unless already done.
     pub(crate) fn give_back(&self) {
-        if self.is_taken() && self.is_ours() {
+        if self.is_taken() && self.is_foreground() {
             let _ = (&self.file).write_all(GIVE_BACK);
             let _ = tcsetattr(&self.file, OptionalActions::Flush, &self.modes);
         }
     }
 }
 
-/// Never held over a read or write of the terminal, which may take long.
+/// The lock is never held during terminal reads or writes, which may block.
 fn taken() -> MutexGuard<'static, Option<Taken>> {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The terminal whose screen is taken, unless somebody gave it back meanwhile.
+/// The terminal whose screen is taken, unless it was given back meanwhile.
 fn terminal() -> Option<Arc<Terminal>> {
     let terminal = Arc::clone(&taken().as_ref()?.terminal);
     terminal.is_taken().then_some(terminal)
 }
 
-/// Takes the screen; a panic gives it back before it is told.
+/// Takes the screen; a panic gives it back before its message is printed.
 ///
 /// # Errors
 /// The terminal refuses.
@@ -146,7 +146,7 @@ pub(crate) fn take(mut terminal: Terminal) -> io::Result<()> {
     result
 }
 
-/// Gives the screen back, and prints what was held.
+/// Gives the screen back and prints the held output.
 pub(crate) fn give_back() {
     let Some(taken) = taken().take() else { return };
     taken.terminal.give_back();
@@ -159,18 +159,18 @@ pub(crate) fn give_back() {
     let _ = io::stdout().flush();
 }
 
-/// Whether the screen is taken.
+/// True if the screen is taken.
 pub(crate) fn is_taken() -> bool {
     taken().is_some()
 }
 
-/// Keeps what is printed until the screen is given back; `false`: it is to be printed now.
+/// Holds output until the screen is given back; `false`: no screen is taken, print it now.
 pub(crate) fn hold(stream: Stream, bytes: &[u8]) -> bool {
     let mut guard = taken();
     guard.as_mut().map(|taken| taken.held.push((stream, bytes.to_owned()))).is_some()
 }
 
-/// What ended a wait.
+/// Reason for the end of a wait.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Woken {
     Key(u8),
@@ -191,7 +191,7 @@ pub(crate) fn wait(end: &UnixStream, most: Duration) -> Woken {
     match (ended, pressed) {
         (true, _) => Woken::End,
         (_, false) => Woken::Time,
-        // A terminal that was hung up has no more to say; a signal tells that as well.
+        // A hung-up terminal delivers no more keys; a signal (SIGHUP) reports it as well.
         (_, true) => match rustix::io::read(&terminal.file, &mut key) {
             Ok(1..) => Woken::Key(key[0]),
             _ => Woken::End,
@@ -199,8 +199,8 @@ pub(crate) fn wait(end: &UnixStream, most: Duration) -> Woken {
     }
 }
 
-/// Paints cells as ECMA-48 has them. Frames go to the terminal as a whole, and only while the
-/// screen is ours.
+/// Paints cells with ECMA-48 sequences. Each frame is written at once, and only while the screen is
+/// ours.
 #[derive(Debug, Default)]
 pub(crate) struct Painter {
     frame: Vec<u8>,
@@ -213,7 +213,7 @@ impl Painter {
     }
 }
 
-/// `30` to `37` and `90` to `97`: the sixteen colours that the user's terminal defines.
+/// Foreground code, 30 to 37 or 90 to 97: the sixteen colours that the user's terminal defines.
 fn foreground(color: Color) -> u8 {
     match color {
         Color::Red => 31,
@@ -237,7 +237,8 @@ impl Backend for Painter {
             if next != Some((x, y)) {
                 self.put(&format!("\x1b[{};{}H", y + 1, x + 1))?;
             }
-            // A wide character takes the next cell as well; the place after it is given anew.
+            // A wide character also covers the next cell, so the position after it is set
+            // explicitly.
             next = cell.symbol().is_ascii().then_some((x + 1, y));
             if std::mem::replace(&mut style, (cell.fg, cell.modifier)) != style {
                 self.put(&format!("\x1b[0;{}", foreground(cell.fg)))?;
@@ -278,7 +279,7 @@ impl Backend for Painter {
     }
 
     fn size(&self) -> io::Result<Size> {
-        Ok(terminal().map_or(SMALLEST, |terminal| terminal.size()))
+        Ok(terminal().map_or(MIN_SIZE, |terminal| terminal.size()))
     }
 
     fn window_size(&mut self) -> io::Result<WindowSize> {
@@ -301,12 +302,12 @@ mod tests {
 
     use super::*;
 
-    const OWN: &str = "screen::tests::a_panic_is_told_on_the_screen_that_stays";
+    const OWN: &str = "screen::tests::a_panic_message_appears_on_the_normal_screen";
     const INNER: &str = "IODYNO_TEST_PANICS";
 
-    /// In a process of its own, whose terminal it is.
+    /// Runs in a process of its own that owns the terminal.
     #[test]
-    fn a_panic_is_told_on_the_screen_that_stays() {
+    fn a_panic_message_appears_on_the_normal_screen() {
         if std::env::var_os(INNER).is_some() {
             let terminal = Terminal::of_errors().unwrap();
             assert!(terminal.fits());

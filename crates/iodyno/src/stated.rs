@@ -1,5 +1,5 @@
-//! What is stated of the machine that an imported result came from: made facts
-//! of a host, each marked as stated, so that whatever judges a run judges it alike.
+//! Turns what the user states of the machine behind an imported result into facts of a host, each
+//! marked as stated, so that the same rules judge it.
 
 use iodyno_judge::{ClaimBook, LAYERS};
 use iodyno_model::{
@@ -8,13 +8,13 @@ use iodyno_model::{
     WrittenEvidence, WrittenShare, WrittenState, add_missing,
 };
 
-/// Makes the facts of the host of `record` from what is stated of each of its
-/// measurements, all of which were made on one machine.
+/// Fills in the host of `record` from what is stated of each of its measurements, all of which were
+/// made on one machine.
 pub(crate) fn apply(record: &mut RunRecord, of_each: &[Stated], claims: &ClaimBook) {
     let Some(shared) = of_each.first() else { return };
     let mut host = Host::default();
     for (measurement, stated) in record.measurements.iter_mut().zip(of_each) {
-        let names = place(measurement, stated);
+        let names = assign_targets(measurement, stated);
         mark_blocks(measurement, stated.blocks);
         measurement.before = Some(0);
         names.into_iter().for_each(|name| add_drive(&mut host, name, shared, claims));
@@ -33,7 +33,7 @@ pub(crate) fn apply(record: &mut RunRecord, of_each: &[Stated], claims: &ClaimBo
     record.snapshots = vec![host];
 }
 
-/// What is stated by a name that nothing is known of, a sentence each.
+/// Messages about stated names that nothing is known of, one sentence each.
 pub(crate) fn unknown_names(of_each: &[Stated], claims: &ClaimBook) -> Vec<String> {
     let mut unknown: Vec<String> = Vec::new();
     let mut push = |text: String| add_missing(&mut unknown, [text]);
@@ -56,12 +56,12 @@ pub(crate) fn unknown_names(of_each: &[Stated], claims: &ClaimBook) -> Vec<Strin
     unknown
 }
 
-/// Whether nothing is stated.
+/// True if nothing is stated.
 pub(crate) fn is_empty(stated: &Stated) -> bool {
     *stated == Stated::default()
 }
 
-/// What `own` states, and what `all` does where it does not.
+/// Completes `own` with the statements of `all`.
 pub(crate) fn completed(own: &Stated, all: &Stated) -> Stated {
     Stated {
         link: own.link.or(all.link),
@@ -73,20 +73,19 @@ pub(crate) fn completed(own: &Stated, all: &Stated) -> Stated {
     }
 }
 
-/// The part that makes machines: results that differ in the rest were made on one.
+/// The part that identifies a machine: results that differ only in the rest come from one.
 pub(crate) fn machine(stated: &Stated) -> Stated {
     Stated { blocks: None, drives: None, layer: None, ..stated.clone() }
 }
 
-/// The digits at the end of a name.
+/// Number at the end of a name.
 fn number(name: &str) -> Option<u32> {
     let digits = name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     name[digits..].parse().ok()
 }
 
-/// Gives a measurement targets where it has none, and says on which block
-/// devices they are.
-fn place(measurement: &mut Measurement, stated: &Stated) -> Vec<String> {
+/// Gives a measurement targets if it has none, and returns the names of their block devices.
+fn assign_targets(measurement: &mut Measurement, stated: &Stated) -> Vec<String> {
     let count = stated.drives.unwrap_or(1);
     let numbered = || (1..=count).map(|n| format!("drive{n}")).collect::<Vec<_>>();
     let is_device = |target: &String| target.starts_with("/dev/") || !target.contains('/');
@@ -146,7 +145,7 @@ fn add_drive(host: &mut Host, name: String, stated: &Stated, claims: &ClaimBook)
         (None, Some(model)) => Fact::Stated(model.clone()),
         (None, None) => Fact::Absent,
     };
-    // Behind a card a drive that nobody says is one of PCIe may be SATA or SAS.
+    // A drive behind a card may be SATA or SAS unless PCIe is stated.
     let is_nvme = stated.link.is_some()
         || claim.is_some_and(|claim| claim.pcie_gen.is_some())
         || stated.behind.is_none();
@@ -178,7 +177,7 @@ fn add_drive(host: &mut Host, name: String, stated: &Stated, claims: &ClaimBook)
     });
 }
 
-/// A target that is made of drives.
+/// Adds a target that combines several drives.
 fn add_layer(host: &mut Host, of: &Measurement, layer: &str, drives: u32) {
     let members: Vec<String> = (1..=drives).map(|n| format!("drive{n}")).collect();
     let name = of.conditions.device.clone().unwrap_or_else(|| layer_name(layer, members.len()));
@@ -195,7 +194,7 @@ fn add_layer(host: &mut Host, of: &Measurement, layer: &str, drives: u32) {
     });
 }
 
-/// The cards, each with its share of the drives.
+/// Adds the cards, each with its share of the drives.
 fn add_cards(host: &mut Host, stated: &Stated) {
     let Some(behind) = &stated.behind else { return };
     let mut devices: Vec<String> = host

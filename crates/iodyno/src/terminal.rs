@@ -1,4 +1,4 @@
-//! Standard output and standard error: the only place that prints.
+//! Standard output and standard error; the only module that prints.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -13,35 +13,34 @@ use iodyno_target::{TargetError, as_root};
 
 use crate::arguments::{Table, When};
 use crate::context::Context;
-use crate::live::Face;
+use crate::live::TerminalCaps;
 use crate::screen::{self, Stream};
 
-/// Of what cannot be read, so much is told.
-const PROBLEMS: usize = 20;
+/// Maximum number of problems printed.
+const MAX_PROBLEMS: usize = 20;
 
-/// Width that text gets where there is no terminal.
+/// Text width without a terminal, columns.
 const PLAIN_WIDTH: usize = 100;
 
-/// Standard output is a stream of records.
+/// Set if standard output is a stream of records.
 static IS_STREAM: AtomicBool = AtomicBool::new(false);
 
-/// From now on nothing else is written to standard output: `--stream -` takes it.
-pub(crate) fn give_output_to_stream() {
+/// Reserves standard output for `--stream -`: nothing else is written to it from now on.
+pub(crate) fn reserve_output() {
     IS_STREAM.store(true, Ordering::Relaxed);
 }
 
-/// Whether it does.
+/// True if standard output is reserved for the stream.
 pub(crate) fn is_stream() -> bool {
     IS_STREAM.load(Ordering::Relaxed)
 }
 
-/// Writes `text` to standard output, and nothing in it that a terminal would act
-/// upon but our own colours.
+/// Writes `text` to standard output without control characters other than our own colours.
 pub(crate) fn print(text: &str) -> Result<()> {
     write(text::harmless(text).as_bytes())
 }
 
-/// Writes bytes to standard output as they are: our own, or for other programs.
+/// Writes bytes to standard output as they are: our own, or meant for other programs.
 pub(crate) fn write(bytes: &[u8]) -> Result<()> {
     if is_stream() || screen::hold(Stream::Output, bytes) {
         return Ok(());
@@ -50,8 +49,13 @@ pub(crate) fn write(bytes: &[u8]) -> Result<()> {
     out.write_all(bytes).and_then(|()| out.flush()).context("standard output")
 }
 
-/// Says that a file was written, and how large it is.
-pub(crate) fn written(context: &Context, path: &Path, bytes: usize, what: &str) -> Result<()> {
+/// Prints a written file's path and size.
+pub(crate) fn report_written(
+    context: &Context,
+    path: &Path,
+    bytes: usize,
+    what: &str,
+) -> Result<()> {
     if context.quiet {
         return Ok(());
     }
@@ -59,13 +63,12 @@ pub(crate) fn written(context: &Context, path: &Path, bytes: usize, what: &str) 
     print(&clean(&format!("{} ({size}){what}\n", path.display())))
 }
 
-/// Whether standard output is a terminal.
+/// True if standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Whether the locale's characters are UTF-8 (locale(7): the first of these
-/// that is set decides).
+/// True if the locale is UTF-8 (locale(7): the first of these variables that is set decides).
 pub(crate) fn is_utf8() -> bool {
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
@@ -73,39 +76,39 @@ pub(crate) fn is_utf8() -> bool {
     locale.contains("utf-8") || locale.contains("utf8")
 }
 
-/// `text` in the characters that the locale has.
+/// Converts `text` to characters of the locale.
 pub(crate) fn in_locale(text: String) -> String {
     if is_utf8() { text } else { text::ascii(&text) }
 }
 
-/// Says what could not be read, and where: the first of them.
-pub(crate) fn problems(context: &Context, problems: &[Problem]) {
+/// Prints the first problems of unreadable input, with their places.
+pub(crate) fn print_problems(context: &Context, problems: &[Problem]) {
     if !problems.is_empty() {
-        context.leave_out();
+        context.note_unreadable();
     }
     if context.quiet {
         return;
     }
-    for problem in problems.iter().take(PROBLEMS) {
+    for problem in problems.iter().take(MAX_PROBLEMS) {
         note(&text::clean(&problem.to_string()));
     }
-    if let Some(more) = problems.len().checked_sub(PROBLEMS).filter(|more| *more > 0) {
+    if let Some(more) = problems.len().checked_sub(MAX_PROBLEMS).filter(|more| *more > 0) {
         note(&format!("and {more} more that could not be read"));
     }
 }
 
-/// Writes `line`, cleaned, to standard error, broken between words where that is
-/// a terminal; there is nobody to tell if that fails.
+/// Writes `line`, cleaned, to standard error, wrapped between words on a terminal. Write errors are
+/// ignored: there is nowhere to report them.
 pub(crate) fn note(line: &str) {
     let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into());
-    let line = broken(&clean(line), width.unwrap_or(usize::MAX));
+    let line = wrapped(&clean(line), width.unwrap_or(usize::MAX));
     let line = format!("{line}\n");
     if !screen::hold(Stream::Error, line.as_bytes()) {
         let _ = io::stderr().lock().write_all(line.as_bytes());
     }
 }
 
-/// Writes `line` over the one that was written so before, as much of it as there is room for.
+/// Overwrites the previous live line with `line`, cut to the terminal's width.
 pub(crate) fn live_line(line: &str) {
     let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
     let shown: String = line.chars().take(usize::from(width).saturating_sub(1)).collect();
@@ -114,9 +117,8 @@ pub(crate) fn live_line(line: &str) {
     }
 }
 
-/// `line` with a line break in place of a blank wherever it would be wider
-/// than `width` otherwise. Words are never cut: a path has to be copied whole.
-fn broken(line: &str, width: usize) -> String {
+/// Wraps `line` at `width` between words. Words are never cut: a path has to be copied whole.
+fn wrapped(line: &str, width: usize) -> String {
     let (mut text, mut used) = (String::with_capacity(line.len()), 0);
     for (n, word) in line.split(' ').enumerate() {
         let length = word.chars().count();
@@ -133,27 +135,27 @@ fn broken(line: &str, width: usize) -> String {
     text
 }
 
-/// Says what went wrong: the chain of causes on one line, and what to do.
-pub(crate) fn complain(error: &anyhow::Error) {
-    complain_as("iodyno", error);
+/// Prints an error: the chain of causes on one line, and the next step.
+pub(crate) fn print_error(error: &anyhow::Error) {
+    print_error_as("iodyno", error);
 }
 
-/// The same by the name under which it was called.
-pub(crate) fn complain_as(program: &str, error: &anyhow::Error) {
-    // A line that a file's text broken off makes does not look like one of ours.
-    note(&format!("{program}: {}", told(error).replace('\n', "\n  ")));
+/// As [`print_error`], with the name under which the program was called.
+pub(crate) fn print_error_as(program: &str, error: &anyhow::Error) {
+    // Continuation lines are indented, so that a file's text cannot pass for one of our lines.
+    note(&format!("{program}: {}", cause_chain(error).replace('\n', "\n  ")));
     let of_campaign = || match error.downcast_ref::<CampaignError>() {
         Some(CampaignError::Target(target)) => Some(target),
         _ => None,
     };
     if let Some(target) = error.downcast_ref::<TargetError>().or_else(of_campaign) {
-        advise(target);
+        print_next_step(target);
     } else if let Some(campaign) = error.downcast_ref::<CampaignError>() {
         next(&campaign.next_step());
     }
 }
 
-/// Says how to get the facts that only root may read, where there are any.
+/// Tells how to read the facts that require root, if any are missing.
 pub(crate) fn advise_root(context: &Context, host: &Host) {
     let hidden = |drive: &Drive| {
         matches!(drive.health, Fact::NeedsRoot) || matches!(drive.identify, Fact::NeedsRoot)
@@ -163,8 +165,8 @@ pub(crate) fn advise_root(context: &Context, host: &Host) {
     }
 }
 
-/// What to do about a target that cannot be used.
-pub(crate) fn advise(error: &TargetError) {
+/// Prints the next step for a target that cannot be used.
+pub(crate) fn print_next_step(error: &TargetError) {
     next(&error.next_step());
 }
 
@@ -174,21 +176,21 @@ fn next(step: &str) {
     }
 }
 
-/// The chain of causes, without those that an error's own text tells already.
-fn told(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
+/// Chain of causes, without those that an error's own text already contains.
+fn cause_chain(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text.as_str() {
         "" => cause,
-        _ if told.contains(&cause) => told,
-        _ => format!("{told}: {cause}"),
+        _ if text.contains(&cause) => text,
+        _ => format!("{text}: {cause}"),
     })
 }
 
-/// A file's or a device's name may hold anything; the line breaks are ours.
+/// Removes control characters from names of files and devices; line breaks are ours and stay.
 fn clean(lines: &str) -> String {
     lines.split('\n').map(text::clean).collect::<Vec<_>>().join("\n")
 }
 
-/// The reader of our output went away, which is its right.
+/// True if the reader of our output closed the pipe, which is not a failure.
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()
@@ -204,7 +206,7 @@ fn has_color(context: &Context, is_terminal: bool) -> bool {
     }
 }
 
-/// How text is to look on standard output.
+/// Style of text on standard output.
 pub(crate) fn style(context: &Context, table: &Table) -> Style {
     let color = has_color(context, is_terminal());
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
@@ -216,28 +218,28 @@ pub(crate) fn style(context: &Context, table: &Table) -> Style {
     Style { width, color, wide: table.wide, columns: table.columns.clone() }
 }
 
-/// How a screen is to look.
-pub(crate) fn face(context: &Context) -> Face {
-    Face { ascii: !is_utf8(), color: has_color(context, true) }
+/// Style of a full screen.
+pub(crate) fn caps(context: &Context) -> TerminalCaps {
+    TerminalCaps { ascii: !is_utf8(), color: has_color(context, true) }
 }
 
 #[cfg(test)]
 mod tests {
     use anyhow::anyhow;
 
-    use super::{broken, told};
+    use super::{cause_chain, wrapped};
 
     #[test]
     fn lines_break_between_words_only() {
-        assert_eq!(broken("one two three", 7), "one two\nthree");
-        assert_eq!(broken("in /a/very/long/path x", 5), "in\n/a/very/long/path\nx");
-        assert_eq!(broken("as it is", usize::MAX), "as it is");
+        assert_eq!(wrapped("one two three", 7), "one two\nthree");
+        assert_eq!(wrapped("in /a/very/long/path x", 5), "in\n/a/very/long/path\nx");
+        assert_eq!(wrapped("as it is", usize::MAX), "as it is");
     }
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn causes_are_not_repeated() {
         let full = || anyhow!("no space left");
-        assert_eq!(told(&full().context("the page")), "the page: no space left");
-        assert_eq!(told(&full().context("/x: no space left")), "/x: no space left");
+        assert_eq!(cause_chain(&full().context("the page")), "the page: no space left");
+        assert_eq!(cause_chain(&full().context("/x: no space left")), "/x: no space left");
     }
 }

@@ -1,4 +1,4 @@
-//! `iodyno accept`: steps in bounded time, one document, and where it goes.
+//! Tests `iodyno accept`: steps in bounded time, one document, and its destinations.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -37,12 +37,13 @@ fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// `accept quick` of the captured machine.
+/// Runs `accept quick` on the captured machine.
 fn quick(world: &World, words: &[&str]) -> Output {
     world.run(&[&["accept", "quick", "--sysroot", MACHINE], words].concat())
 }
 
-/// A server that answers the requests that come with these statuses, one after the other; what they said.
+/// Starts a server that answers requests with these statuses, one after the other; returns the
+/// requests.
 fn server(statuses: &'static [u16]) -> (String, JoinHandle<Vec<(String, String)>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -109,7 +110,7 @@ fn steps_become_one_document_in_the_store_a_file_and_a_directory() {
         assert_eq!(accepted["rank"], rank);
         assert!(!run["measurements"].as_array().unwrap().is_empty());
     }
-    // The store has the same, and another store takes the directory.
+    // The store has the same runs, and another store imports the directory.
     let stored = json(&world.run(&["runs", "--json"]).stdout);
     let ids = |runs: &Value| -> Vec<String> {
         let mut ids: Vec<String> =
@@ -165,7 +166,7 @@ fn nodes_that_begin_together_are_shown_as_one() {
         assert!(shown.contains(step), "{shown}");
     }
     assert!(shown.contains("2 nodes") && shown.contains("missing: rank 1"), "{shown}");
-    // The nodes' stores say the same as their documents.
+    // The nodes' stores give the same table as their documents.
     let stores = worlds.each_ref().map(|world| world.path("store.sqlite"));
     assert_eq!(table(&stores.each_ref().map(|store| path(store))), shown);
     let told = shared.run(&["runs", "fleet", "--format", "together", MACHINE]);
@@ -205,7 +206,7 @@ fn what_is_past_its_deadline_ends_and_is_told() {
     let hint = world.run(&[&words[..], &["--drain-hint"]].concat());
     status(&hint, 3);
     assert_eq!(text(&hint.stdout), "iodyno: twice not done before its deadline\n");
-    // Its own files are gone with it.
+    // Its own files are removed.
     assert!(world.files("data").is_empty(), "{:?}", world.files("data"));
 }
 
@@ -257,7 +258,7 @@ fn where_nothing_can_be_kept_the_node_is_judged_and_pushed_all_the_same() {
     let said = text(&output.stderr);
     assert!(said.contains("now or never") && said.contains("away took no document"), "{said}");
     assert_eq!(world.files("shared").len(), 1, "{said}");
-    // Of a node that is well it is all that is wrong.
+    // On a healthy node the failed push is the only problem.
     let own = profile(&world, TWICE);
     let place = world.directory("data");
     let output = world.run(&["accept", &own, path(&place), "--push", path(&shared)]);
@@ -273,7 +274,7 @@ fn the_measurements_are_pushed_as_a_table_where_that_is_taken() {
     let (url, heard) = server(&[201, 201, 201]);
     let mut command = world.command();
     command.args(["accept", &own, path(&place), "--push-parquet", "--push", path(&shared)]);
-    // What is signed is one object.
+    // A signature is valid for one object.
     command.args(["--push", "env:A", "--push", "env:B"]);
     command.env("A", &url).env("B", format!("{url}/one?X-Amz-Signature=0"));
     status(&command.output().unwrap(), 0);
@@ -286,7 +287,7 @@ fn the_measurements_are_pushed_as_a_table_where_that_is_taken() {
     let heard = heard.join().unwrap();
     let of = |kind: &str| heard.iter().filter(|(head, _)| head.contains(kind)).count();
     assert_eq!((of("application/json"), of("application/vnd.apache.parquet")), (2, 1));
-    // Whatever reads documents passes over it.
+    // Readers of documents skip the table.
     let table = text(&world.run(&["runs", "fleet", path(&shared)]).stdout);
     assert!(table.contains("1 host"), "{table}");
     let other = World::new();
@@ -315,7 +316,7 @@ fn a_full_outbox_keeps_the_newest_and_names_what_it_dropped() {
     assert!(said.contains("outbox/dropped") && said.contains("iodyno runs export"), "{said}");
     let dropped = std::fs::read_to_string(outbox.join("dropped")).unwrap();
     assert_eq!(dropped, "n0.0.0000.json\nn1.0.0001.json\n");
-    // It is said until somebody has seen to it.
+    // The loss is reported until the user has dealt with it.
     world.directory("away");
     let output = world.run(&["runs", "push"]);
     status(&output, 0);
@@ -381,18 +382,18 @@ fn slurms_prolog_keeps_jobs_off_bad_and_silent_drives_alone() {
     let options = world.path("healthcheck");
     let exits = |iodyno: &str, status: u8| {
         std::fs::write(&options, format!("IODYNO={iodyno}\n")).unwrap();
-        // `sh check --quiet …` in the place of `iodyno check --quiet …`.
+        // Runs `sh check --quiet …` in place of `iodyno check --quiet …`.
         std::fs::write(world.path("check"), format!("exit {status}\n")).unwrap();
         std::fs::write(world.path("runs"), "echo $* >>pruned\n").unwrap();
         let mut command = world.with_environment(Command::new("bash"));
         let ended = command.arg(prolog).env("IODYNO_HEALTHCHECK", &options).output().unwrap();
         ended.status.code().unwrap()
     };
-    // 124 is what timeout(1) says of one that gave no answer.
+    // timeout(1) exits with 124 if the command gave no answer.
     for (status, expected) in [(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (124, 1), (126, 0)] {
         assert_eq!(exits("sh", status), expected, "{status}");
     }
-    // A thousand jobs a day fill no disk.
+    // The store is pruned: a thousand jobs a day must not fill the disk.
     let pruned = std::fs::read_to_string(world.path("pruned")).unwrap();
     assert_eq!(pruned, "prune --quiet --keep 100\n".repeat(7));
     assert_eq!(exits("/none", 0), 0, "a binary that is missing drains no cluster");
@@ -404,12 +405,12 @@ fn slurms_health_check_drains_a_node_once_and_leaves_other_reasons() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/slurm/healthcheck.sh");
     let options = world.path("healthcheck");
     let asked = |state: &str, status: u8| {
-        // scontrol(1), which the script takes from the system's directories.
+        // Replaces scontrol(1), which the script takes from the system's directories.
         let scontrol = format!(
             "scontrol() {{ [ $1 = show ] && echo '   State={state} Weight=1' || echo \"$*\" >>asked; }}"
         );
         std::fs::write(&options, format!("IODYNO=sh\n{scontrol}\n")).unwrap();
-        // `sh accept quick …` in the place of `iodyno accept quick …`.
+        // Runs `sh accept quick …` in place of `iodyno accept quick …`.
         let accept = format!("echo 'iodyno: link-degraded'; exit {status}\n");
         std::fs::write(world.path("accept"), accept).unwrap();
         std::fs::write(world.path("runs"), "").unwrap();
@@ -431,7 +432,7 @@ fn slurms_acceptance_drains_bad_nodes_and_no_undecided_ones() {
     let sbatch = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/slurm/accept.sbatch");
     let bin = world.directory("bin");
     for (name, body) in [
-        // srun(1) of one task, on this machine.
+        // Replaces srun(1) with one task on this machine.
         ("srun", "#!/bin/sh\nshift 2\nexec \"$@\"\n"),
         ("scontrol", "#!/bin/sh\necho \"$*\" >>asked\n"),
     ] {

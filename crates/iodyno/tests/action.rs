@@ -1,14 +1,14 @@
-//! The CI action: its steps run in bash, as a runner would run them.
+//! Tests the CI action: its steps run in bash, as by a runner.
 
 use std::collections::HashMap;
 use std::process::{Command, Output};
 
 use crate::common::{self, World, json, status, text};
 
-/// Small reads; what makes them slow is that each is the disk's.
+/// Small reads; with direct I/O each goes to the disk and is slow.
 const JOB: &str = "[read]\nfilename=data\nsize=1m\nrw=randread\nbs=4k\nioengine=psync\ntime_based\nruntime=100ms\ninvalidate=0\ndirect=0\n";
 
-/// A step with commands: its environment as it stands in the file, and the commands.
+/// A step with commands: its environment as written in the file, and the commands.
 struct Step {
     environment: Vec<(String, String)>,
     commands: String,
@@ -18,7 +18,7 @@ fn action() -> String {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../action.yml")).unwrap()
 }
 
-/// Lines of `text` that are indented by `columns` or more, without that.
+/// Lines of `text` indented by at least `columns`, without that indentation.
 fn block(text: &str, columns: usize) -> String {
     let indent = " ".repeat(columns);
     let own = |line: &&str| line.is_empty() || line.starts_with(&indent);
@@ -42,7 +42,7 @@ fn steps() -> Vec<Step> {
     action.split("\n    - name: ").skip(1).map(step).collect()
 }
 
-/// The inputs' defaults.
+/// Default values of the inputs.
 fn defaults() -> HashMap<String, String> {
     let action = action();
     let inputs = action.split("\ninputs:\n").nth(1).unwrap();
@@ -59,7 +59,7 @@ fn defaults() -> HashMap<String, String> {
     found
 }
 
-/// A runner with a workspace.
+/// A CI runner with a workspace.
 struct Runner {
     world: World,
 }
@@ -138,7 +138,7 @@ impl Runner {
     }
 }
 
-/// What every job here has.
+/// Inputs common to all jobs here.
 const JOB_FILE: [(&str, &str); 2] = [("job", "job.fio"), ("arguments", "--generator 'native'")];
 
 const FAST: &str = "sed -i 's/^direct=.*/direct=0/' job.fio";
@@ -160,7 +160,7 @@ fn a_slower_candidate_fails_the_job_with_a_table_in_its_summary() {
     for part in ["**FAIL**", "iops \\< -20% holds", "| IOPS ", "baseline/1.json to ", ", 3 runs"] {
         assert!(summary.contains(part), "{part} is missing in\n{summary}");
     }
-    // Every other pair is turned, so a steady drift meets both sides alike.
+    // Every other pair is reversed, so that a steady drift affects both sides alike.
     let log = text(&output.stdout);
     let order: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix("::group::")).collect();
     let turned =
@@ -173,7 +173,7 @@ fn a_slower_candidate_fails_the_job_with_a_table_in_its_summary() {
 #[test]
 fn it_looks_again_until_each_limit_is_decided_or_all_repetitions_are_made() {
     let runner = Runner::new();
-    // Whether equal sides differ by nothing at all is hardly ever decided.
+    // A test of equal sides for a difference of exactly 0 is hardly ever decided.
     let inputs = [
         ("repetitions", "3"),
         ("most-repetitions", "5"),
@@ -230,7 +230,7 @@ fn a_job_may_name_its_side_and_a_plan_is_swept() {
     assert_eq!(compared["limits"].as_array().unwrap().len(), 2, "a limit for each point");
 }
 
-/// The first example of the page, with what stands in for the reader's own command.
+/// Runs the first example of the page, with a substitute for the reader's own command.
 #[test]
 fn the_documented_step_runs_as_printed() {
     let page = include_str!("../../../docs/howto/ci.md");
@@ -249,7 +249,7 @@ fn the_documented_step_runs_as_printed() {
         printed.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     inputs.extend([("repetitions", "3"), ("most-repetitions", "3")]);
     let output = runner.run(&inputs);
-    // Whether equal sides differ by chance is another test's question.
+    // Whether equal sides differ by chance is tested elsewhere.
     let ended = output.status.code();
     assert!(matches!(ended, Some(0 | 1)), "{}", text(&output.stderr));
     let used = runner.read("work space/used");
@@ -287,7 +287,7 @@ fn no_folder_is_emptied_that_it_did_not_make() {
         assert!(text(&refused.stdout).contains("::error::results: '"), "{results}");
     }
     assert_eq!(runner.read("work space/own/data"), "mine");
-    // It made this one, and what is there may still be a baseline.
+    // The action created this folder, and its content may still be a baseline.
     for attempt in 0..2 {
         status(&with(("results", "new"), ("baseline", "exit 9")), 9);
         assert_eq!(runner.count("new/candidate"), 0, "{attempt}");
@@ -307,7 +307,7 @@ fn the_release_is_fetched_and_checked_and_built_from_source_where_there_is_none(
         common::script(&path, &format!("#!/bin/bash\n{script}\n"));
     };
     let inputs = [("job", "job.fio"), ("binary", ""), ("baseline", "exit 9")];
-    // Every file of the release comes from a folder; 9: it was installed, and the next step began.
+    // Every file of the release comes from a folder; 9: the installed binary started the next step.
     let release = runner.world.directory("release");
     program("curl", &format!("cp '{}'/\"${{!#/*\\//}}\" .", release.display()));
     let version = env!("CARGO_PKG_VERSION");

@@ -1,11 +1,11 @@
-//! The walls of the house, as ARCHITECTURE.md states them.
+//! Tests the dependency rules of ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
-/// What each crate may know, without the `iodyno-` in front.
+/// Crates that each crate may depend on, without the prefix `iodyno-`.
 const KNOWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("stats", &[]),
@@ -28,24 +28,23 @@ const KNOWS: &[(&str, &[&str])] = &[
     ("report", &["figure", "judge", "stats", "trace", "model"]),
 ];
 
-/// The binary knows all.
+/// The binary may depend on all.
 const BINARY: &str = "iodyno";
 
-/// What tests alone may know beyond that: (crate, knows).
+/// Additional dependencies of tests: (crate, dependency).
 const TESTS_KNOW: &[(&str, &str)] = &[];
 
-/// A source file has at most so many lines.
-const MOST_LINES: usize = 500;
+/// Maximum number of lines of a source file.
+const MAX_LINES: usize = 500;
 
-/// Files that may be longer, and how long.
+/// Exceptions with their own maximum.
 const LONGER: &[(&str, usize)] = &[];
 
-/// Where memory is shared with the kernel, and where the ioctls are: three ask,
-/// drives, device-mapper and loop devices (of which sysfs has a path, and no
-/// inode), two empty drives (NVMe commands, zones), one makes loop devices; one fcntl for
-/// leases, and the fork.
+/// Files with unsafe code: memory shared with the kernel and ioctls: three query drives,
+/// device-mapper and loop devices (of which sysfs has a path, but no inode), two empty drives (NVMe
+/// commands, zones), one creates loop devices; one fcntl for leases, and the fork.
 const UNSAFE_IN: &[&str] = &[
-    // A test counts what is allocated.
+    // A test counts allocations.
     "crates/fio/tests/bounds.rs",
     "crates/native/src/",
     "crates/host/src/device_mapper/",
@@ -59,7 +58,7 @@ const UNSAFE_IN: &[&str] = &[
     "crates/target/src/zones.rs",
 ];
 
-/// Where files are opened without the crate `files`, which is the first of these.
+/// Places that open files without the crate `files`; the first is that crate.
 const EXCUSED: [&str; 5] = [
     "crates/files/src/lib.rs",
     "crates/campaign/src/settings/mod.rs",
@@ -68,7 +67,7 @@ const EXCUSED: [&str; 5] = [
     "crates/trace/src/tracefs/mod.rs",
 ];
 
-/// Folders that hold no sources: what was built, fetched or written by tests.
+/// Folders without sources: built, fetched or written by tests.
 const NOT_SOURCES: &[&str] = &[".git", "target", "lab/cache", "lab/out"];
 
 fn root() -> PathBuf {
@@ -113,7 +112,7 @@ fn the_document_says_the_same() {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let mut stated = BTreeMap::new();
     for line in text.lines() {
-        // | `crate` | responsibility | knows |
+        // Columns: | `crate` | responsibility | knows |
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let ["", name, _, knows, ""] = cells[..] else { continue };
         let Some(name) = name.strip_prefix('`').and_then(|name| name.strip_suffix('`')) else {
@@ -131,7 +130,7 @@ fn the_document_says_the_same() {
     assert_eq!(stated, tested);
 }
 
-/// Every file of the project below `folder`, with its path from the root.
+/// All files of the project below `folder`, with their path from the root and their text.
 fn files(folder: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
@@ -166,7 +165,7 @@ fn no_file_is_too_long() {
         .iter()
         .filter(|(name, _)| is_source(name))
         .map(|(name, text)| (name, text.lines().count()))
-        .filter(|(name, lines)| lines > longer.get(name.as_str()).unwrap_or(&MOST_LINES))
+        .filter(|(name, lines)| lines > longer.get(name.as_str()).unwrap_or(&MAX_LINES))
         .map(|(name, lines)| format!("{name}: {lines} lines"))
         .collect();
     assert!(too_long.is_empty(), "these want to be two files:\n{}", too_long.join("\n"));
@@ -174,7 +173,7 @@ fn no_file_is_too_long() {
 
 #[test]
 fn unsafe_stays_where_it_must_be() {
-    // Put together, so that this file does not hold them.
+    // Concatenated, so that this file does not contain them.
     let keyword = concat!("un", "safe");
     let signs = [
         format!("{keyword} {{"),
@@ -194,8 +193,8 @@ fn unsafe_stays_where_it_must_be() {
     assert!(outside.is_empty(), "{keyword} outside of its walls: {outside:?}");
 }
 
-/// Errors are printed with all that caused them. thiserror takes a field of
-/// that name for the cause, and a message that has it, too, says it twice.
+/// Errors are printed with all their causes. thiserror takes a field named `source` as the cause,
+/// so a message that also contains it repeats it.
 #[test]
 fn no_error_says_its_cause_twice() {
     let (mut messages, mut twice) = (0, Vec::new());
@@ -212,7 +211,7 @@ fn no_error_says_its_cause_twice() {
     assert!(twice.is_empty(), "call the field `error`:\n{}", twice.join("\n"));
 }
 
-/// The text in front of a file's tests, of the sources of crates that read nobody else's words.
+/// Source text before the tests, of crates that do not parse other programs' output.
 fn own_code(crates: &'static [&str]) -> impl Iterator<Item = (String, String)> {
     let is_own = |name: &str| {
         let mut parts = name.split('/').skip(1);
@@ -227,7 +226,7 @@ fn own_code(crates: &'static [&str]) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// What happened is a value, and its sentence is made of it: nobody reads that again.
+/// Events are values from which sentences are made; code must not parse those sentences.
 #[test]
 fn nobody_reads_our_own_sentences() {
     const READS: &str = "contains starts_with ends_with find strip_prefix strip_suffix split \
@@ -236,8 +235,8 @@ fn nobody_reads_our_own_sentences() {
         "model", "load", "store", "judge", "figure", "report", "campaign", "layout", "native",
         "target", "iodyno",
     ];
-    // What earlier versions wrote, a program's name and version, the sections of a help text, and
-    // what others write.
+    // Exceptions: text of earlier versions, a program's name and version, sections of a help text,
+    // and text of other programs.
     const MAY: [(&str, &str); 6] = [
         ("crates/report/src/document/host.rs", "mounted at "),
         ("crates/judge/src/rules/fio_defects.rs", "fio "),
@@ -269,7 +268,7 @@ fn nobody_reads_our_own_sentences() {
     assert!(read.is_empty(), "make a value of it:\n{}", read.join("\n"));
 }
 
-/// Errors that others match on are types.
+/// Errors that callers match on are types.
 #[test]
 fn no_public_function_fails_with_a_bare_sentence() {
     let mut bare = Vec::new();
@@ -292,7 +291,7 @@ fn no_public_function_fails_with_a_bare_sentence() {
 fn no_file_names_a_developers_machine() {
     let root = root();
     let mut signs = vec![concat!("/Us", "ers/").to_owned(), concat!("../sha", "red").to_owned()];
-    // A workspace at `/` or `/x` says nothing that could be told apart.
+    // A workspace at `/` or `/x` is no recognisable string.
     if root.components().count() > 2 {
         signs.push(root.to_str().unwrap().to_owned());
     }
@@ -306,7 +305,8 @@ fn no_file_names_a_developers_machine() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// clippy.toml lists what only the crate `files` may call, and why; tests may.
+/// clippy.toml lists functions that only the crate `files` may call, with reasons; tests may call
+/// them.
 #[test]
 fn every_crate_goes_through_the_one_door_to_files() {
     let denied = "#![cfg_attr(not(test), deny(clippy::disallowed_methods))]";
@@ -328,10 +328,10 @@ fn every_crate_goes_through_the_one_door_to_files() {
     assert_eq!(excused, BTreeSet::from(EXCUSED), "each needs a reason that holds");
 }
 
-/// At most so many files of a crate import each other in a circle.
-const MOST_IN_A_CIRCLE: usize = 3;
+/// Maximum number of a crate's files in an import cycle.
+const MAX_CYCLE_FILES: usize = 3;
 
-/// The files of a crate's sources without their tests, by module: `schedule::rounds`.
+/// Sources of a crate without tests, by module: `schedule::rounds`.
 fn modules(of: &str) -> BTreeMap<String, String> {
     let folder = format!("crates/{of}/src/");
     let sources = files(&folder).into_iter().filter_map(|(name, text)| {
@@ -344,7 +344,7 @@ fn modules(of: &str) -> BTreeMap<String, String> {
     sources.collect()
 }
 
-/// The paths of a tree of imports: `a::{b, c::{d}}` are `a::b` and `a::c::d`.
+/// Paths of an import tree: `a::{b, c::{d}}` gives `a::b` and `a::c::d`.
 fn paths(tree: &str) -> Vec<String> {
     let Some((before, inside)) = tree.split_once('{') else {
         return vec![tree.split(" as ").next().unwrap_or_default().trim().to_owned()];
@@ -359,7 +359,8 @@ fn paths(tree: &str) -> Vec<String> {
     parts.flat_map(|part| paths(&format!("{}{part}", before.trim()))).collect()
 }
 
-/// A path that is seen from `module`, from the root of the crate; `None`: it leads elsewhere.
+/// Absolute path, from the crate's root, of a path used in `module`; `None`: it leads to another
+/// crate.
 fn absolute(modules: &BTreeMap<String, String>, module: &str, path: &str) -> Option<Vec<String>> {
     let mut base: Vec<&str> = module.split("::").filter(|part| !part.is_empty()).collect();
     let mut parts: Vec<&str> = path.split("::").map(str::trim).collect();
@@ -382,7 +383,7 @@ fn absolute(modules: &BTreeMap<String, String>, module: &str, path: &str) -> Opt
     Some(base.into_iter().chain(parts.into_iter().skip(1)).map(str::to_owned).collect())
 }
 
-/// Which files of a crate import which; what a module passes on is that of who has it.
+/// Imports between the files of a crate; a re-export counts as the module that defines it.
 fn imports(of: &str) -> BTreeMap<String, BTreeSet<String>> {
     let modules = modules(of);
     let mut passed_on: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
@@ -448,7 +449,7 @@ fn imports(of: &str) -> BTreeMap<String, BTreeSet<String>> {
     imports
 }
 
-/// All files that `from` imports, also through others.
+/// All files that `from` imports, directly or indirectly.
 fn reached(imports: &BTreeMap<String, BTreeSet<String>>, from: &str) -> BTreeSet<String> {
     let (mut found, mut open) = (BTreeSet::new(), vec![from.to_owned()]);
     while let Some(next) = open.pop() {
@@ -472,7 +473,7 @@ fn no_crate_has_a_large_circle_of_imports() {
                 reached.get(other.as_str()).is_some_and(|back| back.contains(*file))
             };
             let circle: Vec<&String> = from_it.iter().filter(is_back).collect();
-            if circle.len() > MOST_IN_A_CIRCLE {
+            if circle.len() > MAX_CYCLE_FILES {
                 large.insert(format!("{name}: {circle:?}"));
             }
         }

@@ -1,4 +1,4 @@
-//! iodyno called as fio, by a link of that name: what programs that call fio look at.
+//! Tests iodyno called as fio, by a link of that name, as callers of fio use it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::common::{Loop, World, json, status, text};
 
-/// A link of the name `fio` in a folder of its own, which a PATH may begin with.
+/// A link named `fio` in a folder of its own, to be put first in PATH.
 fn link(world: &World) -> std::path::PathBuf {
     let link = world.directory("bin").join("fio");
     if !link.exists() {
@@ -26,7 +26,7 @@ fn fio(world: &World, line: &str) -> Output {
     command(world, line).output().unwrap()
 }
 
-/// What it prints, where nothing is wrong: then it says nothing else.
+/// Returns standard output of a successful call; standard error must be empty.
 #[track_caller]
 fn fine(world: &World, line: &str) -> String {
     let output = fio(world, line);
@@ -45,7 +45,7 @@ fn a_version_is_fios_and_nothing_else() {
     }
     let by_word = world.run(&["fio", "--version"]);
     assert_eq!(text(&by_word.stdout), "fio-3.42\n");
-    // It is no fio for those who want fio itself.
+    // The link is refused where the real fio is required.
     let mut run = world.command();
     run.args(["run", "--generator", "fio", "--fio"]).arg(link(&world)).args(["--name=t"]);
     let output = run.output().unwrap();
@@ -67,7 +67,7 @@ fn pages_are_laid_out_as_fios() {
     let rw = fine(&world, "--cmdhelp=rw");
     assert!(rw.contains("\n               alias: readwrite\n"), "{rw}");
     assert!(rw.contains("\n                    : randwrite\n"), "{rw}");
-    // What only fio does is not offered: scripts ask so whether it is there.
+    // Options that only fio implements are not listed: scripts probe for them so.
     let zones = fine(&world, "--cmdhelp=zonemode");
     assert!(zones.contains("strided") && !zones.contains(": zbd"), "{zones}");
     assert!(fine(&world, "--cmdhelp=all").lines().count() > 150);
@@ -139,7 +139,7 @@ fn warnings_are_errors_where_that_was_asked_for() {
     status(&output, 1);
     let told = text(&output.stderr);
     assert!(told.starts_with("fio: ") && told.contains("time_based needs a runtime"), "{told}");
-    // Notes are iodyno's, and no warnings of fio's.
+    // Notes are iodyno's, and do not count as fio's warnings.
     fine(&world, &format!("--warnings-fatal --thread {JOB} --ioengine=null"));
 }
 
@@ -161,7 +161,7 @@ fn a_log_that_was_stored_compressed_is_inflated() {
 #[test]
 fn output_is_normal_by_default_and_nothing_is_said_beside_it() {
     let world = World::new();
-    // Of each of these `iodyno run` has something to say.
+    // `iodyno run` prints notes for each of these options.
     let out =
         fine(&world, &format!("--debug=io --alloc-size=9 --max-jobs=4 --thread --iodepth=8 {JOB}"));
     let begin = "t: (g=0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=8\nfio-3.42";
@@ -208,10 +208,10 @@ fn the_guard_asks_on_standard_error_and_is_answered_by_its_words() {
     let word = drive.word();
     fine(&world, &format!("{job} --allow-write {word} --discard-data {word}"));
     assert!(before != drive.bytes());
-    // Whoever gives the permission to each call gives it to those that only read, too.
+    // Callers that pass the permission to each call also pass it to read-only ones.
     let job = format!("--rw=read --filename={} {JOB}", drive.device);
     fine(&world, &format!("{job} --allow-write {word} --discard-data {word}"));
-    // A file that somebody touched for the job asks nothing, nor do those that jobs make.
+    // An empty file made for the job needs no permission, nor do files that jobs create.
     let work = world.directory("work");
     fs::write(work.join("touched"), "").unwrap();
     fine(&world, &format!("--rw=write --filename=touched {JOB}"));
@@ -223,7 +223,7 @@ fn the_guard_asks_on_standard_error_and_is_answered_by_its_words() {
 
 const LONG: &str = "--name=t --size=64k --bs=4k --time_based --runtime=600 --rate_iops=100";
 
-/// Reads until what was printed has this `word`.
+/// Reads until the output contains `word`.
 fn read_until(output: &mut impl Read, word: &str) -> String {
     let mut reader = BufReader::new(output);
     let mut all = String::new();
@@ -274,7 +274,7 @@ fn a_trigger_ends_the_run_and_runs_its_command() {
     fs::write(work.join("file"), "").unwrap();
     ended("--trigger-file=file");
     assert!(!work.join("file").exists(), "it would end the next run");
-    // What holds data is not iodyno's to remove.
+    // iodyno must not remove a file with data.
     fs::write(work.join("file"), "data").unwrap();
     ended("--trigger-file=file");
     assert!(work.join("file").exists());

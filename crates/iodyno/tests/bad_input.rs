@@ -1,4 +1,4 @@
-//! The mistakes that people make, each with a clear message and no panic.
+//! Tests common user mistakes: each gives a clear message and no panic.
 
 use std::ffi::OsStr;
 use std::fs::Permissions;
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::common::{World, status, text};
 
-/// Runs and expects exit status 2 and a message that holds all of `words`.
+/// Runs and expects exit status 2 and a message with all of `words`.
 #[track_caller]
 fn refused(world: &World, arguments: &[&str], words: &[&str]) {
     let output = world.run(arguments);
@@ -89,7 +89,7 @@ fn a_job_whose_name_would_move_the_cursor() {
 }
 
 #[test]
-fn what_has_no_end_is_no_job_file_and_no_plan() {
+fn endless_job_files_and_plans_are_refused() {
     let world = World::new();
     for device in ["/dev/zero", "/dev/null", "/dev/full", "/dev/tty", "/dev/ptmx"] {
         for command in [&["run"][..], &["sweep", "--target", "data"], &["check", "--expect"]] {
@@ -98,7 +98,7 @@ fn what_has_no_end_is_no_job_file_and_no_plan() {
         refused(&world, &["import", device], &[device]);
         refused(&world, &["check", device], &[device]);
         if ["/dev/zero", "/dev/null"].contains(&device) {
-            // Jobs may have these: see engines.rs.
+            // Allowed for jobs: see engines.rs.
             continue;
         }
         let target = format!("--filename={device}");
@@ -116,7 +116,7 @@ fn what_has_no_end_is_no_job_file_and_no_plan() {
 }
 
 #[test]
-fn a_grid_that_nobody_would_live_to_see_is_refused_with_its_number() {
+fn a_grid_with_too_many_points_is_refused() {
     let world = World::new();
     let sweep = ["sweep", "--target", "data", "--set", "rw=randread", "--dry-run"];
     refused(
@@ -167,7 +167,7 @@ fn a_store_that_cannot_be_used() {
     let output = check(&garbage);
     status(&output, 2);
     assert!(text(&output.stderr).contains("garbage.sqlite"), "{}", text(&output.stderr));
-    // A plain file stands where a folder would have to be.
+    // A plain file in place of a folder.
     let output = check(&world.path("garbage.sqlite").join("store.sqlite"));
     status(&output, 2);
     let missing = world.command().env("IODYNO_STORE", world.path("none")).arg("show").output();
@@ -175,7 +175,7 @@ fn a_store_that_cannot_be_used() {
 }
 
 #[test]
-fn a_path_that_is_no_text_is_a_path_like_others() {
+fn paths_need_not_be_utf8() {
     let world = World::new();
     let store = world.path("").join(OsStr::from_bytes(b"s\xff.sqlite"));
     let output =
@@ -208,7 +208,7 @@ fn options_that_make_no_sense() {
 }
 
 #[test]
-fn the_reader_goes_away() {
+fn a_closed_pipe_is_no_failure() {
     let world = World::new();
     let mut child = world
         .command()
@@ -225,7 +225,7 @@ fn the_reader_goes_away() {
 }
 
 #[test]
-fn a_terminal_of_40_columns() {
+fn messages_wrap_at_40_columns() {
     let world = World::new();
     let file = world.sparse("drive", 1 << 30);
     let output = world
@@ -235,14 +235,14 @@ fn a_terminal_of_40_columns() {
         .output()
         .unwrap();
     for line in text(&output.stdout).lines() {
-        // A path is not broken: it could not be copied.
+        // Paths are not wrapped, so that they can be copied.
         let wide = line.chars().count() > 40 && !line.contains('/');
         assert!(!wide, "{line}");
     }
 }
 
-/// The binary as root without these capabilities, or as the user that we are:
-/// nobody else may be able to reach this folder.
+/// The binary as root without these capabilities, or as the current user: others may not have
+/// access to this folder.
 fn without(world: &World, capabilities: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new("prlimit");
     command.args(["--memlock=16384:16384", "setpriv"]);

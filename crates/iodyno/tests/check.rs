@@ -1,4 +1,4 @@
-//! `check` from end to end: on simulated drives, and on real files.
+//! Tests `check` end to end, on simulated drives and on real files.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
@@ -11,7 +11,7 @@ fn a_simulated_drive_is_checked_stored_and_shown_again() {
     let file = world.sparse("drive", 1 << 30);
     let file = file.to_str().unwrap();
     let checked = world.run(&["check", file, "--generator", "simulated", "--name", "first"]);
-    // No claim, no peers: nothing to judge the rates by, which is no failure.
+    // Without claims and peers the rates are not judged, which is no failure.
     status(&checked, 0);
     let out = text(&checked.stdout);
     for word in ["UNJUDGED", "3204 MB/s", "IOPS, p99 ", "nothing to compare with", "show -v first"]
@@ -33,7 +33,7 @@ fn a_simulated_drive_is_checked_stored_and_shown_again() {
     validate(&document, "iodyno.run.2");
     assert_eq!(document["schema"], "iodyno.run/2");
     let bandwidth = document["measurements"][0]["read"]["bandwidth"]["value"].as_f64().unwrap();
-    // The simulated drive's truth: 3.2 GB/s.
+    // Rate of the simulated drive: 3.2 GB/s.
     assert!((bandwidth / 3.2e9 - 1.0).abs() < 0.02, "{bandwidth}");
 
     let runs = json(&world.run(&["runs", "--json"]).stdout);
@@ -55,7 +55,7 @@ fn a_verdict_that_is_required_or_a_target_that_was_named_is_no_success() {
     let long = world.run(&[&check[..], &["-v"]].concat());
     status(&long, 0);
     assert!(text(&long.stdout).contains("sequential read"), "{}", text(&long.stdout));
-    // The columns of the table of drives are those of all of it.
+    // `--columns` selects from the full table of drives.
     let columns = world.run(&["show", "--columns", "name,lba"]);
     assert!(text(&columns.stdout).contains("NAME  LBA"), "{}", text(&columns.stdout));
 }
@@ -120,7 +120,7 @@ fn a_real_directory_is_checked_and_left_as_it_was() {
         world.run(&["check", directory.to_str().unwrap(), "--busy", "--time", "300ms", "--json"]);
     let document = json(&checked.stdout);
     validate(&document, "iodyno.run.2");
-    // Whatever the disk is like, it is not judged to fail without a claim.
+    // Whatever the disk, it cannot fail without a claim.
     assert!(matches!(checked.status.code(), Some(0 | 4)), "{document:#}");
     assert_eq!(document["measurements"].as_array().unwrap().len(), 3, "{document:#}");
     for measurement in document["measurements"].as_array().unwrap() {
@@ -172,7 +172,7 @@ fn after_a_kill_clean_up_removes_what_was_left() {
     let (mut child, mut notes) = started(&world);
     child.kill().unwrap();
     child.wait().unwrap();
-    // What was killed is the supervisor: the process that measures has gone once nobody can write any more.
+    // The supervisor was killed: the measuring process has ended once the pipe is closed.
     notes.read_to_string(&mut String::new()).unwrap();
     let cleaned = world.run(&["clean-up"]);
     status(&cleaned, 0);
@@ -205,13 +205,13 @@ fn a_captured_machine_is_read_like_a_live_one() {
     assert_eq!(text(&drawn.stdout).lines().next(), tree["tree"]["name"].as_str());
     assert_eq!(read["host"]["kernel"], live["host"]["kernel"]);
     assert_eq!(read["drives"].as_array().unwrap().len(), live["drives"].as_array().unwrap().len());
-    // Another machine's drives cannot be measured, only looked at.
+    // Another machine's drives cannot be measured, only inspected.
     status(&world.run(&["check", "--sysroot", capture]), 2);
     let checked = world.run(&["check", "--no-load", "--json", "--sysroot", capture]);
     validate(&json(&checked.stdout), "iodyno.run.2");
 }
 
-/// The four drives of the laboratory, of which the last is as `state` and `sectors` say.
+/// The four drives of the laboratory, the last one with this `state` and `sectors`.
 fn with_last_drive(world: &World, state: &str, sectors: &str) -> String {
     let captured =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json").to_owned();
@@ -230,8 +230,8 @@ fn a_drive_that_cannot_be_used_fails_a_check_that_names_none() {
     let expected = world.path("expect.toml");
     std::fs::write(&expected, "drives = 4").unwrap();
     let expected = expected.to_str().unwrap();
-    // A failed reset leaves the namespace behind, without blocks (Linux 6.12); a
-    // fabric that is lost leaves it as it was.
+    // A failed reset leaves the namespace without blocks (Linux 6.12); a lost fabric connection
+    // leaves it as it was.
     for (state, sectors, subject) in
         [("dead", "0", "nvme3"), ("connecting", "4194304", "nvme3"), ("live", "0", "nvme3n1")]
     {
@@ -254,13 +254,13 @@ fn a_drive_that_cannot_be_used_fails_a_check_that_names_none() {
             status(&checked, 1);
             assert_eq!(found(&checked), "FAIL", "{state} {words:?}");
             assert_eq!(json(&checked.stdout)["scope"], "machine");
-            // Kept with the run, and so said again.
+            // The finding is stored with the run.
             status(&world.run(&["show", "last"]), 1);
         }
         let named = check(&["nvme0n1"]);
         assert_eq!(found(&named), "INFO", "{state}");
         assert_eq!(json(&named.stdout)["scope"], "targets");
-        // Who says what has to be there asks about all of it.
+        // `--expect` always concerns all drives.
         let named = check(&["nvme0n1", "--expect", expected]);
         status(&named, 1);
     }

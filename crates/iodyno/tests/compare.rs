@@ -1,9 +1,9 @@
-//! `compare` from end to end: stored runs, fio's files, limits.
+//! Tests `compare` end to end: stored runs, fio's files, limits.
 
 use crate::common::{World, json, status, text, validate};
 use serde_json::Value;
 
-/// A report as fio 3.33 writes it, as far as it is read, of 4 KiB random reads.
+/// A report of 4 KiB random reads in the format of fio 3.33, as far as it is parsed.
 fn report(job: &str, iops: f64, started_ms: u64) -> String {
     let ios = (iops * 10.0) as u64;
     let latency_ns = 32e9 / iops;
@@ -30,11 +30,11 @@ fn report(job: &str, iops: f64, started_ms: u64) -> String {
         }],
     }))
     .unwrap()
-    // serde_json sorts members; fio begins with its version.
+    // serde_json sorts members; fio's version comes first.
     .replacen("{\n", "{\n  \"fio version\" : \"fio-3.33\",\n", 1)
 }
 
-/// Files `NAME1.json` … of reports with these IOPS, each two minutes behind the other.
+/// Writes reports `NAME1.json` … with these IOPS, two minutes apart.
 fn reports(world: &World, name: &str, iops: &[f64], first_ms: u64) -> String {
     let paths = iops.iter().enumerate().map(|(n, iops)| {
         let path = world.path(&format!("{name}{}.json", n + 1));
@@ -44,7 +44,7 @@ fn reports(world: &World, name: &str, iops: &[f64], first_ms: u64) -> String {
     paths.collect::<Vec<_>>().join(",")
 }
 
-/// The figure of a metric of a row.
+/// Figure of a metric in a row.
 fn figure<'d>(document: &'d Value, row: usize, metric: &str) -> &'d Value {
     let figures = document["rows"][row]["figures"].as_array().unwrap();
     figures.iter().find(|figure| figure["metric"] == metric).unwrap()
@@ -68,7 +68,7 @@ fn two_checks_stand_side_by_side() {
     }
     let document = json(&world.run(&["compare", "first", "second", "--json"]).stdout);
     validate(&document, "iodyno.compare.1");
-    // Two drives alone and both at once, three steps each.
+    // Two drives, alone and both at once, three steps each.
     assert_eq!(document["rows"].as_array().unwrap().len(), 9);
     assert_eq!(document["rows"][0]["sides"][0]["validity"], "QUALIFIED");
     assert_eq!(figure(&document, 0, "bw")["differences"][1]["real"], "spread_unknown");
@@ -102,7 +102,7 @@ fn repeated_reports_of_fio_tell_what_is_real() {
         ("iops < -10%", 0),
         ("lat > 5%", 1),
         ("bw > 5%", 0),
-        // No percentile in these reports: it cannot be judged.
+        // These reports lack percentiles, so p99 cannot be judged.
         ("p99 > 5%", 4),
     ] {
         let judged = world.run(&["compare", &before, &after, "--fail-if", limit]);
@@ -115,7 +115,7 @@ fn repeated_reports_of_fio_tell_what_is_real() {
     let both = ["compare", &before, &after, "--fail-if", "p99 > 5%", "--fail-if", "iops < -5%"];
     status(&world.run(&both), 1);
 
-    // One behind the other: what changed meanwhile may be it.
+    // One side after the other: a change in between may be the cause.
     let later = reports(&world, "later", &[92_000.0, 92_300.0, 91_800.0], 1_800_000_000_000);
     let compared = world.run(&["compare", &before, &later]);
     assert!(text(&compared.stdout).contains("not measured in turns"), "{}", text(&compared.stdout));
@@ -135,7 +135,7 @@ fn without_repetitions_a_limit_needs_the_noise() {
             world.run(&["compare", &before, &after, "--fail-if", "iops < -5%", "--noise", noise]);
         status(&judged, expected);
     }
-    // A run that is named three times was not repeated.
+    // Naming a run three times is no repetition.
     let thrice = [before.as_str(); 3].join(",");
     let again = [after.as_str(); 3].join(",");
     status(&world.run(&["compare", &thrice, &again, "--fail-if", "iops < -5%"]), 2);
@@ -176,14 +176,14 @@ fn errors_say_what_is_wrong_and_what_there_is() {
     let third = world.path("third.json");
     std::fs::write(&third, report("third", 10.0, 1).replace("\"4k\"", "\"8k\"")).unwrap();
     let third = third.to_str().unwrap();
-    // A path may hold a comma or a colon.
+    // Paths may contain commas and colons.
     let nothing = error(&["compare", &one, other, third]);
     assert!(nothing.contains("nothing in common"), "{nothing}");
     assert!(
         nothing.contains("one: randread 4 KiB") && nothing.contains("seq: read 4 KiB"),
         "{nothing}"
     );
-    // Two that are named to be held against each other are, without a verdict.
+    // Two explicitly named measurements are compared, but without a verdict.
     let unlike =
         world.run(&["compare", &one, other, "-v", "--fail-if", "iops < -5%", "--noise", "3%"]);
     status(&unlike, 4);
@@ -243,7 +243,7 @@ fn real_jobs_are_compared_with_fios_report_of_the_same() {
     let generator = document["differing"].as_array().unwrap().iter();
     let mut generator = generator.filter(|one| one["what"] == "generator");
     assert!(generator.next().unwrap()["values"][1][0].as_str().unwrap().starts_with("fio 3"));
-    // Of the host nothing is known from a file.
+    // A file tells nothing about the host.
     let not_known = document["not_known"].as_array().unwrap();
     assert!(
         not_known.iter().any(|one| one["side"] == 1
@@ -251,7 +251,7 @@ fn real_jobs_are_compared_with_fios_report_of_the_same() {
     );
 }
 
-/// One run as fio 3 prints it in all formats at once, in files of their own.
+/// One run as printed by fio 3 in all formats at once, each in its own file.
 fn formats(world: &World) -> Vec<String> {
     let fio = std::process::Command::new("fio")
         .current_dir(world.directory("fio"))
@@ -275,7 +275,7 @@ fn formats(world: &World) -> Vec<String> {
             of.as_object_mut().unwrap().remove("bins");
         }
     }
-    // serde_json sorts members; fio begins with its version.
+    // serde_json sorts members; fio's version comes first.
     let without_bins = serde_json::to_string_pretty(&without_bins).unwrap();
     let without_bins = without_bins.replacen("{\n", "{\n  \"fio version\" : \"fio-3\",\n", 1);
     let normal = [&lines[..terse], &lines[end + 1..]].concat().join("\n");

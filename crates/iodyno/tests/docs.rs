@@ -1,4 +1,4 @@
-//! The documentation is true: its commands run, its links lead somewhere, every page is in the book.
+//! Tests the documentation: commands run, links resolve, every page is in the book.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use crate::common::{self, World, text};
 use crate::pages::{self, Block, How};
 
-/// Languages of blocks without commands.
+/// Languages of blocks that contain no commands.
 const NO_COMMANDS: &[&str] = &["text", "toml", "ini", "json", "yaml"];
 
-/// Programs that are not run as they are: name, what stands in for it, and why.
+/// Programs that are replaced: name, substitute, and reason.
 const PROGRAMS: &[(&str, &str, &str)] = &[
     ("sudo", "exec \"$@\"", "everything that is written to belongs to the test"),
     (
@@ -34,14 +34,14 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
     ("jq", "cat >/dev/null", "not a tool of the tests"),
 ];
 
-/// The last word is a file that is there.
+/// Succeeds if the last word is an existing file.
 const INSTALLED: &str = "for word; do :; done; [ -f \"${word%%\\[*}\" ]";
 const PACKAGES: &str = "dist/test_packages.py installs packages";
 
-/// Folders of the reader's machine, which are folders of the test's.
+/// Folders of the reader's machine, mapped to folders of the test.
 const FOLDERS: &[&str] = &["/mnt/", "/srv/", "/usr/local/", "/usr/share/", "/var/lib/"];
 
-/// iodyno as the class of the block wants it; `exec -a` keeps the name fio.
+/// Calls iodyno as the block's class requires; `exec -a` keeps the name fio.
 const WRAPPER: &str = r#"#!/bin/bash
 case "$HOW" in
 parsed) case " $0 $* " in *" run "*|*"fio "*) more=--parse-only ;; *) more=--help ;; esac ;;
@@ -73,11 +73,11 @@ impl Reader {
         reader
     }
 
-    /// Runs a command in a folder of this world: its status and output.
+    /// Runs a command in a folder of this world; returns its status and output.
     fn bash(&self, folder: &str, command: &str, how: How) -> (i32, String) {
         let home = self.world.path(folder);
         let mut command = command.to_owned();
-        // The workspace may lie in a folder with blanks in its name; no page has these in quotes.
+        // The workspace's path may contain blanks, and pages do not quote these folders.
         let prefix = home.to_str().unwrap().replace(' ', "\\ ");
         for place in FOLDERS {
             command = command.replace(place, &format!("{prefix}{place}"));
@@ -106,7 +106,7 @@ impl Reader {
         (output.status.code().unwrap_or(-1), said)
     }
 
-    /// The commands of a page, one after the other in a folder of its own; what failed.
+    /// Runs the commands of a page in a folder of its own; returns the failures.
     fn follow(&self, page: &str) -> String {
         let folder = page.replace('/', "-");
         let from = self.world.path("made");
@@ -261,7 +261,7 @@ fn every_page_is_in_the_book() {
     }
 }
 
-/// Help and errors name pages by their path.
+/// Help texts and errors refer to pages by path.
 #[test]
 fn pages_that_the_program_names_exist() {
     for file in pages::files("crates", ".rs").into_iter().chain(pages::files("plans", ".toml")) {

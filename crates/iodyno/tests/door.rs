@@ -1,4 +1,4 @@
-//! Whatever a file is named, and whoever names it: a file system on a device stays as it is.
+//! Tests that a file system on a device stays intact, whatever path or link leads to it.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -7,11 +7,11 @@ use crate::common::{Loop, World, status, text, tool};
 
 const SIZE: u64 = 8 << 20;
 
-/// A job that only reads, from a file of the world.
+/// A job that only reads a file of the world.
 const JOB: [&str; 5] =
     ["--name=j", "--filename=data", "--rw=randread", "--size=1m", "--io_size=64k"];
 
-/// A world with a file to read, a run in its store, and a file system on a loop device.
+/// A world with a file to read, a stored run, and a file system on a loop device.
 fn prepared(world: &World) -> Loop<'_> {
     world.sparse("data", 1 << 20);
     status(&run(world, "--run-name=kept --name=j --filename=data --rw=randread --size=1m"), 0);
@@ -20,19 +20,20 @@ fn prepared(world: &World) -> Loop<'_> {
     disk
 }
 
-/// `run` with these words, in the world's folder.
+/// Runs `run` with these words in the world's folder.
 fn run(world: &World, words: &str) -> std::process::Output {
     let words = words.split_ascii_whitespace();
     world.command().current_dir(world.path("")).arg("run").args(words).output().unwrap()
 }
 
-/// What is on the device: the file behind it.
+/// Flushed content of the device, from the file behind it.
 fn flushed(disk: &Loop<'_>) -> Vec<u8> {
     tool("blockdev", &["--flushbufs", &disk.device]);
     std::fs::read(disk.world.path("image")).unwrap()
 }
 
-/// The command is refused with exit status 2 and a message of `says`, and the device is as before.
+/// Asserts that the command is refused with exit status 2 and a message with `says`, and that the
+/// device is unchanged.
 #[track_caller]
 fn refused(disk: &Loop<'_>, words: &[&str], says: &str) {
     let before = flushed(disk);
@@ -210,7 +211,7 @@ fn explain_runs_commands_only_where_it_may() {
     let world = World::new();
     let data = world.sparse("data", 64 << 20);
     let made = world.path("made");
-    // A path of the build's may have a blank, at which commands are divided.
+    // A path of the build may contain a blank, at which commands are split.
     let command = "exec_prerun=touch made";
     let words = ["explain", data.to_str().unwrap(), "--budget", "300ms", command];
     let output = world.command().current_dir(world.path("")).args(words).output().unwrap();

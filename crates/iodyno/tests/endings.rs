@@ -1,4 +1,4 @@
-//! Ends that nobody plans: a kill, a file that shrinks.
+//! Tests unplanned ends: a kill, a file that shrinks.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::{World, eventually, json, status, text, tool, worker_of};
 
-/// Processes that have this file open, zombies aside.
+/// Processes that have this file open, except zombies.
 fn holders(path: &str) -> Vec<String> {
     let mut found = Vec::new();
     for process in fs::read_dir("/proc").unwrap().flatten() {
@@ -34,7 +34,7 @@ fn a_killed_iodyno_leaves_no_fio_that_writes() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    // iodyno, fio and its three jobs; each job writes.
+    // iodyno, fio and its three jobs, each of which writes.
     let own = worker_of(iodyno.id()).to_string();
     let others = || holders(&path).into_iter().filter(|holder| *holder != own).collect::<Vec<_>>();
     eventually("fio's jobs write", || others().len() >= 3);
@@ -66,7 +66,7 @@ fn a_file_that_shrinks_under_mmap_is_an_error_with_its_offset() {
         command.args(["run", "--output-format=json", &name]).args(job).args(more);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let own = worker_of(child.id());
-        // Once it is mapped it is worked on.
+        // Once mapped, the file is in use.
         eventually("it is mapped", || {
             let maps = fs::read_to_string(format!("/proc/{own}/maps")).unwrap_or_default();
             maps.contains(path.to_str().unwrap())
@@ -101,7 +101,7 @@ fn a_process_that_was_stopped_measures_nothing_meanwhile() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // What it reads is counted for it, also where the page cache answers.
+    // Its reads are counted even if the page cache serves them.
     let worker = worker_of(iodyno.id());
     let io = format!("/proc/{worker}/io");
     let read_bytes = || {

@@ -1,4 +1,4 @@
-//! I/O engines that are chosen by name, in whole runs.
+//! Tests I/O engines selected by name, in whole runs.
 
 use std::fs;
 use std::process::Output;
@@ -10,7 +10,7 @@ fn run(world: &World, arguments: &[&str]) -> Output {
     command.current_dir(world.path("")).arg("run").args(arguments).output().unwrap()
 }
 
-/// Of the first job, by direction: I/Os and bytes.
+/// I/Os and bytes of the first job, by direction.
 #[track_caller]
 fn moved(world: &World, arguments: &[&str]) -> [(u64, u64); 3] {
     let output = run(world, &[arguments, &["--output-format=json"]].concat());
@@ -29,11 +29,11 @@ fn null_needs_nothing_and_touches_nothing() {
     assert_eq!(moved(&world, &with(&["--rw=randread"])), [(256, all), (0, 0), (0, 0)]);
     assert_eq!(moved(&world, &with(&["--rw=write", "--iodepth=8"])), [(0, 0), (256, all), (0, 0)]);
     assert_eq!(moved(&world, &with(&["--rw=randtrim"])), [(0, 0), (0, 0), (256, all)]);
-    // What is never written is never verified: fio counts the reads all the same.
+    // Nothing is written, so nothing is verified: fio counts the reads all the same.
     let verified = with(&["--rw=write", "--verify=md5", "--direct=1"]);
     assert_eq!(moved(&world, &verified), [(256, all), (256, all), (0, 0)]);
     assert!(!world.path("t.0.0").exists());
-    // Neither the file of its name, nor one that another job has under it.
+    // It uses neither the file of its name nor another job's file of that name.
     fs::write(world.path("precious"), b"precious").unwrap();
     let named = with(&["--rw=write", "--filename=precious"]);
     assert_eq!(moved(&world, &named)[1], (256, all));
@@ -43,7 +43,7 @@ fn null_needs_nothing_and_touches_nothing() {
         [&beside[..], &["--size=64k", "--filename=both", "--rw=write", "--bs=4k"]].concat();
     assert_eq!(moved(&world, &beside)[1], (256, all));
     assert_eq!(fs::metadata(world.path("both")).unwrap().len(), 64 << 10);
-    // Without a size there is no end but another one.
+    // Without a size the run ends only by another limit.
     let endless = ["--name=t", "--ioengine=null", "--rw=randwrite", "--number_ios=1000"];
     assert_eq!(moved(&world, &endless)[1], (1000, 1000 << 12));
 }
@@ -93,7 +93,7 @@ fn what_keeps_nothing_may_be_read_and_written() {
         let nothing = run(&world, &with(&["--rw=read", "--filename=/dev/null"]));
         assert!(!nothing.status.success(), "{}", text(&nothing.stdout));
     }
-    // Its name alone makes nothing of a device that keeps what it gets.
+    // The name `null` alone does not make a link to a real device harmless.
     let other = world.path("null");
     std::os::unix::fs::symlink("/dev/full", &other).unwrap();
     let job = ["--name=t", "--rw=write", "--size=4k", "--filename=null"];
@@ -108,7 +108,7 @@ fn page_fault_works_on_memory_alone() {
     let with = |more: &[&'static str]| [&job[..], more].concat();
     let all = 1 << 20;
     assert_eq!(moved(&world, &with(&["--rw=randread"]))[0], (256, all));
-    // What it wrote is there, and what it reads is that.
+    // The written data exists, and reads return it.
     let verified = with(&["--rw=randwrite", "--verify=crc32c"]);
     assert_eq!(moved(&world, &verified), [(256, all), (256, all), (0, 0)]);
     assert_eq!(fs::read(world.path("precious")).unwrap(), b"precious");
@@ -120,7 +120,7 @@ fn jobs_without_io_count_none() {
     let world = World::new();
     let load = ["--name=burn", "--ioengine=cpuio", "--cpuload=100", "--exit_on_io_done=1"];
     let beside = ["--name=io", "--ioengine=null", "--rw=read", "--bs=4k", "--number_ios=1000"];
-    // It ends with the I/O beside it, which is slow enough to see the load.
+    // It ends with the other job's I/O, which is slow enough to observe the load.
     let both = [&load[..], &beside, &["--rate_iops=2000", "--output-format=json"]].concat();
     let output = run(&world, &both);
     status(&output, 0);
@@ -154,7 +154,7 @@ fn a_program_runs_beside_the_io_where_that_is_allowed() {
     status(&remarked, 0);
     let said = text(&remarked.stdout) + &text(&remarked.stderr);
     assert!(said.contains("cannot be started"), "{said}");
-    // What goes on is ended with its job.
+    // A running program is ended with its job.
     let sleeping = ["--name=s", "--ioengine=exec", "--runtime=100ms", "--program=/bin/sleep"];
     let sleeping = [&sleeping[..], &["--arguments=3600", "--allow-exec"]].concat();
     status(&run(&world, &sleeping), 0);
@@ -189,7 +189,7 @@ fn falloc_makes_room_and_needs_the_permission_of_a_write() {
     let job = [&job[..], &["--fallocate=none"]].concat();
     assert_eq!(moved(&world, &job)[1], (16, 1 << 20));
     assert_eq!(fs::metadata(world.path("t.0.0")).unwrap().len(), 1 << 20);
-    // Its reads allocate, too: of somebody's file only where it is named.
+    // Its reads allocate, too, so an existing file must be named explicitly.
     fs::write(world.path("precious"), vec![7; 1 << 20]).unwrap();
     let reads = ["--name=t", "--ioengine=falloc", "--rw=read", "--bs=64k", "--filename=precious"];
     status(&run(&world, &reads), 2);
@@ -214,7 +214,7 @@ fn files_are_made_looked_up_and_removed_an_operation_each() {
     assert_eq!(world.files("data").len(), 20);
     let lookup = [&names("--ioengine=filestat", &directory)[..], &["--stat_type=statx"]].concat();
     assert_eq!(moved(&world, &lookup), all);
-    // Another run, which knows them as iodyno's.
+    // Another run recognises the files as iodyno's.
     assert_eq!(moved(&world, &names("--ioengine=filedelete", &directory)), all);
     assert!(world.files("data").is_empty());
     let unlinked = [&names("--ioengine=filecreate", &directory)[..], &["--unlink=1"]].concat();
@@ -232,14 +232,14 @@ fn directories_are_made_looked_up_and_removed_an_operation_each() {
     let data = world.directory("data");
     let directory = format!("--directory={}", data.display());
     let all = [(0, 0), (20, 20 << 12), (0, 0)];
-    // It makes what it looks up or removes, as fio does.
+    // As fio does, it creates the names that it looks up or removes.
     assert_eq!(moved(&world, &names("--ioengine=dirdelete", &directory)), all);
     assert!(world.files("data").is_empty());
     assert_eq!(moved(&world, &names("--ioengine=dircreate", &directory)), all);
     assert_eq!(world.files("data").len(), 20);
     assert!(world.files("data").iter().all(|name| data.join(name).is_dir()));
     assert_eq!(moved(&world, &names("--ioengine=dirstat", &directory)), all);
-    // They are somebody's by now.
+    // By now they belong to someone else.
     let refused = run(&world, &names("--ioengine=dirdelete", &directory));
     status(&refused, 2);
     assert!(text(&refused.stderr).contains("there already"), "{}", text(&refused.stderr));
@@ -273,7 +273,7 @@ fn filedelete_removes_only_what_may_be_written() {
     let precious = data.join("t.0.7");
     fs::write(&precious, vec![7; 4096]).unwrap();
     for engine in ["filedelete", "filecreate"].map(|name| format!("--ioengine={name}")) {
-        // Reads, as they seem to be, remove and make as well.
+        // Even reads of these engines create and remove.
         let reads = [&names(&engine, &directory)[..], &["--rw=read", "--readonly"]].concat();
         status(&run(&world, &reads), 2);
     }
@@ -285,11 +285,11 @@ fn filedelete_removes_only_what_may_be_written() {
         assert!(text(&refused.stderr).contains(&word), "{}", text(&refused.stderr));
         assert_eq!(world.files("data"), ["t.0.7"], "nothing is made before");
     }
-    // It is there already, and stays as it is; looking it up needs no permission.
+    // An existing file stays unchanged; looking it up needs no permission.
     assert_eq!(moved(&world, &names("--ioengine=filecreate", &directory))[1].0, 20);
     assert_eq!(moved(&world, &names("--ioengine=filestat", &directory))[1].0, 20);
     assert_eq!(fs::read(&precious).unwrap(), [7; 4096]);
-    // No link is followed, and nothing else than a file is opened.
+    // Links are not followed, and only regular files are opened.
     let other = data.join("t.0.9");
     fs::remove_file(&other).unwrap();
     std::os::unix::fs::symlink("/dev/null", &other).unwrap();

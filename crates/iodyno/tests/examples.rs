@@ -1,4 +1,4 @@
-//! The job files of examples/, as the README shows them.
+//! Tests the job files of examples/, as shown in the README.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ fn every_example_runs() {
         let path = entry.unwrap().path();
         let output = Command::cargo_bin("iodyno")
             .unwrap()
-            // A job that verifies leaves its state where it runs, as fio does.
+            // A verifying job leaves its state file where it runs, as in fio.
             .current_dir(folder.path())
             .env("IODYNO_STORE", folder.path().join("store.sqlite"))
             .env("TARGET", &target)

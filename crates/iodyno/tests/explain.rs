@@ -1,5 +1,5 @@
-//! `iodyno explain`: published studies come out as their authors found, and
-//! what is asked of targets and of the command line.
+//! Tests `iodyno explain`: published studies give their authors' conclusions; measured targets; the
+//! command line.
 
 use crate::common::{World, status, text};
 use serde_json::Value;
@@ -8,7 +8,7 @@ fn study(name: &str) -> String {
     format!("{}/tests/studies/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The answers for a study, in its order.
+/// Answers for a study, in its order.
 fn explained(arguments: &[&str]) -> Vec<Value> {
     let world = World::new();
     let mut words = vec!["explain", "--json"];
@@ -37,7 +37,7 @@ fn at(answers: &[Value], rate: f64) -> &Value {
     found.unwrap_or_else(|| panic!("no answer for {rate}"))
 }
 
-/// Whether a suspect is cleared.
+/// True if a suspect is cleared.
 fn is_cleared(answer: &Value, limiter: &str) -> bool {
     let suspects = answer["suspects"].as_array().unwrap();
     suspects.iter().any(|one| one["limiter"] == limiter && one["standing"] == "cleared")
@@ -64,14 +64,14 @@ fn a_970_evo_is_limited_by_its_state_or_by_its_link() {
         let reasons = of["reasons"].as_array().unwrap();
         let overlap = reasons.iter().find(|reason| reason["rule"] == "overlapping-jobs");
         let why = overlap.unwrap()["why"].as_str().unwrap();
-        // Marked; a cache would have to give more than link and claim allow to invalidate.
+        // The result is marked; to invalidate it, a cache would have to exceed link and claim.
         assert!(why.starts_with("4 jobs went through the same blocks: offset_increment"), "{why}");
     }
     let slow = at(&all, 1660e6);
     assert_eq!(slow["limiter"], "link");
     says(slow, &["PCIe Gen2 x4 carries 2000 MB/s raw and about 1660 to 1880 MB/s of data"]);
     says(slow, &["1660 MB/s were read", "what limits is the link", "3379 MB/s"]);
-    // For somebody who does not know PCIe.
+    // Wording for readers who do not know PCIe.
     says(slow, &["4 lanes of generation 2 between drive and processor"]);
     says(slow, &["addresses and checksums take the rest"]);
     assert!((slow["behind"]["gain"].as_f64().unwrap() - 1.04).abs() < 0.01);
@@ -87,7 +87,7 @@ fn a_970_evo_is_limited_by_its_state_or_by_its_link() {
 fn a_p5600_gives_what_is_claimed_and_an_empty_one_says_nothing() {
     let all = explained(&[&study("p5600.csv")]);
     let sequential = at(&all, 6938e6);
-    // No payload size is known: at 99 % of its claim the link may be full as well.
+    // The payload size is unknown: at 99 % of its claim the link may be full as well.
     assert_eq!((&sequential["limiter"], &sequential["validity"]), (&Value::Null, &"VALID".into()));
     says(sequential, &["both are within reach: 6938 MB/s of 6534 to 7411 MB/s"]);
     says(sequential, &["6938 MB/s of 7000 MB/s", "PASS: 99 % of the claim"]);
@@ -117,7 +117,7 @@ fn drives_behind_an_hba_share_a_limit_below_its_slot() {
         ],
     );
     says(ten, &["below the slot of SAS HBA, PCIe Gen4 x8 (13067 to 14823 MB/s)"]);
-    // What nine give is the same evidence.
+    // Nine drives give the same evidence.
     let changes: Vec<&str> = ten["contrasts"]
         .as_array()
         .unwrap()
@@ -175,7 +175,7 @@ fn a_target_is_measured_and_kept() {
     let output = world.run(&words);
     status(&output, 0);
     let out = text(&output.stdout);
-    // What this machine has under the file, it is the device and nothing before it.
+    // Whatever is under the file on this machine, the device itself is the limit.
     assert!(out.starts_with("Limited by the") && out.contains("itself"), "{out}");
     assert!(out.contains("rw=randread bs=4k iodepth=64 numjobs=1 on"), "{out}");
     let long = text(&world.run(&["explain", "last", "-v"]).stdout);
@@ -185,7 +185,7 @@ fn a_target_is_measured_and_kept() {
     }
     assert!(out.lines().chain(long.lines()).all(|line| line.chars().count() <= 100), "{out}");
     assert!(out.lines().count() <= 12 && out.contains("next  "), "{out}");
-    // Said again of the stored run, and shown as any other.
+    // The stored run gives the same explanation, and is shown like any other.
     let again = world.run(&["explain", "last", "--quiet"]);
     status(&again, 0);
     assert_eq!(text(&again.stdout), out);

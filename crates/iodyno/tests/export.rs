@@ -1,4 +1,4 @@
-//! `runs export`: JSON, CSV and Parquet.
+//! Tests `runs export`: JSON, CSV and Parquet.
 
 use crate::common::{World, status, text};
 use serde_json::Value;
@@ -28,7 +28,7 @@ fn json_is_the_public_document_or_an_array_of_them() {
     assert_eq!(export(&["one"]), shown);
     let both = export(&["one", "two", "--format", "json"]);
     assert_eq!((&both[0], &both[1]["name"]), (&shown, &"two".into()));
-    // What was exported can be imported.
+    // Exported runs can be imported.
     let file = world.path("both.json");
     let path = file.to_str().unwrap();
     status(&world.run(&["runs", "export", "one", "two", "-o", path]), 0);

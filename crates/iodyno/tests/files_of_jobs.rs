@@ -1,4 +1,4 @@
-//! What becomes of the files that jobs work on: on a disk, and in memory.
+//! Tests how jobs treat their files, on a disk and in memory.
 
 use std::fs;
 use std::process::Output;
@@ -32,7 +32,7 @@ fn unlink_removes_files_when_their_last_job_is_done() {
     assert_eq!(world.files("data"), ["kept"]);
 }
 
-/// A folder in memory, away with what is in it.
+/// A folder in memory, removed with its content.
 fn in_memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap()
 }
@@ -70,14 +70,14 @@ fn jobs_may_have_files_in_memory() {
 
 const FILE_BYTES: usize = 1 << 20;
 
-/// A file of somebody else.
+/// Creates a file of another owner.
 fn theirs(world: &World, name: &str, bytes: usize) -> String {
     let path = world.path(name);
     fs::write(&path, vec![0xa5; bytes]).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-/// The first and the last byte that is not as [`theirs`] had it, and one behind that.
+/// First changed byte of a file from [`theirs`], and the end of the last one.
 fn touched(path: &str) -> Option<(usize, usize)> {
     let bytes = fs::read(path).unwrap();
     let first = bytes.iter().position(|byte| *byte != 0xa5)?;
@@ -188,11 +188,11 @@ fn the_word_that_is_advised_is_enough_and_keeps_what_a_file_holds() {
     let refused = run(&world, &jobs, &[]);
     status(&refused, 2);
     let said = text(&refused.stderr);
-    // Quoted, where the build is in a folder with a blank in its name.
+    // Quoted if the build's folder contains a blank.
     let words = [format!("--allow-write {path}"), format!("--allow-write '{path}'")];
     assert!(words.iter().any(|word| said.contains(word)), "{said}");
     assert!(said.contains("size=50000"), "{said}");
-    // And again, when it is long enough.
+    // A second time with a file that is long enough.
     for _ in 0..2 {
         status(&run(&world, &jobs, &["--allow-write", &path]), 0);
         let bytes = fs::read(&path).unwrap();
@@ -215,7 +215,7 @@ fn what_is_appended_leaves_what_was_there() {
                 "[t]\nrw=write\nbs=4k\nsize=64k\nfile_append=1\nioengine=psync\nfilename={path}\n{options}"
             );
             let words = ["--allow-write", &path, "--output-format=json", "--generator", generator];
-            // As fio does: each run appends once more.
+            // As in fio, each run appends once more.
             for run_number in 1..=2 {
                 let output = run(&world, &jobs, &words);
                 status(&output, 0);
@@ -228,7 +228,7 @@ fn what_is_appended_leaves_what_was_there() {
             }
         }
     }
-    // Reading begins there as well.
+    // Reads begin there, too.
     let path = theirs(&world, "theirs", 100_000);
     let jobs = format!("[t]\nrw=read\nbs=4k\nsize=64k\nfile_append=1\nfilename={path}\n");
     let output = run(&world, &jobs, &["--allow-write", &path, "--output-format=json"]);

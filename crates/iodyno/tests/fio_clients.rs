@@ -1,5 +1,5 @@
-//! What programs that call fio ask of it, line by line: each call as the client makes it, with
-//! sizes and times cut down, and what the client reads of the answer.
+//! Tests calls of programs that use fio: each command line as the client issues it, with reduced
+//! sizes and times, and the fields that the client reads.
 
 use std::fs;
 use std::process::Command;
@@ -7,13 +7,13 @@ use std::process::Command;
 use crate::common::{World, json, text};
 use serde_json::Value;
 
-/// A call of a client.
+/// A client's call.
 struct Call {
     client: &'static str,
-    /// A job file of this name, written before.
+    /// Job file of this name and text, written before.
     file: Option<(&'static str, &'static str)>,
     line: &'static str,
-    /// What the client does with the answer.
+    /// The client's use of the output.
     reads: fn(&str),
 }
 
@@ -27,7 +27,7 @@ const PHORONIX: &str = "[global]\nrw=randwrite\nioengine=io_uring\niodepth=64\ns
     startdelay=0\nforce_async=4\nramp_time=0\nruntime=2\ngroup_reporting=1\nnumjobs=2\ntime_based\ndisk_util=0\n\
     clat_percentiles=0\ndisable_lat=1\ndisable_clat=1\ndisable_slat=1\nfilename=dataset/fiofile\n\
     [test]\nname=test\nbs=4k\nstonewall\n";
-// `%%`: configparser doubles the sign.
+// `%%`: configparser requires the sign to be doubled.
 const BENCH_FIO: &str = "[FIOJOB]\nioengine=libaio\ndirect=1\nloops=1\nbs=4k\niodepth=2\nnumjobs=1\nrw=randread\n\
     size=1m\nruntime=1\ntime_based=1\ninvalidate=1\nlog_avg_msec=250\ngroup_reporting=1\ndirectory=dataset\n\
     steadystate=iops:0.1%%\nss_dur=2\nwrite_bw_log=log\nwrite_lat_log=log\nwrite_iops_log=log\n";
@@ -94,7 +94,7 @@ const CALLS: &[Call] = &[
         file: Some(("test.fio", PHORONIX)),
         line: "test.fio",
         reads: |out| {
-            // The line of the bandwidth, and that of the IOPS behind it.
+            // The bandwidth line, followed by the IOPS line.
             let lines: Vec<&str> = out.lines().collect();
             let at = lines.iter().position(|line| line.starts_with("   bw (")).unwrap();
             for (line, begins) in [(lines[at], "   bw ("), (lines[at + 1], "   iops        : min=")]
@@ -119,7 +119,7 @@ const CALLS: &[Call] = &[
         line: "--parse-only --terse-version=4",
         reads: |out| assert_eq!(out, ""),
     },
-    // It asks for the word: zones of zoned devices are not done.
+    // It looks for the word: zoned devices are not supported.
     Call {
         client: "blktests: _have_fio_zbd_zonemode",
         file: None,
@@ -178,7 +178,7 @@ fn clients_of_fio_get_what_they_ask_for() {
         }
         let mut command = world.with_environment(Command::new(&link));
         let output = command.current_dir(&work).args(line.split_whitespace()).output().unwrap();
-        // Clients take any word on standard error for a failure.
+        // Clients take any text on standard error for a failure.
         let said = (output.status.code(), text(&output.stderr));
         assert_eq!(said, (Some(0), String::new()), "{client}: {line}");
         reads(&text(&output.stdout));
@@ -201,7 +201,7 @@ fn clients_of_fio_get_what_they_ask_for() {
         assert!(read(log).lines().count() > 1, "{log}");
     }
 
-    // One line, and fields where blktests cuts them.
+    // One line, with the fields that blktests cuts out.
     let terse = read("fio_perf");
     let fields: Vec<&str> = terse.trim_end().split(';').collect();
     let number = |field: usize| fields[field - 1].trim_end_matches('%').parse::<f64>().unwrap();

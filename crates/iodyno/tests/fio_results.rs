@@ -1,12 +1,12 @@
-//! fio's results as `show`, `import`, `run` and `runs export` print them: totals of groups,
-//! details, what is cut off, what a stated machine must not hide.
+//! Tests fio's results in `show`, `import`, `run` and `runs export`: group totals, details,
+//! truncated output, and stated machines.
 
 use std::process::Command;
 
 use crate::common::{World, status, text};
 use serde_json::Value;
 
-/// What fio prints of jobs on two files, in the file `name`.
+/// Writes fio's output for jobs on two files into the file `name`.
 fn fio(world: &World, name: &str, arguments: &[&str]) -> String {
     let path = world.path(name);
     let output = Command::new("fio")
@@ -66,7 +66,7 @@ fn a_group_of_jobs_has_a_total() {
         assert_eq!(total["members"], serde_json::json!([0, 1]));
         let [a, b] = &document["measurements"].as_array().unwrap()[..] else { panic!("{out}") };
         let sum = iops(a, "read") + iops(b, "read");
-        // Both took a second, to the millisecond or two.
+        // Both took one second within a few milliseconds.
         assert!((iops(total, "read") / sum - 1.0).abs() < 0.05, "{out}");
         assert!((iops(total, "write") / iops(b, "write") - 1.0).abs() < 0.05, "{out}");
     }
@@ -102,7 +102,7 @@ fn jobs_on_several_targets_have_a_sum() {
     );
 }
 
-/// The machine is known, and what the jobs did is not less than without it.
+/// A stated machine must not reduce what is shown of the jobs.
 #[test]
 fn a_stated_machine_hides_no_figure_of_a_job() {
     let world = World::new();
@@ -131,7 +131,7 @@ a: (groupid=0, jobs=8): err= 0: pid=7: Sat Nov 21 14:43:13 2026
 }
 
 #[test]
-fn what_is_cut_off_does_not_end_well() {
+fn truncated_output_is_a_failure() {
     let world = World::new();
     let report = fio(&world, "whole.json", &[&TWO[..], &["--output-format=json"]].concat());
     status(&world.run(&["show", &report]), 0);
@@ -144,7 +144,7 @@ fn what_is_cut_off_does_not_end_well() {
         status(&world.run(command), 4);
     }
     let out = text(&world.run(&["show", cut]).stdout);
-    // What is not there is not known: no CPU time of nothing.
+    // Missing values stay unknown: there is no CPU time.
     assert!(!out.contains("cpu"), "{out}");
 }
 
@@ -173,7 +173,7 @@ fn details_are_shown_and_exported_where_asked() {
         let at = names.iter().position(|column| *column == name).unwrap();
         assert!(!row[at].is_empty(), "{name}: {csv}");
     }
-    // A document keeps them on their way to another host.
+    // A document keeps the details on their way to another host.
     let json = world.run(&["runs", "export", &report]).stdout;
     let other = world.path("other.json");
     std::fs::write(&other, &json).unwrap();
@@ -182,7 +182,7 @@ fn details_are_shown_and_exported_where_asked() {
     assert_eq!(of(&again), of(&out));
 }
 
-/// The cells of a line of CSV: a comma within quotes parts none.
+/// Cells of a CSV line: commas within quotes do not separate.
 fn cells(line: &str) -> Vec<&str> {
     let mut quoted = false;
     line.split(|c| {
@@ -192,9 +192,9 @@ fn cells(line: &str) -> Vec<&str> {
     .collect()
 }
 
-/// A trim destroys as a write does, and writes nothing.
+/// A trim destroys data like a write, but writes nothing.
 #[test]
-fn a_trim_is_told_as_one() {
+fn trims_are_reported_as_trims() {
     let world = World::new();
     let target = world.path("target");
     std::fs::write(&target, vec![7; 16 << 20]).unwrap();
@@ -207,8 +207,8 @@ fn a_trim_is_told_as_one() {
     assert!(!said.contains("Writes"), "{said}");
 }
 
-/// Our own output in fio's shape: shares of depths come to 100 % whatever the ramp did, and disks
-/// have all of their counters.
+/// iodyno's own output in fio's format: depth shares sum to 100 % whatever the ramp did, and disks
+/// have all counters.
 #[test]
 fn our_output_counts_depths_and_disks_as_fio_does() {
     let world = World::new();

@@ -1,10 +1,10 @@
-//! `iodyno fit` for real, in a directory: what it prints, writes, leaves behind and refuses.
+//! Tests `iodyno fit` in a real directory: output, written settings, leftovers and refusals.
 
 use std::path::Path;
 
 use crate::common::{World, json, status, text, validate};
 
-/// A log as etcd's, with bounds that every disk keeps, none keeps, and that are undecided.
+/// A log like etcd's, with bounds that every disk meets, that none meets, and undecided ones.
 const LOG: &str = r#"
 format = "iodyno.profile/1"
 name = "log"
@@ -62,7 +62,7 @@ apply = "log.conf"
 why = "As fast as the disk."
 "#;
 
-/// Reads of a file that is all hole, which measure no storage.
+/// Reads of a sparse file, which measure no storage.
 const HOLES: &str = r#"
 format = "iodyno.profile/1"
 name = "holes"
@@ -111,7 +111,7 @@ fn a_directory_is_measured_judged_and_left_as_it_was() {
     assert!(first.starts_with("FAIL  log on ") && first.contains("misses 1 of 2"), "{shown}");
     assert!(shown.contains("Settings (log.conf):") && shown.contains("PASS"), "{shown}");
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "nothing is left");
-    // The second job was held to half of what the first reached by then.
+    // The second job was limited to half of the rate reached by the first.
     let settings = std::fs::read_to_string(settings).unwrap();
     let value = |key: &str| {
         let line = settings.lines().find(|line| line.starts_with(key)).unwrap();
@@ -141,7 +141,7 @@ fn a_directory_is_measured_judged_and_left_as_it_was() {
     has("Settings (log.conf): As fast as the disk.");
     let runs = text(&world.run(&["runs"]).stdout);
     assert!(runs.contains("log on /"), "{runs}");
-    // Exported and read again it is the same run.
+    // After export and import it is the same run.
     let exported = world.path("fit.json");
     std::fs::write(&exported, world.run(&["runs", "export", "last"]).stdout).unwrap();
     let again = world.run(&["show", exported.to_str().unwrap()]);
@@ -171,7 +171,7 @@ fn nothing_that_follows_from_invalid_rounds_is_written() {
     assert!(said.contains("not written, since scan read iops is not known"), "{said}");
     assert!(!settings.exists());
 
-    // Nor in place of another configuration, nor for a profile that sets nothing.
+    // Another configuration is not overwritten, and a profile without settings writes none.
     std::fs::write(to, "theirs").unwrap();
     let bare = HOLES.split("[[setting]]").next().unwrap();
     for (profile, why) in [(HOLES, "name a new file"), (bare, "has no settings")] {
@@ -181,7 +181,7 @@ fn nothing_that_follows_from_invalid_rounds_is_written() {
         assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
         assert_eq!(std::fs::read(to).unwrap(), b"theirs");
     }
-    // One that it wrote before is no obstacle.
+    // A file written by an earlier run is no obstacle.
     std::fs::write(holes, HOLES).unwrap();
     std::fs::write(to, "scan = 7\n").unwrap();
     let said = text(&world.run(&["fit", holes, directory, "--write", to]).stderr);
@@ -204,12 +204,12 @@ fn profiles_are_listed_explained_and_planned() {
     let planned = world.run(&["fit", "etcd", directory.to_str().unwrap(), "--dry-run"]);
     let planned = text(&planned.stdout);
     assert!(planned.contains("50 s in all; up to 100 s"), "{planned}");
-    // Eight jobs work on a file that `filesize` makes larger than what each of them works on.
+    // Eight jobs use a file that `filesize` makes larger than the part of each.
     let directory_word = directory.to_str().unwrap();
     let planned = world.run(&["fit", "mlperf-checkpoint", directory_word, "--dry-run"]);
     let planned = text(&planned.stdout);
     assert!(planned.contains(" 1, 4.29 GB together"), "{planned}");
-    // `size` is that of all files of a job.
+    // `size` is the total of all files of a job.
     let files = world.path("files.toml");
     std::fs::write(&files, HOLES.replace("filename=holes", "nrfiles=4")).unwrap();
     let planned = world.run(&["fit", files.to_str().unwrap(), directory_word, "--dry-run"]);

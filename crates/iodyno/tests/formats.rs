@@ -1,5 +1,5 @@
-//! `--format` of `check` and `show`. What the formats hold is tested where
-//! they are made; here, that the commands print them.
+//! Tests that `check` and `show` print every `--format`; the content is tested where the formats
+//! are implemented.
 
 use crate::common::{World, status, text};
 
@@ -15,7 +15,7 @@ fn check_and_show_print_what_other_tools_read() {
         ("openmetrics", "# HELP iodyno_run_info "),
     ];
     for (format, begin) in begins {
-        // The exit status is the same whatever is printed.
+        // The exit status does not depend on the format.
         let checked = world.run(&[&check[..], &["--format", format]].concat());
         status(&checked, 0);
         let out = text(&checked.stdout);

@@ -1,4 +1,4 @@
-//! A store that takes nothing any more while a run goes on: its results are kept beside.
+//! Tests a store that fails during a run: the results are kept in a file beside it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ use crate::common::{World, eventually, json, status, text, tool};
 use iodyno_model::RunState;
 use iodyno_store::Store;
 
-/// A small file system of its own, with the store on it.
+/// A small file system with the store on it.
 struct Small<'w> {
     world: &'w World,
     at: PathBuf,
@@ -20,7 +20,7 @@ impl<'w> Small<'w> {
         Self { world, at }
     }
 
-    /// One with a journal, which stops writing on an error.
+    /// Creates an ext4 file system with a journal, which stops writing on an error.
     fn with_ext4(world: &'w World) -> Self {
         let at = world.directory("small");
         let image = world.sparse("image", 16 << 20);
@@ -47,7 +47,7 @@ impl<'w> Small<'w> {
             .unwrap()
     }
 
-    /// A run of one job, in the midst of which `script` is run by a shell.
+    /// Runs one job, during which a shell runs `script`.
     fn job(&self, name: &str, script: &str) -> Output {
         let path = self.world.path("script.sh");
         std::fs::write(&path, script).unwrap();
@@ -85,7 +85,7 @@ fn results_of_a_run_whose_store_is_full_are_printed_and_can_be_imported() {
     assert!(said.contains("there is no room for the store"), "{said}");
     let [kept] = &small.kept("here")[..] else { panic!("{said}") };
     assert!(said.contains(&format!("iodyno import {}", kept.file_name().unwrap().display())));
-    // There is room again.
+    // Makes room again.
     std::fs::remove_file(hog).unwrap();
     assert!(!text(&small.run(&["show", "filled"]).stdout).contains("randread"), "not yet there");
     status(&small.run(&["import", kept.to_str().unwrap()]), 0);
@@ -93,12 +93,12 @@ fn results_of_a_run_whose_store_is_full_are_printed_and_can_be_imported() {
     assert_eq!(shown["measurements"].as_array().unwrap().len(), 1);
     assert_eq!(shown["measurements"][0]["read"]["bytes"], 1 << 20);
     assert_eq!(shown["state"], "done");
-    // A second time there is nothing to be added.
+    // A second import has nothing to add.
     let again = small.run(&["import", kept.to_str().unwrap()]);
     assert!(text(&again.stderr).contains("in the store already"), "{}", text(&again.stderr));
 }
 
-/// A profile of several measurements in a directory.
+/// A profile with several measurements in a directory.
 const ONCE: &str = r#"
 format = "iodyno.accept/1"
 name = "once"
@@ -109,7 +109,7 @@ deadline = "60s"
 run = ["check", "--time", "1s", "{targets}"]
 "#;
 
-/// The state of the newest run in the file, and how many measurements that has of it.
+/// State of the newest run in the file, and the number of its measurements.
 fn stored(path: &Path) -> (RunState, usize) {
     let store = Store::open_existing_readonly(path).unwrap();
     let newest = store.runs().unwrap().into_iter().next();
@@ -147,7 +147,7 @@ fn an_acceptance_is_judged_by_what_its_full_store_lacks() {
     assert_eq!(state, RunState::Interrupted, "a part is not called the whole: {said}");
 }
 
-/// A run whose store fails in its midst, by `script`, and works again after `mend`.
+/// A run whose store is broken by `script` while it goes on, and repaired by `mend`.
 #[track_caller]
 fn loses_no_results(small: &Small<'_>, script: &str, said: &str, mend: impl FnOnce()) {
     status(&small.job("first", "exit 0"), 0);
@@ -190,7 +190,7 @@ fn results_of_a_run_whose_store_stays_locked_are_kept() {
     let world = World::new();
     let small = Small::new(&world);
     let held = world.path("held");
-    // Another process that has begun to write, and ends when this file does.
+    // Another process that holds a write lock, and ends when this file is removed.
     let holder = format!(
         "import os, sqlite3, time\n\
          store = sqlite3.connect('{}')\n\

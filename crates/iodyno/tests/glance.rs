@@ -1,4 +1,4 @@
-//! The check of the laboratory's seven drives, as it is shown on terminals of several widths.
+//! Tests the summary of the laboratory's seven drives on terminals of several widths.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::common::{World, as_captured, status, text};
 fn the_laboratory_is_read_at_a_glance() {
     let world = World::new();
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    // Copied, so that the commands that it names are short.
+    // Copied, so that the suggested commands are short.
     std::fs::copy(tests.join("captured/lab.json.gz"), world.path("lab.json.gz")).unwrap();
     let sheet = tests.join("../../../lab/datasheet.toml");
     let show = |width: &str, more: &[&str]| {

@@ -1,4 +1,4 @@
-//! Devices that do not answer, played by a frozen file system: who waits for it waits in the
+//! Tests devices that do not answer, simulated by a frozen file system: processes hang in the
 //! kernel, and no signal ends that.
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{World, eventually, tool, worker_of};
 
-/// A file system of its own, on a loop device.
+/// A file system on a loop device.
 struct Frozen {
     at: String,
     device: String,
@@ -18,7 +18,7 @@ struct Frozen {
 }
 
 impl Frozen {
-    /// One that answers until it is frozen, with a file of 8 MiB.
+    /// Creates one that works until it is frozen, with a file of 8 MiB.
     fn new() -> Self {
         let world = World::new();
         let image = world.sparse("image", 64 << 20);
@@ -35,7 +35,7 @@ impl Frozen {
         tool("fsfreeze", &["--freeze", &self.at]);
     }
 
-    /// `iodyno run` of a job on a file of it.
+    /// Runs `iodyno run` with a job on one of its files.
     fn run(&self, file: &str, words: &[&str]) -> Child {
         let path = format!("{}/{file}", self.at);
         self.world
@@ -57,7 +57,8 @@ impl Frozen {
         eventually(words, || self.errors().contains(words));
     }
 
-    /// The end of a process whose worker stays until this answers; it has let go of its output.
+    /// Ends a process whose worker stays until the device answers; returns its output, which the
+    /// worker has released.
     fn ends(&self, iodyno: Child, status: i32) -> Output {
         let worker = worker_of(iodyno.id());
         let output = iodyno.wait_with_output().unwrap();
@@ -81,7 +82,7 @@ impl Drop for Frozen {
                 .is_ok_and(|output| output.status.success())
         };
         run("fsfreeze", &["--unfreeze", &self.at]);
-        // Who hung may have files open for a moment still.
+        // The hung process may still have files open for a moment.
         let give_up = Instant::now() + Duration::from_secs(20);
         while !run("umount", &[&self.at]) && Instant::now() < give_up {
             std::thread::sleep(Duration::from_millis(50));
@@ -90,7 +91,7 @@ impl Drop for Frozen {
     }
 }
 
-/// It has ended, and whoever it was left to has not taken notice of it.
+/// True if the process has ended and was not yet reaped.
 fn is_zombie(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let ended = |thread: fs::DirEntry| {
@@ -109,7 +110,7 @@ const ENDLESS: [&str; 4] = ["--rw=randwrite", "--time_based", "--runtime=1h", "-
 
 #[test]
 #[ignore = "needs root"]
-fn before_the_start() {
+fn a_hang_before_the_start_is_reported() {
     let frozen = Frozen::new();
     frozen.freeze();
     let iodyno = frozen.run("new", &["--rw=write", "--size=1m"]);
@@ -122,7 +123,7 @@ fn before_the_start() {
     assert!(said.contains("clean-up undoes it"), "{said}");
 }
 
-/// A job whose device stops answering in its midst, and which is interrupted then.
+/// Interrupts a job whose device has stopped answering.
 fn interrupted(engine: &str, more: &[&str]) -> Output {
     let frozen = Frozen::new();
     let data = Path::new(&frozen.at).join("data");
@@ -135,7 +136,7 @@ fn interrupted(engine: &str, more: &[&str]) -> Output {
     let iodyno = frozen.run("data", &[&ENDLESS, more, &[ioengine.as_str()]].concat());
     eventually("it is written", || written() != before);
     frozen.freeze();
-    // Who stops a program asks both it and its group.
+    // A program is often signalled both directly and through its group.
     signal(iodyno.id(), "-TERM");
     signal(iodyno.id(), "-TERM");
     let output = frozen.ends(iodyno, 3);
@@ -145,7 +146,7 @@ fn interrupted(engine: &str, more: &[&str]) -> Output {
 
 #[test]
 #[ignore = "needs root"]
-fn while_it_is_measured() {
+fn a_hang_during_a_measurement_is_reported() {
     let asynchronous = ["--direct=1", "--iodepth=4"];
     interrupted("mmap", &[]);
     interrupted("io_uring", &asynchronous);
@@ -155,14 +156,14 @@ fn while_it_is_measured() {
 #[test]
 #[ignore = "needs root"]
 fn what_was_measured_until_then_is_printed() {
-    // Within the 2 s; a machine may be so busy that it is not.
+    // Within 2 s; retried, since a busy machine may be slower.
     let prints = |_| String::from_utf8(interrupted("psync", &[]).stdout).unwrap().contains("IOPS");
     assert!((0..5).any(prints));
 }
 
 #[test]
 #[ignore = "needs root"]
-fn in_a_program() {
+fn a_hang_in_a_child_program_is_reported() {
     let frozen = Frozen::new();
     let script = frozen.world.path("script");
     fs::write(&script, format!("fsfreeze --freeze {0}; echo > {0}/new", frozen.at)).unwrap();
@@ -174,7 +175,7 @@ fn in_a_program() {
     assert_eq!(iodyno.wait_with_output().unwrap().status.code(), Some(3), "{}", frozen.errors());
 }
 
-/// A run that goes on until somebody ends it, and answers to no polite word.
+/// A run that ends only when killed.
 fn stubborn(world: &World, mut command: Command) -> Child {
     let data = world.sparse("data", 1 << 20);
     let iodyno = command
@@ -199,7 +200,7 @@ fn a_second_request_is_obeyed_at_once() {
     let mut iodyno = stubborn(&world, world.command());
     let worker = worker_of(iodyno.id());
     signal(iodyno.id(), "-INT");
-    // It comes later than a doubled first one does.
+    // Later than a duplicate of the first signal.
     std::thread::sleep(Duration::from_millis(500));
     assert!(iodyno.try_wait().unwrap().is_none());
     signal(iodyno.id(), "-INT");

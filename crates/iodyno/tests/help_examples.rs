@@ -1,4 +1,4 @@
-//! The examples of each command's help, tried as they are printed.
+//! Tests the examples of each command's help as printed.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -40,7 +40,8 @@ const COMMANDS: [&str; 32] = [
     "help",
 ];
 
-/// What only a real drive can do: the words were understood, and the file in its place refused.
+/// Errors for want of a real drive: the words were understood, and the file in its place was
+/// refused.
 const WANTS_A_DRIVE: [&str; 7] = [
     "block device",
     "a drive was expected",
@@ -51,7 +52,7 @@ const WANTS_A_DRIVE: [&str; 7] = [
     "no drive to be seen",
 ];
 
-/// In the place of `iodyno`: no load, no long runs. Called as `sudo`, the command behind it.
+/// Substitute for `iodyno`: no load, no long runs. As `sudo` it runs the command that follows.
 const STAND_IN: &str = r#"#!/bin/sh
 case " $* " in
     *" --list "*) ;;
@@ -64,14 +65,14 @@ esac
 exec timeout 60 "$IODYNO" "$@"
 "#;
 
-/// The examples in a help text, a line each.
+/// Examples of a help text, one per line.
 fn examples(help: &str) -> Vec<String> {
     let behind = help.split("Examples:\n").nth(1).unwrap_or_default();
     let block = behind.split("\n\n").next().unwrap_or_default().replace("\\\n", " ");
     block.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }
 
-/// The commands that a help text lists, without the nested `help`.
+/// Commands listed in a help text, without the nested `help`.
 fn subcommands(help: &str) -> Vec<String> {
     let list = help.split("\nOptions:").next().unwrap_or_default();
     let names = list.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
@@ -121,7 +122,7 @@ fn every_example_is_understood() {
     for command in COMMANDS.iter().filter(|command| **command != "help") {
         let words: Vec<&str> = command.split(' ').filter(|word| !word.is_empty()).collect();
         let help = match *command {
-            // Its own help is fio's.
+            // `--help` of this command is fio's.
             "fio" => world.run(&["help", "fio"]),
             _ => world.run(&[&words[..], &["--help"]].concat()),
         };
@@ -137,7 +138,7 @@ fn every_example_is_understood() {
             let _ = writeln!(wrong, "{command}: no examples");
         }
         for line in lines {
-            // Files stand where the examples have drives.
+            // Files take the place of the examples' drives.
             let files = line.replace("/dev/nvme", "nvme").replace("nvme", "./nvme");
             let files = files.replace("/mnt/", "./mnt/").replace("=30 ", "=1 ");
             let output = shell(
@@ -150,7 +151,7 @@ fn every_example_is_understood() {
             let wants = WANTS_A_DRIVE.iter().any(|what| said.contains(what));
             let fine = match output.status.code() {
                 Some(2) => wants && !said.contains("Usage:"),
-                // A verdict is no mistake.
+                // A verdict is not a usage error.
                 code => matches!(code, Some(0 | 1 | 4)),
             };
             if !fine {

@@ -1,12 +1,12 @@
-//! Whatever a store or a file of others holds, a terminal gets no orders from it.
+//! Tests that text from stores and files of others cannot control the terminal.
 
 use crate::common::{World, status, text};
 use serde_json::Value;
 
-/// Of every kind that a terminal acts upon, hides, or shows in another order.
+/// Every kind of character that terminals interpret, hide or reorder.
 const HOSTILE: &str = "=\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\u{2066}\u{200b}\u{e0041}\t\r\nFORGED\u{7f}\u{8}";
 
-/// Makes every free text of a document hostile; what is an enumeration, a time or an id stays.
+/// Replaces every free text of a document; enumerations, times and ids stay.
 fn poison(value: &mut Value, key: &str) {
     const FIXED: [&str; 17] = [
         "schema",
@@ -37,7 +37,8 @@ fn poison(value: &mut Value, key: &str) {
     }
 }
 
-/// Nothing in `output` but printable characters and line breaks; no line of a string's own.
+/// Asserts that `output` has only printable characters and line breaks, and no line forged by a
+/// string.
 #[track_caller]
 fn is_harmless(words: &[&str], output: &[u8], which: &str) {
     let text = text(output);
@@ -55,7 +56,7 @@ fn is_harmless(words: &[&str], output: &[u8], which: &str) {
     assert!(forged.is_none(), "{words:?} {which}: {forged:?}");
 }
 
-/// A store with a run of ours, and one all of whose texts are hostile.
+/// A store with a normal run and one whose texts are all hostile.
 fn poisoned(world: &World) {
     let drive = world.sparse("drive", 1 << 30);
     let check = ["check", "--generator", "simulated", "--name", "clean", "-q"];
@@ -70,7 +71,7 @@ fn poisoned(world: &World) {
     poison(&mut hostile, "");
     hostile["name"] = "hostile".into();
     let path = world.path("hostile.json");
-    // As their file has it, not as our writer escapes it.
+    // Raw, not escaped by our writer.
     std::fs::write(&path, hostile.to_string()).unwrap();
     let imported = world.run(&["import", path.to_str().unwrap()]);
     is_harmless(&["import"], &imported.stdout, "stdout");
@@ -120,10 +121,10 @@ fn no_command_passes_on_what_moves_a_terminal() {
         &["import", fio],
     ];
     for words in commands {
-        // No line is broken but by what stands in it.
+        // Wide enough that lines are broken only by their content.
         let output = world.command().env("COLUMNS", "100000").args(words).output().unwrap();
         let stdout = match words.contains(&"junit") {
-            // Text of XML has lines.
+            // Text in XML may contain line breaks.
             true => text(&output.stdout).replace('\n', " ").into_bytes(),
             false => output.stdout,
         };

@@ -1,4 +1,4 @@
-//! `import`: what fio printed, what iodyno wrote elsewhere.
+//! Tests `import` of fio's output and of iodyno's results from elsewhere.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::common::{World, status, text};
 use serde_json::Value;
 
-/// fio's own report of a small job, as JSON, in the file `name`.
+/// Writes fio's JSON report of a small job into the file `name`.
 fn fio(world: &World, name: &str) -> String {
     let path = world.path(name);
     let output = Command::new("fio")
@@ -26,7 +26,7 @@ fn json(world: &World, arguments: &[&str]) -> Value {
     serde_json::from_slice(&world.run(arguments).stdout).unwrap()
 }
 
-/// A run of a simulated drive in the store `store`.
+/// Stores a run of a simulated drive in `store`.
 fn simulated(world: &World, store: &Path, name: &str) {
     let drive = world.sparse("drive", 1 << 30);
     let store = store.to_str().unwrap();
@@ -53,7 +53,7 @@ fn a_report_becomes_a_run_that_can_be_shown() {
     assert_eq!(document["measurements"][0]["workload"]["bs"], "16384");
     assert_eq!(document["measurements"][0]["read"]["bytes"], 1 << 20);
     assert_eq!(document["host"], Value::Null);
-    // fio's defaults are in effect where its JSON lists no option.
+    // fio's defaults apply to options missing in its JSON.
     let reasons = document["measurements"][1]["reasons"].to_string();
     assert!(reasons.contains("page-cache"), "{reasons}");
 }
@@ -214,7 +214,7 @@ fn a_folder_gives_every_run_of_ours_and_one_of_fios() {
 }
 
 #[test]
-fn what_fio_printed_is_shown_without_a_verdict_and_without_being_stored() {
+fn fio_output_is_shown_without_verdict_or_storing() {
     let world = World::new();
     let report = fio(&world, "database.json");
     let shown = world.run(&["show", &report]);
@@ -246,7 +246,7 @@ fn a_page_of_ours_in_a_folder_is_no_result() {
     assert!(text(&imported.stdout).starts_with("Run results · "), "{}", text(&imported.stdout));
 }
 
-/// The store's file counts its transactions (<https://www.sqlite.org/fileformat2.html>, 1.3.8).
+/// Transaction counter of the store's file (<https://www.sqlite.org/fileformat2.html>, 1.3.8).
 fn transactions(world: &World) -> u32 {
     let bytes = std::fs::read(world.path("store.sqlite")).unwrap();
     u32::from_be_bytes(bytes[24..28].try_into().unwrap())
@@ -287,7 +287,7 @@ fn compressed_reports_and_logs_are_read() {
             child.wait_with_output().unwrap().stdout
         };
         let folder = world.directory(ending);
-        // Two parts one behind the other are one file to all of these.
+        // All of these formats allow two concatenated parts.
         let (half, other) = report.split_at(report.len() / 2);
         let whole = [compressed(half), compressed(other)].concat();
         let path = folder.join(format!("{program}.json.{ending}"));
@@ -303,7 +303,7 @@ fn compressed_reports_and_logs_are_read() {
         let document = json(&world, &["show", folder.to_str().unwrap(), "--json"]);
         assert_eq!(document["measurements"].as_array().unwrap().len(), 3, "{document}");
 
-        // What is cut off is told.
+        // Truncation is reported.
         std::fs::write(folder.join(format!("cut.json.{ending}")), &whole[..whole.len() / 3])
             .unwrap();
         let cut =
@@ -312,7 +312,7 @@ fn compressed_reports_and_logs_are_read() {
     }
 }
 
-/// Neither `yes` nor a disk full of zeros ends.
+/// `yes` and a disk full of zeros are both endless.
 #[test]
 fn an_endless_source_is_given_up() {
     let world = World::new();

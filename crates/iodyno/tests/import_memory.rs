@@ -1,11 +1,11 @@
-//! Memory that `import` takes, in proportion to what it reads.
+//! Tests the memory use of `import` relative to its input.
 
 use std::process::Stdio;
 
 use crate::common::{World, eventually, worker_of};
 use serde_json::{Map, Value, json};
 
-/// JSON+ of so many jobs, as fio indents it.
+/// JSON+ of `jobs` jobs, indented as by fio.
 fn report(jobs: usize) -> String {
     let percents = [1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99];
     let percentiles = percents.map(|percent| (format!("{percent}.000000"), json!(75_264)));
@@ -30,7 +30,7 @@ fn report(jobs: usize) -> String {
     serde_json::to_string_pretty(&json!({ "fio version": "fio-3.42", "jobs": jobs })).unwrap()
 }
 
-/// Most memory of the process that imports `jobs` jobs, and the length of their report, bytes.
+/// Peak memory of the process that imports `jobs` jobs, and the length of their report, bytes.
 fn peak(world: &World, jobs: usize) -> (f64, f64) {
     let (path, report) = (world.path("report.json"), report(jobs));
     std::fs::write(&path, &report).unwrap();
@@ -40,7 +40,7 @@ fn peak(world: &World, jobs: usize) -> (f64, f64) {
     let worker = worker_of(import.id());
     let (mut peak_kib, mut status) = (0, None);
     eventually("it has ended", || {
-        // It only grows (proc(5), VmHWM).
+        // The peak never decreases (proc(5), VmHWM).
         let text = std::fs::read_to_string(format!("/proc/{worker}/status")).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());

@@ -1,4 +1,4 @@
-//! Logs of I/O, written and made again in whole runs; fio makes them again as well.
+//! Tests I/O logs written and replayed in whole runs, also by fio.
 
 use std::fs;
 use std::process::Output;
@@ -10,7 +10,7 @@ fn run(world: &World, arguments: &[&str]) -> Output {
     command.current_dir(world.path("")).arg("run").args(arguments).output().unwrap()
 }
 
-/// Of the first job: I/Os read, written and trimmed, and its run time, ms.
+/// I/Os read, written and trimmed by the first job, and its run time, ms.
 fn counts(document: &serde_json::Value) -> ([u64; 3], u64) {
     let job = &document["jobs"][0];
     let ios = |direction: &str| job[direction]["total_ios"].as_u64().unwrap();
@@ -26,9 +26,9 @@ fn replay(world: &World, more: &[&str]) -> ([u64; 3], u64) {
 }
 
 #[test]
-fn what_one_writes_both_make_again() {
+fn iologs_are_replayed_by_both_programs() {
     let world = World::new();
-    // By its name alone: a log cannot hold a path with a blank.
+    // A relative name: a log cannot contain a path with a blank.
     let data = world.path("data");
     let job = ["--name=t", "--filename=data", "--rw=randrw", "--bsrange=4k-16k", "--size=1m"];
     let log = ["--write_iolog=log", "--fsync=16", "--output-format=json"];
@@ -38,7 +38,7 @@ fn what_one_writes_both_make_again() {
     let lines = fs::read_to_string(world.path("log")).unwrap();
     assert!(lines.starts_with("fio version 3 iolog\n"));
     assert_eq!(replay(&world, &["--ioengine=io_uring", "--iodepth=4"]).0, ios);
-    // The file was made by iodyno, and fio changes it: away with the marked one.
+    // fio will change the file that iodyno made, so the marked one is replaced by a copy.
     fs::rename(&data, world.path("other")).unwrap();
     fs::copy(world.path("other"), &data).unwrap();
     let log = world.path("log").display().to_string();

@@ -1,5 +1,5 @@
-//! `iodyno layouts` on loop devices. Needs root, losetup, mkfs.ext4 and mount;
-//! arrays and volumes are built in the lab.
+//! Tests `iodyno layouts` on loop devices. Needs root, losetup, mkfs.ext4 and mount; arrays and
+//! volumes are built in the lab.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -23,7 +23,7 @@ bs = "4k"
 rw = ["randread", "randwrite"]
 "#;
 
-/// Two points that end with their work: a loaded machine may do none in a short time.
+/// Two points bounded by their work: a loaded machine may do none within a short time.
 const DONE: &str = r#"
 format = "iodyno.plan/1"
 name = "done"
@@ -68,7 +68,7 @@ fn layouts_are_built_measured_and_taken_down() {
         names.join(", ")
     };
     assert_eq!(workloads.len(), 2);
-    // What is not there yet cannot be read.
+    // New files cannot be read.
     assert_eq!(layouts(0), "2 raw at once, ext4, raw");
     assert_eq!(layouts(1), "2 raw at once, ext4, ext4:new, raw");
     for result in workloads.iter().flat_map(|one| one["results"].as_array().unwrap()) {
@@ -78,9 +78,9 @@ fn layouts_are_built_measured_and_taken_down() {
     assert_eq!(left_behind(&world), Vec::<String>::new());
     let cleaned = world.run(&["clean-up"]);
     assert_eq!(text(&cleaned.stdout), "Nothing was left behind.\n");
-    // Each is a run that others can be compared with.
+    // Each layout is a run that can be compared.
     status(&world.run(&["compare", "try raw", "try ext4"]), 0);
-    // All of them go by the name that was given, also where their devices are gone.
+    // The common name shows all runs, also after their devices are gone.
     let shown = text(&world.run(&["show", "try"]).stdout);
     for part in ["OF ONE", "ext4:new", "OF 2", "INVALID for drives"] {
         assert!(shown.contains(part), "{part}: {shown}");
@@ -96,7 +96,7 @@ fn layouts_are_built_measured_and_taken_down() {
     status(&world.run(&["report", "try", "-o", page.to_str().unwrap()]), 0);
     let page = std::fs::read_to_string(&page).unwrap();
     assert!(page.contains("<h2>Layouts</h2>") && page.contains("IOPS over raw"));
-    // Their names are theirs: nothing is begun that could not be kept.
+    // Run names are unique: nothing is started that could not be stored.
     let again = command.output().unwrap();
     assert_ne!(again.status.code(), Some(0));
     assert_eq!(text(&again.stdout), "");
@@ -148,7 +148,7 @@ fn what_a_kill_leaves_is_taken_down_by_clean_up() {
     let at = Path::new(at).parent().unwrap();
     assert_eq!(left_behind(&world).len(), 2);
 
-    // What others may have written is not acted upon.
+    // Records that others may have written are not acted upon.
     let store = world.path("store.sqlite");
     std::os::unix::fs::chown(&store, Some(65534), None).unwrap();
     let refused = world.run(&["clean-up"]);
@@ -168,7 +168,7 @@ fn what_a_kill_leaves_is_taken_down_by_clean_up() {
     assert!(files.iter().all(|line| line.ends_with(".img: taken down")), "{said}");
     assert!(!at.exists(), "{}", at.display());
     assert_eq!(left_behind(&world), Vec::<String>::new());
-    // Once more does no harm.
+    // A second clean-up is harmless.
     assert_eq!(text(&world.run(&["clean-up"]).stdout), "Nothing was left behind.\n");
 }
 
@@ -198,17 +198,17 @@ fn a_layout_that_is_measured_in_another_pid_namespace_is_left_standing() {
         .spawn()
         .unwrap();
     let mut notes = BufReader::new(live.stderr.take().unwrap()).lines();
-    // It is measured.
+    // Now it is being measured.
     notes.find(|line| line.as_ref().unwrap().starts_with("fill")).unwrap().unwrap();
     let cleaned = world.run(&["clean-up"]);
     let said = (text(&cleaned.stdout), left_behind(&world).len());
-    // The whole namespace dies with its first process.
+    // The namespace ends with its first process.
     live.kill().unwrap();
     live.wait().unwrap();
     notes.map_while(Result::ok).for_each(drop);
     assert_eq!(said, ("Nothing was left behind.\n".into(), 2));
 
-    // Nobody tells when the last of the namespace is gone.
+    // There is no notice when the last process of the namespace has ended.
     let begun = std::time::Instant::now();
     let cleaned = loop {
         assert!(begun.elapsed().as_secs() < 60, "it stays alive after its death");

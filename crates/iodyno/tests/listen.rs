@@ -1,4 +1,4 @@
-//! `--listen`: what is served, and who attacks it gets nothing else.
+//! Tests `--listen`: the served content, and attacks on the server.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::common::listening::Listening;
 use crate::common::{World, eventually, json, status, text};
 
-/// Sends `request` and reads all that is answered.
+/// Sends `request` and reads the whole answer.
 fn ask(at: &str, request: &str) -> String {
     let mut socket = TcpStream::connect(at).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    // It may be refused before all of it is sent.
+    // The server may refuse before the whole request is sent.
     let _ = socket.write_all(request.as_bytes());
     let mut answer = Vec::new();
     let _ = socket.read_to_end(&mut answer);
@@ -64,8 +64,8 @@ fn what_is_measured_is_served_and_nothing_else() {
         let answer = ask(at, &format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 403"), "{host}: {}", &answer[..60.min(answer.len())]);
     }
-    // The stream begins with what goes on, and ends with the run. A page that waits for the end has
-    // the last figures then.
+    // The stream starts with the running measurement and ends with the run. A page that waits for
+    // the end then gets the last figures.
     let address = at.to_owned();
     let page = std::thread::spawn(move || get(&address, "/end"));
     let stream = get(at, "/stream");
@@ -88,7 +88,7 @@ fn attacks_take_neither_the_page_nor_the_measurement() {
     let world = World::new();
     let iodyno = Listening::new(&world, 8);
     let at = iodyno.address.as_str();
-    // Slow ones: more than there is room for, each with a bit of a request.
+    // Slow clients: more than the limit, each with part of a request.
     let mut slow: Vec<TcpStream> = (0..80)
         .map(|_| {
             let mut socket = TcpStream::connect(at).unwrap();
@@ -97,7 +97,7 @@ fn attacks_take_neither_the_page_nor_the_measurement() {
         })
         .collect();
     assert!(get(at, "/metrics").starts_with("HTTP/1.1 200"), "others are answered all the same");
-    // Long ones, by one header, by many, and without an end.
+    // Long requests: one long header, many headers, and one without an end.
     for headers in [
         format!("X: {}\r\n\r\n", "x".repeat(100_000)),
         format!("{}\r\n", "X: y\r\n".repeat(500)),
@@ -111,7 +111,7 @@ fn attacks_take_neither_the_page_nor_the_measurement() {
         let answer = ask(at, garbage);
         assert!(answer.starts_with("HTTP/1.1 400"), "{garbage:?}: {answer}");
     }
-    // Readers of the stream that take nothing: no more than a few are let in.
+    // Readers that take nothing: only a few are admitted.
     let streams: Vec<TcpStream> = (0..20)
         .map(|_| {
             let mut socket = TcpStream::connect(at).unwrap();
@@ -121,7 +121,7 @@ fn attacks_take_neither_the_page_nor_the_measurement() {
         })
         .collect();
     eventually("the stream is full", || get(at, "/stream").starts_with("HTTP/1.1 503"));
-    // Those that never finish their request are let go.
+    // Clients that never finish their request are closed.
     let last = slow.last_mut().unwrap();
     last.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let ended = last.read(&mut [0; 64]);

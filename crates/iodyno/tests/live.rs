@@ -1,5 +1,5 @@
-//! The full view and `top` in a real pseudo-terminal, read by a terminal emulator: what is on the
-//! screen at each size, and that the terminal is as it was however the process ends.
+//! Tests the full view and `top` in a pseudo-terminal with a terminal emulator: the screen at each
+//! size, and that the terminal is restored however the process ends.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -14,9 +14,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// What the terminal switches to for the full view, and back from it.
+/// Sequence that switches to the full view's screen.
 const TAKEN: &str = "\x1b[?1049h";
-/// Longer than any machine takes for what is waited for.
+/// Time limit, longer than any machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// iodyno in a terminal of its own.
@@ -25,14 +25,14 @@ struct Session {
     master: File,
     terminal: OwnedFd,
     screen: vt100::Parser,
-    /// All that it wrote.
+    /// All output so far.
     written: String,
-    /// `stty -a` before it was started.
+    /// Terminal modes (`stty -g`) before the start.
     modes: String,
 }
 
 impl Session {
-    /// Starts it in a terminal of so many columns and lines.
+    /// Starts it in a terminal of this size.
     fn new(world: &World, (columns, lines): (u16, u16), arguments: &[&str]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -42,7 +42,7 @@ impl Session {
         resize(&master, (columns, lines));
         let modes = modes(&terminal);
         let stream = || Stdio::from(terminal.try_clone().unwrap());
-        // setsid makes it the controlling terminal of a session, of which Ctrl-C is a signal.
+        // setsid makes it the controlling terminal of a session, so that Ctrl-C sends a signal.
         let mut setsid = Command::new("setsid");
         setsid.arg("--ctty").arg(env!("CARGO_BIN_EXE_iodyno")).args(arguments);
         let iodyno = world
@@ -65,7 +65,7 @@ impl Session {
         }
     }
 
-    /// A random read of a file of 16 MiB for ten minutes.
+    /// Starts a random read of a 16 MiB file for ten minutes.
     fn reading(world: &World, size: (u16, u16), more: &[&str]) -> Self {
         let path = world.path("data");
         if !path.exists() {
@@ -77,7 +77,7 @@ impl Session {
         Self::new(world, size, &arguments)
     }
 
-    /// Reads until the screen is so.
+    /// Reads until the screen fulfils a condition.
     #[track_caller]
     fn until(&mut self, what: &str, is_so: impl Fn(&vt100::Screen) -> bool) {
         let give_up = Instant::now() + PATIENCE;
@@ -93,7 +93,7 @@ impl Session {
         self.until(words, |screen| screen.contents().contains(words));
     }
 
-    /// Reads what there is, after at most so long; `false`: there will be nothing more.
+    /// Reads available output, waiting for at most `most`; `false`: there will be no more.
     fn read(&mut self, most: Duration) -> bool {
         let ended = self.iodyno.try_wait().unwrap().is_some();
         let mut polled = [PollFd::new(&self.master, PollFlags::IN)];
@@ -112,7 +112,7 @@ impl Session {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits for its end, after which the terminal is as it was.
+    /// Waits for its end and checks that the terminal is restored.
     #[track_caller]
     fn ends(&mut self) -> ExitStatus {
         let give_up = Instant::now() + PATIENCE;
@@ -148,14 +148,14 @@ fn resize(master: impl std::os::fd::AsFd, (columns, lines): (u16, u16)) {
     tcsetwinsize(master, size).unwrap();
 }
 
-/// All modes of a terminal, but for its size.
+/// All modes of a terminal except its size.
 fn modes(terminal: impl std::os::fd::AsFd) -> String {
     let terminal = terminal.as_fd().try_clone_to_owned().unwrap();
     let output = Command::new("stty").arg("-g").stdin(terminal).output().unwrap();
     text(&output.stdout)
 }
 
-/// The line of the screen that holds this.
+/// Number of the first line on the screen that contains `words`.
 fn line(screen: &vt100::Screen, words: &str) -> Option<usize> {
     let lines: Vec<String> = screen.rows(0, screen.size().1.get()).collect();
     lines.iter().position(|line| line.contains(words))
@@ -184,7 +184,7 @@ fn it_fits_every_size_and_q_ends_it() {
         }
         session.press("q");
         assert_eq!(session.ends().code(), Some(3), "{}", session.last_screen());
-        // The result is read where the command was typed.
+        // The result is on the normal screen.
         assert!(session.last_screen().contains("IOPS"), "{}", session.last_screen());
     }
 }
@@ -223,7 +223,7 @@ fn other_keys_do_nothing() {
     let world = World::new();
     let mut session = Session::reading(&world, (80, 24), &[]);
     session.shows("busiest thread");
-    // Ctrl-Z, Ctrl-\ and Ctrl-S would leave the screen behind, or hold it up.
+    // Ctrl-Z, Ctrl-\ and Ctrl-S would leave the screen behind or block it.
     session.press("x\x1a\x1c\x13\x1b[A");
     session.shows("0:03");
     session.press("q");
@@ -237,7 +237,7 @@ fn signals_give_the_terminal_back() {
     session.shows("TARGET");
     tool("kill", &["-TERM", &session.iodyno.id().to_string()]);
     assert_eq!(session.ends().code(), Some(3), "{}", session.last_screen());
-    // The first process gives it back where the second one cannot any more.
+    // The supervisor restores the terminal if the worker no longer can.
     let mut session = Session::reading(&world, (80, 24), &[]);
     session.shows("TARGET");
     tool("kill", &["-KILL", &worker_of(session.iodyno.id()).to_string()]);
@@ -259,7 +259,7 @@ fn a_report_that_is_asked_for_is_seen_at_once() {
 }
 
 #[test]
-fn what_is_short_or_asked_for_so_takes_no_screen() {
+fn short_runs_and_live_line_take_no_screen() {
     let world = World::new();
     let mut session = Session::reading(&world, (80, 24), &["--live=line"]);
     session.shows("IOPS");
@@ -271,7 +271,7 @@ fn what_is_short_or_asked_for_so_takes_no_screen() {
     while session.read(PATIENCE) {}
     assert!(!session.written.contains(TAKEN), "{}", session.written);
     assert_eq!(session.iodyno.wait().unwrap().code(), Some(0), "{}", session.last_screen());
-    // Too small a terminal has a line.
+    // A terminal that is too small gets the live line.
     let mut session = Session::reading(&world, (39, 9), &["--live=full", "--runtime=1"]);
     while session.read(PATIENCE) {}
     assert!(!session.written.contains(TAKEN), "{}", session.written);
@@ -309,7 +309,7 @@ fn a_sweep_shows_its_grid() {
     assert_eq!(session.ends().code(), Some(3), "{}", session.last_screen());
 }
 
-/// A file system of its own that answers no more is left, and the terminal with it.
+/// A file system that no longer answers is left behind, and the terminal restored.
 #[test]
 #[ignore = "needs root"]
 fn a_device_that_hangs_does_not_keep_the_screen() {
@@ -341,14 +341,14 @@ fn a_device_that_hangs_does_not_keep_the_screen() {
     session.shows("busiest thread");
     tool("fsfreeze", &["--freeze", &at]);
     session.press("q");
-    // It ends within two seconds; the result is told by whichever process still can.
+    // It ends within two seconds; either process may print the result.
     let status = session.ends();
     tool("fsfreeze", &["--unfreeze", &at]);
     tool("umount", &["--lazy", &at]);
     assert_eq!(status.code(), Some(3), "{}", session.last_screen());
 }
 
-/// A disk that `top` can look at by its name.
+/// Name of a disk that `top` can show.
 fn disk() -> String {
     let stats = fs::read_to_string("/proc/diskstats").unwrap();
     let mut names = stats.lines().filter_map(|line| line.split_whitespace().nth(2));

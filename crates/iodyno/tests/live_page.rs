@@ -1,4 +1,4 @@
-//! The page that `--listen` serves, in a real browser.
+//! Tests the page of `--listen` in a real browser.
 
 use crate::browser::Browser;
 use crate::common::listening::Listening;
@@ -25,7 +25,7 @@ fn figures_appear_and_follow_the_measurement() {
     let title = "document.querySelector('.chart text').getAttribute('fill')";
     browser.wait_for(&format!("{title} === '#e6e8eb'"));
     assert_eq!(browser.messages(), [""; 0], "the console is silent");
-    // The end is seen: it is told to who waits for it.
+    // The page shows the end: waiting pages are notified.
     browser.wait_for(&format!("{state}.startsWith('done')"));
     let rows = browser.run("return document.querySelectorAll('#done tr').length");
     assert_eq!(rows, 2, "a row for reads and one for writes");

@@ -1,4 +1,4 @@
-//! Tests of the binary, as one program: fifty would be linked one by one, and run one after the other.
+//! Tests of the binary as one program: fifty separate ones would be linked and run one by one.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -58,7 +58,7 @@ mod sweep;
 mod unprivileged;
 mod verifying;
 
-/// What is not named above is not run.
+/// Files not listed above would not be run.
 #[test]
 fn every_file_is_a_module() {
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).unwrap() {

@@ -1,12 +1,12 @@
-//! Thirty mistakes that people make at the prompt: each is answered in at most three lines, with
-//! what to type next.
+//! Tests thirty typical mistakes at the prompt: each is answered in at most three lines, with what
+//! to type next.
 
 use std::os::unix::fs::chown;
 use std::process::{Command, Output};
 
 use crate::common::{Loop, World, mount_tracefs, status, text, tool};
 
-/// What was typed, and what the answer has to name. `@` stands for a file of 1 MiB.
+/// Typed words, and text required in the answer. `@` stands for a file of 1 MiB.
 const MISTAKES: &[(&str, &[&str])] = &[
     ("chekc", &["'check'"]),
     ("data check", &["the command comes first: iodyno check data"]),
@@ -67,13 +67,13 @@ const MISTAKES: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn each_is_answered_in_three_lines() {
+fn mistakes_are_answered_in_three_lines() {
     let world = World::new();
     let here = world.directory("here");
     let data = here.join("data");
     std::fs::write(&data, vec![1; 1 << 20]).unwrap();
     std::os::unix::fs::symlink("/nowhere/at/all", here.join("dangling")).unwrap();
-    // There is a store, with one run.
+    // The store has one run.
     let first = ["--name=first", "--rw=read", "--filename=data"];
     status(&world.command().current_dir(&here).arg("run").args(first).output().unwrap(), 0);
     let wrong: Vec<_> = MISTAKES
@@ -89,7 +89,7 @@ fn each_is_answered_in_three_lines() {
 
 #[test]
 #[ignore = "needs root"]
-fn so_is_who_may_not_and_what_is_busy() {
+fn missing_permission_and_busy_targets_are_answered_too() {
     let world = World::new();
     let disk = Loop::new(&world, "image", 16 << 20);
     let device = &*disk.device;
@@ -100,7 +100,7 @@ fn so_is_who_may_not_and_what_is_busy() {
     let folder = mounted.to_str().unwrap();
     tool("mount", &[device, folder]);
     let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    // Its folder, in which there is no store yet.
+    // The user's folder, without a store yet.
     chown(world.path(""), Some(65534), Some(65534)).unwrap();
     let rows: [(&[&str], &str, &[&str]); 5] = [
         (&nobody, &format!("explain {device}"), &["no permission", "next: sudo "]),
@@ -132,7 +132,7 @@ fn so_is_who_may_not_and_what_is_busy() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Line ends of Windows are no mistake.
+/// Windows line ends are accepted.
 #[test]
 fn a_job_file_may_come_from_windows() {
     let world = World::new();
@@ -145,14 +145,14 @@ fn a_job_file_may_come_from_windows() {
     assert!(text(&output.stdout).contains("randread"), "{}", text(&output.stdout));
 }
 
-/// What is wrong with an answer: another exit status than 2, more than three lines at 60 columns,
-/// or something in it not `named`. `here` is ours to name.
+/// Reason why an answer is bad: an exit status other than 2, more than three lines at 60 columns,
+/// or missing text of `named`. `here` is replaced.
 fn badly_answered(typed: &str, named: &[&str], output: &Output, here: &str) -> Option<String> {
     let said = text(&output.stderr);
-    // Behind a blank line clap adds its usage, which every command has.
+    // After a blank line clap adds its usage, as for every command.
     let answer = said.split("\n\nUsage:").next().unwrap_or_default();
     let answer = answer.split("\n\nFor more information").next().unwrap_or_default();
-    // What is said before is no answer, and the folder's name is ours.
+    // Earlier notes are not part of the answer, and the folder's name does not count.
     let answer = answer.replace(here, "/here");
     let behind = answer
         .lines()
@@ -163,7 +163,7 @@ fn badly_answered(typed: &str, named: &[&str], output: &Output, here: &str) -> O
     is_bad.then(|| format!("{typed} ({}, {lines} lines): lacks {lacks:?}\n{said}", output.status))
 }
 
-/// Lines that a terminal of 60 columns takes for one of ours, which is broken between words.
+/// Number of lines on a terminal of 60 columns, with wrapping between words.
 fn lines_at_60(line: &str) -> usize {
     let (mut lines, mut used) = (usize::from(!line.is_empty()), 0);
     for word in line.split(' ') {

@@ -1,5 +1,6 @@
-//! Rescue systems, containers and old kernels: what can be done is done, and why the rest is missing is
-//! said. Most need root (mount namespaces), python3 (filters of system calls) or a control group.
+//! Tests rescue systems, containers and old kernels: as much as possible is done, and the reason
+//! for the rest is printed. Most need root (mount namespaces), python3 (system call filters) or a
+//! control group.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -9,10 +10,10 @@ use crate::common::{World, json, status, text};
 const BINARY: &str = env!("CARGO_BIN_EXE_iodyno");
 const FILTERED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../dist/without_io_uring.py");
 
-/// A check of a directory, as short as can be.
+/// The shortest possible check of a directory.
 const CHECK: &str = "check --busy --time 100ms --quiet";
 
-/// Runs `script` in mounts of its own, where `$I` is the binary.
+/// Runs `script` in its own mount namespace; `$I` is the binary.
 fn among_own_mounts(world: &World, script: &str) -> Output {
     let mut command = world.with_environment(Command::new("unshare"));
     command.args(["--mount", "--propagation", "private", "sh", "-ec", script]);
@@ -65,7 +66,7 @@ fn without_device_nodes_it_says_what_to_make_visible() {
 #[ignore = "needs root"]
 fn on_a_read_only_root_results_are_kept_until_the_next_boot() {
     let world = World::new();
-    // The workspace stays as it is, where it is a part of that file system.
+    // Keeps the workspace writable if it is on that file system.
     let script = format!(
         "unset IODYNO_STORE; mount --bind \"$D\" \"$D\"; mount -t tmpfs none /run; \
          mount -t tmpfs -o ro none /var/lib; mount -o remount,bind,ro /; \
@@ -142,7 +143,7 @@ fn without_a_locale_screens_are_ascii() {
     }
 }
 
-/// A group of version 1 that is gone in the end.
+/// A control group of version 1, removed at the end.
 struct Group(String);
 
 impl Drop for Group {
@@ -151,7 +152,7 @@ impl Drop for Group {
     }
 }
 
-/// The lab has groups of version 2; where a machine has the earlier ones (RHEL 8), this is what they say.
+/// The lab covers version 2 groups; this one runs where a machine has version 1 (RHEL 8).
 #[test]
 #[ignore = "needs root"]
 fn a_container_of_a_fifth_of_a_cpu_is_said_to_be_throttled() {

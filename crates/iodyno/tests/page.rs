@@ -1,4 +1,4 @@
-//! `report` from end to end: the page in a real browser.
+//! Tests `report` end to end, with the page in a real browser.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::browser::Browser;
 use crate::common::{World, status, text};
 
-/// A run of one mixed and one random read job, each half a second.
+/// Runs a mixed and a random read job, half a second each.
 fn jobs(world: &World, name: &str) {
     let file = world.path("data");
     let file = format!("--filename={}", file.to_str().unwrap());
@@ -35,7 +35,7 @@ fn jobs(world: &World, name: &str) {
     status(&run, 0);
 }
 
-/// The page of these runs.
+/// Writes the page of these runs.
 #[track_caller]
 fn report(world: &World, runs: &[&str]) -> PathBuf {
     let page = world.path("report.html");
@@ -46,12 +46,13 @@ fn report(world: &World, runs: &[&str]) -> PathBuf {
     page
 }
 
-/// Opens what is folded.
+/// Unfolds all sections.
 fn unfold(browser: &Browser) {
     browser.run("if (document.querySelector('details:not(.data):not([open])')) unfold.click()");
 }
 
-/// Brings every figure into view, also of what is folded, and waits until it is drawn.
+/// Scrolls to every figure, folded ones included, and waits until it is drawn; returns their
+/// number.
 fn draw_all(browser: &Browser) -> u64 {
     unfold(browser);
     let figures =
@@ -64,7 +65,7 @@ fn draw_all(browser: &Browser) -> u64 {
     figures
 }
 
-/// Where an element's middle is in the window: (x, y).
+/// Centre of an element in the window: (x, y).
 fn middle(browser: &Browser, element: &str) -> (f64, f64) {
     let at = browser.run(&format!(
         "const r = ({element}).getBoundingClientRect(); \
@@ -81,7 +82,7 @@ fn figures_are_drawn_and_answer_the_pointer() {
     let browser = Browser::new();
     browser.open(&page, "");
     assert!(draw_all(&browser) >= 5, "the topology, each measurement over time, its latencies");
-    // The first one of measurements: it has a line each for reads and writes.
+    // The first figure of measurements, with a line each for reads and writes.
     let chart = "[...document.querySelectorAll('.chart')]\
                  .find(one => one.textContent.includes('B/s)'))";
     browser.wait_for(chart);
@@ -124,7 +125,7 @@ fn the_page_is_light_or_dark_as_the_system_or_the_reader_likes() {
     browser.wait_for(&format!("{ground} === {}", light[0]));
     browser.wait_for(&format!("{title} === {}", light[1]));
 
-    // As narrow as a phone: the page itself never scrolls sideways.
+    // On a phone's width the page itself does not scroll sideways.
     browser.emulate(400, 800, "light");
     browser.open(&page, "");
     draw_all(&browser);
@@ -154,7 +155,7 @@ fn on_paper_everything_is_drawn() {
 }
 
 #[test]
-fn names_do_nothing_but_stand_there() {
+fn names_cannot_inject_script() {
     let world = World::new();
     let tags =
         "</script><script>document.title='theirs'</script><img src=x onerror=alert(1)>\"'&amp;";
@@ -178,7 +179,7 @@ fn names_do_nothing_but_stand_there() {
 fn a_page_of_a_hundred_measurements_draws_no_more_than_one_of_ten() {
     let world = World::new();
     let browser = Browser::new();
-    // Measurements, figures, and how many of these are drawn as the page opens.
+    // Number of measurements, of figures, and of figures drawn when the page opens.
     let opened = |drives: usize| {
         let drives: Vec<PathBuf> =
             (0..drives).map(|n| world.sparse(&format!("drive{n}"), 1 << 30)).collect();
@@ -227,7 +228,7 @@ fn only_a_report_is_overwritten() {
     assert!(text(&missing.stderr).contains("nothing-of-this-name"));
 }
 
-/// A page of every kind: (what, page).
+/// Pages of every kind: (kind, page).
 fn pages(world: &World) -> Vec<(&'static str, PathBuf)> {
     let page = |what: &'static str, runs: &[&str]| {
         let page = world.path(&format!("{what}.html"));
@@ -260,7 +261,7 @@ fn pages(world: &World) -> Vec<(&'static str, PathBuf)> {
     ]
 }
 
-/// The check of the laboratory's seven drives, of a host of this name.
+/// The check of the laboratory's seven drives, from a host of this name.
 fn laboratory(world: &World, name: &str) -> String {
     let captured = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captured/lab.json.gz");
     let plain = Command::new("gzip").args(["-dc", captured]).output().unwrap();
@@ -273,7 +274,7 @@ fn laboratory(world: &World, name: &str) -> String {
 }
 
 #[test]
-fn pages_of_every_kind_fit_stay_in_place_and_are_for_everybody() {
+fn pages_fit_do_not_shift_and_are_accessible() {
     let world = World::new();
     let browser = Browser::new();
     for (what, page) in pages(&world) {
@@ -281,12 +282,12 @@ fn pages_of_every_kind_fit_stay_in_place_and_are_for_everybody() {
             browser.emulate(width, 900, scheme);
             browser.open(&page, "");
             let place = format!("{what} at {width}");
-            // What is in view is drawn; of a fleet the figure is folded.
+            // Figures in view are drawn; a fleet's figure is folded.
             browser.wait_for(
                 "[...document.querySelectorAll('.chart')].every(one => !one.clientWidth || \
                  one.getBoundingClientRect().top > innerHeight || one.querySelector('svg path[d]'))",
             );
-            // Down the page as a reader goes, a frame each.
+            // Scrolls down as a reader would, frame by frame.
             let shifted = browser.run(
                 "return new Promise(async done => { \
                    let sum = 0; \
@@ -299,7 +300,7 @@ fn pages_of_every_kind_fit_stay_in_place_and_are_for_everybody() {
             );
             assert!(shifted.as_f64().unwrap() < 0.01, "{place}: the layout shifted by {shifted}");
             browser.wait_for(&format!("document.documentElement.scrollWidth <= {width}"));
-            // As it opens in the light, and unfolded in the dark.
+            // As opened in the light scheme, and unfolded in the dark one.
             if width == 390 {
                 unfold(&browser);
                 browser.wait_for(&format!("document.documentElement.scrollWidth <= {width}"));
@@ -366,7 +367,7 @@ fn a_figure_is_read_by_keyboard_and_as_a_table() {
     browser.wait_for(&format!("!({tip})"));
     browser.run("document.querySelector('.data > summary').click()");
     browser.wait_for("document.querySelectorAll('.data[open] tbody tr').length > 3");
-    // A second in which the machine was busy elsewhere may have no value.
+    // Seconds in which the machine was busy with other work may lack a value.
     let cells = "document.querySelectorAll('.data[open] tbody tr td:nth-child(2)')";
     browser.wait_for(&format!("[...{cells}].some(one => /IOPS$/.test(one.textContent))"));
     assert_eq!(browser.messages(), [""; 0], "the console is silent");

@@ -1,5 +1,5 @@
-//! What plans do to a machine and to several targets, on loop devices. Needs
-//! root and losetup; fails by name where one is missing.
+//! Tests plans that change machine settings or use several targets, on loop devices. Needs root and
+//! losetup; fails by name if one is missing.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Output, Stdio};
@@ -14,7 +14,7 @@ fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A plan of short reads, with more in front of its jobs.
+/// Writes a plan of short reads, with `more` before its jobs.
 fn plan(world: &World, more: &str, points: usize) -> String {
     let depths: Vec<String> = (1..=points).map(|depth| depth.to_string()).collect();
     let text = format!(
@@ -29,7 +29,7 @@ fn plan(world: &World, more: &str, points: usize) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// What `nr_requests` of a disk is.
+/// `nr_requests` of a disk.
 fn requests(disk: &Loop<'_>) -> u32 {
     let path = format!("/sys/block/{}/queue/nr_requests", disk.name());
     std::fs::read_to_string(path).unwrap().trim().parse().unwrap()
@@ -71,7 +71,7 @@ fn a_run_that_is_not_let_go_on_stays_as_it_is() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Killed before its first measurement.
+    // Kills it before its first measurement.
     disk.wait_for_writes(10);
     child.kill().unwrap();
     child.stderr.take().unwrap().read_to_string(&mut String::new()).unwrap();
@@ -147,7 +147,7 @@ fn targets_together_are_one_measurement_with_parts() {
         assert_eq!(parts.len(), 2);
         assert_eq!(parts.iter().map(ios).sum::<u64>(), ios(of));
     }
-    // All of it is there: nothing is left to go on with.
+    // All points are measured: there is nothing to resume.
     let output = world.run(&["resume"]);
     status(&output, 0);
     assert!(
@@ -169,7 +169,7 @@ fn a_device_is_named_as_check_takes_it() {
     status(&output, 0);
     let progress = format!("sweep {}: ", disk.name());
     assert!(text(&output.stderr).contains(&progress), "{}", text(&output.stderr));
-    // What would be written is left out by this name, too.
+    // Writes are refused for this name, too.
     let before = disk.bytes();
     let output = world.run(&["sweep", "--target", disk.name(), "--set", "rw=randwrite"]);
     status(&output, 2);
@@ -208,7 +208,7 @@ fn acceptance_is_one_command_and_guarded_as_prepare_is() {
     };
     refused(&["--purge", "discard"], "not named for writing");
     let word = disk.word();
-    // A loop device has no Format.
+    // A loop device has no Format command.
     refused(&["--allow-write", &word], "not a whole namespace");
     assert!(disk.bytes() == before);
     let shown =

@@ -1,10 +1,10 @@
-//! `iodyno plot`, from stored runs and from what fio printed.
+//! Tests `iodyno plot` of stored runs and of fio's output.
 
 use std::process::Command;
 
 use crate::common::{World, status, text};
 
-/// A sweep over depths, stored as `sweep`: each job is done after 4 MiB.
+/// Stores a sweep over depths as `sweep`; each job ends after 4 MiB.
 fn sweep(world: &World) {
     let file = world.path("data");
     let mut arguments = vec!["run".into(), "--quiet".into(), "--run-name".into(), "sweep".into()];
@@ -38,7 +38,7 @@ fn a_stored_run_becomes_svg_and_png() {
     assert_eq!(&bytes[1..4], b"PNG");
     let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
     assert_eq!((number(16), number(20)), (640, 400));
-    // Twice as large, with its text; a wide picture has larger text, too.
+    // Twice the size, text included; a wide picture has larger text, too.
     let sized = |options: &[&str]| {
         let plot = ["plot", "sweep", "-o", svg.to_str().unwrap()];
         status(&world.run(&[&plot[..], options].concat()), 0);
@@ -58,7 +58,7 @@ fn a_stored_run_becomes_svg_and_png() {
 }
 
 #[test]
-fn what_fio_printed_is_drawn_without_being_stored() {
+fn fio_output_is_plotted_without_being_stored() {
     let world = World::new();
     let report = world.path("fio.json");
     let fio = Command::new("fio")

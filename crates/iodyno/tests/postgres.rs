@@ -1,4 +1,4 @@
-//! Documents in Postgres: a server of the test's own, with deploy/postgres in it, over TLS.
+//! Tests documents in Postgres, with a test server over TLS that has the tables of deploy/postgres.
 
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -10,12 +10,13 @@ use crate::common::{World, status, text, tool};
 /// Four drives, one of them behind a degraded link.
 const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
 const MIGRATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/postgres/migrate.sql");
-/// Whom the server runs as where the tests are root's: it refuses root.
+/// User id of the server if the tests run as root: Postgres refuses root.
 const NOBODY: u32 = 65534;
-/// Nodes log in with it.
+/// Password of the nodes.
 const PASSWORD: &str = r"pass:wo\rd";
 
-/// A server with a database `fleet`, logins of two nodes and a reader, and a certificate of its own authority.
+/// A server with a database `fleet`, logins of two nodes and a reader, and a certificate of its own
+/// authority.
 struct Server {
     folder: tempfile::TempDir,
     programs: PathBuf,
@@ -28,7 +29,7 @@ impl Server {
             std::fs::read_dir("/usr/lib/postgresql").expect("this test needs postgresql");
         let programs = installed.map(|entry| entry.unwrap().path().join("bin"));
         let programs = programs.filter(|bin| bin.join("initdb").exists()).max();
-        // Sockets' names are short, and others than root go into it.
+        // Socket names must be short, and other users than root need access.
         let folder = tempfile::tempdir_in("/tmp").unwrap();
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -61,7 +62,7 @@ impl Server {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// An authority, and what it certifies of this machine.
+    /// Creates an authority and its certificate for this machine.
     fn certify(&self) {
         let curve =
             ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
@@ -79,7 +80,7 @@ impl Server {
         self.plain("openssl", &[&files[..], &signed].concat());
     }
 
-    /// Runs a program as the user whose the server is.
+    /// Runs a program as the server's user.
     fn plain(&self, program: &str, arguments: &[&str]) -> String {
         let ids = format!("--reuid={NOBODY}");
         let group = format!("--regid={NOBODY}");
@@ -92,7 +93,7 @@ impl Server {
         }
     }
 
-    /// One of Postgres's own programs.
+    /// Runs one of Postgres's own programs.
     fn own(&self, program: &str, arguments: &[&str]) -> String {
         self.plain(self.programs.join(program).to_str().unwrap(), arguments)
     }
@@ -121,7 +122,7 @@ impl Server {
         text(&output.stdout).trim().to_owned()
     }
 
-    /// deploy/postgres/README.md as it stands there.
+    /// Follows deploy/postgres/README.md literally.
     fn prepare(&self) {
         for _ in 0..2 {
             let made = self.psql("admin", "fleet", &["-f", MIGRATE]);
@@ -159,7 +160,7 @@ impl Server {
         self.command(world, words).output().unwrap()
     }
 
-    /// What a node's `accept` says.
+    /// Runs `accept` on a node.
     fn accept(&self, world: &World, node: &str) -> Output {
         let url = self.url(node);
         let words = ["accept", "quick", "--sysroot", MACHINE, "--push", &url];
@@ -169,7 +170,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be stopped already.
+        // It may have been stopped already.
         let data = self.path("data");
         if Path::new(&data).join("postmaster.pid").exists() {
             self.own("pg_ctl", &["-D", &data, "-m", "immediate", "-w", "stop"]);
@@ -177,7 +178,7 @@ impl Drop for Server {
     }
 }
 
-/// Keeps a document for `to` as `accept` does.
+/// Puts a document for `to` into the outbox, as `accept` does.
 fn keep(world: &World, name: &str, document: &str, to: &str) {
     let outbox = world.directory("store.sqlite.outbox");
     std::fs::write(outbox.join(name), document).unwrap();
@@ -196,10 +197,10 @@ fn nodes_push_over_tls_and_one_reads_them_all() {
             ["accept", "quick", "--sysroot", MACHINE, "--push", shared.to_str().unwrap(), "--push"];
         let mut command = server.command(&world, &words);
         let pushed = command.arg(server.url(node)).env("NODE_NAME", node).output().unwrap();
-        // The verdict is the machine's.
+        // The exit status is the machine's verdict.
         status(&pushed, 1);
         assert!(text(&pushed.stderr).contains("pushed: 1"), "{}", text(&pushed.stderr));
-        // Again: the same bytes under the same name are the same row.
+        // Pushed again, the same bytes under the same name are the same row.
         let name = folder.files("shared").into_iter().find(|name| name.starts_with(node)).unwrap();
         let document = std::fs::read_to_string(shared.join(&name)).unwrap();
         keep(&world, &name, &document, &server.url(node));
@@ -213,7 +214,7 @@ fn nodes_push_over_tls_and_one_reads_them_all() {
             ),
             name
         );
-        // Other bytes are not.
+        // Different bytes are refused.
         keep(&world, &name, "{}", &server.url(node));
         let refused = server.run(&world, &["runs", "push"]);
         status(&refused, 4);
@@ -230,7 +231,8 @@ fn nodes_push_over_tls_and_one_reads_them_all() {
     let of_folder = world.run(&["runs", "fleet", shared.to_str().unwrap()]);
     assert_eq!(text(&read.stdout), text(&of_folder.stdout));
     assert!(text(&read.stdout).contains(" drives on "), "{}", text(&read.stdout));
-    // What another ruleset judged is judged anew; what is no document is told, and the others are shown.
+    // Documents judged by another ruleset are judged anew; invalid ones are reported, and the
+    // others shown.
     server.admin(
         "fleet",
         "INSERT INTO iodyno.document (owner, name, body) \
@@ -251,7 +253,7 @@ fn a_node_sees_and_changes_nothing_of_another() {
     server.prepare();
     let world = World::new();
     for (node, document) in [("n1", "{\"of\": 1}"), ("n2", "{\"of\": 2}")] {
-        // The same name: neither takes it from the other.
+        // Both nodes use the same name without conflict.
         keep(&world, "n1.0.run.json", document, &server.url(node));
         status(&server.run(&world, &["runs", "push"]), 0);
     }
@@ -279,7 +281,7 @@ fn a_node_sees_and_changes_nothing_of_another() {
         let output = as_node(sql);
         assert!(!output.status.success(), "{sql}: {}", text(&output.stdout));
     }
-    // A role that it is a member of does not become its owner.
+    // The row's owner is the login, not a role that it is a member of.
     let owner = "SET ROLE iodyno_node; INSERT INTO iodyno.document (name, body) VALUES ('y', '{}') RETURNING owner";
     assert_eq!(text(&as_node(owner).stdout).trim(), "n2");
     let by_reader = server.psql(
@@ -326,7 +328,7 @@ fn mistakes_are_told_and_nothing_is_lost() {
         change(&mut command);
         command.output().unwrap()
     };
-    // Nobody vouches for it; the password is wrong; others may read it.
+    // Untrusted certificate, wrong password, and a password file readable by others.
     told(&push(&|command| _ = command.env("SSL_CERT_FILE", "/dev/null")), "certificate");
     told(
         &push(&|command| _ = command.env("PGPASSWORD", "wrong")),

@@ -1,5 +1,5 @@
-//! `prepare` as a user meets it, on loop devices. Needs root, losetup,
-//! mkfs.ext4 and mount; fails by name where one is missing.
+//! Tests `prepare` on loop devices. Needs root, losetup, mkfs.ext4 and mount; fails by name if one
+//! is missing.
 
 use std::process::{Output, Stdio};
 
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 
-/// `prepare` of `disk` with what allows everything, and more.
+/// Runs `prepare` on `disk` with all permissions, and further words.
 fn prepare(disk: &Loop<'_>, more: &[&str]) -> Output {
     disk.allowed(&["prepare", &disk.device], more)
 }
 
-/// Every block of 512 bytes is another one.
+/// True if all blocks of 512 bytes differ.
 fn all_differ(bytes: &[u8]) -> bool {
     let mut blocks: Vec<&[u8]> = bytes.chunks(512).collect();
     let count = blocks.len();
@@ -26,7 +26,7 @@ fn all_differ(bytes: &[u8]) -> bool {
 #[ignore = "needs root"]
 fn a_device_is_emptied_and_filled_to_its_last_block() {
     let world = World::new();
-    // No multiple of a fill's block, nor two of them.
+    // Sizes that are no multiple of a fill's block, and differ.
     let disks = [Loop::new(&world, "a", 8 * MIB + 512 * 5), Loop::new(&world, "b", 100 << 10)];
     for disk in &disks {
         status(&prepare(disk, &["--purge", "discard"]), 0);
@@ -113,7 +113,7 @@ fn nothing_is_written_that_was_not_named_or_is_in_use() {
         assert!(text(&output.stdout).contains("is in use and would be left alone"));
     }
     assert!(disk.bytes() == before);
-    // A refusal is no run.
+    // A refused preparation is not a run.
     assert!(!text(&world.run(&["runs"]).stdout).contains("prepare"));
     assert_eq!(world.run(&["show", "last"]).status.code(), Some(2));
 }
@@ -153,9 +153,9 @@ fn a_fill_that_is_stopped_is_kept_as_far_as_it_got() {
     assert_eq!(fill["end"], "interrupted");
     let bytes = fill["write"]["bytes"].as_u64().unwrap();
     assert!((1..6400 * MIB).contains(&bytes), "{bytes}");
-    // Without leave nothing goes on.
+    // Resuming requires the permission again.
     status(&world.run(&["resume"]), 2);
-    // The same words do not begin again what can go on, unless that is meant.
+    // The same command does not start over while it could be resumed, without --anew.
     let again = prepare(&disk, &["--fill", "100x"]);
     status(&again, 2);
     let said = text(&again.stderr);
@@ -174,7 +174,7 @@ fn a_fill_that_was_stopped_goes_on() {
     let disk = Loop::new(&world, "a", 64 * MIB + 512);
     let word = disk.word();
     let mut command = world.command();
-    // Long enough to be stopped, short enough to be waited for.
+    // Long enough to be stopped, short enough to wait for.
     command.args(["prepare", &disk.device, "--allow-write", &word, "--fill", "4x"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     disk.wait_for_writes(10);
@@ -189,7 +189,7 @@ fn a_fill_that_was_stopped_goes_on() {
         let own = all.iter().filter(|of| of["name"] == name);
         own.filter_map(|of| of["write"]["bytes"].as_u64()).sum()
     };
-    // Blocks that were under way when it was stopped may be written again.
+    // Blocks in flight when it was stopped may be written again.
     let filled = bytes("fill");
     assert!((256 * MIB..260 * MIB).contains(&filled), "{filled}");
     assert_eq!(bytes("fill-rest"), 512);

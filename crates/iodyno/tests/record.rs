@@ -1,5 +1,5 @@
-//! `record`, and traces in `show` and `import`. Recording needs root, tracefs, losetup and dd;
-//! fails by name where one is missing.
+//! Tests `record`, and traces in `show` and `import`. Recording needs root, tracefs, losetup and
+//! dd; fails by name if one is missing.
 
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::common::{
 };
 use iodyno_trace::{Device, Header, Index, Io, Names, Writer};
 
-/// A recording that has begun.
+/// A running recording.
 struct Recording {
     child: Child,
     instance: PathBuf,
@@ -28,7 +28,7 @@ impl Recording {
             worker != 0
         });
         let instance = PathBuf::from(format!("/sys/kernel/tracing/instances/iodyno-{worker}"));
-        // The last that is enabled.
+        // The last event to be enabled.
         let last = instance.join("events/block/block_bio_queue/enable");
         eventually("tracing", || std::fs::read_to_string(&last).is_ok_and(|on| on.trim() == "1"));
         Self { child, instance }
@@ -80,7 +80,7 @@ fn what_is_recorded_is_what_the_device_counted() {
         let found = operations.iter().find(|one| one["operation"] == name).unwrap();
         (found["ios"].as_u64().unwrap(), found["bytes"].as_u64().unwrap())
     };
-    // The statistics count an empty write for each flush that was asked for.
+    // The statistics count an empty write for each requested flush.
     assert_eq!(of("read"), (reads, read * 512));
     assert_eq!(of("write"), (writes - flushes, written * 512));
     assert_eq!(of("flush").0, flushes);
@@ -147,7 +147,7 @@ fn published_traces_are_shown_and_imported() {
     assert!(shown.contains("No I/Os") && shown.contains("cut off"), "{shown}");
 }
 
-/// A trace of three chunks of 100 reads each, and where the second and the third begin.
+/// A trace of three chunks of 100 reads each, with the offsets of the second and third.
 fn chunks() -> (Vec<u8>, [usize; 2]) {
     let mut names = Names::default();
     names.device(&Device::named("a")).unwrap();
@@ -166,7 +166,7 @@ fn chunks() -> (Vec<u8>, [usize; 2]) {
     (bytes, places)
 }
 
-/// Whoever reads a trace that is not whole says so, and ends with 4.
+/// Every reader of an incomplete trace reports that, and exits with 4.
 #[test]
 fn damaged_and_cut_traces_are_not_told_as_whole() {
     let world = World::new();
@@ -258,7 +258,7 @@ fn a_conversion_that_fails_leaves_what_was_there() {
     assert!(std::fs::read(&to).unwrap().starts_with(b"IOTRACE"));
 }
 
-/// Thirty reads at once every 20 ms, and a log that is flushed; fio's log of them.
+/// fio's log of thirty simultaneous reads every 20 ms, and of a log that is flushed.
 fn bursty() -> String {
     let mut log = String::from("fio version 3 iolog\n0 /dev/a add\n0 /dev/a open\n");
     for n in 0..3000_u64 {
@@ -298,7 +298,8 @@ fn a_model_is_small_like_its_trace_and_read_as_one() {
     let length = |name: &str| std::fs::metadata(path(name)).unwrap().len();
     assert!(length("a.iomodel") * 2 < length("a.iolog"));
 
-    // Shown as a trace, with the same rates and sizes; made again the same, of another seed another.
+    // The model is shown as a trace with the same rates and sizes; the same seed gives the same
+    // I/Os, another one gives others.
     let shown = world.run(&["--json", "show", &path("a.iomodel")]);
     status(&shown, 0);
     let summary = json(&shown.stdout);
@@ -320,7 +321,7 @@ fn a_model_is_small_like_its_trace_and_read_as_one() {
     assert_eq!(ios("a.iomodel"), ios("b.iomodel"));
     assert_ne!(ios("a.iomodel"), ios("c.iomodel"));
 
-    // What options say of it is read by those who read options, and says what it lost.
+    // The job file is valid and lists what it cannot express.
     let job = std::fs::read_to_string(path("a.fio")).unwrap();
     assert!(job.contains("# Lost: when bursts come") && job.contains("fsync=1\n"), "{job}");
     status(&world.run(&["fio", "--parse-only", &path("a.fio")]), 0);
@@ -341,7 +342,7 @@ fn a_model_is_small_like_its_trace_and_read_as_one() {
     status(&world.run(&["model", &path("none"), "-o", &path("d.iomodel")]), 2);
 }
 
-/// A file system on a loop device, unmounted when it is dropped.
+/// A file system on a loop device, unmounted when dropped.
 struct Mounted(String);
 
 impl Drop for Mounted {
@@ -371,7 +372,7 @@ fn a_trace_on_the_recorded_drive_is_warned_of() {
         text(&output.stderr).contains(&warning)
     };
     assert!(warned(&recorded, &[]));
-    // What is written at the end is in no trace.
+    // Output written after the end is in no trace.
     assert!(!warned(&recorded, &["--summary"]));
     assert!(!warned(&other, &[]));
 }

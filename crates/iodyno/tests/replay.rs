@@ -1,4 +1,4 @@
-//! `replay`: traces with known I/Os on files and, as root, on loop devices.
+//! Tests `replay` of traces with known I/Os on files and, as root, on loop devices.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ const MIB: u64 = 1 << 20;
 /// Time, ms; disk; operation; offset and length, bytes; latency, ms.
 type Row = (u64, u32, &'static str, u64, u32, u64);
 
-/// A trace of Microsoft Research's kind.
+/// Writes a trace in the format of Microsoft Research.
 fn trace(world: &World, rows: &[Row]) -> PathBuf {
     let mut lines = String::new();
     for (at, disk, operation, offset, length, took) in rows {
@@ -31,7 +31,7 @@ fn replay(world: &World, words: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// What the last run says of its trace.
+/// Replay statistics of the last run.
 fn told(world: &World) -> Value {
     let output = world.run(&["show", "last", "--json"]);
     status(&output, 0);
@@ -44,7 +44,7 @@ fn replayed(world: &World, words: &[&str]) -> Value {
     told(world)
 }
 
-/// Which blocks of 4 KiB were changed.
+/// Numbers of the changed 4 KiB blocks.
 fn changed(before: &[u8], after: &[u8]) -> Vec<u64> {
     let blocks = (0_u64..).zip(before.chunks(4096).zip(after.chunks(4096)));
     blocks.filter(|(_, (one, other))| one != other).map(|(n, _)| n).collect()
@@ -62,11 +62,11 @@ const WRITES: &[Row] = &[
 fn a_file_is_made_and_written_where_the_trace_says() {
     let world = World::new();
     trace(&world, WRITES);
-    // What is laid out is not zero where it was not written: it is compared with a second replay.
+    // The laid-out file is not zero where it was not written, so a second replay is compared.
     let output = replay(&world, &["--target", "data"]);
     status(&output, 0);
     assert!(text(&output.stdout).contains("REPLAYED p50"), "{}", text(&output.stdout));
-    // The second device begins at the next MiB behind the first.
+    // The second device begins at the next MiB after the first.
     assert_eq!(std::fs::metadata(world.path("data")).unwrap().len(), 41 * MIB + 8192);
     let before = std::fs::read(world.path("data")).unwrap();
     let of = replayed(&world, &["--target", "data"]);
@@ -77,7 +77,7 @@ fn a_file_is_made_and_written_where_the_trace_says() {
     let count = |of: &Value, what: &str| of[what].as_u64().unwrap();
     assert_eq!((count(&of["trace"]["ios"], "writes"), count(&of["trace"]["ios"], "reads")), (4, 1));
     assert_eq!(count(&of["trace"], "write_bytes"), 4096 + 12_288 + 4096 + 8192);
-    // 400 ms to the last, which took 2.
+    // 400 ms to the last I/O, which took 2.
     assert_eq!(count(&of, "recorded_ns"), 402_000_000);
     assert!(count(&of, "took_ns") >= 400_000_000);
     let sizes: Vec<_> = of["sizes"].as_array().unwrap().iter().collect();
@@ -105,7 +105,7 @@ fn reads_alone_leave_the_file_as_it_is() {
     trace(&world, WRITES);
     let precious = vec![7; 64 * MIB as usize];
     std::fs::write(world.path("data"), &precious).unwrap();
-    // A file that iodyno did not make is written only where it is named for that.
+    // A file that iodyno did not make is written only with permission.
     let refused = replay(&world, &["--target", "data"]);
     status(&refused, 2);
     assert!(text(&refused.stderr).contains("--allow-write"), "{}", text(&refused.stderr));
@@ -152,7 +152,7 @@ fn a_slice_at_another_speed_takes_its_time() {
 #[test]
 fn a_closed_loop_keeps_pauses_and_waits_for_what_had_completed() {
     let world = World::new();
-    // One after the other, 200 ms each, 10 ms behind the last; a pause of 300 ms.
+    // Sequential I/Os of 200 ms, each 10 ms after the last, with a pause of 300 ms.
     let one = |n: u64| (210 * n + if n > 3 { 300 } else { 0 }, 0, "Write", 4096 * n, 4096, 200);
     trace(&world, &(0..8).map(one).collect::<Vec<_>>());
     let of = replayed(&world, &["--target", "data", "--closed"]);
@@ -205,11 +205,11 @@ fn a_page_shows_both_and_lost_events_are_said() {
         assert!(page.contains(words), "{words}");
     }
     assert!(page.contains("aria-label=\"Recorded and replayed over time\""));
-    // What the page begins with is whether the pace was kept, also where it was not.
+    // The page begins with whether the pace was kept, also if it was not.
     let verdict = page.lines().find(|line| line.contains("class=\"verdict\"")).unwrap();
     assert!(verdict.contains("copy: ") && verdict.contains(" recorded"), "{verdict}");
 
-    // None was lost before.
+    // No events were lost.
     let of = replayed(&world, &["--target", "copy", "--for", "200ms"]);
     assert_eq!(of["trace"]["lost"], 0);
 
@@ -241,13 +241,13 @@ fn what_is_no_trace_is_refused() {
     assert!(text(&refused.stderr).contains("is a directory"), "{}", text(&refused.stderr));
 }
 
-/// Millions of I/Os take no more memory than thousands.
+/// Millions of I/Os need no more memory than thousands.
 #[test]
 fn memory_does_not_grow_with_the_trace() {
     let world = World::new();
     let peak_kib = |ios: u64| {
         let mut log = String::from("fio version 3 iolog\n0 d add\n");
-        // They are all due within a millisecond each thousand: as fast as it goes.
+        // A thousand are due each millisecond: they run as fast as possible.
         (0..ios).for_each(|n| {
             let _ = writeln!(log, "{} d read {} 4096", n / 1000, n % 256 * 4096);
         });
@@ -266,7 +266,7 @@ fn memory_does_not_grow_with_the_trace() {
         });
         peak
     };
-    // Both fill what is read ahead.
+    // Both fill the read-ahead.
     let (few, many): (u64, u64) = (peak_kib(100_000), peak_kib(400_000));
     assert!(few > 0 && many < few + 16 * 1024, "{few} and {many} KiB");
 }
@@ -289,7 +289,7 @@ fn a_device_is_written_only_where_it_is_named_and_large_enough() {
     let words = ["--target", &device, "--scale-addresses", "--allow-write", &word];
     let of = replayed(&world, &[&words[..], &["--discard-data", &word]].concat());
     assert_eq!(of["trace"]["packed"]["pieces"], 3);
-    // In the order of their addresses: the piece at 0, that at 40 MiB, that of the second device.
+    // In address order: the piece at 0, the one at 40 MiB, that of the second device.
     assert_eq!(changed(&before, &drive.bytes()), [2, 3, 256 + 1, 256 + 2, 256 + 3, 512 + 1]);
 }
 
@@ -299,7 +299,7 @@ fn what_is_recorded_of_a_replay_is_the_trace() {
     let world = World::new();
     let drive = Loop::new(&world, "image", 16 * MIB);
     let device = drive.device.clone();
-    // Sizes that nothing else here has.
+    // Sizes that occur nowhere else here.
     let rows: Vec<Row> = (0..60)
         .map(|n| {
             let operation = if n % 3 == 0 { "Write" } else { "Read" };
@@ -345,7 +345,7 @@ fn what_is_recorded_of_a_replay_is_the_trace() {
             format!("{} {offset} {length}", operation.to_lowercase())
         })
         .collect();
-    // The kernel may hand a write to a thread of its own, behind which others pass.
+    // The kernel may pass a write to a worker thread, where later ones overtake it.
     let of = |all: &[String], what: &str| -> Vec<String> {
         all.iter().filter(|io| io.starts_with(what)).cloned().collect()
     };
@@ -356,7 +356,7 @@ fn what_is_recorded_of_a_replay_is_the_trace() {
         all
     };
     assert_eq!(sorted(of(&found, "write")), sorted(of(&expected, "write")));
-    // None comes before its time, counted from any before.
+    // No I/O is early, relative to any earlier one.
     let span_us = ios[59].0 - ios[0].0;
     assert!(span_us > 250_000, "{span_us}");
 }

@@ -1,4 +1,4 @@
-//! Plans in rounds as a user meets them, on real files.
+//! Tests plans in rounds on real files.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Output, Stdio};
@@ -16,7 +16,7 @@ fn document(world: &World, run_name: &str) -> Value {
     serde_json::from_slice(&run(world, &["show", run_name, "--json"]).stdout).unwrap()
 }
 
-/// A plan of two points in rounds and one after them, which keeps to `percent`.
+/// Writes a plan of two points in rounds and one after them, with the limit `percent`.
 fn plan(world: &World, percent: f64) {
     let text = format!(
         "format = \"iodyno.plan/1\"\nname = \"mine\"\norder = \"written\"\nbefore = \"purge it\"\n\
@@ -82,7 +82,7 @@ fn a_preset_runs_scaled_down() {
     let rounds = &found["rounds"][0];
     let last = rounds["window"][1].as_u64().unwrap();
     assert_eq!(rounds["window"][0].as_u64(), Some(last - 4));
-    // It ends in the first round that is steady, and else with the last.
+    // It ends in the first steady round, else with the last.
     assert_eq!(last, rounds["steady_in"].as_u64().unwrap_or(25));
     assert_eq!(rounds["tracked"][0]["window"]["steady"], !rounds["steady_in"].is_null());
     assert_eq!(rounds["tracked"][0]["values"].as_array().unwrap().len() as u64, last);
@@ -117,7 +117,7 @@ fn a_killed_run_goes_on_in_its_round() {
     plan(&world, 1e-9);
     for points in [1, 3] {
         let name = format!("killed-{points}");
-        // What a killed run left is nobody's to be written without a word.
+        // A file left by a killed run is not overwritten without permission.
         let _ = std::fs::remove_file(world.path("data"));
         let mut child = world
             .command()
@@ -132,13 +132,13 @@ fn a_killed_run_goes_on_in_its_round() {
         assert_eq!(done.count(), points);
         child.kill().unwrap();
         child.wait().unwrap();
-        // After a kill nothing proves that what is in the file is iodyno's.
+        // After a kill nothing proves that the file's content is iodyno's.
         let refused = run(&world, &["resume", &name]);
         status(&refused, 2);
         assert!(text(&refused.stderr).contains("--allow-write"), "{}", text(&refused.stderr));
         status(&run(&world, &["resume", &name, "--allow-write", "data"]), 0);
         assert_eq!(measured(&document(&world, &name)), expected(3));
-        // Nothing is left: it is shown again.
+        // Nothing is left: the run is shown again.
         let output = run(&world, &["resume", &name]);
         status(&output, 0);
         assert!(text(&output.stdout).contains("NOT REACHED in 3 rounds"));

@@ -1,4 +1,4 @@
-//! `rules`: the list, and the page of one; and rules that changed since a run.
+//! Tests `rules`: the list, one page, and rules changed since a run.
 
 use crate::common::{World, status, text};
 use iodyno_store::Store;

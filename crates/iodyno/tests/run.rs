@@ -1,6 +1,5 @@
-//! `run` as a new user meets it: job files and command lines as people have
-//! them, on real files. Needs fio, and root, losetup, mkfs.ext4 and mount for
-//! the full disk; fails by name where one is missing.
+//! Tests `run` with typical job files and command lines on real files. Needs fio, and root,
+//! losetup, mkfs.ext4 and mount for the full disk; fails by name if one is missing.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::common::{World, json, status, text};
 
-/// `iodyno run` with these words, in this world's folder.
+/// Runs `iodyno run` with these words in this world's folder.
 fn run(world: &World, arguments: &[&str]) -> Output {
     command(world, arguments).output().unwrap()
 }
@@ -20,8 +19,8 @@ fn command(world: &World, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs, and expects exit status 2, all of `words` in what it says, and
-/// nothing on standard output. Returns what it says.
+/// Expects exit status 2, all of `words` on standard error, and nothing on standard output. Returns
+/// standard error.
 #[track_caller]
 fn refused(world: &World, arguments: &[&str], words: &[&str]) -> String {
     let output = run(world, arguments);
@@ -35,7 +34,7 @@ fn refused(world: &World, arguments: &[&str], words: &[&str]) -> String {
     message
 }
 
-/// Runs, and returns fio's JSON.
+/// Runs and returns fio's JSON.
 #[track_caller]
 fn document(world: &World, arguments: &[&str]) -> serde_json::Value {
     let output = run(world, &[arguments, &["--output-format=json"]].concat());
@@ -43,7 +42,7 @@ fn document(world: &World, arguments: &[&str]) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// I/Os read and written by the first job.
+/// Numbers of I/Os read and written by the first job.
 #[track_caller]
 fn counts(world: &World, arguments: &[&str]) -> (u64, u64) {
     let document = document(world, arguments);
@@ -89,7 +88,7 @@ fn the_command_line_as_getopt_takes_it() {
 }
 
 #[test]
-fn each_name_opens_a_job_and_a_section_is_one_of_them() {
+fn name_opens_a_job_and_section_selects_one() {
     let world = World::new();
     let line =
         "--size=64k --filename=data --name=a --rw=read --bs=4k --name=b --rw=randread --bs=8k";
@@ -117,7 +116,7 @@ fn nothing_is_done_where_it_is_only_looked_at() {
     let shown = text(&shown.stdout);
     assert!(shown.contains("--name=reads") && shown.contains("--rw=randread"), "{shown}");
     assert!(!world.path("data").exists() && !world.path("store.sqlite").exists());
-    // What is shown means the same.
+    // The shown command line has the same meaning.
     let words: Vec<&str> = shown.split_whitespace().skip_while(|w| !w.starts_with("--")).collect();
     let output = run(&world, &[&["--parse-only"], &words[..]].concat());
     status(&output, 0);
@@ -167,7 +166,7 @@ fn outputs_have_the_shapes_of_fio() {
     let plus: serde_json::Value = serde_json::from_str(&with(&["--output-format=json+"])).unwrap();
     let read = &plus["jobs"][0]["read"];
     assert!(!read["clat_ns"]["bins"].as_object().unwrap().is_empty(), "{read}");
-    // As fio prints them: 121 of the job, 9 of the disk under it.
+    // As in fio: 121 fields of the job, 9 of the disk under it.
     for (words, fields) in [
         (&["--minimal"][..], 130),
         (&["--output-format=terse"], 130),
@@ -253,7 +252,7 @@ fn what_is_missing_is_named() {
         &["data", "allow_file_create"],
     );
     assert!(!world.path("data").exists());
-    // What was refused is no run.
+    // A refused run is not stored.
     assert!(text(&world.run(&["runs"]).stdout).contains("No runs"));
 }
 
@@ -275,7 +274,7 @@ fn names_in_dev_that_are_no_device_are_told() {
         );
     }
     assert!(!Path::new("/dev/nvme77n1").exists());
-    // A device without its path.
+    // Name of a device without its path.
     let device = fs::read_dir("/sys/class/block").unwrap().next().unwrap().unwrap().file_name();
     let device = device.to_str().unwrap();
     let filename = format!("--filename={device}");
@@ -292,11 +291,11 @@ fn a_file_of_somebody_else_is_written_once_its_words_are_typed() {
     let job = ["--name=t", "--rw=write", "--bs=4k", "--size=8k", "--filename=mine"];
     let message = refused(&world, &job, &["mine", "not named for writing", "--allow-write"]);
     assert_eq!(fs::read_to_string(world.path("mine")).unwrap(), "precious");
-    // The very words are there to be copied.
+    // The message contains the exact words to copy.
     let mut typed = message.split_whitespace().skip_while(|word| *word != "--allow-write");
     let typed = [typed.next().unwrap(), typed.next().unwrap()];
     assert_eq!(counts(&world, &[&job[..], &typed].concat()), (0, 2));
-    // It is not made longer for a job that only reads, either.
+    // Nor is it extended for a job that only reads.
     let longer = ["--name=t", "--rw=read", "--size=64k", "--filename=mine"];
     refused(
         &world,
@@ -306,7 +305,7 @@ fn a_file_of_somebody_else_is_written_once_its_words_are_typed() {
     refused(&world, &["--name=t", "--size=4k", "--filename=."], &["directory=."]);
     let full = ["--name=t", "--rw=write", "--size=4k", "--filename=/dev/full"];
     refused(&world, &full, &["job `t`", "`filename=/dev/full`", "block device"]);
-    // Its own files iodyno writes again.
+    // iodyno overwrites its own files.
     let job = ["--name=t", "--rw=write", "--bs=4k", "--size=8k", "--filename=new"];
     assert_eq!(counts(&world, &job), (0, 2));
     assert_eq!(counts(&world, &job), (0, 2));
@@ -315,7 +314,7 @@ fn a_file_of_somebody_else_is_written_once_its_words_are_typed() {
 }
 
 #[test]
-fn only_what_one_machine_can_do() {
+fn client_and_server_options_are_refused() {
     let world = World::new();
     refused(&world, &["--client=host", "x.fio"], &["--client", "each host"]);
     refused(&world, &["--server"], &["--server", "each host"]);
@@ -366,7 +365,7 @@ fn an_interrupt_ends_it_and_what_was_measured_is_kept() {
         .spawn()
         .unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    // It is said when a job is done; the next one begins right after.
+    // Printed when a job is done; the next one begins right after.
     let done = said.find(|line| line.as_ref().unwrap().starts_with("first ")).unwrap().unwrap();
     assert!(done.contains("IOPS"), "{done}");
     let pid = child.id().to_string();
@@ -378,7 +377,7 @@ fn an_interrupt_ends_it_and_what_was_measured_is_kept() {
     assert!(text(&shown.stdout).contains("first"), "{}", text(&shown.stdout));
 }
 
-/// A file system of its own, unmounted at the end.
+/// A file system on a loop device, unmounted at the end.
 struct Mounted(String);
 
 impl Mounted {
@@ -424,10 +423,10 @@ fn a_full_disk() {
     let mounted = Mounted::new(&world, 16 << 20);
     let file = format!("--filename={}/data", mounted.0);
     let job = ["--name=t", "--rw=write", "--bs=64k", &file];
-    // What cannot fit is told before it is begun.
+    // A job that cannot fit is refused before it starts.
     refused(&world, &[&job[..], &["--size=64m"]].concat(), &["64 MiB", "free", "size"]);
     assert_eq!(world.files("full"), ["lost+found"]);
-    // What is only found out on the way ends the job, and is kept.
+    // A lack of space found during the run ends the job, and its results are kept.
     let output = run(&world, &[&job[..], &["--size=64m", "--fallocate=none"]].concat());
     status(&output, 3);
     let out = text(&output.stdout);
@@ -436,7 +435,7 @@ fn a_full_disk() {
     assert!(long.contains("The disk is full"), "{long}");
     assert!(!out.contains("replace the drive") && !long.contains("replace the drive"), "{out}");
     fs::remove_file(format!("{}/data", mounted.0)).unwrap();
-    // And what is to fill it is done then.
+    // A job meant to fill the device then ends normally.
     let output = run(&world, &[&job[..], &["--fill_device=1"]].concat());
     status(&output, 0);
 }
@@ -461,7 +460,7 @@ fn logs_of_fio_are_numbered_through_all_phases() {
                 [a]\nwrite_bw_log=x\n\
                 [b]\nstonewall\nbs=16k\nwrite_bw_log=x\n\
                 [c]\nstonewall\nnumjobs=2\nwrite_lat_log=y\n";
-    // The rows of each log, by its name.
+    // Rows of each log, by its name.
     let logs = |folder: &str, program: &mut Command| {
         let folder = world.directory(folder);
         std::fs::write(folder.join("three.fio"), file).unwrap();

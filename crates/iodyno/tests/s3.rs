@@ -1,4 +1,4 @@
-//! Documents in object storage: a server that checks signatures by itself, in Python.
+//! Tests documents in object storage, with a Python server that checks signatures independently.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Output, Stdio};
@@ -8,13 +8,13 @@ use crate::common::{World, status, text};
 /// Four drives, one of them behind a degraded link.
 const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/common/s3_server.py");
-/// Key, secret and session token, with characters that URLs and files have to keep.
+/// Key, secret and session token, with characters that URLs and files have to preserve.
 const WHO: [&str; 3] = ["AKIDEXAMPLE", "wJalr/XUtn+FEMI;K7=", "to/k+en=="];
 
 struct Server {
     process: Child,
     port: u16,
-    /// What it was asked.
+    /// Log of its requests.
     said: BufReader<std::process::ChildStdout>,
 }
 
@@ -28,7 +28,7 @@ impl Server {
         Self { process, port: line.trim().parse().unwrap(), said }
     }
 
-    /// iodyno, which knows the server and no credentials.
+    /// iodyno with this server's URL, without credentials.
     fn command(&self, world: &World, words: &[&str]) -> Command {
         let mut command = world.command();
         command.args(words).env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port));
@@ -42,7 +42,7 @@ impl Server {
     fn run(&self, world: &World, words: &[&str], who: [&str; 3]) -> Output {
         let names = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
         let mut command = self.command(world, words);
-        // A token of another server is not for this one.
+        // The token of another server is not used for this one.
         command.envs(names.into_iter().zip(who)).env("IODYNO_PUSH_TOKEN", "other").output().unwrap()
     }
 
@@ -77,7 +77,7 @@ fn documents_are_put_once_and_read_by_lists() {
         let list = kept.iter().find(|name| name.ends_with(".to")).unwrap();
         let name = list.strip_suffix(".to").unwrap();
         let copies = [list, name].map(|name| (name, std::fs::read(outbox.join(name)).unwrap()));
-        // Twice the same document: once it is there already.
+        // The same document twice: the second time it exists already.
         for _ in 0..2 {
             for (name, bytes) in &copies {
                 std::fs::write(outbox.join(name), bytes).unwrap();
@@ -95,7 +95,7 @@ fn documents_are_put_once_and_read_by_lists() {
         asked.iter().filter(|line| line.starts_with(what) && line.ends_with(answer)).count()
     };
     assert_eq!((count("PUT", " 403"), count("PUT", " 200"), count("PUT", " 412")), (3, 3, 3));
-    // Two lists, since one has two names; three documents.
+    // Two lists, since one page holds two names; three documents.
     assert_eq!(count("GET", " 200"), 5, "{asked:?}");
 }
 

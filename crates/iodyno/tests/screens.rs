@@ -1,14 +1,14 @@
-//! What the commands print of stored runs, on terminals of several widths, in several locales.
+//! Tests the output for stored runs on terminals of several widths, in several locales.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::common::{self, World, as_captured, status, text, tool};
 
-/// The lab's data sheet, as commands in the folder of captures name it.
+/// The lab's data sheet, under the name used by commands in the folder of captures.
 const SHEET: &str = "datasheet.toml";
 
-/// The same for drives as fast as their links let them be.
+/// A data sheet for drives as fast as their links.
 const FAST_SHEET: &str = "fast.toml";
 
 const CASES: [(&str, &[&str]); 15] = [
@@ -29,7 +29,7 @@ const CASES: [(&str, &[&str]); 15] = [
     ("list", &["list", "--sysroot", "links.json"]),
 ];
 
-/// A world with copies of the captures, so that the commands that screens name are short.
+/// A world with copies of the captures, so that suggested commands are short.
 fn captures() -> World {
     let world = World::new();
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -51,8 +51,8 @@ fn captures() -> World {
     world
 }
 
-/// The check of the laboratory as it would be if links were what limits its sequential reads,
-/// which QEMU throttles far below that: one link is degraded.
+/// The check of the laboratory as if links limited its sequential reads, which QEMU throttles far
+/// below that; one link is degraded.
 fn full_links(world: &World) {
     let lab = world.path("lab.json.gz");
     let lab = tool("gzip", &["-dc", lab.to_str().unwrap()]);
@@ -75,7 +75,7 @@ fn full_links(world: &World) {
     std::fs::write(world.path(FAST_SHEET), sheet).unwrap();
 }
 
-/// Multiplies every rate with its bounds.
+/// Multiplies every rate and its bounds.
 fn scale(value: &mut serde_json::Value, times: f64) {
     if let Some(all) = value.as_array_mut() {
         all.iter_mut().for_each(|one| scale(one, times));
@@ -176,7 +176,7 @@ fn what_a_degraded_link_causes_is_said_under_it() {
     let lines: Vec<&str> = out.lines().collect();
     let link = lines.iter().position(|line| line.contains("The link of nvme2 runs")).unwrap();
     assert!(lines[link + 1].contains("therefore: nvme2n1 reaches 25 % of the claim"), "{out}");
-    // The other slow drive is so by itself.
+    // The other slow drive is slow by itself.
     let slow: Vec<_> = lines.iter().filter(|line| line.contains("nvme3n1 reaches")).collect();
     assert!(slow.len() == 1 && slow[0].starts_with("FAIL"), "{out}");
     assert_eq!(code, 1);
@@ -199,7 +199,7 @@ fn a_drive_below_its_twins_is_no_reason_to_buy_a_faster_one() {
         let advice = one["advice"].as_str().unwrap();
         assert!(!advice.contains("faster"), "{advice}");
         let sentence = one["sentence"].as_str().unwrap();
-        // What an empty drive gives says nothing of this one.
+        // Results of an empty drive say nothing about this one.
         assert!(!sentence.contains("hold nothing"), "{sentence}");
     }
     for one in of("nvme4n1") {

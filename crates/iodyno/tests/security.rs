@@ -1,27 +1,27 @@
-//! SECURITY.md names a test for each cell of its matrix: they are there.
+//! Tests that the tests named in each cell of the matrix in SECURITY.md exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The heading of the list of tests; the tables before it are the matrix.
+/// Heading of the list of tests; the tables before it are the matrix.
 const TESTS: &str = "### Tests of the matrix";
-/// A cell that is not tested; a note below the matrix says why.
+/// Marks an untested cell; a note below the matrix gives the reason.
 const UNTESTED: &str = "–";
-/// A way of writing that a use has nothing to do with.
+/// Marks a combination that does not exist.
 const NO_SUCH: &str = "n/a";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The cells of a table's row; none of what is not one, and of the line below the heads.
+/// Cells of a table row; `None` for other lines and the line below the headings.
 fn cells(line: &str) -> Option<Vec<&str>> {
     let inside = line.strip_prefix('|')?.trim_end().strip_suffix('|')?;
     let cells: Vec<&str> = inside.split('|').map(str::trim).collect();
     cells.iter().any(|cell| !cell.trim_matches('-').is_empty()).then_some(cells)
 }
 
-/// The rows of the tables in `text`, without their heads.
+/// Rows of the tables in `text`, without headings.
 fn rows(text: &str) -> Vec<Vec<&str>> {
     let mut lines = text.lines().peekable();
     let mut found = Vec::new();

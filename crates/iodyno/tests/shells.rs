@@ -1,12 +1,12 @@
-//! The completion scripts in the shells that they are for, and the manual pages by what reads them.
-//! Needs bash, zsh, fish, mandoc and groff.
+//! Tests the completion scripts in their shells, and the manual pages with mandoc and groff. Needs
+//! bash, zsh, fish, mandoc and groff.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::common::{World, script, status, text};
 
-/// What is typed before the tabulator key, and what then stands there.
+/// Text typed before Tab, and the completed line.
 const COMPLETED: &[(&str, &str)] = &[
     ("iodyno che", "iodyno check"),
     ("iodyno check --no-l", "iodyno check --no-load"),
@@ -24,7 +24,7 @@ const COMPLETED: &[(&str, &str)] = &[
     ("iodyno run ~/min", "iodyno run ~/mine.fio"),
     ("iodyno run with", r"iodyno run with\ blank.fio"),
     ("iodyno report fol", "iodyno report folder/"),
-    // A program of this name is in PATH, which no argument takes.
+    // A program in PATH has this name, which no argument accepts.
     ("iodyno check zz-prog", "iodyno check zz-prog"),
     ("iodyno run zz-prog", "iodyno run zz-prog"),
     ("iodyno capture zz-prog", "iodyno capture zz-prog"),
@@ -32,7 +32,7 @@ const COMPLETED: &[(&str, &str)] = &[
     ("iodyno check --budget zz-prog", "iodyno check --budget zz-prog"),
 ];
 
-/// A home with two runs in its store, some files, and a program in PATH.
+/// A home with two stored runs, some files, and a program in PATH.
 fn home(world: &World) -> String {
     let home = world.directory("home");
     for name in ["mine.fio", "with blank.fio"] {
@@ -50,9 +50,9 @@ fn home(world: &World) -> String {
     format!("{}:{}:/usr/bin:/bin", programs.display(), ours.display())
 }
 
-/// `program` in that home.
+/// Runs `program` in that home.
 fn at_home(world: &World, program: &str, path: &str) -> Command {
-    // A shell that waits for ever is ended.
+    // Ends a shell that hangs.
     let mut command = world.with_environment(Command::new("timeout"));
     let home = world.path("home");
     command.args(["120", program]).current_dir(&home).env("HOME", &home).env("PATH", path);
@@ -60,9 +60,9 @@ fn at_home(world: &World, program: &str, path: &str) -> Command {
     command
 }
 
-/// Types each line and the tabulator key into `shell` on a pseudo-terminal of zsh's; the lines as
-/// they then are. `prepared`: what the shell is told first, of which `show` binds Ctrl-X to a
-/// command that prints the line between `<<` and `>>`.
+/// Types each line and Tab into `shell` on a pseudo-terminal of zsh; returns the resulting lines.
+/// `prepared` is input for the shell, whose `show` binds Ctrl-X to a command that prints the line
+/// between `<<` and `>>`.
 fn typed(world: &World, shell: &str, prepared: &str) -> Vec<String> {
     let path = home(world);
     std::fs::write(world.path("home/.prepared"), prepared).unwrap();
@@ -132,7 +132,7 @@ fn fish_completes_what_is_typed() {
     for (line, completed) in COMPLETED {
         let word = completed.rsplit_once(" ").unwrap().1;
         let expected = match *completed {
-            // fish escapes as it inserts.
+            // fish escapes inserted text.
             _ if completed.contains('\\') => vec!["with blank.fio".to_owned()],
             _ if line == completed => Vec::new(),
             _ => vec![word.to_owned()],
@@ -146,7 +146,7 @@ fn fish_completes_what_is_typed() {
     };
     let drives = offered("iodyno check ");
     for name in of_machine.iter().map(|entry| entry.file_name().into_string().unwrap()) {
-        // Loop devices come and go beside this.
+        // Other tests create and remove loop devices meanwhile.
         if !name.starts_with("loop") && has_size(&name) {
             assert!(drives.contains(&name), "{name} is missing: {drives:?}");
         }

@@ -1,6 +1,5 @@
-//! What was there before is measured as it is, with all that lies under it.
-//! Needs root, losetup, mkfs.ext4 and mount;
-//! arrays and volumes are the lab's.
+//! Tests measurements on existing file systems, with all layers below recorded. Needs root,
+//! losetup, mkfs.ext4 and mount; arrays and volumes are tested in the lab.
 
 use std::path::PathBuf;
 
@@ -8,7 +7,7 @@ use crate::common::{Loop, World, json, status, text, tool, validate};
 
 const MIB: u64 = 1 << 20;
 
-/// A file system on a loop device, which goes with it.
+/// A file system on a loop device, removed with it.
 struct Stack<'w> {
     world: &'w World,
     at: PathBuf,
@@ -24,7 +23,7 @@ impl<'w> Stack<'w> {
         Self { world, at, _under: under }
     }
 
-    /// Measures on it, as a run of its name.
+    /// Measures on it, as a run of this name.
     fn measure(&self, run: &str) {
         let target = self.at.to_str().unwrap();
         let words = ["sweep", "file-layout", "--target", target, "--set", "size=1m"];
@@ -34,7 +33,7 @@ impl<'w> Stack<'w> {
 
 impl Drop for Stack<'_> {
     fn drop(&mut self) {
-        // The kernel lets go of a ring's files a moment after its process.
+        // The kernel releases an io_uring's files a moment after its process.
         tool("umount", &["--lazy", self.at.to_str().unwrap()]);
     }
 }
@@ -66,7 +65,7 @@ fn a_run_on_a_file_system_holds_its_whole_stack_and_two_stacks_compare() {
     let made = made.iter().find(|made| is_ours(made) && made["block_bytes"] == 1024);
     assert_eq!(made.unwrap()["kind"], "ext4");
 
-    // Here, and where the document is all that there is.
+    // From the store, and from the document alone.
     let file = world.path("one.json");
     std::fs::write(&file, world.run(&["show", "one", "--json"]).stdout).unwrap();
     for side in ["one", file.to_str().unwrap()] {
@@ -80,7 +79,7 @@ fn a_run_on_a_file_system_holds_its_whole_stack_and_two_stacks_compare() {
         assert_eq!(of("file system block"), serde_json::json!([["1 KiB"], ["4 KiB"]]));
         let options = of("mount options").to_string();
         assert!(options.contains("noatime") && options.contains("commit=7"), "{options}");
-        // What is alike is not said.
+        // Equal properties are not listed.
         assert!(of("layers").is_null() && of("stripe unit").is_null(), "{differing:#?}");
     }
 }

@@ -1,4 +1,4 @@
-//! `--stream`: seconds add up to the results, and no reader disturbs a measurement.
+//! Tests `--stream`: seconds sum to the results, and no reader disturbs a measurement.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
-/// The records of a stream, each as its schema says.
+/// Records of a stream, each validated against its schema.
 #[track_caller]
 fn records(stream: &[u8]) -> Vec<Value> {
     let path = "../../docs/schema/iodyno.stream.1.json";
@@ -50,7 +50,8 @@ impl Sum {
     }
 }
 
-/// Seconds come to the results, which are those of the stored run; the states that were seen.
+/// Asserts that the seconds sum to the results and these equal the stored run; returns the states
+/// that occurred.
 #[track_caller]
 fn adds_up(world: &World, stream: &[u8]) -> Vec<String> {
     let records = records(stream);
@@ -97,7 +98,7 @@ fn adds_up(world: &World, stream: &[u8]) -> Vec<String> {
     states
 }
 
-/// A stream of `words`, written to a file.
+/// Runs `words` with a stream to a file; returns the stream.
 #[track_caller]
 fn streamed(world: &World, words: &str) -> Vec<u8> {
     let path = world.path("stream.ndjson");
@@ -111,7 +112,7 @@ fn streamed(world: &World, words: &str) -> Vec<u8> {
 #[test]
 fn jobs_of_all_kinds_add_up() {
     let world = World::new();
-    // Several jobs, mixed, with ramps, delays and ends of their own; clones; none stamped.
+    // Several jobs, mixed, with their own ramps, delays and ends; clones; no timestamps.
     let jobs = "run --time_based --size=8m --ramp_time=300ms \
         --name=a --filename=a --rw=randrw --rwmixread=70 --bs=4k --ioengine=psync --runtime=1300ms \
         --name=b --filename=b --rw=randread --bs=16k --ioengine=io_uring --iodepth=8 --direct=1 \
@@ -230,7 +231,7 @@ fn readers_that_go_away_or_never_come_do_not_matter() {
         command.args(["--stream", stream]).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().unwrap()
     };
-    // One that reads a line.
+    // A reader that takes one line.
     let mut child = begun("-");
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("run_start"));
@@ -238,14 +239,14 @@ fn readers_that_go_away_or_never_come_do_not_matter() {
     let output = child.wait_with_output().unwrap();
     status(&output, 0);
     assert!(text(&output.stderr).contains("--stream -: incomplete"), "{}", text(&output.stderr));
-    // One that never opens a FIFO.
+    // A FIFO that is never opened for reading.
     tool("mkfifo", &[world.path("fifo").to_str().unwrap()]);
     let output = begun("fifo").wait_with_output().unwrap();
     status(&output, 0);
     let said = text(&output.stderr);
     assert!(said.contains("--stream fifo: incomplete") && said.contains("dropped"), "{said}");
     assert!(text(&output.stdout).contains("IOPS"), "results are printed as ever");
-    // One that hangs up, and one that reads all.
+    // A reader that disconnects, and one that reads all.
     let listener = UnixListener::bind(world.path("socket")).unwrap();
     let child = begun("unix:socket");
     drop(listener.accept().unwrap());
@@ -314,7 +315,7 @@ fn a_reader_that_takes_nothing_is_left_behind() {
     status(&output, 0);
     assert!(text(&output.stderr).contains("it was read too slowly"), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("drive33"), "the results are as ever");
-    // What there was room for is whole lines but for the last.
+    // The part that was sent consists of whole lines, except for the last.
     let mut taken = Vec::new();
     std::io::copy(&mut socket, &mut taken).unwrap();
     let whole = taken.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;

@@ -1,4 +1,4 @@
-//! `sweep` and `resume` as a user meets them, on real files.
+//! Tests `sweep` and `resume` on real files.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -21,7 +21,7 @@ fn write(world: &World, name: &str, text: &str) {
     std::fs::write(world.path(name), text).unwrap();
 }
 
-/// A small grid on a file that is made for it.
+/// A small grid on a file made for it.
 const GRID: [&str; 15] = [
     "sweep",
     "--target",
@@ -40,7 +40,7 @@ const GRID: [&str; 15] = [
     "written",
 ];
 
-/// (name, why it ended) of all measurements of the run.
+/// (name, end reason) of all measurements of the run.
 fn measured(world: &World, selector: &str) -> Vec<(String, String)> {
     let output = run(world, &["show", selector, "--json"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -168,7 +168,7 @@ fn a_headroom_that_the_store_has_is_shown_with_what_is_explained() {
 }
 
 #[test]
-fn what_is_there_is_only_read() {
+fn existing_targets_are_only_read() {
     let world = World::new();
     std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
     let output = run(&world, &GRID);
@@ -183,7 +183,7 @@ fn what_is_there_is_only_read() {
 }
 
 #[test]
-fn what_may_not_go_on_is_told() {
+fn runs_that_cannot_be_resumed_are_reported() {
     let world = World::new();
     kill_after(&world, 1, "killed");
     std::fs::write(world.path("data"), vec![7_u8; 1 << 20]).unwrap();
@@ -193,7 +193,7 @@ fn what_may_not_go_on_is_told() {
     assert!(std::fs::read(world.path("data")).unwrap().iter().all(|byte| *byte == 7));
 }
 
-/// Kills a sweep once it has reported `points` of them.
+/// Kills a sweep after it has reported `points` points.
 fn kill_after(world: &World, points: usize, name: &str) {
     let mut child = command(world, &[&GRID[..], &["--name", name]].concat())
         .stdout(Stdio::null())
@@ -220,7 +220,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
         kill_after(&world, points, &name);
         let before = measured(&world, &name);
         assert!(before.len() >= points, "{before:?}");
-        // It may have begun to write when it was killed: then the file is whatever it is.
+        // It may have been writing when killed, which leaves the file in any state.
         let output = run(&world, &["resume", &name, "--allow-write", "data"]);
         status(&output, 0);
         let left = format!("{} of 6 points are left", 6 - before.len());
@@ -228,7 +228,7 @@ fn a_killed_sweep_goes_on_where_it_was() {
         let all = measured(&world, &name);
         assert_eq!(all[..before.len()], before, "what was measured stays");
         assert_eq!((all.len(), names(&all).len()), (6, 6));
-        // Nothing is left: it is shown again.
+        // Nothing is left: the run is shown again.
         let output = run(&world, &["resume", &name, "--allow-write", "data"]);
         status(&output, 0);
         assert_eq!(measured(&world, &name).len(), 6);
@@ -243,7 +243,7 @@ fn a_run_that_lacks_nothing_is_finished() {
     assert!(matches!(output.status.code(), Some(0 | 4)), "{}", text(&output.stderr));
     let exported = run(&world, &["runs", "export", "whole"]);
     let mut document: Value = serde_json::from_slice(&exported.stdout).unwrap();
-    // Stopped behind its last point.
+    // Stopped after its last point.
     document["state"] = "interrupted".into();
     write(&world, "stopped.json", &document.to_string());
     let other = world.path("other.sqlite");
@@ -370,7 +370,7 @@ fn what_an_adaptive_sweep_does_not_measure_it_predicts_and_says_so() {
     status(&output, 0);
     let shown = text(&output.stdout);
     assert!(shown.contains("rw=randread data: the "), "{shown}");
-    // Page and figure say the same.
+    // Page and figure agree.
     status(&run(&world, &["report", "last", "-o", "page.html"]), 0);
     status(&run(&world, &["plot", "last", "--figure", "depth", "-o", "depth.svg"]), 0);
     let read = |name: &str| std::fs::read_to_string(world.path(name)).unwrap();

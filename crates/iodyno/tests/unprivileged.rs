@@ -1,5 +1,5 @@
-//! A user who may write a device and cannot see who else has it open. Needs
-//! root (to be that user), losetup, mknod and setpriv.
+//! Tests a user who may write a device but cannot see who else has it open. Needs root (to switch
+//! to that user), losetup, mknod and setpriv.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -9,7 +9,7 @@ use crate::common::{Loop, World, status, text, tool};
 
 const NOBODY: u32 = 65534;
 
-/// `iodyno run` in the world's folder, which is that user's.
+/// Runs `iodyno run` in the world's folder, owned by that user.
 fn run(world: &World, arguments: &[&str]) -> Output {
     let mut command = world.with_environment(Command::new("setpriv"));
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
@@ -30,7 +30,7 @@ fn a_device_is_written_once_the_user_answers_for_what_cannot_be_seen() {
     for path in [world.path(""), node.clone()] {
         chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     }
-    // Root has it open all the while, where that user cannot see it.
+    // Root has it open all the time, invisibly to that user.
     let theirs = fs::File::open(&node).unwrap();
     let mut holder = Command::new("sleep").arg("1000").stdin(theirs).spawn().unwrap();
 

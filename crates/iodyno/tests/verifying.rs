@@ -1,12 +1,12 @@
-//! What one run wrote, verified by another (`verify_state_save`, `verify_state_load`), and trims
-//! of what a run verifies.
+//! Tests data written by one run and verified by another (`verify_state_save`,
+//! `verify_state_load`), and trims of verified data.
 
 use std::fs;
 use std::process::{Command, Output};
 
 use crate::common::{Loop, World, json, status, text};
 
-/// A file of 64 blocks; what is not written holds zeros.
+/// A file of 64 blocks; unwritten ones hold zeros.
 const JOB: &str = "--name=a/b --filesize=256k --bs=4k --verify=crc32c --output-format=json";
 
 fn command(world: &World, filename: &str) -> Command {
@@ -20,7 +20,7 @@ fn fio(world: &World, line: &str) -> Output {
     command(world, "data").args(line.split_whitespace()).output().unwrap()
 }
 
-/// Reads and writes of a job that ends well.
+/// Numbers of reads and writes of a successful job.
 #[track_caller]
 fn ios(output: &Output) -> (u64, u64) {
     status(output, 0);
@@ -32,7 +32,7 @@ fn ios(output: &Output) -> (u64, u64) {
 
 #[test]
 fn another_run_verifies_as_far_as_was_written() {
-    // fio counts the writes that are only verified among those of the job, and so do its clients.
+    // fio counts writes that are only verified as the job's writes, and so do its clients.
     for (rw, reads, told) in
         [("write", "read", (10, 0)), ("randwrite", "randwrite --verify_only", (10, 10))]
     {
@@ -43,10 +43,10 @@ fn another_run_verifies_as_far_as_was_written() {
         assert_eq!(fs::metadata(&state).unwrap().len(), 24 + 144 + 8);
         let read = fio(&world, &format!("--rw={reads} --verify_state_load=1"));
         assert_eq!(ios(&read), told, "{reads}");
-        // Without it, what was not written is found.
+        // Without the state, unwritten blocks are reported.
         let read = fio(&world, &format!("--rw={reads}"));
         status(&read, 1);
-        // It is damaged, and it is not there.
+        // The state file is damaged, then missing.
         fs::write(&state, "nonsense").unwrap();
         let read = fio(&world, &format!("--rw={reads} --verify_state_load=1"));
         status(&read, 1);
@@ -90,7 +90,7 @@ fn a_lost_write_of_another_run_is_found_by_its_number() {
             let blocks = || first.chunks(4096).zip(second.chunks(4096)).enumerate();
             let written = blocks().filter(|(_, (_, one))| one.starts_with(b"iodyno"));
             assert_eq!(reads, written.count() as u64, "{rw} {engine}: each block once");
-            // Where the number of the last write is another one: bytes 24 to 31 of the header.
+            // Blocks that differ in the number of the last write: bytes 24 to 31 of the header.
             let differs = |(_, (a, b)): &(usize, (&[u8], &[u8]))| {
                 a.starts_with(b"iodyno") && a[24..32] != b[24..32]
             };

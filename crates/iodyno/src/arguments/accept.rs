@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::global::time;
-use super::{Allowing, Sheets};
+use super::{DataSheets, WritePermissions};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -50,7 +50,7 @@ pub(crate) struct Accept {
     #[arg(long, conflicts_with = "json")]
     pub(crate) drain_hint: bool,
     /// Wait for this time, so that many nodes begin together: seconds since 1970, or RFC 3339
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = start_time)]
     pub(crate) start_at: Option<i64>,
     /// Also write the document to this file
     #[arg(long, short, value_name = "FILE")]
@@ -59,13 +59,13 @@ pub(crate) struct Accept {
     #[arg(long)]
     pub(crate) require_verdict: bool,
     #[command(flatten)]
-    pub(crate) allowing: Allowing,
+    pub(crate) permissions: WritePermissions,
     #[command(flatten)]
-    pub(crate) sheets: Sheets,
+    pub(crate) sheets: DataSheets,
 }
 
-/// ns since 1970 UTC.
-fn moment(text: &str) -> Result<i64, String> {
+/// Parses a time as ns since 1970 UTC.
+fn start_time(text: &str) -> Result<i64, String> {
     let seconds = text.parse::<f64>().ok().filter(|s| (0.0..=1e10).contains(s));
     let ns = seconds.map(|seconds| (seconds * 1e9) as i64);
     ns.or_else(|| iodyno_model::parse_rfc3339(text))

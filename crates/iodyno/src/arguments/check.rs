@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use iodyno_report::export::{Command as Exporting, Format};
 
-use super::{Generator, Naming, Sheets, Streaming, Table, formats, time};
+use super::{DataSheets, Generator, LiveOutput, RunName, Table, formats, time};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -45,9 +45,9 @@ pub(crate) struct Check {
     #[arg(long, value_name = "FILE")]
     pub(crate) expect: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) sheets: Sheets,
+    pub(crate) sheets: DataSheets,
     #[command(flatten)]
-    pub(crate) naming: Naming,
+    pub(crate) naming: RunName,
     /// Print everything: host, conditions, evidence, all findings and undecided rules
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -55,7 +55,7 @@ pub(crate) struct Check {
     #[arg(long, value_parser = formats(Exporting::Show), value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) format: Option<Format>,
     #[command(flatten)]
-    pub(crate) streaming: Streaming,
+    pub(crate) streaming: LiveOutput,
     #[command(flatten)]
     pub(crate) table: Table,
     /// Plan: `check`, or `quick` of `iodyno accept quick`

@@ -1,11 +1,11 @@
-//! What is stated of the machine that imported results came from.
+//! Options that describe the machine behind imported results.
 
 use clap::Args;
 use iodyno_model::{LinkState, Stated, StatedBlocks, StatedCard};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is stated of the machine, where results are another's")]
-pub(crate) struct Environment {
+pub(crate) struct MachineOptions {
     /// PCIe link of each drive: gen2x4
     #[arg(long, value_name = "LINK", value_parser = LinkState::parse)]
     pub(crate) link: Option<LinkState>,
@@ -26,7 +26,7 @@ pub(crate) struct Environment {
     pub(crate) layer: Option<String>,
 }
 
-impl Environment {
+impl MachineOptions {
     pub(crate) fn stated(&self) -> Stated {
         Stated {
             link: self.link,

@@ -2,7 +2,10 @@
 
 use clap::Args;
 
-use super::{Allowing, Environment, Executing, Generator, Naming, Sheets, Streaming, time};
+use super::{
+    DataSheets, ExecPermission, Generator, LiveOutput, MachineOptions, RunName, WritePermissions,
+    time,
+};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -26,23 +29,23 @@ pub(crate) struct Explain {
     #[arg(value_name = "TARGET|RUN|OPTION=VALUE", default_value = "last")]
     pub(crate) words: Vec<String>,
     #[command(flatten)]
-    pub(crate) executing: Executing,
+    pub(crate) exec_permission: ExecPermission,
     /// Time limit for all measurements together
     #[arg(long, alias = "time", value_name = "TIME", default_value = "50s", value_parser = time)]
     pub(crate) budget: u64,
     #[command(flatten)]
-    pub(crate) naming: Naming,
+    pub(crate) naming: RunName,
     /// Print everything: bounds, what was changed, and every suspect
     #[arg(long, short)]
     pub(crate) verbose: bool,
     #[command(flatten)]
-    pub(crate) allowing: Allowing,
+    pub(crate) permissions: WritePermissions,
     #[command(flatten)]
-    pub(crate) environment: Environment,
+    pub(crate) environment: MachineOptions,
     #[command(flatten)]
-    pub(crate) sheets: Sheets,
+    pub(crate) sheets: DataSheets,
     #[command(flatten)]
-    pub(crate) streaming: Streaming,
+    pub(crate) streaming: LiveOutput,
     /// Load generator
     #[arg(long, value_enum, default_value = "native", hide = true)]
     pub(crate) generator: Generator,

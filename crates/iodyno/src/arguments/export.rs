@@ -1,4 +1,4 @@
-//! `iodyno runs export`, and the formats of other tools.
+//! `iodyno runs export`, and the output formats of other tools.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use iodyno_report::export::{Command, Format, offered_by};
 
-use super::Sheets;
+use super::DataSheets;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -26,10 +26,10 @@ pub(crate) struct Export {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) sheets: Sheets,
+    pub(crate) sheets: DataSheets,
 }
 
-/// The formats that a command offers, as they are typed.
+/// Parser for the formats that a command offers.
 pub(crate) fn formats(command: Command) -> impl TypedValueParser<Value = Format> {
     let value = |format: Format| PossibleValue::new(format.name()).help(format.help());
     let values: Vec<PossibleValue> = offered_by(command).map(value).collect();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Making, Naming};
+use super::{LoadOptions, RunName};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -45,7 +45,7 @@ pub(crate) struct Fit {
     #[arg(long)]
     pub(crate) require_verdict: bool,
     #[command(flatten)]
-    pub(crate) naming: Naming,
+    pub(crate) naming: RunName,
     #[command(flatten)]
-    pub(crate) making: Making,
+    pub(crate) load_options: LoadOptions,
 }

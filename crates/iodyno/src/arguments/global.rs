@@ -1,4 +1,4 @@
-//! Options of every command, and values that many take.
+//! Options of every command, and value parsers that many use.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The user said which columns the table of drives has, which `--wide` does of a check alone.
+    /// True if the user chose columns for the table of drives; `--wide` does so for a check only.
     pub(crate) fn is_of_drives(&self, is_check: bool) -> bool {
         (self.wide && is_check) || self.columns.is_some()
     }
@@ -67,7 +67,7 @@ pub(crate) enum Generator {
     Simulated,
 }
 
-/// A time such as `30`, `30s`, `500ms` or `5m`, as ns.
+/// Parses a time such as `30`, `30s`, `500ms` or `5m`, as ns.
 pub(crate) fn time(text: &str) -> Result<u64, String> {
     let ns = iodyno_campaign::parse_time(text)?;
     if ns < 100_000_000 {
@@ -76,7 +76,8 @@ pub(crate) fn time(text: &str) -> Result<u64, String> {
     Ok(ns)
 }
 
-/// `8080`, `:8080`, `0.0.0.0:8080`, `[::1]:8080`, `localhost:8080`: of a port alone, on loopback.
+/// Parses `8080`, `:8080`, `0.0.0.0:8080`, `[::1]:8080`, `localhost:8080`; a port alone is on
+/// loopback.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let port = ["localhost:", ":"].iter().find_map(|start| text.strip_prefix(start));
     let port = port.unwrap_or(text).parse::<u16>();

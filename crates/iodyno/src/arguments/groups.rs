@@ -1,4 +1,4 @@
-//! Groups the commands in iodyno's own help, which clap lists in one column.
+//! Groups the commands in iodyno's own help, where clap would list them in one column.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use iodyno_model::shell_word;
 use iodyno_target::typed_words;
 
-/// Every visible command, by what people come for.
+/// Every visible command, grouped by purpose.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Judge a machine", &["check", "accept", "explain", "fit", "list", "top", "rules"]),
     ("Measure", &["run", "fio", "sweep", "resume", "layouts", "prepare", "record", "replay"]),
@@ -16,7 +16,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Other", &["capture", "clean-up", "completions", "help"]),
 ];
 
-/// `command` with grouped commands in its help.
+/// Returns `command` with grouped commands in its help.
 pub(crate) fn grouped(command: Command) -> Command {
     let mut built = command.clone();
     built.build();
@@ -42,13 +42,13 @@ pub(crate) fn grouped(command: Command) -> Command {
     }
 }
 
-/// Commands whose first word is what to do, and their targets an option.
+/// Commands whose first word is a plan or trace, and whose target is an option.
 const WITH_TARGET: [&str; 2] = ["sweep", "replay"];
 
-/// A list of values that an error shows beside a suggestion, characters.
+/// Maximum length of a list of values that is shown beside a suggestion, characters.
 const LISTED: usize = 40;
 
-/// `error` without a long list of values, where one is suggested, and with the right order of words.
+/// Shortens `error`: no long list of values beside a suggestion, and the right order of words.
 pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
         && error.get(ContextKind::SuggestedSubcommand).is_none()
@@ -73,14 +73,14 @@ pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// `iodyno check nvme0n1`, of `iodyno nvme0n1 check` or without a command; `iodyno runs`, of
-/// `iodyno runs list`.
+/// Suggests `iodyno check nvme0n1` for `iodyno nvme0n1 check` or without a command, and `iodyno
+/// runs` for `iodyno runs list`.
 fn meant(word: &str) -> Option<String> {
     let is_command =
         |typed: &String| GROUPS.iter().any(|(_, names)| names.contains(&typed.as_str()));
     let mut typed = typed_words().skip(1).skip_while(|typed| !is_command(typed) && typed != word);
     match typed.next() {
-        // A command with commands of its own, of which this is none.
+        // A command with subcommands, none of which is `word`.
         Some(command) if command != word => ["list", "ls", "show"]
             .contains(&word)
             .then(|| format!("without it, iodyno {command} lists what there is")),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Environment;
+use super::MachineOptions;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -28,5 +28,5 @@ pub(crate) struct Import {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) environment: Environment,
+    pub(crate) environment: MachineOptions,
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Carrying, Stopping};
+use super::{RunOptions, StopCriteria};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -38,7 +38,7 @@ pub(crate) struct Layouts {
     #[arg(long, value_name = "SIZE", value_parser = iodyno_job::parse_size, conflicts_with = "drives")]
     pub(crate) on_files: Option<u64>,
     #[command(flatten)]
-    pub(crate) stopping: Stopping,
+    pub(crate) stopping: StopCriteria,
     /// Print what would be built, measured and taken down; change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -46,5 +46,5 @@ pub(crate) struct Layouts {
     #[arg(long, alias = "name", value_name = "NAME")]
     pub(crate) run_name: Option<String>,
     #[command(flatten)]
-    pub(crate) carrying: Carrying,
+    pub(crate) run_options: RunOptions,
 }

@@ -35,7 +35,7 @@ pub(crate) use accept::Accept;
 pub(crate) use check::Check;
 pub(crate) use compare::Compare;
 pub(crate) use completions::{Complete, Completions, ManPages};
-pub(crate) use environment::Environment;
+pub(crate) use environment::MachineOptions;
 pub(crate) use explain::Explain;
 pub(crate) use export::{Export, formats};
 pub(crate) use fit::Fit;
@@ -51,8 +51,8 @@ pub(crate) use replay::Replay;
 pub(crate) use report::Report;
 pub(crate) use run::Run;
 pub(crate) use shared_args::{
-    Allowing, Carrying, Executing, Making, Naming, RunGenerator, Sheets, Stopping, Streaming,
-    percent,
+    DataSheets, ExecPermission, LiveOutput, LoadOptions, RunGenerator, RunName, RunOptions,
+    StopCriteria, WritePermissions, percent,
 };
 pub(crate) use sweep::{Resume, Sweep, SweepOrder, WriteCache};
 
@@ -150,7 +150,7 @@ All options are fio's, --help included; docs/reference/fio.md lists the differen
 }
 
 impl Command {
-    /// The command, where it prints no JSON: `--json` must not be ignored.
+    /// Name of the command if it prints no JSON: `--json` must not be ignored.
     pub(crate) fn without_json(&self) -> Option<&'static str> {
         let action = |runs: &Runs| match &runs.action {
             Some(RunsAction::Fleet(_)) => Some("runs fleet"),
@@ -331,7 +331,7 @@ pub(crate) struct Show {
     #[arg(long, value_name = "RUN")]
     pub(crate) baseline: Option<String>,
     #[command(flatten)]
-    pub(crate) sheets: Sheets,
+    pub(crate) sheets: DataSheets,
     /// Print everything: host, conditions, evidence, all findings and undecided rules
     #[arg(long, short)]
     pub(crate) verbose: bool,

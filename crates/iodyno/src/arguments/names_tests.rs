@@ -1,4 +1,4 @@
-//! Options are named alike in all commands.
+//! Tests that options have the same names and help in all commands.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory};
 
 use super::Arguments;
 
-/// Every command with all that are below it, by full name.
+/// Collects a command and all its subcommands, by full name.
 fn all(command: &Command, into: &mut Vec<Command>) {
     into.push(command.clone());
     command.get_subcommands().for_each(|below| all(below, into));
@@ -20,8 +20,8 @@ fn commands() -> Vec<Command> {
     found
 }
 
-/// Options whose help says what the command makes of the same thing.
-const SAID_APART: &[&str] = &[
+/// Options whose help differs by command.
+const HELP_DIFFERS: &[&str] = &[
     "dry-run",
     "for",
     "scale",
@@ -47,7 +47,7 @@ fn one_name_is_one_thing_in_every_command() {
         for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
             let Some(long) = option.get_long().map(str::to_owned) else { continue };
             let value = format!("{:?}", option.get_value_names());
-            let help = match SAID_APART.contains(&long.as_str()) {
+            let help = match HELP_DIFFERS.contains(&long.as_str()) {
                 true => String::new(),
                 false => option.get_help().map(ToString::to_string).unwrap_or_default(),
             };
@@ -61,7 +61,7 @@ fn one_name_is_one_thing_in_every_command() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(known.len() > 60, "{}", known.len());
-    assert!(SAID_APART.iter().all(|name| known.contains_key(*name)));
+    assert!(HELP_DIFFERS.iter().all(|name| known.contains_key(*name)));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use iodyno_model::ParseError;
 
 use super::time;
 
-/// What can be asked for beside fio's options.
+/// Selectable properties besides fio's options.
 const OF_MEASUREMENTS: [&str; 4] = ["name", "target", "drives", "direction"];
 
 #[derive(Debug, Args)]
@@ -64,15 +64,14 @@ fn kind() -> impl TypedValueParser<Value = Kind> {
     })
 }
 
-/// `bs=4k`.
+/// Parses `bs=4k`.
 fn filter(text: &str) -> Result<Filter, String> {
     let filter: Filter = text.parse().map_err(|wrong: ParseError| wrong.to_string())?;
     option(filter.option())?;
     Ok(filter)
 }
 
-/// The name of an option, unless it looks like a mistaken one: a report may
-/// state options that we do not know.
+/// Accepts an option name unless it looks misspelt: a report may contain options unknown to us.
 fn option(name: &str) -> Result<String, String> {
     let is_ours = OF_MEASUREMENTS.contains(&name) || iodyno_job::find(name).is_some();
     match iodyno_job::nearest_option(name).filter(|_| !is_ours) {
@@ -81,14 +80,14 @@ fn option(name: &str) -> Result<String, String> {
     }
 }
 
-/// `2x`.
+/// Parses `2x`.
 fn scale(text: &str) -> Result<f64, String> {
     let factor = text.trim_end_matches('x').parse().ok();
     let known = factor.filter(|factor: &f64| (0.1..=10.0).contains(factor));
     known.ok_or_else(|| "a factor was expected, such as 2x".into())
 }
 
-/// `1200x800`.
+/// Parses `1200x800`.
 fn size(text: &str) -> Result<(u32, u32), String> {
     let parse = |(width, height): (&str, &str)| Some((width.parse().ok()?, height.parse().ok()?));
     text.split_once('x')

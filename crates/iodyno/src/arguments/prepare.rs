@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use iodyno_model::PurgeMethod;
 
-use super::{Making, Naming};
+use super::{LoadOptions, RunName};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -40,9 +40,9 @@ pub(crate) struct Prepare {
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) naming: Naming,
+    pub(crate) naming: RunName,
     #[command(flatten)]
-    pub(crate) making: Making,
+    pub(crate) load_options: LoadOptions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -64,7 +64,7 @@ pub(crate) enum Purge {
 }
 
 impl Purge {
-    /// As a drive is told.
+    /// Method as sent to the drive; `None`: no purge.
     pub(crate) const fn method(self) -> Option<PurgeMethod> {
         match self {
             Self::None => None,
@@ -78,7 +78,7 @@ impl Purge {
     }
 }
 
-/// `2x`, `0.5x`, `2`.
+/// Parses `2x`, `0.5x`, `2`.
 fn times(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix(['x', 'X']).unwrap_or(text).parse::<f64>();
     match number {
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fill_is_so_many_times() {
+    fn fill_takes_a_factor() {
         assert_eq!((times("2x"), times("0.5X"), times("3")), (Ok(2.0), Ok(0.5), Ok(3.0)));
         for wrong in ["", "x", "0x", "-1x", "nan", "inf", "101x", "2xx", "2 x"] {
             assert!(times(wrong).is_err(), "{wrong}");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn every_method_is_typed_as_it_is_called() {
+    fn purge_method_names_match_the_models() {
         for word in Purge::value_variants() {
             let typed = word.to_possible_value().unwrap().get_name().to_owned();
             assert_eq!(typed, word.method().map_or("none", PurgeMethod::name));

@@ -3,7 +3,7 @@
 use clap::Args;
 use iodyno_campaign::parse_time;
 
-use super::{Making, Naming, time};
+use super::{LoadOptions, RunName, time};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -46,12 +46,12 @@ pub(crate) struct Replay {
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     pub(crate) duration: Option<u64>,
     #[command(flatten)]
-    pub(crate) naming: Naming,
+    pub(crate) naming: RunName,
     #[command(flatten)]
-    pub(crate) making: Making,
+    pub(crate) load_options: LoadOptions,
 }
 
-/// `2x` or `0.5`, in percent.
+/// Parses `2x` or `0.5` as percent.
 fn percent(text: &str) -> Result<u32, String> {
     let factor = text.trim().trim_end_matches(['x', 'X']).parse::<f64>().ok();
     let factor = factor.filter(|factor| (0.01..=1000.0).contains(factor));

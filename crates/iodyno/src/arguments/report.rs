@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Sheets;
+use super::DataSheets;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -26,5 +26,5 @@ pub(crate) struct Report {
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
-    pub(crate) sheets: Sheets,
+    pub(crate) sheets: DataSheets,
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Carrying, Executing, Naming};
+use super::{ExecPermission, RunName, RunOptions};
 
 #[derive(Debug, Args)]
 #[command(
@@ -35,9 +35,9 @@ pub(crate) struct Run {
     #[arg(value_name = "FILE", allow_hyphen_values = true, trailing_var_arg = true)]
     pub(crate) job: Vec<String>,
     #[command(flatten)]
-    pub(crate) executing: Executing,
+    pub(crate) exec_permission: ExecPermission,
     #[command(flatten)]
-    pub(crate) naming: Naming,
+    pub(crate) naming: RunName,
     #[command(flatten)]
-    pub(crate) carrying: Carrying,
+    pub(crate) run_options: RunOptions,
 }

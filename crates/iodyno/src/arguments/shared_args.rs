@@ -10,9 +10,9 @@ use super::Table;
 use super::global::address;
 use crate::context::Usage;
 
-/// How jobs are carried out.
+/// Options of how jobs are run.
 #[derive(Debug, Args)]
-pub(crate) struct Carrying {
+pub(crate) struct RunOptions {
     /// Load generator [default: native, or the plan's]
     #[arg(long, value_enum)]
     pub(crate) generator: Option<RunGenerator>,
@@ -20,33 +20,33 @@ pub(crate) struct Carrying {
     #[arg(long, value_name = "PATH")]
     pub(crate) fio: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) making: Making,
+    pub(crate) load_options: LoadOptions,
 }
 
-/// What a command that makes load may write, and how that is shown.
+/// Options of commands that make load: what they may write, and how progress is shown.
 #[derive(Debug, Args)]
-pub(crate) struct Making {
+pub(crate) struct LoadOptions {
     #[command(flatten)]
-    pub(crate) allowing: Allowing,
+    pub(crate) permissions: WritePermissions,
     #[command(flatten)]
-    pub(crate) sheets: Sheets,
+    pub(crate) sheets: DataSheets,
     #[command(flatten)]
-    pub(crate) streaming: Streaming,
+    pub(crate) streaming: LiveOutput,
     #[command(flatten)]
     pub(crate) table: Table,
 }
 
-/// How the run is called. `--name` is what this was called before; behind `run` that opens a job.
+/// Name of the run. `--name` is the former spelling; after `run` it opens a job.
 #[derive(Debug, Args)]
-pub(crate) struct Naming {
+pub(crate) struct RunName {
     /// Name of the run
     #[arg(long, alias = "name", value_name = "NAME")]
     pub(crate) run_name: Option<String>,
 }
 
-/// What is claimed of drives beside the built-in data sheets.
+/// Claims about drives besides the built-in data sheets.
 #[derive(Debug, Default, Args)]
-pub(crate) struct Sheets {
+pub(crate) struct DataSheets {
     /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
@@ -56,17 +56,17 @@ pub(crate) struct Sheets {
     pub(crate) volume: Vec<String>,
 }
 
-/// Whether jobs may run commands.
+/// Permission for jobs to run commands.
 #[derive(Debug, Args)]
-pub(crate) struct Executing {
+pub(crate) struct ExecPermission {
     /// Run the commands of exec_prerun and exec_postrun, without a shell
     #[arg(long)]
     pub(crate) allow_exec: bool,
 }
 
-/// When a point is known.
+/// Criteria for ending a point.
 #[derive(Debug, Args)]
-pub(crate) struct Stopping {
+pub(crate) struct StopCriteria {
     /// End a point once its rate is known within this many percent [default: the plan's, else 2]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(crate) precision: Option<f64>,
@@ -78,15 +78,15 @@ pub(crate) struct Stopping {
     pub(crate) fresh: bool,
 }
 
-impl Stopping {
-    /// Puts it into the plan.
+impl StopCriteria {
+    /// Applies the criteria to the plan.
     pub(crate) fn apply(&self, study: &mut Study) {
         study.stop_at(self.precision.map(|percent| percent / 100.0), self.max_time.as_deref());
         study.fresh |= self.fresh;
     }
 }
 
-/// `3%` or `3`.
+/// Parses `3%` or `3`.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').unwrap_or(text).trim();
     let percent = number.parse::<f64>().ok();
@@ -95,9 +95,9 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "a share such as 3% was expected".into())
 }
 
-/// What is shown to others while it goes on.
+/// Live output for other programs.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Streaming {
+pub(crate) struct LiveOutput {
     /// Write a JSON line per second and measurement to a file, a pipe, a socket (unix:PATH) or
     /// standard output (-), in place of the results (docs/howto/stream.md)
     #[arg(long, value_name = "FILE")]
@@ -107,9 +107,9 @@ pub(crate) struct Streaming {
     pub(crate) listen: Option<SocketAddr>,
 }
 
-/// What may be written.
+/// Permissions to write.
 #[derive(Debug, Args)]
-pub(crate) struct Allowing {
+pub(crate) struct WritePermissions {
     /// Allow writes and trims to this device: SERIAL[:nsid], WWID or by-id name; UUID or NAME:SIZE
     /// for dm, md and loop devices; the path of an existing file
     #[arg(long, value_name = "WORD")]
@@ -133,7 +133,7 @@ pub(crate) enum RunGenerator {
 }
 
 impl RunGenerator {
-    /// The same in a plan's words.
+    /// The generator as a plan names it.
     pub(crate) const fn made_by(self) -> MadeBy {
         match self {
             Self::Native => MadeBy::Native,
@@ -142,34 +142,34 @@ impl RunGenerator {
     }
 }
 
-impl Making {
-    /// For jobs that are carried out as they stand, in a run of this name.
-    pub(crate) fn options(&self, naming: &Naming) -> Options {
-        Options::of_jobs(naming.name(), self.allowing.permission())
+impl LoadOptions {
+    /// Options for running jobs unchanged, in a run of this name.
+    pub(crate) fn options(&self, naming: &RunName) -> Options {
+        Options::of_jobs(naming.name(), self.permissions.permission())
     }
 }
 
-impl Naming {
-    /// Empty: none was given.
+impl RunName {
+    /// Name of the run; empty: none was given.
     pub(crate) fn name(&self) -> &str {
         self.run_name.as_deref().unwrap_or_default()
     }
 }
 
-impl Carrying {
-    /// What may be written, and lost.
+impl RunOptions {
+    /// Permissions to write and to lose data.
     pub(crate) fn permission(&self) -> iodyno_target::Permission {
-        self.making.allowing.permission()
+        self.load_options.permissions.permission()
     }
 }
 
-impl Streaming {
-    /// Whether anything is asked for.
+impl LiveOutput {
+    /// True if no live output was requested.
     pub(crate) const fn is_empty(&self) -> bool {
         self.stream.is_none() && self.listen.is_none()
     }
 
-    /// Refuses `--stream -` beside a document that is to stand on standard output, if one is.
+    /// Refuses `--stream -` if a document is also requested on standard output.
     pub(crate) fn refuse_beside(&self, is_asked: bool, what: &str) -> Result<(), Usage> {
         match self.stream.as_deref() {
             Some(path) if is_asked && path == Path::new("-") => Err(Usage(format!(
@@ -181,8 +181,8 @@ impl Streaming {
     }
 }
 
-impl Allowing {
-    /// What may be written, and lost.
+impl WritePermissions {
+    /// Permissions to write and to lose data.
     pub(crate) fn permission(&self) -> iodyno_target::Permission {
         iodyno_target::Permission {
             allow_write: self.allow_write.clone(),

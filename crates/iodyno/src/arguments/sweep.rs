@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::prepare::Purge;
-use super::{Carrying, Naming, Stopping, percent, time};
+use super::{RunName, RunOptions, StopCriteria, percent, time};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -55,7 +55,7 @@ pub(crate) struct Sweep {
     #[arg(long = "for", value_name = "TIME", value_parser = time, conflicts_with = "repeat")]
     pub(crate) duration: Option<u64>,
     #[command(flatten)]
-    pub(crate) stopping: Stopping,
+    pub(crate) stopping: StopCriteria,
     /// End a point once its p99 is known within this many percent, too; 0 ignores it [default: 10
     /// at queue depth 1]
     #[arg(long, alias = "p99", value_name = "PERCENT", value_parser = percent)]
@@ -80,9 +80,9 @@ pub(crate) struct Sweep {
     #[arg(long)]
     pub(crate) list: bool,
     #[command(flatten)]
-    pub(crate) naming: Naming,
+    pub(crate) naming: RunName,
     #[command(flatten)]
-    pub(crate) carrying: Carrying,
+    pub(crate) run_options: RunOptions,
 }
 
 #[derive(Debug, Args)]
@@ -94,7 +94,7 @@ pub(crate) struct Resume {
     /// The run: id, name, or `last` [default: the newest that was stopped or killed]
     pub(crate) run: Option<String>,
     #[command(flatten)]
-    pub(crate) carrying: Carrying,
+    pub(crate) run_options: RunOptions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,4 +1,4 @@
-//! `iodyno capture`: writes what this machine says of itself into a folder or file.
+//! `iodyno capture`: writes this machine's description into a folder or file.
 
 use anyhow::Result;
 

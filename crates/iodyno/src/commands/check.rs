@@ -1,5 +1,4 @@
-//! `iodyno check`: resolves targets, has `campaign` carry out the plan, judges
-//! and prints.
+//! `iodyno check`: resolves targets, runs the plan, judges and prints.
 
 use anyhow::{Context as _, Result};
 use iodyno_campaign::{Options, Study, Work};
@@ -15,7 +14,7 @@ use crate::commands::setup::Setup;
 use crate::context::{Context, Usage, read};
 use crate::terminal;
 
-/// The plan that is meant unless another one is named.
+/// Default plan.
 const CHECK: &str = "check";
 
 pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
@@ -23,7 +22,7 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         let text = "a captured machine cannot be measured: add --no-load";
         return Err(Usage(text.into()).into());
     }
-    // A wrong column is told before anything is measured.
+    // A wrong column is reported before anything is measured.
     terminal::style(context, &arguments.table).check()?;
     arguments.streaming.refuse_beside(arguments.format.is_some(), "--format")?;
     let study = Study::preset(&arguments.plan).context("the plan")?;
@@ -59,25 +58,25 @@ pub(crate) fn run(context: &Context, arguments: &Check) -> Result<u8> {
         context,
         &mut setup.store,
         &record,
-        &present::Judging {
+        &present::JudgeOptions {
             claims: &setup.claims,
             baseline: baseline.as_ref(),
             expect: expect.as_ref(),
-            // A target that was named and not measured is no success.
+            // A named target that was not measured is not a success.
             require_verdict: arguments.require_verdict
                 || !(arguments.targets.is_empty() || record.run.skipped.is_empty()),
             run: &shell_word(arguments.naming.run_name.as_deref().unwrap_or("last")),
             table: &arguments.table,
-            shape: present::Shape::of(arguments.format, arguments.verbose),
+            shape: present::OutputForm::of(arguments.format, arguments.verbose),
         },
     )?;
     terminal::advise_root(context, &setup.host);
     Ok(status)
 }
 
-/// What to check: what was named, else every NVMe drive, else the current
-/// directory. Drives that cannot be measured since something is wrong with
-/// them are told and left to the rules: they are findings, not mistakes.
+/// Targets to check: the named ones, else every NVMe drive, else the current directory. Defective
+/// drives that cannot be measured are reported and left to the rules: they are findings, not usage
+/// errors.
 fn targets(
     context: &Context,
     host: &Host,
@@ -92,7 +91,7 @@ fn targets(
     if !context.quiet {
         for (_, error) in &unusable {
             terminal::note(&error.to_string());
-            terminal::advise(error);
+            terminal::print_next_step(error);
         }
     }
     if !arguments.targets.is_empty() {
@@ -104,9 +103,9 @@ fn targets(
         });
         return Ok((found, skipped.collect()));
     }
-    // A function without a controller is a drive, too, though one that nobody can use.
+    // An NVMe function without a controller counts as a drive, though an unusable one.
     let nothing = host.drives.is_empty() && host.nvme_functions.is_empty();
-    // A check of health makes no file.
+    // `--no-load` must not create a file.
     if !nothing || arguments.no_load || arguments.plan != CHECK {
         return Ok((found, Vec::new()));
     }
@@ -116,10 +115,10 @@ fn targets(
     Ok((iodyno_target::resolve_all(host, &[".".to_owned()])?, Vec::new()))
 }
 
-/// Names of drives that cannot be measured, with what is wrong with them.
+/// Names of drives that cannot be measured, with the reason.
 type Unusable = Vec<(String, TargetError)>;
 
-/// The targets of these names, and what is wrong with drives among them.
+/// Resolves named targets; returns the usable ones and the unusable drives among them.
 fn named(host: &Host, names: &[String]) -> Result<(Vec<Target>, Unusable)> {
     let mut unusable = Vec::new();
     let mut usable = Vec::new();
@@ -133,7 +132,7 @@ fn named(host: &Host, names: &[String]) -> Result<(Vec<Target>, Unusable)> {
     Ok((iodyno_target::resolve_all(host, &usable)?, unusable))
 }
 
-/// A stored run by id, name or `last`.
+/// Loads a stored run by id, name or `last`.
 pub(crate) fn load(store: &iodyno_store::Store, run: &str) -> Result<RunRecord> {
     Ok(store.load(&store.find(run)?.id)?)
 }

@@ -1,4 +1,4 @@
-//! `iodyno clean-up`: undoes what a killed run left behind.
+//! `iodyno clean-up`: removes leftovers of killed runs.
 
 use anyhow::Result;
 use iodyno_campaign::Undone;
@@ -24,7 +24,7 @@ pub(crate) fn run(context: &Context, arguments: &CleanUp) -> Result<u8> {
     for Undone { what, outcome } in &undone {
         terminal::print(&format!("{what}: {outcome}\n"))?;
     }
-    // Not of a run: whatever recordings were killed.
+    // Recordings belong to no run: leftovers of all killed ones are removed.
     let recordings = iodyno_trace::tracefs::remove_stale().unwrap_or(0);
     if recordings > 0 {
         terminal::print(&format!("{recordings} killed recordings: removed from tracefs\n"))?;

@@ -10,7 +10,7 @@ use iodyno_report::export::Results;
 use iodyno_report::fleet::are_of_several_hosts;
 use iodyno_report::text::{comparison_screen, comparison_text, json_text, workload_title};
 
-use crate::arguments::{Compare, Sheets, Table};
+use crate::arguments::{Compare, DataSheets, Table};
 use crate::commands::fleet;
 use crate::context::{Context, Usage};
 use crate::{inputs, terminal};
@@ -19,7 +19,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
     let loaded = arguments
         .sides
         .iter()
-        .map(|word| side(context, word))
+        .map(|word| load_side(context, word))
         .collect::<Result<Vec<Vec<RunRecord>>>>()?;
     let sides: Vec<Side<'_>> = arguments
         .sides
@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         .zip(&loaded)
         .map(|(word, records)| Side { label: word.clone(), records: records.iter().collect() })
         .collect();
-    let claims = context.claims(&Sheets::default())?;
+    let claims = context.claims(&DataSheets::default())?;
     let comparison = compare(&sides, &claims);
     let records: Vec<&RunRecord> = loaded.iter().flatten().collect();
     let of_fleet = are_of_several_hosts(&records);
@@ -35,7 +35,7 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
         return Err(Usage(nothing_in_common(&comparison)).into());
     }
     if !arguments.fail_if.is_empty() && arguments.noise.is_none() && !comparison.has_repetitions() {
-        return Err(Usage(format!("--fail-if: {}", chance_unknown(&comparison))).into());
+        return Err(Usage(format!("--fail-if: {}", spread_unknown(&comparison))).into());
     }
     let rulings = rulings(&comparison, &arguments.fail_if, arguments.noise);
     let compared = Compared {
@@ -67,8 +67,8 @@ pub(crate) fn run(context: &Context, arguments: &Compare) -> Result<u8> {
     Ok(status)
 }
 
-/// Why it is not known how much the runs differ by chance, and what to do.
-fn chance_unknown(comparison: &Comparison) -> String {
+/// Reason why the run-to-run spread is unknown, and what to do.
+fn spread_unknown(comparison: &Comparison) -> String {
     let cells = comparison.rows.iter().flat_map(|row| comparison.sides.iter().zip(&row.cells));
     let mut cells = cells.filter_map(|(side, cell)| Some((side, cell.as_ref()?)));
     let left_out = cells.find(|(_, cell)| {
@@ -93,8 +93,8 @@ fn chance_unknown(comparison: &Comparison) -> String {
     }
 }
 
-/// The runs of a side: what exists as a path is one, else commas part repetitions.
-fn side(context: &Context, word: &str) -> Result<Vec<RunRecord>> {
+/// The runs of a side: an existing path is one run, else commas separate repetitions.
+fn load_side(context: &Context, word: &str) -> Result<Vec<RunRecord>> {
     let words: Vec<&str> = match Path::new(word).exists() {
         true => vec![word],
         false => word.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
@@ -102,11 +102,11 @@ fn side(context: &Context, word: &str) -> Result<Vec<RunRecord>> {
     if words.is_empty() {
         return Err(Usage(format!("`{word}` names no run")).into());
     }
-    words.into_iter().map(|word| record(context, word)).collect()
+    words.into_iter().map(|word| load_record(context, word)).collect()
 }
 
-/// A run, or `RUN:NAME` with the measurements of a name alone.
-fn record(context: &Context, word: &str) -> Result<RunRecord> {
+/// Loads a run, or the measurements of one name with `RUN:NAME`.
+fn load_record(context: &Context, word: &str) -> Result<RunRecord> {
     let whole = inputs::load(context, word);
     let (loaded, name) = match (whole, word.rsplit_once(':')) {
         (Err(_), Some((run, name))) if !run.is_empty() && !Path::new(word).exists() => {
@@ -118,7 +118,7 @@ fn record(context: &Context, word: &str) -> Result<RunRecord> {
     let mut names: Vec<String> = record.measurements.iter().map(|of| of.name.clone()).collect();
     if let Some(name) = name {
         let plan = record.run.rounds.as_ref();
-        // Of a run in rounds what is tracked stays, too: it says which rounds count.
+        // For a run in rounds the tracked measurements stay: they decide which rounds count.
         let is_tracked = |of: &Measurement| {
             of.round.is_some() && plan.as_ref().is_some_and(|plan| plan.rounds.tracks(&of.name))
         };

@@ -1,4 +1,4 @@
-//! `iodyno completions`: a script that lets a shell complete the command line; and what it asks.
+//! `iodyno completions`: prints a shell's completion script and answers its requests.
 
 use anyhow::Result;
 
@@ -10,7 +10,7 @@ pub(crate) fn run(arguments: &Completions) -> Result<u8> {
     Ok(0)
 }
 
-/// Answers the script.
+/// Answers a request of the script.
 pub(crate) fn complete(arguments: &Complete) -> Result<u8> {
     terminal::write(completion::candidates(arguments.index, &arguments.words).as_bytes())?;
     Ok(0)

@@ -1,5 +1,4 @@
-//! `iodyno explain`: what limits a workload, by experiments on targets or from
-//! what was measured.
+//! `iodyno explain`: finds what limits a workload, by experiments or from earlier results.
 
 use std::path::Path;
 
@@ -18,13 +17,13 @@ use iodyno_report::text::{
 use iodyno_target::Target;
 
 use crate::arguments::{Explain, Generator, Table};
-use crate::commands::present::Judging;
+use crate::commands::present::JudgeOptions;
 use crate::commands::setup::Setup;
-use crate::commands::{headroom, judged_anew};
+use crate::commands::{headroom, rejudge};
 use crate::context::{Context, Usage};
 use crate::{inputs, stated, terminal};
 
-/// What is asked of a target as far as the words leave it open: what most ask first.
+/// Default workload for options that are not given.
 const WORKLOAD: [&str; 3] = ["rw=randread", "bs=4k", "iodepth=32"];
 
 pub(crate) fn run(context: &Context, arguments: &Explain) -> Result<u8> {
@@ -43,37 +42,37 @@ pub(crate) fn run(context: &Context, arguments: &Explain) -> Result<u8> {
     }
 }
 
-/// `rw=randread`, and no file of that name.
+/// True for words such as `rw=randread`, unless a file of that name exists.
 fn is_option(word: &str) -> bool {
     word.contains('=') && !Path::new(word).exists()
 }
 
-/// Whether `name` is to be measured: neither a run nor results.
+/// True if `name` is a target to measure, neither a run nor results.
 fn is_target(context: &Context, name: &str) -> bool {
     let is_run = context.store_to_read().is_ok_and(|store| store.find(name).is_ok());
     if is_run || name == "last" || name == "-" {
         return false;
     }
     match std::fs::metadata(name) {
-        // A file or folder with results is one to be read.
+        // A file or folder with results is read, not measured.
         Ok(metadata) if metadata.is_file() || metadata.is_dir() => {
             let found = inputs::holds_results(Path::new(name));
             !found
         }
         Ok(_) => true,
-        // `nvme0`; a mistyped name is the resolver's to tell.
+        // `nvme0`; the resolver reports mistyped names.
         Err(_) => !name.contains('/') || name.starts_with("/dev/"),
     }
 }
 
-/// From what was measured.
+/// Explains earlier results.
 fn read(context: &Context, arguments: &Explain, names: &[String]) -> Result<u8> {
     let claims = context.claims(&arguments.sheets)?;
     let stated = arguments.environment.stated();
     let mut records: Vec<RunRecord> = Vec::new();
     for name in names {
         for loaded in inputs::load_all(context, name, &stated, &claims)? {
-            terminal::problems(context, &loaded.problems);
+            terminal::print_problems(context, &loaded.problems);
             records.push(loaded.record);
         }
     }
@@ -87,7 +86,7 @@ fn read(context: &Context, arguments: &Explain, names: &[String]) -> Result<u8> 
     print(context, &records, &claims, (!arguments.verbose).then_some(more.as_str()))
 }
 
-/// By experiments.
+/// Explains by experiments.
 fn measure(
     context: &Context,
     arguments: &Explain,
@@ -100,7 +99,7 @@ fn measure(
     let words = workload(options)?;
     let job = job(&words)?;
     if let Some((option, command)) =
-        job.commands().next().filter(|_| !arguments.executing.allow_exec)
+        job.commands().next().filter(|_| !arguments.exec_permission.allow_exec)
     {
         let what =
             format!("`{option}={command}` would run a command; allow it with `--allow-exec`");
@@ -109,13 +108,13 @@ fn measure(
     let mut setup =
         Setup::new(context, &arguments.sheets)?.streaming(context, &arguments.streaming)?;
     let targets = iodyno_target::resolve_all(&setup.host, names)?;
-    let mut generator: Box<dyn LoadGenerator> = match arguments.generator {
-        Generator::Native => Box::new(
-            NativeGenerator::new()
-                .with_commands(CommandPolicy::without_shell_if(arguments.executing.allow_exec)),
-        ),
-        Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
-    };
+    let mut generator: Box<dyn LoadGenerator> =
+        match arguments.generator {
+            Generator::Native => Box::new(NativeGenerator::new().with_commands(
+                CommandPolicy::without_shell_if(arguments.exec_permission.allow_exec),
+            )),
+            Generator::Simulated => Box::new(SimulatedGenerator::new(1)),
+        };
     let work = Work::of_question(job, words.join(" "), arguments.budget);
     let options = Options {
         budget_ns: arguments.budget,
@@ -124,10 +123,10 @@ fn measure(
             Generator::Native => Origin::Measured,
             Generator::Simulated => Origin::Simulated,
         },
-        ..Options::of_jobs(arguments.naming.name(), arguments.allowing.permission())
+        ..Options::of_jobs(arguments.naming.name(), arguments.permissions.permission())
     };
     let record = setup.measure(context, &work, &targets, &options, generator.as_mut())?;
-    setup.store.put_assessment(&record.run.id, &judged_anew(&record, &setup.claims))?;
+    setup.store.put_assessment(&record.run.id, &rejudge(&record, &setup.claims))?;
     let more = (!arguments.verbose).then_some("iodyno explain -v last");
     let status = print(context, std::slice::from_ref(&record), &setup.claims, more)?;
     if !context.quiet && !context.json {
@@ -138,7 +137,7 @@ fn measure(
     Ok(status)
 }
 
-/// Devices that share something with the targets.
+/// Devices that share hardware with the targets.
 fn neighbours(host: &Host, targets: &[Target]) -> Vec<Target> {
     let devices = targets.iter().filter_map(|target| target.device());
     let bottoms = devices.flat_map(|device| host.bottom_of(device));
@@ -147,8 +146,8 @@ fn neighbours(host: &Host, targets: &[Target]) -> Vec<Target> {
     found.filter_map(|one| iodyno_target::resolve(host, &one.name).ok()).flatten().collect()
 }
 
-/// The words, and before them the workload that they leave open. An engine that
-/// waits for each I/O has no depth to be set.
+/// The given words after defaults for the rest of the workload. A synchronous engine has no queue
+/// depth to set.
 fn workload(words: &[String]) -> Result<Vec<String>> {
     let has_depth = !job(words)?.engine.ioengine.is_synchronous();
     let option = |word: &str| {
@@ -163,8 +162,8 @@ fn workload(words: &[String]) -> Result<Vec<String>> {
     Ok(left_open.chain(words.iter().cloned()).collect())
 }
 
-/// The job that the words describe, as we measure: past the page cache, by the
-/// best engine, until it is known.
+/// Job described by the words, run as we measure: direct I/O, the best engine, until precise
+/// enough.
 fn job(words: &[String]) -> Result<Job> {
     let mut job = Job::direct();
     for word in words {
@@ -180,8 +179,8 @@ fn job(words: &[String]) -> Result<Job> {
     Ok(job)
 }
 
-/// Explains what is worth it, prints that, all of it unless a command tells `more`, and says how it
-/// came out.
+/// Prints an explanation of the records worth explaining, in full unless `more` names a command for
+/// the rest; returns the exit status.
 fn print(
     context: &Context,
     records: &[RunRecord],
@@ -216,11 +215,11 @@ fn print(
     Ok(status)
 }
 
-/// What limits the workload that a run was made to explain, as its screen; `None`: it has no rate.
+/// The explanation of a run that was made by `iodyno explain`; `None`: it has no rate.
 pub(crate) fn shown(
     context: &Context,
     record: &RunRecord,
-    judging: &Judging<'_>,
+    judging: &JudgeOptions<'_>,
     style: &Style,
 ) -> Option<String> {
     let records = [record];

@@ -1,11 +1,11 @@
-//! `iodyno runs export`: results for other programs.
+//! `iodyno runs export`: writes results for other programs.
 
 use anyhow::Result;
 use iodyno_report::Judged;
 use iodyno_report::export::{JSON, Results};
 
 use crate::arguments::Export;
-use crate::commands::judged_anew;
+use crate::commands::{judged, rejudge};
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{inputs, terminal};
 
@@ -20,19 +20,17 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
     let mut runs = Vec::new();
     for word in &arguments.runs {
         let loaded = inputs::load(context, word)?;
-        let assessment = judged_anew(&loaded.record, &claims);
+        let assessment = rejudge(&loaded.record, &claims);
         runs.push((loaded.record, assessment));
     }
-    let judged: Vec<Judged<'_>> =
-        runs.iter().map(|(record, assessment)| Judged { record, assessment }).collect();
-    let bytes = arguments.format.export(Results::Runs(&judged))?;
+    let bytes = arguments.format.export(Results::Runs(&judged(&runs)))?;
     match &arguments.output {
         None => terminal::write(&bytes),
         Some(path) => write(path, &bytes),
     }
 }
 
-/// The public document of one run, or an array of those of several.
+/// The public document of one run, or an array of several.
 pub(crate) fn documents(runs: &[Judged<'_>]) -> Result<String> {
     Ok(String::from_utf8(JSON.export(Results::Runs(runs))?)?)
 }

@@ -1,4 +1,4 @@
-//! `iodyno fit`: will this application run well here, and with which settings?
+//! `iodyno fit`: tells whether an application will run well here, and with which settings.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use iodyno_model::{Bytes, Profile, ProfileTarget, RunRecord};
 use iodyno_native::NativeGenerator;
 
 use crate::arguments::Fit;
-use crate::commands::present::{Judging, judge_and_print};
+use crate::commands::present::{JudgeOptions, judge_and_print};
 use crate::commands::setup::Setup;
 use crate::context::{Context, Usage, read};
 use crate::terminal;
@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
     let name = arguments.profile.as_deref().unwrap_or_default();
     let (profile, text) = named(name)?;
     if arguments.explain {
-        terminal::print(&explained(&profile))?;
+        terminal::print(&profile_text(&profile))?;
         return Ok(0);
     }
     let Some(word) = arguments.target.as_deref() else {
@@ -40,7 +40,7 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
     let target = target(&profile, word)?;
     let script = profile_script(&profile, &target)?;
     if arguments.dry_run {
-        terminal::print(&planned(&profile, &script, &target))?;
+        terminal::print(&plan_text(&profile, &script, &target))?;
         return Ok(0);
     }
     if context.is_captured() {
@@ -50,19 +50,19 @@ pub(crate) fn run(context: &Context, arguments: &Fit) -> Result<u8> {
         let Some(first) = profile.settings.first() else {
             return Err(Usage(format!("--write: {name} has no settings")).into());
         };
-        // In place of a configuration there is only one that it wrote before.
+        // An existing file is replaced only if an earlier run of this command wrote it.
         let head = first.text.split('{').next().unwrap_or_default();
         look_for_log(path, NamedBy::User, head.as_bytes())
             .map_err(|error| Usage(error.to_string()))?;
     }
     refuse_crowding(&profile, &script, &target)?;
     let work = Work::of_profile(profile.clone(), &target, text)?;
-    let mut setup = Setup::of(context, &arguments.making)?;
-    let options = arguments.making.options(&arguments.naming);
+    let mut setup = Setup::of(context, &arguments.load_options)?;
+    let options = arguments.load_options.options(&arguments.naming);
     let record = setup.measure(context, &work, &[], &options, &mut NativeGenerator::new())?;
-    let judging = Judging {
+    let judging = JudgeOptions {
         require_verdict: arguments.require_verdict,
-        ..Judging::last(&setup.claims, &arguments.making.table)
+        ..JudgeOptions::latest(&setup.claims, &arguments.load_options.table)
     };
     let status = judge_and_print(context, &mut setup.store, &record, &judging)?;
     if let Some(path) = &arguments.write {
@@ -89,7 +89,7 @@ fn named(name: &str) -> Result<(Profile, String)> {
     Ok((profile, text))
 }
 
-/// The target as its jobs name it.
+/// Resolves the target as the profile's jobs name it.
 ///
 /// # Errors
 /// It is not of the profile's kind.
@@ -125,8 +125,8 @@ fn target(profile: &Profile, word: &str) -> Result<String> {
     }
 }
 
-/// How large a job makes each of its files at most.
-fn size_of(job: &Job) -> u64 {
+/// Maximum size of each file of a job, bytes; 0: given in percent.
+fn max_file_bytes(job: &Job) -> u64 {
     let bytes = |amount| match amount {
         Amount::Bytes(bytes) => bytes,
         Amount::Percent(_) => 0,
@@ -142,13 +142,13 @@ fn size_of(job: &Job) -> u64 {
     }
 }
 
-/// The files that the jobs work on, and how large they are then.
+/// Files used by the jobs with their final sizes, bytes.
 fn files(script: &Script) -> Vec<(&str, u64)> {
     let jobs = script.phases.iter().flat_map(|phase| &phase.jobs).map(|one| &one.job);
     let mut files: Vec<(&str, u64)> = jobs
-        .flat_map(|job| job.files.paths.iter().map(|path| (path.as_str(), size_of(job))))
+        .flat_map(|job| job.files.paths.iter().map(|path| (path.as_str(), max_file_bytes(job))))
         .collect();
-    // What one job makes another may make larger.
+    // Of several jobs with the same file the largest size counts.
     files.sort_unstable_by(|a, b| b.cmp(a));
     files.dedup_by_key(|(path, _)| *path);
     files
@@ -158,9 +158,9 @@ fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
     bytes.fold(0, u64::saturating_add)
 }
 
-/// Whether files of so many bytes leave too little where so much of `all` is free: they take more
-/// than half of that, and less than a tenth of the file system stays, with which Kubernetes evicts
-/// pods (nodefs.available<10%).
+/// True if new files of `bytes` would crowd a file system of `all` bytes: they take more than half
+/// of the free space and leave less than 10 % free, at which Kubernetes evicts pods
+/// (nodefs.available<10%).
 const fn is_crowded(bytes: u64, free: u64, all: u64) -> bool {
     bytes > free / 2 && free.saturating_sub(bytes) < all / 10
 }
@@ -184,8 +184,8 @@ fn refuse_crowding(profile: &Profile, script: &Script, target: &str) -> Result<(
     .into())
 }
 
-/// What would be measured, written and removed, and how long that takes.
-fn planned(profile: &Profile, script: &Script, target: &str) -> String {
+/// Describes what would be measured, written and removed, and how long that takes.
+fn plan_text(profile: &Profile, script: &Script, target: &str) -> String {
     let round_s: u64 = script
         .phases
         .iter()
@@ -221,8 +221,8 @@ fn list() -> String {
     text
 }
 
-/// What a profile measures and holds it against.
-fn explained(profile: &Profile) -> String {
+/// Describes a profile: its measurements and bounds.
+fn profile_text(profile: &Profile) -> String {
     let Profile { about, rounds, .. } = profile;
     let mut text = format!("{about}\n\nBounds:\n");
     for quantity in &profile.quantities {
@@ -245,7 +245,7 @@ fn explained(profile: &Profile) -> String {
     text
 }
 
-/// Writes the settings that are shown: nothing follows from invalid measurements.
+/// Writes the settings that are shown; invalid measurements yield none.
 fn write(path: &Path, profile: &Profile, record: &RunRecord, claims: &ClaimBook) -> Result<()> {
     let assessment = assess(&Question { record, claims, baseline: None, expect: None });
     let text = setting_texts(profile, record, is_valid(&assessment))
@@ -259,15 +259,15 @@ mod tests {
     use super::is_crowded;
 
     #[test]
-    fn others_keep_room() {
+    fn crowded_file_systems_are_recognised() {
         for (bytes, free, all, expected) in [
             (4, 5, 100, true),
             (4, 3, 100, true),
-            // A file system for this alone; one that has long been as full.
+            // A file system made for this purpose, and one that has long been nearly full.
             (40, 60, 100, false),
             (4, 9, 100, false),
             (0, 0, 100, false),
-            // It does not say.
+            // The file system reports no size.
             (4, 0, 0, false),
         ] {
             assert_eq!(is_crowded(bytes, free, all), expected, "{bytes} of {free} of {all}");

@@ -12,16 +12,16 @@ use iodyno_report::export::{Places, fleet_openmetrics, work_list};
 use iodyno_report::fleet::{HostRun, NodeRun, fleet, fleet_of, together};
 use iodyno_report::text::{Style, fleet_text, together_text};
 
-use crate::arguments::{Fleet, FleetFormat, Sheets, Table};
-use crate::commands::judged_anew;
+use crate::arguments::{DataSheets, Fleet, FleetFormat, Table};
+use crate::commands::rejudge;
 use crate::context::{Context, Usage, read};
-use crate::push::{Document, MOST_DOCUMENT_BYTES, Reference};
+use crate::push::{DestinationRef, Document, MAX_DOCUMENT_BYTES};
 use crate::{inputs, terminal};
 
-/// Files of a folder and the folders in it, …
-const MOST_FILES: usize = 100_000;
-/// … which are gone into so deep.
-const DEEPEST: usize = 8;
+/// Maximum number of files read below a folder.
+const MAX_FILES: usize = 100_000;
+/// Maximum depth of folders.
+const MAX_DEPTH: usize = 8;
 
 pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
     let places = match &arguments.places {
@@ -34,40 +34,40 @@ pub(crate) fn run(context: &Context, arguments: &Fleet) -> Result<()> {
         let store = context.store_to_read()?;
         words.extend(store.runs()?.into_iter().map(|run| run.id));
     }
-    let claims = context.claims(&Sheets::default())?;
+    let claims = context.claims(&DataSheets::default())?;
     let style = terminal::style(context, &Table { wide: arguments.wide, columns: None });
-    let fleet = || of_words(context, &words, &claims).map(fleet_of);
+    let fleet = || load_words(context, &words, &claims).map(fleet_of);
     match arguments.format {
         Some(FleetFormat::WorkList) => terminal::print(&work_list(&fleet()?, &places)?),
         Some(FleetFormat::Openmetrics) => terminal::print(&fleet_openmetrics(&fleet()?)),
         Some(FleetFormat::Together) => {
-            let all = together(of_words(context, &words, &claims)?);
+            let all = together(load_words(context, &words, &claims)?);
             terminal::print(&terminal::in_locale(together_text(&all, &style)))
         }
         None => terminal::print(&terminal::in_locale(fleet_text(&fleet()?, &style))),
     }
 }
 
-/// What is needed of a run, which its document gives without being read in full.
-trait OfDocuments: Sized + Send {
-    /// `None`: the documents have to be read in full.
+/// Data that a run's document yields without being read in full.
+trait FromDocuments: Sized + Send {
+    /// Extracts the data; `None`: the documents have to be read in full.
     fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError>;
-    /// `None`: nothing of this run is needed.
+    /// Computes the data from a full record; `None`: this run has none.
     fn of_record(record: &RunRecord, claims: &ClaimBook) -> Option<Self>;
 }
 
-impl OfDocuments for HostRun {
+impl FromDocuments for HostRun {
     fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError> {
         Self::of_documents(text)
     }
 
     fn of_record(record: &RunRecord, claims: &ClaimBook) -> Option<Self> {
-        let assessment = judged_anew(record, claims);
+        let assessment = rejudge(record, claims);
         Some(Self::of(Judged { record, assessment: &assessment }))
     }
 }
 
-impl OfDocuments for NodeRun {
+impl FromDocuments for NodeRun {
     fn of_documents(text: &str) -> Result<Option<Vec<Self>>, DocumentError> {
         Self::of_documents(text)
     }
@@ -77,7 +77,7 @@ impl OfDocuments for NodeRun {
     }
 }
 
-fn of_words<T: OfDocuments>(
+fn load_words<T: FromDocuments>(
     context: &Context,
     words: &[String],
     claims: &ClaimBook,
@@ -85,29 +85,29 @@ fn of_words<T: OfDocuments>(
     let mut runs = Vec::new();
     for word in words {
         let path = Path::new(word);
-        // A pipe can be read once.
-        let read = if path.is_file() { of_document(path) } else { None };
+        // A pipe can be read only once.
+        let read = if path.is_file() { load_document(path) } else { None };
         runs.extend(match read {
             Some(read) => read,
-            None if path.is_dir() => of_folder(context, path, claims)?,
-            None if Reference::is_remote(word) && !path.exists() => {
-                of_reference(context, &Reference::typed(word)?, claims)?
+            None if path.is_dir() => load_folder(context, path, claims)?,
+            None if DestinationRef::is_remote(word) && !path.exists() => {
+                load_reference(context, &DestinationRef::typed(word)?, claims)?
             }
-            None => of_word(context, word, claims)?,
+            None => load_word(context, word, claims)?,
         });
     }
     Ok(runs)
 }
 
-/// The runs of a folder with documents of many hosts, read on all CPUs, one document in memory for
-/// each; of any other folder, whatever else it holds.
-fn of_folder<T: OfDocuments>(
+/// Reads a folder with documents of many hosts on all CPUs, with one document per CPU in memory;
+/// any other folder is read as usual.
+fn load_folder<T: FromDocuments>(
     context: &Context,
     folder: &Path,
     claims: &ClaimBook,
 ) -> Result<Vec<T>> {
     let mut files = Vec::new();
-    documents_below(folder, DEEPEST, &mut files);
+    documents_below(folder, MAX_DEPTH, &mut files);
     files.sort();
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let share = files.len().div_ceil(workers).max(1);
@@ -122,14 +122,14 @@ fn of_folder<T: OfDocuments>(
         others.extend(left);
     }
     if others.len() == files.len() {
-        return of_word(context, &folder.display().to_string(), claims);
+        return load_word(context, &folder.display().to_string(), claims);
     }
-    // What is no document of today is read in full, or told.
+    // Other files are read in full, and errors are printed.
     for file in others {
-        match of_word(context, &file.display().to_string(), claims) {
+        match load_word(context, &file.display().to_string(), claims) {
             Ok(more) => runs.extend(more),
             Err(error) => {
-                context.leave_out();
+                context.note_unreadable();
                 terminal::note(&format!("{error:#}"));
             }
         }
@@ -137,11 +137,11 @@ fn of_folder<T: OfDocuments>(
     Ok(runs)
 }
 
-/// The runs of these files, and the files that have to be read otherwise.
-fn of_documents<T: OfDocuments>(files: &[PathBuf]) -> (Vec<T>, Vec<&PathBuf>) {
+/// Reads the documents among `files`; also returns the files that have to be read in full.
+fn of_documents<T: FromDocuments>(files: &[PathBuf]) -> (Vec<T>, Vec<&PathBuf>) {
     let (mut runs, mut others) = (Vec::new(), Vec::new());
     for file in files {
-        match of_document(file) {
+        match load_document(file) {
             Some(read) => runs.extend::<Vec<T>>(read),
             None => others.push(file),
         }
@@ -149,16 +149,16 @@ fn of_documents<T: OfDocuments>(files: &[PathBuf]) -> (Vec<T>, Vec<&PathBuf>) {
     (runs, others)
 }
 
-/// The runs of a file with documents; `None`: it has to be read otherwise.
-fn of_document<T: OfDocuments>(file: &Path) -> Option<Vec<T>> {
-    let bytes = iodyno_files::read(file, MOST_DOCUMENT_BYTES).ok()?;
+/// Reads a file with documents; `None`: it has to be read in full.
+fn load_document<T: FromDocuments>(file: &Path) -> Option<Vec<T>> {
+    let bytes = iodyno_files::read(file, MAX_DOCUMENT_BYTES).ok()?;
     T::of_documents(&String::from_utf8(bytes).ok()?).ok()?
 }
 
-/// The runs of the documents that others gave to a store, read while more of them come.
-fn of_reference<T: OfDocuments>(
+/// Reads the documents at a remote destination while more of them arrive.
+fn load_reference<T: FromDocuments>(
     context: &Context,
-    reference: &Reference,
+    reference: &DestinationRef,
     claims: &ClaimBook,
 ) -> Result<Vec<T>> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -166,12 +166,12 @@ fn of_reference<T: OfDocuments>(
     let take = Mutex::new(take);
     let next = || take.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
     let work = || {
-        let read = std::iter::from_fn(next).map(|document| of_text::<T>(&document, claims));
+        let read = std::iter::from_fn(next).map(|document| load_text::<T>(&document, claims));
         read.collect::<Vec<_>>()
     };
     let (read, ended) = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        let ended = reference.each(&mut |document| {
+        let ended = reference.for_each_document(&mut |document| {
             // A worker that panicked takes no more; the others do.
             let _ = give.send(document);
         });
@@ -185,7 +185,7 @@ fn of_reference<T: OfDocuments>(
         match one {
             Ok(more) => runs.extend(more),
             Err(what) => {
-                context.leave_out();
+                context.note_unreadable();
                 terminal::note(&what);
             }
         }
@@ -193,8 +193,9 @@ fn of_reference<T: OfDocuments>(
     Ok(runs)
 }
 
-/// The runs of a document, as it judges them; judged anew where it does so by other rules than today's.
-fn of_text<T: OfDocuments>(document: &Document, claims: &ClaimBook) -> Result<Vec<T>, String> {
+/// The runs of a document with its own verdicts, or judged anew if it was judged by other rules
+/// than today's.
+fn load_text<T: FromDocuments>(document: &Document, claims: &ClaimBook) -> Result<Vec<T>, String> {
     let told = |error| format!("{}: {error}", document.name);
     match T::of_documents(&document.text).map_err(told)? {
         Some(runs) => Ok(runs),
@@ -205,13 +206,13 @@ fn of_text<T: OfDocuments>(document: &Document, claims: &ClaimBook) -> Result<Ve
     }
 }
 
-/// Files that end in `.json`, and no links: what others pushed may point anywhere.
+/// Collects files that end in `.json`, without links: pushed files could point anywhere.
 fn documents_below(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
         let Ok(kind) = entry.file_type() else { continue };
-        if files.len() >= MOST_FILES {
+        if files.len() >= MAX_FILES {
             return;
         } else if kind.is_dir() && deep > 0 {
             documents_below(&path, deep - 1, files);
@@ -221,17 +222,21 @@ fn documents_below(folder: &Path, deep: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The runs that a word means.
-fn of_word<T: OfDocuments>(context: &Context, word: &str, claims: &ClaimBook) -> Result<Vec<T>> {
+/// The runs that a word names.
+fn load_word<T: FromDocuments>(
+    context: &Context,
+    word: &str,
+    claims: &ClaimBook,
+) -> Result<Vec<T>> {
     let loaded = inputs::load_all(context, word, &Stated::default(), claims)?;
-    loaded.iter().for_each(|one| terminal::problems(context, &one.problems));
+    loaded.iter().for_each(|one| terminal::print_problems(context, &one.problems));
     Ok(loaded.iter().filter_map(|one| T::of_record(&one.record, claims)).collect())
 }
 
-/// The table of all hosts' drives.
+/// Table of the drives of all hosts.
 pub(crate) fn text(records: &[&RunRecord], claims: &ClaimBook, style: &Style) -> String {
     let assessments: Vec<Assessment> =
-        records.iter().map(|record| judged_anew(record, claims)).collect();
+        records.iter().map(|record| rejudge(record, claims)).collect();
     let judged = records.iter().zip(&assessments);
     let judged: Vec<Judged<'_>> =
         judged.map(|(record, assessment)| Judged { record, assessment }).collect();

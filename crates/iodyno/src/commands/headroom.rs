@@ -1,5 +1,5 @@
-//! What drives took of a load within a bound, as `sweep headroom` measured it before and the store
-//! keeps it.
+//! Earlier results of `sweep headroom` in the store: the load that drives took within a latency
+//! bound.
 
 use iodyno_campaign::Study;
 use iodyno_judge::{device_of, drive_under};
@@ -8,12 +8,12 @@ use iodyno_report::text::headroom_line;
 
 use crate::context::Context;
 
-/// A line for each of [`stored`].
+/// One line for each of [`stored`].
 pub(crate) fn lines(context: &Context, record: &RunRecord) -> Vec<String> {
     stored(context, record).iter().map(headroom_line).collect()
 }
 
-/// Of each drive of `record` of which the store has one, the newest before it.
+/// The newest earlier headroom of each drive of `record`.
 pub(crate) fn stored(context: &Context, record: &RunRecord) -> Vec<EarlierHeadroom> {
     let mut open: Vec<(String, String)> = Vec::new();
     for of in &record.measurements {
@@ -23,7 +23,7 @@ pub(crate) fn stored(context: &Context, record: &RunRecord) -> Vec<EarlierHeadro
         }
     }
     let mut all = Vec::new();
-    // What was measured elsewhere can be shown where there is no store.
+    // A run measured elsewhere can be shown without a store.
     let Ok(store) = context.store_to_read() else { return all };
     for run in store.runs().unwrap_or_default() {
         if open.is_empty() {
@@ -47,8 +47,8 @@ pub(crate) fn stored(context: &Context, record: &RunRecord) -> Vec<EarlierHeadro
     all
 }
 
-/// What the drive under the one target of a measurement is known by again, its serial number, else
-/// the machine's name and its own; and what it is called.
+/// Key and name of the drive under the only target of a measurement. The key is the serial number,
+/// else the host name with the device's name.
 fn key<'m>(record: &RunRecord, of: &'m Measurement) -> Option<(String, &'m str)> {
     let [target] = of.targets.as_slice() else { return None };
     let device = device_of(of, target);

@@ -1,4 +1,4 @@
-//! `iodyno import`: stores what others printed and what iodyno wrote elsewhere.
+//! `iodyno import`: stores results of other programs and of iodyno on other machines.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +10,22 @@ use iodyno_report::Judged;
 use iodyno_report::text::{Style, clean, results_table, run_heading, verdict_text};
 use iodyno_store::{Store, StoreError};
 
-use crate::arguments::{Import, Sheets, Table};
+use crate::arguments::{DataSheets, Import, Table};
 use crate::commands::export::documents;
 use crate::commands::traced::convert;
-use crate::commands::{free_name, judged_anew};
+use crate::commands::{free_name, judged, rejudge};
 use crate::context::{Context, Usage};
 use crate::inputs::{Loaded, read_all};
 use crate::terminal;
 
-/// Measurements that are printed of a run; `show` prints all.
+/// Maximum number of measurements printed of a run; `show` prints all.
 const SHOWN: usize = 24;
 
 pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
     if let Some(to) = &arguments.output {
         return convert(context, &arguments.paths, to);
     }
-    let claims = context.claims(&Sheets::default())?;
+    let claims = context.claims(&DataSheets::default())?;
     let mut found: Vec<Loaded> = Vec::new();
     let mut problems: Vec<Problem> = Vec::new();
     let mut nothing = 0;
@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
             nothing += 1;
         }
         if let Some(error) = error {
-            terminal::complain(&error);
+            terminal::print_error(&error);
         }
         for one in runs {
             found.push(one.with_stated(&stated, &claims)?);
@@ -51,14 +51,14 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
         found = joined(found, name)?;
     }
     if found.is_empty() {
-        terminal::problems(context, &problems);
+        terminal::print_problems(context, &problems);
         return Ok(2);
     }
     let is_named = arguments.run_name.is_some();
     let stored =
         context.store()?.in_one(|store| store_all(context, store, found, is_named, &claims))?;
     print(context, &stored)?;
-    terminal::problems(context, &problems);
+    terminal::print_problems(context, &problems);
     let failed = stored.iter().any(|(record, _)| {
         record.measurements.iter().any(|measurement| measurement.failure().is_some())
     });
@@ -70,7 +70,7 @@ pub(crate) fn run(context: &Context, arguments: &Import) -> Result<u8> {
     })
 }
 
-/// Stores what is not there yet, and returns it.
+/// Stores the runs that are not yet stored, and returns them.
 fn store_all(
     context: &Context,
     store: &mut Store,
@@ -83,7 +83,7 @@ fn store_all(
     let mut stored = Vec::new();
     for Loaded { mut record, .. } in found {
         if let Some(there) = present(store, &record)? {
-            if !has_more(store, &record)? {
+            if !is_more_complete(store, &record)? {
                 note(context, &format!("run {there} is in the store already: left as it is"));
                 continue;
             }
@@ -98,7 +98,7 @@ fn store_all(
             store.add_record(&record)?;
         }
         taken.insert(record.run.name.clone());
-        let assessment = judged_anew(&record, claims);
+        let assessment = rejudge(&record, claims);
         store.put_assessment(&record.run.id, &assessment)?;
         stored.push((record, assessment));
     }
@@ -111,13 +111,12 @@ fn note(context: &Context, line: &str) {
     }
 }
 
-/// Whether a run holds nothing: neither a measurement nor a machine.
+/// True if a run holds neither measurements nor a machine.
 fn is_empty(record: &RunRecord) -> bool {
     record.measurements.is_empty() && record.snapshots.is_empty()
 }
 
-/// All that fio printed as one run. Runs of iodyno's stay apart: each is of a
-/// machine and a time of its own.
+/// Joins fio's output into one run. iodyno's runs stay separate: each has its own machine and time.
 fn joined(found: Vec<Loaded>, name: &str) -> Result<Vec<Loaded>> {
     let ours = found.iter().filter(|one| one.record.run.kind != RunKind::Import).count();
     if ours > 0 && found.len() > 1 {
@@ -134,7 +133,7 @@ fn joined(found: Vec<Loaded>, name: &str) -> Result<Vec<Loaded>> {
         run.started_ns = run.started_ns.min(next.record.run.started_ns);
         run.ended_ns = run.ended_ns.max(next.record.run.ended_ns);
         targets.extend(next.record.run.targets);
-        // What stood in different files did not run at the same time, as far as is known.
+        // Results in different files are assumed not to have run at the same time.
         let behind = whole.record.measurements.iter().map(|one| one.phase + 1).max().unwrap_or(0);
         let moved = next.record.measurements.into_iter().map(|mut one| {
             one.phase += behind;
@@ -146,16 +145,16 @@ fn joined(found: Vec<Loaded>, name: &str) -> Result<Vec<Loaded>> {
     Ok(vec![whole])
 }
 
-/// Whether the store's run of this id was cut off, and has less: its store was
-/// full, and the rest was written beside.
-fn has_more(store: &Store, record: &RunRecord) -> Result<bool> {
+/// True if the stored run of this id was cut off and has less: its store was full, and the rest was
+/// written beside it.
+fn is_more_complete(store: &Store, record: &RunRecord) -> Result<bool> {
     let there = store.find(&record.run.id)?;
     let is_cut_off = matches!(there.state, RunState::Interrupted | RunState::Failed);
     let (has, had) = (record.measurements.len(), store.measurements(&there.id)?.len());
     Ok(is_cut_off && (has > had || (has == had && record.run.state == RunState::Done)))
 }
 
-/// The run's name in the store, where it is there.
+/// Name of the run if it is stored already.
 fn present(store: &Store, record: &RunRecord) -> Result<Option<String>> {
     match store.find(&record.run.id) {
         Ok(run) if run.id == record.run.id => {
@@ -168,9 +167,7 @@ fn present(store: &Store, record: &RunRecord) -> Result<Option<String>> {
 
 fn print(context: &Context, stored: &[(RunRecord, Assessment)]) -> Result<()> {
     if context.json {
-        let judged: Vec<Judged<'_>> =
-            stored.iter().map(|(record, assessment)| Judged { record, assessment }).collect();
-        return terminal::print(&documents(&judged)?);
+        return terminal::print(&documents(&judged(stored))?);
     }
     let style = terminal::style(context, &Table { wide: false, columns: None });
     let texts: Vec<String> =
@@ -195,10 +192,10 @@ fn selector(record: &RunRecord) -> &str {
     if record.run.name.is_empty() { &record.run.id } else { &record.run.name }
 }
 
-/// A run: what it is, and a line for each result; of iodyno's own runs the verdict.
+/// Text of a run: its heading and a line for each result; for iodyno's own runs also the verdict.
 fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     let mut out = run_heading(&record.run, style);
-    out.push_str(&counted(record));
+    out.push_str(&count_text(record));
     out.push('\n');
     if !record.measurements.is_empty() {
         out.push_str(&results_table(record, SHOWN, style));
@@ -207,7 +204,7 @@ fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
             out.push_str(&format!("and {more} more: iodyno show {run}\n"));
         }
     }
-    // Nobody asked whether what fio printed is as it should be.
+    // fio's output is not judged.
     if record.host().is_some() {
         let status = Judged { record, assessment }.exit_status(false);
         out.push_str(&verdict_text(assessment, status as u8, style));
@@ -215,8 +212,8 @@ fn text(record: &RunRecord, assessment: &Assessment, style: &Style) -> String {
     out
 }
 
-/// `12 measurements by fio 3.33 and fio 3.36, 2 of them failed`.
-fn counted(record: &RunRecord) -> String {
+/// Builds `12 measurements by fio 3.33 and fio 3.36, 2 of them failed`.
+fn count_text(record: &RunRecord) -> String {
     let some =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let drives = record.host().map_or(0, Host::drive_count);

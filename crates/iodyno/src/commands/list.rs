@@ -5,7 +5,6 @@ use iodyno_host::Depth;
 use iodyno_model::{Host, topology};
 use iodyno_report::document::{history_document, list_document, tree_document};
 use iodyno_report::text::{history_text, json_text, list_text, tree_text};
-use iodyno_store::StoreError;
 
 use crate::arguments::{List, Table};
 use crate::context::Context;
@@ -28,15 +27,11 @@ pub(crate) fn run(context: &Context, arguments: &List) -> Result<u8> {
     Ok(0)
 }
 
-/// What drives were put through, those of other machines too.
+/// Prints the history of drives, including those of other machines.
 fn history(context: &Context, host: &Host, table: &Table) -> Result<u8> {
-    let states = match context.store_to_read() {
-        Ok(store) => store.drive_states()?,
-        // Nothing was done yet: nothing to tell, and no error.
-        Err(error) if matches!(error.downcast_ref(), Some(StoreError::Missing { .. })) => {
-            Vec::new()
-        }
-        Err(error) => return Err(error),
+    let states = match context.existing_store()? {
+        Some(store) => store.drive_states()?,
+        None => Vec::new(),
     };
     let text = match context.json {
         true => {

@@ -1,4 +1,4 @@
-//! `iodyno man`: the manual pages, one for each command.
+//! `iodyno man`: writes the manual pages, one for each command.
 
 use std::path::Path;
 
@@ -21,14 +21,14 @@ pub(crate) fn run(arguments: &ManPages) -> Result<u8> {
     Ok(0)
 }
 
-/// What help shows, with every command's full name and global options in place.
+/// The command tree with full names and global options resolved.
 fn command() -> Command {
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
     command
 }
 
-/// The page of `command`, then those of the commands below it: file name and roff.
+/// Pages of `command` and its subcommands: file name and roff.
 fn pages(command: Command) -> Result<Vec<(String, String)>> {
     let below: Vec<Command> =
         command.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
@@ -47,7 +47,7 @@ fn pages(command: Command) -> Result<Vec<(String, String)>> {
         page.render_subcommands_section(&mut roff)?;
     }
     sections.to_writer(&mut roff)?;
-    // An empty line breaks the line before and behind it, which mandoc calls superfluous.
+    // An empty line itself breaks the text; mandoc warns of the breaks around it.
     let roff = String::from_utf8(roff)?.replace("\n.br\n\n.br\n", "\n.sp\n");
     let mut all = vec![(page.get_filename(), roff)];
     for command in below {
@@ -56,7 +56,7 @@ fn pages(command: Command) -> Result<Vec<(String, String)>> {
     Ok(all)
 }
 
-/// When what the pages say of all commands changed last.
+/// Date of the last change to text common to all pages.
 const DATE: &str = "2026-11-22";
 
 const FILES: &[(&str, &str)] = &[
@@ -75,8 +75,8 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("HOME, PATH, TMPDIR", "As usual."),
 ];
 
-/// The sections that clap knows nothing of. Help ends with paragraphs of text, of which examples
-/// and exit statuses have sections of their own.
+/// Sections unknown to clap. The help ends with paragraphs, of which examples and exit statuses
+/// become sections of their own.
 fn sections(command: &Command) -> Roff {
     let help = |of: &Command| of.get_after_help().map(ToString::to_string).unwrap_or_default();
     let own = help(command);
@@ -91,13 +91,13 @@ fn sections(command: &Command) -> Roff {
             },
         }
     }
-    // What holds for all commands, where this one says nothing else.
+    // Falls back to the exit statuses of all commands.
     let status = status.or_else(|| Some(all.split_once("Exit status: ")?.1));
     let mut roff = Roff::new();
     for paragraph in notes {
         let heading = ["SH", "PP"][usize::from(roff != Roff::new())];
         roff.control(heading, (heading == "SH").then_some("NOTES"));
-        // Lines that begin with a blank are a table.
+        // Indented lines are a table.
         literal(&mut roff, paragraph, paragraph.contains("\n  "));
     }
     if let Some(status) = status {
@@ -128,7 +128,7 @@ fn term(roff: &mut Roff, name: &str, meaning: &str) {
     roff.text([roman(meaning)]);
 }
 
-/// `text`, line by line where it is `as_is`.
+/// Adds `text`, line by line if `as_is`.
 fn literal(roff: &mut Roff, text: &str, as_is: bool) {
     if as_is {
         roff.control("nf", []);

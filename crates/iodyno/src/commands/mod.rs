@@ -1,7 +1,6 @@
-//! One file for each command.
+//! One module for each command.
 
 pub(crate) mod accept;
-pub(crate) mod beside;
 pub(crate) mod capture;
 pub(crate) mod check;
 pub(crate) mod clean_up;
@@ -33,17 +32,23 @@ pub(crate) mod study;
 pub(crate) mod sweep;
 pub(crate) mod top;
 pub(crate) mod traced;
+pub(crate) mod unstored;
 
 use iodyno_judge::{ClaimBook, Question, assess};
 use iodyno_model::{Assessment, RunRecord};
+use iodyno_report::Judged;
 
-/// What a run means by today's rules and these claims.
-pub(crate) fn judged_anew(record: &RunRecord, claims: &ClaimBook) -> Assessment {
+/// Judges a run by today's rules and these claims.
+pub(crate) fn rejudge(record: &RunRecord, claims: &ClaimBook) -> Assessment {
     assess(&Question { record, claims, baseline: None, expect: None })
 }
 
-/// A name that nobody chose, with a number behind it where it is taken: that is
-/// no mistake of anybody's.
+/// Pairs runs with their assessments, for output.
+pub(crate) fn judged(runs: &[(RunRecord, Assessment)]) -> Vec<Judged<'_>> {
+    runs.iter().map(|(record, assessment)| Judged { record, assessment }).collect()
+}
+
+/// Makes a default name unique by a number, since a clash is not the user's mistake.
 pub(crate) fn free_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let numbered = (2_u64..).map(|n| format!("{name}-{n}"));
     std::iter::once(name.to_owned())

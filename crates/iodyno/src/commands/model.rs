@@ -1,4 +1,4 @@
-//! `iodyno model`: a trace as a small model, and what options of a job can say of it.
+//! `iodyno model`: writes a small model of a trace, and job options that resemble it.
 
 use std::io::BufWriter;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
     let model = arguments.output.iter().find(|output| ending(output) == "iomodel");
     let (mut writer, mut output) = (None, None);
     let mut names = iodyno_trace::Names::default();
-    let summary = traced::pass(context, path, &mut |header, known, io| {
+    let summary = traced::scan(context, path, &mut |header, known, io| {
         if writer.is_none() {
             let to: Box<dyn std::io::Write> = match model {
                 Some(model) => {
@@ -64,7 +64,7 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
             terminal::print(&terminal::in_locale(text))?;
         }
     }
-    traced::tell_damage(context, path, summary.damaged, summary.is_cut);
+    traced::report_damage(context, path, summary.damaged, summary.is_cut);
     let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or("trace");
     for output in &arguments.output {
         let (bytes, what) = match ending(output) {
@@ -79,7 +79,7 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
             }
         };
         if !context.json {
-            terminal::written(context, output, bytes, what)?;
+            terminal::report_written(context, output, bytes, what)?;
         }
     }
     Ok(0)

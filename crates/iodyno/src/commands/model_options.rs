@@ -1,4 +1,5 @@
-//! What options of a job can say of a trace, as fio's job file and as a plan, and what they cannot.
+//! Converts a trace to job options, as fio's job file and as a plan, and lists what they cannot
+//! express.
 
 use std::fmt::Write as _;
 
@@ -7,15 +8,15 @@ use iodyno_model::{
 };
 use iodyno_report::text::{clean, options_words};
 
-/// Zones of the address space that options name.
+/// Maximum number of zones in options.
 const ZONES: usize = 16;
-/// Most I/Os outstanding that options ask for.
+/// Maximum queue depth in options.
 const DEPTH: u64 = 256;
 
 /// An option and its value.
 type Set = (&'static str, String);
 
-/// Whole percent of each, which are 100 together: the largest remainders are rounded up.
+/// Whole percentages that sum to 100: the largest remainders are rounded up.
 fn percents(counts: &[u64]) -> Vec<u64> {
     let all = counts.iter().sum::<u64>().max(1);
     let mut parts: Vec<u64> = counts.iter().map(|count| count * 100 / all).collect();
@@ -34,7 +35,7 @@ fn sizes(of: &TracedOperation) -> String {
     parts.map(|(bytes, percent)| format!("{bytes}/{percent}")).collect::<Vec<_>>().join(":")
 }
 
-/// `zoned:ACCESS/SIZE:...` of the addresses' whole range; none: they are used evenly.
+/// `zoned:ACCESS/SIZE:...` over the whole range of addresses; `None`: they are used evenly.
 fn zones(summary: &TraceSummary) -> Option<String> {
     let course = summary.course.as_ref()?;
     let used = course.end_bytes.div_ceil(course.zone_bytes.max(1)) as usize;
@@ -52,7 +53,7 @@ fn zones(summary: &TraceSummary) -> Option<String> {
         .then(|| format!("zoned:{}", parts.collect::<Vec<_>>().join(":")))
 }
 
-/// The options, without those of engine, target and time.
+/// The options, except engine, target and time.
 fn options(summary: &TraceSummary) -> Vec<Set> {
     let of = |name: &str| {
         summary.operations.iter().find(|one| one.operation == name).filter(|one| one.bytes > 0)
@@ -94,13 +95,13 @@ fn options(summary: &TraceSummary) -> Vec<Set> {
     set
 }
 
-/// What the trace has and the options have not, a line each.
-fn lost(summary: &TraceSummary, likeness: &ModelLikeness) -> Vec<String> {
+/// Properties of the trace that the options lack, one per line.
+fn losses(summary: &TraceSummary, likeness: &ModelLikeness) -> Vec<String> {
     let burst = |one: &iodyno_model::TraceBurst| {
         format!("{} at {}", format_count(one.dispersion), format_duration_ns(one.slot_ns as f64))
     };
     let bursts: Vec<String> = summary.bursts.iter().map(burst).collect();
-    let mut lost = vec![
+    let mut losses = vec![
         "Kept: mean rates, sizes by operation, the share of sequential I/Os, zones, flushes."
             .into(),
         format!(
@@ -111,25 +112,25 @@ fn lost(summary: &TraceSummary, likeness: &ModelLikeness) -> Vec<String> {
         format!("{}.", options_words(likeness)),
     ];
     if summary.operations.iter().any(|one| one.operation == "discard") {
-        lost.push("Discards are left out.".into());
+        losses.push("Discards are left out.".into());
     }
-    lost
+    losses
 }
 
 fn heading(name: &str, summary: &TraceSummary, likeness: &ModelLikeness) -> String {
     let ios = format_count(summary.ios() as f64);
     let duration = format_duration_ns(summary.duration_ns as f64);
     let mut text = format!("# Of the trace {}: {ios} I/Os in {duration}.\n", clean(name));
-    for line in lost(summary, likeness) {
+    for line in losses(summary, likeness) {
         let _ = writeln!(text, "# {line}");
     }
     text + "# A model keeps them: iodyno model TRACE -o FILE.iomodel.\n"
 }
 
-/// The trace as fio's job file, for a file or device to be named with --filename.
+/// The trace as fio's job file; the target is given with --filename.
 pub(crate) fn job_file(name: &str, summary: &TraceSummary, likeness: &ModelLikeness) -> String {
     let mut text = heading(name, summary, likeness);
-    let _ = writeln!(text, "[{}]", word(name));
+    let _ = writeln!(text, "[{}]", plain_name(name));
     for (option, value) in options(summary) {
         let _ = writeln!(text, "{option}={value}");
     }
@@ -143,7 +144,7 @@ pub(crate) fn job_file(name: &str, summary: &TraceSummary, likeness: &ModelLiken
 /// The trace as a plan of `iodyno sweep`.
 pub(crate) fn plan(name: &str, summary: &TraceSummary, likeness: &ModelLikeness) -> String {
     let mut text = heading(name, summary, likeness);
-    let name = word(name);
+    let name = plain_name(name);
     let _ = write!(
         text,
         "format = \"iodyno.plan/1\"\nname = \"{name}\"\nabout = \"the means of a trace\"\n\n\
@@ -155,8 +156,8 @@ pub(crate) fn plan(name: &str, summary: &TraceSummary, likeness: &ModelLikeness)
     text
 }
 
-/// A name that needs no quotes anywhere.
-fn word(name: &str) -> String {
+/// Replaces characters that would need quoting.
+fn plain_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     name.chars().map(plain).collect()
 }
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percents_are_whole_and_a_hundred() {
+    fn percents_are_whole_and_sum_to_100() {
         assert_eq!(percents(&[1, 1, 1]), [34, 33, 33]);
         assert_eq!(percents(&[997, 2, 1]), [100, 0, 0]);
         assert_eq!(percents(&[5, 0, 5]), [50, 0, 50]);

@@ -9,8 +9,8 @@ use iodyno_judge::layouts::Layouts;
 use iodyno_model::{MetricJudgement, Prediction, Predictions, RunRecord, Validity};
 use iodyno_report::{drawn, tracks};
 
-use crate::arguments::{Plot, Sheets};
-use crate::commands::judged_anew;
+use crate::arguments::{DataSheets, Plot};
+use crate::commands::rejudge;
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::{inputs, terminal};
 
@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
     let (width, height) = arguments.size.unwrap_or_else(|| figure.size());
     let larger = |pixels: u32| (f64::from(pixels) * arguments.scale).round() as u32;
     let size = (larger(width), larger(height));
-    // A picture wider than usual is one seen from farther away.
+    // A wider picture than usual is meant to be seen from farther away.
     let scale = arguments.scale * (f64::from(width) / f64::from(Figure::WIDTH)).max(1.0);
     let bytes = match picture {
         Picture::Svg => svg(&figure, size, scale, arguments.dark).map(String::into_bytes),
@@ -77,7 +77,7 @@ pub(crate) fn run(context: &Context, arguments: &Plot) -> Result<u8> {
     }
     .map_err(|error| Usage(error.to_string()))?;
     write(&arguments.output, &bytes)?;
-    terminal::written(context, &arguments.output, bytes.len(), "")?;
+    terminal::report_written(context, &arguments.output, bytes.len(), "")?;
     Ok(0)
 }
 
@@ -86,23 +86,22 @@ enum Picture {
     Png,
 }
 
-/// What the run is called in the legend: its name, else the word that was typed,
-/// as where several have that name.
+/// Label of a run in the legend: its name, else the typed word, also if several have that name.
 fn label(word: &str, record: &RunRecord) -> String {
     if record.run.name.is_empty() { word.to_owned() } else { record.run.name.clone() }
 }
 
-/// Points of a sweep that were not measured.
+/// Predictions for points of a sweep that were not measured.
 fn predictions(record: &RunRecord) -> Vec<Prediction> {
     outlook(record).map(|outlook| outlook.predictions).unwrap_or_default()
 }
 
-/// What the measurements of a sweep say beyond themselves.
+/// Predictions and other conclusions from a sweep's measurements.
 fn outlook(record: &RunRecord) -> Option<Predictions> {
     Study::of(&record.run)?.outlook(record)
 }
 
-/// What is judged are the runs themselves, whatever is `shown` of them.
+/// Builds the request for a figure; the `whole` runs are judged, whatever is `shown` of them.
 fn request(
     context: &Context,
     arguments: &Plot,
@@ -110,11 +109,11 @@ fn request(
     whole: &[Source<'_>],
     shown: &[(Cow<'_, RunRecord>, Vec<Vec<usize>>)],
 ) -> Result<Request> {
-    let claims = context.claims(&Sheets::default())?;
+    let claims = context.claims(&DataSheets::default())?;
     let (mut judged, mut rounds) = (Vec::new(), Vec::new());
     for (source, (Source { record, .. }, (_, members))) in whole.iter().zip(shown).enumerate() {
         rounds.extend(tracks(record, source));
-        let assessed = judged_anew(record, &claims).measurements.into_iter();
+        let assessed = rejudge(record, &claims).measurements.into_iter();
         judged.extend(assessed.filter_map(|one| {
             Some(Judged {
                 source,

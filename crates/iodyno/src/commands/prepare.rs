@@ -1,4 +1,4 @@
-//! `iodyno prepare`: drives emptied and filled.
+//! `iodyno prepare`: purges and fills drives.
 
 use anyhow::Result;
 use iodyno_campaign::{Preparation, Preparing, Refusal, Study, When, stopped};
@@ -7,7 +7,7 @@ use iodyno_target::{Target, resolve_all, uses};
 
 use crate::arguments::Prepare;
 use crate::commands::setup::Setup;
-use crate::commands::study::{Start, measure, print};
+use crate::commands::study::{StudyRun, measure, print};
 use crate::context::{Context, Usage};
 use crate::terminal;
 
@@ -22,11 +22,11 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
         round: arguments.round.clone(),
         when: When::Always,
     };
-    // Of a drive in use nothing would be done, however it is asked for.
+    // A dry run reports drives in use before wrong options.
     if !arguments.dry_run {
         check(&how)?;
     }
-    let mut setup = Setup::of(context, &arguments.making)?;
+    let mut setup = Setup::of(context, &arguments.load_options)?;
     let targets = resolve_all(&setup.host, &arguments.targets)?;
     if arguments.dry_run {
         let refused = refusals(&setup, &targets);
@@ -61,23 +61,23 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     if let Some(what) = goes_on {
         return Err(Usage(what).into());
     }
-    let start = Start {
+    let start = StudyRun {
         study: &study,
         points: &[],
         preparing: Some(preparing),
         targets: &targets,
         name: arguments.naming.name(),
         resumed: None,
-        permission: arguments.making.allowing.permission(),
+        permission: arguments.load_options.permissions.permission(),
         layout: None,
         all: &[],
         measured: &[],
     };
     let record = measure(context, &mut setup, start, &mut NativeGenerator::new())?;
-    print(context, &mut setup.store, &setup.claims, &record, &arguments.making.table)
+    print(context, &mut setup.store, &setup.claims, &record, &arguments.load_options.table)
 }
 
-/// Whether it can be meant.
+/// Refuses contradictory or missing options.
 fn check(how: &Preparation) -> Result<()> {
     if how.is_empty() {
         let what = "how? --purge METHOD empties the drives, --fill 2x writes them, --condition \
@@ -87,7 +87,7 @@ fn check(how: &Preparation) -> Result<()> {
     Ok(how.check().map_err(|Refusal(what)| Usage(what))?)
 }
 
-/// Why nothing would be done: uses of the targets.
+/// Uses of the targets, for which nothing would be done.
 pub(crate) fn refusals(setup: &Setup, targets: &[Target]) -> Vec<String> {
     let of = |target: &Target| {
         let name = target.name().to_owned();
@@ -99,7 +99,7 @@ pub(crate) fn refusals(setup: &Setup, targets: &[Target]) -> Vec<String> {
     targets.iter().flat_map(of).collect()
 }
 
-/// What would be done and lost.
+/// Describes what would be done and destroyed.
 pub(crate) fn outlook(
     setup: &Setup,
     preparing: &Preparing,

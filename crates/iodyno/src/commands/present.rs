@@ -1,5 +1,4 @@
-//! A run as a command prints it: judged, and as a glance, as text with all that is known, or as what other
-//! programs read.
+//! Presents a run: judged, as a summary, as full text, or in another tool's format.
 
 use anyhow::Result;
 use iodyno_campaign::{Order, Point, Study};
@@ -21,21 +20,21 @@ use crate::commands::{explain, headroom};
 use crate::context::Context;
 use crate::terminal;
 
-/// What a run is judged by and how it is shown.
-pub(crate) struct Judging<'a> {
+/// Basis of the verdicts and form of the output.
+pub(crate) struct JudgeOptions<'a> {
     pub(crate) claims: &'a ClaimBook,
     pub(crate) baseline: Option<&'a RunRecord>,
     pub(crate) expect: Option<&'a Expectation>,
     pub(crate) require_verdict: bool,
-    /// What the commands that say more of it call it.
+    /// Name of the run in suggested commands.
     pub(crate) run: &'a str,
     pub(crate) table: &'a Table,
-    pub(crate) shape: Shape,
+    pub(crate) shape: OutputForm,
 }
 
-impl<'a> Judging<'a> {
-    /// Of what was just measured, against `claims` alone, at a glance.
-    pub(crate) const fn last(claims: &'a ClaimBook, table: &'a Table) -> Self {
+impl<'a> JudgeOptions<'a> {
+    /// For the run just measured: judged against `claims` only, as a summary.
+    pub(crate) const fn latest(claims: &'a ClaimBook, table: &'a Table) -> Self {
         Self {
             claims,
             baseline: None,
@@ -43,69 +42,69 @@ impl<'a> Judging<'a> {
             require_verdict: false,
             run: "last",
             table,
-            shape: Shape::Glance,
+            shape: OutputForm::Summary,
         }
     }
 }
 
-/// What is printed unless JSON is asked for.
+/// Form of the output without `--json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// The verdict, and a row or a cell for each drive, job or point.
-    Glance,
+pub(crate) enum OutputForm {
+    /// The verdict, and a row or cell for each drive, job or point.
+    Summary,
     /// Drives, measurements, findings.
     Text,
-    /// What another tool reads.
+    /// Another tool's format.
     Format(Format),
 }
 
-impl Shape {
-    /// Text, all of it if it is to be `verbose`, unless a format is asked for.
+impl OutputForm {
+    /// The given format, else full text if `verbose`, else the summary.
     pub(crate) fn of(format: Option<Format>, verbose: bool) -> Self {
-        format.map_or(if verbose { Self::Text } else { Self::Glance }, Self::Format)
+        format.map_or(if verbose { Self::Text } else { Self::Summary }, Self::Format)
     }
 }
 
-/// Judges, stores the assessment and prints; the exit status.
+/// Judges, stores the assessment and prints; returns the exit status.
 pub(crate) fn judge_and_print(
     context: &Context,
     store: &mut Store,
     record: &RunRecord,
-    judging: &Judging<'_>,
+    judging: &JudgeOptions<'_>,
 ) -> Result<u8> {
     let (assessment, status) = print(context, record, judging)?;
     store.put_assessment(&record.run.id, &assessment)?;
     Ok(status)
 }
 
-/// Judges and stores the assessment; the text to print, and the exit status.
+/// Judges and stores the assessment; returns the text and the exit status.
 pub(crate) fn judge(
     context: &Context,
     store: &mut Store,
     record: &RunRecord,
-    judging: &Judging<'_>,
+    judging: &JudgeOptions<'_>,
 ) -> Result<(String, u8)> {
     let (assessment, text, status) = judged(context, record, judging)?;
     store.put_assessment(&record.run.id, &assessment)?;
     Ok((text, status))
 }
 
-/// Judges and prints; the assessment, and the exit status.
+/// Judges and prints; returns the assessment and the exit status.
 pub(crate) fn print(
     context: &Context,
     record: &RunRecord,
-    judging: &Judging<'_>,
+    judging: &JudgeOptions<'_>,
 ) -> Result<(Assessment, u8)> {
     let (assessment, text, status) = judged(context, record, judging)?;
     terminal::print(&text)?;
     Ok((assessment, status))
 }
 
-/// The assessment of a run, its text, and its exit status.
+/// The assessment of a run, its text and its exit status.
 fn judged(
     context: &Context,
     record: &RunRecord,
-    judging: &Judging<'_>,
+    judging: &JudgeOptions<'_>,
 ) -> Result<(Assessment, String, u8)> {
     let assessment = assess(&Question {
         record,
@@ -114,31 +113,39 @@ fn judged(
         expect: judging.expect,
     });
     let status = exit_status(record, &assessment, judging.require_verdict) as u8;
-    let shown = Shown::new(context, judging, Judged { record, assessment: &assessment }, status);
+    let shown =
+        Presentation::new(context, judging, Judged { record, assessment: &assessment }, status);
     let text = match judging.shape {
         _ if context.json => shown.document()?,
-        Shape::Format(format) => String::from_utf8(format.export(Results::Runs(&[shown.of]))?)?,
-        Shape::Glance => terminal::in_locale(shown.glance()?),
-        Shape::Text => shown.text()?,
+        OutputForm::Format(format) => {
+            String::from_utf8(format.export(Results::Runs(&[shown.of]))?)?
+        }
+        OutputForm::Summary => terminal::in_locale(shown.summary()?),
+        OutputForm::Text => shown.text()?,
     };
     Ok((assessment, text, status))
 }
 
-/// A judged run, and what follows from it beyond its measurements.
-struct Shown<'a> {
+/// A judged run with conclusions drawn from its measurements.
+struct Presentation<'a> {
     context: &'a Context,
-    judging: &'a Judging<'a>,
+    judging: &'a JudgeOptions<'a>,
     of: Judged<'a>,
     status: u8,
     style: Style,
     study: Option<Study>,
     outlook: Option<Predictions>,
-    /// The plan's own, or those that conditioned the drives before it.
+    /// Rounds of the plan, or those that conditioned the drives before it.
     rounds: Option<Rounds>,
 }
 
-impl<'a> Shown<'a> {
-    fn new(context: &'a Context, judging: &'a Judging<'a>, of: Judged<'a>, status: u8) -> Self {
+impl<'a> Presentation<'a> {
+    fn new(
+        context: &'a Context,
+        judging: &'a JudgeOptions<'a>,
+        of: Judged<'a>,
+        status: u8,
+    ) -> Self {
         let run = &of.record.run;
         let style = terminal::style(context, judging.table);
         let study = Study::of(run);
@@ -159,7 +166,7 @@ impl<'a> Shown<'a> {
         Ok(json_text(&document)?)
     }
 
-    fn glance(&self) -> Result<String> {
+    fn summary(&self) -> Result<String> {
         let (context, record, style) = (self.context, self.of.record, &self.style);
         let is_of_drives = record.run.kind.is_of_drives();
         if self.judging.table.is_of_drives(is_of_drives) {
@@ -174,7 +181,7 @@ impl<'a> Shown<'a> {
             run_screen(record, self.of.assessment, self.status, body, self.judging.run, style)
         };
         if is_of_drives {
-            return Ok(screen(Body::Drives(&few(headroom::lines(context, record)))));
+            return Ok(screen(Body::Drives(&first_few(headroom::lines(context, record)))));
         }
         if let Some(profile) = record.run.profile() {
             return Ok(screen(Body::Fit(&profile)));
@@ -185,13 +192,13 @@ impl<'a> Shown<'a> {
         Ok(screen(Body::Rows {
             planned: &self.study.as_ref().map_or(Vec::new(), in_order),
             outlook: self.outlook.as_ref(),
-            follows: &few(self.follows()),
+            follows: &first_few(self.conclusions()),
         }))
     }
 
     fn text(&self) -> Result<String> {
         let (record, assessment, style) = (self.of.record, self.of.assessment, &self.style);
-        // Of fio's jobs there is nothing but what they did.
+        // Runs without a host (fio's output) show only their jobs.
         if record.host().is_none() {
             let jobs = jobs_text(record, assessment, style);
             return Ok(format!("{}\n{jobs}", run_heading(&record.run, style)));
@@ -212,7 +219,7 @@ impl<'a> Shown<'a> {
             parts.extend(outlook.map(|of| predictions_text(of, style)));
             parts.extend(outlook.map(|of| headroom_text(&of.headroom, style)));
             parts.push(replay_text(record, style));
-            let mut lines = self.follows();
+            let mut lines = self.conclusions();
             if record.run.kind.is_of_drives() {
                 lines.extend(headroom::lines(self.context, record));
             }
@@ -222,8 +229,8 @@ impl<'a> Shown<'a> {
         Ok(parts.join("\n"))
     }
 
-    /// Knees, how drives scale, what blocks of another size would do: a line each.
-    fn follows(&self) -> Vec<String> {
+    /// Conclusions, one line each: knees, scaling over drives, effect of other block sizes.
+    fn conclusions(&self) -> Vec<String> {
         let (record, assessment) = (self.of.record, self.of.assessment);
         let scaling = self.study.as_ref().and_then(|study| study.scaling.as_ref());
         let mut all = self.outlook.as_ref().map_or(Vec::new(), knees);
@@ -233,7 +240,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The points of a study, in the order of its axes.
+/// Points of a study, in the order of its axes.
 pub(crate) fn in_order(study: &Study) -> Vec<PlannedPoint> {
     let mut study = study.clone();
     study.order = Order::Written;
@@ -247,19 +254,19 @@ pub(crate) fn in_order(study: &Study) -> Vec<PlannedPoint> {
 }
 
 /// The first of `lines`, and how many more there are.
-fn few(mut lines: Vec<String>) -> Vec<String> {
-    const MOST: usize = 4;
-    if let Some(more) = lines.len().checked_sub(MOST).filter(|more| *more > 0) {
-        lines.truncate(MOST);
+fn first_few(mut lines: Vec<String>) -> Vec<String> {
+    const MAX: usize = 4;
+    if let Some(more) = lines.len().checked_sub(MAX).filter(|more| *more > 0) {
+        lines.truncate(MAX);
         lines.push(format!("and {more} more (-v)"));
     }
     lines
 }
 
-/// The states that the drives of a run were in when it began, as the store has them.
+/// State of the run's drives when it began, from the store.
 pub(crate) fn prepared(context: &Context, record: &RunRecord) -> Result<Vec<DriveState>> {
     let mut states = Vec::new();
-    // What was measured elsewhere can be shown where there is no store.
+    // A run measured elsewhere can be shown without a store.
     let Ok(store) = context.store_to_read() else { return Ok(states) };
     let namespaces = record.run.targets.iter().filter_map(|name| record.host()?.namespace(name));
     for (drive, namespace) in namespaces {

@@ -1,4 +1,4 @@
-//! `iodyno record`: writes down which I/Os the kernel gives to a drive.
+//! `iodyno record`: records the I/Os that the kernel sends to a drive.
 
 use std::io::BufWriter;
 use std::path::Path;
@@ -21,11 +21,11 @@ use crate::commands::setup::end_on_signals;
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::terminal;
 
-/// The kernel's rings are read so often: they hold a quarter of a second.
-const EVERY: Duration = Duration::from_millis(25);
-/// The line of progress is drawn so often.
-const SHOWN_EVERY: Duration = Duration::from_secs(1);
-/// Addresses are shifted by multiples of this, so that their alignment stays.
+/// Interval between reads of the kernel's ring buffers, which hold a quarter of a second.
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
+/// Interval between updates of the progress line.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+/// Address shifts are multiples of this, so that alignment is kept, bytes.
 const SHIFT_BYTES: u64 = 1 << 30;
 
 pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
@@ -80,7 +80,7 @@ pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
         }
         let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
         if !context.json {
-            terminal::written(context, path, bytes as usize, "")?;
+            terminal::report_written(context, path, bytes as usize, "")?;
         }
     }
     Ok(0)
@@ -90,19 +90,19 @@ fn refused(error: RecordError) -> Usage {
     Usage(error.to_string())
 }
 
-/// What the kernel's rings hold, and where it goes.
+/// A recording: the kernel's ring buffers and the output.
 struct Recording<W> {
     recorder: Recorder,
     writer: Option<Writer<W>>,
     counter: Counter,
-    /// Just taken from the rings.
+    /// I/Os just read from the ring buffers.
     ios: Vec<Io>,
-    /// Events that were known to be lost.
+    /// Number of events known to be lost.
     lost: u64,
 }
 
 impl<W: std::io::Write> Recording<W> {
-    /// Records until the user wants an end, for `limit` at most; a line says how far it is.
+    /// Records until interrupted, for at most `limit`, and shows progress.
     fn follow(&mut self, context: &Context, limit: Option<Duration>) -> Result<()> {
         let (started, mut shown) = (Instant::now(), Instant::now());
         let is_live = terminal::is_terminal() && !context.quiet && !context.json;
@@ -110,14 +110,15 @@ impl<W: std::io::Write> Recording<W> {
         while !context.interrupted.load(Ordering::Relaxed) && !is_over() {
             let has_more = self.recorder.poll(|io| self.ios.push(io)).map_err(refused)?;
             self.keep()?;
-            if is_live && shown.elapsed() >= SHOWN_EVERY {
+            if is_live && shown.elapsed() >= PROGRESS_INTERVAL {
                 shown = Instant::now();
                 let so_far = self.summary(self.recorder.elapsed_ns());
                 terminal::live_line(&trace_line(&so_far));
             }
             if !has_more {
-                let left = limit.map_or(EVERY, |most| most.saturating_sub(started.elapsed()));
-                std::thread::sleep(left.min(EVERY));
+                let left =
+                    limit.map_or(POLL_INTERVAL, |most| most.saturating_sub(started.elapsed()));
+                std::thread::sleep(left.min(POLL_INTERVAL));
             }
         }
         if is_live {
@@ -168,7 +169,7 @@ fn watched(source: &dyn Source, names: &[String]) -> Result<Vec<Watched>> {
     Ok(all)
 }
 
-/// What a trace records of itself is said.
+/// Warns if the trace is written to a recorded drive.
 fn note_own_writes(source: &dyn Source, path: &Path, watched: &[Watched]) {
     if let Some(drive) = watched.iter().find(|one| lies_on(source, path, &one.device.name)) {
         let (path, name) = (path.display(), &drive.device.name);
@@ -178,7 +179,8 @@ fn note_own_writes(source: &dyn Source, path: &Path, watched: &[Watched]) {
     }
 }
 
-/// The devices that a name means: a block device, the disk of a partition, a controller's namespaces.
+/// The devices that a name denotes: a block device, the disk of a partition, a controller's
+/// namespaces.
 fn devices(source: &dyn Source, name: &str) -> Result<Vec<Watched>> {
     let short = name.strip_prefix("/dev/").unwrap_or(name);
     let text = |path: String| {
@@ -197,7 +199,7 @@ fn devices(source: &dyn Source, name: &str) -> Result<Vec<Watched>> {
     }
     let real = source.real_path(&format!("/sys/class/block/{short}"));
     let real = real.map_err(|_| Usage(format!("{name} is no block device of this machine")))?;
-    // Requests name the disk, whatever partition they are for.
+    // Requests name the disk, not the partition.
     let disk = match text(format!("{real}/partition")) {
         Some(_) => real.rsplit('/').nth(1).unwrap_or(short),
         None => short,
@@ -227,7 +229,8 @@ fn devices(source: &dyn Source, name: &str) -> Result<Vec<Watched>> {
     Ok(vec![Watched { number, device }])
 }
 
-/// Whether a file is, or will be, on a drive: on the disk itself, a partition, or what is made of them.
+/// True if a file is, or will be, on a drive: on the disk, a partition, or a device stacked on
+/// them.
 fn lies_on(source: &dyn Source, path: &Path, drive: &str) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -252,7 +255,7 @@ fn kernel(source: &dyn Source) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
-/// A distance that nobody guesses from the trace alone.
+/// Random shift that cannot be guessed from the trace alone.
 fn random_shift() -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _};
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish();

@@ -1,4 +1,4 @@
-//! `iodyno replay`: the I/Os of a trace, made again on another target.
+//! `iodyno replay`: repeats the I/Os of a trace on another target.
 
 use std::path::Path;
 
@@ -20,22 +20,22 @@ use crate::commands::study::print;
 use crate::context::{Context, Usage};
 use crate::terminal;
 
-/// Blocks of a file, bytes: no direct I/O on one wants more.
+/// Block size assumed for files: enough for direct I/O on any of them, bytes.
 const FILE_BLOCK_BYTES: u32 = 4096;
-/// Buffers take no more than this, unless that is less than `LEAST_DEPTH`, bytes.
-const MOST_BUFFER_BYTES: u64 = 64 << 20;
+/// Limit of the buffers, unless it allows less than `LEAST_DEPTH`, bytes.
+const MAX_BUFFER_BYTES: u64 = 64 << 20;
 const LEAST_DEPTH: u64 = 64;
-const MOST_DEPTH: u64 = 1024;
-/// Where the trace does not tell how many I/Os were in flight.
-const USUAL_DEPTH: u64 = 256;
-/// So many times as many may be in flight as were: the target may be slower.
-const SPARE: u64 = 4;
+const MAX_DEPTH: u64 = 1024;
+/// Queue depth if the trace does not tell how many I/Os were in flight.
+const DEFAULT_DEPTH: u64 = 256;
+/// Factor on the I/Os in flight: the target may be slower.
+const DEPTH_FACTOR: u64 = 4;
 
 pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     if context.is_captured() {
         return Err(Usage("a captured machine cannot replay a trace".into()).into());
     }
-    let mut setup = Setup::of(context, &arguments.making)?;
+    let mut setup = Setup::of(context, &arguments.load_options)?;
     let place = Destination::of(&setup.host, &arguments.target)?;
     let file = &arguments.trace;
     let named = |error: &dyn std::fmt::Display| Usage(format!("{file}: {error}"));
@@ -46,9 +46,9 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     let found = found.map_err(|error| named(&error))?;
     refuse(arguments, &found)?;
     if found.damaged > 0 || found.is_cut {
-        context.leave_out();
+        context.note_unreadable();
     }
-    traced::tell_damage(context, Path::new(file), found.damaged, found.is_cut);
+    traced::report_damage(context, Path::new(file), found.damaged, found.is_cut);
     if found.unread > 0 && !context.quiet {
         let unread = found.unread;
         terminal::note(&format!("note: {file}: {unread} lines or records cannot be read"));
@@ -62,12 +62,12 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     let (script, text) = script(arguments, &place, found)?;
     let work = Work::of_script(file, script, text);
     let mut generator = NativeGenerator::new().with_traces(open);
-    let options = arguments.making.options(&arguments.naming);
+    let options = arguments.load_options.options(&arguments.naming);
     let record = setup.measure(context, &work, &[], &options, &mut generator)?;
-    print(context, &mut setup.store, &setup.claims, &record, &arguments.making.table)
+    print(context, &mut setup.store, &setup.claims, &record, &arguments.load_options.table)
 }
 
-/// What can not be replayed as it is asked for.
+/// Refuses options that this trace does not allow.
 fn refuse(arguments: &Replay, found: &TraceSurvey) -> Result<()> {
     let file = &arguments.trace;
     if arguments.closed && !found.trace.has_latencies {
@@ -78,7 +78,7 @@ fn refuse(arguments: &Replay, found: &TraceSurvey) -> Result<()> {
         );
         return Err(Usage(what).into());
     }
-    // Whole seconds at once are no load that anybody had.
+    // Times in whole seconds would give bursts that never happened.
     if found.trace.tick_ns >= 1_000_000_000 {
         let what = format!("{file}: its times are whole seconds, too coarse for a replay");
         return Err(Usage(what).into());
@@ -86,12 +86,12 @@ fn refuse(arguments: &Replay, found: &TraceSurvey) -> Result<()> {
     Ok(())
 }
 
-/// Where a trace is replayed.
+/// Target of a replay.
 struct Destination {
     path: String,
-    /// Of a device, bytes; none: a file, which is made as large as need be.
+    /// Size of a device, bytes; `None`: a file, made as large as needed.
     room_bytes: Option<u64>,
-    /// Offsets and lengths are multiples of this, bytes.
+    /// Alignment of offsets and lengths, bytes.
     block_bytes: u32,
 }
 
@@ -100,7 +100,7 @@ impl Destination {
         let is_name = !word.contains('/') && !Path::new(word).exists();
         let found = match resolve_anywhere(host, word) {
             Ok(found) => found,
-            // One that is not there yet is made; who means a drive is told what there is.
+            // A missing file is created; for a name that looks like a drive the error is reported.
             Err(_) if !is_name || host.block(word).is_none() && !word.starts_with("nvme") => {
                 Vec::new()
             }
@@ -135,7 +135,7 @@ impl Destination {
     }
 }
 
-/// The job that replays, and the job file that says where.
+/// The replaying job, and its job file.
 fn script(arguments: &Replay, place: &Destination, found: TraceSurvey) -> Result<(Script, String)> {
     let file = &arguments.trace;
     let source = Place { source: "iodyno replay".into(), line: None };
@@ -160,14 +160,14 @@ fn script(arguments: &Replay, place: &Destination, found: TraceSurvey) -> Result
     let mut jobs = script.phases.iter_mut().flat_map(|phase| &mut phase.jobs);
     if let Some(one) = jobs.next() {
         one.needs_size = false;
-        settle(arguments, place, found, &mut one.job)?;
+        configure(arguments, place, found, &mut one.job)?;
     }
     let speed = format_percent(f64::from(arguments.speed) / 100.0);
     Ok((script, format!("; the trace {file}, at {speed} of its speed\n{text}")))
 }
 
-/// Makes `job` one that replays what was found.
-fn settle(
+/// Sets up `job` to replay what was found.
+fn configure(
     arguments: &Replay,
     place: &Destination,
     mut found: TraceSurvey,
@@ -182,14 +182,14 @@ fn settle(
         .map_err(|error| Usage(format!("{file} on {}: {error}", arguments.target)).into())
 }
 
-/// How many I/Os may be in flight.
+/// Maximum number of I/Os in flight.
 fn depth(found: &TraceSurvey) -> u64 {
     let wanted = match found.in_flight as u64 {
-        0 => USUAL_DEPTH,
-        seen => seen * SPARE,
+        0 => DEFAULT_DEPTH,
+        seen => seen * DEPTH_FACTOR,
     };
-    let by_memory = MOST_BUFFER_BYTES / u64::from(found.largest_bytes()).max(4096);
-    wanted.clamp(2 * LEAST_DEPTH, MOST_DEPTH).min(by_memory.max(LEAST_DEPTH))
+    let by_memory = MAX_BUFFER_BYTES / u64::from(found.largest_bytes()).max(4096);
+    wanted.clamp(2 * LEAST_DEPTH, MAX_DEPTH).min(by_memory.max(LEAST_DEPTH))
 }
 
 /// Opens the trace of a job.

@@ -1,4 +1,4 @@
-//! `iodyno report`: runs as one HTML page.
+//! `iodyno report`: writes runs as one HTML page.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -14,12 +14,12 @@ use iodyno_report::text::PlannedPoint;
 
 use crate::arguments::Report;
 use crate::commands::present::{in_order, prepared};
-use crate::commands::{judged_anew, traced};
+use crate::commands::{rejudge, traced};
 use crate::context::{Context, Usage, refuse_unwritable, write};
 use crate::inputs::{Loaded, load_each};
 use crate::terminal;
 
-/// A run with what its page shows beside it.
+/// A run with additional data for its page.
 struct Shown {
     record: RunRecord,
     assessment: Assessment,
@@ -41,7 +41,7 @@ impl Shown {
     }
 }
 
-/// The exit status is 0 where the page was written: it tells the verdicts itself.
+/// Writes the page. Exit status 0 means that it was written; verdicts are on the page.
 pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     let output = &arguments.output;
     refuse_unwritable(output)?;
@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
     {
         let study = Study::of(&record.run);
         loaded.push(Shown {
-            assessment: judged_anew(&record, &claims),
+            assessment: rejudge(&record, &claims),
             unread: problems.iter().map(Problem::to_string).collect(),
             prepared: prepared(context, &record)?,
             outlook: study.as_ref().and_then(|study| study.outlook(&record)),
@@ -74,7 +74,7 @@ pub(crate) fn run(context: &Context, arguments: &Report) -> Result<u8> {
 
 fn finish(context: &Context, output: &Path, text: &str) -> Result<u8> {
     write(output, text.as_bytes())?;
-    terminal::written(
+    terminal::report_written(
         context,
         output,
         text.len(),
@@ -83,7 +83,7 @@ fn finish(context: &Context, output: &Path, text: &str) -> Result<u8> {
     Ok(0)
 }
 
-/// What is there is overwritten only if it is an older report.
+/// Refuses to overwrite any file but an older report.
 fn refuse_to_overwrite(output: &Path) -> Result<()> {
     let name = output.display();
     let kind = match fs::metadata(output) {

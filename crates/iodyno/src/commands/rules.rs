@@ -1,4 +1,4 @@
-//! `iodyno rules`: what `check` looks for, and the page of one rule.
+//! `iodyno rules`: lists the rules behind the verdicts, or prints the page of one.
 
 use anyhow::Result;
 use iodyno_judge::{page, rules};

@@ -1,9 +1,8 @@
-//! `iodyno runs`: lists stored runs, exports or removes some.
+//! `iodyno runs`: lists, exports or removes stored runs.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use iodyno_store::StoreError;
 
 use crate::arguments::{Runs, RunsAction, Table};
 use crate::commands::{accept, export, fleet};
@@ -11,10 +10,10 @@ use crate::context::Context;
 use crate::push::Outbox;
 use crate::terminal;
 
-/// All that is left is pushed within this time.
-const PUSHES_WITHIN: Duration = Duration::from_secs(600);
-/// Exit status where something is left to be pushed.
-const LEFT: u8 = 4;
+/// Time limit for pushing the outbox.
+const PUSH_TIMEOUT: Duration = Duration::from_secs(600);
+/// Exit status if some documents could not be pushed.
+const SOME_LEFT: u8 = 4;
 
 pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
     match &arguments.action {
@@ -23,13 +22,13 @@ pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
         Some(RunsAction::Fleet(arguments)) => fleet::run(context, arguments)?,
         Some(RunsAction::Push) => {
             let outbox = Outbox::of(context.store_path());
-            if accept::push(context, &outbox, Instant::now() + PUSHES_WITHIN)? > 0 {
-                return Ok(LEFT);
+            if accept::push(context, &outbox, Instant::now() + PUSH_TIMEOUT)? > 0 {
+                return Ok(SOME_LEFT);
             }
         }
         Some(RunsAction::Rm { runs }) => {
             let mut store = context.store()?;
-            // All are looked up before any is removed: a typing mistake removes nothing.
+            // All runs are looked up before any is removed: a typing mistake removes nothing.
             let found = runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?;
             for run in found {
                 store.remove(&run.id)?;
@@ -45,13 +44,9 @@ pub(crate) fn run(context: &Context, arguments: &Runs) -> Result<u8> {
 }
 
 fn list(context: &Context) -> Result<()> {
-    let runs = match context.store_to_read() {
-        Ok(store) => store.runs()?,
-        // Nothing was measured yet: an empty list, and no error.
-        Err(error) if matches!(error.downcast_ref(), Some(StoreError::Missing { .. })) => {
-            Vec::new()
-        }
-        Err(error) => return Err(error),
+    let runs = match context.existing_store()? {
+        Some(store) => store.runs()?,
+        None => Vec::new(),
     };
     if context.json {
         let document = iodyno_report::document::runs_document(&runs);

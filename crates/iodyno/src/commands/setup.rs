@@ -1,5 +1,4 @@
-//! What commands that measure have in common: the machine, the store, and
-//! work carried out.
+//! Setup common to commands that measure: the machine, the store, and running of work.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -13,12 +12,12 @@ use iodyno_model::{Host, RunRecord, RunState};
 use iodyno_store::Store;
 use iodyno_target::Target;
 
-use crate::arguments::{Making, Sheets, Streaming};
-use crate::commands::beside;
+use crate::arguments::{DataSheets, LiveOutput, LoadOptions};
+use crate::commands::unstored;
 use crate::context::Context;
 use crate::progress::Display;
 use crate::stream::Stream;
-use crate::supervisor::requests_for_an_end;
+use crate::supervisor::termination_signals;
 use crate::terminal;
 
 /// This machine and the store.
@@ -29,15 +28,15 @@ pub(crate) struct Setup {
     source: Box<dyn Source>,
     interrupted: Arc<AtomicBool>,
     takes_signals: bool,
-    /// Who else is to be told what happens; whether nothing is said of that.
-    streaming: (Streaming, bool),
-    /// The same, once something is measured.
+    /// Requested live output, and whether notes about it are suppressed.
+    streaming: (LiveOutput, bool),
+    /// Open live output, once something is measured.
     stream: Option<Stream>,
 }
 
 impl Setup {
     /// Reads the machine and opens the store.
-    pub(crate) fn new(context: &Context, sheets: &Sheets) -> Result<Self> {
+    pub(crate) fn new(context: &Context, sheets: &DataSheets) -> Result<Self> {
         let claims = context.claims(sheets)?;
         let source = context.source()?;
         let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
@@ -53,35 +52,35 @@ impl Setup {
             source,
             interrupted,
             takes_signals: false,
-            streaming: (Streaming::default(), true),
+            streaming: (LiveOutput::default(), true),
             stream: None,
         })
     }
 
-    /// For a command that makes load.
+    /// Sets up a command that makes load.
     ///
     /// # Errors
     /// See [`Self::new`] and [`Self::streaming`].
-    pub(crate) fn of(context: &Context, making: &Making) -> Result<Self> {
-        Self::new(context, &making.sheets)?.streaming(context, &making.streaming)
+    pub(crate) fn of(context: &Context, load_options: &LoadOptions) -> Result<Self> {
+        Self::new(context, &load_options.sheets)?.streaming(context, &load_options.streaming)
     }
 
-    /// With what `--stream` and `--listen` ask for, opened when something is measured.
+    /// Adds the output of `--stream` and `--listen`, opened with the first measurement.
     ///
     /// # Errors
-    /// Two documents would stand on standard output.
-    pub(crate) fn streaming(mut self, context: &Context, asked: &Streaming) -> Result<Self> {
+    /// Two outputs need standard output.
+    pub(crate) fn streaming(mut self, context: &Context, asked: &LiveOutput) -> Result<Self> {
         asked.refuse_beside(context.json, "--json")?;
         self.streaming = (asked.clone(), context.quiet);
         Ok(self)
     }
 
     /// Reads the machine again.
-    pub(crate) fn look_again(&mut self, depth: Depth) {
+    pub(crate) fn refresh_host(&mut self, depth: Depth) {
         self.host = iodyno_host::snapshot(self.source.as_ref(), depth);
     }
 
-    /// [`Self::carry_out`], shown on the terminal.
+    /// Runs [`Self::run_work`] with progress on the terminal.
     pub(crate) fn measure(
         &mut self,
         context: &Context,
@@ -90,12 +89,11 @@ impl Setup {
         options: &Options,
         generator: &mut dyn LoadGenerator,
     ) -> Result<RunRecord> {
-        self.carry_out(work, targets, options, generator, &mut Display::new(context, None))
+        self.run_work(work, targets, options, generator, &mut Display::new(context, None))
     }
 
-    /// Carries `work` out; the run with all that was recorded of it. The
-    /// signals that ask for an end are taken from here on.
-    pub(crate) fn carry_out(
+    /// Runs `work`; returns the run with all its records. From here on, signals end it properly.
+    pub(crate) fn run_work(
         &mut self,
         work: &Work,
         targets: &[Target],
@@ -130,23 +128,23 @@ impl Setup {
         let run_id = match outcome {
             Ok(run_id) => run_id,
             Err(error) => {
-                // What was measured until then is not in the file either.
+                // The output file lacks the results so far, too.
                 if self.store.aside().is_some() {
                     let last = self.store.find("last")?;
-                    beside::keep(&self.store, &self.store.load(&last.id)?, &self.claims)?;
+                    unstored::save(&self.store, &self.store.load(&last.id)?, &self.claims)?;
                 }
                 return Err(error.into());
             }
         };
         let record = self.store.load(&run_id)?;
-        beside::keep(&self.store, &record, &self.claims)?;
+        unstored::save(&self.store, &record, &self.claims)?;
         Ok(record)
     }
 }
 
-/// The signals that ask for an end set `interrupted`; the supervisor counts them.
+/// Lets termination signals set `interrupted`; the supervisor counts them.
 pub(crate) fn end_on_signals(interrupted: &Arc<AtomicBool>) -> Result<()> {
-    for signal in requests_for_an_end() {
+    for signal in termination_signals() {
         signal_hook::flag::register(signal, Arc::clone(interrupted))?;
     }
     Ok(())

@@ -1,12 +1,12 @@
-//! `iodyno show`: prints a run again, judged anew.
+//! `iodyno show`: prints a stored run, judged anew.
 
 use anyhow::Result;
 use iodyno_model::{Assessment, RunRecord, shell_word};
 use iodyno_report::text::details_text;
 
 use crate::arguments::Show;
-use crate::commands::layouts::held;
-use crate::commands::present::{Judging, Shape, print};
+use crate::commands::layouts::comparison;
+use crate::commands::present::{JudgeOptions, OutputForm, print};
 use crate::commands::traced;
 use crate::context::Context;
 use crate::{inputs, terminal};
@@ -23,7 +23,7 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
         (last, _) => {
             loaded.extend(last);
             let records: Vec<RunRecord> = loaded.into_iter().map(|one| one.record).collect();
-            return held::show(context, arguments, &records);
+            return comparison::show(context, arguments, &records);
         }
     };
     let baseline = arguments.baseline.as_deref().map(load).transpose()?;
@@ -31,14 +31,14 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
     let (assessment, status) = print(
         context,
         &record,
-        &Judging {
+        &JudgeOptions {
             claims: &claims,
             baseline: baseline.as_ref(),
             expect: None,
             require_verdict: false,
             run: &shell_word(&arguments.run),
             table: &arguments.table,
-            shape: Shape::of(arguments.format, arguments.verbose || arguments.details),
+            shape: OutputForm::of(arguments.format, arguments.verbose || arguments.details),
         },
     )?;
     if arguments.details {
@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, arguments: &Show) -> Result<u8> {
     Ok(status)
 }
 
-/// What a run in the store was judged to mean when it was made.
+/// Assessment stored with a run when it was made.
 fn earlier_judged(context: &Context, record: &RunRecord) -> Option<Assessment> {
     let store = context.store_to_read().ok()?;
     store.assessment(&record.run.id).ok().flatten()

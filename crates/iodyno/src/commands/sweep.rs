@@ -1,4 +1,4 @@
-//! `iodyno sweep` and `iodyno resume`: studies carried out.
+//! `iodyno sweep` and `iodyno resume`: run and continue studies.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::FileTypeExt as _;
@@ -15,12 +15,13 @@ use iodyno_store::Store;
 use crate::arguments::{Purge, Resume, RunGenerator, Sweep, SweepOrder, WriteCache};
 use crate::commands::setup::Setup;
 use crate::commands::study::{
-    Start, allowed, generator, measure, not_allowed, outline, prepared, print, whole_rounds,
+    StudyRun, generator, measure, outline, permitted_points, print, refuse_partial_rounds,
+    skipped_note, study_targets,
 };
 use crate::context::{Context, Usage, read};
 use crate::{bench_fio, terminal};
 
-/// The preset that is a command of its own.
+/// Preset that is a command of its own.
 const CHECK: &str = "check";
 
 pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
@@ -29,16 +30,16 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         return Ok(0);
     }
     let study = study(arguments)?;
-    let carrying = &arguments.carrying;
+    let run_options = &arguments.run_options;
     let all = study.points(iodyno_campaign::now_ns().unsigned_abs());
     let all_or_none =
         study.preparation.is_some() || study.rounds.is_some() || study.headroom.is_some();
     let (points, left_out) = match arguments.dry_run && all_or_none {
-        // What is prepared, and what a round writes, has to be allowed anyway.
+        // Preparation and rounds need permission to write anyway.
         true => (all, 0),
-        false => allowed(all, carrying),
+        false => permitted_points(all, run_options),
     };
-    whole_rounds(&study, left_out)?;
+    refuse_partial_rounds(&study, left_out)?;
     if points.is_empty() && study.preparation.is_none() {
         let why = "every point writes: --allow-write says what may be written";
         return Err(Usage(why.into()).into());
@@ -56,13 +57,13 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
         return Err(Usage("a captured machine cannot be measured".into()).into());
     }
     let outline = outline(&study, &points, left_out)?;
-    // A plan's points are told without a look at the machine.
+    // A plan's points can be listed without reading the machine.
     if arguments.dry_run && study.preparation.is_none() && study.settings.is_empty() {
-        terminal::print(&(outline + &listed(&points)))?;
+        terminal::print(&(outline + &point_list(&points)))?;
         return Ok(0);
     }
-    let mut setup = Setup::of(context, &carrying.making)?;
-    let targets = prepared(&study, &setup)?;
+    let mut setup = Setup::of(context, &run_options.load_options)?;
+    let targets = study_targets(&study, &setup)?;
     let preparing = study.preparation.as_ref().map(|how| how.of(&targets)).transpose()?;
     let mut sentences = study.settings.outline(&study.targets, &setup.host)?;
     if study.preparation.is_some() {
@@ -81,33 +82,33 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
                 let _ = writeln!(outline, "{sentence}");
             }
         }
-        terminal::print(&(outline + &listed(&points)))?;
+        terminal::print(&(outline + &point_list(&points)))?;
         return Ok(0);
     }
     if !context.quiet {
         outline.lines().for_each(terminal::note);
     }
-    let mut generator = generator(study.generator, carrying.fio.as_deref())?;
-    let start = Start {
+    let mut generator = generator(study.generator, run_options.fio.as_deref())?;
+    let start = StudyRun {
         study: &study,
         points: &points,
         preparing,
         targets: &targets,
         name: arguments.naming.name(),
         resumed: None,
-        permission: carrying.permission(),
+        permission: run_options.permission(),
         layout: None,
         all: &points,
         measured: &[],
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
-    print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table)
+    print(context, &mut setup.store, &setup.claims, &record, &run_options.load_options.table)
 }
 
-/// Each point in a line.
-fn listed(points: &[Point]) -> String {
+/// List of points, one per line.
+fn point_list(points: &[Point]) -> String {
     let mut text = String::new();
-    // One round is as the other.
+    // All rounds are alike.
     let shown = points.iter().filter(|point| point.round.is_none_or(|round| round == 1));
     for (n, point) in shown.enumerate() {
         let _ = writeln!(text, "{:5}  {}  {}", n + 1, point.title, point.targets.join(" "));
@@ -131,36 +132,46 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     };
     let began: Vec<String> =
         record.measurements.iter().flat_map(|of| of.targets.iter().cloned()).collect();
-    if let Some((typed, began)) = elsewhere(&study.targets, &began) {
+    if let Some((typed, began)) = moved_target(&study.targets, &began) {
         let what = format!("{typed} was {began} when the run began: go on in the same directory");
         return Err(Usage(what).into());
     }
     if context.is_captured() {
         return Err(Usage("a captured machine cannot be measured".into()).into());
     }
-    let carrying = &arguments.carrying;
-    if carrying.generator.map(RunGenerator::made_by).is_some_and(|asked| asked != study.generator) {
+    let run_options = &arguments.run_options;
+    if run_options
+        .generator
+        .map(RunGenerator::made_by)
+        .is_some_and(|asked| asked != study.generator)
+    {
         let why = "a run goes on with the generator that it began with";
         return Err(Usage(format!("--generator: {why}")).into());
     }
-    let mut setup = Setup::of(context, &carrying.making)?;
-    let (all, left_out) = allowed(study.points(0), carrying);
+    let mut setup = Setup::of(context, &run_options.load_options)?;
+    let (all, left_out) = permitted_points(study.points(0), run_options);
     let count = all.len();
     let (resumed, left) = Resumed::of(&record, all.clone(), &study);
     let is_done =
         study.adaptive && Adapting::new(&study, &all, &left).is_done(&record.measurements);
     if (left.is_empty() || is_done) && left_out == 0 && study.preparation.is_none() {
-        // Whatever has become of the machine: nothing is measured on it.
-        let record = finished(&mut setup.store, record)?;
+        // Works whatever has become of the machine, since nothing is measured.
+        let record = mark_done(&mut setup.store, record)?;
         if !context.quiet {
             terminal::note(&format!("{name}: nothing is left of {count} points"));
         }
-        return print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table);
+        return print(
+            context,
+            &mut setup.store,
+            &setup.claims,
+            &record,
+            &run_options.load_options.table,
+        );
     }
     let refused =
         |Refusal(what)| Usage(format!("{what}: what is measured now would be another study"));
     let mut told = differences(&record, &setup.host).map_err(refused)?;
-    let targets = prepared(&study, &setup)?;
+    let targets = study_targets(&study, &setup)?;
     let preparing = match &study.preparation {
         Some(how) => how.left(&record, &targets)?,
         None => None,
@@ -180,34 +191,39 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
             "{name}: {left} of {count} points are left{preparation}{predicted}"
         ));
         if left_out > 0 {
-            terminal::note(&format!("{name}: {}", not_allowed(left_out)));
+            terminal::note(&format!("{name}: {}", skipped_note(left_out)));
         }
     }
     if (left.is_empty() || is_done) && preparing.is_none() {
-        let record = if left_out == 0 { finished(&mut setup.store, record)? } else { record };
-        return print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table);
+        let record = if left_out == 0 { mark_done(&mut setup.store, record)? } else { record };
+        return print(
+            context,
+            &mut setup.store,
+            &setup.claims,
+            &record,
+            &run_options.load_options.table,
+        );
     }
-    whole_rounds(&study, left_out)?;
-    let mut generator = generator(study.generator, carrying.fio.as_deref())?;
-    let start = Start {
+    refuse_partial_rounds(&study, left_out)?;
+    let mut generator = generator(study.generator, run_options.fio.as_deref())?;
+    let start = StudyRun {
         study: &study,
         points: &left,
         preparing,
         targets: &targets,
         name: &record.run.name,
         resumed: Some(resumed),
-        permission: carrying.permission(),
+        permission: run_options.permission(),
         layout: None,
         all: &all,
         measured: &record.measurements,
     };
     let record = measure(context, &mut setup, start, generator.as_mut())?;
-    print(context, &mut setup.store, &setup.claims, &record, &carrying.making.table)
+    print(context, &mut setup.store, &setup.claims, &record, &run_options.load_options.table)
 }
 
-/// The record of a run that lacks nothing, as one that is done: what stopped it
-/// came behind its last point.
-fn finished(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
+/// Marks a complete run as done if it was stopped after its last point.
+fn mark_done(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
     let failed = record.measurements.iter().any(|of| of.failure().is_some());
     if record.run.state == RunState::Done || failed {
         return Ok(record);
@@ -219,27 +235,25 @@ fn finished(store: &mut Store, record: RunRecord) -> Result<RunRecord> {
     Ok(RunRecord { run, ..record })
 }
 
-/// The newest run that a sweep or a preparation left before its end; else the
-/// newest, of which is told why it cannot go on.
+/// The newest unfinished sweep or preparation; else the newest one, to tell why it cannot continue.
 fn newest_stopped(store: &Store) -> Result<Run> {
     let runs = store.runs()?;
     let is_left = |run: &&Run| run.state != RunState::Done && resumable(run).is_some();
-    // Done as it is, the newest may lack points that need leave to write.
+    // A finished run may lack points that need permission to write.
     let found =
         runs.iter().find(is_left).or_else(|| runs.iter().find(|run| resumable(run).is_some()));
     let none = "nothing to resume: no sweep or preparation is in this store (iodyno runs lists it)";
     Ok(found.cloned().ok_or_else(|| Usage(none.into()))?)
 }
 
-/// The study of a run that can go on: its points are known one by one.
+/// Study of a run that can be resumed: its points are known individually.
 fn resumable(run: &Run) -> Option<Study> {
     Study::of(run).filter(|_| run.kind != RunKind::Check)
 }
 
-/// A target that was typed as a path from the directory where the run began, and
-/// what it was there, where it is another file here: its points must not be mixed
-/// with the run's.
-fn elsewhere<'r>(typed: &'r [String], began: &'r [String]) -> Option<(&'r str, &'r str)> {
+/// A typed path that is another file here than in the directory where the run began, with the run's
+/// own path: points of both must not be mixed.
+fn moved_target<'r>(typed: &'r [String], began: &'r [String]) -> Option<(&'r str, &'r str)> {
     let is_it = |typed: &Path, began: &Path| {
         let there = |path: std::io::Result<PathBuf>| path.is_ok_and(|path| path == began);
         there(std::path::absolute(typed)) || there(std::fs::canonicalize(typed))
@@ -251,7 +265,7 @@ fn elsewhere<'r>(typed: &'r [String], began: &'r [String]) -> Option<(&'r str, &
     })
 }
 
-/// What the words mean: the plan, and what they change of it.
+/// Builds the study from the plan and the options that change it.
 fn study(arguments: &Sweep) -> Result<Study> {
     let mut study = plan(arguments.plan.as_deref())?;
     if let Some(factor) = arguments.scale {
@@ -294,7 +308,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     }
     study.targets_together |= arguments.together;
     study.generator =
-        arguments.carrying.generator.map(RunGenerator::made_by).unwrap_or(study.generator);
+        arguments.run_options.generator.map(RunGenerator::made_by).unwrap_or(study.generator);
     study.preparation = Preparation::asked(study.preparation, arguments.purge.map(Purge::method));
     if let Some(state) = arguments.write_cache {
         study.settings.write_cache = match state {
@@ -337,13 +351,12 @@ fn study(arguments: &Sweep) -> Result<Study> {
         study.check()?;
         study.repeat_for(duration_ns).map_err(|Refusal(what)| Usage(what))?;
     }
-    // What words and plan come to is checked, too.
+    // The combination of options and plan is checked, too.
     study.check()?;
     Ok(study)
 }
 
-/// The path of a device that is named as `check` takes it (`nvme0n1`), where no
-/// file of that name is here.
+/// Path of a device named as in `check` (`nvme0n1`), unless a file of that name is here.
 fn path_of_device(word: &str) -> Option<String> {
     let path = format!("/dev/{word}");
     let is_name = !word.contains('/') && !Path::new(word).exists();
@@ -351,14 +364,14 @@ fn path_of_device(word: &str) -> Option<String> {
     (is_name && is_device()).then_some(path)
 }
 
-/// A directory in which points would work, that make no files of their own.
+/// Directory used as target by points that do not make their own files.
 fn directory_as_target(points: &[Point]) -> Option<&str> {
     let of_files = points.iter().filter(|point| !point.own_file);
     let mut targets = of_files.flat_map(|point| &point.targets).map(String::as_str);
     targets.find(|target| Path::new(target).is_dir())
 }
 
-/// The plan of this name: a preset or a file; a study without anything for none.
+/// The plan of this name, a preset or a file; without a name an empty study.
 pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
     let Some(name) = name else { return Ok(Study::named("sweep")) };
     if name == CHECK {

@@ -1,4 +1,4 @@
-//! `iodyno top`: what drives do right now. It only reads, and makes no load.
+//! `iodyno top`: shows what drives do right now; read-only, without a load of its own.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use ratatui_core::text::Line;
 use crate::arguments::Top;
 use crate::commands::setup::end_on_signals;
 use crate::context::{Context, Usage};
-use crate::live::{Cell, Column, FRAME, Face, KEPT, between, paint, table};
+use crate::live::{Cell, Column, FRAME, KEPT_SECONDS, TerminalCaps, justified, paint, table};
 use crate::screen::{self, Painter, Woken};
 use crate::terminal;
 
-/// Admin commands are sent to a drive no more often.
-const ASKED_EVERY: Duration = Duration::from_secs(5);
+/// Minimum interval between admin commands to a drive.
+const ADMIN_INTERVAL: Duration = Duration::from_secs(5);
 
 const COLUMNS: [Column; 11] = [
     Column { heading: "DRIVE", rank: 0 },
@@ -55,7 +55,7 @@ pub(crate) fn run(context: &Context, arguments: &Top) -> Result<u8> {
         Some(screen) => shown(context, &mut watched, screen, interval, &interrupted),
         None => {
             pause(interval, &interrupted);
-            let document = watched.again();
+            let document = watched.sample();
             let text = match context.json {
                 true => json_text(&document)?,
                 false => {
@@ -68,7 +68,7 @@ pub(crate) fn run(context: &Context, arguments: &Top) -> Result<u8> {
     }
 }
 
-/// Shows it until `q` or a signal.
+/// Shows the screen until `q` or a signal.
 fn shown(
     context: &Context,
     watched: &mut Watched,
@@ -76,8 +76,8 @@ fn shown(
     interval: Duration,
     interrupted: &AtomicBool,
 ) -> Result<u8> {
-    let face = terminal::face(context);
-    // Only the signals end it, and `q`.
+    let caps = terminal::caps(context);
+    // Ends only on a signal or `q`.
     let (end, _open) = std::os::unix::net::UnixStream::pair()?;
     screen::take(screen).context("the terminal")?;
     let mut terminal = Terminal::new(Painter::default())?;
@@ -86,9 +86,9 @@ fn shown(
     while !interrupted.load(Ordering::Relaxed) {
         if Instant::now() >= due {
             due = Instant::now() + interval;
-            document = Some(watched.again());
+            document = Some(watched.sample());
         }
-        terminal.draw(|frame| watched.draw(document.as_ref(), face, frame))?;
+        terminal.draw(|frame| watched.draw(document.as_ref(), caps, frame))?;
         let most = due.saturating_duration_since(Instant::now()).min(FRAME);
         match screen::wait(&end, most) {
             Woken::Key(b'q' | b'Q') | Woken::End => break,
@@ -99,7 +99,7 @@ fn shown(
     Ok(0)
 }
 
-/// Until `most` has passed, or a signal came.
+/// Sleeps until `most` has passed or a signal arrives.
 fn pause(most: Duration, interrupted: &AtomicBool) {
     let since = Instant::now();
     while since.elapsed() < most && !interrupted.load(Ordering::Relaxed) {
@@ -107,20 +107,20 @@ fn pause(most: Duration, interrupted: &AtomicBool) {
     }
 }
 
-/// The drives, and what was seen of them.
+/// The drives and their samples.
 struct Watched {
     source: Box<dyn Source>,
     host: Host,
     devices: Vec<String>,
     at: Instant,
     stats: Vec<DiskStats>,
-    asked: Option<Instant>,
-    /// By controller: the first log, and what was said last (`None`: it may sleep).
+    last_query: Option<Instant>,
+    /// By controller: the first health log, and the latest vitals (`None`: it may be asleep).
     first: BTreeMap<String, HealthLog>,
     vitals: BTreeMap<String, Option<Vitals>>,
-    /// By controller, uncorrectable errors of its links at the start.
+    /// Uncorrectable link errors at the start, by controller.
     link_errors: BTreeMap<String, u64>,
-    /// By device, IOPS of the last intervals.
+    /// IOPS of the last intervals, by device.
     rates: BTreeMap<String, VecDeque<f64>>,
 }
 
@@ -144,7 +144,7 @@ impl Watched {
             link_errors: host.drives.iter().filter_map(errors).collect(),
             at: Instant::now(),
             stats: disk_stats(source.as_ref()),
-            asked: None,
+            last_query: None,
             first: BTreeMap::new(),
             vitals: BTreeMap::new(),
             rates: BTreeMap::new(),
@@ -154,8 +154,8 @@ impl Watched {
         })
     }
 
-    /// What the drives did since the last time.
-    fn again(&mut self) -> TopDocument {
+    /// Samples the drives: their activity since the last call.
+    fn sample(&mut self) -> TopDocument {
         let interval_s = self.at.elapsed().as_secs_f64();
         self.at = Instant::now();
         let stats = disk_stats(self.source.as_ref());
@@ -166,25 +166,25 @@ impl Watched {
             Some(TopDrive::between(before, after, interval_s))
         });
         let mut drives: Vec<TopDrive> = rows.collect();
-        if self.asked.is_none_or(|asked| asked.elapsed() >= ASKED_EVERY) {
-            self.asked = Some(Instant::now());
-            self.ask(&drives);
+        if self.last_query.is_none_or(|at| at.elapsed() >= ADMIN_INTERVAL) {
+            self.last_query = Some(Instant::now());
+            self.query_controllers(&drives);
         }
         for drive in &mut drives {
             self.describe(drive);
             let rates = self.rates.entry(drive.device.clone()).or_default();
             rates.push_back(drive.read.iops + drive.write.iops);
-            while rates.len() > KEPT {
+            while rates.len() > KEPT_SECONDS {
                 rates.pop_front();
             }
         }
         TopDocument { schema: "iodyno.top/1".into(), taken: rfc3339(now_ns()), interval_s, drives }
     }
 
-    /// Asks the controllers behind the devices, each once, that do not sleep.
-    fn ask(&mut self, drives: &[TopDrive]) {
+    /// Queries each awake controller behind the devices once.
+    fn query_controllers(&mut self, drives: &[TopDrive]) {
         self.host = snapshot(self.source.as_ref(), Depth::Quick);
-        // One reading says nothing of what changed: later ones are held against the first.
+        // A single reading shows no change: later ones are compared with the first.
         for (name, found) in std::mem::take(&mut self.vitals) {
             if let Some(health) = found.and_then(|vitals| vitals.health) {
                 self.first.entry(name).or_insert(health);
@@ -194,7 +194,7 @@ impl Watched {
             let Some((controller, _)) = self.host.namespace(&drive.device) else { continue };
             let name = &controller.name;
             let is_idle = drive.read.iops + drive.write.iops == 0.0;
-            // Of several namespaces one may be at work.
+            // Another namespace of the controller may be active.
             if self.vitals.get(name).is_some_and(Option::is_some) {
                 continue;
             }
@@ -202,7 +202,7 @@ impl Watched {
         }
     }
 
-    /// What is known of a drive beside its counters.
+    /// Fills in a drive's data besides its counters.
     fn describe(&self, drive: &mut TopDrive) {
         let block = self.host.block(&drive.device);
         drive.model = block.and_then(|block| block.model.value());
@@ -230,9 +230,9 @@ impl Watched {
         drive.errors = [media, on_link].into_iter().flatten().reduce(u64::saturating_add);
     }
 
-    fn lines(&self, drives: &[TopDrive], width: usize, face: Face) -> Vec<Line<'static>> {
+    fn lines(&self, drives: &[TopDrive], width: usize, caps: TerminalCaps) -> Vec<Line<'static>> {
         let rows: Vec<Vec<Cell>> = drives.iter().map(|drive| self.cells(drive)).collect();
-        table(&COLUMNS, &rows, width, face)
+        table(&COLUMNS, &rows, width, caps)
     }
 
     fn cells(&self, drive: &TopDrive) -> Vec<Cell> {
@@ -258,27 +258,27 @@ impl Watched {
         ]
     }
 
-    /// Without a screen.
+    /// Plain text, without a screen.
     fn text(&self, document: &TopDocument, width: usize) -> String {
-        let face = Face { ascii: !terminal::is_utf8(), color: false };
-        let lines = self.lines(&document.drives, width, face);
+        let caps = TerminalCaps { ascii: !terminal::is_utf8(), color: false };
+        let lines = self.lines(&document.drives, width, caps);
         lines.iter().map(|line| format!("{}\n", line.to_string().trim_end())).collect()
     }
 
-    fn draw(&self, document: Option<&TopDocument>, face: Face, frame: &mut Frame<'_>) {
+    fn draw(&self, document: Option<&TopDocument>, caps: TerminalCaps, frame: &mut Frame<'_>) {
         let area = frame.area();
         let (width, height) = (usize::from(area.width), usize::from(area.height));
         let drives = document.map_or(&[][..], |document| &document.drives[..]);
         let taken = document.map_or("looking ...".into(), |document| document.taken.clone());
-        let mut lines = vec![between("iodyno top".bold(), taken, width), Line::default()];
-        lines.extend(self.lines(drives, width, face));
+        let mut lines = vec![justified("iodyno top".bold(), taken, width), Line::default()];
+        lines.extend(self.lines(drives, width, caps));
         lines.resize(height.saturating_sub(1), Line::default());
         lines.push("q or Ctrl-C ends".dim().into());
         paint(&lines, area, frame);
     }
 }
 
-/// What is the matter with a drive.
+/// Problems of a drive.
 fn state(drive: &TopDrive) -> Cell {
     let errors = drive.errors.filter(|errors| *errors > 0).map(|errors| format!("{errors} errors"));
     let throttled = drive.throttled.filter(|throttled| *throttled).map(|_| "throttled".to_owned());
@@ -291,7 +291,7 @@ fn state(drive: &TopDrive) -> Cell {
     }
 }
 
-/// A drive, not something that is made of drives or memory.
+/// True for drives, false for devices made of drives or memory.
 fn is_drive(block: &BlockDevice) -> bool {
     let is_kind = matches!(block.kind, BlockKind::Nvme | BlockKind::Scsi | BlockKind::Virtual);
     is_kind && block.size.get().is_some_and(|size| size.0 > 0)
@@ -319,7 +319,7 @@ mod tests {
         }
     }
 
-    /// A drive on a link that trained low, which had had one error before.
+    /// A drive on a degraded link, with one earlier error.
     fn watched() -> Watched {
         let link = Link {
             port: end("0000:00:01.0", 0),
@@ -342,7 +342,7 @@ mod tests {
             devices: vec!["nvme0n1".into()],
             at: Instant::now(),
             stats: stats.to_vec(),
-            asked: None,
+            last_query: None,
             first: BTreeMap::new(),
             vitals: BTreeMap::new(),
             link_errors: [("nvme0".to_owned(), 1)].into(),
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_matter_since_the_start_is_told() {
+    fn problems_since_the_start_are_shown() {
         let mut watched = watched();
         let first = HealthLog { media_errors: 7, ..HealthLog::default() };
         let now = HealthLog { media_errors: 9, thermal_seconds: [0, 5], ..first.clone() };
@@ -369,15 +369,15 @@ mod tests {
         assert_eq!(link, (Some("Gen3 x2"), Some(true)));
         assert_eq!((drive.errors, drive.throttled), (Some(4), Some(true)));
         assert_eq!(state(&drive), Cell::Alarm("4 errors, throttled, link degraded".into()));
-        let face = Face { ascii: true, color: false };
+        let caps = TerminalCaps { ascii: true, color: false };
         let shown = |watched: &Watched| -> Vec<String> {
-            let lines = watched.lines(std::slice::from_ref(&drive), 120, face);
+            let lines = watched.lines(std::slice::from_ref(&drive), 120, caps);
             lines.iter().map(ToString::to_string).collect()
         };
         let lines = shown(&watched);
         assert!(lines[1].contains("72 °C  Gen3 x2"), "{lines:?}");
         assert!(!lines[0].contains("LATENCY"), "nothing was done: {lines:?}");
-        // How long it is depends on the interval.
+        // The length of the history depends on the interval.
         watched.rates.insert("nvme0n1".into(), [1.0, 2.0].into());
         let lines = shown(&watched);
         assert!(lines[0].contains("  HISTORY  "), "{lines:?}");
@@ -389,20 +389,20 @@ mod tests {
         let source = Box::new(iodyno_host::Captured::open(capture).unwrap());
         let mut watched = Watched::new(source, &[]).unwrap();
         let drive = described(&watched);
-        watched.ask(std::slice::from_ref(&drive));
+        watched.query_controllers(std::slice::from_ref(&drive));
         let once = described(&watched);
         assert!(once.temperature_c.is_some() && once.throttled.is_none(), "{once:?}");
-        watched.ask(&[drive]);
+        watched.query_controllers(&[drive]);
         assert_eq!(described(&watched).throttled, Some(false));
     }
 
     #[test]
-    fn a_drive_that_may_sleep_says_so_and_what_nobody_may_read_is_not_there() {
+    fn sleeping_drives_are_marked_and_unreadable_values_missing() {
         let mut watched = watched();
         watched.vitals.insert("nvme0".into(), None);
         let drive = described(&watched);
         assert!(drive.asleep && drive.temperature_c.is_none() && drive.throttled.is_none());
-        // Without root there is no log.
+        // Without root there is no health log.
         watched.vitals.insert("nvme0".into(), Some(Vitals::default()));
         let drive = described(&watched);
         assert_eq!((drive.asleep, drive.throttled, drive.errors), (false, None, Some(2)));

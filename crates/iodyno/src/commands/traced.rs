@@ -1,4 +1,4 @@
-//! Traces on the command line: what one holds, and one as another.
+//! Traces on the command line: summarise, convert.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Cursor, Read as _};
@@ -19,12 +19,12 @@ use crate::arguments::Show;
 use crate::context::{Context, Usage};
 use crate::terminal;
 
-/// What shows what a file is, bytes.
+/// Length of the head that identifies a file's format, bytes.
 const HEAD_BYTES: u64 = 4096;
 
 type Input = Box<dyn BufRead>;
 
-/// Shows what a trace holds, or the summary of one; none: the word means something else.
+/// Shows the summary of a trace, or a stored summary; `None`: the word is no trace.
 pub(crate) fn show(context: &Context, arguments: &Show) -> Result<Option<u8>> {
     let path = Path::new(&arguments.run);
     let Some(summary) = summary(context, path)? else { return Ok(None) };
@@ -36,23 +36,24 @@ pub(crate) fn show(context: &Context, arguments: &Show) -> Result<Option<u8>> {
     Ok(Some(0))
 }
 
-/// Takes each I/O of a trace, with what is known before it.
-type Take<'a> = &'a mut dyn FnMut(&Header, &Names, &Io) -> Result<()>;
+/// Callback for each I/O of a trace, with what is known before it.
+type OnIo<'a> = &'a mut dyn FnMut(&Header, &Names, &Io) -> Result<()>;
 
-/// What a file holds; none: it is no trace.
+/// Summary of a trace file; `None`: it is no trace.
 pub(crate) fn summary(context: &Context, path: &Path) -> Result<Option<TraceSummary>> {
-    pass(context, path, &mut |_, _, _| Ok(()))
+    scan(context, path, &mut |_, _, _| Ok(()))
 }
 
-/// Says what of a trace's file is missing.
-pub(crate) fn tell_damage(context: &Context, path: &Path, damaged: u64, is_cut: bool) {
+/// Reports missing parts of a trace file.
+pub(crate) fn report_damage(context: &Context, path: &Path, damaged: u64, is_cut: bool) {
     for line in damage_notes(damaged, is_cut).iter().filter(|_| !context.quiet) {
         terminal::note(&format!("note: {}: {line}", path.display()));
     }
 }
 
-/// Goes through a trace once: what it holds; none: it is none. The exit status says what is missing.
-pub(crate) fn pass(context: &Context, path: &Path, take: Take<'_>) -> Result<Option<TraceSummary>> {
+/// Passes over a trace once and returns its summary; `None`: it is no trace. The exit status
+/// reports missing parts.
+pub(crate) fn scan(context: &Context, path: &Path, take: OnIo<'_>) -> Result<Option<TraceSummary>> {
     if !path.is_file() {
         return Ok(None);
     }
@@ -61,23 +62,23 @@ pub(crate) fn pass(context: &Context, path: &Path, take: Take<'_>) -> Result<Opt
         let document: serde_json::Value = serde_json::from_reader(input)?;
         return Ok(Some(serde_json::from_value(document["trace"].clone())?));
     }
-    let (summary, is_whole) = match opened(path, &head, input)? {
+    let (summary, is_whole) = match open_input(path, &head, input)? {
         None => return Ok(None),
         Some(Traced::Ours { reader, .. }) => {
-            let summary = of_ours(*reader, take)?;
+            let summary = scan_own(*reader, take)?;
             let is_whole = summary.damaged == 0;
             (summary, is_whole)
         }
-        // Lines of another tool's that are no I/Os may be meant so.
-        Some(Traced::Others(source)) => (of_others(*source, take)?, true),
+        // Lines in other tools' traces that are not I/Os may be intended.
+        Some(Traced::Others(source)) => (scan_foreign(*source, take)?, true),
     };
     if summary.is_cut || !is_whole {
-        context.leave_out();
+        context.note_unreadable();
     }
     Ok(Some(summary))
 }
 
-/// A file without its compression, and what it begins with.
+/// Head of a file and the decompressed file from its start.
 fn head(path: &Path) -> Result<(Vec<u8>, Input)> {
     let file = iodyno_files::open_to_read(path).map_err(|error| Usage(error.to_string()))?;
     let mut input = plain(BufReader::with_capacity(1 << 20, file))?;
@@ -87,16 +88,16 @@ fn head(path: &Path) -> Result<(Vec<u8>, Input)> {
     Ok((head, Box::new(input)))
 }
 
-/// The trace in a file; none: it is of no known format.
+/// Opens the trace in a file; `None`: the format is unknown.
 ///
 /// # Errors
 /// It cannot be read.
 pub(crate) fn open(path: &Path) -> Result<Option<Traced>> {
     let (head, input) = head(path)?;
-    opened(path, &head, input)
+    open_input(path, &head, input)
 }
 
-fn opened(path: &Path, head: &[u8], input: Input) -> Result<Option<Traced>> {
+fn open_input(path: &Path, head: &[u8], input: Input) -> Result<Option<Traced>> {
     let mut inputs = vec![input];
     match Format::of(head) {
         None if !is_trace(head) => return Ok(None),
@@ -128,7 +129,7 @@ fn per_cpu(path: &Path) -> Vec<PathBuf> {
     others.collect()
 }
 
-fn of_ours(mut reader: Reader<Input>, take: Take<'_>) -> Result<TraceSummary> {
+fn scan_own(mut reader: Reader<Input>, take: OnIo<'_>) -> Result<TraceSummary> {
     let mut counter = Counter::default();
     while let Some(chunk) = reader.next_sound_chunk()? {
         for io in &chunk.ios {
@@ -148,7 +149,7 @@ fn of_ours(mut reader: Reader<Input>, take: Take<'_>) -> Result<TraceSummary> {
     })
 }
 
-fn of_others(mut source: Source, take: Take<'_>) -> Result<TraceSummary> {
+fn scan_foreign(mut source: Source, take: OnIo<'_>) -> Result<TraceSummary> {
     let (mut counter, mut is_cut) = (Counter::default(), false);
     let mut header = Header {
         source: source.format().name().into(),
@@ -163,7 +164,7 @@ fn of_others(mut source: Source, take: Take<'_>) -> Result<TraceSummary> {
                 header.started_ns = source.started_ns();
                 take(&header, source.names(), &io)?;
             }
-            // What came before is shown.
+            // The I/Os before the damage are shown.
             Err(ReadError::Entry { .. }) => {
                 is_cut = true;
                 break;
@@ -181,14 +182,14 @@ fn of_others(mut source: Source, take: Take<'_>) -> Result<TraceSummary> {
     })
 }
 
-/// A file that is made of a trace. Where there was none before, it is removed unless it is kept.
+/// Output file made from a trace. A newly created file is removed unless it is kept.
 pub(crate) struct Output {
     path: PathBuf,
     made: Option<FileIdentity>,
 }
 
 impl Output {
-    /// An empty file at `path`, for what is made of the trace at `of`.
+    /// Creates an empty file at `path`, for output made from the trace at `of`.
     pub(crate) fn create(path: &Path, of: &Path) -> Result<(Self, File)> {
         let usage = |error: FileError| Usage(error.to_string());
         let absolute = std::path::absolute(path)?;
@@ -207,7 +208,7 @@ impl Output {
         Ok((Self { path: absolute, made }, file))
     }
 
-    /// It is whole.
+    /// Keeps the file: it is complete.
     pub(crate) fn keep(mut self) {
         self.made = None;
     }
@@ -226,10 +227,10 @@ fn identity(path: &Path) -> Option<FileIdentity> {
     Some(FileIdentity { device: found.dev(), inode: found.ino() })
 }
 
-/// Refuses a trace that cannot be read to its end, before a file that is there is emptied for it.
+/// Refuses a trace that is not readable to its end, before an existing file is emptied for it.
 fn refuse_unreadable(path: &Path, to: &Path) -> Result<()> {
     let is_there = matches!(iodyno_files::look(to, NamedBy::User), Ok(There::File(_)));
-    // What comes through a pipe comes once.
+    // A pipe can be read only once.
     if is_there
         && path.is_file()
         && let Some(mut trace) = open(path)?
@@ -240,7 +241,7 @@ fn refuse_unreadable(path: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a trace as another: `to` ends in `.iotrace`, `.iolog` or `.parquet`.
+/// Converts a trace: `to` ends in `.iotrace`, `.iolog` or `.parquet`.
 pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<u8> {
     let [path] = paths else {
         return Err(Usage("-o takes one trace, and writes it as another".into()).into());
@@ -287,11 +288,11 @@ pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<
         0 => String::new(),
         count => format!(", without {count} lines or commands that are no I/Os"),
     };
-    terminal::written(context, to, bytes as usize, &what)?;
+    terminal::report_written(context, to, bytes as usize, &what)?;
     let (damaged, is_cut) = lacking;
     if damaged > 0 || is_cut {
-        context.leave_out();
+        context.note_unreadable();
     }
-    tell_damage(context, path, damaged, is_cut);
+    report_damage(context, path, damaged, is_cut);
     Ok(0)
 }

@@ -1,8 +1,8 @@
 //! Completes a command line for a shell: `iodyno __complete INDEX -- WORD...`.
 //!
-//! The scripts beside this file ask with the words as typed and get a line for each candidate: the
-//! value, and behind a tab what it is. All knowledge is here, so that the scripts of an installed
-//! archive stay right when commands change.
+//! The scripts beside this file pass the words as typed and get a line for each candidate: the
+//! value, and after a tab its description. All logic is here, so that installed scripts stay right
+//! when commands change.
 
 mod values;
 
@@ -15,16 +15,16 @@ use clap_complete::engine::{ArgValueCompleter, complete};
 
 use crate::arguments::Arguments;
 
-/// The script of `shell`.
+/// Completion script of `shell`.
 pub(crate) fn script(shell: Shell) -> String {
     match shell {
         Shell::Bash => include_str!("iodyno.bash").into(),
         Shell::Zsh => include_str!("_iodyno").into(),
         Shell::Fish => include_str!("iodyno.fish").into(),
-        // Of other shells only what is known without asking.
+        // Other shells get clap's static script.
         other => {
-            // Into memory first: the generator panics where its writer fails, and a closed pipe
-            // is no reason to.
+            // Written to memory first: the generator panics if its writer fails, and a closed pipe
+            // must not cause that.
             let mut script = Vec::new();
             clap_complete::generate(other, &mut Arguments::command(), "iodyno", &mut script);
             String::from_utf8(script).expect("made of names and help texts, which are UTF-8")
@@ -32,8 +32,8 @@ pub(crate) fn script(shell: Shell) -> String {
     }
 }
 
-/// The candidates for the word at `index` of `words`, a line each. What cannot be read has none:
-/// there is nobody to tell.
+/// Candidates for the word at `index` of `words`, one per line. Read errors yield no candidates:
+/// there is nowhere to report them.
 pub(crate) fn candidates(index: usize, words: &[OsString]) -> String {
     let mut words: Vec<OsString> = words.iter().take(index + 1).map(unquoted).collect();
     words.resize(index + 1, OsString::new());
@@ -50,7 +50,7 @@ pub(crate) fn candidates(index: usize, words: &[OsString]) -> String {
             Some((one.get_value().to_str()?.to_owned(), first))
         })
         .collect();
-    // Where a value is expected and nothing is typed, options would drown it.
+    // With a value expected and nothing typed, options would drown the values.
     if current.is_empty() && lines.iter().any(|(value, _)| !is_option(value)) {
         lines.retain(|(value, _)| !is_option(value));
     }
@@ -63,7 +63,7 @@ pub(crate) fn candidates(index: usize, words: &[OsString]) -> String {
     })
 }
 
-/// `command` and those below it, whose arguments know what they take.
+/// Adds value completers to the arguments of `command` and its subcommands.
 fn with_values(command: Command) -> Command {
     let known = |argument: Arg| match values::of(&argument) {
         Some(of) => argument.add(ArgValueCompleter::new(of)),
@@ -72,7 +72,7 @@ fn with_values(command: Command) -> Command {
     command.mut_args(known).mut_subcommands(with_values)
 }
 
-/// A word as the shell will pass it on: without backslashes and without an opening quote.
+/// A word as the shell will pass it: without backslashes and opening quote.
 fn unquoted(word: &OsString) -> OsString {
     let Some(text) = word.to_str() else { return word.clone() };
     let mut plain = String::with_capacity(text.len());
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// The candidates for the last word of a line.
+    /// Candidates for the last word of a line.
     fn of(line: &str) -> Vec<String> {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let lines = candidates(words.len() - 1, &words);
@@ -133,8 +133,8 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_typed_or_cannot_be_known_is_not_offered() {
-        // The serial number is asked for so that no drive is named by mistake.
+    fn serials_and_free_values_are_not_offered() {
+        // Serial numbers are not offered: typing one keeps a drive from being named by mistake.
         assert!(of("iodyno prepare nvme0n1 --allow-write ").is_empty());
         assert!(of("iodyno check --budget ").is_empty());
         assert!(of("iodyno sweep --repeat ").is_empty());

@@ -1,4 +1,4 @@
-//! What the arguments of commands take, by the name of their value.
+//! Completion of argument values, by value name.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use iodyno_campaign::{Study, profile, profile_names};
 use iodyno_job::{Kind, OptionSpec};
 use iodyno_store::Store;
 
-/// Runs that are offered, the newest first.
+/// Maximum number of runs offered, newest first.
 const RUNS: usize = 100;
 
-/// The store that the words name, for [`runs`].
+/// Store named on the command line, for [`runs`].
 static STORE: OnceLock<PathBuf> = OnceLock::new();
 
 /// Candidates for what was typed.
-pub(super) type Values = fn(&OsStr) -> Vec<Candidate>;
+pub(super) type Completer = fn(&OsStr) -> Vec<Candidate>;
 
-/// What `argument` takes, where clap does not know it. Everything that is not listed gets nothing
-/// but what its parser names: a file is no answer to a question for a time.
-pub(super) fn of(argument: &Arg) -> Option<Values> {
+/// Completer for `argument`, where clap has none. Unlisted arguments get only what their parser
+/// names: a file is no answer where a time is expected.
+pub(super) fn of(argument: &Arg) -> Option<Completer> {
     if !matches!(argument.get_action(), ArgAction::Set | ArgAction::Append) {
         return None;
     }
@@ -29,7 +29,7 @@ pub(super) fn of(argument: &Arg) -> Option<Values> {
         return Some(job_words);
     }
     let name = argument.get_value_names()?.first()?.as_str();
-    let values: Values = match name {
+    let values: Completer = match name {
         "RUN" => |typed| or_files(fitting(runs(), typed), typed),
         "TARGET" => |typed| or_files(fitting(drives(typed), typed), typed),
         "DRIVE" => |typed| fitting(drives(typed), typed),
@@ -56,7 +56,7 @@ pub(super) fn of(argument: &Arg) -> Option<Values> {
 
 const METRICS: [&str; 8] = ["iops", "bw", "lat", "max", "p50", "p99", "p99.9", "p99.99"];
 
-/// Notes the store that `words` name; without one it is that of every command.
+/// Notes the store that `words` name; without one the default store is used.
 pub(super) fn use_store_of(words: &[OsString]) {
     let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
     let behind = words.windows(2).find(|pair| pair[0] == "--store").map(|pair| pair[1]);
@@ -75,12 +75,12 @@ fn fitting(mut all: Vec<Candidate>, typed: &OsStr) -> Vec<Candidate> {
     all
 }
 
-/// Files, where nothing else fits.
+/// Falls back to files if nothing was found.
 fn or_files(found: Vec<Candidate>, typed: &OsStr) -> Vec<Candidate> {
     if found.is_empty() { files(typed) } else { found }
 }
 
-/// Stored runs, by name where they have one.
+/// Stored runs, by name if they have one.
 fn runs() -> Vec<Candidate> {
     let path = STORE.get_or_init(iodyno_store::default_path);
     let stored = Store::open_existing_readonly(path).and_then(|store| store.runs());
@@ -93,7 +93,7 @@ fn runs() -> Vec<Candidate> {
     last.into_iter().chain(stored.iter().take(RUNS).map(of_run)).collect()
 }
 
-/// Block devices and NVMe controllers, as short as commands take them, or behind `/dev/`.
+/// Block devices and NVMe controllers, by short name, or with `/dev/` if that was typed.
 fn drives(typed: &OsStr) -> Vec<Candidate> {
     let names = |folder: &str| -> Vec<String> {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -107,7 +107,7 @@ fn drives(typed: &OsStr) -> Vec<Candidate> {
     }
     for name in names("/sys/block") {
         let sectors: u64 = read(format!("/sys/block/{name}/size")).parse().unwrap_or_default();
-        // A loop device without a file, a reader without a card.
+        // Skips empty devices: a loop device without a file, a card reader without a card.
         if sectors > 0 {
             found.push((name, iodyno_model::Bytes(sectors * 512).decimal()));
         }
@@ -138,8 +138,8 @@ fn name_of(spec: &'static OptionSpec) -> Candidate {
     candidate(spec.name, spec.help.into())
 }
 
-/// Options of jobs as `NAME=`; once that is typed, their values, of which there are several where
-/// `separator` is one. `before` stands before each name.
+/// Job options as `NAME=`; after that their values, several if `separator` is given. `before` is
+/// the prefix of each name.
 fn options(typed: &OsStr, separator: Option<char>, before: &str) -> Vec<Candidate> {
     let typed = typed.to_str().unwrap_or_default();
     let Some((name, value)) = typed.split_once('=') else {
@@ -166,7 +166,7 @@ fn options(typed: &OsStr, separator: Option<char>, before: &str) -> Vec<Candidat
     values.into_iter().map(|value| Candidate::new(format!("{name}={done}{value}"))).collect()
 }
 
-/// What stands behind `iodyno run`: options of jobs, and job files.
+/// Words after `iodyno run`: job options and job files.
 fn job_words(typed: &OsStr) -> Vec<Candidate> {
     match typed.to_str() {
         Some(word) if word.starts_with("--") => fitting(options(typed, None, "--"), typed),
@@ -175,13 +175,13 @@ fn job_words(typed: &OsStr) -> Vec<Candidate> {
     }
 }
 
-/// `~/` as the shell understands it.
+/// Expands `~/` as the shell does.
 fn expanded(path: &Path) -> PathBuf {
     let home = || Some(Path::new(&std::env::var_os("HOME")?).join(path.strip_prefix("~").ok()?));
     home().unwrap_or_else(|| path.to_owned())
 }
 
-/// Files and folders, hidden ones where their dot is typed.
+/// Files and folders; hidden ones only after a typed dot.
 fn files(typed: &OsStr) -> Vec<Candidate> {
     let text = typed.to_str().unwrap_or_default();
     let (folder, beginning) = text.rfind('/').map_or(("", text), |at| text.split_at(at + 1));

@@ -1,5 +1,4 @@
-//! A sweep's points as a table that fills while they are measured: pure, from
-//! events to lines.
+//! Table of a sweep's points that fills while they are measured; pure, from events to lines.
 
 mod table;
 
@@ -11,7 +10,7 @@ use iodyno_model::{EndReason, Measurement, Prediction};
 /// Lines below the table.
 const STATUS_LINES: usize = 2;
 
-/// What is known of a point.
+/// State of a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cell {
     Open,
@@ -20,16 +19,16 @@ enum Cell {
     Failed,
 }
 
-/// A point with its cell.
+/// A point and its state.
 struct Entry {
     point: Point,
     cell: Cell,
 }
 
-/// All points of a sweep. Shown is the part of the grid that the current one is in.
+/// All points of a sweep. The part of the grid around the current point is shown.
 pub(crate) struct Grid {
     entries: Vec<Entry>,
-    /// Bandwidth is what is shown, since block sizes differ; else IOPS.
+    /// Show bandwidth, since block sizes differ; else IOPS.
     by_bandwidth: bool,
     current: Option<usize>,
     rate: f64,
@@ -37,7 +36,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// Of `points`, of which `measured` are there already.
+    /// Creates the grid of `points`, with the results in `measured`.
     pub(crate) fn new(points: &[Point], measured: &[Measurement]) -> Self {
         let entry = |point: &Point| Entry { point: point.clone(), cell: Cell::Open };
         let bs = |point: &Point| {
@@ -58,13 +57,13 @@ impl Grid {
         grid
     }
 
-    /// The measurement of this step goes on at this rate: IOPS, and bytes per second.
+    /// Updates the rate of the running measurement: IOPS and bytes per second.
     pub(crate) fn progress(&mut self, step: &str, target: &str, [iops, bytes_per_s]: [f64; 2]) {
         self.current = self.find(step, target);
         self.rate = if self.by_bandwidth { bytes_per_s } else { iops };
     }
 
-    /// A measurement is done.
+    /// Records a finished measurement.
     pub(crate) fn measured(&mut self, of: &Measurement) {
         let Some(at) = self.find(&of.name, &of.targets.join(" ")) else { return };
         self.done += 1;
@@ -83,7 +82,7 @@ impl Grid {
         };
     }
 
-    /// These points are predicted by now, and no others.
+    /// Replaces all predictions.
     pub(crate) fn predicted(&mut self, all: &[Prediction]) {
         let bytes_per_io = if self.by_bandwidth { self.block_bytes() } else { Vec::new() };
         for (n, entry) in self.entries.iter_mut().enumerate() {
@@ -97,7 +96,7 @@ impl Grid {
         }
     }
 
-    /// For each point the size of its blocks, bytes; `None`: they have several.
+    /// Block size of each point, bytes; `None`: several sizes.
     fn block_bytes(&self) -> Vec<Option<f64>> {
         let bytes = |entry: &Entry| {
             let mut options = entry.point.options.iter();
@@ -118,8 +117,8 @@ impl Grid {
         self.entries.iter().position(is_it)
     }
 
-    /// The table around the current point, and below it what there is of all, in at most
-    /// so many lines of at most so many columns.
+    /// Table around the current point with a summary below, in at most `height` lines of `width`
+    /// columns.
     pub(crate) fn lines(&self, width: usize, height: usize) -> Vec<String> {
         let mut lines = match self.current {
             Some(current) => self.table(current, width, height.saturating_sub(STATUS_LINES)),
@@ -133,14 +132,14 @@ impl Grid {
         lines.push(items.join("  "));
         lines.push(self.legend());
         lines.retain(|line| !line.is_empty());
-        lines.iter().map(|line| cut(line, width)).collect()
+        lines.iter().map(|line| truncated(line, width)).collect()
     }
 
     fn count(&self, is: impl Fn(&Cell) -> bool) -> usize {
         self.entries.iter().filter(|entry| is(&entry.cell)).count()
     }
 
-    /// What the marks mean that are there.
+    /// Legend of the marks in use.
     fn legend(&self) -> String {
         let marks = [
             ("~ predicted", self.count(|cell| matches!(cell, Cell::Predicted(_)))),
@@ -155,12 +154,12 @@ impl Grid {
     }
 }
 
-/// A device's name or a file's: what is behind the last slash.
+/// Last component of a path.
 fn last_word(path: &str) -> &str {
     Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
 }
 
-fn cut(line: &str, width: usize) -> String {
+fn truncated(line: &str, width: usize) -> String {
     line.chars().take(width).collect()
 }
 
@@ -177,7 +176,7 @@ mod tests {
         Grid::new(&study.points(0), &[])
     }
 
-    /// 4k reads.
+    /// Rate of 4k reads: IOPS, bytes per second.
     const RATE: [f64; 2] = [142_000.0, 582e6];
     const STEP: &str = "rw=read iodepth=16 numjobs=4";
 
@@ -206,14 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn it_fits_whatever_the_terminal_is() {
+    fn grid_fits_every_terminal() {
         let mut grid = grid();
         grid.progress(STEP, "nvme0n1", RATE);
         for (width, height) in [(1, 1), (20, 6), (40, 10), (80, 24), (120, 50)] {
             let lines = grid.lines(width, height);
             assert!(lines.iter().all(|line| line.chars().count() <= width), "{lines:?}");
             assert!(lines.len() <= height.max(STATUS_LINES + 3), "{height}: {lines:?}");
-            // The current point stays in sight where there is any room at all.
+            // The current point stays visible wherever there is any room.
             let seen = lines.iter().any(|line| line.contains("[142k]"));
             assert!(seen || width < 40, "{width}x{height}: {lines:?}");
         }

@@ -1,4 +1,4 @@
-//! The part of a sweep's grid that the current point is in, as lines.
+//! Draws the part of a sweep's grid around the current point, as lines.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -9,38 +9,38 @@ use iodyno_report::text::clean;
 
 use super::{Cell, Entry, Grid, last_word};
 
-/// Columns between two columns.
+/// Space between two columns, characters.
 const GAP: usize = 2;
 
-/// Columns of a cell at least.
-const NARROWEST: usize = 7;
+/// Minimum width of a cell, characters.
+const MIN_CELL_WIDTH: usize = 7;
 
-/// An option along a side of the table, with its values in their order.
+/// Option along a side of the table, with its values in order.
 struct Axis {
     option: String,
     values: Vec<Option<String>>,
 }
 
 impl Axis {
-    /// Of a side along which nothing differs: one row, or one column.
+    /// Axis along which nothing differs: one row or one column.
     fn none() -> Self {
         Self { option: String::new(), values: vec![None] }
     }
 
-    /// Its value that `point` has.
+    /// Value of this option at `point`.
     fn value<'p>(&self, point: &'p Point) -> Option<&'p str> {
         let mut at = point.at.iter();
         at.find(|(option, _)| *option == self.option).map(|(_, value)| value.as_str())
     }
 
-    /// Up to `most` of its values, with that of `point` among them.
+    /// Up to `most` of the values, including that of `point`.
     fn window(&self, most: usize, point: &Point) -> &[Option<String>] {
         let own = self.value(point);
         let at = self.values.iter().position(|value| value.as_deref() == own);
         &self.values[window(self.values.len(), most, at.unwrap_or(0))]
     }
 
-    /// How wide its values are.
+    /// Width of the widest value, characters.
     fn width(&self) -> usize {
         let width = |value: &Option<String>| label(value).chars().count();
         self.values.iter().map(width).max().unwrap_or(0)
@@ -48,7 +48,7 @@ impl Axis {
 }
 
 impl Grid {
-    /// The points around the `current` one, in at most so many lines.
+    /// Table of the points around `current`, in at most `height` lines.
     pub(super) fn table(&self, current: usize, width: usize, height: usize) -> Vec<String> {
         let of = &self.entries[current].point;
         let [rows, columns] = self.axes(of);
@@ -74,8 +74,8 @@ impl Grid {
         corner.retain(|option| !option.is_empty());
         let corner = corner.join(" \\ ");
         let first = rows.width().max(corner.chars().count());
-        let each = columns.width().max(NARROWEST);
-        // The heading and the line of column names go off the height.
+        let each = columns.width().max(MIN_CELL_WIDTH);
+        // The heading and the column names take two lines.
         let shown_rows = rows.window(height.saturating_sub(2), of);
         let shown_columns = columns.window(width.saturating_sub(first) / (each + GAP), of);
         let line = |label: &str, cells: Vec<String>| {
@@ -91,7 +91,7 @@ impl Grid {
         lines
     }
 
-    /// What all that is shown has in common, and the unit.
+    /// Heading: the options common to all shown points, and the unit.
     fn heading(&self, of: &Point, fixed: &[(String, String)]) -> String {
         let unit = if self.by_bandwidth { "MB/s" } else { "IOPS" };
         let part = Some(of.part.clone()).filter(|part| !part.is_empty());
@@ -112,7 +112,7 @@ impl Grid {
                     axis.values.push(value);
                 }
             }
-            // Points come in an order of their own.
+            // Points are in measuring order, not by value.
             let size = |value: &Option<String>| {
                 value.as_deref().and_then(|value| iodyno_job::parse_size(value).ok()).unwrap_or(0)
             };
@@ -146,7 +146,7 @@ fn label(value: &Option<String>) -> String {
     value.as_deref().map(clean).unwrap_or_default()
 }
 
-/// Up to `most` (one at least) of `count` places, with `at` among them.
+/// Window of up to `most` (at least one) of `count` positions that contains `at`.
 fn window(count: usize, most: usize, at: usize) -> Range<usize> {
     let most = most.clamp(1, count.max(1));
     let first = at.saturating_sub(most / 2).min(count.saturating_sub(most));
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_the_places_holds_the_current_one() {
+    fn window_contains_the_current_position() {
         assert_eq!(window(7, 3, 0), 0..3);
         assert_eq!(window(7, 3, 6), 4..7);
         assert_eq!(window(7, 100, 3), 0..7);

@@ -1,20 +1,19 @@
-//! Figures that others published, and what is stated of the machines that
-//! results came from.
+//! Published figures, and the stated description of the machines behind results.
 
 use anyhow::Result;
 use iodyno_fio::read::{Figures, Imported, Problem, figures};
 use iodyno_judge::ClaimBook;
 use iodyno_model::{RunRecord, Stated};
 
-use super::{Loaded, of_fio, run};
+use super::{Loaded, fio_run, run};
 use crate::context::Usage;
 use crate::stated;
 
 impl Loaded {
-    /// Takes as facts what its file states, and `all` where that is silent.
+    /// Adds as facts the statements of its file, completed by `all`.
     ///
     /// # Errors
-    /// `all` states something of a run whose machine was read.
+    /// `all` makes statements about a run whose machine was read.
     pub(crate) fn with_stated(mut self, all: &Stated, claims: &ClaimBook) -> Result<Self> {
         if self.stated.is_empty() && stated::is_empty(all) {
             return Ok(self);
@@ -37,7 +36,7 @@ impl Loaded {
     }
 }
 
-/// What fio printed; where there is nothing of it, figures.
+/// Returns fio's output, or, without any, published figures.
 pub(super) fn or_figures(
     imported: Imported,
     name: &str,
@@ -46,13 +45,13 @@ pub(super) fn or_figures(
     if imported.measurements.is_empty()
         && let Some(found) = text().and_then(|text| figures(name, &text))
     {
-        return of_figures(found, name);
+        return figure_runs(found, name);
     }
-    vec![of_fio(imported, name)]
+    vec![fio_run(imported, name)]
 }
 
-/// Figures that others published: a run for each machine that they are of.
-fn of_figures(found: Figures, path: &str) -> Vec<Loaded> {
+/// Groups published figures into one run per machine.
+fn figure_runs(found: Figures, path: &str) -> Vec<Loaded> {
     let mut machines: Vec<(Stated, Loaded)> = Vec::new();
     for row in found.rows {
         let machine = stated::machine(&row.stated);
@@ -64,7 +63,7 @@ fn of_figures(found: Figures, path: &str) -> Vec<Loaded> {
         });
         let (_, loaded) = &mut machines[at];
         let mut measurement = row.measurement;
-        // Nobody says that they ran at the same time.
+        // Nothing says that they ran at the same time.
         measurement.phase = loaded.record.measurements.len() as u32 + 1;
         loaded.record.measurements.push(measurement);
         loaded.stated.push(row.stated);
@@ -81,7 +80,7 @@ fn of_figures(found: Figures, path: &str) -> Vec<Loaded> {
         Some(first) => first.problems = found.problems,
         None => {
             let imported = Imported { problems: found.problems, ..Imported::default() };
-            all.push(of_fio(imported, path));
+            all.push(fio_run(imported, path));
         }
     }
     all

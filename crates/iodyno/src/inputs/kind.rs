@@ -1,4 +1,4 @@
-//! What a file is, without reading all of it.
+//! Detects the kind of a file without reading all of it.
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use iodyno_fio::read::plain;
 use iodyno_report::page::is_page;
 
-/// What a file begins with says whether it is JSON.
+/// Length of the head that decides whether a file is JSON.
 pub(super) const HEAD_BYTES: u64 = 4096;
-/// No document is longer, bytes: a compressed file has no end.
-const MOST_BYTES: u64 = 1 << 30;
-/// What stands in each document of ours, and the bytes of the longest of these.
+/// Maximum length of a document, bytes: a compressed file may be endless.
+const MAX_BYTES: u64 = 1 << 30;
+/// Strings in each of our documents, and the length of the longest, bytes.
 const OURS: [&str; 2] = ["\"iodyno.", "\"schema\""];
-const LONGEST: usize = 8;
+const LONGEST_BYTES: usize = 8;
 
-/// What a file is, by how it begins.
+/// Kind of a file, by its head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Our public document, or an array of them.
+    /// iodyno's public document, or an array of them.
     Documents,
     /// A store.
     Store,
@@ -25,13 +25,13 @@ pub(super) enum Kind {
     Capture,
     /// A page that `iodyno report` wrote.
     Page,
-    /// Measurements as Parquet, which are for others to read.
+    /// Measurements as Parquet, written for other programs.
     Table,
-    /// Anything else: whatever fio finds in it.
+    /// Anything else, left to the fio reader.
     Fio,
 }
 
-/// `text` is a file's text; its head is enough where it is not JSON.
+/// Detects the kind of `text`; the head is enough unless it is JSON.
 pub(super) fn kind(text: &str) -> Kind {
     let head = text.trim_start();
     let holds = |words: &str| text.contains(words);
@@ -54,7 +54,7 @@ fn is_json(head: &str) -> bool {
     head.trim_start().starts_with(['{', '['])
 }
 
-/// What a file is, compressed or not.
+/// Detects the kind of a file, compressed or not.
 ///
 /// # Errors
 /// It cannot be read.
@@ -64,18 +64,21 @@ pub(super) fn kind_of(file: &Path) -> std::io::Result<Kind> {
     input.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
     let head = String::from_utf8_lossy(&head);
     let found = kind(&head);
-    match found == Kind::Fio && is_open(&head) && rest_is_ours(input.take(MOST_BYTES), &head)? {
+    match found == Kind::Fio
+        && is_undecided_json(&head)
+        && rest_is_ours(input.take(MAX_BYTES), &head)?
+    {
         true => Ok(Kind::Documents),
         false => Ok(found),
     }
 }
 
-/// JSON of which the head does not say whose it is.
-pub(super) fn is_open(head: &str) -> bool {
+/// True for JSON whose head does not tell its origin.
+pub(super) fn is_undecided_json(head: &str) -> bool {
     is_json(head) && !head.contains("\"fio version\"")
 }
 
-/// Whoever sorted a document's members put its schema at the end.
+/// Searches the rest of the document: sorted members put its schema at the end.
 fn rest_is_ours(mut rest: impl Read, head: &str) -> std::io::Result<bool> {
     const CHUNK_BYTES: u64 = 1 << 20;
     let mut chunk = head.as_bytes().to_vec();
@@ -88,17 +91,17 @@ fn rest_is_ours(mut rest: impl Read, head: &str) -> std::io::Result<bool> {
         if found == [true; 2] {
             return Ok(true);
         }
-        // Words may stand across the end.
-        chunk.drain(..chunk.len().saturating_sub(LONGEST));
+        // The strings may cross a chunk's end.
+        chunk.drain(..chunk.len().saturating_sub(LONGEST_BYTES));
         if rest.by_ref().take(CHUNK_BYTES).read_to_end(&mut chunk)? == 0 {
             return Ok(false);
         }
     }
 }
 
-/// What is below a folder, in order of the names: what iodyno wrote, and
-/// whether there is anything else. Links are not followed.
-pub(super) fn below(folder: &Path) -> std::io::Result<(Vec<(PathBuf, Kind)>, bool)> {
+/// Lists a folder's files in order of names: those that iodyno wrote, and whether there are others.
+/// Links are not followed.
+pub(super) fn list_folder(folder: &Path) -> std::io::Result<(Vec<(PathBuf, Kind)>, bool)> {
     let (mut ours, mut others) = (Vec::new(), false);
     let mut entries = std::fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
@@ -107,8 +110,8 @@ pub(super) fn below(folder: &Path) -> std::io::Result<(Vec<(PathBuf, Kind)>, boo
         if kind.is_dir() && path.join("entries.json").is_file() {
             ours.push((path, Kind::Capture));
         } else if kind.is_dir() {
-            // One that cannot be read is fio's reader's to tell.
-            let (inner, more) = below(&path).unwrap_or((Vec::new(), true));
+            // An unreadable folder is reported by fio's reader.
+            let (inner, more) = list_folder(&path).unwrap_or((Vec::new(), true));
             ours.extend(inner);
             others |= more;
         } else {
@@ -127,7 +130,7 @@ mod tests {
     use super::{Kind, kind};
 
     #[test]
-    fn a_file_is_known_by_how_it_begins() {
+    fn file_kind_is_known_by_its_head() {
         assert_eq!(kind("SQLite format 3\0\x10"), Kind::Store);
         assert_eq!(kind("{\n  \"schema\": \"iodyno.run/2\""), Kind::Documents);
         assert_eq!(kind("[\n {\"id\":\"\", \"schema\":\"iodyno.run/2\""), Kind::Documents);

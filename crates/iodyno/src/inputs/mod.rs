@@ -1,9 +1,9 @@
-//! What a word on the command line means: a run of the store, or a file or
-//! folder with what others printed.
+//! Resolves a word of the command line: a stored run, or a file or folder with results of other
+//! programs.
 
 mod figures;
 mod kind;
-mod together;
+mod layout_runs;
 
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
@@ -20,23 +20,23 @@ use crate::context::{Context, Usage};
 use crate::terminal;
 
 use figures::or_figures;
-use kind::{HEAD_BYTES, Kind, below, is_open, kind, kind_of};
-pub(crate) use together::load_each;
+use kind::{HEAD_BYTES, Kind, is_undecided_json, kind, kind_of, list_folder};
+pub(crate) use layout_runs::load_each;
 
-/// Standard input, where a path is expected.
+/// Name of standard input, where a path is expected.
 const STANDARD_INPUT: &str = "-";
 
-/// No results that come through a pipe are longer, bytes.
-const MOST_STREAM_BYTES: u64 = 1 << 30;
+/// Maximum length of results read from a pipe, bytes.
+const MAX_STREAM_BYTES: u64 = 1 << 30;
 
-/// No figures that somebody published are longer, bytes.
-const MOST_FIGURES_BYTES: u64 = 4 << 20;
+/// Maximum length of published figures, bytes.
+const MAX_FIGURES_BYTES: u64 = 4 << 20;
 
-/// A run, and what of its files could not be read.
+/// A run, and the unreadable parts of its files.
 pub(crate) struct Loaded {
     pub(crate) record: RunRecord,
     pub(crate) problems: Vec<Problem>,
-    /// What its file states of each measurement's environment; empty: nothing.
+    /// Statements of its file about each measurement's environment; empty: none.
     pub(crate) stated: Vec<Stated>,
 }
 
@@ -46,13 +46,13 @@ impl Loaded {
     }
 }
 
-/// The run that `word` means: by id, name or `last` in the store, else what the
-/// file or folder of this name holds, which is not stored. Says what of it
-/// could not be read; if that is all of it, that is an error.
+/// Loads the run that `word` names: by id, name or `last` in the store, else the content of the
+/// file or folder of this name, which is not stored. Prints what could not be read; if nothing
+/// could, that is an error.
 pub(crate) fn load(context: &Context, word: &str) -> Result<Loaded> {
     let loaded = find(context, word)?;
     let loaded = loaded.with_stated(&Stated::default(), &ClaimBook::builtin())?;
-    terminal::problems(context, &loaded.problems);
+    terminal::print_problems(context, &loaded.problems);
     if loaded.record.measurements.is_empty() && !loaded.problems.is_empty() {
         return Err(Usage(format!("{word}: nothing of it could be read")).into());
     }
@@ -80,8 +80,8 @@ fn find(context: &Context, word: &str) -> Result<Loaded> {
     }
 }
 
-/// The runs that `word` means: one of the store, else all of a file or folder,
-/// with what is stated of them in their files and in `all`.
+/// Loads the runs that `word` names: a stored one, else all of a file or folder, with the
+/// statements in their files and in `all`.
 pub(crate) fn load_all(
     context: &Context,
     word: &str,
@@ -96,7 +96,7 @@ pub(crate) fn load_all(
     found.into_iter().map(|one| one.with_stated(all, claims)).collect()
 }
 
-/// The one run that a file or folder holds.
+/// Reads the only run of a file or folder.
 pub(crate) fn read(path: &str, name: Option<&str>) -> Result<Loaded> {
     let mut all = read_all(path)?;
     let count = all.len();
@@ -114,28 +114,28 @@ pub(crate) fn read(path: &str, name: Option<&str>) -> Result<Loaded> {
     }
 }
 
-/// The runs that a file, a folder or standard input holds, at least one: one
-/// with all that fio printed, and each run that iodyno wrote.
+/// Reads the runs of a file, a folder or standard input, at least one: one run for all of fio's
+/// output, and each run that iodyno wrote.
 pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     let unreadable = |error| Usage(format!("{path}: {error}"));
     if path == STANDARD_INPUT {
-        return of_stream(std::io::stdin().lock(), "standard input");
+        return read_stream(std::io::stdin().lock(), "standard input");
     }
     let file = Path::new(path);
     let metadata = std::fs::metadata(file).map_err(unreadable)?;
     if metadata.is_file() {
-        return of_file(file, kind_of(file).map_err(unreadable)?);
+        return read_file(file, kind_of(file).map_err(unreadable)?);
     }
     if !metadata.is_dir() {
-        // A pipe can be read once.
+        // A pipe can be read only once.
         let pipe = iodyno_files::open_to_read(file).map_err(|error| Usage(error.to_string()))?;
-        return of_stream(BufReader::new(pipe), path);
+        return read_stream(BufReader::new(pipe), path);
     }
     if file.join("entries.json").is_file() {
-        return of_file(file, Kind::Capture);
+        return read_file(file, Kind::Capture);
     }
-    let (ours, others) = below(file).map_err(unreadable)?;
-    // An empty folder is fio's reader's to tell.
+    let (ours, others) = list_folder(file).map_err(unreadable)?;
+    // An empty folder is reported by fio's reader.
     let mut imported = match others || ours.is_empty() {
         true => iodyno_fio::read::path(file).map_err(unreadable)?,
         false => Imported::default(),
@@ -145,11 +145,11 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     imported.problems.retain(|problem| !is_ours(problem));
     let mut all = Vec::new();
     for (own, kind) in ours {
-        // Many a report or table lies among what it was made of.
+        // Reports and tables often lie beside the results that they were made from.
         if matches!(kind, Kind::Page | Kind::Table) {
             continue;
         }
-        match of_file(&own, kind) {
+        match read_file(&own, kind) {
             Ok(runs) => all.extend(runs),
             Err(error) => imported.problems.push(Problem {
                 file: own.display().to_string(),
@@ -160,23 +160,23 @@ pub(crate) fn read_all(path: &str) -> Result<Vec<Loaded>> {
     }
     match all.first_mut() {
         Some(first) if imported.measurements.is_empty() => first.problems = imported.problems,
-        _ => all.insert(0, of_fio(imported, path)),
+        _ => all.insert(0, fio_run(imported, path)),
     }
     Ok(all)
 }
 
-/// Files of a folder that are looked at, to tell whether it holds results.
-const LOOKED_AT: usize = 256;
+/// Maximum number of a folder's files that are checked for results.
+const MAX_CHECKED_FILES: usize = 256;
 
-/// Output that somebody redirected into a file without an ending is smaller.
+/// Maximum size of a file without extension that is taken for redirected output.
 const LARGEST_UNNAMED_BYTES: u64 = 64 << 20;
 
-/// Endings of files with results; a target has none of them.
+/// Extensions of files with results; a target has none of them.
 const ENDINGS: [&str; 10] =
     ["json", "txt", "log", "out", "md", "toml", "csv", "html", "sqlite", "fio"];
 
-/// Whether a file, or a folder's own files, hold results. A folder is not gone
-/// through: whoever names one to be measured may name a whole disk.
+/// True if a file, or a folder's own files, hold results. Folders are not searched recursively: a
+/// target may be a whole disk.
 pub(crate) fn holds_results(path: &Path) -> bool {
     let is_named = |file: &Path| {
         let name = file.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
@@ -184,32 +184,32 @@ pub(crate) fn holds_results(path: &Path) -> bool {
         ENDINGS.iter().any(|known| ending == *known)
     };
     let holds = |file: &Path| {
-        // What has no ending and is large is data.
+        // A large file without extension is data.
         let is_small = std::fs::metadata(file).is_ok_and(|of| of.len() <= LARGEST_UNNAMED_BYTES);
         let may = is_named(file) || (file.extension().is_none() && is_small);
         let runs = may.then(|| read_all(&file.display().to_string()).ok()).flatten();
         runs.into_iter().flatten().any(|one| !one.record.measurements.is_empty())
     };
     if path.is_file() {
-        // One that cannot be read is told so, and not measured.
+        // An unreadable one is reported, not measured.
         return is_named(path) || holds(path);
     }
     let Ok(entries) = std::fs::read_dir(path) else { return false };
-    let mut files = entries.flatten().map(|entry| entry.path()).take(LOOKED_AT);
+    let mut files = entries.flatten().map(|entry| entry.path()).take(MAX_CHECKED_FILES);
     files.any(|file| file.is_file() && holds(&file))
 }
 
-/// What comes through a pipe, which can be read once and may have no end.
-fn of_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>> {
+/// Reads a pipe, which can be read only once and may be endless.
+fn read_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>> {
     let cannot = |error| Usage(format!("{name} cannot be read: {error}"));
     let mut input = plain(input).map_err(cannot)?;
     let mut beginning = Vec::new();
     input.by_ref().take(HEAD_BYTES).read_to_end(&mut beginning).map_err(cannot)?;
     let head = String::from_utf8_lossy(&beginning);
-    let most_bytes = if is_open(&head) || kind(&head) != Kind::Fio {
-        MOST_STREAM_BYTES
+    let most_bytes = if is_undecided_json(&head) || kind(&head) != Kind::Fio {
+        MAX_STREAM_BYTES
     } else {
-        MOST_FIGURES_BYTES
+        MAX_FIGURES_BYTES
     };
     let more = most_bytes.saturating_sub(beginning.len() as u64);
     input.by_ref().take(more).read_to_end(&mut beginning).map_err(cannot)?;
@@ -218,8 +218,8 @@ fn of_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>>
         let text = String::from_utf8_lossy(&beginning);
         match kind(&text) {
             Kind::Documents => return documents(&text, name),
-            Kind::Page => return Err(of_page(name)),
-            Kind::Table => return Err(of_table(name)),
+            Kind::Page => return Err(page_error(name)),
+            Kind::Table => return Err(table_error(name)),
             Kind::Store | Kind::Capture => {
                 let text = format!("{name}: stores and captures are read from files");
                 return Err(Usage(text).into());
@@ -227,15 +227,15 @@ fn of_stream<'a>(input: impl BufRead + 'a, name: &'a str) -> Result<Vec<Loaded>>
             Kind::Fio => {}
         }
     }
-    let is_short = is_all && beginning.len() as u64 <= MOST_FIGURES_BYTES;
+    let is_short = is_all && beginning.len() as u64 <= MAX_FIGURES_BYTES;
     let text = is_short.then(|| String::from_utf8_lossy(&beginning).into_owned());
     let input = std::io::Cursor::new(beginning).chain(input);
     let imported = iodyno_fio::read::stream(name, input).map_err(cannot)?;
     Ok(or_figures(imported, name, || text))
 }
 
-/// The text of a file, unless it is longer than `most_bytes`.
-fn text_of(file: &Path, most_bytes: u64) -> Result<String> {
+/// Text of a file of at most `most_bytes`.
+fn read_text(file: &Path, most_bytes: u64) -> Result<String> {
     let cannot = |error| Usage(format!("{} cannot be read: {error}", file.display()));
     let input = std::fs::File::open(file).and_then(|file| plain(BufReader::new(file)));
     let mut text = String::new();
@@ -248,16 +248,16 @@ fn text_of(file: &Path, most_bytes: u64) -> Result<String> {
     Ok(text)
 }
 
-fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
+fn read_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
     let name = file.display().to_string();
     match kind {
         Kind::Documents => {
-            // One that is not compressed has an end.
+            // An uncompressed file has a finite length.
             let length = std::fs::metadata(file).map_or(0, |found| found.len());
-            documents(&text_of(file, length.max(MOST_STREAM_BYTES))?, &name)
+            documents(&read_text(file, length.max(MAX_STREAM_BYTES))?, &name)
         }
-        Kind::Page => Err(of_page(&name)),
-        Kind::Table => Err(of_table(&name)),
+        Kind::Page => Err(page_error(&name)),
+        Kind::Table => Err(table_error(&name)),
         Kind::Store => {
             let store = Store::copy_of(file)?;
             let mut runs = store.runs()?;
@@ -265,29 +265,29 @@ fn of_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
             if runs.is_empty() {
                 return Err(Usage(format!("{name} is a store without runs")).into());
             }
-            let all = runs.iter().map(|run| Ok(elsewhere(store.load(&run.id)?, &name)));
+            let all = runs.iter().map(|run| Ok(mark_imported(store.load(&run.id)?, &name)));
             all.collect()
         }
         Kind::Capture => {
             let host = iodyno_host::snapshot(&Captured::open(file)?, Depth::Full);
-            Ok(vec![of_capture(host, file)])
+            Ok(vec![capture_run(host, file)])
         }
         Kind::Fio => {
             let imported =
                 iodyno_fio::read::path(file).map_err(|error| Usage(format!("{name}: {error}")))?;
-            Ok(or_figures(imported, &name, || text_of(file, MOST_FIGURES_BYTES).ok()))
+            Ok(or_figures(imported, &name, || read_text(file, MAX_FIGURES_BYTES).ok()))
         }
     }
 }
 
-fn of_page(name: &str) -> anyhow::Error {
+fn page_error(name: &str) -> anyhow::Error {
     let text = format!(
         "{name} is a page of iodyno report; what is read is the data behind its button Data (JSON)"
     );
     Usage(text).into()
 }
 
-fn of_table(name: &str) -> anyhow::Error {
+fn table_error(name: &str) -> anyhow::Error {
     let text =
         format!("{name} is a table for other programs; what is read is the run's document (JSON)");
     Usage(text).into()
@@ -295,24 +295,24 @@ fn of_table(name: &str) -> anyhow::Error {
 
 fn documents(text: &str, name: &str) -> Result<Vec<Loaded>> {
     let records = read_runs(text).map_err(|error| Usage(format!("{name}: {error}")))?;
-    Ok(records.into_iter().map(|record| elsewhere(record, name)).collect())
+    Ok(records.into_iter().map(|record| mark_imported(record, name)).collect())
 }
 
-/// A run that was measured elsewhere, as `file` has it.
-fn elsewhere(mut record: RunRecord, file: &str) -> Loaded {
+/// Marks a run from `file` as measured elsewhere.
+fn mark_imported(mut record: RunRecord, file: &str) -> Loaded {
     let run = &mut record.run;
     if run.origin == Origin::Measured {
         run.origin = Origin::Imported(file.to_owned());
     }
-    // Whoever worked on it does not do so here.
+    // Its process does not run here.
     if run.state == RunState::Running {
         run.state = RunState::Interrupted;
     }
     Loaded::new(record, Vec::new())
 }
 
-/// An inventory, to be judged as `check --no-load` does.
-fn of_capture(host: Host, file: &Path) -> Loaded {
+/// Turns an inventory into a run, to be judged as by `check --no-load`.
+fn capture_run(host: Host, file: &Path) -> Loaded {
     let run = Run {
         kind: RunKind::Capture,
         plan_name: "capture".into(),
@@ -323,7 +323,7 @@ fn of_capture(host: Host, file: &Path) -> Loaded {
     Loaded::new(record, Vec::new())
 }
 
-fn of_fio(imported: Imported, path: &str) -> Loaded {
+fn fio_run(imported: Imported, path: &str) -> Loaded {
     let Imported { measurements, problems } = imported;
     let mut targets: Vec<String> =
         measurements.iter().flat_map(|one| one.targets.clone()).collect();
@@ -339,7 +339,8 @@ fn of_fio(imported: Imported, path: &str) -> Loaded {
     Loaded::new(RunRecord { run, snapshots: Vec::new(), measurements }, problems)
 }
 
-/// A run that was read from `path`; `started_ns` `None`: now, since a run has a place in time.
+/// Creates a run read from `path`; without `started_ns` it starts now, since runs are ordered by
+/// time.
 fn run(path: &str, started_ns: Option<i64>) -> Run {
     let started_ns = started_ns.unwrap_or_else(iodyno_campaign::now_ns);
     Run {
@@ -352,9 +353,9 @@ fn run(path: &str, started_ns: Option<i64>) -> Run {
     }
 }
 
-/// A file's name without its ending, or a folder's.
+/// Name of a file without its extension, or of a folder.
 fn name_of(path: &Path) -> String {
-    // `.` and `..` are named otherwise.
+    // `.` and `..` have no file name; resolve them.
     let named = match path.file_name() {
         Some(_) => None,
         None => path.canonicalize().ok(),

@@ -1,4 +1,4 @@
-//! One connection: a request of bounded size, one answer, and the end.
+//! One HTTP connection: a request of bounded size, one answer, then close.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
@@ -9,29 +9,29 @@ use rustix::event::PollFlags;
 
 use crate::stream::queue::{Line, Queue};
 
-/// A request is no longer than this, bytes.
-const MOST_REQUEST: usize = 8 << 10;
-/// A request has no more headers than this.
-const MOST_HEADERS: usize = 64;
-/// A request has come, and an answer is taken, within this.
-const WITHIN: Duration = Duration::from_secs(5);
-/// What still comes is read for so long, so that the answer is not lost with it.
+/// Maximum length of a request, bytes.
+const MAX_REQUEST_BYTES: usize = 8 << 10;
+/// Maximum number of headers of a request.
+const MAX_HEADERS: usize = 64;
+/// Time limit for reading a request, and for writing an answer.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Time during which further input is read after the answer, so that it is not lost by a reset.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// What is asked for.
+/// A parsed request.
 pub(super) struct Request {
     pub(super) path: String,
-    /// No body is wanted.
+    /// HEAD: no body is sent.
     pub(super) is_head: bool,
 }
 
-/// What is answered.
+/// Answer to a request.
 pub(super) struct Answer {
     pub(super) status: &'static str,
     pub(super) kind: &'static str,
-    /// More headers, each with its line break.
+    /// Further headers, each with its line break.
     pub(super) headers: String,
-    /// `None`: lines follow as they come.
+    /// `None`: lines follow as they are produced.
     pub(super) body: Option<Arc<[u8]>>,
 }
 
@@ -41,7 +41,7 @@ impl Answer {
         Self { status, kind: "text/plain; charset=utf-8", headers: String::new(), body }
     }
 
-    /// The same in all answers: nothing is kept, guessed, framed or lent to other sites.
+    /// Headers common to all answers: no caching, sniffing, framing or use by other sites.
     fn head(&self) -> Vec<u8> {
         let Self { status, kind, headers, body } = self;
         let length =
@@ -56,14 +56,14 @@ impl Answer {
     }
 }
 
-/// How far it is.
-enum At {
+/// State of a connection.
+enum Stage {
     Reading(Vec<u8>),
-    /// Parts, and how much of the first is written.
+    /// Parts of the answer, bytes written of the first, and the lines that follow.
     Writing(Vec<Arc<[u8]>>, usize, Option<Queue>),
-    /// The line that is being written, and how much of it is.
+    /// Queue, and the current line with the number of bytes written.
     Streaming(Queue, Option<(Line, usize)>),
-    /// For the end, at which it is answered.
+    /// Long poll: answered at the end of the run.
     Waiting,
     Lingering,
     Closed,
@@ -72,91 +72,92 @@ enum At {
 /// A connection.
 pub(super) struct Client {
     socket: TcpStream,
-    at: At,
+    at: Stage,
     since: Instant,
 }
 
 impl Client {
     pub(super) fn new(socket: TcpStream) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, at: At::Reading(Vec::new()), since: Instant::now() })
+        Ok(Self { socket, at: Stage::Reading(Vec::new()), since: Instant::now() })
     }
 
     pub(super) const fn socket(&self) -> &TcpStream {
         &self.socket
     }
 
-    /// What it waits for.
-    pub(super) const fn wants(&self) -> PollFlags {
+    /// Poll events to wait for.
+    pub(super) const fn poll_flags(&self) -> PollFlags {
         match &self.at {
-            At::Writing(..) => PollFlags::OUT,
-            At::Streaming(_, Some(_)) => PollFlags::IN.union(PollFlags::OUT),
+            Stage::Writing(..) => PollFlags::OUT,
+            Stage::Streaming(_, Some(_)) => PollFlags::IN.union(PollFlags::OUT),
             _ => PollFlags::IN,
         }
     }
 
     pub(super) const fn is_closed(&self) -> bool {
-        matches!(self.at, At::Closed)
+        matches!(self.at, Stage::Closed)
     }
 
     pub(super) const fn is_stream(&self) -> bool {
-        matches!(self.at, At::Streaming(..) | At::Writing(.., Some(_)))
+        matches!(self.at, Stage::Streaming(..) | Stage::Writing(.., Some(_)))
     }
 
-    /// Is answered at the end.
+    /// Delays the answer until the end of the run.
     pub(super) fn wait(&mut self) {
-        self.at = At::Waiting;
+        self.at = Stage::Waiting;
     }
 
     pub(super) const fn is_waiting(&self) -> bool {
-        matches!(self.at, At::Waiting)
+        matches!(self.at, Stage::Waiting)
     }
 
-    /// Lines, or a part of an answer, are still to be written.
-    pub(super) fn has_left(&self) -> bool {
+    /// True if lines or parts of an answer are still to be written.
+    pub(super) fn has_pending(&self) -> bool {
         match &self.at {
-            At::Streaming(queue, line) => line.is_some() || !queue.is_empty(),
-            At::Writing(..) => true,
+            Stage::Streaming(queue, line) => line.is_some() || !queue.is_empty(),
+            Stage::Writing(..) => true,
             _ => false,
         }
     }
 
-    /// Hands a line over, where it takes them.
+    /// Queues a line if this client reads the stream.
     pub(super) fn push(&mut self, line: &Line) {
-        if let At::Streaming(queue, _) | At::Writing(_, _, Some(queue)) = &mut self.at {
+        if let Stage::Streaming(queue, _) | Stage::Writing(_, _, Some(queue)) = &mut self.at {
             queue.push(line);
         }
     }
 
-    /// Goes on as far as it may without waiting; a request once it is complete, which is to be
+    /// Continues without blocking; returns a complete request, which has to be
     /// [answered](Self::answer).
     pub(super) fn advance(&mut self) -> Option<Result<Request, Answer>> {
         let stepped = self.step();
         if stepped.as_ref().is_err_and(|error| error.kind() != ErrorKind::WouldBlock) {
-            self.at = At::Closed;
+            self.at = Stage::Closed;
         }
         let limit = match self.at {
-            At::Streaming(..) | At::Waiting => Duration::MAX,
-            At::Lingering => LINGER,
-            _ => WITHIN,
+            Stage::Streaming(..) | Stage::Waiting => Duration::MAX,
+            Stage::Lingering => LINGER,
+            _ => TIMEOUT,
         };
         if self.since.elapsed() > limit {
-            self.at = At::Closed;
+            self.at = Stage::Closed;
         }
         stepped.ok().flatten()
     }
 
-    /// Begins to write an answer; lines behind it come from `queue`.
+    /// Starts to write an answer, followed by the lines of `queue`.
     pub(super) fn answer(&mut self, answer: &Answer, is_head: bool, queue: Option<Queue>) {
         let mut parts = vec![answer.head().into()];
         parts.extend(answer.body.clone().filter(|body| !is_head && !body.is_empty()));
-        (self.at, self.since) = (At::Writing(parts, 0, queue.filter(|_| !is_head)), Instant::now());
+        (self.at, self.since) =
+            (Stage::Writing(parts, 0, queue.filter(|_| !is_head)), Instant::now());
     }
 
     fn step(&mut self) -> io::Result<Option<Result<Request, Answer>>> {
         let mut socket = &self.socket;
         match &mut self.at {
-            At::Reading(request) => loop {
+            Stage::Reading(request) => loop {
                 let mut bytes = [0; 2048];
                 let read = socket.read(&mut bytes)?;
                 if read == 0 {
@@ -164,12 +165,12 @@ impl Client {
                 }
                 request.extend_from_slice(&bytes[..read]);
                 match parsed(request) {
-                    None if request.len() >= MOST_REQUEST => return Ok(Some(Err(too_long()))),
+                    None if request.len() >= MAX_REQUEST_BYTES => return Ok(Some(Err(too_long()))),
                     None => {}
                     complete => return Ok(complete),
                 }
             },
-            At::Writing(parts, written, queue) => {
+            Stage::Writing(parts, written, queue) => {
                 while let Some(part) = parts.first() {
                     *written += socket.write(&part[*written..])?;
                     if *written == part.len() {
@@ -179,15 +180,15 @@ impl Client {
                 }
                 self.since = Instant::now();
                 self.at = match queue.take() {
-                    Some(queue) => At::Streaming(queue, None),
+                    Some(queue) => Stage::Streaming(queue, None),
                     None => {
                         socket.shutdown(Shutdown::Write)?;
-                        At::Lingering
+                        Stage::Lingering
                     }
                 };
                 self.step()
             }
-            At::Streaming(queue, line) => {
+            Stage::Streaming(queue, line) => {
                 loop {
                     if line.is_none() {
                         *line = queue.pop().map(|next| (next, 0));
@@ -202,16 +203,16 @@ impl Client {
                         *line = None;
                     }
                 }
-                // Whoever goes away says so here.
+                // Detects that the client has disconnected.
                 discard(socket)
             }
-            At::Waiting | At::Lingering => discard(socket),
-            At::Closed => Ok(None),
+            Stage::Waiting | Stage::Lingering => discard(socket),
+            Stage::Closed => Ok(None),
         }
     }
 }
 
-/// Reads what nobody wants, a bounded part of it at a time.
+/// Reads and discards input, a bounded amount at a time.
 fn discard<T>(mut socket: &TcpStream) -> io::Result<Option<T>> {
     let mut bytes = [0; 8192];
     for _ in 0..32 {
@@ -226,9 +227,9 @@ fn too_long() -> Answer {
     Answer::text("431 Request Header Fields Too Large", "the request is too long")
 }
 
-/// The request, once it is complete.
+/// Parses the request; `None`: it is incomplete.
 fn parsed(bytes: &[u8]) -> Option<Result<Request, Answer>> {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(bytes) {
         Ok(httparse::Status::Partial) => return None,
@@ -255,8 +256,8 @@ fn parsed(bytes: &[u8]) -> Option<Result<Request, Answer>> {
     })
 }
 
-/// Whether this machine is called so: an address, `localhost`, or its own name. A site of any other
-/// name that resolves to us (DNS rebinding) reads nothing.
+/// True if this machine is called so: an address, `localhost`, or its own name. Pages of any other
+/// name that resolves to us (DNS rebinding) get nothing.
 fn is_own(host: &str) -> bool {
     let bare = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

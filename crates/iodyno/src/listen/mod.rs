@@ -1,4 +1,4 @@
-//! `--listen`: the live page, OpenMetrics and the stream, to be read alone, by one thread.
+//! `--listen`: serves the live page, OpenMetrics and the stream, read-only, on one thread.
 
 mod http;
 mod view;
@@ -22,19 +22,19 @@ use crate::terminal;
 use http::{Answer, Client};
 pub(crate) use view::View;
 
-/// Connections at the same time.
-const MOST_CLIENTS: usize = 32;
-/// Of these, readers of the stream.
-const MOST_STREAMS: usize = 8;
-/// Time limits are looked at so often.
-const LOOK: Duration = Duration::from_millis(250);
-/// At the end, readers of the stream and open pages get so long for what is left.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Maximum number of connections.
+const MAX_CLIENTS: usize = 32;
+/// Maximum number of these that read the stream.
+const MAX_STREAMS: usize = 8;
+/// Interval between checks of time limits.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// Time at the end for readers of the stream and open pages to get the rest.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The server, seen from the thread that measures, which never waits for it.
+/// The server as seen by the measuring thread, which never waits for it.
 pub(crate) struct Server {
     shared: Arc<Shared>,
-    /// Closed when it is over.
+    /// Closed when the server has ended.
     over: Receiver<()>,
 }
 
@@ -46,18 +46,18 @@ struct Shared {
 #[derive(Default)]
 struct State {
     view: View,
-    /// Lines that no client has got yet.
+    /// Lines not yet sent to any client.
     new: Queue,
-    /// The lines that one who comes later needs: the starts of what goes on.
+    /// Lines that a later client needs first: the starts of what is running.
     context: Vec<Line>,
     is_over: bool,
 }
 
 impl Server {
-    /// Listens at `address` and says where.
+    /// Listens at `address` and prints the URL.
     ///
     /// # Errors
-    /// The address cannot be had.
+    /// The address is not available.
     pub(crate) fn start(address: SocketAddr, quiet: bool) -> Result<Self> {
         let failed = |error| Usage(format!("--listen {address}: {error}"));
         let listener = TcpListener::bind(address).map_err(failed)?;
@@ -68,7 +68,7 @@ impl Server {
         let (tell, over) = channel();
         let serves = Arc::clone(&shared);
         background::spawn(THREADS, move || {
-            Serving { listener, shared: serves, clients: Vec::new(), cached: None }.run();
+            ServerThread { listener, shared: serves, clients: Vec::new(), cached: None }.run();
             drop(tell);
         })?;
         if !quiet || address.port() == 0 {
@@ -77,7 +77,7 @@ impl Server {
         Ok(Self { shared, over })
     }
 
-    /// Hands a line to all who read the stream.
+    /// Sends a line to all readers of the stream.
     pub(crate) fn publish(&self, line: &Line, record: &StreamRecord) {
         let mut state = self.shared.lock();
         state.new.push(line);
@@ -91,7 +91,7 @@ impl Server {
         self.shared.wake();
     }
 
-    /// Changes what is shown.
+    /// Changes the view.
     pub(crate) fn show(&self, change: impl FnOnce(&mut View)) {
         change(&mut self.shared.lock().view);
     }
@@ -101,7 +101,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.wake();
-        let _ = self.over.recv_timeout(PATIENCE + LOOK);
+        let _ = self.over.recv_timeout(DRAIN_TIMEOUT + CHECK_INTERVAL);
     }
 }
 
@@ -115,16 +115,16 @@ impl Shared {
     }
 }
 
-/// The server's own side.
-struct Serving {
+/// State of the server thread.
+struct ServerThread {
     listener: TcpListener,
     shared: Arc<Shared>,
     clients: Vec<Client>,
-    /// The last answer for the page's figures, and the version that it shows.
+    /// Last answer with the page's figures, and its version of the view.
     cached: Option<(u64, Arc<[u8]>)>,
 }
 
-impl Serving {
+impl ServerThread {
     fn run(mut self) {
         let (mut over_since, mut is_full) = (None, false);
         loop {
@@ -147,39 +147,39 @@ impl Serving {
             }
             self.clients.retain(|client| !client.is_closed());
             if let Some(since) = over_since {
-                let waits = self.tell_the_end();
-                if !waits || since.elapsed() >= PATIENCE {
+                let waits = self.send_final_figures();
+                if !waits || since.elapsed() >= DRAIN_TIMEOUT {
                     return;
                 }
             }
         }
     }
 
-    /// Until something happens; `is_full`: no connection can be taken.
+    /// Waits for an event; `is_full`: no connection can be accepted.
     fn wait(&self, is_full: bool) {
         let listens = if is_full { PollFlags::empty() } else { PollFlags::IN };
         let mut polled = vec![
             PollFd::new(&self.shared.wake, PollFlags::IN),
             PollFd::new(&self.listener, listens),
         ];
-        let wants =
-            |client| PollFd::from_borrowed_fd(Client::socket(client).as_fd(), client.wants());
-        polled.extend(self.clients.iter().map(wants));
-        let look = Timespec::try_from(LOOK).ok();
+        let poll_flags =
+            |client| PollFd::from_borrowed_fd(Client::socket(client).as_fd(), client.poll_flags());
+        polled.extend(self.clients.iter().map(poll_flags));
+        let look = Timespec::try_from(CHECK_INTERVAL).ok();
         let is_idle = self.clients.is_empty() && !is_full;
-        // Interrupted, it looks around and waits again.
+        // If interrupted, the loop continues and waits again.
         let _ = poll(&mut polled, look.as_ref().filter(|_| !is_idle));
     }
 
-    /// Takes new connections. Where there are too many, the oldest that only reads has had its
-    /// time. Whether the system has no room for another.
+    /// Accepts new connections; beyond the limit the oldest plain reader is closed. Returns true if
+    /// the system has no room for another.
     fn accept(&mut self) -> bool {
         loop {
             let socket: TcpStream = match self.listener.accept() {
                 Ok((socket, _)) => socket,
                 Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
             };
-            if self.clients.len() >= MOST_CLIENTS {
+            if self.clients.len() >= MAX_CLIENTS {
                 match self.clients.iter().position(|client| !client.is_stream()) {
                     Some(oldest) => drop(self.clients.remove(oldest)),
                     None => continue,
@@ -209,7 +209,7 @@ impl Serving {
                 found(kind, String::new(), Some(text.into_bytes().into()))
             }
             "/stream"
-                if self.clients.iter().filter(|one| one.is_stream()).count() < MOST_STREAMS =>
+                if self.clients.iter().filter(|one| one.is_stream()).count() < MAX_STREAMS =>
             {
                 lines = Some(self.context());
                 found("application/x-ndjson", String::new(), None)
@@ -220,10 +220,10 @@ impl Serving {
         self.clients[n].answer(&answer, request.is_head, lines);
     }
 
-    /// What a new reader of the stream gets first.
+    /// First lines for a new reader of the stream.
     fn context(&mut self) -> Queue {
         let (mut state, mut queue) = (self.shared.lock(), Queue::default());
-        // Those that are there already get theirs first, so that nobody gets a line twice.
+        // Existing clients get pending lines first, so that nobody gets a line twice.
         while let Some(line) = state.new.pop() {
             self.clients.iter_mut().for_each(|client| client.push(&line));
         }
@@ -231,7 +231,7 @@ impl Serving {
         queue
     }
 
-    /// What the page's script draws.
+    /// Figures that the page's script draws.
     fn figures(&mut self) -> Arc<[u8]> {
         let state = self.shared.lock();
         let version = state.view.version;
@@ -247,8 +247,9 @@ impl Serving {
         bytes
     }
 
-    /// Gives the last figures to pages that wait for the end; whether anybody still gets something.
-    fn tell_the_end(&mut self) -> bool {
+    /// Sends the last figures to pages that wait for the end; returns true if anything is still to
+    /// be sent.
+    fn send_final_figures(&mut self) -> bool {
         for n in 0..self.clients.len() {
             if self.clients[n].is_waiting() {
                 let kind = "application/json";
@@ -258,7 +259,7 @@ impl Serving {
                 self.clients[n].advance();
             }
         }
-        self.clients.iter().any(Client::has_left)
+        self.clients.iter().any(Client::has_pending)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is going on, as the live page and /metrics show it.
+//! State of the run as shown by the live page and /metrics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,20 +13,21 @@ use iodyno_report::document::stream::State;
 use iodyno_report::export::{LiveCounts, LiveMetrics};
 use iodyno_report::page::LiveView;
 
-use crate::stream::seconds::{Gathered, Moved, Phase, add};
+use crate::stream::seconds::{IoByDirection, Phase, SecondData, add};
 
-/// What is going on.
+/// State of the run.
 #[derive(Default)]
 pub(crate) struct View {
-    /// With its measurements that are over, without their course; shared with who draws it.
+    /// The run with its finished measurements, without their time series; shared with the page's
+    /// code.
     run: Option<Arc<RunRecord>>,
-    /// Measurements under way, by number; between two phases those of the last one.
+    /// Running measurements, by number; between two phases those of the last one.
     now: BTreeMap<u32, Measurement>,
-    /// All I/O of all runs, by target.
-    totals: BTreeMap<String, Moved>,
+    /// Total I/O of all runs, by target.
+    totals: BTreeMap<String, IoByDirection>,
     celsius: Option<f32>,
     left_ns: u64,
-    /// Counts changes that a reader should see.
+    /// Number of changes that a reader should see.
     pub(super) version: u64,
 }
 
@@ -53,8 +54,8 @@ impl View {
         self.left_ns = progress.left_ns;
     }
 
-    pub(crate) fn second(&mut self, phase: &Phase, of: &Gathered) {
-        let mut moved: BTreeMap<u32, Moved> = BTreeMap::new();
+    pub(crate) fn second(&mut self, phase: &Phase, of: &SecondData) {
+        let mut moved: BTreeMap<u32, IoByDirection> = BTreeMap::new();
         for ((slot, state), one) in &of.jobs {
             let slot = &phase.slots[*slot];
             add(self.totals.entry(slot.target.clone()).or_default(), one);
@@ -65,7 +66,7 @@ impl View {
         for (number, moved) in moved {
             let Some(measurement) = self.now.get_mut(&number) else { continue };
             for (direction, one) in moved.iter() {
-                course(&mut measurement.total, direction, one, of);
+                add_second(&mut measurement.total, direction, one, of);
             }
         }
         self.celsius = of.temperature_c;
@@ -85,7 +86,7 @@ impl View {
         self.version += 1;
     }
 
-    /// As the page shows it.
+    /// View for the page.
     pub(super) fn live(&self) -> LiveView {
         LiveView {
             run: self.run.clone(),
@@ -95,7 +96,7 @@ impl View {
         }
     }
 
-    /// As /metrics shows it.
+    /// Text for /metrics.
     pub(super) fn metrics(&self) -> String {
         let mut counts = Vec::new();
         for (target, moved) in &self.totals {
@@ -118,11 +119,11 @@ impl View {
 }
 
 /// Adds a second to the results of a direction.
-fn course(
+fn add_second(
     total: &mut Vec<DirectionResult>,
     direction: Direction,
     one: &DirectionInterval,
-    of: &Gathered,
+    of: &SecondData,
 ) {
     let known = total.iter().position(|result| result.direction == direction);
     if known.is_none() && one.ios == 0 {

@@ -1,9 +1,9 @@
-//! The full-screen view of a run: events become news, a thread of its own draws them.
+//! Full-screen view of a run: events become messages, and a separate thread draws them.
 //!
-//! Nothing waits for that thread: who measures only sends.
+//! Nothing waits for that thread: the measuring thread only sends.
 
-mod doing;
-mod look;
+mod activity;
+mod sampler;
 mod scene;
 mod table;
 #[cfg(test)]
@@ -21,56 +21,56 @@ use iodyno_target::{TargetKind, typed_words};
 use ratatui_core::terminal::Terminal;
 use rustix::process::{Signal, getppid, kill_process};
 
-pub(crate) use doing::{Doing, done_line};
-use look::Look;
-pub(crate) use scene::KEPT;
-use scene::{News, Scene, Took};
-pub(crate) use table::{Cell, Column, Face, table};
-pub(crate) use view::{between, paint};
+pub(crate) use activity::{Activity, done_line};
+use sampler::Sampler;
+pub(crate) use scene::KEPT_SECONDS;
+use scene::{Message, Scene, TargetIo};
+pub(crate) use table::{Cell, Column, TerminalCaps, table};
+pub(crate) use view::{justified, paint};
 
 use crate::background;
 use crate::grid::Grid;
 use crate::screen::{self, Painter, Woken};
 
-/// Between two frames: a size that changes is seen so.
+/// Time between two frames, also the delay after a resize.
 pub(crate) const FRAME: Duration = Duration::from_millis(250);
-/// Between two looks at the machine: what a look finds are rates over this time.
-const LOOK: Duration = Duration::from_secs(1);
+/// Time between two samples of the machine, over which rates are computed.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The view's end where a run is measured.
+/// The view as seen by the measuring thread.
 pub(crate) struct Live {
-    tell: Sender<News>,
-    /// Until it is shown.
-    hidden: Option<(Receiver<News>, Scene)>,
-    /// The drawing thread, and what ends it when it is dropped.
+    sender: Sender<Message>,
+    /// Receiver and scene until the view is shown.
+    hidden: Option<(Receiver<Message>, Scene)>,
+    /// Drawing thread, and the socket that ends it when dropped.
     shown: Option<(JoinHandle<()>, UnixStream)>,
-    /// Rates of the current measurement that were sent.
+    /// Number of rates of the current measurement already sent.
     rates_sent: usize,
 }
 
 impl Live {
-    /// A view that is not shown yet, with the points of a sweep.
+    /// Creates a hidden view, with the points of a sweep.
     pub(crate) fn new(grid: Option<Grid>) -> Self {
-        let (tell, told) = channel();
+        let (sender, messages) = channel();
         let words: Vec<String> = typed_words().skip(1).collect();
-        let hidden = Some((told, Scene::new(&words.join(" "), grid)));
-        Self { tell, hidden, shown: None, rates_sent: 0 }
+        let hidden = Some((messages, Scene::new(&words.join(" "), grid)));
+        Self { sender, hidden, shown: None, rates_sent: 0 }
     }
 
-    /// Takes the screen and draws from now on.
-    pub(crate) fn show(&mut self, terminal: screen::Terminal, face: Face) {
-        let Some((told, scene)) = self.hidden.take() else { return };
+    /// Takes the screen and starts drawing.
+    pub(crate) fn show(&mut self, terminal: screen::Terminal, caps: TerminalCaps) {
+        let Some((messages, scene)) = self.hidden.take() else { return };
         let Ok((end, ended)) = UnixStream::pair() else { return };
         if screen::take(terminal).is_err() {
             return;
         }
-        match background::spawn("iodyno-screen", move || draw(scene, &told, &ended, face)) {
+        match background::spawn("iodyno-screen", move || draw(scene, &messages, &ended, caps)) {
             Ok(thread) => self.shown = Some((thread, end)),
             Err(_) => screen::give_back(),
         }
     }
 
-    /// Ends the view; the screen is as it was before.
+    /// Ends the view and restores the screen.
     pub(crate) fn end(&mut self) {
         if let Some((thread, end)) = self.shown.take() {
             drop(end);
@@ -79,19 +79,19 @@ impl Live {
         }
     }
 
-    /// Sends on what happened, and what it says is done.
-    pub(crate) fn event(&mut self, event: &Event<'_>, doing: Option<Doing>) {
-        // Nobody listens any more where the screen was given back.
-        let tell = |news| drop(self.tell.send(news));
-        if let Some(doing) = doing {
-            tell(News::Doing(doing));
+    /// Sends an event and the activity it reports.
+    pub(crate) fn event(&mut self, event: &Event<'_>, activity: Option<Activity>) {
+        // Send errors mean that the screen was given back.
+        let send = |message| drop(self.sender.send(message));
+        if let Some(activity) = activity {
+            send(Message::Activity(activity));
         }
         match event {
-            Event::Host(host) => tell(News::Host(Box::new((*host).clone()))),
+            Event::Host(host) => send(Message::Host(Box::new((*host).clone()))),
             Event::Progress(progress) => {
                 let from = if progress.rates.len() < self.rates_sent { 0 } else { self.rates_sent };
                 self.rates_sent = progress.rates.len();
-                tell(News::Progress {
+                send(Message::Progress {
                     step: progress.step.to_owned(),
                     target: progress.target.to_owned(),
                     rate: [progress.iops, progress.bytes_per_s],
@@ -101,17 +101,17 @@ impl Live {
                 });
             }
             Event::Interval { jobs, interval, .. } if !interval.cut && !interval.draining => {
-                tell(News::Took(took(jobs, interval), interval.duration_ns));
+                send(Message::TargetIo(io_by_target(jobs, interval), interval.duration_ns));
             }
-            Event::Predicted(all) => tell(News::Predicted(all.to_vec())),
-            Event::Done(measurement) => tell(News::Done(Box::new((*measurement).clone()))),
+            Event::Predicted(all) => send(Message::Predicted(all.to_vec())),
+            Event::Done(measurement) => send(Message::Done(Box::new((*measurement).clone()))),
             _ => {}
         }
     }
 
-    /// Sends on a line that is printed as well.
+    /// Sends a line that is also printed.
     pub(crate) fn say(&self, line: &str) {
-        let _ = self.tell.send(News::Said(line.to_owned()));
+        let _ = self.sender.send(Message::Said(line.to_owned()));
     }
 }
 
@@ -121,48 +121,49 @@ impl Drop for Live {
     }
 }
 
-/// What was done on each target in an interval, the jobs on it together.
-fn took(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<Took> {
-    let mut all: Vec<Took> = Vec::new();
+/// I/O on each target in an interval, summed over its jobs.
+fn io_by_target(jobs: &[ClearedJob<'_>], interval: &Interval) -> Vec<TargetIo> {
+    let mut all: Vec<TargetIo> = Vec::new();
     for (job, did) in jobs.iter().zip(&interval.jobs) {
         let target = job.target();
-        let at = all.iter().position(|took| took.target == target).unwrap_or_else(|| {
+        let at = all.iter().position(|io| io.target == target).unwrap_or_else(|| {
             let mut devices = job.files.iter().map(|file| match file.read().kind() {
                 TargetKind::Block { name } => Some(name.clone()),
                 TargetKind::File { device } => device.clone(),
                 TargetKind::Nothing => None,
             });
             let device = devices.next().flatten().filter(|_| devices.next().is_none());
-            all.push(Took { target, device, direct: true, ..Took::default() });
+            all.push(TargetIo { target, device, direct: true, ..TargetIo::default() });
             all.len() - 1
         });
-        let took = &mut all[at];
-        took.direct &= job.job.engine.direct && job.files.iter().all(|file| file.read().direct());
-        took.threads.extend(did.threads.running.iter());
+        let io = &mut all[at];
+        io.direct &= job.job.engine.direct && job.files.iter().all(|file| file.read().direct());
+        io.threads.extend(did.threads.running.iter());
         for (_, one) in did.directions.iter() {
-            took.ios += one.ios;
-            took.bytes += one.bytes;
-            took.errors += one.errors;
-            took.latency.merge(&one.latency);
+            io.ios += one.ios;
+            io.bytes += one.bytes;
+            io.errors += one.errors;
+            io.latency.merge(&one.latency);
         }
     }
     all
 }
 
-/// Draws until it is ended. `q` is Ctrl-C, which the first process counts.
-fn draw(mut scene: Scene, told: &Receiver<News>, end: &UnixStream, face: Face) {
+/// Draws until ended. `q` acts as Ctrl-C, which the supervisor counts.
+fn draw(mut scene: Scene, messages: &Receiver<Message>, end: &UnixStream, caps: TerminalCaps) {
     let Ok(mut terminal) = Terminal::new(Painter::default()) else { return };
-    let (mut look, begun) = (Look::new(), Instant::now());
-    let mut looked = begun;
+    let (mut sampler, begun) = (Sampler::new(), Instant::now());
+    let mut sampled_at = begun;
     loop {
-        told.try_iter().for_each(|news| scene.take(news));
-        if looked.elapsed() >= LOOK {
-            // A frame that came late does not make the next second late.
-            looked = Instant::now() - looked.elapsed().saturating_sub(LOOK).min(FRAME);
-            let found = look.again(&scene);
-            scene.second(found, begun.elapsed().as_secs());
+        messages.try_iter().for_each(|message| scene.take(message));
+        if sampled_at.elapsed() >= SAMPLE_INTERVAL {
+            // A late frame does not delay the next sample.
+            sampled_at =
+                Instant::now() - sampled_at.elapsed().saturating_sub(SAMPLE_INTERVAL).min(FRAME);
+            let sample = sampler.sample(&scene);
+            scene.second(sample, begun.elapsed().as_secs());
         }
-        let drawn = terminal.draw(|frame| view::run(&scene, face, frame));
+        let drawn = terminal.draw(|frame| view::run(&scene, caps, frame));
         match screen::wait(end, FRAME) {
             _ if drawn.is_err() => break,
             Woken::Time => {}
@@ -173,6 +174,6 @@ fn draw(mut scene: Scene, told: &Receiver<News>, end: &UnixStream, face: Face) {
             Woken::End => break,
         }
     }
-    // Where it was given back by others, nothing more is held from now on.
+    // If another process gave the screen back, output is no longer held.
     screen::give_back();
 }

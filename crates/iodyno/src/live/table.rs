@@ -1,44 +1,44 @@
-//! A table in as many columns as there is room for, and what its cells are drawn with.
+//! Table with as many columns as fit, and the symbols in its cells.
 
 use ratatui_core::style::{Color, Style, Stylize as _};
 use ratatui_core::text::{Line, Span};
 
-use super::scene::KEPT;
+use super::scene::KEPT_SECONDS;
 
-/// Columns of the screen between two columns.
+/// Space between two columns, characters.
 const GAP: usize = 2;
-/// A narrower sparkline shows nothing.
-const NARROWEST: usize = 8;
+/// Minimum width of a sparkline, characters.
+const MIN_WIDTH: usize = 8;
 
-/// How a terminal shows things.
+/// Capabilities of a terminal.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Face {
-    /// Its locale has no other characters.
+pub(crate) struct TerminalCaps {
+    /// Its locale is not UTF-8.
     pub(crate) ascii: bool,
     pub(crate) color: bool,
 }
 
-/// A column: its heading, and in which order it goes where there is no room (the highest first;
-/// 0: it stays).
+/// A column: its heading, and its rank for removal if space is short (the highest first; 0: it
+/// stays).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) heading: &'static str,
     pub(crate) rank: u8,
 }
 
-/// What stands in a column.
+/// Content of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cell {
     Left(String),
     Right(String),
-    /// Something to look at.
+    /// Text that needs attention.
     Alarm(String),
     /// Values over time, the newest last.
     Spark(Vec<f64>),
 }
 
 impl Cell {
-    /// Of something that may not be known.
+    /// Cell of a value that may be unknown.
     pub(crate) fn of(text: Option<String>) -> Self {
         Self::Right(text.unwrap_or_default())
     }
@@ -47,27 +47,27 @@ impl Cell {
         match self {
             Self::Left(text) | Self::Right(text) | Self::Alarm(text) => Span::raw(text).width(),
             Self::Spark(values) if values.iter().all(|value| *value == 0.0) => 0,
-            Self::Spark(_) => NARROWEST,
+            Self::Spark(_) => MIN_WIDTH,
         }
     }
 
-    fn span(&self, width: usize, face: Face) -> Span<'static> {
+    fn span(&self, width: usize, caps: TerminalCaps) -> Span<'static> {
         match self {
             Self::Left(text) => Span::raw(format!("{text:width$}")),
             Self::Right(text) => Span::raw(format!("{text:>width$}")),
-            Self::Alarm(text) => face.alarm(format!("{text:width$}")),
-            Self::Spark(values) => face.mark(spark(values, width, face)),
+            Self::Alarm(text) => caps.alarm(format!("{text:width$}")),
+            Self::Spark(values) => caps.mark(sparkline(values, width, caps)),
         }
     }
 }
 
-/// The heading and the rows in at most `width` columns. Columns of which nothing is known are not
-/// there; what is left of the width is the sparkline's.
+/// Heading and rows in at most `width` columns. Columns without any value are left out; the
+/// sparkline takes the remaining width.
 pub(crate) fn table(
     columns: &[Column],
     rows: &[Vec<Cell>],
     width: usize,
-    face: Face,
+    caps: TerminalCaps,
 ) -> Vec<Line<'static>> {
     let needed = |at: usize| rows.iter().map(|row| row[at].width()).max().unwrap_or(0);
     let is_spark = |at: usize| rows.iter().any(|row| matches!(row[at], Cell::Spark(_)));
@@ -87,7 +87,7 @@ pub(crate) fn table(
     let spare = (width + GAP).saturating_sub(total(&kept));
     for (at, width) in &mut kept {
         if is_spark(*at) {
-            *width = (*width + spare).min(KEPT);
+            *width = (*width + spare).min(KEPT_SECONDS);
         }
     }
     let line = |cells: Vec<Span<'static>>| {
@@ -107,14 +107,14 @@ pub(crate) fn table(
     });
     let mut lines = vec![line(heading.collect())];
     for row in rows {
-        lines.push(line(kept.iter().map(|(at, width)| row[*at].span(*width, face)).collect()));
+        lines.push(line(kept.iter().map(|(at, width)| row[*at].span(*width, caps)).collect()));
     }
     lines
 }
 
-/// The last `width` values, by their share of the greatest.
-pub(crate) fn spark(values: &[f64], width: usize, face: Face) -> String {
-    let levels = face
+/// Sparkline of the last `width` values, relative to the greatest.
+pub(crate) fn sparkline(values: &[f64], width: usize, caps: TerminalCaps) -> String {
+    let levels = caps
         .pick(["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"], [".", ".", ":", ":", "-", "=", "+", "#"]);
     let greatest = values.iter().copied().fold(0.0, f64::max);
     let shown = &values[values.len().saturating_sub(width)..];
@@ -126,24 +126,24 @@ pub(crate) fn spark(values: &[f64], width: usize, face: Face) -> String {
     format!("{text:>width$}")
 }
 
-/// A bar of `width` of which a share is full.
-pub(crate) fn bar(share: f64, width: usize, face: Face) -> Span<'static> {
-    let [full, empty] = face.pick(["█", "░"], ["#", "."]);
+/// Bar of `width` characters, filled by `share`.
+pub(crate) fn bar(share: f64, width: usize, caps: TerminalCaps) -> Span<'static> {
+    let [full, empty] = caps.pick(["█", "░"], ["#", "."]);
     let filled = ((share.clamp(0.0, 1.0) * width as f64).round() as usize).min(width);
-    face.mark(full.repeat(filled) + &empty.repeat(width - filled))
+    caps.mark(full.repeat(filled) + &empty.repeat(width - filled))
 }
 
-/// Counts by how many of all they are, the most the darkest.
-pub(crate) fn shade(count: u64, most: u64, face: Face) -> &'static str {
-    let shades = face.pick(["░", "▒", "▓", "█"], [".", ":", "*", "#"]);
+/// Shade of a count, darkest for the most.
+pub(crate) fn shade(count: u64, most: u64, caps: TerminalCaps) -> &'static str {
+    let shades = caps.pick(["░", "▒", "▓", "█"], [".", ":", "*", "#"]);
     match (count, most) {
         (0, _) | (_, 0) => " ",
         _ => shades[((count as f64 / most as f64).sqrt() * 3.99) as usize],
     }
 }
 
-impl Face {
-    /// One thing in UTF-8, another in ASCII.
+impl TerminalCaps {
+    /// Chooses between UTF-8 and ASCII.
     fn pick<T>(self, utf8: T, ascii: T) -> T {
         if self.ascii { ascii } else { utf8 }
     }

@@ -1,13 +1,13 @@
-//! The view as cells: scenes from news, drawn at several sizes.
+//! Tests the view as cells: scenes from messages, drawn at several sizes.
 
 use iodyno_campaign::{Event, OtherIo, Progress};
 use iodyno_model::{Drive, Fact, Host, Namespace, Temperature};
 use ratatui_core::backend::TestBackend;
 
-use super::look::Found;
+use super::sampler::Sample;
 use super::*;
 
-const FACE: Face = Face { ascii: false, color: false };
+const CAPS: TerminalCaps = TerminalCaps { ascii: false, color: false };
 
 fn progress() -> Progress<'static> {
     Progress {
@@ -23,7 +23,7 @@ fn progress() -> Progress<'static> {
     }
 }
 
-/// A drive that is read from for 40 s, and one that rests.
+/// A drive that is read for 40 s, and an idle one.
 fn scene() -> Scene {
     let mut scene = Scene::new("check", None);
     let namespace = Namespace { name: "nvme0n1".into(), ..Namespace::default() };
@@ -36,31 +36,31 @@ fn scene() -> Scene {
     };
     let block = iodyno_model::BlockDevice { name: "nvme0n1".into(), ..Default::default() };
     let host = Host { drives: vec![drive], blocks: vec![block], ..Host::default() };
-    scene.take(News::Host(Box::new(host)));
+    scene.take(Message::Host(Box::new(host)));
     for second in 0..40 {
         let mut latency = iodyno_model::Histogram::default();
         (0..1000).for_each(|n| latency.record(60_000 + n * 90));
-        let took = |target: &str, ios: u64| Took {
+        let io = |target: &str, ios: u64| TargetIo {
             target: target.into(),
             device: Some(target.into()),
             ios,
             bytes: ios * 4096,
             latency: latency.clone(),
-            ..Took::default()
+            ..TargetIo::default()
         };
-        let mut all = vec![took("nvme0n1", 100_000 + second * 1000)];
+        let mut all = vec![io("nvme0n1", 100_000 + second * 1000)];
         if second < 20 {
-            all.insert(0, took("/mnt/data", 5000));
+            all.insert(0, io("/mnt/data", 5000));
         }
-        scene.take(News::Took(all, 1_000_000_000));
+        scene.take(Message::TargetIo(all, 1_000_000_000));
         let other = OtherIo { iops: 1200.0, bytes_per_s: 5e6 };
         let others = vec![("nvme0n1".to_owned(), other)];
-        scene.second(Found { busiest: Some(0.43), others }, second + 1);
+        scene.second(Sample { busiest: Some(0.43), others }, second + 1);
     }
     let event = Event::Progress(progress());
-    scene.take(News::Doing(Doing::of(&event).unwrap()));
+    scene.take(Message::Activity(Activity::of(&event).unwrap()));
     let noise = |n: u64| 142_000.0 + (n * 7919 % 1000) as f64;
-    scene.take(News::Progress {
+    scene.take(Message::Progress {
         step: "rand-read".into(),
         target: "nvme0n1".into(),
         rate: [142_000.0, 582e6],
@@ -68,13 +68,13 @@ fn scene() -> Scene {
         rates: (0, (0..200).map(noise).collect()),
         temperature_c: None,
     });
-    scene.take(News::Said("nvme1: not measured: busy".into()));
+    scene.take(Message::Said("nvme1: not measured: busy".into()));
     scene
 }
 
-fn drawn(scene: &Scene, face: Face, (width, height): (u16, u16)) -> Vec<String> {
+fn drawn(scene: &Scene, caps: TerminalCaps, (width, height): (u16, u16)) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| view::run(scene, face, frame)).unwrap();
+    terminal.draw(|frame| view::run(scene, caps, frame)).unwrap();
     let buffer = terminal.backend().buffer();
     let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
     (0..height).map(|y| line(y).trim_end().to_owned()).collect()
@@ -82,7 +82,7 @@ fn drawn(scene: &Scene, face: Face, (width, height): (u16, u16)) -> Vec<String> 
 
 #[test]
 fn a_screen_of_80_columns() {
-    let lines = drawn(&scene(), FACE, (80, 24));
+    let lines = drawn(&scene(), CAPS, (80, 24));
     let expected = [
         "iodyno check                                                                0:40",
         "nvme0n1  rand-read",
@@ -109,7 +109,7 @@ fn every_size_shows_what_matters() {
     let scene = scene();
     for size in [(40, 10), (60, 20), (80, 24), (160, 50), (300, 100), (5, 2)] {
         for ascii in [false, true] {
-            let lines = drawn(&scene, Face { ascii, ..FACE }, size);
+            let lines = drawn(&scene, TerminalCaps { ascii, ..CAPS }, size);
             let all = lines.join("\n");
             assert!(!ascii || all.replace(['±', '°', '\n'], "").is_ascii(), "{all}");
             if size.0 < 40 {
@@ -128,8 +128,8 @@ fn every_size_shows_what_matters() {
 #[test]
 fn what_is_not_known_is_not_drawn() {
     let mut scene = Scene::new("check", None);
-    scene.take(News::Doing(Doing::of(&Event::Looking).unwrap()));
-    let lines = drawn(&scene, FACE, (80, 24));
+    scene.take(Message::Activity(Activity::of(&Event::Looking).unwrap()));
+    let lines = drawn(&scene, CAPS, (80, 24));
     let shown: Vec<&String> = lines.iter().filter(|line| !line.is_empty()).collect();
     assert_eq!(shown[1], "looking for a second who else uses the drives");
     assert_eq!(shown.len(), 3, "{shown:?}");
@@ -137,9 +137,13 @@ fn what_is_not_known_is_not_drawn() {
 
 #[test]
 fn a_line_says_the_same() {
-    let doing = Doing::of(&Event::Progress(progress())).unwrap();
-    assert_eq!(doing.line(), "nvme0n1  rand-read  582 MB/s  142k IOPS  3.2 of 60.0 s  10 min left");
+    let activity = Activity::of(&Event::Progress(progress())).unwrap();
+    assert_eq!(
+        activity.line(),
+        "nvme0n1  rand-read  582 MB/s  142k IOPS  3.2 of 60.0 s  10 min left"
+    );
     let work = Progress { most_ns: 0, work_bytes: Some(1 << 30), goal: None, ..progress() };
-    let doing = Doing::of(&Event::Progress(Progress { done_bytes: 1 << 29, ..work })).unwrap();
-    assert_eq!((doing.share, doing.why.as_str()), (Some(0.5), "until 1 GiB are done"));
+    let activity =
+        Activity::of(&Event::Progress(Progress { done_bytes: 1 << 29, ..work })).unwrap();
+    assert_eq!((activity.share, activity.why.as_str()), (Some(0.5), "until 1 GiB are done"));
 }

@@ -1,4 +1,4 @@
-//! The full view of a run as text on a screen of any size.
+//! Draws the full view of a run on a screen of any size.
 
 use iodyno_model::{
     format_count, format_duration_ns, format_mb_per_s, format_percent, format_width,
@@ -9,19 +9,19 @@ use ratatui_core::style::Stylize as _;
 use ratatui_core::terminal::Frame;
 use ratatui_core::text::{Line, Span};
 
-use super::scene::{COOLEST_NS, HEAT, KEPT, Row, Scene, Second};
-use super::table::{Cell, Column, Face, bar, shade, spark, table};
+use super::scene::{FIRST_ROW_NS, HEAT_ROWS, KEPT_SECONDS, Row, Scene, Second};
+use super::table::{Cell, Column, TerminalCaps, bar, shade, sparkline, table};
 
-/// The heat strip is for screens of so many columns.
+/// Minimum screen width for the heat map, columns.
 const WIDE: usize = 120;
-/// Widest bar.
-const BAR: usize = 40;
-/// Lower ones have no blank lines.
-const LOW: usize = 14;
-/// Lines of results that are left on a full screen.
+/// Maximum width of a bar, columns.
+const MAX_BAR: usize = 40;
+/// Smaller heights have no blank lines.
+const LOW_HEIGHT: usize = 14;
+/// Lines left for results on a full screen.
 const RESULTS: usize = 4;
-/// Lines of what was said that are shown.
-const SAID: usize = 3;
+/// Maximum number of messages shown.
+const MAX_MESSAGES: usize = 3;
 
 const COLUMNS: [Column; 9] = [
     Column { heading: "TARGET", rank: 0 },
@@ -36,22 +36,22 @@ const COLUMNS: [Column; 9] = [
 ];
 
 /// Draws a run.
-pub(super) fn run(scene: &Scene, face: Face, frame: &mut Frame<'_>) {
+pub(super) fn run(scene: &Scene, caps: TerminalCaps, frame: &mut Frame<'_>) {
     let area = frame.area();
     let (width, height) = (usize::from(area.width), usize::from(area.height));
     let room = height.saturating_sub(1);
-    let mut lines = head(scene, width, face);
-    if height < LOW {
+    let mut lines = head(scene, width, caps);
+    if height < LOW_HEIGHT {
         lines.retain(|line| line.width() > 0);
     }
-    let rows = room.saturating_sub(lines.len() + RESULTS + SAID).max(1);
-    lines.extend(targets(scene, width, rows, face));
-    lines.extend(machine(scene, face));
-    let said = scene.said.iter().rev().take(SAID).rev();
-    let said: Vec<Line<'_>> = said.map(|line| Line::from(face.alarm(line.clone()))).collect();
+    let rows = room.saturating_sub(lines.len() + RESULTS + MAX_MESSAGES).max(1);
+    lines.extend(targets(scene, width, rows, caps));
+    lines.extend(machine(scene, caps));
+    let said = scene.said.iter().rev().take(MAX_MESSAGES).rev();
+    let said: Vec<Line<'_>> = said.map(|line| Line::from(caps.alarm(line.clone()))).collect();
     let mut rest = room.saturating_sub(lines.len() + said.len());
-    if width >= WIDE && rest > HEAT + RESULTS + 2 {
-        lines.extend(heat(&scene.rows, face));
+    if width >= WIDE && rest > HEAT_ROWS + RESULTS + 2 {
+        lines.extend(heat(&scene.rows, caps));
         rest = room.saturating_sub(lines.len() + said.len());
     }
     lines.extend(results(scene, width, rest));
@@ -63,25 +63,25 @@ pub(super) fn run(scene: &Scene, face: Face, frame: &mut Frame<'_>) {
     paint(&lines, area, frame);
 }
 
-/// Puts lines on the screen, one below the other.
+/// Draws lines one below the other.
 pub(crate) fn paint(lines: &[Line<'_>], area: Rect, frame: &mut Frame<'_>) {
     for (y, line) in (area.top()..area.bottom()).zip(lines) {
         frame.buffer_mut().set_line(area.left(), y, line, area.width);
     }
 }
 
-/// What is done and why, and how far it is.
-fn head(scene: &Scene, width: usize, face: Face) -> Vec<Line<'static>> {
-    let doing = &scene.doing;
+/// Activity, purpose and progress.
+fn head(scene: &Scene, width: usize, caps: TerminalCaps) -> Vec<Line<'static>> {
+    let activity = &scene.activity;
     let clock = format!("{}:{:02}", scene.seconds / 60, scene.seconds % 60);
     let mut lines =
-        vec![between(cut(&format!("iodyno {}", scene.title), width).bold(), clock, width)];
-    lines.push(clean(&doing.what).into());
-    lines.extend((!doing.why.is_empty()).then(|| Line::from(doing.why.clone().dim())));
+        vec![justified(cut(&format!("iodyno {}", scene.title), width).bold(), clock, width)];
+    lines.push(clean(&activity.what).into());
+    lines.extend((!activity.why.is_empty()).then(|| Line::from(activity.why.clone().dim())));
     lines.push(Line::default());
-    let wide = (width / 3).min(BAR);
+    let wide = (width / 3).min(MAX_BAR);
     let mut gauge = |name: &'static str, share: Option<f64>, text: String| {
-        let bar = share.map(|share| bar(share, wide, face));
+        let bar = share.map(|share| bar(share, wide, caps));
         if bar.is_some() || !text.is_empty() {
             let mut spans = vec![Span::raw(format!("{name:5} "))];
             spans.extend(bar.map(|bar| [bar, Span::raw("  ")]).into_iter().flatten());
@@ -89,20 +89,20 @@ fn head(scene: &Scene, width: usize, face: Face) -> Vec<Line<'static>> {
             lines.push(spans.into());
         }
     };
-    if let (Some(left_ns), Some(left)) = (doing.left_ns, doing.left()) {
+    if let (Some(left_ns), Some(left)) = (activity.left_ns, activity.left()) {
         let elapsed = scene.seconds as f64;
         let share = elapsed / (elapsed + left_ns as f64 / 1e9).max(1.0);
         gauge("all", Some(share), format!("at most {left}"));
     }
-    let mut parts = [doing.time.as_str(), &doing.figures].to_vec();
+    let mut parts = [activity.time.as_str(), &activity.figures].to_vec();
     parts.retain(|part| !part.is_empty());
-    gauge("this", doing.share, parts.join("  "));
+    gauge("this", activity.share, parts.join("  "));
     if let (Some(goal), Some(half_width)) = (scene.goal, scene.widths.last()) {
-        let so_far = spark(&scene.widths, wide, face);
+        let so_far = sparkline(&scene.widths, wide, caps);
         let [known, asked] = [*half_width, goal.half_width].map(format_width);
         lines.push(Line::from(vec![
             Span::raw("known "),
-            face.mark(so_far),
+            caps.mark(so_far),
             Span::raw(format!("  to {known}, goal {asked}")),
         ]));
     }
@@ -110,26 +110,26 @@ fn head(scene: &Scene, width: usize, face: Face) -> Vec<Line<'static>> {
     lines
 }
 
-/// The beginning of a line that leaves room for the clock.
+/// Start of a line, with room left for the clock.
 fn cut(line: &str, width: usize) -> String {
     line.chars().take(width.saturating_sub(10)).collect()
 }
 
-/// `left` and `right` at the two ends of a line.
-pub(crate) fn between(left: Span<'static>, right: String, width: usize) -> Line<'static> {
+/// Line with `left` and `right` at its two ends.
+pub(crate) fn justified(left: Span<'static>, right: String, width: usize) -> Line<'static> {
     let gap = width.saturating_sub(left.width() + right.chars().count()).max(1);
     Line::from(vec![left, Span::raw(" ".repeat(gap)), Span::raw(right).dim()])
 }
 
-/// The targets, those that are worked on first.
-fn targets(scene: &Scene, width: usize, most: usize, face: Face) -> Vec<Line<'static>> {
+/// Table of the targets, active ones first.
+fn targets(scene: &Scene, width: usize, most: usize, caps: TerminalCaps) -> Vec<Line<'static>> {
     let (active, idle): (Vec<&Row>, Vec<&Row>) = scene.rows.iter().partition(|row| row.is_active());
     let rows = active.into_iter().chain(idle);
     let cells: Vec<Vec<Cell>> = rows.take(most).map(|row| cells(row, width)).collect();
     if cells.is_empty() {
         return Vec::new();
     }
-    let mut lines = table(&COLUMNS, &cells, width, face);
+    let mut lines = table(&COLUMNS, &cells, width, caps);
     if let Some(more) = scene.rows.len().checked_sub(most).filter(|more| *more > 0) {
         lines.push(Line::from(format!("and {more} more").dim()));
     }
@@ -155,7 +155,7 @@ fn cells(row: &Row, width: usize) -> Vec<Cell> {
     ]
 }
 
-/// The end of a name, which tells paths apart.
+/// The end of a name, which distinguishes paths.
 fn shortened(name: &str, most: usize) -> String {
     let most = most.max(12);
     match name.chars().count() {
@@ -164,47 +164,49 @@ fn shortened(name: &str, most: usize) -> String {
     }
 }
 
-/// How busy the load's threads are, and who else uses the drives.
-fn machine(scene: &Scene, face: Face) -> Option<Line<'static>> {
+/// Load of our threads, and I/O of other processes.
+fn machine(scene: &Scene, caps: TerminalCaps) -> Option<Line<'static>> {
     let mut spans = Vec::new();
-    if let Some(share) = scene.found.busiest {
+    if let Some(share) = scene.sample.busiest {
         let text = format!("busiest thread: {} of a CPU   ", format_percent(share));
-        // Nothing is faster than a thread that never waits.
-        spans.push(if share > 0.95 { face.alarm(text) } else { Span::raw(text) });
+        // A thread that never waits is the limit.
+        spans.push(if share > 0.95 { caps.alarm(text) } else { Span::raw(text) });
     }
-    for (device, other) in &scene.found.others {
+    for (device, other) in &scene.sample.others {
         let (iops, rate) = (format_count(other.iops), format_mb_per_s(other.bytes_per_s));
-        spans.push(face.alarm(format!("other processes on {device}: {iops} IOPS, {rate}   ")));
+        spans.push(caps.alarm(format!("other processes on {device}: {iops} IOPS, {rate}   ")));
     }
     (!spans.is_empty()).then(|| spans.into())
 }
 
-/// Latencies of all targets over the last minute: a row for each power of two, the slowest on top.
-fn heat(rows: &[Row], face: Face) -> Vec<Line<'static>> {
-    let mut seconds = [[0; HEAT]; KEPT];
+/// Heat map of the latencies of all targets over the last minute: a row for each power of two, the
+/// slowest on top.
+fn heat(rows: &[Row], caps: TerminalCaps) -> Vec<Line<'static>> {
+    let mut seconds = [[0; HEAT_ROWS]; KEPT_SECONDS];
     for row in rows {
         for (sum, second) in seconds.iter_mut().rev().zip(row.seconds.iter().rev()) {
-            (0..HEAT).for_each(|at| sum[at] += second.heat[at]);
+            (0..HEAT_ROWS).for_each(|at| sum[at] += second.heat[at]);
         }
     }
     let is_used = |at: &usize| seconds.iter().any(|second| second[*at] > 0);
-    let (Some(low), Some(high)) = ((0..HEAT).find(is_used), (0..HEAT).rfind(is_used)) else {
+    let (Some(low), Some(high)) = ((0..HEAT_ROWS).find(is_used), (0..HEAT_ROWS).rfind(is_used))
+    else {
         return Vec::new();
     };
     let line = |at: usize| {
         let shades = seconds.iter().map(|second| {
             let most = second.iter().copied().max().unwrap_or(0);
-            shade(second[at], most, face)
+            shade(second[at], most, caps)
         });
-        let label = format_duration_ns((COOLEST_NS << at) as f64);
-        Line::from(vec![Span::raw(format!("{label:>9} ")).dim(), face.mark(shades.collect())])
+        let label = format_duration_ns((FIRST_ROW_NS << at) as f64);
+        Line::from(vec![Span::raw(format!("{label:>9} ")).dim(), caps.mark(shades.collect())])
     };
     let mut lines = vec![Line::default(), Line::from("  LATENCY  over the last minute".dim())];
     lines.extend((low..=high).rev().map(line));
     lines
 }
 
-/// The points of a sweep, or the last results.
+/// Points of a sweep, or the last results.
 fn results(scene: &Scene, width: usize, most: usize) -> Vec<Line<'static>> {
     let lines = match &scene.grid {
         Some(grid) => grid.lines(width, most.saturating_sub(1)),

@@ -1,16 +1,16 @@
-//! Where documents go, and how that is said without a secret on the command line.
+//! Destinations of documents, named without secrets on the command line.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Document, Parcel, Refused, http, postgres, s3};
+use super::{Document, PushError, Upload, http, postgres, s3};
 use crate::context::Usage;
 
-/// No file with a URL or a token is longer, bytes.
-const MOST_SECRET_BYTES: u64 = 16 << 10;
+/// Maximum length of a file with a URL or token, bytes.
+const MAX_SECRET_BYTES: u64 = 16 << 10;
 
-/// Parameters of a URL by which it is a credential itself (presigned URLs, tokens).
+/// Query parameters that make a URL a credential (presigned URLs, tokens).
 const SECRETS: [&str; 8] = [
     "signature",
     "x-amz-signature",
@@ -22,12 +22,12 @@ const SECRETS: [&str; 8] = [
     "secret",
 ];
 
-/// A destination as it was named: `@FILE` and `env:NAME` stand for a URL that is read when it is
-/// needed, so that no queue holds a secret.
+/// A destination as typed: `@FILE` and `env:NAME` stand for a URL that is read when needed, so that
+/// no queue holds a secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Reference(String);
+pub(crate) struct DestinationRef(String);
 
-/// Where documents go.
+/// A resolved destination.
 enum Destination {
     Folder(PathBuf),
     Http(String),
@@ -35,11 +35,11 @@ enum Destination {
     S3(String),
 }
 
-impl Reference {
-    /// A word of the command line.
+impl DestinationRef {
+    /// Checks a word of the command line.
     ///
     /// # Errors
-    /// It holds a password or a signature, or names nothing that takes documents.
+    /// It holds a password or a signature, or names nothing that accepts documents.
     pub(crate) fn typed(word: &str) -> Result<Self, Usage> {
         if let Some(file) = word.strip_prefix('@') {
             let path =
@@ -50,7 +50,7 @@ impl Reference {
             return Ok(Self(word.into()));
         }
         if is_secret(word) {
-            // The word itself is not repeated: logs keep errors.
+            // The word itself is not repeated: errors end up in logs.
             let what = "a URL with a password, token or signature is visible to every user of \
                         this machine; write it into a file and name that as @FILE, or as env:NAME";
             return Err(Usage(what.into()));
@@ -68,56 +68,59 @@ impl Reference {
         Ok(Self(folder.display().to_string()))
     }
 
-    /// As it was named.
+    /// The destination as typed.
     pub(crate) fn name(&self) -> &str {
         &self.0
     }
 
-    /// Whether `word` names something that is reached by a URL.
+    /// True if `word` names something reached by a URL.
     pub(crate) fn is_remote(word: &str) -> bool {
         word.starts_with('@') || word.starts_with("env:") || word.contains("://")
     }
 
-    /// Gives it `parcel`, once.
-    pub(crate) fn take(&self, parcel: &Parcel<'_>) -> Result<(), Refused> {
+    /// Sends `upload` once.
+    pub(crate) fn send(&self, upload: &Upload<'_>) -> Result<(), PushError> {
         match self.destination()? {
-            // A row, and what a URL was signed for, are the document.
-            Destination::Postgres(_) if parcel.is_table() => Ok(()),
-            Destination::Http(url) if parcel.is_table() && url.contains('?') => Ok(()),
+            // A Postgres row and a presigned URL are for the document only.
+            Destination::Postgres(_) if upload.is_table() => Ok(()),
+            Destination::Http(url) if upload.is_table() && url.contains('?') => Ok(()),
             Destination::Folder(folder) => {
-                iodyno_files::leave(&folder, parcel.name, parcel.bytes).map_err(
+                iodyno_files::leave(&folder, upload.name, upload.bytes).map_err(
                     |error| match error {
                         iodyno_files::FileError::NoFolder { .. }
-                        | iodyno_files::FileError::System { .. } => Refused::now(error),
-                        _ => Refused::at_all(error),
+                        | iodyno_files::FileError::System { .. } => PushError::temporary(error),
+                        _ => PushError::permanent(error),
                     },
                 )?;
                 Ok(())
             }
-            Destination::Http(url) => http::put(&url, parcel),
-            Destination::Postgres(url) => postgres::put(&url, parcel),
-            Destination::S3(url) => s3::put(&url, parcel),
+            Destination::Http(url) => http::put(&url, upload),
+            Destination::Postgres(url) => postgres::put(&url, upload),
+            Destination::S3(url) => s3::put(&url, upload),
         }
     }
 
-    /// Gives `take` every document that is there, one after the other.
-    pub(crate) fn each(&self, take: &mut dyn FnMut(Document)) -> Result<(), Refused> {
+    /// Passes every document at the destination to `take`, one after the other.
+    pub(crate) fn for_each_document(
+        &self,
+        take: &mut dyn FnMut(Document),
+    ) -> Result<(), PushError> {
         match self.destination()? {
-            Destination::Postgres(url) => postgres::each(&url, take),
-            Destination::S3(url) => s3::each(&url, take),
-            Destination::Folder(_) => Err(Refused::at_all("name the directory by its path")),
-            Destination::Http(_) => Err(Refused::at_all(
+            Destination::Postgres(url) => postgres::for_each_document(&url, take),
+            Destination::S3(url) => s3::for_each_document(&url, take),
+            Destination::Folder(_) => Err(PushError::permanent("name the directory by its path")),
+            Destination::Http(_) => Err(PushError::permanent(
                 "documents are read from a directory, s3:// or postgres://; HTTP has no list of them",
             )),
         }
     }
 
-    fn destination(&self) -> Result<Destination, Refused> {
+    fn destination(&self) -> Result<Destination, PushError> {
         let url = match self.0.split_at_checked(1) {
-            Some(("@", file)) => secret(Path::new(file)).map_err(Refused::at_all)?,
+            Some(("@", file)) => secret(Path::new(file)).map_err(PushError::permanent)?,
             _ => match self.0.strip_prefix("env:") {
                 Some(name) => std::env::var(name)
-                    .map_err(|_| Refused::at_all(format!("the environment has no {name}")))?,
+                    .map_err(|_| PushError::permanent(format!("the environment has no {name}")))?,
                 None => self.0.clone(),
             },
         };
@@ -125,11 +128,11 @@ impl Reference {
     }
 }
 
-/// What a URL or a path means.
-fn destination(word: &str) -> Result<Destination, Refused> {
+/// Resolves a URL or a path.
+fn destination(word: &str) -> Result<Destination, PushError> {
     let Some((scheme, rest)) = word.split_once("://") else {
         return match word {
-            "" => Err(Refused::at_all("it is empty")),
+            "" => Err(PushError::permanent("it is empty")),
             path => Ok(Destination::Folder(path.into())),
         };
     };
@@ -139,13 +142,13 @@ fn destination(word: &str) -> Result<Destination, Refused> {
         "postgres" | "postgresql" => Ok(Destination::Postgres(word.into())),
         "s3" => Ok(Destination::S3(word.into())),
         // The word may be a secret: it is not repeated.
-        _ => Err(Refused::at_all(
+        _ => Err(PushError::permanent(
             "a directory, http://, https://, s3:// or postgres:// was expected",
         )),
     }
 }
 
-/// Whether a URL is a credential.
+/// True if a URL is a credential.
 pub(super) fn is_secret(word: &str) -> bool {
     let Some((_, rest)) = word.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -158,9 +161,9 @@ pub(super) fn is_secret(word: &str) -> bool {
         })
 }
 
-/// The first line of a file.
+/// First line of a file.
 pub(super) fn secret(file: &Path) -> Result<String, String> {
-    let bytes = iodyno_files::read(file, MOST_SECRET_BYTES).map_err(|error| error.to_string())?;
+    let bytes = iodyno_files::read(file, MAX_SECRET_BYTES).map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&bytes);
     match text.lines().next().map(str::trim).filter(|line| !line.is_empty()) {
         Some(line) => Ok(line.to_owned()),
@@ -182,24 +185,27 @@ mod tests {
             "postgres://me:pw@/fleet?host=/run/postgresql",
             "postgres://me@db/fleet?password=abc",
         ] {
-            let Err(Usage(words)) = Reference::typed(secret) else { panic!("{secret}") };
+            let Err(Usage(words)) = DestinationRef::typed(secret) else { panic!("{secret}") };
             assert!(words.contains("@FILE") && !words.contains("pw@"), "{words}");
             assert!(!words.contains("abc") && !words.contains("00ff"), "{words}");
         }
         for fine in ["https://host/a/", "https://me@host/", "https://host/?keyboard=1", "env:URL"] {
-            assert_eq!(Reference::typed(fine).unwrap().name(), fine);
+            assert_eq!(DestinationRef::typed(fine).unwrap().name(), fine);
         }
     }
 
     #[test]
     fn paths_are_absolute_and_schemes_known() {
         let here = std::env::current_dir().unwrap();
-        assert_eq!(Reference::typed("store").unwrap().name(), here.join("store").to_str().unwrap());
+        assert_eq!(
+            DestinationRef::typed("store").unwrap().name(),
+            here.join("store").to_str().unwrap()
+        );
         let file = format!("@{}", here.join("url").display());
-        assert_eq!(Reference::typed("@url").unwrap().name(), file);
-        assert_eq!(Reference::typed("file:///srv/runs").unwrap().name(), "/srv/runs");
+        assert_eq!(DestinationRef::typed("@url").unwrap().name(), file);
+        assert_eq!(DestinationRef::typed("file:///srv/runs").unwrap().name(), "/srv/runs");
         for wrong in ["", "ftp://host/", "file://host/x"] {
-            assert!(Reference::typed(wrong).is_err(), "{wrong}");
+            assert!(DestinationRef::typed(wrong).is_err(), "{wrong}");
         }
     }
 }

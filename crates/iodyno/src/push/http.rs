@@ -1,4 +1,4 @@
-//! Documents put by HTTP: servers, and object storage by presigned URLs.
+//! Sends documents by HTTP PUT to servers, and to object storage by presigned URLs.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -10,39 +10,39 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Error};
 
 use super::destination::{is_secret, secret};
-use super::{Parcel, Refused, SHORTEST, tls};
+use super::{MIN_TIMEOUT, PushError, Upload, tls};
 
-/// An attempt takes no longer.
-const LONGEST: Duration = Duration::from_secs(60);
+/// Time limit of an attempt.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the server answers if it holds the document already (RFC 9110, If-None-Match: *).
-const THERE_ALREADY: u16 = 412;
+/// Status of a server that has the document already (RFC 9110, If-None-Match: *).
+const ALREADY_THERE: u16 = 412;
 
-/// Puts `parcel` under its name below `url`, or at `url` itself where that has a query, as presigned
-/// URLs have.
-pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
+/// Puts `upload` under its name below `url`, or at `url` itself if that has a query, as presigned
+/// URLs do.
+pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
     let is_signed = is_secret(url);
     let (url, user) = without_user(url);
     let authorization = match user {
-        // What is signed names who sends it; object storage refuses a second credential.
+        // A signature identifies the sender; object storage refuses a second credential.
         None if is_signed => None,
-        user => authorization(user).map_err(Refused::at_all)?,
+        user => authorization(user).map_err(PushError::permanent)?,
     };
-    if authorization.is_some() && is_in_clear(&url) {
-        return Err(Refused::at_all(
+    if authorization.is_some() && is_unencrypted(&url) {
+        return Err(PushError::permanent(
             "a password or token would cross the network in clear: name an https:// URL",
         ));
     }
     let url = match url.contains('?') {
         true => url,
-        false => format!("{}/{}", url.trim_end_matches('/'), parcel.name),
+        false => format!("{}/{}", url.trim_end_matches('/'), upload.name),
     };
-    put_at(&url, authorization, parcel)
+    put_at(&url, authorization, upload)
 }
 
-/// Whether others may read what goes to `url`: it is not encrypted, and leaves this machine.
-fn is_in_clear(url: &str) -> bool {
-    // Nothing goes to what is no URL.
+/// True if others could read what is sent to `url`: unencrypted, and to another machine.
+fn is_unencrypted(url: &str) -> bool {
+    // Nothing is sent to an invalid URL.
     let Ok(url) = url.parse::<Uri>() else { return false };
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
     let is_here =
@@ -50,15 +50,15 @@ fn is_in_clear(url: &str) -> bool {
     url.scheme_str() == Some("http") && !is_here
 }
 
-/// Puts `parcel` at `url`, unless something is there.
+/// Puts `upload` at `url`, unless something is there.
 pub(super) fn put_at(
     url: &str,
     authorization: Option<String>,
-    parcel: &Parcel<'_>,
-) -> Result<(), Refused> {
-    let left = parcel.until.saturating_duration_since(Instant::now());
-    let agent = agent(url, left.clamp(SHORTEST, LONGEST));
-    let kind = match parcel.is_table() {
+    upload: &Upload<'_>,
+) -> Result<(), PushError> {
+    let left = upload.until.saturating_duration_since(Instant::now());
+    let agent = agent(url, left.clamp(MIN_TIMEOUT, TIMEOUT));
+    let kind = match upload.is_table() {
         true => "application/vnd.apache.parquet",
         false => "application/json",
     };
@@ -66,20 +66,20 @@ pub(super) fn put_at(
     if let Some(value) = authorization {
         request = request.header("Authorization", value);
     }
-    match request.send(parcel.bytes) {
-        // A redirection is not followed: it would carry the credential elsewhere.
+    match request.send(upload.bytes) {
+        // Redirects are not followed: they would carry the credential elsewhere.
         Ok(answer) if answer.status().is_success() => Ok(()),
-        Ok(answer) => Err(Refused::at_all(format!("it answered {}", answer.status()))),
-        Err(Error::StatusCode(THERE_ALREADY)) => Ok(()),
+        Ok(answer) => Err(PushError::permanent(format!("it answered {}", answer.status()))),
+        Err(Error::StatusCode(ALREADY_THERE)) => Ok(()),
         Err(error) => Err(refused(&error)),
     }
 }
 
-/// The text at `url`, of at most so many bytes.
-pub(super) fn get(url: &str, most_bytes: u64) -> Result<String, Refused> {
-    let mut answer = agent(url, LONGEST).get(url).call().map_err(|error| refused(&error))?;
+/// Text at `url`, at most `most_bytes`.
+pub(super) fn get(url: &str, most_bytes: u64) -> Result<String, PushError> {
+    let mut answer = agent(url, TIMEOUT).get(url).call().map_err(|error| refused(&error))?;
     if !answer.status().is_success() {
-        return Err(Refused::at_all(format!("it answered {}", answer.status())));
+        return Err(PushError::permanent(format!("it answered {}", answer.status())));
     }
     let body = answer.body_mut().with_config().limit(most_bytes);
     body.read_to_string().map_err(|error| refused(&error))
@@ -100,20 +100,20 @@ fn agent(url: &str, limit: Duration) -> Agent {
     config.tls_config(tls).build().into()
 }
 
-fn refused(error: &Error) -> Refused {
+fn refused(error: &Error) -> PushError {
     match error {
         Error::StatusCode(status) => {
-            // Amazon answers 409 to one of two that put one object at the same time.
-            let for_now = matches!(status, 408 | 409 | 425 | 429 | 500..);
-            Refused { why: format!("it answered {status}"), for_now }
+            // Amazon answers 409 to one of two concurrent PUTs of an object.
+            let is_temporary = matches!(status, 408 | 409 | 425 | 429 | 500..);
+            PushError { why: format!("it answered {status}"), is_temporary }
         }
-        Error::BadUri(_) | Error::Http(_) => Refused::at_all(said(error)),
-        error => Refused::now(said(error)),
+        Error::BadUri(_) | Error::Http(_) => PushError::permanent(message(error)),
+        error => PushError::temporary(message(error)),
     }
 }
 
-/// What went wrong, without the URL, which may be a secret.
-fn said(error: &Error) -> String {
+/// Error message without the URL, which may be a secret.
+fn message(error: &Error) -> String {
     match error {
         Error::BadUri(_) | Error::Http(_) => "the URL cannot be used".into(),
         Error::Timeout(_) => "no answer in time".into(),
@@ -122,7 +122,7 @@ fn said(error: &Error) -> String {
     }
 }
 
-/// A URL without user and password, and these.
+/// Splits a URL into the URL without user and password, and these.
 fn without_user(url: &str) -> (String, Option<String>) {
     let Some((scheme, rest)) = url.split_once("://") else { return (url.into(), None) };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -132,7 +132,7 @@ fn without_user(url: &str) -> (String, Option<String>) {
     }
 }
 
-/// The header of a user, else of the token in the environment or in a file that it names.
+/// Authorization header of a user, else of the token in the environment or in a file that it names.
 fn authorization(user: Option<String>) -> Result<Option<String>, String> {
     use base64::Engine as _;
     if let Some(user) = user {
@@ -162,11 +162,11 @@ mod tests {
             "http://[fe80::1]:8080/",
             "http://localhost.example/",
         ] {
-            assert!(is_in_clear(clear), "{clear}");
-            let parcel = Parcel { name: "a.json", bytes: b"{}", until: Instant::now() };
+            assert!(is_unencrypted(clear), "{clear}");
+            let upload = Upload { name: "a.json", bytes: b"{}", until: Instant::now() };
             let url = clear.replace("//", "//me:pw@");
-            let refused = put(&url, &parcel).unwrap_err();
-            assert!(!refused.for_now && refused.why.contains("https://"), "{}", refused.why);
+            let refused = put(&url, &upload).unwrap_err();
+            assert!(!refused.is_temporary && refused.why.contains("https://"), "{}", refused.why);
         }
         for kept in [
             "https://host/",
@@ -174,7 +174,7 @@ mod tests {
             "http://127.0.0.1/",
             "http://[::1]:80/?sig=a",
         ] {
-            assert!(!is_in_clear(kept), "{kept}");
+            assert!(!is_unencrypted(kept), "{kept}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Documents given to a store that many machines write to: a directory, HTTP, object storage, Postgres.
-//! Nothing listens; what could not be given is kept and given later.
+//! Pushes documents to a store that many machines write to: a directory, HTTP, object storage,
+//! Postgres. Nothing listens; a document that could not be sent is kept and sent later.
 
 mod destination;
 #[cfg(feature = "push")]
@@ -23,58 +23,58 @@ mod s3;
 #[cfg(any(feature = "postgres", feature = "push"))]
 mod tls;
 
-pub(crate) use destination::Reference;
+pub(crate) use destination::DestinationRef;
 pub(crate) use outbox::Outbox;
 
 use std::time::Instant;
 
-/// A host's document is no longer, bytes: what others push is data.
-pub(crate) const MOST_DOCUMENT_BYTES: u64 = 256 << 20;
-/// An attempt may take so long, whatever is left of a deadline.
+/// Maximum length of a host's document, bytes: documents of others are untrusted data.
+pub(crate) const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
+/// Minimum time of an attempt, whatever is left of a deadline.
 #[cfg(any(feature = "postgres", feature = "push"))]
-const SHORTEST: std::time::Duration = std::time::Duration::from_secs(1);
+const MIN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// A document, or its measurements as a table, under the name that no other machine gives to one.
-pub(crate) struct Parcel<'a> {
+/// A document, or its measurements as a table, under a name unique to this machine.
+pub(crate) struct Upload<'a> {
     /// `HOST.HOSTID.RUN.json`, or `.parquet`.
     pub(crate) name: &'a str,
-    /// It.
+    /// Content.
     pub(crate) bytes: &'a [u8],
-    /// No attempt goes on after this.
+    /// Deadline of all attempts.
     pub(crate) until: Instant,
 }
 
-impl Parcel<'_> {
+impl Upload<'_> {
     fn is_table(&self) -> bool {
         self.name.ends_with(".parquet")
     }
 }
 
-/// A document that another machine gave to a store.
+/// A document that another machine pushed.
 pub(crate) struct Document {
-    /// Where it is, in words, for people.
+    /// Its place, for people to read.
     pub(crate) name: String,
-    /// It.
+    /// Content.
     pub(crate) text: String,
 }
 
-/// Why a destination did not take a document.
+/// Reason why a destination refused a document.
 #[derive(Debug)]
-pub(crate) struct Refused {
-    /// In words, for people.
+pub(crate) struct PushError {
+    /// Reason, for people to read.
     pub(crate) why: String,
-    /// It may take it in a moment.
-    pub(crate) for_now: bool,
+    /// Temporary: it may accept the document in a moment.
+    pub(crate) is_temporary: bool,
 }
 
-impl Refused {
-    /// It may take it in a moment.
-    pub(crate) fn now(why: impl ToString) -> Self {
-        Self { why: why.to_string(), for_now: true }
+impl PushError {
+    /// Temporary refusal.
+    pub(crate) fn temporary(why: impl ToString) -> Self {
+        Self { why: why.to_string(), is_temporary: true }
     }
 
-    /// Something has to be changed before it takes it.
-    pub(crate) fn at_all(why: impl ToString) -> Self {
-        Self { why: why.to_string(), for_now: false }
+    /// Permanent refusal: something has to be changed first.
+    pub(crate) fn permanent(why: impl ToString) -> Self {
+        Self { why: why.to_string(), is_temporary: false }
     }
 }

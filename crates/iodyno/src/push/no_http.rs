@@ -1,8 +1,8 @@
-//! What is in the place of HTTP in builds without it.
+//! Substitute for HTTP in builds without it.
 
-use super::{Parcel, Refused};
+use super::{PushError, Upload};
 
-/// Says that this build has no HTTP.
-pub(super) fn put(_: &str, _: &Parcel<'_>) -> Result<(), Refused> {
-    Err(Refused::at_all("this build has no HTTP (feature `push`)"))
+/// Reports that this build has no HTTP.
+pub(super) fn put(_: &str, _: &Upload<'_>) -> Result<(), PushError> {
+    Err(PushError::permanent("this build has no HTTP (feature `push`)"))
 }

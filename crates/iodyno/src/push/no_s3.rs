@@ -1,16 +1,16 @@
-//! What is in the place of object storage in builds without it.
+//! Substitute for object storage in builds without it.
 
-use super::{Document, Parcel, Refused};
+use super::{Document, PushError, Upload};
 
-/// What both say.
-const WITHOUT: &str = "this build has no object storage (feature `push`)";
+/// Error of both functions.
+const UNSUPPORTED: &str = "this build has no object storage (feature `push`)";
 
-/// Says that this build has no object storage.
-pub(super) fn put(_: &str, _: &Parcel<'_>) -> Result<(), Refused> {
-    Err(Refused::at_all(WITHOUT))
+/// Reports that this build has no object storage.
+pub(super) fn put(_: &str, _: &Upload<'_>) -> Result<(), PushError> {
+    Err(PushError::permanent(UNSUPPORTED))
 }
 
-/// Says that this build has no object storage.
-pub(super) fn each(_: &str, _: &mut dyn FnMut(Document)) -> Result<(), Refused> {
-    Err(Refused::at_all(WITHOUT))
+/// Reports that this build has no object storage.
+pub(super) fn for_each_document(_: &str, _: &mut dyn FnMut(Document)) -> Result<(), PushError> {
+    Err(PushError::permanent(UNSUPPORTED))
 }

@@ -1,5 +1,5 @@
-//! Documents that are still to be given away, beside the store: `STORE.outbox/NAME` with
-//! `NAME.to`, which lists the destinations that lack it. The newest are kept; `dropped` names the others.
+//! Outbox of documents still to be pushed, beside the store: `STORE.outbox/NAME` with `NAME.to`,
+//! which lists the destinations that lack it. The newest are kept; `dropped` names the others.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -10,61 +10,61 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use iodyno_files::NamedBy;
 
-use super::{MOST_DOCUMENT_BYTES, Parcel, Reference, Refused};
+use super::{DestinationRef, MAX_DOCUMENT_BYTES, PushError, Upload};
 
-/// What follows a document's name in that of the list of its destinations.
-const TO: &str = ".to";
-/// No list of destinations is longer, bytes.
-const MOST_TO_BYTES: u64 = 1 << 20;
-/// Documents that are kept, …
-const MOST_KEPT: usize = 1000;
-/// … and their bytes together: a store that is away for months fills no disk.
-const MOST_KEPT_BYTES: u64 = 1 << 30;
-/// Names the documents that were dropped, a line each, …
+/// Suffix of the list of destinations.
+const LIST_SUFFIX: &str = ".to";
+/// Maximum length of a list of destinations, bytes.
+const MAX_LIST_BYTES: u64 = 1 << 20;
+/// Maximum number of documents kept.
+const MAX_KEPT: usize = 1000;
+/// Maximum size of all kept documents, bytes: an unreachable destination must not fill the disk.
+const MAX_KEPT_BYTES: u64 = 1 << 30;
+/// File with the names of dropped documents, one per line.
 const DROPPED: &str = "dropped";
-/// … of which it has the last.
-const MOST_DROPPED: usize = 10_000;
-/// Attempts for each destination …
-const TRIES: u32 = 4;
-/// … and the first pause between two: doubled each time, and between half of that and all of it.
-const PAUSE: Duration = Duration::from_millis(500);
-/// A document is begun no later than so long after the time for all of them.
-const LATE: Duration = Duration::from_secs(1);
+/// Maximum number of names in that file; the last are kept.
+const MAX_DROPPED: usize = 10_000;
+/// Maximum number of attempts per destination.
+const MAX_TRIES: u32 = 4;
+/// First pause between two attempts; doubled each time, and randomised between half and all of it.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// Grace period after the deadline, within which another document may be started.
+const GRACE: Duration = Duration::from_secs(1);
 
-/// The documents of one store.
+/// The outbox of one store.
 pub(crate) struct Outbox {
     folder: PathBuf,
     most: usize,
     most_bytes: u64,
 }
 
-/// What became of the documents.
+/// Result of a push.
 #[derive(Debug, Default)]
 pub(crate) struct Pushed {
-    /// How many were given to all their destinations.
+    /// Number of documents accepted by all their destinations.
     pub(crate) done: usize,
-    /// How many are still to be.
+    /// Number of documents left.
     pub(crate) left: usize,
-    /// Destinations that took none, and why.
-    pub(crate) refused: Vec<(Reference, String)>,
-    /// Documents that cannot be read, or whose list cannot be written, and why: they are left.
+    /// Destinations that refused, and why.
+    pub(crate) refused: Vec<(DestinationRef, String)>,
+    /// Unreadable documents, or documents whose list cannot be written, and why: they are left.
     pub(crate) unreadable: Vec<String>,
-    /// Names of the oldest documents, which were dropped now: the outbox was full.
+    /// Names of the oldest documents, dropped now because the outbox was full.
     pub(crate) dropped: Vec<String>,
 }
 
 impl Outbox {
-    /// That of the store at `store`.
+    /// Outbox of the store at `store`.
     pub(crate) fn of(store: &Path) -> Self {
         let mut name = store.canonicalize().unwrap_or_else(|_| store.into()).into_os_string();
         name.push(".outbox");
-        Self { folder: name.into(), most: MOST_KEPT, most_bytes: MOST_KEPT_BYTES }
+        Self { folder: name.into(), most: MAX_KEPT, most_bytes: MAX_KEPT_BYTES }
     }
 
-    /// The file that names the documents that were dropped, and how many those are.
+    /// File with the names of dropped documents, and their number.
     pub(crate) fn dropped(&self) -> (PathBuf, usize) {
         let file = self.folder.join(DROPPED);
-        let text = iodyno_files::read(&file, MOST_TO_BYTES << 4).unwrap_or_default();
+        let text = iodyno_files::read(&file, MAX_LIST_BYTES << 4).unwrap_or_default();
         (file, text.iter().filter(|byte| **byte == b'\n').count())
     }
 
@@ -72,33 +72,38 @@ impl Outbox {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn add(&self, name: &str, bytes: &[u8], to: &[Reference]) -> Result<()> {
+    pub(crate) fn add(&self, name: &str, bytes: &[u8], to: &[DestinationRef]) -> Result<()> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.with_context(|| format!("{} cannot be made", self.folder.display()))?;
-        // In this order: a list without a document is nothing, a document without a list would be forgotten.
+        // In this order: a list without a document is harmless, a document without a list would be
+        // forgotten.
         self.put_list(name, to)?;
         iodyno_files::leave(&self.folder, name, bytes)?;
         Ok(())
     }
 
-    /// Gives away a document that could not be kept, once and for all; who did not take it, and why.
-    pub(crate) fn give(parcel: &Parcel<'_>, to: &[Reference]) -> Vec<(Reference, String)> {
-        let refused = |to: &Reference| Some((to.clone(), insisted(to, parcel).err()?.why));
+    /// Sends a document that could not be kept; returns the destinations that refused, and why.
+    pub(crate) fn send_now(
+        upload: &Upload<'_>,
+        to: &[DestinationRef],
+    ) -> Vec<(DestinationRef, String)> {
+        let refused =
+            |to: &DestinationRef| Some((to.clone(), send_with_retries(to, upload).err()?.why));
         to.iter().filter_map(refused).collect()
     }
 
-    /// Gives away what is kept, the oldest first, until `until` or little later. Of what is left then, the oldest
-    /// documents are dropped beyond the bounds.
+    /// Sends the kept documents, the oldest first, until `until` or slightly later. Then the oldest
+    /// of the remaining ones are dropped beyond the limits.
     ///
     /// # Errors
     /// The folder cannot be read or written.
     pub(crate) fn push(&self, until: Instant) -> Result<Pushed> {
         let mut pushed = Pushed::default();
-        // A destination that is away is not asked again for the next document.
+        // An unreachable destination is not tried again for the next document.
         let mut away = BTreeSet::new();
         for (name, _) in &self.kept()? {
-            // Whoever waits for a verdict does not wait for what was left in the weeks before.
-            if Instant::now() > until + LATE {
+            // A verdict must not be delayed by documents left from earlier weeks.
+            if Instant::now() > until + GRACE {
                 pushed.left += 1;
                 continue;
             }
@@ -112,11 +117,11 @@ impl Outbox {
             };
             let mut lacking = Vec::new();
             for reference in &to {
-                let parcel = Parcel { name, bytes: &bytes, until };
+                let upload = Upload { name, bytes: &bytes, until };
                 if away.contains(reference) {
                     lacking.push(reference.clone());
-                } else if let Err(refused) = insisted(reference, &parcel) {
-                    if refused.for_now {
+                } else if let Err(refused) = send_with_retries(reference, &upload) {
+                    if refused.is_temporary {
                         away.insert(reference.clone());
                     }
                     lacking.push(reference.clone());
@@ -128,7 +133,8 @@ impl Outbox {
                 self.forget(name);
             } else {
                 pushed.left += 1;
-                // The list is as it was then: who has the document already takes it once more.
+                // The old list stays in place, so that some destinations get the document once
+                // more.
                 if lacking != to
                     && let Err(error) = self.put_list(name, &lacking)
                 {
@@ -141,19 +147,19 @@ impl Outbox {
         Ok(pushed)
     }
 
-    /// Names and bytes of the documents, the oldest first.
+    /// Names and sizes of the documents, bytes, the oldest first.
     fn kept(&self) -> Result<Vec<(String, u64)>> {
-        let lists = iodyno_files::left_in(&self.folder, TO)
+        let lists = iodyno_files::left_in(&self.folder, LIST_SUFFIX)
             .with_context(|| format!("{} cannot be read", self.folder.display()))?;
         let size = |name: &str| Some(self.folder.join(name).symlink_metadata().ok()?.len());
-        let names = lists.iter().map(|list| list.trim_end_matches(TO));
+        let names = lists.iter().map(|list| list.trim_end_matches(LIST_SUFFIX));
         let mut kept: Vec<(String, u64)> =
             names.filter_map(|name| Some((name.to_owned(), size(name)?))).collect();
-        kept.sort_by(|(a, _), (b, _)| began(a).cmp(began(b)));
+        kept.sort_by(|(a, _), (b, _)| run_id(a).cmp(run_id(b)));
         Ok(kept)
     }
 
-    /// Drops the oldest documents beyond the bounds, and never the newest one; their names.
+    /// Drops the oldest documents beyond the limits, but never the newest one; returns their names.
     fn trim(&self) -> Result<Vec<String>> {
         let kept = self.kept()?;
         let (mut count, mut bytes) = (0, 0);
@@ -167,34 +173,35 @@ impl Outbox {
         if dropped.is_empty() {
             return Ok(dropped);
         }
-        // Who comes later should know: written before anything is gone.
+        // Names are written before anything is removed, so that the loss is known later.
         let file = self.folder.join(DROPPED);
         let known = match file.exists() {
-            true => iodyno_files::read(&file, MOST_TO_BYTES << 4)?,
+            true => iodyno_files::read(&file, MAX_LIST_BYTES << 4)?,
             false => Vec::new(),
         };
         let known = String::from_utf8_lossy(&known);
         let names: Vec<&str> = known.lines().chain(dropped.iter().map(String::as_str)).collect();
-        let text = names[names.len().saturating_sub(MOST_DROPPED)..].join("\n") + "\n";
+        let text = names[names.len().saturating_sub(MAX_DROPPED)..].join("\n") + "\n";
         self.put(DROPPED, text.as_bytes())?;
         dropped.iter().for_each(|name| self.forget(name));
         Ok(dropped)
     }
 
-    fn read(&self, name: &str) -> Result<(Vec<u8>, Vec<Reference>)> {
-        let list = self.folder.join(format!("{name}{TO}"));
-        let to = serde_json::from_slice(&iodyno_files::read(&list, MOST_TO_BYTES)?)?;
-        Ok((iodyno_files::read(&self.folder.join(name), MOST_DOCUMENT_BYTES)?, to))
+    fn read(&self, name: &str) -> Result<(Vec<u8>, Vec<DestinationRef>)> {
+        let list = self.folder.join(format!("{name}{LIST_SUFFIX}"));
+        let to = serde_json::from_slice(&iodyno_files::read(&list, MAX_LIST_BYTES)?)?;
+        Ok((iodyno_files::read(&self.folder.join(name), MAX_DOCUMENT_BYTES)?, to))
     }
 
-    fn put_list(&self, name: &str, to: &[Reference]) -> Result<()> {
-        self.put(&format!("{name}{TO}"), &serde_json::to_vec(to)?)
+    fn put_list(&self, name: &str, to: &[DestinationRef]) -> Result<()> {
+        self.put(&format!("{name}{LIST_SUFFIX}"), &serde_json::to_vec(to)?)
     }
 
-    /// Makes `bytes` all that is in the file `name`; it stays as it was where the disk is full, or a kill comes.
+    /// Replaces the content of file `name` by `bytes` atomically: it stays as it was on a full disk
+    /// or a kill.
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let part = self.folder.join(format!(".{name}.{}.part", std::process::id()));
-        let outcome = written(&part, bytes)
+        let outcome = write_synced(&part, bytes)
             .and_then(|()| Ok(iodyno_files::rename(&part, &self.folder.join(name))?));
         if outcome.is_err() {
             let _ = iodyno_files::remove(&part, |_| true);
@@ -203,38 +210,38 @@ impl Outbox {
     }
 
     fn forget(&self, name: &str) {
-        for name in [name, &format!("{name}{TO}")] {
-            // Another iodyno may have given it away at the same time.
+        for name in [name, &format!("{name}{LIST_SUFFIX}")] {
+            // Another iodyno may have sent it at the same time.
             let _ = iodyno_files::remove(&self.folder.join(name), |_| true);
         }
     }
 }
 
-/// A file of `bytes`, on the disk when this returns.
-fn written(path: &Path, bytes: &[u8]) -> Result<()> {
+/// Writes a file of `bytes`, on the disk when this returns.
+fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = iodyno_files::create(path, NamedBy::Iodyno)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     written.with_context(|| format!("{} cannot be written", path.display()))
 }
 
-/// The run in a document's name (`NODE.HOSTID.RUN.json`): its key tells when it began.
-fn began(name: &str) -> &str {
+/// The run in a document's name (`NODE.HOSTID.RUN.json`), whose id tells when it began.
+fn run_id(name: &str) -> &str {
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     stem.rsplit('.').next().unwrap_or(stem)
 }
 
-/// Gives `parcel` to a destination, again and again as long as that may help.
-fn insisted(to: &Reference, parcel: &Parcel<'_>) -> Result<(), Refused> {
-    let mut pause = PAUSE;
+/// Sends `upload` to a destination, with retries as long as they may help.
+fn send_with_retries(to: &DestinationRef, upload: &Upload<'_>) -> Result<(), PushError> {
+    let mut pause = FIRST_PAUSE;
     let mut tries = 1;
     loop {
-        let refused = match to.take(parcel) {
+        let refused = match to.send(upload) {
             Ok(()) => return Ok(()),
             Err(refused) => refused,
         };
-        // A thousand machines that failed together are not to come back together.
+        // Random pauses: a thousand machines that failed together must not retry together.
         let wait = pause.mul_f64(0.5 + fastrand::f64() / 2.0);
-        if !refused.for_now || tries == TRIES || Instant::now() + wait >= parcel.until {
+        if !refused.is_temporary || tries == MAX_TRIES || Instant::now() + wait >= upload.until {
             return Err(refused);
         }
         std::thread::sleep(wait);
@@ -247,11 +254,11 @@ fn insisted(to: &Reference, parcel: &Parcel<'_>) -> Result<(), Refused> {
 mod tests {
     use super::*;
 
-    /// Documents of 100 bytes for a directory that is not there, pushed in vain.
+    /// Documents of 100 bytes for a missing directory, pushed in vain.
     fn kept(most: usize, most_bytes: u64, runs: &[&str]) -> (Vec<String>, Pushed, String) {
         let folder = tempfile::tempdir().unwrap();
         let outbox = Outbox { folder: folder.path().join("outbox"), most, most_bytes };
-        let away = Reference::typed(folder.path().join("away").to_str().unwrap()).unwrap();
+        let away = DestinationRef::typed(folder.path().join("away").to_str().unwrap()).unwrap();
         for run in runs {
             let name = format!("{run}.json");
             outbox.add(&name, &[b' '; 100], std::slice::from_ref(&away)).unwrap();
@@ -274,16 +281,16 @@ mod tests {
         assert_eq!((left.len(), pushed.dropped.len(), dropped.as_str()), (4, 0, ""));
         let (left, ..) = kept(4, 399, &runs);
         assert_eq!(left, ["a.0.02.json", "a.0.03.json", "z.0.04.json"]);
-        // Larger than all that is kept: it is the newest.
+        // The newest is kept although it exceeds the limit alone.
         let (left, pushed, _) = kept(4, 99, &runs);
         assert_eq!((left.len(), pushed.left, pushed.dropped.len()), (1, 1, 3));
     }
 
     #[test]
-    fn what_was_dropped_is_added_to_what_was() {
+    fn dropped_names_are_appended() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = Outbox { folder: folder.path().join("outbox"), most: 1, most_bytes: 1 << 20 };
-        let away = [Reference::typed(folder.path().join("away").to_str().unwrap()).unwrap()];
+        let away = [DestinationRef::typed(folder.path().join("away").to_str().unwrap()).unwrap()];
         for run in ["1", "2", "3"] {
             outbox.add(&format!("n.0.{run}.json"), b"{}", &away).unwrap();
             outbox.push(Instant::now()).unwrap();
@@ -294,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_before_delays_no_verdict() {
+    fn old_documents_do_not_delay_a_verdict() {
         let folder = tempfile::tempdir().unwrap();
         let outbox = Outbox { folder: folder.path().join("outbox"), most: 9, most_bytes: 1 << 20 };
-        let here = [Reference::typed(folder.path().to_str().unwrap()).unwrap()];
+        let here = [DestinationRef::typed(folder.path().to_str().unwrap()).unwrap()];
         for run in ["1", "2"] {
             outbox.add(&format!("n.0.{run}.json"), b"{}", &here).unwrap();
         }
-        let past = Instant::now().checked_sub(2 * LATE).unwrap();
+        let past = Instant::now().checked_sub(2 * GRACE).unwrap();
         let pushed = outbox.push(past).unwrap();
         assert_eq!((pushed.done, pushed.left), (0, 2), "{pushed:?}");
         let pushed = outbox.push(Instant::now()).unwrap();
@@ -314,12 +321,12 @@ mod tests {
         let [outbox, away, here] = ["outbox", "away", "here"].map(|name| folder.path().join(name));
         std::fs::create_dir(&here).unwrap();
         let outbox = Outbox { folder: outbox, most: 2, most_bytes: 1 << 20 };
-        let to = [away, here].map(|path| Reference::typed(path.to_str().unwrap()).unwrap());
+        let to = [away, here].map(|path| DestinationRef::typed(path.to_str().unwrap()).unwrap());
         for run in ["1", "2"] {
             outbox.add(&format!("n.0.{run}.json"), b"{}", &to).unwrap();
         }
-        // What is in the way as a full disk is: the new list cannot be written.
-        let part = format!(".n.0.1.json{TO}.{}.part", std::process::id());
+        // Acts like a full disk: the new list cannot be written.
+        let part = format!(".n.0.1.json{LIST_SUFFIX}.{}.part", std::process::id());
         std::fs::create_dir(outbox.folder.join(&part)).unwrap();
         let pushed = outbox.push(Instant::now()).unwrap();
         assert_eq!((pushed.left, pushed.unreadable.len()), (2, 1), "{pushed:?}");

@@ -1,15 +1,15 @@
-//! Passwords of Postgres where libpq looks for them: `PGPASSWORD`, else the file `PGPASSFILE` or `~/.pgpass`
-//! (PostgreSQL, "The Password File").
+//! Looks up Postgres passwords as libpq does: `PGPASSWORD`, else the file `PGPASSFILE` or
+//! `~/.pgpass` (PostgreSQL, "The Password File").
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// No password file is longer, bytes.
-const MOST_BYTES: u64 = 1 << 20;
-/// Bits of a mode by which others may read a file, or change it.
+/// Maximum length of a password file, bytes.
+const MAX_BYTES: u64 = 1 << 20;
+/// Mode bits that let others read or change a file.
 const OF_OTHERS: u32 = 0o077;
 
-/// Who logs in, and where.
+/// Login: user and database server.
 pub(super) struct Login<'a> {
     pub(super) host: &'a str,
     pub(super) port: u16,
@@ -17,7 +17,7 @@ pub(super) struct Login<'a> {
     pub(super) user: &'a str,
 }
 
-/// The password of a login; `None`: none is known.
+/// Password of a login; `None`: it is unknown.
 ///
 /// # Errors
 /// The file that `PGPASSFILE` names cannot be read, or others may read the file.
@@ -38,11 +38,12 @@ pub(super) fn password(login: &Login<'_>) -> Result<Option<String>, String> {
     if mode & OF_OTHERS != 0 {
         return Err(format!("other users may read {0}: chmod 600 {0}", file.display()));
     }
-    let bytes = iodyno_files::read(&file, MOST_BYTES).map_err(|error| error.to_string())?;
+    let bytes = iodyno_files::read(&file, MAX_BYTES).map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&bytes).lines().find_map(|line| of_line(line, login)))
 }
 
-/// `host:port:database:user:password`, of which `*` stands for any and `\` makes the next character plain.
+/// Password in a line `host:port:database:user:password`, in which `*` matches anything and `\`
+/// escapes the next character.
 fn of_line(line: &str, login: &Login<'_>) -> Option<String> {
     if line.starts_with('#') {
         return None;
@@ -59,7 +60,7 @@ fn of_line(line: &str, login: &Login<'_>) -> Option<String> {
     Some(field(rest).0).filter(|password| !password.is_empty())
 }
 
-/// The first field, and what is behind its colon.
+/// The first field, and the text after its colon.
 fn field(text: &str) -> (String, Option<&str>) {
     let mut field = String::new();
     let mut characters = text.char_indices();

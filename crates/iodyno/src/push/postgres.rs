@@ -1,5 +1,5 @@
-//! Documents in Postgres, in the tables of deploy/postgres. A row is added and never changed: the database lets
-//! no node do more.
+//! Stores documents in Postgres, in the tables of deploy/postgres. Rows are added and never
+//! changed: the database allows nodes nothing else.
 
 use std::time::{Duration, Instant};
 
@@ -10,15 +10,15 @@ use tokio_postgres::{Client, Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::passfile::{Login, password};
-use super::{Document, Parcel, Refused, tls};
+use super::{Document, PushError, Upload, tls};
 
-/// The schema's version that is known: the last number in deploy/postgres/migrate.sql.
+/// Supported schema version: the last number in deploy/postgres/migrate.sql.
 const VERSION: i32 = 1;
-/// Documents that are read at a time.
+/// Number of documents read at a time.
 const PAGE: i64 = 8;
-/// No answer takes longer: a document has at most 256 MB.
-const LONGEST: Duration = Duration::from_secs(60);
-/// Port of a URL without one.
+/// Time limit of an answer: a document has at most 256 MB.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Default port.
 const PORT: u16 = 5432;
 
 const VERSIONS: &str = "SELECT max(number) FROM iodyno.version";
@@ -29,35 +29,38 @@ const IS_SAME: &str =
 const AFTER: &str = "SELECT owner::text, name, body::text FROM iodyno.document \
                      WHERE (owner, name) > ($1::text::name, $2) ORDER BY owner, name LIMIT $3";
 
-/// Adds `parcel` to the rows of the role that `url` names.
-pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
-    let text = std::str::from_utf8(parcel.bytes).map_err(Refused::at_all)?;
-    let left = parcel.until.saturating_duration_since(Instant::now());
+/// Adds `upload` to the rows of the role that `url` names.
+pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
+    let text = std::str::from_utf8(upload.bytes).map_err(PushError::permanent)?;
+    let left = upload.until.saturating_duration_since(Instant::now());
     let work = async {
         let client = connect(url).await?;
-        let rows = client.execute(PUT, &[&parcel.name, &text]).await.map_err(|e| refused(&e))?;
+        let rows = client.execute(PUT, &[&upload.name, &text]).await.map_err(|e| refused(&e))?;
         if rows == 1 {
             return Ok(());
         }
-        let there = client.query_one(IS_SAME, &[&parcel.name, &text]).await;
+        let there = client.query_one(IS_SAME, &[&upload.name, &text]).await;
         match there.map_err(|e| refused(&e))?.get(0) {
             true => Ok(()),
-            false => Err(Refused::at_all("it holds another document of this name")),
+            false => Err(PushError::permanent("it holds another document of this name")),
         }
     };
-    carried_out(within(left.clamp(super::SHORTEST, LONGEST), work))
+    block_on(within(left.clamp(super::MIN_TIMEOUT, TIMEOUT), work))
 }
 
-/// Gives `take` every document that the role may read, a few of them in memory at a time.
-pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refused> {
-    carried_out(async {
-        let client = within(LONGEST, connect(url)).await?;
+/// Passes every document that the role may read to `take`, a few of them in memory at a time.
+pub(super) fn for_each_document(
+    url: &str,
+    take: &mut dyn FnMut(Document),
+) -> Result<(), PushError> {
+    block_on(async {
+        let client = within(TIMEOUT, connect(url)).await?;
         let (mut owner, mut name) = (String::new(), String::new());
         loop {
             let page = async {
                 client.query(AFTER, &[&owner, &name, &PAGE]).await.map_err(|e| refused(&e))
             };
-            let rows = within(LONGEST, page).await?;
+            let rows = within(TIMEOUT, page).await?;
             let Some(last) = rows.last() else { return Ok(()) };
             (owner, name) = (last.get(0), last.get(1));
             for row in rows {
@@ -68,68 +71,68 @@ pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refu
     })
 }
 
-/// What comes of `work`, done on this thread.
-fn carried_out<T>(work: impl Future<Output = Result<T, Refused>>) -> Result<T, Refused> {
+/// Runs `work` to its end on this thread.
+fn block_on<T>(work: impl Future<Output = Result<T, PushError>>) -> Result<T, PushError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Refused::now)?;
+    let runtime = runtime.map_err(PushError::temporary)?;
     let ended = runtime.block_on(work);
-    // The look-up of a host's name may hang: it is not waited for.
+    // A host name lookup may hang: do not wait for it.
     runtime.shutdown_background();
     ended
 }
 
 async fn within<T>(
     limit: Duration,
-    work: impl Future<Output = Result<T, Refused>>,
-) -> Result<T, Refused> {
+    work: impl Future<Output = Result<T, PushError>>,
+) -> Result<T, PushError> {
     let ended = tokio::time::timeout(limit, work).await;
-    ended.unwrap_or_else(|_| Err(Refused::now("no answer in time")))
+    ended.unwrap_or_else(|_| Err(PushError::temporary("no answer in time")))
 }
 
-/// A connection to a database that has the tables.
-async fn connect(url: &str) -> Result<Client, Refused> {
+/// Connects to a database with the known tables.
+async fn connect(url: &str) -> Result<Client, PushError> {
     let config = config(url)?;
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(tls::trusted());
     let trusting = ClientConfig::builder_with_provider(tls::provider())
         .with_safe_default_protocol_versions()
-        .map_err(Refused::at_all)?
+        .map_err(PushError::permanent)?
         .with_root_certificates(roots)
         .with_no_client_auth();
     let connected = config.connect(MakeRustlsConnect::new(trusting)).await;
     let (client, connection) = connected.map_err(|e| refused(&e))?;
-    // It ends with the client; what it fails of, the client's next call says.
+    // Ends with the client; its errors are reported by the client's next call.
     tokio::spawn(connection);
     let row = client.query_one(VERSIONS, &[]).await.map_err(|e| refused(&e))?;
     match row.get::<_, Option<i32>>(0) {
         Some(VERSION) => Ok(client),
-        Some(newer) if newer > VERSION => Err(Refused::at_all(format!(
+        Some(newer) if newer > VERSION => Err(PushError::permanent(format!(
             "its tables have version {newer}, this iodyno knows {VERSION}: use a newer iodyno"
         ))),
-        _ => Err(Refused::at_all(NO_TABLES)),
+        _ => Err(PushError::permanent(NO_TABLES)),
     }
 }
 
 const NO_TABLES: &str =
     "it has no such tables of iodyno: psql -f deploy/postgres/migrate.sql makes them";
 
-/// What a URL means. Over a network TLS with a trusted certificate of the host's name is required, unless the
-/// URL itself says `sslmode=disable`.
-fn config(url: &str) -> Result<Config, Refused> {
-    // libpq's name for what is done anyway.
+/// Parses a URL. Over a network TLS with a trusted certificate for the host name is required,
+/// unless the URL says `sslmode=disable`.
+fn config(url: &str) -> Result<Config, PushError> {
+    // libpq's name for the default here.
     let url = url.replace("sslmode=verify-full", "sslmode=require");
-    // What is wrong with it is not repeated: it may be a secret.
+    // Errors do not repeat the URL: it may be a secret.
     let mut config: Config = url.parse().map_err(|_| {
-        Refused::at_all(
+        PushError::permanent(
             "the URL cannot be used; expected postgres://USER@HOST:PORT/DATABASE, or \
              postgres://USER@/DATABASE?host=FOLDER for a socket",
         )
     })?;
     let Some(user) = config.get_user().map(str::to_owned) else {
-        return Err(Refused::at_all("the URL names no user: postgres://USER@HOST/DATABASE"));
+        return Err(PushError::permanent("the URL names no user: postgres://USER@HOST/DATABASE"));
     };
     let [host] = config.get_hosts() else {
-        return Err(Refused::at_all("the URL names no host, or several: name one"));
+        return Err(PushError::permanent("the URL names no host, or several: name one"));
     };
     let host = match host {
         Host::Tcp(name) => {
@@ -139,7 +142,8 @@ fn config(url: &str) -> Result<Config, Refused> {
             }
             name
         }
-        // A socket has no name that a certificate could be of. libpq looks for its password so, too.
+        // A socket has no name that a certificate could match. libpq looks up its password the same
+        // way.
         Host::Unix(_) => {
             config.ssl_mode(SslMode::Disable);
             "localhost".into()
@@ -149,7 +153,7 @@ fn config(url: &str) -> Result<Config, Refused> {
         let port = config.get_ports().first().copied().unwrap_or(PORT);
         let database = config.get_dbname().unwrap_or(&user);
         let login = Login { host: &host, port, database, user: &user };
-        if let Some(found) = password(&login).map_err(Refused::at_all)? {
+        if let Some(found) = password(&login).map_err(PushError::permanent)? {
             config.password(found);
         }
     }
@@ -157,8 +161,8 @@ fn config(url: &str) -> Result<Config, Refused> {
     Ok(config)
 }
 
-/// What went wrong, and whether that may pass.
-fn refused(error: &Error) -> Refused {
+/// Converts an error, with whether it is temporary.
+fn refused(error: &Error) -> PushError {
     let Some(database) = error.as_db_error() else {
         let mut why = error.to_string();
         let mut cause = std::error::Error::source(error);
@@ -166,15 +170,16 @@ fn refused(error: &Error) -> Refused {
             why = next.to_string();
             cause = next.source();
         }
-        return Refused::now(why);
+        return PushError::temporary(why);
     };
     let code = database.code();
     if [&SqlState::UNDEFINED_TABLE, &SqlState::INVALID_SCHEMA_NAME].contains(&code) {
-        return Refused::at_all(NO_TABLES);
+        return PushError::permanent(NO_TABLES);
     }
-    // Classes of SQLSTATE (PostgreSQL, appendix A): connection, rollback, no resources, operator's intervention.
-    let for_now = ["08", "40", "53", "57"].iter().any(|class| code.code().starts_with(class));
-    Refused { why: database.message().to_owned(), for_now }
+    // SQLSTATE classes (PostgreSQL, appendix A): connection, rollback, resources, operator
+    // intervention.
+    let is_temporary = ["08", "40", "53", "57"].iter().any(|class| code.code().starts_with(class));
+    PushError { why: database.message().to_owned(), is_temporary }
 }
 
 #[cfg(test)]
@@ -182,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_need_tls_and_urls_a_user_and_one_host() {
+    fn networks_need_tls_and_urls_need_user_and_host() {
         let mode = |url: &str| config(url).map(|config| config.get_ssl_mode()).map_err(|e| e.why);
         for url in ["postgres://u:p@h/d", "postgresql://u:p@h:1/d?sslmode=verify-full"] {
             assert_eq!(mode(url), Ok(SslMode::Require), "{url}");

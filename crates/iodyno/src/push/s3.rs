@@ -1,4 +1,4 @@
-//! Documents in object storage: S3 and what is like it, by signatures of its own.
+//! Stores documents in S3 and compatible object storage, with signatures computed here.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,36 +8,39 @@ use rusty_s3::actions::{ListObjectsV2, S3Action as _};
 use rusty_s3::{Bucket, Credentials, UrlStyle};
 
 use super::http::{get, put_at};
-use super::{Document, MOST_DOCUMENT_BYTES, Parcel, Refused};
+use super::{Document, MAX_DOCUMENT_BYTES, PushError, Upload};
 
-/// A signature is used at once.
+/// Validity of a signature, which is used at once.
 const VALID: Duration = Duration::from_secs(300);
-/// No file with credentials is longer, bytes.
-const MOST_BYTES: u64 = 1 << 20;
-/// No list of a thousand names is longer, bytes.
-const MOST_LIST_BYTES: u64 = 16 << 20;
-/// Documents that are read.
-const MOST_DOCUMENTS: usize = 100_000;
+/// Maximum length of a credentials file, bytes.
+const MAX_BYTES: u64 = 1 << 20;
+/// Maximum length of a list of a thousand names, bytes.
+const MAX_LIST_BYTES: u64 = 16 << 20;
+/// Maximum number of documents read.
+const MAX_DOCUMENTS: usize = 100_000;
 
-/// `s3://BUCKET/PREFIX`, and who goes there.
+/// `s3://BUCKET/PREFIX` with credentials.
 struct Place {
     bucket: Bucket,
-    /// Ends in a slash, unless it is empty.
+    /// Ends in a slash, unless empty.
     prefix: String,
     credentials: Credentials,
 }
 
-/// Puts `parcel` under its name below the prefix; what has the name already stays.
-pub(super) fn put(url: &str, parcel: &Parcel<'_>) -> Result<(), Refused> {
+/// Puts `upload` under its name below the prefix; an existing object stays.
+pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
     let place = Place::of(url)?;
-    let object = format!("{}{}", place.prefix, parcel.name);
+    let object = format!("{}{}", place.prefix, upload.name);
     let mut action = place.bucket.put_object(Some(&place.credentials), &object);
     action.headers_mut().insert("if-none-match", "*");
-    put_at(action.sign(VALID).as_str(), None, parcel)
+    put_at(action.sign(VALID).as_str(), None, upload)
 }
 
-/// Gives `take` every document below the prefix.
-pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refused> {
+/// Passes every document below the prefix to `take`.
+pub(super) fn for_each_document(
+    url: &str,
+    take: &mut dyn FnMut(Document),
+) -> Result<(), PushError> {
     let place = Place::of(url)?;
     let (mut more, mut given): (Option<String>, usize) = (None, 0);
     loop {
@@ -46,15 +49,15 @@ pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refu
         if let Some(token) = more {
             action.with_continuation_token(token);
         }
-        let list = get(action.sign(VALID).as_str(), MOST_LIST_BYTES)?;
-        let list = ListObjectsV2::parse_response(&list).map_err(Refused::at_all)?;
+        let list = get(action.sign(VALID).as_str(), MAX_LIST_BYTES)?;
+        let list = ListObjectsV2::parse_response(&list).map_err(PushError::permanent)?;
         for object in list.contents {
-            if !object.key.ends_with(".json") || given == MOST_DOCUMENTS {
+            if !object.key.ends_with(".json") || given == MAX_DOCUMENTS {
                 continue;
             }
             given += 1;
             let action = place.bucket.get_object(Some(&place.credentials), &object.key);
-            let text = get(action.sign(VALID).as_str(), MOST_DOCUMENT_BYTES)?;
+            let text = get(action.sign(VALID).as_str(), MAX_DOCUMENT_BYTES)?;
             take(Document { name: object.key, text });
         }
         more = list.next_continuation_token;
@@ -65,21 +68,22 @@ pub(super) fn each(url: &str, take: &mut dyn FnMut(Document)) -> Result<(), Refu
 }
 
 impl Place {
-    /// Endpoint, region and credentials are where Amazon's own tools look for them.
-    fn of(url: &str) -> Result<Self, Refused> {
+    /// Takes endpoint, region and credentials from where Amazon's own tools look for them.
+    fn of(url: &str) -> Result<Self, PushError> {
         let rest = url.strip_prefix("s3://").unwrap_or(url);
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let region = variable(&["AWS_REGION", "AWS_DEFAULT_REGION"]);
         let region = region.unwrap_or_else(|| "us-east-1".into());
-        // Servers of one's own have no name for each bucket.
+        // Private servers have no host name for each bucket.
         let (endpoint, style) = match variable(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]) {
             Some(endpoint) => (endpoint, UrlStyle::Path),
             None => (format!("https://s3.{region}.amazonaws.com"), UrlStyle::VirtualHost),
         };
-        let cannot = |what: &str| Refused::at_all(format!("AWS_ENDPOINT_URL is no URL: {what}"));
+        let cannot =
+            |what: &str| PushError::permanent(format!("AWS_ENDPOINT_URL is no URL: {what}"));
         let endpoint = endpoint.parse().map_err(|_| cannot("http://HOST:PORT was expected"))?;
         if bucket.is_empty() || bucket.contains(['@', '?', '#']) {
-            return Err(Refused::at_all("s3://BUCKET/PREFIX was expected"));
+            return Err(PushError::permanent("s3://BUCKET/PREFIX was expected"));
         }
         let prefix = prefix.trim_matches('/');
         Ok(Self {
@@ -91,8 +95,8 @@ impl Place {
     }
 }
 
-/// Of the environment, else of the profile in the file with credentials.
-fn credentials() -> Result<Credentials, Refused> {
+/// Credentials from the environment, else from the profile in the credentials file.
+fn credentials() -> Result<Credentials, PushError> {
     if let Some(found) = Credentials::from_env() {
         return Ok(found);
     }
@@ -100,15 +104,15 @@ fn credentials() -> Result<Credentials, Refused> {
     let none = "no credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile in the file \
                 AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials)";
     let file = variable(&["AWS_SHARED_CREDENTIALS_FILE"]).map(PathBuf::from).or_else(home);
-    let file = file.filter(|file| file.exists()).ok_or_else(|| Refused::at_all(none))?;
-    let bytes = iodyno_files::read(&file, MOST_BYTES).map_err(Refused::at_all)?;
+    let file = file.filter(|file| file.exists()).ok_or_else(|| PushError::permanent(none))?;
+    let bytes = iodyno_files::read(&file, MAX_BYTES).map_err(PushError::permanent)?;
     let profile = variable(&["AWS_PROFILE"]).unwrap_or_else(|| "default".into());
-    of_profile(&String::from_utf8_lossy(&bytes), &profile).ok_or_else(|| Refused::at_all(none))
+    of_profile(&String::from_utf8_lossy(&bytes), &profile).ok_or_else(|| PushError::permanent(none))
 }
 
 fn of_profile(text: &str, profile: &str) -> Option<Credentials> {
     let mut ini = Ini::new_cs();
-    // A secret may hold what elsewhere begins a comment.
+    // Secrets may contain characters that begin comments in other INI files.
     ini.set_inline_comment_symbols(Some(&[]));
     ini.read(text.to_owned()).ok()?;
     let get = |name| ini.get(profile, name).filter(|value| !value.is_empty());

@@ -1,8 +1,8 @@
-//! What is measured, second by second while it goes on: for `--stream` and `--listen`.
+//! Live results, second by second, for `--stream` and `--listen`.
 
-mod outlet;
 pub(crate) mod queue;
 pub(crate) mod seconds;
+mod writer;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,43 +12,43 @@ use iodyno_campaign::{Begin, Event, Watcher, now_ns};
 use iodyno_model::{Host, Measurement, Run, RunState, distinct, rfc3339};
 use iodyno_report::document::stream::{MeasurementStart, RunEnd, RunStart, StreamRecord};
 
-use crate::arguments::Streaming;
+use crate::arguments::LiveOutput;
 use crate::background;
 use crate::listen::{Server, View};
-use outlet::Outlet;
 use queue::Line;
-use seconds::{Gathered, Phase};
+use seconds::{Phase, SecondData};
+use writer::StreamWriter;
 
-/// Threads of this name write streams and answer browsers.
+/// Name of the threads that write streams and serve browsers.
 pub(crate) const THREADS: &str = "iodyno-stream";
 
-/// Makes records of events, and hands them to all who want them.
+/// Converts events to records and sends them to all outputs.
 pub(crate) struct Stream {
-    outlet: Option<Outlet>,
+    writer: Option<StreamWriter>,
     server: Option<Server>,
-    /// A run that began and was not announced: the host is missing.
+    /// A run that has begun but is not announced: its host is missing.
     starting: Option<Run>,
-    /// The run that was announced.
+    /// Id of the announced run.
     run_id: Option<String>,
     phase: Option<Phase>,
-    /// Measurements announced so far.
+    /// Number of measurements announced so far.
     measurements: u32,
 }
 
 impl Stream {
-    /// What the command line asks for; `None`: nothing.
+    /// Opens the requested outputs; `None`: none requested.
     ///
     /// # Errors
-    /// A stream cannot be written there, or nobody can be answered there.
-    pub(crate) fn open(asked: &Streaming, quiet: bool) -> Result<Option<Self>> {
+    /// A stream cannot be written there, or the address cannot be listened at.
+    pub(crate) fn open(asked: &LiveOutput, quiet: bool) -> Result<Option<Self>> {
         if asked.is_empty() {
             return Ok(None);
         }
-        let Streaming { stream, listen } = asked;
+        let LiveOutput { stream, listen } = asked;
         let listens = |address: SocketAddr| Server::start(address, quiet);
         Ok(Some(Self {
             server: listen.map(listens).transpose()?,
-            outlet: stream.as_deref().map(Outlet::open).transpose()?,
+            writer: stream.as_deref().map(StreamWriter::open).transpose()?,
             starting: None,
             run_id: None,
             phase: None,
@@ -56,9 +56,9 @@ impl Stream {
         }))
     }
 
-    /// Ends what was begun of a run that came to this.
+    /// Ends the run in this state, with everything that was begun.
     pub(crate) fn end(&mut self, state: RunState) {
-        self.rest_of_phase();
+        self.flush_phase();
         self.phase = None;
         self.starting = None;
         let Some(id) = self.run_id.take() else { return };
@@ -69,7 +69,7 @@ impl Stream {
 
     fn emit(&self, record: &StreamRecord) {
         let line = Line::new(record);
-        self.outlet.iter().for_each(|outlet| outlet.push(&line));
+        self.writer.iter().for_each(|writer| writer.push(&line));
         self.server.iter().for_each(|server| server.publish(&line, record));
     }
 
@@ -87,7 +87,7 @@ impl Stream {
     }
 
     fn begin(&mut self, begin: &Begin<'_>) {
-        self.rest_of_phase();
+        self.flush_phase();
         let sections = begin.sections.iter().map(|section| (*section, 0));
         let mut numbers: BTreeMap<usize, u32> = sections.collect();
         for number in numbers.values_mut() {
@@ -127,14 +127,14 @@ impl Stream {
         background::keep_off(cpus.map(|cpu| cpu as usize));
     }
 
-    /// Emits what a phase left of its last second.
-    fn rest_of_phase(&mut self) {
-        if let Some(second) = self.phase.as_mut().and_then(Phase::rest) {
+    /// Emits the last, partial second of a phase.
+    fn flush_phase(&mut self) {
+        if let Some(second) = self.phase.as_mut().and_then(Phase::flush) {
             self.second(&second);
         }
     }
 
-    fn second(&self, second: &Gathered) {
+    fn second(&self, second: &SecondData) {
         let Some(phase) = &self.phase else { return };
         let record = phase.record(second, now_ns() as f64 / 1e9);
         self.emit(&StreamRecord::Second(record));
@@ -160,7 +160,7 @@ impl Watcher for Stream {
             }
             Event::Progress(progress) => self.show(|view| view.progress(progress)),
             Event::Done(measurement) => {
-                self.rest_of_phase();
+                self.flush_phase();
                 if let Some(end) = self.phase.as_mut().and_then(|phase| phase.end(measurement)) {
                     let number = end.measurement;
                     self.emit(&StreamRecord::MeasurementEnd(Box::new(end)));

@@ -1,18 +1,18 @@
-//! Lines on their way to a reader, who may be slow: bounded, and what does not fit is counted.
+//! Bounded queue of lines for a reader that may be slow; lines that do not fit are counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use iodyno_report::document::stream::{Dropped, StreamRecord};
 
-/// Bytes that wait for one reader at most: minutes of a few jobs.
-const MOST_BYTES: usize = 4 << 20;
+/// Maximum size of a reader's queue, bytes: minutes of a few jobs.
+const MAX_BYTES: usize = 4 << 20;
 
-/// A record as it is written, with its line break.
+/// A record as written, with its line break.
 #[derive(Debug, Clone)]
 pub(crate) struct Line {
     pub(crate) bytes: Arc<[u8]>,
-    /// One of many, which is given up first.
+    /// One of many seconds, dropped first.
     is_second: bool,
 }
 
@@ -24,27 +24,27 @@ impl Line {
     }
 }
 
-/// Lines for one reader.
+/// Queue of one reader.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     lines: VecDeque<Line>,
     bytes: usize,
-    /// Dropped since the last line that was taken in.
-    unsaid: (u64, u64),
-    /// In all: seconds, others.
+    /// Lines dropped since the last queued line: seconds, others.
+    unreported: (u64, u64),
+    /// Lines dropped in total: seconds, others.
     dropped: (u64, u64),
 }
 
 impl Queue {
-    /// Takes a line in, or drops and counts it. Starts and ends have half of the room to
-    /// themselves; where lines are missing, a line says so.
+    /// Queues a line, or drops and counts it. Half of the room is reserved for starts and ends; a
+    /// line reports where others are missing.
     pub(crate) fn push(&mut self, line: &Line) {
-        let most = if line.is_second { MOST_BYTES / 2 } else { MOST_BYTES };
+        let most = if line.is_second { MAX_BYTES / 2 } else { MAX_BYTES };
         if self.bytes + line.bytes.len() > most {
             self.drop_line(line);
             return;
         }
-        if let (seconds, others) = std::mem::take(&mut self.unsaid)
+        if let (seconds, others) = std::mem::take(&mut self.unreported)
             && seconds + others > 0
         {
             self.put(Line::new(&StreamRecord::Dropped(Dropped { seconds, others })));
@@ -52,7 +52,7 @@ impl Queue {
         self.put(line.clone());
     }
 
-    /// The next line.
+    /// Returns the next line.
     pub(crate) fn pop(&mut self) -> Option<Line> {
         let line = self.lines.pop_front()?;
         self.bytes -= line.bytes.len();
@@ -61,7 +61,7 @@ impl Queue {
 
     /// Counts a line as dropped.
     pub(crate) fn drop_line(&mut self, line: &Line) {
-        for count in [&mut self.unsaid, &mut self.dropped] {
+        for count in [&mut self.unreported, &mut self.dropped] {
             count.0 += u64::from(line.is_second);
             count.1 += u64::from(!line.is_second);
         }
@@ -71,8 +71,8 @@ impl Queue {
         self.lines.is_empty()
     }
 
-    /// Drops what waits; in all: seconds, others.
-    pub(crate) fn give_up(&mut self) -> (u64, u64) {
+    /// Drops all queued lines; returns the total: seconds, others.
+    pub(crate) fn drop_all(&mut self) -> (u64, u64) {
         while let Some(line) = self.pop() {
             self.drop_line(&line);
         }
@@ -105,8 +105,8 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_loses_seconds_and_is_told_how_many() {
-        let (mut queue, large) = (Queue::default(), second(MOST_BYTES / 8));
+    fn a_slow_reader_gets_a_count_of_lost_seconds() {
+        let (mut queue, large) = (Queue::default(), second(MAX_BYTES / 8));
         (0..7).for_each(|_| queue.push(&large));
         assert_eq!(queue.dropped, (3, 0), "a half of the room is for starts and ends");
         let end = Line { is_second: false, ..large.clone() };
@@ -118,6 +118,6 @@ mod tests {
         assert!(queue.is_empty() && queue.bytes == 0);
         queue.push(&large);
         assert_eq!(queue.lines.len(), 1, "it is said once");
-        assert_eq!(queue.give_up(), (4, 0));
+        assert_eq!(queue.drop_all(), (4, 0));
     }
 }

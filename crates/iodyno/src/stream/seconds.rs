@@ -1,4 +1,4 @@
-//! Gathers the intervals of a phase into seconds, and adds up what counts.
+//! Sums the intervals of a phase into seconds, and totals what counts for the results.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,8 +10,8 @@ use iodyno_report::document::stream::{Directions, Done, JobSecond, MeasurementEn
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What jobs did, by direction.
-pub(crate) type Moved = PerDirection<DirectionInterval>;
+/// I/O of jobs, by direction.
+pub(crate) type IoByDirection = PerDirection<DirectionInterval>;
 
 /// Clones of one job on the same target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,32 +21,32 @@ pub(crate) struct Slot {
     pub(crate) target: String,
 }
 
-/// A phase under way.
+/// A running phase.
 pub(crate) struct Phase {
     pub(crate) slots: Vec<Slot>,
-    /// The slot of each job.
+    /// Slot of each job.
     of_job: Vec<usize>,
-    /// Its measurements that are not over, in the order in which they will be.
+    /// Unfinished measurements, in the order in which they will finish.
     open: VecDeque<u32>,
     counting: Counting,
-    now: Gathered,
+    now: SecondData,
     end_ns: u64,
-    /// What counts, by measurement.
-    counted: BTreeMap<u32, Moved>,
+    /// I/O that counts for the results, by measurement.
+    counted: BTreeMap<u32, IoByDirection>,
 }
 
-/// A second, gathered.
+/// Data of one second.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(crate) struct SecondData {
     pub(crate) start_ns: u64,
     pub(crate) duration_ns: u64,
     pub(crate) temperature_c: Option<f32>,
     /// By slot and state.
-    pub(crate) jobs: BTreeMap<(usize, State), Moved>,
+    pub(crate) jobs: BTreeMap<(usize, State), IoByDirection>,
 }
 
 impl Phase {
-    /// The phase that begins; `number` gives that of the measurement of each of its sections.
+    /// Starts a phase; `number` gives the measurement of each of its sections.
     pub(crate) fn new(begin: &Begin<'_>, number: &BTreeMap<usize, u32>) -> Self {
         let (mut slots, mut of_job) = (Vec::<Slot>::new(), Vec::new());
         for (n, job) in begin.jobs.iter().enumerate() {
@@ -66,14 +66,14 @@ impl Phase {
             of_job,
             open: number.values().copied().collect(),
             counting: begin.counting,
-            now: Gathered::default(),
+            now: SecondData::default(),
             end_ns: 0,
             counted: BTreeMap::new(),
         }
     }
 
-    /// Adds an interval; the second that it ends, if it does. An interval is never divided.
-    pub(crate) fn add(&mut self, interval: &Interval, celsius: Option<f32>) -> Option<Gathered> {
+    /// Adds an interval; returns the second if this completes it. Intervals are never divided.
+    pub(crate) fn add(&mut self, interval: &Interval, celsius: Option<f32>) -> Option<SecondData> {
         for (job, slot) in interval.jobs.iter().zip(&self.of_job) {
             let state = match () {
                 () if interval.cut => State::Lapse,
@@ -95,28 +95,28 @@ impl Phase {
         let counted_ns = if interval.cut { 0 } else { interval.duration_ns };
         self.end_ns = self.end_ns.max(interval.start_ns + counted_ns);
         let is_over = self.end_ns / SECOND_NS > self.now.start_ns / SECOND_NS;
-        is_over.then(|| self.rest()).flatten()
+        is_over.then(|| self.flush()).flatten()
     }
 
-    /// What was gathered since the last second that was over; `None`: nothing.
-    pub(crate) fn rest(&mut self) -> Option<Gathered> {
-        let next = Gathered { start_ns: self.end_ns, ..Gathered::default() };
+    /// Data since the last complete second; `None`: there is none.
+    pub(crate) fn flush(&mut self) -> Option<SecondData> {
+        let next = SecondData { start_ns: self.end_ns, ..SecondData::default() };
         let duration_ns = self.end_ns - self.now.start_ns;
         let is_empty = self.now.jobs.is_empty();
-        let gathered = Gathered { duration_ns, ..std::mem::replace(&mut self.now, next) };
+        let gathered = SecondData { duration_ns, ..std::mem::replace(&mut self.now, next) };
         (!is_empty).then_some(gathered)
     }
 
-    /// The record of its next measurement that is over.
+    /// Record of its next finished measurement.
     pub(crate) fn end(&mut self, measurement: &Measurement) -> Option<MeasurementEnd> {
         let number = self.open.pop_front()?;
         let counted = self.counted.remove(&number).unwrap_or_default().map(done);
         Some(MeasurementEnd::new(number, measurement, &counted))
     }
 
-    /// The record of a second that ends at `time_s`, seconds since 1970.
-    pub(crate) fn record(&self, of: &Gathered, time_s: f64) -> Second {
-        let job = |(&(slot, state), moved): (&(usize, State), &Moved)| {
+    /// Record of a second that ends at `time_s`, seconds since 1970.
+    pub(crate) fn record(&self, of: &SecondData, time_s: f64) -> Second {
+        let job = |(&(slot, state), moved): (&(usize, State), &IoByDirection)| {
             let Slot { measurement, job, target } = self.slots[slot].clone();
             let of = |direction| Some(moved.of(direction)).filter(|one| one.ios + one.errors > 0);
             let done = Directions::each(|direction| of(direction).map(done));
@@ -132,8 +132,8 @@ impl Phase {
     }
 }
 
-/// Adds all of `more`.
-pub(crate) fn add(sum: &mut Moved, more: &Moved) {
+/// Adds `more` to `sum`.
+pub(crate) fn add(sum: &mut IoByDirection, more: &IoByDirection) {
     for direction in DIRECTIONS {
         let (sum, more) = (sum.of_mut(direction), more.of(direction));
         sum.ios += more.ios;
@@ -158,7 +158,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// What a job does in an interval: active, ramping, latencies of reads and writes in us.
+    /// I/O of a job in an interval: active, ramping, latencies of reads and writes in us, errors.
     type Doing = (bool, bool, Vec<u64>, Vec<u64>, u64);
 
     fn interval(start_ns: u64, ms: u64, kind: u8, jobs: &[Doing]) -> Interval {
@@ -199,8 +199,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever intervals come, what has the state `measured` is the result and the warm-up, and
-        /// seconds lie one behind the other. The third job goes on beside the measurements.
+        /// For any intervals, the state `measured` sums to the result plus the warm-up, and seconds
+        /// follow each other without gaps. The third job runs beside the measurements.
         #[test]
         fn seconds_add_up_to_the_result(
             steps in prop::collection::vec((20_u64..2500, 0_u8..8, doing()), 1..40),
@@ -214,7 +214,7 @@ mod tests {
                 of_job: vec![0, 1, 2],
                 open: [1, 2].into(),
                 counting,
-                now: Gathered::default(),
+                now: SecondData::default(),
                 end_ns: 0,
                 counted: BTreeMap::new(),
             };
@@ -227,8 +227,8 @@ mod tests {
                 now_ns += if interval.cut { 0 } else { interval.duration_ns };
                 seconds.extend(phase.add(&interval, None).map(|over| phase.record(&over, 0.0)));
             }
-            seconds.extend(phase.rest().map(|over| phase.record(&over, 0.0)));
-            prop_assert!(phase.rest().is_none());
+            seconds.extend(phase.flush().map(|over| phase.record(&over, 0.0)));
+            prop_assert!(phase.flush().is_none());
             for pair in seconds.windows(2) {
                 let end_ns = pair[0].start_ns + pair[0].duration_ns;
                 prop_assert!(end_ns <= pair[1].start_ns && pair[0].duration_ns > 0);

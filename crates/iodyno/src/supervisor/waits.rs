@@ -1,23 +1,24 @@
-//! What a thread asks the kernel for, by its system call (`/proc/PID/task/TID/syscall`).
+//! Identifies the device or file that a thread waits for, by its system call
+//! (`/proc/PID/task/TID/syscall`).
 
 use std::fs::{File, read_link, read_to_string};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The longest path, bytes.
+/// Maximum length of a path, bytes.
 const PATH_MAX: usize = 4096;
 
-/// Which argument of a system call names what it asks.
+/// Argument of a system call that names its object.
 #[derive(Clone, Copy)]
 enum Named {
     /// A descriptor.
     By(usize),
     /// A path.
     Path(usize),
-    /// A path from a descriptor on, in this argument and the next.
+    /// A path relative to a descriptor, in this argument and the next.
     At(usize),
-    /// None does.
+    /// No argument.
     Not,
 }
 use Named::{At, By, Not, Path as In};
@@ -25,12 +26,13 @@ use Named::{At, By, Not, Path as In};
 /// A system call that waits for devices.
 struct Call {
     number: i64,
-    /// What the device was asked for.
+    /// Kind of request, for messages.
     asked: &'static str,
     named: Named,
-    /// It waits for nothing else, so a wait that signals interrupt (FUSE, an io_uring) counts.
+    /// Waits for nothing but devices, so that an interruptible wait (FUSE, io_uring) counts as
+    /// well.
     interruptible: bool,
-    /// It may be what a job measures.
+    /// May be the I/O that a job measures.
     is_io: bool,
 }
 
@@ -49,7 +51,7 @@ const fn read_or_write(number: i64, asked: &'static str) -> Call {
 const IO: &str = "I/O";
 
 const CALLS: &[Call] = &[
-    // None: the thread waits for memory.
+    // No system call: the thread waits for a page fault.
     Call { interruptible: false, ..io(-1, "a read of a mapped page", Not) },
     read_or_write(libc::SYS_read, "a read"),
     read_or_write(libc::SYS_readv, "a read"),
@@ -90,7 +92,7 @@ const CALLS: &[Call] = &[
     io(libc::SYS_io_destroy, IO, Not),
     io(libc::SYS_io_uring_enter, IO, Not),
     io(libc::SYS_io_uring_register, IO, Not),
-    // The end of a process waits for its I/O.
+    // A process waits for its I/O when it exits.
     io(libc::SYS_exit, IO, Not),
     io(libc::SYS_exit_group, IO, Not),
     #[cfg(target_arch = "x86_64")]
@@ -109,22 +111,22 @@ const CALLS: &[Call] = &[
     call(libc::SYS_mkdir, "a mkdir", In(0)),
 ];
 
-/// What a thread waits for in the kernel.
+/// A thread's wait in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wait {
-    /// What the device was asked for, with its article.
+    /// Kind of request, with its article.
     pub(super) asked: &'static str,
-    /// The device, file or directory, where it is known.
+    /// The device, file or directory, if known.
     pub(super) name: Option<PathBuf>,
-    /// It waits for a device even where signals interrupt it.
+    /// Waits for a device even if signals can interrupt it.
     pub(super) interruptible: bool,
-    /// It waits for what a job measures, of which the job's own watch tells.
+    /// Waits for the I/O that a job measures, which has its own watchdog.
     pub(super) is_io: bool,
 }
 
 impl Wait {
-    /// What the thread of this directory (`/proc/PID/task/TID`) waits for; `None`: the kernel does
-    /// not say, or the call is none that asks devices.
+    /// The wait of the thread at `/proc/PID/task/TID`; `None`: the kernel does not tell, or the
+    /// call does not wait for devices.
     pub(super) fn of(thread: &Path) -> Option<Self> {
         let text = read_to_string(thread.join("syscall")).ok()?;
         let mut words = text.split_ascii_whitespace();
@@ -133,7 +135,7 @@ impl Wait {
             .filter_map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok())
             .collect();
         let call = CALLS.iter().find(|call| call.number == number)?;
-        // `/mnt/.` is `/mnt`.
+        // Turns `/mnt/.` into `/mnt`.
         let name = name(thread, call.named, &arguments).map(|name| name.components().collect());
         let Call { asked, interruptible, is_io, .. } = *call;
         Some(Self { asked, name, interruptible, is_io })
@@ -142,7 +144,7 @@ impl Wait {
 
 fn name(thread: &Path, named: Named, arguments: &[u64]) -> Option<PathBuf> {
     let argument = |n: usize| arguments.get(n).copied();
-    // Negative, it is the working directory.
+    // A negative descriptor is the working directory (AT_FDCWD).
     let open = |n: usize| match argument(n)? as i32 {
         ..0 => read_link(thread.join("cwd")).ok(),
         descriptor => read_link(thread.join(format!("fd/{descriptor}"))).ok(),
@@ -170,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_names_what_it_asks() {
+    fn system_calls_give_request_and_file() {
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("fifo");
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).unwrap();

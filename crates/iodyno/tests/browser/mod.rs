@@ -1,4 +1,4 @@
-//! Debian's Chromium without a window, driven through WebDriver (W3C, 2018).
+//! Headless Chromium (Debian), driven through WebDriver (W3C, 2018).
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -10,14 +10,13 @@ use serde_json::{Value, json};
 /// A browser with one window and a profile of its own.
 pub(crate) struct Browser {
     driver: Child,
-    /// Address of the session.
+    /// URL of the session.
     session: String,
-    /// Its profile, removed behind it.
+    /// Temporary profile, removed at the end.
     _profile: tempfile::TempDir,
 }
 
-/// How long a page may take to come to what a test waits for. Reached only
-/// where it never does.
+/// Time limit for the states that tests wait for; reached only on failure.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Browser {
@@ -62,24 +61,24 @@ impl Browser {
         browser
     }
 
-    /// Opens a file, at the element with this id where there is one.
+    /// Opens a file, at the element with this id if it exists.
     pub(crate) fn open(&self, page: &Path, id: &str) {
-        // Another document first: to another fragment of the same one nothing is loaded.
+        // Opens another document first: a new fragment of the same one would load nothing.
         self.post("/url", &json!({"url": "about:blank"}));
         self.post("/url", &json!({"url": format!("file://{}#{id}", page.display())}));
     }
 
-    /// Opens what is served at an address.
+    /// Opens a URL.
     pub(crate) fn open_url(&self, url: &str) {
         self.post("/url", &json!({"url": url}));
     }
 
-    /// What JavaScript statements return.
+    /// Runs JavaScript and returns its value.
     pub(crate) fn run(&self, script: &str) -> Value {
         self.post("/execute/sync", &json!({"script": script, "args": []}))
     }
 
-    /// Comes back when a JavaScript expression is true.
+    /// Waits until a JavaScript expression is true.
     #[track_caller]
     pub(crate) fn wait_for(&self, expression: &str) {
         let until = Instant::now() + PATIENCE;
@@ -88,7 +87,7 @@ impl Browser {
         }
     }
 
-    /// Moves the pointer to a place in the window, and presses where asked.
+    /// Moves the pointer, and clicks if `press`.
     pub(crate) fn point(&self, x: f64, y: f64, press: bool) {
         let to = json!({"type": "pointerMove", "duration": 0, "x": x.round(), "y": y.round()});
         let mut actions = vec![to];
@@ -108,7 +107,7 @@ impl Browser {
         self.post("/actions", &json!({"actions": [keyboard]}));
     }
 
-    /// What axe-core calls a serious or critical violation of accessibility: rule, element.
+    /// Serious and critical accessibility violations found by axe-core: rule, element.
     pub(crate) fn violations(&self) -> Vec<String> {
         let packed = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/browser/axe.min.js.gz");
         let script = Command::new("gzip").args(["-dc", packed]).output().unwrap();
@@ -123,7 +122,7 @@ impl Browser {
         found.as_array().unwrap().iter().map(Value::to_string).collect()
     }
 
-    /// Makes the window's inside so wide and high, and the system light or dark.
+    /// Sets the viewport's size and the colour scheme.
     pub(crate) fn emulate(&self, width: u32, height: u32, scheme: &str) {
         let command = |name: &str, parameters: Value| {
             self.post("/goog/cdp/execute", &json!({"cmd": name, "params": parameters}));
@@ -137,14 +136,13 @@ impl Browser {
         );
     }
 
-    /// Prints the page to A4; the PDF in base64.
+    /// Prints the page to A4; returns the PDF in base64.
     pub(crate) fn print(&self) -> String {
         let page = json!({"page": {"width": 21.0, "height": 29.7}});
         self.post("/print", &page).as_str().unwrap().to_string()
     }
 
-    /// What the console says since it was last asked: errors, and what the
-    /// page's policy refused.
+    /// New console messages: errors, and requests refused by the page's policy.
     pub(crate) fn messages(&self) -> Vec<String> {
         let said = self.post("/se/log", &json!({"type": "browser"}));
         let text = |one: &Value| format!("{}: {}", one["level"], one["message"]);
@@ -167,7 +165,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The driver ends the browser with the session; without it there is nothing to end.
+        // The driver ends the browser with the session; if there is none, nothing has to end.
         let _ = minreq::delete(self.session.as_str()).with_timeout(10).send();
         let _ = self.driver.kill();
         let _ = self.driver.wait();

@@ -1,11 +1,11 @@
-//! A run that is served on a port of its own.
+//! A running job that is served on a port of its own.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Output, Stdio};
 
 use super::World;
 
-/// A job that reads and writes a file, and is listened to.
+/// A job that reads and writes a file, with `--listen`.
 pub(crate) struct Listening {
     child: Child,
     stderr: BufReader<ChildStderr>,
@@ -14,7 +14,7 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// For so many seconds.
+    /// Starts a job of this many seconds.
     pub(crate) fn new(world: &World, seconds: u32) -> Self {
         let job = "run --name=mixed --filename=data --size=8m --rw=randrw --bs=4k --ioengine=psync \
             --time_based --listen 0";

@@ -1,4 +1,4 @@
-//! A scratch world for the binary: a store and a target directory of its own.
+//! Test environment for the binary, with its own store and target directory.
 
 pub(crate) mod listening;
 
@@ -8,8 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
-/// A temporary folder with a store, on the disk that the build is on: tmpfs
-/// would be refused as a target.
+/// A temporary folder with a store, on the disk of the build: tmpfs would be refused as a target.
 pub(crate) struct World {
     folder: tempfile::TempDir,
 }
@@ -25,33 +24,33 @@ impl World {
         self.folder.path().join(name)
     }
 
-    /// A directory to be checked.
+    /// Creates a directory, for example as a target.
     pub(crate) fn directory(&self, name: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(&path).unwrap();
         path
     }
 
-    /// A file of `size` bytes that takes no room.
+    /// Creates a sparse file of `size` bytes.
     pub(crate) fn sparse(&self, name: &str, size: u64) -> PathBuf {
         let path = self.path(name);
         std::fs::File::create(&path).unwrap().set_len(size).unwrap();
         path
     }
 
-    /// The binary, with this world's store and nothing of the user's.
+    /// Command of the binary, with this world's store and without the user's settings.
     pub(crate) fn command(&self) -> Command {
         self.with_environment(Command::new(env!("CARGO_BIN_EXE_iodyno")))
     }
 
-    /// The same surroundings for a command that starts the binary.
+    /// Sets the same environment for a command that starts the binary.
     pub(crate) fn with_environment(&self, mut command: Command) -> Command {
         command
             .env("IODYNO_STORE", self.path("store.sqlite"))
             .env("XDG_CONFIG_HOME", self.path("configuration"))
             .env_remove("NO_COLOR")
             .env("COLUMNS", "100")
-            // What it writes beside itself is not left in the tree.
+            // Files that it writes do not end up in the source tree.
             .current_dir(self.folder.path());
         command
     }
@@ -60,7 +59,7 @@ impl World {
         self.command().args(arguments).output().unwrap()
     }
 
-    /// Files in a directory, hidden ones too.
+    /// Names of the files in a directory, hidden ones included.
     pub(crate) fn files(&self, directory: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(directory)).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -71,7 +70,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Asserts the exit status, with both outputs in full where it differs.
+/// Asserts the exit status; prints both outputs if it differs.
 #[track_caller]
 pub(crate) fn status(output: &Output, expected: i32) {
     assert_eq!(
@@ -87,7 +86,7 @@ pub(crate) fn json(bytes: &[u8]) -> serde_json::Value {
     serde_json::from_slice(bytes).unwrap()
 }
 
-/// The document holds to its published schema, `iodyno.run.2`.
+/// Checks a document against its published schema, for example `iodyno.run.2`.
 #[track_caller]
 pub(crate) fn validate(document: &serde_json::Value, schema: &str) {
     let path = format!("{}/../../docs/schema/{schema}.json", env!("CARGO_MANIFEST_DIR"));
@@ -98,7 +97,7 @@ pub(crate) fn validate(document: &serde_json::Value, schema: &str) {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-/// What a tool says, which has to be there and to succeed.
+/// Output of a tool that must exist and succeed.
 pub(crate) fn tool(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let output = output.unwrap_or_else(|error| panic!("this test needs {program}: {error}"));
@@ -107,7 +106,7 @@ pub(crate) fn tool(program: &str, arguments: &[&str]) -> String {
     text(&output.stdout).trim().to_owned()
 }
 
-/// Mounts tracefs where it is usually mounted, if nothing has mounted it yet.
+/// Mounts tracefs at its usual place, unless mounted already.
 pub(crate) fn mount_tracefs() {
     static MOUNTED: Once = Once::new();
     MOUNTED.call_once(|| {
@@ -117,7 +116,7 @@ pub(crate) fn mount_tracefs() {
     });
 }
 
-/// Waits until it is so, for no longer than a minute.
+/// Waits until a condition holds, for at most a minute.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let give_up = Instant::now() + Duration::from_secs(60);
@@ -127,7 +126,7 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The process in which the iodyno that was started as `pid` works.
+/// Process id of the worker of the iodyno started as `pid`.
 pub(crate) fn worker_of(pid: u32) -> u32 {
     let mut worker = None;
     eventually("it has a worker", || {
@@ -138,7 +137,7 @@ pub(crate) fn worker_of(pid: u32) -> u32 {
     worker.unwrap().parse().unwrap()
 }
 
-/// A loop device on a file of a world, with data in every block.
+/// A loop device over a file of a world, with data in every block.
 pub(crate) struct Loop<'w> {
     pub(crate) world: &'w World,
     image: String,
@@ -158,27 +157,27 @@ impl<'w> Loop<'w> {
         std::fs::read(self.world.path(&self.image)).unwrap()
     }
 
-    /// `loop3`.
+    /// Name: `loop3`.
     pub(crate) fn name(&self) -> &str {
         self.device.strip_prefix("/dev/").unwrap()
     }
 
-    /// The word that allows to write it.
+    /// Word that permits writing, for `--allow-write`.
     pub(crate) fn word(&self) -> String {
         format!("{}:{}", self.name(), self.bytes().len())
     }
 
-    /// A command on it with what allows everything, and more.
+    /// Runs a command on it with all permissions, and further words.
     pub(crate) fn allowed(&self, command: &[&str], more: &[&str]) -> Output {
         let word = self.word();
         let allowing = ["--allow-write", &word, "--discard-data", &word];
         self.world.run(&[command, &allowing[..], more].concat())
     }
 
-    /// Waits until so many writes more have come to it.
+    /// Waits for this many further writes to it.
     pub(crate) fn wait_for_writes(&self, count: u64) {
         let stat = format!("/sys/block/{}/stat", self.name());
-        // The fifth counter: writes completed.
+        // The fifth counter is writes completed.
         let written = || -> u64 {
             let counters = std::fs::read_to_string(&stat).unwrap();
             counters.split_ascii_whitespace().nth(4).unwrap().parse().unwrap()
@@ -198,8 +197,8 @@ impl Drop for Loop<'_> {
     }
 }
 
-/// Makes a script that can be run. Another process writes it: what other tests start meanwhile
-/// would inherit it as open for writing, and nobody could run it (ETXTBSY).
+/// Creates an executable script. Another process writes it: programs that other tests start
+/// meanwhile would inherit the open file, and running it would fail (ETXTBSY).
 pub(crate) fn script(path: &Path, text: &str) {
     let mut writer = Command::new("sh")
         .args(["-c", "cat >\"$0\" && chmod 755 \"$0\""])
@@ -211,7 +210,7 @@ pub(crate) fn script(path: &Path, text: &str) {
     assert!(writer.wait().unwrap().success());
 }
 
-/// Compares `shown` with the file `name` in `captured`, which `UPDATE_EXPECT=1` writes anew.
+/// Compares `shown` with the file `name` in `captured`; `UPDATE_EXPECT=1` rewrites that.
 #[track_caller]
 pub(crate) fn as_captured(name: &str, shown: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captured").join(name);

@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def is_signed(self, query):
-        # Amazon answers 400 to whoever says twice who they are.
+        # Amazon answers 400 if credentials are given twice.
         if "Authorization" in self.headers or query.get("X-Amz-Security-Token", "") != TOKEN:
             return False
         if query.get("X-Amz-Credential", "").split("/")[0] != KEY:

@@ -1,4 +1,4 @@
-# Makes what the pages take for given: files, job files, others' results and stored runs.
+# Creates what the pages assume: files, job files, results of other tools and stored runs.
 # Runs in an empty folder; $ROOT is the repository, iodyno is in PATH.
 set -eu
 
@@ -25,11 +25,11 @@ iodyno completions zsh >$archive/completions/_iodyno
 iodyno completions fish >$archive/completions/iodyno.fish
 cp "$(command -v iodyno)" $archive
 tar cf $archive.tar.gz $archive
-# Packages of it, which `make packages-test` installs: here they need only be named.
+# Its packages: `make packages-test` installs them, here only their names matter.
 touch iodyno_0.1.0-1_amd64.deb iodyno-0.1.0-1.x86_64.rpm iodyno-0.1.0-py3-none-manylinux_2_17_x86_64.musllinux_1_1_x86_64.whl
 cp "$ROOT"/dist/Containerfile "$ROOT"/dist/recipes/* .
 
-# Others' results.
+# Results of other tools.
 iodyno run -q job.fio --output-format=json --output=fio.json
 cp fio.json results
 iodyno show lab.json.gz --json >hosts/db01.json || true

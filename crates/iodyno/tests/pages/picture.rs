@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-/// A character's width and a line's height, in pixels at the font size of 14.
+/// Width of a character and height of a line, pixels, at a font size of 14.
 const CELL: (f64, usize) = (8.4, 18);
 const MARGIN: usize = 16;
 
-/// Colours of the terminal's first eight on a dark ground, each with a contrast above 4.5.
+/// The terminal's first eight colours on a dark background, each with a contrast above 4.5.
 const COLOURS: [&str; 8] =
     ["#6e7681", "#ff7b72", "#7ee787", "#f2cc60", "#79c0ff", "#d2a8ff", "#76e3ea", "#e6edf3"];
 
@@ -18,7 +18,7 @@ struct Style {
 }
 
 impl Style {
-    /// After one escape sequence, without its `ESC [` and `m`.
+    /// Style after an escape sequence, given without `ESC [` and `m`.
     fn after(mut self, codes: &str) -> Self {
         let codes: Vec<usize> = codes.split(';').filter_map(|code| code.parse().ok()).collect();
         match codes[..] {
@@ -44,7 +44,7 @@ impl Style {
     }
 }
 
-/// The text as a picture; `title` is what a screen reader says of it.
+/// The text as a picture; `title` is its description for screen readers.
 pub(crate) fn svg(text: &str, title: &str) -> String {
     let lines: Vec<Vec<(usize, Style, String)>> = text.lines().map(pieces).collect();
     let end = |line: &Vec<(usize, Style, String)>| {
@@ -64,7 +64,7 @@ pub(crate) fn svg(text: &str, title: &str) -> String {
             let x = MARGIN as f64 + *at as f64 * CELL.0;
             let length = piece.chars().count() as f64 * CELL.0;
             let piece = piece.replace('&', "&amp;").replace('<', "&lt;").replace(' ', "\u{a0}");
-            // The length holds columns together whatever font there is.
+            // A fixed length keeps columns aligned in any font.
             let _ = writeln!(
                 svg,
                 "<text x=\"{x:.1}\" y=\"{y}\" textLength=\"{length:.1}\" lengthAdjust=\"spacingAndGlyphs\" {}>{piece}</text>",
@@ -75,7 +75,8 @@ pub(crate) fn svg(text: &str, title: &str) -> String {
     svg + "</svg>\n"
 }
 
-/// A line in pieces of one style, each with its column; split at wider gaps, so that columns stay in place.
+/// Pieces of a line with one style each, and their columns; split at wide gaps, so that columns
+/// stay aligned.
 fn pieces(line: &str) -> Vec<(usize, Style, String)> {
     let mut pieces = Vec::new();
     let (mut column, mut style) = (0, Style::default());

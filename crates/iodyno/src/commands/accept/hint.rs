@@ -1,14 +1,14 @@
-//! One line that says why a node should be drained.
+//! Builds the line that says why a node should be drained.
 
 use std::collections::BTreeSet;
 
 use iodyno_model::{Assessment, RunRecord, Severity};
 use iodyno_report::text::clean;
 
-/// What a scheduler shows of a reason, characters: longer ones are cut.
-const MOST_CHARS: usize = 160;
+/// Maximum length of a reason that schedulers show, characters; longer ones are cut.
+const MAX_CHARS: usize = 160;
 
-/// The worst of what was found, else why the `status` is none of success; `None`: nothing is wrong.
+/// The worst finding, else the cause of an unsuccessful `status`; `None`: nothing is wrong.
 pub(super) fn hint(
     runs: &[(RunRecord, Assessment)],
     profile: &str,
@@ -26,12 +26,12 @@ pub(super) fn hint(
         .flat_map(|(record, assessment)| assessment.findings.iter().map(move |of| (record, of)))
         .filter(|(_, finding)| finding.severity == Severity::Fail)
         .collect();
-    // One reason is told once, however many rounds or drives have it.
+    // A reason is given once, however many rounds or drives it concerns.
     let rules: BTreeSet<&str> = found.iter().map(|(_, finding)| finding.rule.as_str()).collect();
     let more = rules.len().saturating_sub(1);
     let words = match (found.first(), failed(), status) {
         (_, _, 0) => return None,
-        // The system's own words say more than that it failed.
+        // The system's own error message says more than that a step failed.
         (_, Some(failed), 3) => failed,
         (Some((record, finding)), ..) => {
             let serial = finding.subjects.iter().find_map(|name| {
@@ -48,9 +48,9 @@ pub(super) fn hint(
         (None, _, 4) => format!("{profile}: not everything could be judged"),
         (None, ..) => format!("{profile} could not be carried out"),
     };
-    // Shells and scontrol take it within double quotes.
+    // Replaces characters that are special within double quotes of shells and scontrol.
     let harmless =
         |c: char| if matches!(c, '"' | '\'' | '\\' | '`' | '$' | '\n') { ' ' } else { c };
     let line: String = format!("iodyno: {}", clean(&words)).chars().map(harmless).collect();
-    Some(line.chars().take(MOST_CHARS).collect())
+    Some(line.chars().take(MAX_CHARS).collect())
 }

@@ -1,4 +1,5 @@
-//! `iodyno accept`: a profile's steps in bounded time, one document of them, and where it goes.
+//! `iodyno accept`: runs a profile's steps in bounded time, writes one document of them and pushes
+//! it.
 
 mod clock;
 mod hint;
@@ -13,38 +14,38 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use iodyno_judge::ClaimBook;
 use iodyno_model::{Accepted, Assessment, RunRecord, rfc3339};
-use iodyno_report::Judged;
 use iodyno_report::document::read::read_runs;
 use iodyno_report::export::{self, ExportError, Format, Results, offered_by};
 
 use crate::arguments::{Accept, Table};
 use crate::commands::export::documents;
-use crate::commands::judged_anew;
-use crate::commands::present::{Judging, print};
+use crate::commands::present::{JudgeOptions, print};
 use crate::commands::setup::end_on_signals;
+use crate::commands::{judged, rejudge};
 use crate::context::{Context, Usage, refuse_unwritable, write};
-use crate::push::{Outbox, Parcel, Reference};
+use crate::push::{DestinationRef, Outbox, Upload};
 use crate::terminal;
 
 use node::Node;
-use profile::{Given, Profile};
+use profile::{Placeholders, Profile};
 
-/// Part of the deadline, a divisor, and at most this much, for what follows the measurements.
-const AFTER: (u32, Duration) = (4, Duration::from_secs(60));
-/// Between two looks at whether the user wants an end.
-const LOOK: Duration = Duration::from_millis(100);
-/// A wait of a user who named a moment ends close to it.
-const CLOSE: Duration = Duration::from_millis(2);
+/// Time reserved for the work after the measurements: the deadline divided by this, and at most
+/// this much.
+const RESERVE: (u32, Duration) = (4, Duration::from_secs(60));
+/// Interval between checks for an interrupt.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Time before --start-at from which the wait polls, so that it ends precisely.
+const POLL_BEFORE_START: Duration = Duration::from_millis(2);
 
 pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
     if arguments.list {
         terminal::print(&list())?;
         return Ok(0);
     }
-    let profile = Profile::named(arguments.profile.as_deref().unwrap_or_default())?;
+    let profile = Profile::load(arguments.profile.as_deref().unwrap_or_default())?;
     let to = destinations(&arguments.push)?;
     refuse(context, arguments, &profile)?;
-    let table = arguments.push_parquet.then(as_table).transpose()?;
+    let table = arguments.push_parquet.then(parquet_format).transpose()?;
     let claims = context.claims(&arguments.sheets)?;
     end_on_signals(&context.interrupted)?;
     if let Some(at_ns) = arguments.start_at {
@@ -55,66 +56,64 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
         None => profile.deadline_ns().map_err(Usage)?,
     };
     let deadline = Instant::now() + Duration::from_nanos(deadline_ns);
-    let node = Node::this();
+    let node = Node::detect();
     let Steps { runs, status, cut_short } =
-        Steps::carried_out(context, arguments, &profile, &node, &claims, deadline)?;
-    let judged: Vec<Judged<'_>> =
-        runs.iter().map(|(record, assessment)| Judged { record, assessment }).collect();
+        Steps::run_all(context, arguments, &profile, &node, &claims, deadline)?;
+    let judged = judged(&runs);
     let outbox = Outbox::of(context.store_path());
     let until = deadline.max(Instant::now() + Duration::from_secs(1));
-    // A full disk is a reason to say what the node is, not one to say nothing.
+    // With a full disk the verdict on the node is still given.
     let mut failed = Vec::new();
     if let Some((first, _)) = runs.first() {
         let text = documents(&judged)?;
         if let Some(path) = &arguments.output {
             failed.extend(write(path, text.as_bytes()).err());
         }
-        let stem = node.document(&first.run.id);
+        let stem = node.document_name(&first.run.id);
         let table = table.map(|format| format.export(Results::Runs(&judged))).transpose()?;
         let document = Some((format!("{stem}.json"), text.as_bytes()));
         let table = table.as_deref().map(|bytes| (format!("{stem}.parquet"), bytes));
         for (name, bytes) in [document, table].into_iter().flatten().filter(|_| !to.is_empty()) {
             let Err(error) = outbox.add(&name, bytes, &to) else { continue };
             failed.push(error.context("the outbox took no document, which is pushed now or never"));
-            not_taken(&Outbox::give(&Parcel { name: &name, bytes, until }, &to));
+            print_refusals(&Outbox::send_now(&Upload { name: &name, bytes, until }, &to));
         }
         failed.extend(show(context, arguments, &runs, &claims, &text).err());
     }
     failed.extend(push(context, &outbox, until).err());
-    // Whoever ends it says nothing of the node.
+    // An interrupt by the user says nothing about the node.
     if arguments.drain_hint
         && !context.interrupted.load(Ordering::Relaxed)
         && let Some(line) = hint::hint(&runs, &profile.name, status, cut_short)
     {
         terminal::print(&format!("{line}\n"))?;
     }
-    // The verdict on the node outweighs that it could not be written down.
+    // The verdict on the node outweighs a failure to write it down.
     let last = if status == 0 { failed.pop() } else { None };
-    failed.iter().filter(|error| !terminal::is_closed_pipe(error)).for_each(terminal::complain);
+    failed.iter().filter(|error| !terminal::is_closed_pipe(error)).for_each(terminal::print_error);
     last.map_or(Ok(status), Err)
 }
 
-/// The format of tables.
-fn as_table() -> Result<Format> {
+/// The Parquet export format.
+fn parquet_format() -> Result<Format> {
     let found = offered_by(export::Command::Export).find(|format| format.name() == "parquet");
     Ok(found.ok_or(ExportError::NoParquet)?)
 }
 
-/// Where the document goes.
-fn destinations(words: &[String]) -> Result<Vec<Reference>> {
-    let mut to = Vec::new();
-    for word in words {
-        to.push(Reference::typed(word)?);
-    }
+/// Parses the destinations of the document.
+fn destinations(words: &[String]) -> Result<Vec<DestinationRef>> {
+    let mut to: Vec<_> =
+        words.iter().map(|word| DestinationRef::typed(word)).collect::<Result<_, _>>()?;
     to.sort();
     to.dedup();
     Ok(to)
 }
 
-/// Refuses what cannot be carried out, before anything is.
+/// Refuses impossible requests before anything is done.
 fn refuse(context: &Context, arguments: &Accept, profile: &Profile) -> Result<()> {
     let name = &profile.name;
-    if profile.writes && (arguments.targets.is_empty() || arguments.allowing.allow_write.is_empty())
+    if profile.writes
+        && (arguments.targets.is_empty() || arguments.permissions.allow_write.is_empty())
     {
         let what =
             format!("{name} destroys data: name its targets, and --allow-write SERIAL of each");
@@ -126,27 +125,29 @@ fn refuse(context: &Context, arguments: &Accept, profile: &Profile) -> Result<()
     arguments.output.as_deref().map_or(Ok(()), refuse_unwritable)
 }
 
-/// Waits for a moment that many nodes agreed on.
+/// Waits for a time that many nodes agreed on.
 fn wait_for(context: &Context, at_ns: i64) {
     loop {
-        let left = node::until(at_ns);
+        let left = node::time_until(at_ns);
         if left.is_zero() || context.interrupted.load(Ordering::Relaxed) {
             return;
         }
-        std::thread::sleep(left.saturating_sub(CLOSE).clamp(Duration::from_micros(50), LOOK));
+        std::thread::sleep(
+            left.saturating_sub(POLL_BEFORE_START).clamp(Duration::from_micros(50), CHECK_INTERVAL),
+        );
     }
 }
 
-/// What came of the steps.
+/// Results of the steps.
 struct Steps {
     runs: Vec<(RunRecord, Assessment)>,
-    /// The gravest of theirs.
+    /// Worst status of all steps.
     status: u8,
     cut_short: bool,
 }
 
 impl Steps {
-    fn carried_out(
+    fn run_all(
         context: &Context,
         arguments: &Accept,
         profile: &Profile,
@@ -155,21 +156,21 @@ impl Steps {
         deadline: Instant,
     ) -> Result<Self> {
         let began = Instant::now();
-        let after = (deadline - began) / AFTER.0;
-        let until = deadline - after.min(AFTER.1);
-        let allow = allowed(arguments);
+        let after = (deadline - began) / RESERVE.0;
+        let until = deadline - after.min(RESERVE.1);
+        let allow = permission_args(arguments);
         let id = iodyno_store::new_id();
         let mut all = Self { runs: Vec::new(), status: 0, cut_short: false };
         for (step, number) in profile.steps.iter().zip(1..) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || context.interrupted.load(Ordering::Relaxed) {
                 all.cut_short = true;
-                all.status = graver(all.status, 3);
+                all.status = worse_status(all.status, 3);
                 break;
             }
             let left_ns = left.as_nanos() as u64;
             let targets = &arguments.targets;
-            let mut words = step.words(&Given { left_ns, targets, allow: &allow });
+            let mut words = step.words(&Placeholders { left_ns, targets, allow: &allow });
             let name = format!("accept-{}-{}-{number}", profile.name, &id[id.len() - 12..]);
             words.extend(["--run-name".into(), name.clone()]);
             let is_check = words[0] == "check";
@@ -185,9 +186,9 @@ impl Steps {
             for contract in &arguments.sheets.volume {
                 words.extend(["--volume".into(), contract.clone()]);
             }
-            let ended = step::carry_out(context, &words, until)?;
+            let ended = step::run_step(context, &words, until)?;
             all.cut_short |= ended.cut_short;
-            all.status = graver(all.status, ended.status);
+            all.status = worse_status(all.status, ended.status);
             let accepted = Accepted {
                 profile: profile.name.clone(),
                 step: number,
@@ -198,12 +199,12 @@ impl Steps {
                 clock_error_ns: arguments.start_at.and(node.clock_error_ns),
                 cut_short: ended.cut_short,
             };
-            if let Some(mut record) = recorded(context, &name, &ended.printed) {
+            if let Some(mut record) = step_record(context, &name, &ended.printed) {
                 record.run.accepted = Some(accepted);
-                let assessment = judged_anew(&record, claims);
+                let assessment = rejudge(&record, claims);
                 all.runs.push((record, assessment));
             }
-            // What cannot be begun, and what the user ends, has no next step.
+            // After a usage error or an interrupt no further step is run.
             if ended.status == 2 || ended.cut_short {
                 break;
             }
@@ -212,24 +213,24 @@ impl Steps {
     }
 }
 
-/// The run of a step, as its store and as what it printed have it.
-fn recorded(context: &Context, name: &str, printed: &[u8]) -> Option<RunRecord> {
+/// The run of a step, merged from the store and from what the step printed.
+fn step_record(context: &Context, name: &str, printed: &[u8]) -> Option<RunRecord> {
     let stored = context.store_to_read().ok().and_then(|store| {
         let run = store.find(name).ok()?;
         store.load(&run.id).ok()
     });
     let printed = std::str::from_utf8(printed).ok().and_then(|text| read_runs(text).ok()?.pop());
-    fuller(stored, printed)
+    merge_records(stored, printed)
 }
 
-/// The store's record, since documents hold no series; but what was printed where the store took nothing
-/// any more in the midst of the step, and lacks measurements.
-fn fuller(stored: Option<RunRecord>, printed: Option<RunRecord>) -> Option<RunRecord> {
+/// Prefers the store's record, since documents hold no series; but takes the printed one if the
+/// store failed during the step and lacks measurements.
+fn merge_records(stored: Option<RunRecord>, printed: Option<RunRecord>) -> Option<RunRecord> {
     match (stored, printed) {
         (Some(mut stored), Some(printed))
             if stored.measurements.len() >= printed.measurements.len() =>
         {
-            // The end may be all that it lacks.
+            // The stored record may lack only the end of the run.
             stored.run.state = printed.run.state;
             stored.run.ended_ns = printed.run.ended_ns;
             Some(stored)
@@ -238,9 +239,9 @@ fn fuller(stored: Option<RunRecord>, printed: Option<RunRecord>) -> Option<RunRe
     }
 }
 
-/// The options of what may be written.
-fn allowed(arguments: &Accept) -> Vec<String> {
-    let of = &arguments.allowing;
+/// Options with the permissions to write.
+fn permission_args(arguments: &Accept) -> Vec<String> {
+    let of = &arguments.permissions;
     let options = [
         ("--allow-write", &of.allow_write),
         ("--discard-data", &of.discard_data),
@@ -252,13 +253,13 @@ fn allowed(arguments: &Accept) -> Vec<String> {
     pairs.collect()
 }
 
-/// The graver of two exit statuses: 2, 3, 1, 4, 0, in this order.
-fn graver(a: u8, b: u8) -> u8 {
+/// The worse of two exit statuses, in the order 2, 3, 1, 4, 0.
+fn worse_status(a: u8, b: u8) -> u8 {
     let rank = |status: u8| [0, 4, 1, 3, 2].iter().position(|known| *known == status).unwrap_or(3);
     if rank(b) > rank(a) { b } else { a }
 }
 
-/// Prints each run, or their document; keeps in the store what they are steps of.
+/// Prints each run, or their document, and notes in the store which acceptance they belong to.
 fn show(
     context: &Context,
     arguments: &Accept,
@@ -269,7 +270,7 @@ fn show(
     let (mut store, table) = (context.store()?, Table::default());
     for (record, assessment) in runs {
         let id = &record.run.id;
-        // Of a run that its store could not take, or not all of, there is the document alone.
+        // A run that is not, or not completely, in the store exists in the document only.
         let is_kept =
             store.find(id).is_ok() && store.measurements(id)?.len() >= record.measurements.len();
         if is_kept {
@@ -279,20 +280,20 @@ fn show(
         if context.json || arguments.drain_hint {
             continue;
         }
-        let judging = Judging {
+        let judging = JudgeOptions {
             require_verdict: arguments.require_verdict,
             run: &record.run.name,
-            ..Judging::last(claims, &table)
+            ..JudgeOptions::latest(claims, &table)
         };
         print(context, record, &judging)?;
     }
     if context.json { terminal::print(text) } else { Ok(()) }
 }
 
-/// Pushes what is kept, and says what is left; how much that is.
+/// Pushes the outbox and reports the rest; returns the number of documents left.
 pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result<usize> {
     let pushed = outbox.push(until)?;
-    not_taken(&pushed.refused);
+    print_refusals(&pushed.refused);
     for what in &pushed.unreadable {
         terminal::note(&format!("left in the outbox: {what}"));
     }
@@ -319,7 +320,7 @@ pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result
     Ok(pushed.left)
 }
 
-fn not_taken(refused: &[(Reference, String)]) {
+fn print_refusals(refused: &[(DestinationRef, String)]) {
     for (to, why) in refused {
         terminal::note(&format!("{} took no document: {why}", to.name()));
     }
@@ -327,7 +328,7 @@ fn not_taken(refused: &[(Reference, String)]) {
 
 fn list() -> String {
     let mut text = String::new();
-    for profile in Profile::all() {
+    for profile in Profile::builtin() {
         let _ = writeln!(text, "{:8}  {}", profile.name, profile.about);
     }
     text
@@ -337,7 +338,7 @@ fn list() -> String {
 mod tests {
     use iodyno_model::{Measurement, Run, RunRecord, RunState};
 
-    use super::{fuller, graver};
+    use super::{merge_records, worse_status};
 
     #[test]
     fn the_record_with_more_measurements_counts() {
@@ -348,7 +349,8 @@ mod tests {
         };
         let of = |stored: usize, printed: usize| {
             let stored = record("stored", stored, RunState::Interrupted);
-            let found = fuller(Some(stored), Some(record("printed", printed, RunState::Done)));
+            let found =
+                merge_records(Some(stored), Some(record("printed", printed, RunState::Done)));
             let RunRecord { run, measurements, .. } = found.unwrap();
             (run.name, measurements.len(), run.state)
         };
@@ -356,17 +358,17 @@ mod tests {
         assert_eq!(of(3, 3), ("stored".into(), 3, RunState::Done));
         assert_eq!(of(0, 0), ("stored".into(), 0, RunState::Done));
         let alone = record("alone", 1, RunState::Interrupted);
-        assert_eq!(fuller(Some(alone.clone()), None), Some(alone.clone()));
-        assert_eq!(fuller(None, Some(alone.clone())), Some(alone));
-        assert_eq!(fuller(None, None), None);
+        assert_eq!(merge_records(Some(alone.clone()), None), Some(alone.clone()));
+        assert_eq!(merge_records(None, Some(alone.clone())), Some(alone));
+        assert_eq!(merge_records(None, None), None);
     }
 
     #[test]
-    fn the_gravest_status_counts() {
+    fn the_worst_status_counts() {
         let statuses = [0, 4, 1, 3, 2];
         for (rank, a) in statuses.into_iter().enumerate() {
             for (other, b) in statuses.into_iter().enumerate() {
-                assert_eq!(graver(a, b), statuses[rank.max(other)]);
+                assert_eq!(worse_status(a, b), statuses[rank.max(other)]);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Profiles of acceptance: which commands, in which order, in which time. Data alone.
+//! Acceptance profiles as data: commands, their order and their time.
 
 use std::path::Path;
 
@@ -7,58 +7,58 @@ use serde::Deserialize;
 
 use crate::context::{Usage, read};
 
-/// The format that is read.
+/// Supported format.
 const FORMAT: &str = "iodyno.accept/1";
 
-/// Commands that a step may be: those that measure and print a run.
+/// Commands allowed as steps: those that measure and print a run.
 const COMMANDS: [&str; 3] = ["check", "fit", "sweep"];
 
-/// Steps in order.
+/// A profile: steps in order.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Profile {
     format: String,
-    /// Its name: letters, digits and `-`.
+    /// Name: letters, digits and `-`.
     pub(super) name: String,
-    /// What it is about, in a line.
+    /// One-line description.
     pub(super) about: String,
-    /// All of it ends after this time.
+    /// Time limit of the whole profile.
     deadline: String,
-    /// Its targets lose their data: `--allow-write` has to name them.
+    /// Destroys the data of its targets: `--allow-write` has to name them.
     #[serde(default)]
     pub(super) writes: bool,
     #[serde(rename = "step")]
     pub(super) steps: Vec<Step>,
 }
 
-/// A command of iodyno.
+/// A step: one iodyno command.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
-    /// Its words. `{left}`: the time that is left, in seconds; `{targets}`: the targets that were
-    /// named, a word each; `{--OPTION}`: the same, the option before each; `{allow}`: what may be
-    /// written.
+    /// Words of the command. `{left}`: the remaining time, in seconds; `{targets}`: the named
+    /// targets, a word each; `{--OPTION}`: the same, each after the option; `{allow}`: the
+    /// permissions to write.
     pub(super) run: Vec<String>,
-    /// Time that it leaves to the steps behind it.
+    /// Time to leave for later steps.
     leaves: Option<String>,
 }
 
-/// What stands for the placeholders of a step.
-pub(super) struct Given<'a> {
-    /// Time that is left, ns.
+/// Values of the placeholders of a step.
+pub(super) struct Placeholders<'a> {
+    /// Remaining time, ns.
     pub(super) left_ns: u64,
-    /// Targets that were named.
+    /// Named targets.
     pub(super) targets: &'a [String],
-    /// `--allow-write WORD` and its like.
+    /// `--allow-write WORD` and similar options.
     pub(super) allow: &'a [String],
 }
 
 impl Profile {
-    /// The one of this name, or in this file.
+    /// Loads the profile of this name, or from this file.
     ///
     /// # Errors
-    /// There is none, or it is no such profile.
-    pub(super) fn named(name: &str) -> Result<Self> {
+    /// There is none, or it is not a valid profile.
+    pub(super) fn load(name: &str) -> Result<Self> {
         if let Some((_, text)) = PROFILES.iter().find(|(known, _)| *known == name) {
             return Self::parse(text, name);
         }
@@ -74,8 +74,8 @@ impl Profile {
         Self::parse(&read(path)?, name)
     }
 
-    /// Those that are compiled in.
-    pub(super) fn all() -> impl Iterator<Item = Self> {
+    /// All built-in profiles.
+    pub(super) fn builtin() -> impl Iterator<Item = Self> {
         PROFILES.iter().filter_map(|(name, text)| Self::parse(text, name).ok())
     }
 
@@ -103,13 +103,13 @@ impl Profile {
         }
     }
 
-    /// All of it ends after this time, ns.
+    /// Time limit of the whole profile, ns.
     pub(super) fn deadline_ns(&self) -> Result<u64, String> {
         time(&self.deadline)
     }
 }
 
-/// ns of a time as `20s`.
+/// Parses a time such as `20s`, as ns.
 fn time(text: &str) -> Result<u64, String> {
     iodyno_campaign::parse_time(text).map_err(|error| error.to_string())
 }
@@ -119,8 +119,9 @@ impl Step {
         self.leaves.as_deref().map_or(Ok(0), time)
     }
 
-    /// Its words with what is given; where it leaves time to others, of no more than half.
-    pub(super) fn words(&self, given: &Given<'_>) -> Vec<String> {
+    /// Words with their placeholders replaced; a step leaves at most half of the remaining time to
+    /// others.
+    pub(super) fn words(&self, given: &Placeholders<'_>) -> Vec<String> {
         let leaves_ns = self.leaves_ns().unwrap_or(0).min(given.left_ns / 2);
         let left_s = ((given.left_ns - leaves_ns) as f64 / 1e9).max(1.0);
         let mut words = Vec::new();
@@ -159,13 +160,13 @@ mod tests {
     const TARGETS: [&str; 2] = ["nvme0n1", "nvme1n1"];
 
     #[test]
-    fn every_profile_is_made_of_commands_that_are_understood() {
+    fn builtin_profiles_use_valid_commands() {
         for (name, text) in PROFILES {
             let profile = Profile::parse(text, name).unwrap();
             assert_eq!(profile.name, *name);
             let targets = TARGETS.map(str::to_owned);
             let allow = ["--allow-write", "S1"].map(str::to_owned);
-            let given = Given { left_ns: 600_000_000_000, targets: &targets, allow: &allow };
+            let given = Placeholders { left_ns: 600_000_000_000, targets: &targets, allow: &allow };
             for step in &profile.steps {
                 let words = step.words(&given);
                 assert!(!words.iter().any(|word| word.contains('{')), "{name}: {words:?}");
@@ -180,11 +181,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_shared_and_targets_become_words() {
-        let profile = Profile::named("burn-in").unwrap();
+    fn placeholders_are_replaced_and_time_is_shared() {
+        let profile = Profile::load("burn-in").unwrap();
         let targets = TARGETS.map(str::to_owned);
         let soak = |left_s: u64| {
-            let given = Given { left_ns: left_s * 1_000_000_000, targets: &targets, allow: &[] };
+            let given =
+                Placeholders { left_ns: left_s * 1_000_000_000, targets: &targets, allow: &[] };
             profile.steps[1].words(&given).join(" ")
         };
         let rest = "--target nvme0n1 --target nvme1n1";
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_profile_is_refused() {
+    fn invalid_profiles_are_refused() {
         let fine = PROFILES[0].1;
         assert!(Profile::parse(fine, "a").is_ok());
         for (from, to) in [
@@ -207,7 +209,7 @@ mod tests {
             let refused = Profile::parse(&fine.replace(from, to), "a").unwrap_err();
             assert!(refused.is::<Usage>(), "{to}: {refused}");
         }
-        let unknown = Profile::named("quikc").unwrap_err().to_string();
+        let unknown = Profile::load("quikc").unwrap_err().to_string();
         assert!(unknown.ends_with("did you mean quick?"), "{unknown}");
     }
 }

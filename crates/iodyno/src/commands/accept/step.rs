@@ -1,5 +1,4 @@
-//! A step of an acceptance: a command of iodyno in a process of its own, so that a device that never
-//! answers ends no more than its step.
+//! Runs a step as a process of its own, so that a device that never answers ends only its step.
 
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
@@ -12,30 +11,30 @@ use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::context::Context;
-use crate::push::MOST_DOCUMENT_BYTES;
+use crate::push::MAX_DOCUMENT_BYTES;
 
-/// A command that was asked to end does so within this: its worker is left behind where a device keeps it.
-const ENDS_WITHIN: Duration = Duration::from_secs(2);
-/// Between two looks at whether the user wants an end.
-const LOOK: Duration = Duration::from_millis(100);
+/// Time for a command to end after a signal; a worker that a device blocks is left behind.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
+/// Interval between checks for an interrupt.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What came of a step.
-pub(super) struct Ended {
-    /// Its exit status; 3 where it had to be killed.
+/// Result of a step.
+pub(super) struct StepResult {
+    /// Exit status; 3 if it was killed.
     pub(super) status: u8,
-    /// What it printed: its document, if it came so far.
+    /// Standard output: the document, if the step got that far.
     pub(super) printed: Vec<u8>,
-    /// It was ended before it was done.
+    /// Ended before it was done.
     pub(super) cut_short: bool,
 }
 
-/// Carries out `words` until `until`.
+/// Runs `words` until `until`.
 ///
 /// # Errors
-/// It cannot be started.
-pub(super) fn carry_out(context: &Context, words: &[String], until: Instant) -> Result<Ended> {
+/// The process cannot be started.
+pub(super) fn run_step(context: &Context, words: &[String], until: Instant) -> Result<StepResult> {
     let mut command = Command::new("/proc/self/exe");
-    command.arg0("iodyno").args(words).arg("--json").args(context.global_words());
+    command.arg0("iodyno").args(words).arg("--json").args(context.global_args());
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().context("iodyno cannot be started again")?;
     let mut output = child.stdout.take();
@@ -43,7 +42,7 @@ pub(super) fn carry_out(context: &Context, words: &[String], until: Instant) -> 
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(output) = output.take() {
-            let _ = output.take(MOST_DOCUMENT_BYTES).read_to_end(&mut bytes);
+            let _ = output.take(MAX_DOCUMENT_BYTES).read_to_end(&mut bytes);
         }
         let _ = give.send(bytes);
     });
@@ -53,16 +52,16 @@ pub(super) fn carry_out(context: &Context, words: &[String], until: Instant) -> 
         Some(status) => status,
         None => {
             cut_short = true;
-            ended(&mut child, &printed, &mut took)?
+            terminate(&mut child, &printed, &mut took)?
         }
     };
     if took.is_empty() {
-        took = printed.recv_timeout(LOOK).unwrap_or_default();
+        took = printed.recv_timeout(CHECK_INTERVAL).unwrap_or_default();
     }
-    Ok(Ended { status, printed: took, cut_short })
+    Ok(StepResult { status, printed: took, cut_short })
 }
 
-/// Its exit status; `None`: `until` is past, or the user wants an end.
+/// Waits for the exit status; `None`: `until` has passed, or the user interrupted.
 fn wait(
     context: &Context,
     child: &mut Child,
@@ -77,27 +76,30 @@ fn wait(
         if Instant::now() >= until || context.interrupted.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let left = until.saturating_duration_since(Instant::now()).min(LOOK);
+        let left = until.saturating_duration_since(Instant::now()).min(CHECK_INTERVAL);
         match printed.recv_timeout(left) {
             Ok(bytes) => *took = bytes,
-            // It has closed its output and is about to end.
-            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left.min(LOOK / 10)),
+            // Output is closed, the process is about to end.
+            Err(RecvTimeoutError::Disconnected) => {
+                std::thread::sleep(left.min(CHECK_INTERVAL / 10))
+            }
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }
 
-/// Ends it: by a request, as Ctrl-C is one, and by a second one, upon which it waits for nothing.
-fn ended(child: &mut Child, printed: &Receiver<Vec<u8>>, took: &mut Vec<u8>) -> Result<u8> {
+/// Ends the process: first by SIGINT, as Ctrl-C would, then by SIGTERM, after which it waits for
+/// nothing.
+fn terminate(child: &mut Child, printed: &Receiver<Vec<u8>>, took: &mut Vec<u8>) -> Result<u8> {
     let pid = Pid::from_child(child);
     for signal in [Signal::INT, Signal::TERM] {
         let _ = kill_process(pid, signal);
-        let give_up = Instant::now() + ENDS_WITHIN;
+        let give_up = Instant::now() + END_TIMEOUT;
         while Instant::now() < give_up {
             if child.try_wait()?.is_some() {
                 return Ok(3);
             }
-            if let Ok(bytes) = printed.recv_timeout(LOOK) {
+            if let Ok(bytes) = printed.recv_timeout(CHECK_INTERVAL) {
                 *took = bytes;
             }
         }

@@ -1,4 +1,4 @@
-//! Loop devices over files, for trying it out where there is no drive to spare.
+//! Loop devices over files, to try layouts without a spare drive.
 
 use std::path::PathBuf;
 
@@ -12,24 +12,24 @@ use crate::commands::setup::Setup;
 /// Files in the current directory, and the loop devices over them.
 pub(crate) struct Files {
     made: OnFiles,
-    /// The loop devices, by name.
+    /// Names of the loop devices.
     pub(crate) drives: Vec<String>,
 }
 
-/// A stripe of two shows what there is to see.
+/// Number of devices: a stripe needs two.
 const COUNT: usize = 2;
 
 impl Files {
-    /// Makes them, each of `size_bytes`.
+    /// Creates the files, each of `size_bytes`, and their loop devices.
     pub(crate) fn make(setup: &mut Setup, size_bytes: u64) -> Result<Self> {
         let directory = PathBuf::from(".").canonicalize()?;
         let made = OnFiles::make(&mut setup.store, &directory, COUNT, size_bytes)?;
-        setup.look_again(Depth::Full);
+        setup.refresh_host(Depth::Full);
         let drives = made.devices().iter().map(|device| device.trim_start_matches("/dev/").into());
         Ok(Self { drives: drives.collect(), made })
     }
 
-    /// They are ours, to be written and emptied.
+    /// Permission to write and empty them: they are ours.
     pub(crate) fn permission(&self) -> Permission {
         let words = self.made.words();
         Permission {
@@ -40,7 +40,7 @@ impl Files {
         }
     }
 
-    /// Removes them.
+    /// Removes the devices and files.
     pub(crate) fn remove(self, setup: &mut Setup) -> Result<()> {
         Ok(self.made.remove(&mut setup.store)?)
     }

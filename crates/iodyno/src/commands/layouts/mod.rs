@@ -1,8 +1,7 @@
-//! `iodyno layouts`: what is built on drives, each built, measured, taken down
-//! and held against the others.
+//! `iodyno layouts`: builds layouts on drives, measures each, takes it down and compares them.
 
+pub(crate) mod comparison;
 mod files;
-pub(crate) mod held;
 mod trial;
 mod workload;
 
@@ -10,7 +9,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use iodyno_campaign::{CampaignError, LayoutPlan, missing_tools};
-use iodyno_judge::layouts::Layouts as Held;
+use iodyno_judge::layouts::Layouts as Comparison;
 use iodyno_layout::{Layout, expand, parse};
 use iodyno_model::{Bytes, Host, RunRecord, RunState, add_missing, shell_word};
 use iodyno_store::StoreError;
@@ -19,23 +18,23 @@ use iodyno_target::{Permission, Target, WriteClearance, resolve_all, unused_allo
 use crate::arguments::Layouts;
 use crate::commands::free_name;
 use crate::commands::setup::Setup;
-use crate::commands::study::{Start, generator, measure};
+use crate::commands::study::{StudyRun, generator, measure};
 use crate::context::{Context, Usage};
 use crate::terminal;
 use files::Files;
-use trial::{Ground, ONE, Trial};
+use trial::{BASELINE, Trial, TrialInputs};
 use workload::Workload;
 
-/// What the runs' names begin with unless it is said.
-const USUAL_NAME: &str = "layouts";
-/// What is compared unless it is said …
-const USUAL: [&str; 3] = ["raw", "lvm-stripe", "md0"];
-/// … and on one drive, which cannot be striped.
-const USUAL_OF_ONE: [&str; 3] = ["raw", "lvm", "ext4"];
-/// How much of a layout is measured at most, unless it is said, bytes.
-const USUAL_BYTES: u64 = 16 << 30;
-/// How much of the smallest drive is measured at most: a file system needs some room.
-const MOST_OF_A_DRIVE: f64 = 0.8;
+/// Default prefix of the runs' names.
+const DEFAULT_NAME: &str = "layouts";
+/// Default layouts.
+const DEFAULT_LAYOUTS: [&str; 3] = ["raw", "lvm-stripe", "md0"];
+/// Default layouts on a single drive, which cannot be striped.
+const DEFAULT_LAYOUTS_OF_ONE: [&str; 3] = ["raw", "lvm", "ext4"];
+/// Default of the maximum measured size per layout, bytes.
+const DEFAULT_BYTES: u64 = 16 << 30;
+/// Maximum measured share of the smallest drive: a file system needs some room.
+const MAX_DRIVE_SHARE: f64 = 0.8;
 
 pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
     let layouts = layouts(arguments)?;
@@ -50,7 +49,7 @@ pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
         let what = format!("{} not installed: apt install {packages}", programs.join(", "));
         return Err(Usage(what).into());
     }
-    let mut setup = Setup::of(context, &arguments.carrying.making)?;
+    let mut setup = Setup::of(context, &arguments.run_options.load_options)?;
     let files = match arguments.on_files {
         Some(size_bytes) if !arguments.dry_run => Some(Files::make(&mut setup, size_bytes)?),
         _ => None,
@@ -66,15 +65,15 @@ pub(crate) fn run(context: &Context, arguments: &Layouts) -> Result<u8> {
 }
 
 fn layouts(arguments: &Layouts) -> Result<Vec<Layout>> {
-    // What a shell made of unquoted braces.
+    // Catches words that a shell made of unquoted braces.
     if let Some(word) =
         arguments.drives.iter().find(|word| word.contains(':') && parse(word).is_ok())
     {
         return Err(Usage(format!("{word} is a layout, not a drive: quote lists in braces")).into());
     }
     let words: Vec<&str> = match arguments.layout.as_slice() {
-        [] if arguments.drives.len() == 1 => USUAL_OF_ONE.to_vec(),
-        [] => USUAL.to_vec(),
+        [] if arguments.drives.len() == 1 => DEFAULT_LAYOUTS_OF_ONE.to_vec(),
+        [] => DEFAULT_LAYOUTS.to_vec(),
         layouts => layouts.iter().map(String::as_str).collect(),
     };
     let mut layouts: Vec<Layout> = Vec::new();
@@ -94,15 +93,15 @@ fn on_drives(
     let targets = targets(arguments, setup, files)?;
     let drives: Vec<String> = targets.iter().map(|target| target.name().to_owned()).collect();
     let size_bytes = size_bytes(arguments, &targets)?;
-    let ground = Ground { arguments, host: &setup.host, drives: &drives, size_bytes };
+    let ground = TrialInputs { arguments, host: &setup.host, drives: &drives, size_bytes };
     let trials = ground.trials(layouts)?;
     if arguments.dry_run {
         let scripts: String = trials.iter().map(|trial| trial.script(size_bytes)).collect();
         terminal::print(&scripts)?;
-        let permission = arguments.carrying.permission();
+        let permission = arguments.run_options.permission();
         if let Err(error) = Allowed::new(&setup.host, &targets, &permission) {
             terminal::note("As it is, this would be refused:");
-            terminal::complain(&error);
+            terminal::print_error(&error);
         }
         return Ok(0);
     }
@@ -113,19 +112,19 @@ fn on_drives(
     };
     let name = match &arguments.run_name {
         Some(name) => name.clone(),
-        None => free_name(USUAL_NAME, |name| taken(name).is_some()),
+        None => free_name(DEFAULT_NAME, |name| taken(name).is_some()),
     };
     if let Some(taken) = taken(&name) {
         return Err(StoreError::NameTaken(taken).into());
     }
-    let permission = files.map_or_else(|| arguments.carrying.permission(), Files::permission);
+    let permission = files.map_or_else(|| arguments.run_options.permission(), Files::permission);
     let allowed = Allowed::new(&setup.host, &targets, &permission)?;
     let (measured, status) = measure_all(context, arguments, setup, &name, &trials, &allowed);
     print(context, arguments, &name, &trials, &measured)?;
     Ok(status)
 }
 
-/// The drives that are given up for it.
+/// The drives whose data is given up.
 fn targets(arguments: &Layouts, setup: &Setup, files: Option<&Files>) -> Result<Vec<Target>> {
     let words = files.map_or(&arguments.drives, |files| &files.drives);
     if arguments.dry_run && arguments.on_files.is_some() {
@@ -143,8 +142,8 @@ fn targets(arguments: &Layouts, setup: &Setup, files: Option<&Files>) -> Result<
     Ok(targets)
 }
 
-/// The trials' runs by their numbers, as far as there are any, and the exit
-/// status: what cannot be built does not keep others from being measured.
+/// Runs by the number of their trial, where there is one, and the exit status: a layout that cannot
+/// be built does not keep others from being measured.
 fn measure_all(
     context: &Context,
     arguments: &Layouts,
@@ -184,7 +183,7 @@ fn measure_all(
                 ended == RunState::Interrupted
             }
             Err(error) => {
-                terminal::complain(&error);
+                terminal::print_error(&error);
                 status = 3;
                 matches!(
                     error.downcast_ref(),
@@ -208,8 +207,8 @@ fn measured_on(
     name: &str,
     permission: Permission,
 ) -> Result<RunRecord> {
-    let mut generator = generator(workload.study.generator, arguments.carrying.fio.as_deref())?;
-    let start = Start {
+    let mut generator = generator(workload.study.generator, arguments.run_options.fio.as_deref())?;
+    let start = StudyRun {
         study: &workload.study,
         points: &workload.points,
         preparing: None,
@@ -224,11 +223,11 @@ fn measured_on(
     measure(context, setup, start, generator.as_mut())
 }
 
-/// What of the user's permission is of which drive.
+/// The user's permissions, by drive.
 struct Allowed(Vec<(String, Permission)>);
 
 impl Allowed {
-    /// Nothing is touched before all of it may be.
+    /// Checks all permissions before anything is touched.
     fn new(host: &Host, targets: &[Target], permission: &Permission) -> Result<Self> {
         let cleared = targets
             .iter()
@@ -242,8 +241,9 @@ impl Allowed {
         Ok(Self(cleared.iter().map(of).collect()))
     }
 
-    /// What was measured on them before may be lost: a drive may show it even after its blocks are
-    /// discarded. It bears no signature; what bears one somebody made between two trials.
+    /// Permission for these drives. Data of earlier trials may be lost: a drive may still show it
+    /// after its blocks were discarded. Such data bears no signature; a signature means that
+    /// someone else wrote between two trials.
     fn of(&self, drives: &[String]) -> Permission {
         let mut all = Permission::default();
         for (_, own) in self.0.iter().filter(|(name, _)| drives.contains(name)) {
@@ -256,11 +256,11 @@ impl Allowed {
     }
 }
 
-/// How much of each layout is written and measured, bytes.
+/// Size to write and measure of each layout, bytes.
 fn size_bytes(arguments: &Layouts, targets: &[Target]) -> Result<u64> {
     let smallest = targets.iter().filter_map(Target::size_bytes).min().unwrap_or(0);
-    let most = (smallest as f64 * MOST_OF_A_DRIVE) as u64 >> 20 << 20;
-    let asked = arguments.range.unwrap_or(USUAL_BYTES.min(most));
+    let most = (smallest as f64 * MAX_DRIVE_SHARE) as u64 >> 20 << 20;
+    let asked = arguments.range.unwrap_or(DEFAULT_BYTES.min(most));
     if asked > most || asked == 0 {
         let (asked, most) = (Bytes(asked).binary(), Bytes(most).binary());
         let what = format!(
@@ -282,8 +282,8 @@ fn print(
         measured.iter().find(|(n, _)| trials[*n].label == label).map(|(_, record)| record)
     };
     let all = trials.iter().find(|trial| trial.together);
-    let held = Held {
-        one: of(ONE),
+    let compared = Comparison {
+        one: of(BASELINE),
         all: all.and_then(|trial| of(&trial.label)),
         built: measured.iter().map(|(n, record)| (trials[*n].label.as_str(), record)).collect(),
     };
@@ -296,7 +296,7 @@ fn print(
             format!("Page: iodyno report {all}"),
         ]
     });
-    let table = &arguments.carrying.making.table;
+    let table = &arguments.run_options.load_options.table;
     let on_files = arguments.on_files.is_some();
-    terminal::print(&held::shown(context, &held, table, on_files, &further)?)
+    terminal::print(&comparison::shown(context, &compared, table, on_files, &further)?)
 }

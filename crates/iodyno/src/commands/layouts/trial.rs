@@ -1,5 +1,4 @@
-//! What is built and measured, one thing after the other, and the same as a
-//! script to read.
+//! Trials: layouts to build and measure one after the other, also as a readable script.
 
 use std::fmt::Write as _;
 
@@ -12,44 +11,44 @@ use super::workload::Workload;
 use crate::arguments::Layouts;
 use crate::context::Usage;
 
-/// The one drive that everything is held against.
-pub(crate) const ONE: &str = "raw";
+/// Label of the single drive that all others are compared with.
+pub(crate) const BASELINE: &str = "raw";
 
-/// One thing that is built and measured.
+/// A layout to build and measure.
 pub(crate) struct Trial {
-    /// Its notation, or what it is held against.
+    /// Its notation, or the name of the baseline.
     pub(crate) label: String,
     pub(crate) layout: Layout,
-    /// Its drives, by name.
+    /// Names of its drives.
     pub(crate) drives: Vec<String>,
-    /// The drives as they are, at the same time.
+    /// Measures plain drives at the same time.
     pub(crate) together: bool,
-    /// Its own: without udev the directory of a volume group outlives the group.
+    /// Names of its own: without udev the directory of a volume group outlives the group.
     pub(crate) names: Names,
     steps: Vec<Step>,
-    /// What is measured on it, or why nothing is.
+    /// Workload, or the reason why there is none.
     pub(crate) workload: Result<Workload>,
     advice: Vec<Advice>,
 }
 
-/// What all of them are made of.
-pub(crate) struct Ground<'a> {
+/// Common inputs of all trials.
+pub(crate) struct TrialInputs<'a> {
     pub(crate) arguments: &'a Layouts,
     pub(crate) host: &'a Host,
-    /// All drives, by name.
+    /// Names of all drives.
     pub(crate) drives: &'a [String],
-    /// So much of each layout is measured, bytes.
+    /// Size to measure of each layout, bytes.
     pub(crate) size_bytes: u64,
 }
 
-impl Ground<'_> {
-    /// One drive, all drives at once, then each of `layouts`.
+impl TrialInputs<'_> {
+    /// Creates the trials: one drive, all drives at once, then each of `layouts`.
     ///
     /// # Errors
-    /// A layout takes more drives than there are, or nothing can be measured on any.
+    /// A layout needs more drives than there are, or nothing can be measured on any.
     pub(crate) fn trials(&self, layouts: &[Layout]) -> Result<Vec<Trial>> {
         let raw = Layout { layers: Vec::new() };
-        let mut all = vec![self.trial(ONE.into(), &raw, &self.drives[..1])?];
+        let mut all = vec![self.trial(BASELINE.into(), &raw, &self.drives[..1])?];
         if self.drives.len() > 1 {
             let label = format!("{} raw at once", self.drives.len());
             all.push(self.trial(label, &raw, self.drives)?);
@@ -84,27 +83,27 @@ impl Ground<'_> {
     }
 }
 
-/// Where a partition begins on its disk, bytes.
+/// Start of a partition on its disk, bytes.
 fn begin_bytes(host: &Host, name: &str) -> Option<u64> {
     let block = host.block(name).filter(|block| block.kind == BlockKind::Partition)?;
     block.start.value().map(|bytes| bytes.0)
 }
 
 impl Trial {
-    /// The name of its run, of those that have `name` in common.
+    /// Name of its run, with `name` as the common prefix.
     pub(crate) fn run_name(&self, name: &str) -> String {
         format!("{name} {}", self.label)
     }
 
-    /// What of it does not fit what lies below, a sentence each.
+    /// Misfits between the layout and the layers below, one sentence each.
     pub(crate) fn misfits(&self) -> impl Iterator<Item = String> {
-        self.advice.iter().filter(|one| !one.fits).map(told)
+        self.advice.iter().filter(|one| !one.fits).map(advice_text)
     }
 
-    /// What is done for it, as a script to read.
+    /// The trial's steps as a readable script.
     pub(crate) fn script(&self, size_bytes: u64) -> String {
         let mut lines = vec![format!("== {}", self.label)];
-        lines.extend(self.advice.iter().map(|one| format!("# {}", told(one))));
+        lines.extend(self.advice.iter().map(|one| format!("# {}", advice_text(one))));
         let emptied = || self.drives.iter().map(|name| empty(&path_of(name)));
         lines.extend(emptied().map(|[discarding, _]| discarding.line()));
         lines.extend(script(&self.steps).lines().map(str::to_owned));
@@ -125,7 +124,7 @@ impl Trial {
     }
 }
 
-fn told(advice: &Advice) -> String {
+fn advice_text(advice: &Advice) -> String {
     let Advice { setting, given, recommended, fits, why } = advice;
     match fits {
         true => format!("{setting}: {given} fits. {why}."),

@@ -1,4 +1,4 @@
-//! What is measured on a layout: a plan's points, and the fill before them.
+//! Workload of a layout: a plan's points, and the fill before them.
 
 use anyhow::Result;
 use iodyno_campaign::{Order, Point, Study, StudyStep, Until};
@@ -9,26 +9,26 @@ use crate::arguments::{Layouts, RunGenerator};
 use crate::commands::sweep;
 use crate::context::Usage;
 
-/// The file that is measured on a file system.
+/// Name of the file measured on a file system.
 const FILE: &str = "data";
-/// Blocks of the fill: large enough for every stripe.
+/// Block size of the fill: large enough for every stripe.
 const FILL_BLOCK: &str = "1m";
 
-/// Jobs' parts are whole ones of this, bytes.
+/// Sizes of jobs' parts are multiples of this, bytes.
 const PART_BYTES: u64 = 1 << 20;
-/// One in so many bytes lies in gaps between jobs' parts.
+/// One byte in this many lies in gaps between jobs' parts.
 const GAPS: u64 = 16;
 /// Jobs begin at multiples of this, bytes.
 const LEAST_BLOCK_BYTES: u64 = 4 << 10;
 
-/// A plan, and its points on one layout.
+/// A plan with its points on one layout.
 pub(crate) struct Workload {
     pub(crate) study: Study,
     pub(crate) points: Vec<Point>,
 }
 
 impl Workload {
-    /// What `arguments` asks for, on `tops` at the same time, `size_bytes` of each.
+    /// Builds the workload of `arguments` on all `tops` at the same time, `size_bytes` of each.
     pub(crate) fn new(
         arguments: &Layouts,
         layout: &Layout,
@@ -45,9 +45,9 @@ impl Workload {
             return Err(Usage(format!("--plan {}: {why}", arguments.plan)).into());
         }
         arguments.stopping.apply(&mut study);
-        let asked = arguments.carrying.generator.map(RunGenerator::made_by);
+        let asked = arguments.run_options.generator.map(RunGenerator::made_by);
         study.generator = asked.unwrap_or(study.generator);
-        // The fill comes first, and no point of chance before it.
+        // The fill has to come first, so the order cannot be random.
         if study.order == Order::Random {
             study.order = Order::Written;
         }
@@ -70,7 +70,7 @@ impl Workload {
         }
         let study = Study::parse(&study.to_toml()?, &study.name)?;
         let mut points = study.points(0);
-        points.iter_mut().for_each(|point| share(point, size_bytes));
+        points.iter_mut().for_each(|point| divide_range(point, size_bytes));
         if new_files {
             points.retain(only_writes);
             points.iter_mut().for_each(|point| into_new_file(point, size_bytes));
@@ -94,7 +94,7 @@ fn target(top: &Top, as_directory: bool) -> String {
     }
 }
 
-/// A full sequential write before everything else.
+/// Puts a full sequential write before everything else.
 fn fill_first(study: &mut Study) {
     let mut fill = StudyStep {
         name: "fill".into(),
@@ -102,7 +102,7 @@ fn fill_first(study: &mut Study) {
         until: Until::Done,
         ..StudyStep::default()
     };
-    // What a part fixes, it does not vary.
+    // The fill takes the fixed value of each option, else the first of the grid.
     for option in study.grid.keys().chain(study.job.keys()) {
         if let Some(value) = study.job.get(option).or_else(|| study.grid[option].first()) {
             fill.job.insert(option.clone(), value.clone());
@@ -130,18 +130,17 @@ fn only_writes(point: &Point) -> bool {
     rw.is_some_and(|(_, rw)| rw == "write" || rw == "randwrite")
 }
 
-/// Jobs that begin one behind the other have a part of what was laid out each:
-/// their increment would leave it. Parts leave gaps: where all jobs begin at
-/// multiples of a stripe, they stand on the same drive, and go on to the next
-/// one together.
-fn share(point: &mut Point, size_bytes: u64) {
+/// Divides the range among jobs with an offset_increment, which would otherwise leave it. Parts
+/// leave gaps: if all jobs began at multiples of a stripe, they would hit the same drive and move
+/// to the next one together.
+fn divide_range(point: &mut Point, size_bytes: u64) {
     let jobs = number(point, "numjobs");
     if jobs < 2 || !point.options.iter().any(|(name, _)| name == "offset_increment") {
         return;
     }
     let size = part_bytes(size_bytes - size_bytes / GAPS, jobs);
     let block = number(point, "bs").max(LEAST_BLOCK_BYTES);
-    // Stripes are powers of two: an odd number of blocks is a multiple of none.
+    // Stripes are powers of two: an odd number of blocks is never a multiple of one.
     let blocks = size_bytes.saturating_sub(size) / (jobs - 1) / block;
     let mut increment = (blocks.saturating_sub(1) | 1) * block;
     if size.saturating_mul(jobs) <= size_bytes {
@@ -156,7 +155,7 @@ fn share(point: &mut Point, size_bytes: u64) {
     }
 }
 
-/// A part of one of `jobs` jobs, bytes.
+/// Part of each of `jobs` jobs, bytes.
 fn part_bytes(size_bytes: u64, jobs: u64) -> u64 {
     (size_bytes / jobs / PART_BYTES * PART_BYTES).max(PART_BYTES)
 }
@@ -166,7 +165,7 @@ fn number(point: &Point, name: &str) -> u64 {
     found.and_then(|(_, value)| iodyno_job::parse_size(value).ok()).unwrap_or(1)
 }
 
-/// The point writes a file of its own for each job, once, and removes it.
+/// Makes the point write a new file for each job, once, and remove it.
 fn into_new_file(point: &mut Point, size_bytes: u64) {
     let of_each = part_bytes(size_bytes, number(point, "numjobs").max(1));
     let gone = ["size", "time_based", "runtime", "offset_increment"];
@@ -186,12 +185,12 @@ fn into_new_file(point: &mut Point, size_bytes: u64) {
 mod tests {
     use super::*;
 
-    /// Where the 64 jobs of `database` begin and end on `size_bytes`.
+    /// Begin and end of the 64 jobs of `database` on `size_bytes`.
     fn parts(size_bytes: u64) -> Vec<(u64, u64)> {
         let mut study = sweep::plan(Some("database")).unwrap();
         study.targets = vec!["/dev/md127".into()];
         let mut point = study.points(0).remove(0);
-        share(&mut point, size_bytes);
+        divide_range(&mut point, size_bytes);
         let (size, increment) = (number(&point, "size"), number(&point, "offset_increment"));
         (0..64).map(|job| (job * increment, job * increment + size)).collect()
     }

@@ -1,5 +1,4 @@
-//! `--bandwidth-log`: the bandwidth of all jobs together over time, a file for each
-//! direction.
+//! `--bandwidth-log`: logs the total bandwidth of all jobs over time, one file per direction.
 
 use std::path::PathBuf;
 
@@ -12,13 +11,14 @@ use iodyno_model::{DIRECTIONS, Direction, PerDirection};
 /// fio's `bwavgtime`, ns.
 const WINDOW_NS: u64 = 500_000_000;
 
-/// What fio adds up for its status line, every half a second, zeros too.
+/// Writer of the sums that fio computes for its status line: a row every half second, zeros
+/// included.
 pub(super) struct AggregateLog {
     prefix: String,
     writers: Vec<(Direction, LogWriter)>,
     bytes: PerDirection<u64>,
     gathered_ns: u64,
-    /// Of phases that are over, and of this one, ns.
+    /// Time of finished phases and of this one, ns.
     before_ns: u64,
     phase_ns: u64,
 }
@@ -35,7 +35,7 @@ impl AggregateLog {
         }
     }
 
-    /// Where the logs go.
+    /// Paths of the logs.
     pub(super) fn paths(&self) -> impl Iterator<Item = PathBuf> {
         DIRECTIONS.map(|direction| self.path(direction)).into_iter()
     }
@@ -44,7 +44,7 @@ impl AggregateLog {
         format!("{}-{}_bw.log", self.prefix, direction.name()).into()
     }
 
-    /// Takes down an interval. As with fio, nothing is logged while a job is in its ramp.
+    /// Records an interval. As in fio, nothing is logged while a job is in its ramp.
     pub(super) fn record(&mut self, interval: &Interval) -> Result<(), FileError> {
         if interval.start_ns < self.phase_ns {
             self.before_ns += self.phase_ns;
@@ -88,7 +88,7 @@ impl AggregateLog {
         Ok(())
     }
 
-    /// Ends the files, which are there in any case.
+    /// Finishes the files, which exist even without rows.
     pub(super) fn finish(mut self) -> Result<(), FileError> {
         self.open()?;
         self.writers.into_iter().try_for_each(|(_, writer)| writer.finish())

@@ -1,4 +1,4 @@
-//! `--debug`: what fio says of itself at work, as far as test suites read it.
+//! `--debug`: fio's debug output, as far as test suites read it.
 
 use std::fmt::Write;
 
@@ -6,12 +6,12 @@ use iodyno_job::script::Script;
 use iodyno_job::syntax::{Debug, Entry, Section};
 use iodyno_job::{Job, SteadyKind, apply, find, random_seeds};
 
-/// What was said of each: fio does it before anything else.
+/// Confirms each debug option; fio prints this before anything else.
 pub(super) fn head(asked: &[Debug]) -> String {
     asked.iter().map(|one| format!("fio: set debug option {}\n", one.name())).collect()
 }
 
-/// Options as they are read, of the jobs or, where there is none, of `global`.
+/// Options as parsed, of the jobs or, without any, of `global`.
 pub(super) fn parse(global: &[Entry], sections: &[Section]) -> String {
     let of_jobs = sections.iter().flat_map(|section| &section.entries);
     let entries = if sections.is_empty() { global.iter() } else { [].iter() }.chain(of_jobs);
@@ -29,7 +29,7 @@ pub(super) fn parse(global: &[Entry], sections: &[Section]) -> String {
     text
 }
 
-/// The limit that `steadystate` was given.
+/// Limit given by `steadystate`.
 fn threshold(value: &str) -> Option<String> {
     let mut job = Job::default();
     apply(&mut job, "steadystate", value).ok()?;
@@ -48,7 +48,7 @@ fn threshold(value: &str) -> Option<String> {
     })
 }
 
-/// The seeds of each job's random streams; `entropy` is that of the first phase.
+/// Seeds of each job's random streams; `entropy` is that of the first phase.
 pub(super) fn random(script: &Script, entropy: u64) -> String {
     let mut text = String::new();
     for (phase, number) in script.phases.iter().zip(0_u64..) {
@@ -64,6 +64,6 @@ pub(super) fn random(script: &Script, entropy: u64) -> String {
 }
 
 fn line(text: &mut String, of: Debug, what: &str) {
-    // A string takes everything.
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "{:<8} {:<5} {what}", of.name(), std::process::id());
 }

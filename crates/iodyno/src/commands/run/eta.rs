@@ -1,4 +1,4 @@
-//! fio's status line on standard output: `--eta`.
+//! `--eta`: prints fio's status line on standard output.
 
 use std::io::IsTerminal;
 
@@ -12,26 +12,26 @@ use iodyno_model::PerDirection;
 
 use crate::terminal;
 
-/// Gathers what stands in the line, and writes it when it is time.
+/// Collects the values of the status line, and prints it when it is due.
 pub(super) struct EtaLine<'a> {
     invocation: &'a Invocation,
     jobs: Vec<(&'a Job, JobState)>,
-    /// Bytes and I/Os since the last line, and the time that they took, ns.
+    /// Bytes and I/Os since the last line, and their time, ns.
     gathered: PerDirection<(u64, u64)>,
     gathered_ns: u64,
-    /// Of the phases that are over, ns.
+    /// Time of finished phases, ns.
     before_ns: u64,
     phase_ns: u64,
     left_ns: Option<u64>,
-    /// Since a new line was begun, ns.
+    /// Time since the last line break, ns.
     on_line_ns: u64,
-    /// Columns that the last line took.
+    /// Width of the last line, columns.
     width: usize,
 }
 
 impl<'a> EtaLine<'a> {
-    /// The line, where fio has one (eta.c, `skip_eta`): never among documents on standard
-    /// output, and else on a terminal or if it is asked for.
+    /// Creates the status line if fio would print one (eta.c, `skip_eta`): never among documents on
+    /// standard output, otherwise on a terminal or on request.
     pub(super) fn new(
         script: &'a Script,
         invocation: &'a Invocation,
@@ -57,7 +57,7 @@ impl<'a> EtaLine<'a> {
         })
     }
 
-    /// Takes down what happened.
+    /// Records an event.
     ///
     /// # Errors
     /// Standard output cannot be written.
@@ -72,7 +72,7 @@ impl<'a> EtaLine<'a> {
                 }
             }
             Event::Host(_) => {
-                // Behind a phase, and before all.
+                // After a phase, and before the first one.
                 self.before_ns += std::mem::take(&mut self.phase_ns);
                 for (_, state) in &mut self.jobs {
                     if *state != JobState::Pending {
@@ -125,7 +125,7 @@ impl<'a> EtaLine<'a> {
         }
         let break_before =
             if std::mem::replace(&mut self.width, text.len()) > 0 && is_new { "\n" } else { "" };
-        // What is left of a longer line is overwritten.
+        // Overwrites the rest of a longer line.
         let width = if break_before.is_empty() { self.width.max(text.len()) } else { 0 };
         terminal::write(format!("{break_before}{text:width$}\r").as_bytes())
     }

@@ -1,5 +1,4 @@
-//! Whose program `run` is to whoever calls it: its own, or fio. Everything that
-//! differs between both is here, but for the shapes of the output.
+//! Differences between `iodyno run` and `iodyno fio`, except for the shapes of the output.
 
 use iodyno_campaign::CampaignError;
 use iodyno_job::syntax::OutputFormat;
@@ -8,24 +7,25 @@ use iodyno_native::CommandPolicy;
 
 use crate::context;
 
-/// The version of fio whose options, output and exit statuses these are.
+/// fio version whose options, output and exit statuses are reproduced.
 pub(crate) const FIO: &str = iodyno_fio::out::SHAPE;
 
-/// Set for whatever is started as fio: an iodyno of that name does not pass for fio.
+/// Environment variable set for child processes that must be the real fio: an iodyno named `fio`
+/// then does not pass for it.
 pub(crate) const WANTS_FIO: &str = iodyno_fio::WANTS_FIO;
 
-/// Who is called.
+/// Program that `run` acts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Face {
     /// `iodyno run`.
     Iodyno,
-    /// `iodyno fio`, or a link of the name `fio`: callers parse what it prints, and take
-    /// any word on standard error for an error.
+    /// `iodyno fio`, or a link named `fio`: callers parse its output, and take any text on standard
+    /// error for an error.
     Fio,
 }
 
 impl Face {
-    /// What errors begin with.
+    /// Prefix of errors.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Iodyno => "iodyno",
@@ -33,7 +33,7 @@ impl Face {
         }
     }
 
-    /// The formats that are printed where `asked` says none.
+    /// Output formats, with the default if `asked` is empty.
     pub(super) fn formats(self, asked: &[OutputFormat]) -> Vec<OutputFormat> {
         match self {
             Self::Fio if asked.is_empty() => vec![OutputFormat::Normal],
@@ -41,7 +41,7 @@ impl Face {
         }
     }
 
-    /// What becomes of the commands of jobs: fio hands them to a shell, and asks nobody.
+    /// Policy for commands of jobs: fio passes them to a shell without asking.
     pub(super) const fn commands(self, allowed: bool) -> CommandPolicy {
         match self {
             Self::Fio => CommandPolicy::Shell,
@@ -49,7 +49,7 @@ impl Face {
         }
     }
 
-    /// The exit status of an error before anything was measured.
+    /// Exit status of an error before any measurement.
     pub(crate) fn status_of(self, error: &anyhow::Error) -> u8 {
         let interrupted = matches!(error.downcast_ref(), Some(CampaignError::Interrupted));
         match self {
@@ -59,22 +59,23 @@ impl Face {
         }
     }
 
-    /// The exit status of a run that iodyno would leave with `ours`. `ended`: it was ended
-    /// as it had been asked to, by a trigger.
+    /// Exit status of a run for which iodyno's own would be `ours`. `ended`: a trigger ended it, as
+    /// requested.
     pub(super) fn status_of_run(self, record: &RunRecord, ours: u8, ended: bool) -> u8 {
         if self == Self::Iodyno {
             return ours;
         }
         let failed: usize = record.measurements.iter().map(failed_jobs).sum();
         let interrupted = record.run.state == RunState::Interrupted && !ended;
-        // fio counts jobs behind 128 as well (backend.c); no count of failures becomes a 0.
+        // fio counts jobs beyond 128, too (backend.c); saturated here, so that no count of failures
+        // wraps to 0.
         let status = failed + if interrupted { INTERRUPTED.into() } else { 0 };
         u8::try_from(status).unwrap_or(u8::MAX)
     }
 }
 
-/// What fio says of each job that failed, on standard error: callers look whether it is empty.
-pub(super) fn told(record: &RunRecord) -> Vec<String> {
+/// fio's messages about failed jobs on standard error: callers check whether it is empty.
+pub(super) fn error_lines(record: &RunRecord) -> Vec<String> {
     let told = |failure: &str, errno: i32| {
         format!("fio: pid={}, err={errno}/{failure}", std::process::id())
     };
@@ -93,10 +94,10 @@ pub(super) fn told(record: &RunRecord) -> Vec<String> {
     record.measurements.iter().flat_map(of).collect()
 }
 
-/// fio's `exit_value` after a signal.
+/// Exit value of fio after a signal.
 const INTERRUPTED: u8 = 128;
 
-/// Jobs of a measurement that ended with an error: fio counts each clone.
+/// Number of failed jobs of a measurement; fio counts each clone.
 fn failed_jobs(measurement: &Measurement) -> usize {
     let accounts = measurement.parts.iter().filter(|part| part.clone.is_some());
     let failed = accounts

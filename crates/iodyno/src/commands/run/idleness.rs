@@ -1,8 +1,8 @@
-//! `--idle-prof`: how idle CPUs are while jobs run, and what a unit of work takes on them.
+//! `--idle-prof`: idleness of CPUs while jobs run, and the time of a unit of work on them.
 //!
-//! fio lets a thread of the idle class count units of work on each CPU. The kernel counts
-//! the same time itself (proc_stat(5): idle and iowait), without a thread that keeps CPUs
-//! from sleeping.
+//! fio runs a thread of the idle class that counts units of work on each CPU. The kernel counts the
+//! same time itself (proc_stat(5): idle and iowait), without a thread that keeps CPUs from
+//! sleeping.
 
 use std::path::Path;
 use std::time::Instant;
@@ -16,14 +16,14 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 const RUNS: usize = 10;
 const SCALE: usize = 1000;
 
-/// A look at the counters before jobs run.
+/// Counters read before jobs run.
 pub(super) struct Idleness {
     asked: IdleProf,
     unit_us: (f64, f64),
     before: Vec<Times>,
 }
 
-/// Of a CPU, or of all: ticks that it was idle, and all ticks.
+/// Idle ticks and all ticks of a CPU, or of all CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Times {
     idle: u64,
@@ -31,7 +31,7 @@ struct Times {
 }
 
 impl Idleness {
-    /// Measures the unit of work, and looks.
+    /// Measures the unit of work and reads the counters.
     ///
     /// # Errors
     /// The kernel's counters cannot be read.
@@ -39,7 +39,7 @@ impl Idleness {
         Ok(Self { asked, unit_us: unit_us(), before: times()? })
     }
 
-    /// What it was since.
+    /// Idleness since [`Self::begin`].
     ///
     /// # Errors
     /// As [`Self::begin`].
@@ -59,24 +59,24 @@ impl Idleness {
     }
 }
 
-/// The line of the unit of work, measured now.
+/// Line with the unit of work, measured now.
 pub(super) fn calibration() -> String {
     let unit_us = unit_us();
     CpuIdleness { system_percent: 0.0, cpu_percent: Vec::new(), unit_us }.unit()
 }
 
-/// First of all CPUs together, then of each.
+/// Times of all CPUs together, then of each.
 fn times() -> Result<Vec<Times>> {
     let path = Path::new("/proc/stat");
-    let bytes = iodyno_files::read(path, crate::context::MOST_TEXT_BYTES)?;
+    let bytes = iodyno_files::read(path, crate::context::MAX_TEXT_BYTES)?;
     let text = String::from_utf8_lossy(&bytes);
     let times: Option<Vec<Times>> =
         text.lines().take_while(|line| line.starts_with("cpu")).map(parse).collect();
     times.filter(|times| !times.is_empty()).context("/proc/stat has no CPU times")
 }
 
-/// `cpu0 user nice system idle iowait irq softirq steal guest guest_nice`; both of the
-/// last are in user and nice already.
+/// Parses `cpu0 user nice system idle iowait irq softirq steal guest guest_nice`; user and nice
+/// already include the last two.
 fn parse(line: &str) -> Option<Times> {
     let numbers = line.split_ascii_whitespace().skip(1).take(8).map(str::parse);
     let numbers: Vec<u64> = numbers.collect::<Result<_, _>>().ok()?;
@@ -84,8 +84,7 @@ fn parse(line: &str) -> Option<Times> {
     Some(Times { idle, all: numbers.iter().sum() })
 }
 
-/// How long a unit of work takes, us: mean and standard deviation over the CPUs that this
-/// process may use.
+/// Time of a unit of work, us: mean and standard deviation over the CPUs that this process may use.
 fn unit_us() -> (f64, f64) {
     let allowed = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
     let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
@@ -101,7 +100,7 @@ fn unit_us() -> (f64, f64) {
     (mean, if units.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 })
 }
 
-/// The fastest of some runs on `cpu`: a unit writes each byte of a page, one by one.
+/// Fastest of several runs on `cpu`: a unit writes each byte of a page.
 fn unit_us_on(cpu: usize) -> Option<f64> {
     let mut only = CpuSet::new();
     only.set(cpu);

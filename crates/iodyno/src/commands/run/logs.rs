@@ -1,4 +1,4 @@
-//! fio's `write_*_log`: what happened over time, into files as it happens.
+//! Writes fio's `write_*_log` files while jobs run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::agg_log::AggregateLog;
 
-/// All kinds.
+/// All kinds of logs.
 const KINDS: [LogKind; 6] = [
     LogKind::Bandwidth,
     LogKind::Iops,
@@ -23,7 +23,7 @@ const KINDS: [LogKind; 6] = [
     LogKind::Histogram,
 ];
 
-/// The log files of a run, by the number of the job among all.
+/// The log files of a run, by the job's number among all jobs.
 pub(super) struct LogFiles {
     jobs: BTreeMap<u32, JobLogs>,
     files: Files,
@@ -31,14 +31,14 @@ pub(super) struct LogFiles {
     aggregate: Option<AggregateLog>,
 }
 
-/// The files, each once: jobs with `per_job_logs=0` share those of a prefix.
+/// The open files, each once: jobs with `per_job_logs=0` share those with the same prefix.
 #[derive(Default)]
 struct Files {
     writers: Vec<(PathBuf, LogWriter)>,
 }
 
 impl Files {
-    /// The place of the writer to `path`, made when it is first asked for.
+    /// Index of the writer for `path`, created on first use.
     fn open(&mut self, path: PathBuf, columns: LogColumns) -> Result<usize, FileError> {
         if let Some(known) = self.writers.iter().position(|(known, _)| *known == path) {
             return Ok(known);
@@ -49,37 +49,37 @@ impl Files {
     }
 }
 
-/// The logs of one job.
+/// Logs of one job.
 struct JobLogs {
     logs: Logs,
-    /// Places in [`Files`].
+    /// Indexes into [`Files`].
     writers: Vec<(LogKind, usize)>,
-    /// Number of the job, from 1, and its name: what files are called after.
+    /// Number of the job, from 1, and its name; both are part of file names.
     number: u32,
     name: String,
-    /// When the job began, ns since the phase's start.
+    /// Start of the job, ns since the phase's start.
     began_ns: Option<u64>,
-    /// What its times count from, ms: 0, or with `log_unix_epoch` when it began.
+    /// Origin of the logged times, ms: 0, or the start of the job with `log_unix_epoch`.
     epoch_ms: u64,
-    /// What comes before is no part of the log (`ramp_time`), ns since the job's start.
+    /// Time excluded from the log (`ramp_time`), ns since the job's start.
     ramp_ns: u64,
-    /// Of its blocks, bytes.
+    /// Block sizes, bytes.
     bs: PerDirection<u64>,
-    /// Of single I/Os there are no rows of bandwidth, as with fio.
+    /// No bandwidth rows for single I/Os, as in fio.
     disable_bw: bool,
-    /// End of the last interval, ns since the log's begin.
+    /// End of the last interval, ns since the start of the log.
     now_ns: u64,
     window: Window,
     histogram: Window,
 }
 
-/// What was gathered since a row was written.
+/// Data collected since the last row.
 #[derive(Default)]
 struct Window {
-    /// Its start, ns since the job's.
+    /// Start, ns since the job's start.
     start_ns: u64,
     active_ns: u64,
-    /// Of that, while I/Os were submitted.
+    /// Part of `active_ns` with submissions, ns.
     ran_ns: u64,
     directions: PerDirection<Gathered>,
 }
@@ -93,8 +93,8 @@ struct Gathered {
 }
 
 impl LogFiles {
-    /// The logs that the jobs of `script` ask for, and that of all together, whose files begin
-    /// with `aggregate`.
+    /// Creates the logs requested by the jobs of `script`, and the one of all jobs with the prefix
+    /// `aggregate`.
     pub(super) fn new(script: &Script, aggregate: Option<&str>) -> Self {
         let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
         let logs = jobs
@@ -126,7 +126,7 @@ impl LogFiles {
         Self { jobs: logs.collect(), files: Files::default(), aggregate }
     }
 
-    /// Refuses, before anything is done, logs that could not be begun.
+    /// Refuses early if a log could not be created.
     pub(super) fn refuse_unwritable(&self) -> Result<(), FileError> {
         let of_jobs = self.jobs.values();
         let of_jobs = of_jobs.flat_map(|logs| KINDS.into_iter().filter_map(|kind| logs.path(kind)));
@@ -137,7 +137,7 @@ impl LogFiles {
         Ok(())
     }
 
-    /// Takes down an interval.
+    /// Records an interval.
     pub(super) fn record(
         &mut self,
         jobs: &[ClearedJob<'_>],
@@ -186,11 +186,11 @@ impl LogFiles {
         Ok(())
     }
 
-    /// Ends all files.
+    /// Finishes all files.
     pub(super) fn finish(&mut self) -> Result<(), FileError> {
         for (_, mut logs) in std::mem::take(&mut self.jobs) {
             logs.flush_windows(&mut self.files, true)?;
-            // Also those that nothing is in.
+            // Creates files without rows as well.
             for kind in KINDS {
                 logs.writer(&mut self.files, kind)?;
             }
@@ -216,7 +216,7 @@ impl JobLogs {
         log.as_ref().map(|log| log.prefix.as_deref().unwrap_or(&self.name))
     }
 
-    /// Where a log goes, where there is one of this kind.
+    /// Path of the log of this kind, if requested.
     fn path(&self, kind: LogKind) -> Option<PathBuf> {
         let number = self.logs.per_job.then_some(self.number);
         let name = kind.file_name(self.kinds(kind)?, number);
@@ -234,7 +234,7 @@ impl JobLogs {
         }
     }
 
-    /// The writer of a log, made when it gets its first row.
+    /// Writer of a log, created with its first row.
     fn writer<'f>(
         &mut self,
         files: &'f mut Files,
@@ -254,7 +254,7 @@ impl JobLogs {
         Ok(files.writers.get_mut(index).map(|(_, writer)| writer))
     }
 
-    /// A row for a single I/O.
+    /// Writes the rows of a single I/O.
     fn row(&mut self, files: &mut Files, row: &IoRow) -> Result<(), FileError> {
         let &IoRow { ended_ns, latency_ns, submission_ns, direction, offset, length, priority } =
             row;
@@ -270,7 +270,7 @@ impl JobLogs {
             issue_time_ns: 0,
         };
         let with = |value| LogRow { value, max: value, ..base };
-        // As in fio, where an I/O's parts alone have the time of issue.
+        // As in fio, only submission and completion latency rows have the issue time.
         let issue_time_ns = ended_ns.saturating_sub(latency_ns);
         let part = |value| LogRow { issue_time_ns, ..with(value) };
         self.write(files, LogKind::Latency, &base)?;
@@ -285,8 +285,8 @@ impl JobLogs {
         self.write(files, LogKind::Iops, &with(1))
     }
 
-    /// Rows of windows that are over. What came back once nothing was submitted any more is no
-    /// window of its own, unless it is all there is.
+    /// Writes rows for finished windows. Completions after the last submission form no window of
+    /// their own, unless there is nothing else.
     fn flush_windows(&mut self, files: &mut Files, last: bool) -> Result<(), FileError> {
         let now_ns = self.now_ns;
         let is_over = |window: &Window, every_ns: u64| {
@@ -296,7 +296,7 @@ impl JobLogs {
         let average_ns = self.logs.average_ms * 1_000_000;
         if is_over(&self.window, average_ns) {
             let window = std::mem::take(&mut self.window);
-            // Windows have their places: late looks do not add up.
+            // Windows start at multiples of their length: delays do not accumulate.
             self.window.start_ns = now_ns - now_ns % average_ns;
             self.averages(files, &window, now_ns)?;
         }
@@ -358,7 +358,7 @@ impl JobLogs {
     }
 }
 
-/// Now by the clock that the times of a log count from, ms; 0: its own start.
+/// Current time by the clock chosen for the log's times, ms; 0: relative to its start.
 fn epoch_ms(logs: &Logs) -> u64 {
     let clock = match (logs.unix_epoch, logs.alternate_epoch) {
         (false, None) => return 0,

@@ -38,8 +38,8 @@ fn interval(n: u64, jobs: usize) -> Interval {
     }
 }
 
-/// What the logs of this name hold, by lines and columns, after `intervals` of the job
-/// with these options; its logs begin with `l`.
+/// Rows and columns of the logs of this name after `intervals` of the job with these options; its
+/// logs have the prefix `l`.
 fn rows(options: &str, intervals: &[Interval], name: &str) -> Vec<Vec<u64>> {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
@@ -66,7 +66,7 @@ fn rows(options: &str, intervals: &[Interval], name: &str) -> Vec<Vec<u64>> {
     for interval in intervals {
         let mut interval = interval.clone();
         if jobs[0].job.report.logs.average_ms > 0 {
-            // Then no generator makes them.
+            // Without row logs no generator makes rows.
             interval.jobs.iter_mut().for_each(|job| job.rows.clear());
         }
         logs.record(&jobs, &interval).unwrap();
@@ -82,19 +82,20 @@ fn times(rows: &[Vec<u64>]) -> Vec<u64> {
 }
 
 #[test]
-fn what_drains_is_no_window_of_its_own() {
+fn draining_forms_no_window_of_its_own() {
     let mut intervals: Vec<Interval> = (0..4).map(|n| interval(n, 1)).collect();
     intervals.push(Interval { draining: true, duration_ns: MS, ..interval(4, 1) });
     let logs = "--write_bw_log=l --write_iops_log=l --write_lat_log=l --log_avg_msec=200 ";
     for name in ["l_bw.1.log", "l_iops.1.log", "l_lat.1.log", "l_clat.1.log"] {
         assert_eq!(times(&rows(logs, &intervals, name)), [200, 400], "{name}");
     }
-    // Work that goes on ends in a window that is not full, and nothing else may be all there is.
+    // Running work ends in a partial window; a window of completions counts only if there is
+    // nothing else.
     intervals[4].draining = false;
     assert_eq!(times(&rows(logs, &intervals, "l_bw.1.log")), [200, 400, 401]);
     let short = [Interval { draining: true, ..interval(0, 1) }];
     assert_eq!(times(&rows(logs, &short, "l_bw.1.log")), [100]);
-    // A log that was asked for is there, whatever is in it.
+    // A requested log exists even if it is empty.
     assert!(rows(logs, &[], "l_slat.1.log").is_empty());
 }
 

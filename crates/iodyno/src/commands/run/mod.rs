@@ -1,4 +1,4 @@
-//! `iodyno run`: fio's job files and fio's command line.
+//! `iodyno run`: runs fio job files and fio command lines.
 
 mod agg_log;
 mod debug;
@@ -31,7 +31,7 @@ use iodyno_native::{CommandPolicy, NativeGenerator};
 
 use crate::arguments::{LiveView, Run, RunGenerator};
 use crate::commands::setup::Setup;
-use crate::context::{Context, MOST_TEXT_BYTES, Usage, refuse_unwritable};
+use crate::context::{Context, MAX_TEXT_BYTES, Usage, refuse_unwritable};
 use crate::progress::Display;
 use crate::terminal;
 
@@ -60,11 +60,11 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         terminal::print(&debug::parse(&line.global, sections))?;
     }
     let sections = match loaded {
-        // As with fio: where nothing is to be run, nothing is missing.
+        // As in fio, a missing job is no error if nothing is to be run.
         Err(SyntaxError::NoJob) if invocation.parse_only || invocation.show_cmd => return Ok(0),
         loaded => loaded.map_err(|error| usage(&error))?,
     };
-    let commands = face.commands(arguments.executing.allow_exec);
+    let commands = face.commands(arguments.exec_permission.allow_exec);
     let exec = commands != CommandPolicy::Refused;
     let script = script(context, arguments, face, &line, &sections)?;
     if invocation.show_cmd {
@@ -78,15 +78,15 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
         refuse_unwritable(Path::new(path))?;
     }
     let prints = !invocation.output_formats.is_empty() && invocation.output.is_none();
-    arguments.carrying.making.streaming.refuse_beside(prints, "--output-format")?;
+    arguments.run_options.load_options.streaming.refuse_beside(prints, "--output-format")?;
     if let Some(command) = invocation.trigger.command.as_ref().filter(|_| !exec) {
         let what = format!("--trigger={command} runs a command; allow it with --allow-exec");
         return Err(Usage(what).into());
     }
     let logs = LogFiles::new(&script, invocation.bandwidth_log.as_deref());
     logs.refuse_unwritable().map_err(|error| usage(&error))?;
-    open_as_many_files_as_may_be();
-    let mut setup = Setup::of(context, &arguments.carrying.making)?;
+    raise_file_limit();
+    let mut setup = Setup::of(context, &arguments.run_options.load_options)?;
     let states = invocation.aux_path.as_deref().unwrap_or_default();
     let entropy = RandomState::new().build_hasher().finish();
     let mut generator = generator(arguments, commands, states, entropy, &sections)?;
@@ -96,22 +96,22 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     }
     output.begin()?;
     let run_name = arguments.naming.name();
-    // A script of the name `fio` gives its permission to whatever a program asks of it.
+    // A script named `fio` passes its permissions on to all that a program runs through it.
     let options = Options {
         standing: face == Face::Fio,
-        ..Options::of_jobs(run_name, arguments.carrying.permission())
+        ..Options::of_jobs(run_name, arguments.run_options.permission())
     };
     let live = match invocation.eta {
         _ if face == Face::Fio => Some(LiveView::Off),
         Eta::Never => Some(LiveView::Off),
-        // Reports are to be read as they come.
+        // Periodic reports need a scrolling terminal.
         _ if invocation.status_interval_ns.is_some() => Some(LiveView::Line),
         Eta::Auto | Eta::Always => context.live,
     };
     let mut watcher = RunWatcher {
         display: Display::with(context, None, live),
-        // fio writes its own.
-        logs: (arguments.carrying.generator != Some(RunGenerator::Fio)).then_some(logs),
+        // fio writes its own logs.
+        logs: (arguments.run_options.generator != Some(RunGenerator::Fio)).then_some(logs),
         status: Status::new(invocation, generator.source())?,
         eta: match face {
             Face::Fio => EtaLine::new(&script, invocation, &output.formats),
@@ -126,7 +126,7 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     let name = line.files.first().map_or("command line", String::as_str);
     let text = sections_text(&sections);
     let work = Work::of_script(name, script.clone(), text);
-    let outcome = setup.carry_out(&work, &[], &options, generator.as_mut(), &mut watcher);
+    let outcome = setup.run_work(&work, &[], &options, generator.as_mut(), &mut watcher);
     drop(watcher.display);
     watcher.trigger.as_ref().map_or(Ok(()), Trigger::finish)?;
     watcher.logs.as_mut().map_or(Ok(()), LogFiles::finish)?;
@@ -136,24 +136,25 @@ pub(crate) fn run(context: &Context, arguments: &Run, face: Face) -> Result<u8> 
     }
     let idleness = idleness.map(|begun| begun.end()).transpose()?;
     if face == Face::Fio {
-        face::told(&record).iter().for_each(|line| terminal::note(line));
+        face::error_lines(&record).iter().for_each(|line| terminal::note(line));
     }
-    let judged = output::Judged { claims: &setup.claims, table: &arguments.carrying.making.table };
+    let judged =
+        output::Judged { claims: &setup.claims, table: &arguments.run_options.load_options.table };
     let ours = watcher.output.finish(context, &mut setup.store, &record, &judged, idleness)?;
-    let pulled = watcher.trigger.as_ref().is_some_and(|trigger| trigger.pulled);
-    Ok(face.status_of_run(&record, ours, pulled))
+    let fired = watcher.trigger.as_ref().is_some_and(|trigger| trigger.fired);
+    Ok(face.status_of_run(&record, ours, fired))
 }
 
-/// Jobs may have thousands of files: the limit that every shell sets for old
-/// programs' sake (select(2)) is raised to what the administrator allows.
-fn open_as_many_files_as_may_be() {
+/// Raises the soft limit of open files to the hard limit: jobs may have thousands of files, and the
+/// default is low for programs that use select(2).
+fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // Where it is refused, opening a file will say so.
+    // If that is refused, opening a file reports it.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// What `${NAME}`, `include` and `$ncpus` stand for.
+/// Values of `${NAME}`, `include` and `$ncpus`.
 fn environment() -> Environment<'static> {
     let memory = rustix::system::sysinfo();
     let memory_bytes = (memory.totalram as u64).saturating_mul(memory.mem_unit.into());
@@ -166,14 +167,14 @@ fn environment() -> Environment<'static> {
     }
 }
 
-/// The bytes of a job file; `-` is standard input.
+/// Reads a job file; `-` is standard input.
 fn read_job_file(path: &str) -> std::io::Result<Vec<u8>> {
     let read = match path {
         "-" => {
             let stdin = std::io::stdin().lock();
-            iodyno_files::read_stream(stdin, Path::new("standard input"), MOST_TEXT_BYTES)
+            iodyno_files::read_stream(stdin, Path::new("standard input"), MAX_TEXT_BYTES)
         }
-        path => iodyno_files::read(Path::new(path), MOST_TEXT_BYTES),
+        path => iodyno_files::read(Path::new(path), MAX_TEXT_BYTES),
     };
     read.map_err(|error| match error {
         FileError::Unreadable { error, .. } => error,
@@ -195,14 +196,14 @@ fn script(
     sections: &[Section],
 ) -> Result<Script> {
     let how = CompileOptions {
-        for_fio: arguments.carrying.generator == Some(RunGenerator::Fio),
-        exec: face.commands(arguments.executing.allow_exec) != CommandPolicy::Refused,
+        for_fio: arguments.run_options.generator == Some(RunGenerator::Fio),
+        exec: face.commands(arguments.exec_permission.allow_exec) != CommandPolicy::Refused,
         readonly: line.invocation.readonly,
         global: &line.global,
         ..CompileOptions::default()
     };
     let mut script = compile(sections, &how).map_err(|errors| Usage(errors.to_string()))?;
-    // Who only looks has not got the logs yet, as with fio.
+    // As in fio, the logs need not exist for --parse-only and --showcmd.
     let only_looks = line.invocation.parse_only || line.invocation.show_cmd;
     if !how.for_fio && !only_looks {
         script.read_logs(how.readonly, &open_log).map_err(|errors| Usage(errors.to_string()))?;
@@ -213,13 +214,13 @@ fn script(
         }
     }
     if line.invocation.warnings_fatal {
-        fatal(face, line, &script)?;
+        check_warnings(face, line, &script)?;
     }
     Ok(script)
 }
 
-/// What `--warnings-fatal` makes an error: our notes, and called as fio what it warns of.
-fn fatal(face: Face, line: &CommandLine, script: &Script) -> Result<()> {
+/// Applies `--warnings-fatal` to our notes, or as fio to its warnings.
+fn check_warnings(face: Face, line: &CommandLine, script: &Script) -> Result<()> {
     let told = match face {
         Face::Iodyno if line.notes.is_empty() && script.notes.is_empty() => return Ok(()),
         Face::Iodyno => "there are notes, see above".into(),
@@ -231,7 +232,7 @@ fn fatal(face: Face, line: &CommandLine, script: &Script) -> Result<()> {
     Err(Usage(format!("--warnings-fatal: {told}")).into())
 }
 
-/// A log of I/O. It is read twice: what it holds, and to make it again.
+/// Opens an I/O log. It is read twice: to survey and to replay it.
 fn open_log(path: &str) -> std::io::Result<Box<dyn std::io::BufRead + Send>> {
     let file = iodyno_files::open_to_read(Path::new(path)).map_err(std::io::Error::other)?;
     Ok(Box::new(std::io::BufReader::new(file)))
@@ -244,13 +245,13 @@ fn generator(
     entropy: u64,
     sections: &[Section],
 ) -> Result<Box<dyn LoadGenerator>> {
-    Ok(match arguments.carrying.generator {
+    Ok(match arguments.run_options.generator {
         None | Some(RunGenerator::Native) => {
             let native = NativeGenerator::new().with_commands(commands).with_entropy(entropy);
             Box::new(native.with_states(states.into()))
         }
         Some(RunGenerator::Fio) => {
-            let mut fio = FioGenerator::find(arguments.carrying.fio.as_deref())
+            let mut fio = FioGenerator::find(arguments.run_options.fio.as_deref())
                 .map_err(|error| Usage(error.to_string()))?;
             for section in sections {
                 let options = section.entries.iter();
@@ -264,13 +265,13 @@ fn generator(
     })
 }
 
-/// What the store keeps as the plan.
+/// Text of the plan in the store.
 fn sections_text(sections: &[Section]) -> String {
-    // A value that no job file can hold comes from the command line.
+    // Values that no job file can hold come from the command line.
     iodyno_job::syntax::write_file(sections).unwrap_or_else(|_| show_command(sections))
 }
 
-/// Displays, and writes logs.
+/// Updates the display and writes logs.
 struct RunWatcher<'a> {
     display: Display,
     logs: Option<LogFiles>,
@@ -301,8 +302,7 @@ impl Watcher for RunWatcher<'_> {
     }
 }
 
-/// Whether what stands before the word `run` leaves it to be the command:
-/// options and their values only.
+/// True if only options and their values precede `run`, so that it is the command.
 pub(crate) fn is_command(before: &[String]) -> bool {
     let mut expects_value = false;
     before.iter().all(|word| {

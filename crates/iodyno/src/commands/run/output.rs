@@ -1,4 +1,4 @@
-//! What `run` prints: our summary, or fio's shapes.
+//! Prints results of `run`: iodyno's summary, or fio's formats.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,26 +17,26 @@ use iodyno_model::{DiskUse, Host, Measurement, RunRecord};
 use iodyno_store::Store;
 
 use crate::arguments::Table;
-use crate::commands::present::{Judging, judge, judge_and_print};
+use crate::commands::present::{JudgeOptions, judge, judge_and_print};
 use crate::context::Context;
 use crate::terminal;
 
 use super::face::Face;
 
-/// What a run is judged by, and how tables look.
+/// Basis of the verdicts, and style of tables.
 pub(super) struct Judged<'a> {
     pub(super) claims: &'a ClaimBook,
     pub(super) table: &'a Table,
 }
 
-/// Where reports go, and in which shapes.
+/// Destination and formats of reports.
 pub(super) struct Output<'a> {
     face: Face,
     script: &'a Script,
     invocation: &'a Invocation,
-    /// Empty: the summary that is ours.
+    /// Empty: iodyno's summary.
     pub(super) formats: Vec<OutputFormat>,
-    /// Something was written to the file: the rest comes behind it.
+    /// The output file has been started: further text is appended.
     begun: bool,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Output<'a> {
         Self { face, script, invocation, formats, begun: false }
     }
 
-    /// What fio prints before it runs, which it does only once.
+    /// Prints fio's header, once, before jobs run.
     pub(super) fn begin(&mut self) -> Result<()> {
         if self.face == Face::Fio && self.formats.contains(&OutputFormat::Normal) {
             let text = head(&report(&[], &[], self.script)?, &self.jobs());
@@ -55,7 +55,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// A report while the jobs run.
+    /// Prints a report while jobs run.
     pub(super) fn interim(&mut self, measurements: &[Measurement]) -> Result<()> {
         let normal = [OutputFormat::Normal];
         let formats = if self.formats.is_empty() { &normal[..] } else { &self.formats };
@@ -63,7 +63,7 @@ impl<'a> Output<'a> {
         self.put(&text)
     }
 
-    /// Prints what came of the run; the exit status that iodyno's own would be.
+    /// Prints the results; returns iodyno's own exit status.
     pub(super) fn finish(
         &mut self,
         context: &Context,
@@ -72,7 +72,7 @@ impl<'a> Output<'a> {
         judged: &Judged<'_>,
         idleness: Option<CpuIdleness>,
     ) -> Result<u8> {
-        let judging = Judging::last(judged.claims, judged.table);
+        let judging = JudgeOptions::latest(judged.claims, judged.table);
         if self.formats.is_empty() && !self.invocation.append_terse {
             if let Some(path) = &self.invocation.output {
                 let (text, status) = judge(context, store, record, &judging)?;
@@ -92,7 +92,7 @@ impl<'a> Output<'a> {
         Ok(status)
     }
 
-    /// `report` in each of `formats`.
+    /// Formats `report` in each of `formats`.
     fn text(&self, report: &Report<'_>, formats: &[OutputFormat]) -> String {
         let one = |format: &OutputFormat| match (format, self.face) {
             (OutputFormat::Normal, Face::Fio) => normal(report),
@@ -109,7 +109,7 @@ impl<'a> Output<'a> {
         jobs.map(|job| &job.job).collect()
     }
 
-    /// Adds `text`.
+    /// Prints or appends `text`.
     pub(super) fn put(&mut self, text: &str) -> Result<()> {
         match &self.invocation.output {
             Some(path) if std::mem::replace(&mut self.begun, true) => append(path, text),
@@ -119,7 +119,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Writes `text` behind what is in a file.
+/// Appends `text` to a file.
 fn append(path: &str, text: &str) -> Result<()> {
     let mut file = iodyno_files::append(Path::new(path), NamedBy::User)?;
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {path}"))
@@ -129,8 +129,8 @@ fn write(path: &str, text: &str) -> Result<()> {
     crate::context::write(Path::new(path), text.as_bytes())
 }
 
-/// The report of `measurements` and of what the disks did between the first
-/// and the last of `snapshots`.
+/// Report of `measurements`, with the disk statistics between the first and the last of
+/// `snapshots`.
 fn report<'r>(
     measurements: &'r [Measurement],
     snapshots: &[Host],
@@ -146,7 +146,7 @@ fn report<'r>(
         sections.dedup();
         for section in sections {
             let job = phase.jobs.iter().find(|job| job.section == section);
-            // A run that was interrupted has fewer.
+            // An interrupted run has fewer measurements.
             let (Some(job), Some(measurement)) = (job, measurements.next()) else { break };
             jobs.push(ReportJob {
                 measurement,
@@ -166,14 +166,14 @@ fn report<'r>(
     })
 }
 
-/// fio's "job options": on the command line the name is one of them.
+/// fio's "job options": on the command line they include the name.
 fn written(section: &ScriptSection) -> Vec<(String, String)> {
     let name =
         (section.place == Place::command_line()).then(|| ("name".to_owned(), section.name.clone()));
     name.into_iter().chain(pairs(&section.options)).collect()
 }
 
-/// By fio's names; the value of a flag that stands alone is empty.
+/// Options by fio's names; a flag without a value has an empty one.
 fn pairs(written: &[WrittenOption]) -> Vec<(String, String)> {
     let name = |name: &String| match iodyno_job::find(name) {
         Some(option) => option.name.to_owned(),
@@ -182,7 +182,7 @@ fn pairs(written: &[WrittenOption]) -> Vec<(String, String)> {
     written.iter().map(|(key, text)| (name(key), text.clone().unwrap_or_default())).collect()
 }
 
-/// What the devices under the targets did from the first snapshot to the last.
+/// Statistics of the devices under the targets between the first and the last snapshot.
 fn disks(measurements: &[Measurement], snapshots: &[Host]) -> Vec<DiskUse> {
     let (Some(first), Some(last)) = (snapshots.first(), snapshots.last()) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What fio shows instead of running jobs: its version, help, options and I/O engines.
+//! Pages that fio prints instead of running jobs: version, help, options and I/O engines.
 
 use std::fmt::Write;
 use std::io::{BufReader, BufWriter};
@@ -13,7 +13,7 @@ use super::idleness;
 use crate::context::Usage;
 use crate::terminal;
 
-/// Prints `page`; the exit status.
+/// Prints `page` and returns the exit status.
 pub(super) fn show(page: &Page) -> Result<u8> {
     let text = match page {
         Page::InflatedLog(path) => {
@@ -30,10 +30,10 @@ pub(super) fn show(page: &Page) -> Result<u8> {
         Page::Version => format!("{FIO}\n"),
         Page::Usage => format!("{FIO}\n{USAGE}"),
         Page::Options(name) => match name.as_deref().filter(|name| *name != "all") {
-            None => options().filter(is_there).map(line).collect(),
-            Some(name) => {
-                one(iodyno_job::find(name).filter(is_there), || format!("No such command: {name}"))?
-            }
+            None => options().filter(is_supported).map(line).collect(),
+            Some(name) => one(iodyno_job::find(name).filter(is_supported), || {
+                format!("No such command: {name}")
+            })?,
         },
         Page::Engines(None) => {
             let names = engines().map(|(name, _)| format!("\t{name}\n"));
@@ -85,8 +85,8 @@ This is iodyno, called as fio. Of its own:
   --assume-unused WORD\tA device that nobody uses, where that cannot be seen
 ";
 
-/// The native generator does it, or nothing needs to be done for it.
-fn is_there(spec: &&OptionSpec) -> bool {
+/// True if the native generator supports the option, or may ignore it.
+fn is_supported(spec: &&OptionSpec) -> bool {
     matches!(spec.support, Support::Native | Support::Ignored(_))
 }
 
@@ -94,7 +94,7 @@ fn line(spec: &OptionSpec) -> String {
     format!("{:<24}: {}\n", spec.name, spec.help)
 }
 
-/// What is known of an option, in fio's layout.
+/// Description of an option in fio's layout.
 fn one(spec: Option<&OptionSpec>, unknown: impl Fn() -> String) -> Result<String> {
     let spec = spec.ok_or_else(|| Usage(unknown()))?;
     let mut text = String::new();
@@ -109,7 +109,7 @@ fn one(spec: Option<&OptionSpec>, unknown: impl Fn() -> String) -> Result<String
         _ => Vec::new(),
     };
     let is_done = |word: &&str| {
-        // `word:` takes more behind it.
+        // A word such as `word:` needs more text after it.
         word.ends_with(':') || iodyno_job::apply(&mut Job::default(), spec.name, word).is_ok()
     };
     let words: Vec<&str> = words.into_iter().filter(is_done).collect();
@@ -123,12 +123,12 @@ fn one(spec: Option<&OptionSpec>, unknown: impl Fn() -> String) -> Result<String
     Ok(text)
 }
 
-/// The I/O engines by fio's names; `auto` is ours.
+/// I/O engines by fio's names; `auto` exists only in iodyno.
 fn engines() -> impl Iterator<Item = (&'static str, IoEngine)> {
     IoEngine::ALL.into_iter().filter(|(_, engine)| *engine != IoEngine::Auto)
 }
 
-/// `NAME` or `NAME,OPTION`.
+/// Answers `NAME` or `NAME,OPTION`.
 fn engine(asked: &str) -> Result<String> {
     let (name, option) = match asked.split_once(',') {
         Some((name, option)) => (name, Some(option)),
@@ -136,7 +136,7 @@ fn engine(asked: &str) -> Result<String> {
     };
     let known = engines().find(|(known, _)| *known == name);
     let (_, engine) = known.ok_or_else(|| Usage(format!("IO engine {name} not found")))?;
-    let own = || options().filter(move |spec| is_there(spec) && engine.has_option(spec.name));
+    let own = || options().filter(move |spec| is_supported(spec) && engine.has_option(spec.name));
     match option {
         Some(option) => {
             let found = own().find(|spec| spec.name == option || spec.aliases.contains(&option));

@@ -1,4 +1,4 @@
-//! `--status-interval` and SIGUSR1: the whole report, printed while it goes on.
+//! `--status-interval` and SIGUSR1: prints the full report while jobs run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,11 +13,11 @@ use signal_hook::consts::SIGUSR1;
 use super::output::Output;
 use crate::progress::Display;
 
-/// Gathers what was done so far, and prints it whenever it is asked for.
+/// Collects the results so far, and prints them on request.
 pub(super) struct Status {
     every_ns: Option<u64>,
     next_ns: u64,
-    /// SIGUSR1 came.
+    /// SIGUSR1 was received.
     signalled: Arc<AtomicBool>,
     recorder: Recorder,
     done: Vec<Measurement>,
@@ -25,10 +25,10 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// What `invocation` asks for, and SIGUSR1 from now on.
+    /// Sets up the interval of `invocation`, and handles SIGUSR1 from now on.
     ///
     /// # Errors
-    /// The signal cannot be taken.
+    /// The signal handler cannot be installed.
     pub(super) fn new(invocation: &Invocation, source: String) -> Result<Self> {
         let every_ns = invocation.status_interval_ns.filter(|ns| *ns > 0);
         let signalled = Arc::default();
@@ -43,7 +43,7 @@ impl Status {
         })
     }
 
-    /// Takes down what happened, and prints a report where it is time.
+    /// Records an event, and prints a report when it is due.
     ///
     /// # Errors
     /// It cannot be printed.
@@ -67,7 +67,7 @@ impl Status {
                 }
                 let mut measurements = self.done.clone();
                 measurements.extend(interim(jobs, &self.recorder, &self.source, interval));
-                // A full screen would keep it to itself.
+                // A full screen would hold the output back.
                 display.leave_full();
                 output.interim(&measurements)
             }

@@ -1,5 +1,4 @@
-//! `--trigger-file` and `--trigger-timeout`: what ends a run before its time, and the
-//! command that is run then.
+//! `--trigger-file` and `--trigger-timeout`: end a run early and run a command then.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,42 +9,42 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use rustix::fs::FileType;
 
-/// Waits for a trigger.
+/// Trigger of a run.
 pub(super) struct Trigger {
     asked: iodyno_job::syntax::Trigger,
     begun: Instant,
     interrupted: Arc<AtomicBool>,
-    pub(super) pulled: bool,
+    pub(super) fired: bool,
 }
 
 impl Trigger {
-    /// What ends the run by setting `interrupted`.
+    /// Creates a trigger that ends the run by setting `interrupted`.
     pub(super) fn new(asked: &iodyno_job::syntax::Trigger, interrupted: Arc<AtomicBool>) -> Self {
-        Self { asked: asked.clone(), begun: Instant::now(), interrupted, pulled: false }
+        Self { asked: asked.clone(), begun: Instant::now(), interrupted, fired: false }
     }
 
-    /// Ends the run where it is time.
+    /// Ends the run if the trigger has fired.
     pub(super) fn look(&mut self) {
         let over = Duration::from_nanos(self.asked.timeout_ns);
         let is_time = self.asked.timeout_ns > 0 && self.begun.elapsed() >= over;
         let is_there = || self.asked.file.as_deref().is_some_and(|file| Path::new(file).exists());
-        if self.pulled || !(is_time || is_there()) {
+        if self.fired || !(is_time || is_there()) {
             return;
         }
-        self.pulled = true;
+        self.fired = true;
         self.interrupted.store(true, Ordering::Relaxed);
         if let Some(file) = &self.asked.file {
-            take_away(Path::new(file));
+            remove_trigger_file(Path::new(file));
         }
     }
 
-    /// Runs the command, if it was pulled, and waits for it, as fio does. How it ended is nobody's
-    /// concern there. By now the states of all jobs are on the disk: it may cut the power.
+    /// Runs the trigger's command if it fired, and waits for it; as in fio its exit status is
+    /// ignored. The states of all jobs have been written before: the command may cut the power.
     ///
     /// # Errors
     /// The command cannot be started.
     pub(super) fn finish(&self) -> Result<()> {
-        if let Some(command) = self.asked.command.as_ref().filter(|_| self.pulled) {
+        if let Some(command) = self.asked.command.as_ref().filter(|_| self.fired) {
             let mut shell = Command::new("/bin/sh");
             shell.args(["-c", command]).stdin(Stdio::null());
             shell.status().with_context(|| format!("cannot start --trigger={command}"))?;
@@ -54,8 +53,8 @@ impl Trigger {
     }
 }
 
-/// Removes the file, as fio does, so that it triggers no other run. What holds data stays.
-fn take_away(file: &Path) {
+/// Removes the trigger file, as fio does, so that it triggers no other run. A file with data stays.
+fn remove_trigger_file(file: &Path) {
     let is_empty = |stat: &rustix::fs::Stat| {
         FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_size == 0
     };

@@ -1,9 +1,9 @@
-//! Which words of a command line are iodyno's own, and which are fio's.
+//! Separates iodyno's own words of a command line from fio's.
 
 use clap::Command;
 
-/// Divides the words behind `run` into those that `own` knows, with their
-/// values, and the rest, which are job files and fio's options.
+/// Divides the words after `run` into those that `own` knows, with their values, and the rest: job
+/// files and fio's options.
 pub(crate) fn divide(words: &[String], own: &Command) -> (Vec<String>, Vec<String>) {
     let (mut ours, mut fios) = (Vec::new(), Vec::new());
     let mut words = words.iter();
@@ -47,7 +47,7 @@ mod tests {
     use crate::arguments::Arguments;
 
     #[test]
-    fn own_options_are_told_from_those_of_jobs() {
+    fn own_options_are_separated_from_job_options() {
         let mut command = Arguments::command();
         command.build();
         let run = command.find_subcommand("run").unwrap();

@@ -1,4 +1,4 @@
-//! Studies carried out: what `sweep`, `resume` and `prepare` have in common.
+//! Runs studies: the common part of `sweep`, `resume` and `prepare`.
 
 mod outline;
 
@@ -14,19 +14,21 @@ use iodyno_native::NativeGenerator;
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target, resolve_all};
 
-use crate::arguments::{Carrying, Table};
-use crate::commands::present::{Judging, judge_and_print};
+use crate::arguments::{RunOptions, Table};
+use crate::commands::present::{JudgeOptions, judge_and_print};
 use crate::commands::setup::Setup;
 use crate::context::{Context, Usage};
 use crate::grid::Grid;
 use crate::progress::Display;
 
-pub(crate) use outline::{not_allowed, outline};
+pub(crate) use outline::{outline, skipped_note};
 
-/// The points that may be measured, and how many write where they may not:
-/// what is there is only read unless --allow-write is given, and a file that
-/// iodyno made is its own.
-pub(crate) fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, usize) {
+/// The points that may be measured, and the number of those left out because they write: targets
+/// are only read without --allow-write, except files that iodyno made.
+pub(crate) fn permitted_points(
+    points: Vec<Point>,
+    run_options: &RunOptions,
+) -> (Vec<Point>, usize) {
     let count = points.len();
     let may_write = |point: &Point| {
         let is_ours = |target: &String| {
@@ -34,7 +36,7 @@ pub(crate) fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, u
             !path.exists() || iodyno_target::is_laid_out(path)
         };
         point.own_file
-            || !carrying.making.allowing.allow_write.is_empty()
+            || !run_options.load_options.permissions.allow_write.is_empty()
             || point.targets.iter().all(is_ours)
     };
     let points: Vec<Point> =
@@ -43,8 +45,8 @@ pub(crate) fn allowed(points: Vec<Point>, carrying: &Carrying) -> (Vec<Point>, u
     (points, left_out)
 }
 
-/// Refuses rounds, and loads, of which points would be left out: they are another test.
-pub(crate) fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
+/// Refuses rounds and headroom plans with points left out: that would be another test.
+pub(crate) fn refuse_partial_rounds(study: &Study, left_out: usize) -> Result<()> {
     if (study.rounds.is_some() || study.headroom.is_some()) && left_out > 0 {
         let targets = study.targets.join(", ");
         let what = if study.rounds.is_some() { "its rounds write" } else { "it writes" };
@@ -57,42 +59,42 @@ pub(crate) fn whole_rounds(study: &Study, left_out: usize) -> Result<()> {
     Ok(())
 }
 
-/// The targets that a study prepares, or takes steps on; else its jobs name their own.
-pub(crate) fn prepared(study: &Study, setup: &Setup) -> Result<Vec<Target>> {
+/// Targets that a study prepares or applies steps to; otherwise jobs name their own.
+pub(crate) fn study_targets(study: &Study, setup: &Setup) -> Result<Vec<Target>> {
     Ok(match study.preparation.is_some() || study.is_of_steps() {
         true => resolve_all(&setup.host, &study.targets)?,
         false => Vec::new(),
     })
 }
 
-/// How a study is taken up.
-pub(crate) struct Start<'a> {
+/// Inputs of a study's run.
+pub(crate) struct StudyRun<'a> {
     pub(crate) study: &'a Study,
-    /// Those that are to be measured.
+    /// Points to measure.
     pub(crate) points: &'a [Point],
-    /// What is done to `targets` before.
+    /// Preparation of `targets` before.
     pub(crate) preparing: Option<Preparing>,
     pub(crate) targets: &'a [Target],
     /// Name of the run.
     pub(crate) name: &'a str,
     pub(crate) resumed: Option<Resumed>,
     pub(crate) permission: Permission,
-    /// What is built for it before.
+    /// Layout built before the measurements.
     pub(crate) layout: Option<LayoutPlan>,
-    /// All points, also those that the run has already.
+    /// All points, including those measured already.
     pub(crate) all: &'a [Point],
-    /// What it has already.
+    /// Results that the run has already.
     pub(crate) measured: &'a [Measurement],
 }
 
-/// Measures; the run with all that was recorded of it.
+/// Measures the points; returns the run with all its records.
 pub(crate) fn measure(
     context: &Context,
     setup: &mut Setup,
-    start: Start<'_>,
+    start: StudyRun<'_>,
     generator: &mut dyn LoadGenerator,
 ) -> Result<RunRecord> {
-    let Start { study, points, .. } = start;
+    let StudyRun { study, points, .. } = start;
     let work = Work {
         preparation: start.preparing,
         layout: start.layout,
@@ -102,10 +104,10 @@ pub(crate) fn measure(
         Options { resumed: start.resumed, ..Options::of_jobs(start.name, start.permission) };
     let has_grid = study.rounds.is_none() && study.headroom.is_none() && !study.is_of_steps();
     let grid = has_grid.then(|| Grid::new(start.all, start.measured));
-    setup.carry_out(&work, start.targets, &options, generator, &mut Display::new(context, grid))
+    setup.run_work(&work, start.targets, &options, generator, &mut Display::new(context, grid))
 }
 
-/// The load generator that is asked for; `fio`: which fio, if not the one in PATH.
+/// Creates the load generator; `fio`: path of fio, if not the one in PATH.
 pub(crate) fn generator(asked: MadeBy, fio: Option<&Path>) -> Result<Box<dyn LoadGenerator>> {
     Ok(match asked {
         MadeBy::Native => Box::new(NativeGenerator::new()),
@@ -116,7 +118,7 @@ pub(crate) fn generator(asked: MadeBy, fio: Option<&Path>) -> Result<Box<dyn Loa
     })
 }
 
-/// Judges what was measured and prints it.
+/// Judges and prints a run.
 pub(crate) fn print(
     context: &Context,
     store: &mut Store,
@@ -124,5 +126,5 @@ pub(crate) fn print(
     record: &RunRecord,
     table: &Table,
 ) -> Result<u8> {
-    judge_and_print(context, store, record, &Judging::last(claims, table))
+    judge_and_print(context, store, record, &JudgeOptions::latest(claims, table))
 }

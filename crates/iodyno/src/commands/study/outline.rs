@@ -1,4 +1,4 @@
-//! What a study is going to do, said before it does it.
+//! Describes in advance what a study will do.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use iodyno_campaign::{MadeBy, Point, Study};
 use iodyno_model::{HeadroomPlan, Rounds, format_duration_ns};
 
-/// How many points, how long at most, what is left out.
+/// Number of points, maximum time, and points left out.
 pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Result<String> {
     let before = match (study.before.as_str(), &study.preparation) {
         ("", _) => String::new(),
@@ -82,17 +82,17 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
         );
     }
     if left_out > 0 {
-        let _ = writeln!(text, "{}", not_allowed(left_out));
+        let _ = writeln!(text, "{}", skipped_note(left_out));
     }
     Ok(text + &before)
 }
 
-/// That so many points are not measured.
-pub(crate) fn not_allowed(points: usize) -> String {
+/// Note about points that are not measured.
+pub(crate) fn skipped_note(points: usize) -> String {
     format!("{points} that write are left out: --allow-write says what may be written")
 }
 
-/// How many loads, and how long they take.
+/// Number of loads and their time.
 fn headroom_outline(study: &Study, headroom: HeadroomPlan) -> Result<String> {
     let longest_ns = study.stop()?.max_ns as f64;
     let loads = f64::from(headroom.points) + 2.0;
@@ -110,13 +110,13 @@ fn headroom_outline(study: &Study, headroom: HeadroomPlan) -> Result<String> {
     Ok(text)
 }
 
-/// How many rounds, how long each, and what has to be done before.
+/// Number of rounds, the time of each, and what has to be done before.
 fn rounds_outline(study: &Study, rounds: &Rounds, points: &[Point]) -> String {
     let targets = points.first().map(|point| &point.targets);
     let of = |round: Option<u32>| {
         points.iter().filter(move |point| Some(&point.targets) == targets && point.round == round)
     };
-    // Without a time of its own a point takes as long as its work does.
+    // A point without a runtime takes as long as its work does.
     let time = |ns: Option<u64>| {
         ns.map_or("as long as it takes".into(), |ns| format_duration_ns(ns as f64))
     };

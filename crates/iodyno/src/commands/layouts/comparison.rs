@@ -1,7 +1,7 @@
-//! Layouts held against each other, as they are printed.
+//! Prints the comparison of layouts.
 
 use anyhow::Result;
-use iodyno_judge::layouts::Layouts as Held;
+use iodyno_judge::layouts::Layouts as Comparison;
 use iodyno_model::{RunRecord, shell_word};
 use iodyno_report::text::{json_text, layouts_text};
 
@@ -9,34 +9,34 @@ use crate::arguments::{Show, Table};
 use crate::context::{Context, Usage};
 use crate::terminal;
 
-/// Prints the runs of an `iodyno layouts` again.
+/// Prints the runs of an earlier `iodyno layouts`.
 pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -> Result<u8> {
     if arguments.format.is_some() || arguments.baseline.is_some() {
         let what = "these are several runs: --format and --baseline are of one (iodyno runs)";
         return Err(Usage(what.into()).into());
     }
     let named: Vec<_> = records.iter().map(|one| (one.run.name.as_str(), one)).collect();
-    if let Some(held) = Held::among(&named) {
+    if let Some(comparison) = Comparison::among(&named) {
         let further = [format!("Page: iodyno report {}", shell_word(&arguments.run))];
-        let on_files = held.are_on_files();
-        terminal::print(&shown(context, &held, &arguments.table, on_files, &further)?)?;
+        let on_files = comparison.are_on_files();
+        terminal::print(&shown(context, &comparison, &arguments.table, on_files, &further)?)?;
     }
     Ok(0)
 }
 
-/// The screen of all together, or the document of it; `further` are the commands that say more.
+/// Text or JSON document of the comparison; `further` are commands for more detail.
 pub(super) fn shown(
     context: &Context,
-    held: &Held<'_>,
+    comparison: &Comparison<'_>,
     table: &Table,
     are_on_files: bool,
     further: &[String],
 ) -> Result<String> {
     if context.json {
-        let document = iodyno_report::layouts_document(&held.workloads());
+        let document = iodyno_report::layouts_document(&comparison.workloads());
         return Ok(json_text(&document)?);
     }
     let style = terminal::style(context, table);
-    let text = layouts_text(held, are_on_files, further, &style);
+    let text = layouts_text(comparison, are_on_files, further, &style);
     Ok(terminal::in_locale(text))
 }

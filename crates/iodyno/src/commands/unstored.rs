@@ -1,4 +1,4 @@
-//! A run that its store could not take: written beside, to be imported.
+//! Writes a run that could not be stored into a file, to be imported later.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,26 +11,26 @@ use iodyno_report::Judged;
 use iodyno_store::Store;
 
 use crate::commands::export::documents;
-use crate::commands::judged_anew;
+use crate::commands::rejudge;
 use crate::terminal;
 
-/// Writes `record` into the working directory, or else `$TMPDIR`, where `store`
-/// could not keep all of it, and says how to import it.
+/// Writes `record` into the working directory, or else `$TMPDIR`, if `store` could not keep all of
+/// it, and prints how to import it.
 ///
 /// # Errors
-/// It cannot be made a document.
-pub(crate) fn keep(store: &Store, record: &RunRecord, claims: &ClaimBook) -> Result<()> {
+/// The record cannot be converted to a document.
+pub(crate) fn save(store: &Store, record: &RunRecord, claims: &ClaimBook) -> Result<()> {
     let Some(why) = store.aside() else { return Ok(()) };
     terminal::note(&format!("iodyno: {why}"));
     if record.measurements.is_empty() {
         return Ok(());
     }
-    let assessment = judged_anew(record, claims);
+    let assessment = rejudge(record, claims);
     let text = documents(&[Judged { record, assessment: &assessment }])?;
     let name = format!("iodyno-{}.json", record.run.id);
     for folder in [PathBuf::new(), std::env::temp_dir()] {
         let path = folder.join(&name);
-        match written(&path, text.as_bytes()) {
+        match write_file(&path, text.as_bytes()) {
             Ok(()) => {
                 let shown = path.display().to_string();
                 terminal::note(&format!("        the results are in {shown}"));
@@ -47,8 +47,8 @@ pub(crate) fn keep(store: &Store, record: &RunRecord, claims: &ClaimBook) -> Res
     Ok(())
 }
 
-/// A whole file, or none.
-fn written(path: &Path, bytes: &[u8]) -> Result<()> {
+/// Writes the whole file, or removes it.
+fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = create_new(path)?;
     let outcome = file.write_all(bytes).and_then(|()| file.sync_all());
     if let Err(error) = outcome {

@@ -1,4 +1,4 @@
-//! What a run does just now, from its events: in one line, and for the full view in parts.
+//! Current activity of a run, from its events: as one line, and in parts for the full view.
 
 use iodyno_campaign::{Event, Goal, Progress};
 use iodyno_model::{
@@ -6,25 +6,25 @@ use iodyno_model::{
     format_percent, format_width,
 };
 
-/// What is done, why, and how far it is.
+/// Current activity, its purpose and progress.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Doing {
-    /// `nvme0n1  rand-read`.
+pub(crate) struct Activity {
+    /// Activity: `nvme0n1  rand-read`.
     pub(crate) what: String,
-    /// What ends it, or what it is for.
+    /// Stop condition or purpose.
     pub(crate) why: String,
-    /// Its rates, or what else there is of it in figures.
+    /// Rates or other figures.
     pub(crate) figures: String,
-    /// `3.2 of 10 s`.
+    /// Progress in time: `3.2 of 10 s`.
     pub(crate) time: String,
-    /// How far it is, 0 to 1.
+    /// Progress, 0 to 1.
     pub(crate) share: Option<f64>,
-    /// What the whole run still takes at most, ns.
+    /// Maximum remaining time of the whole run, ns.
     pub(crate) left_ns: Option<u64>,
 }
 
-impl Doing {
-    /// What this event says is done; `None`: it says something else.
+impl Activity {
+    /// Activity reported by this event; `None`: the event reports none.
     pub(crate) fn of(event: &Event<'_>) -> Option<Self> {
         let seconds = |ns: u64| ns as f64 / 1e9;
         Some(match event {
@@ -84,7 +84,7 @@ impl Doing {
             (.., Some(work)) if most_ns == 0 => format!("until {} are done", Bytes(work).binary()),
             _ => String::new(),
         };
-        // Work that is bounded by its size ends when it is done.
+        // Work bounded by its size ends when that is done.
         let (time, share) = match (most_ns, progress.work_bytes) {
             (0, Some(work)) => {
                 let [done, all] = [progress.done_bytes, work].map(|bytes| Bytes(bytes).binary());
@@ -106,13 +106,13 @@ impl Doing {
         }
     }
 
-    /// `30 s left`.
+    /// Remaining time: `30 s left`.
     pub(crate) fn left(&self) -> Option<String> {
         let whole = |ns: u64| format_duration_ns((ns as f64 / 1e9).ceil() * 1e9);
         self.left_ns.map(|ns| format!("{} left", whole(ns)))
     }
 
-    /// All in one line.
+    /// All parts in one line.
     pub(crate) fn line(&self) -> String {
         let left = self.left().unwrap_or_default();
         let mut parts = vec![self.what.as_str(), &self.figures, &self.time, &left];
@@ -121,14 +121,14 @@ impl Doing {
     }
 }
 
-/// A result in a line.
+/// Result in one line.
 pub(crate) fn done_line(measurement: &Measurement) -> String {
     let title = measurement.title();
     if let Some(why) = measurement.failure() {
         return format!("{title}: failed: {why}");
     }
     let several = measurement.total.len() > 1;
-    // What a job that flushes waits for.
+    // fsync latency, which jobs that flush wait for.
     let sync = measurement.account.as_ref().and_then(|account| {
         let (mean, p99) = (account.sync.mean_ns()?, account.sync.quantile_ns(0.99)?);
         let [mean, p99] = [mean, p99 as f64].map(format_duration_ns);

@@ -1,4 +1,4 @@
-//! Threads that wait in the kernel: those that have not run between two looks.
+//! Finds threads that hang in the kernel: those that have not run between two samples.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -10,20 +10,20 @@ use rustix::process::Pid;
 
 use super::waits::Wait;
 
-/// Threads whose I/O is reported by who started them, and may have been given up.
+/// Threads whose I/O is reported by the code that started them, and which may have been abandoned.
 const WATCHED: [&str; 2] = ["iodyno-load", "iodyno-probe"];
 
-/// A thread, as `/proc/PID/task/TID/status` shows it.
+/// A thread, from `/proc/PID/task/TID/status`.
 #[derive(Debug)]
 struct Thread {
     name: String,
-    /// Of a program that the worker runs.
+    /// Process id, if it belongs to a program that the worker runs.
     program: Option<Pid>,
-    /// Not even a signal gets it out of the kernel.
+    /// In uninterruptible sleep: not even a signal wakes it.
     uninterruptible: bool,
-    /// How often it has been taken off a CPU.
+    /// Number of context switches.
     switches: u64,
-    /// It has not run since this look.
+    /// Time of the sample since which it has not run.
     since: Instant,
 }
 
@@ -31,13 +31,13 @@ struct Thread {
 #[derive(Debug)]
 pub(super) struct Hang {
     wait: Option<Wait>,
-    /// The program that asked it, where that is another one.
+    /// The program that waits for it, unless that is iodyno.
     program: Option<(String, Pid)>,
     age: Duration,
 }
 
 impl Hang {
-    /// Which device, and what it was asked for, and by whom.
+    /// Describes the device, the request, and who waits for it.
     fn what(&self) -> String {
         let name = self.wait.as_ref().and_then(|wait| wait.name.as_ref());
         let name = name.map_or("a device".into(), |name| name.display().to_string());
@@ -49,10 +49,8 @@ impl Hang {
             None => format!("{name} has not answered {asked}"),
         }
     }
-}
 
-impl Hang {
-    /// The process that waits; `worker` unless it is a program's.
+    /// The waiting process: the program's, else `worker`.
     pub(super) fn process(&self, worker: Pid) -> Pid {
         self.program.as_ref().map_or(worker, |(_, pid)| *pid)
     }
@@ -64,21 +62,21 @@ impl fmt::Display for Hang {
     }
 }
 
-/// What was seen of the worker's threads, and of those of the programs that it runs.
-pub(super) struct Looks {
+/// Samples of the threads of the worker and of the programs that it runs.
+pub(super) struct HangDetector {
     worker: Pid,
-    /// By their directories, `/proc/PID/task/TID`.
+    /// Threads by directory, `/proc/PID/task/TID`.
     threads: HashMap<PathBuf, Thread>,
     reported: HashSet<String>,
 }
 
-impl Looks {
+impl HangDetector {
     pub(super) fn new(worker: Pid) -> Self {
         Self { worker, threads: HashMap::new(), reported: HashSet::new() }
     }
 
-    /// Looks at all threads.
-    pub(super) fn look(&mut self) {
+    /// Samples all threads.
+    pub(super) fn sample(&mut self) {
         let mut seen = HashMap::new();
         let mut processes = vec![self.worker];
         while let Some(process) = processes.pop() {
@@ -102,8 +100,8 @@ impl Looks {
         self.threads = seen;
     }
 
-    /// What has hung for `least` and was not yet reported, at the last look. What jobs measure is
-    /// left out while they are `measuring`.
+    /// Hangs of at least `least` in the last sample that were not yet reported. I/O of measuring
+    /// jobs is left out while `measuring`.
     pub(super) fn unreported(&mut self, least: Duration, measuring: bool) -> Vec<Hang> {
         let mut hangs: Vec<Hang> =
             self.hangs(|thread| thread.since.elapsed() >= least, measuring).collect();
@@ -114,12 +112,12 @@ impl Looks {
         hangs
     }
 
-    /// Something that has hung for `least`, at the last look.
+    /// A hang of at least `least` in the last sample.
     pub(super) fn hanging(&self, least: Duration) -> Option<Hang> {
         self.hangs(|thread| thread.since.elapsed() >= least, false).next()
     }
 
-    /// Something that has hung since this moment or longer, at the last look.
+    /// A hang in the last sample that began at this moment or earlier.
     pub(super) fn hanging_since(&self, moment: Instant) -> Option<Hang> {
         self.hangs(move |thread| thread.since <= moment, false).next()
     }
@@ -144,7 +142,7 @@ impl Looks {
     }
 }
 
-/// A thread that waits now, by its `status`.
+/// Parses `status` of a thread that waits now.
 fn thread(status: &str, program: Option<Pid>) -> Option<Thread> {
     let mut found = Thread {
         name: String::new(),
@@ -183,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_waits_is_told_from_one_that_runs() {
+    fn waiting_threads_are_distinguished_from_running_ones() {
         let of = |state| thread(&status(state, [40, 2]), None);
         let hangs = of("D (disk sleep)").unwrap();
         assert_eq!((hangs.name.as_str(), hangs.switches), ("iodyno-load", 42));
@@ -195,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_in_a_sentence() {
+    fn a_hang_is_described_in_a_sentence() {
         let name = Some("/dev/md0".into());
         let wait = Wait { asked: "an fsync", name, interruptible: true, is_io: false };
         let program = Some(("mkfs.ext4".to_owned(), Pid::from_raw(7).unwrap()));

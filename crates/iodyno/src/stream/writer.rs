@@ -1,4 +1,4 @@
-//! Where `--stream` writes: a thread of its own, so that no reader can hold up a measurement.
+//! Output of `--stream` on a thread of its own, so that no reader can hold up a measurement.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,11 +16,11 @@ use crate::background;
 use crate::context::Usage;
 use crate::terminal;
 
-/// At the end a reader gets so long to take what is left.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time at the end for a reader to take the rest.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The writing end of a stream.
-pub(crate) struct Outlet {
+pub(crate) struct StreamWriter {
     name: String,
     shared: Arc<Shared>,
 }
@@ -36,30 +36,30 @@ struct State {
     queue: Queue,
     /// A line is being written.
     is_writing: bool,
-    /// No more lines come.
+    /// No more lines will come.
     is_over: bool,
-    /// Why nothing can be written any more.
+    /// Error after which nothing can be written.
     failed: Option<String>,
 }
 
-/// What is written to.
+/// Destination of the stream.
 enum Destination {
     Stdout,
     File(File),
-    /// A pipe, FIFO or terminal; opening it may wait for its reader.
+    /// A pipe, FIFO or terminal, whose open may block until it has a reader.
     Late(PathBuf),
     Socket(UnixStream),
 }
 
-impl Outlet {
-    /// Opens what `--stream` names.
+impl StreamWriter {
+    /// Opens the destination of `--stream`.
     ///
     /// # Errors
     /// It must not be written, or cannot be.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let destination = if path == Path::new("-") {
-            terminal::give_output_to_stream();
+            terminal::reserve_output();
             Destination::Stdout
         } else if let Some(socket) = path.as_os_str().as_bytes().strip_prefix(b"unix:") {
             let socket = Path::new(std::ffi::OsStr::from_bytes(socket));
@@ -86,7 +86,7 @@ impl Outlet {
         Ok(Self { name, shared })
     }
 
-    /// Hands a line over; never waits.
+    /// Queues a line; never waits.
     pub(crate) fn push(&self, line: &Line) {
         let mut state = self.shared.lock();
         match state.failed {
@@ -98,8 +98,8 @@ impl Outlet {
     }
 }
 
-impl Drop for Outlet {
-    /// Waits for the reader as long as it may take, and says what it did not get.
+impl Drop for StreamWriter {
+    /// Waits for the reader within the time limit, and reports dropped lines.
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.is_over = true;
@@ -107,10 +107,10 @@ impl Drop for Outlet {
         let is_left = |state: &mut State| {
             state.failed.is_none() && (state.is_writing || !state.queue.is_empty())
         };
-        let waited = self.shared.changed.wait_timeout_while(state, PATIENCE, is_left);
+        let waited = self.shared.changed.wait_timeout_while(state, DRAIN_TIMEOUT, is_left);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let cut = u64::from(state.is_writing && state.failed.is_none());
-        let (seconds, others) = state.queue.give_up();
+        let (seconds, others) = state.queue.drop_all();
         if seconds + others + cut > 0 {
             let why = state.failed.clone().unwrap_or_else(|| "it was read too slowly".into());
             let name = &self.name;
@@ -129,7 +129,7 @@ impl Shared {
     }
 }
 
-/// Writes lines as they come, until no more do.
+/// Writes queued lines until there are no more to come.
 fn write_all(shared: &Shared, mut to: Destination) -> io::Result<()> {
     loop {
         let is_idle = |state: &mut State| state.queue.is_empty() && !state.is_over;
@@ -151,7 +151,7 @@ fn write_all(shared: &Shared, mut to: Destination) -> io::Result<()> {
 }
 
 impl Destination {
-    /// Open for writing.
+    /// Opens it for writing.
     fn ready(self) -> io::Result<Self> {
         match self {
             Self::Late(path) => {
@@ -166,7 +166,7 @@ impl Destination {
 impl Write for Destination {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            // Not by the standard library's lock: others print, and end, while this waits.
+            // Bypasses the standard library's lock: others print, and end, while this blocks.
             Self::Stdout => Ok(rustix::io::write(rustix::stdio::stdout(), bytes)?),
             Self::File(file) => file.write(bytes),
             Self::Socket(socket) => socket.write(bytes),
