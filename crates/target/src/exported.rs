@@ -1,4 +1,4 @@
-//! What servers in the kernel export of a device or a file.
+//! Finds the exports of a device or a file by kernel servers.
 
 use iodyno_host::{FileId, Source, exports};
 use iodyno_model::Host;
@@ -7,9 +7,8 @@ use crate::BlindSpot;
 use crate::extents::below;
 use crate::openers::{Look, way};
 
-/// The exports of a block device by one of the `ways` to it, or of something
-/// that it stands on: such a server claims nothing for itself, so that an
-/// array's claim on its members does not keep it away.
+/// Finds exports of a block device by one of the `ways` to it, or of a device below it: such a
+/// server takes no exclusive claim, so that an array's claim on its members does not prevent it.
 pub(crate) fn of_block(
     source: &dyn Source,
     host: &Host,
@@ -21,7 +20,7 @@ pub(crate) fn of_block(
     look(source, &ways)
 }
 
-/// The exports of the file with this device and inode number.
+/// Finds exports of the file with this device and inode number.
 pub(crate) fn of_file(source: &dyn Source, (device, inode): (u64, u64)) -> Look {
     look(source, &[(String::new(), FileId::Inode { device, inode })])
 }

@@ -1,8 +1,7 @@
-//! Empties drives by commands of their own: Format NVM and Sanitize.
+//! Purges drives by their own commands: Format NVM and Sanitize.
 //!
-//! Such a command may reach further than the namespace that was named. All
-//! that it reaches is cleared for writing first, so that it is unused, named
-//! and held, before anything is sent.
+//! Such a command may reach further than the named namespace. Everything that it reaches is cleared
+//! for writing first, so that it is unused, named and held, before anything is sent.
 
 mod reach;
 
@@ -21,29 +20,28 @@ use crate::target::Target;
 use crate::{BlindSpot, Permission, TargetError, WriteClearance, resolve};
 use reach::Reach;
 
-/// A sanitize is asked so often how far it is.
+/// Polling interval of a sanitize's progress.
 const POLL: Duration = Duration::from_millis(500);
 
-/// What a purge of a target would do.
+/// Predicted effect of a purge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PurgeOutlook {
-    /// Everything whose data it destroys, by block device name; the target first.
+    /// Namespaces whose data it destroys, by block device name; the target first.
     pub reaches: Vec<String>,
-    /// What the drive itself says that it takes, s; `None`: it does not say.
+    /// The drive's own estimate of the duration, s; `None`: not reported.
     pub estimated_s: Option<u32>,
 }
 
-/// How a purge ended.
+/// Result of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PurgeEnd {
     /// The drive is empty.
     Done,
-    /// It was no longer waited for; the drive goes on by itself, whatever happens.
+    /// Waiting was stopped; the drive continues by itself, whatever happens.
     LeftGoing,
 }
 
-/// A purge by a command of the drive, with everything that it reaches cleared
-/// for writing and held.
+/// A purge by a command of the drive, with everything that it reaches cleared for writing and held.
 #[derive(Debug)]
 pub struct Purge {
     controller: String,
@@ -60,17 +58,17 @@ struct Reached {
     shape: Shape,
 }
 
-/// What a purge leaves as it is.
+/// Properties that a purge must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
     size_blocks: u64,
     format: FormatInUse,
 }
 
-/// What `method` would do to `target`. Only asks.
+/// Predicts what `method` would do to `target`. Only reads.
 ///
 /// # Errors
-/// The drive cannot do it, or it cannot be told how far it would reach.
+/// The drive does not support it, or its reach is unknown.
 pub fn purge_outlook(
     host: &Host,
     target: &Target,
@@ -85,13 +83,12 @@ pub fn purge_outlook(
     Ok(PurgeOutlook { reaches, estimated_s: reach.estimated_s })
 }
 
-/// Clears all that `method` reaches from `targets`, and makes one purge of
-/// each drive or namespace: a drive's command that reaches two targets is sent
-/// once. Nothing for [`PurgeMethod::Discard`], which is a job.
+/// Clears everything that `method` reaches from `targets`, and makes one purge for each drive or
+/// namespace: a command that reaches two targets is sent once. Empty for [`PurgeMethod::Discard`],
+/// which is a job.
 ///
 /// # Errors
-/// As [`purge_outlook`] and [`Target::clear_for_writing`], of anything that it
-/// reaches.
+/// As [`purge_outlook`] and [`Target::clear_for_writing`], for everything that it reaches.
 pub fn clear_for_purge(
     targets: &[Target],
     host: &Host,
@@ -101,7 +98,7 @@ pub fn clear_for_purge(
     clear_with(&Live::new(), targets, host, permission, method)
 }
 
-/// The same with facts of a test's own.
+/// As [`clear_for_purge`], with facts supplied by a test.
 pub(crate) fn clear_with(
     source: &dyn Source,
     targets: &[Target],
@@ -152,7 +149,8 @@ pub(crate) fn clear_with(
     Ok(purges)
 }
 
-/// That all that a purge reaches is seen here, or that the user answers for the rest.
+/// Verifies that everything a purge reaches is visible here, or that the user takes responsibility
+/// for the rest.
 fn sees_enough(
     permission: &Permission,
     target: &Reached,
@@ -169,7 +167,7 @@ fn sees_enough(
     })
 }
 
-/// What a method is in the drive's words.
+/// Maps a method to the drive's parameters.
 const fn steps(method: PurgeMethod) -> (SecureErase, Option<SanitizeAction>) {
     match method {
         PurgeMethod::Discard | PurgeMethod::Format => (SecureErase::None, None),
@@ -238,17 +236,16 @@ fn shape(
 }
 
 impl Purge {
-    /// All that it destroys: cleared, and held until the purge is dropped.
+    /// Everything that it destroys: cleared, and held until the purge is dropped.
     pub fn reached(&self) -> impl Iterator<Item = &WriteClearance> {
         self.reached.iter().map(|one| &one.clearance)
     }
 
-    /// Purges, and waits for the end. `progress` gets the share that is done
-    /// where the drive tells, and says whether to go on waiting; a format
-    /// cannot be asked, nor left.
+    /// Purges, and waits for the end. `progress` gets the completed share if the drive reports it,
+    /// and returns whether to go on waiting; a format reports no progress and cannot be left.
     ///
     /// # Errors
-    /// The drive refuses or fails, or is not formatted as it was before.
+    /// The drive refuses or fails, or its format changed.
     pub fn carry_out(
         &self,
         progress: &dyn Fn(f64) -> ControlFlow<()>,
@@ -269,7 +266,7 @@ impl Purge {
         Ok(PurgeEnd::Done)
     }
 
-    /// Waits until a sanitize is over.
+    /// Waits until a sanitize ends.
     fn wait(
         &self,
         source: &dyn Source,
@@ -298,8 +295,8 @@ impl Purge {
 }
 
 impl Reached {
-    /// That the namespace is as large and formatted as before. The page cache
-    /// still has what was there: it is dropped.
+    /// Verifies that the namespace has its former size and format. Drops the page cache, which
+    /// still holds the old data.
     fn verify(&self, source: &dyn Source, controller: &str) -> Result<(), TargetError> {
         let read = self.clearance.as_read();
         let name = read.name();

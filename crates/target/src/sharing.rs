@@ -1,5 +1,4 @@
-//! What shares bytes with a target: which devices, what uses them, and the
-//! files below it.
+//! Finds the devices that share bytes with a target, their uses, and the files below it.
 
 use iodyno_model::{BackingFile, BlockDevice, BlockKind, Host, Use};
 
@@ -7,18 +6,18 @@ use crate::BlindSpot;
 use crate::extents::{below, files_below, share_bytes};
 use crate::openers::Look;
 
-/// How a device shares bytes with a target.
+/// Position of a device relative to a target with shared bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// It is the target, or stands on it.
+    /// The target itself, or above it.
     On,
-    /// The target stands on it.
+    /// Below the target.
     Below,
     /// Neither.
     Beside,
 }
 
-/// The devices whose bytes writing `block` may change, itself among them.
+/// Returns the devices whose bytes writing `block` may change, itself included.
 fn sharing<'h>(host: &'h Host, block: &str) -> Vec<(&'h BlockDevice, Place)> {
     let (above, below) = (host.above(block), below(host, block));
     let place_of = |device: &BlockDevice| {
@@ -32,11 +31,11 @@ fn sharing<'h>(host: &'h Host, block: &str) -> Vec<(&'h BlockDevice, Place)> {
     host.blocks.iter().filter_map(|device| Some((device, place_of(device)?))).collect()
 }
 
-/// What uses the devices whose bytes writing `block` may change, and which of
-/// them only root can tell from it.
+/// Finds uses of the devices whose bytes writing `block` may change, and those that only root can
+/// tell to be separate.
 pub(crate) fn uses_of_its_bytes(host: &Host, block: &str) -> Look {
     let sharing = sharing(host, block);
-    // Of what is not on it, a part may be used that the target does not touch.
+    // A part of a device that is not above may be used without touching the target.
     let touches = |holder: &str| match sharing.iter().find(|(device, _)| device.name == holder) {
         Some((device, place)) => device.name != block && *place != Place::Below,
         None => host.block(holder).is_none(),
@@ -45,7 +44,7 @@ pub(crate) fn uses_of_its_bytes(host: &Host, block: &str) -> Look {
     let mut look = Look::default();
     for (device, place) in &sharing {
         let counts = |by: &&Use| match by {
-            // What lies on it is no use, and who has it open is looked at now.
+            // Content is not a use, and openers are checked afresh.
             Use::Signature(_) | Use::OpenBy { .. } => false,
             Use::HeldBy(holder) | Use::LoopBacking(holder) => {
                 *place == Place::On || touches(holder)
@@ -66,8 +65,8 @@ pub(crate) fn uses_of_its_bytes(host: &Host, block: &str) -> Look {
     look
 }
 
-/// Whether somebody made the device on purpose, over bytes of others: that
-/// alone is a use of them. Partitions and the paths to a drive are just there.
+/// True if the device was set up on purpose over bytes of others, which is a use of them in itself.
+/// Partitions and paths to a drive exist without that.
 fn was_set_up(device: &BlockDevice) -> bool {
     match device.kind {
         BlockKind::DeviceMapper(_) | BlockKind::Loop { .. } | BlockKind::Md(_) => true,
@@ -80,7 +79,7 @@ fn was_set_up(device: &BlockDevice) -> bool {
     }
 }
 
-/// Whether it is a loop device that this user may not ask for its file.
+/// True if it is a loop device whose file this user may not query.
 fn lies_nobody_knows_where(device: &BlockDevice) -> bool {
     matches!(&device.kind, BlockKind::Loop { backing_file: Some(_), backing }
         if backing.get().is_none() && device.stands_on.is_empty())
@@ -88,13 +87,13 @@ fn lies_nobody_knows_where(device: &BlockDevice) -> bool {
 
 /// A file that a target lies on.
 pub(crate) struct FileBelow {
-    /// Device and inode number, as `stat` gives them.
+    /// Device and inode number, as in stat(2).
     pub(crate) identity: (u64, u64),
-    /// As the kernel says.
+    /// Path reported by the kernel.
     pub(crate) path: String,
 }
 
-/// The files that `block` lies on.
+/// Returns the files that `block` lies on.
 pub(crate) fn backing_files(host: &Host, block: &str) -> Vec<FileBelow> {
     let path_of = |device, inode| {
         host.blocks.iter().find_map(|block| match &block.kind {
@@ -114,10 +113,9 @@ pub(crate) fn backing_files(host: &Host, block: &str) -> Vec<FileBelow> {
         .collect()
 }
 
-/// The devices that nobody else may have open while `block` is written. Of
-/// what is below it those alone that nothing holds for itself: the disk of a
-/// partition, and what is under a loop device; arrays and volumes hold their
-/// members, which their own daemons have open.
+/// Returns the devices that nobody else may have open while `block` is written. Of those below it
+/// only the ones without an exclusive holder: the disk of a partition, and what is under a loop
+/// device; arrays and volumes hold their members, which their own daemons have open.
 pub(crate) fn devices_to_watch<'h>(host: &'h Host, block: &str) -> Vec<&'h BlockDevice> {
     let not_held = not_held_below(host, block);
     let watched = |device: &BlockDevice, place| {
@@ -127,11 +125,11 @@ pub(crate) fn devices_to_watch<'h>(host: &'h Host, block: &str) -> Vec<&'h Block
     sharing.filter(|(device, place)| watched(device, *place)).map(|(device, _)| device).collect()
 }
 
-/// What is below `block` through partitions and loop devices alone.
+/// Returns what is below `block` through partitions and loop devices only.
 fn not_held_below<'h>(host: &'h Host, block: &str) -> Vec<&'h str> {
     let mut below = Vec::new();
     let mut device = host.block(block);
-    // Each is below the one before; a chain longer than all devices is a circle.
+    // Each is below the one before; a chain longer than all devices is a cycle.
     for _ in &host.blocks {
         let holds_nothing =
             |of: &&BlockDevice| matches!(of.kind, BlockKind::Partition | BlockKind::Loop { .. });

@@ -1,4 +1,4 @@
-//! The files of jobs, looked at before any of them is touched.
+//! Checks the files of jobs before any of them is touched.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use crate::target::PathTarget;
 use crate::{Permission, ReadClearance, Target, TargetError, WriteClearance, resolve_anywhere};
 use iodyno_files::open_folder;
 
-/// A file of a plan, looked at: it can be laid out, and nothing of it has changed.
+/// A checked file of a plan: it can be laid out, and is unchanged so far.
 #[derive(Debug)]
 pub struct Surveyed {
     pub(super) plan: FilePlan,
@@ -26,18 +26,18 @@ pub struct Surveyed {
     direct: Option<Direct>,
 }
 
-/// What is where the file is to be.
+/// State of the path at which the file will be.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// All that is needed: it is only read.
+    /// A file that is only read and large enough.
     Enough(PathTarget, ReadClearance),
     /// A file that may be written.
     There(PathTarget, WriteClearance),
-    /// Nothing, in this directory.
+    /// No file yet, in this directory.
     New(OwnedFd, PathTarget),
 }
 
-/// How a file takes direct I/O.
+/// Direct I/O on a file.
 #[derive(Debug, Clone, Copy)]
 struct Direct {
     taken: bool,
@@ -51,12 +51,12 @@ impl Direct {
 }
 
 impl Surveyed {
-    /// What it is to become.
+    /// The plan of the file.
     pub const fn plan(&self) -> &FilePlan {
         &self.plan
     }
 
-    /// What it will hold, bytes.
+    /// Size after the layout, bytes.
     pub fn size_bytes(&self) -> u64 {
         let holds_bytes = match &self.place {
             Place::Enough(target, _) | Place::There(target, _) | Place::New(_, target) => {
@@ -66,27 +66,27 @@ impl Surveyed {
         holds_bytes.max(self.plan.size_bytes)
     }
 
-    /// The words of the permission that name it, and that it may need.
+    /// Words of the permission that name it and that it may need.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// What direct I/O on it is a multiple of, bytes: 0 where it takes none; `None` where that
-    /// shows only once it is made.
+    /// Alignment of direct I/O on it, bytes: 0 if unsupported; `None` if unknown before it is
+    /// created.
     pub fn direct_bytes(&self) -> Option<u32> {
         self.direct.map(|direct| if direct.taken { direct.block_bytes } else { 0 })
     }
 }
 
-/// Looks at the files of `plans` together, and changes nothing.
+/// Checks the files of `plans` together, and changes nothing.
 ///
-/// A file that is new or that iodyno made needs no permission; another one
-/// that would be written needs its path in `permission`.
+/// A file that is new or that iodyno made needs no permission; any other that would be written
+/// needs its path in `permission`.
 ///
 /// # Errors
-/// The first that cannot be laid out: too little room for all, where the file
-/// system knows; no directory for it, not to be made, not named, in use, not a
-/// file, on a file system that holds no data.
+/// The first file that cannot be laid out: too little room for all, if the file system reports it;
+/// directory missing, may not be created, not named, in use, not a file, on a file system that
+/// holds no data.
 pub fn survey(
     plans: Vec<FilePlan>,
     host: &Host,
@@ -123,7 +123,7 @@ fn look(plan: &FilePlan, host: &Host, permission: &Permission) -> Result<Looked,
     }
 }
 
-/// The file that is there already.
+/// Checks a file that exists.
 fn look_at_file(
     plan: &FilePlan,
     host: &Host,
@@ -146,7 +146,7 @@ fn look_at_file(
     if target.size_bytes >= plan.size_bytes && !plan.will_write {
         let read = ReadClearance::of_file(&target)?;
         let direct = Direct::of(&read);
-        // A word may have made a file of somebody else long enough before; one of ours needs none.
+        // A word may have been needed to extend another's file before; iodyno's own need none.
         let is_ours = words.is_empty() || mark::is_ours(&read.open(TO_LOOK)?);
         let words = if is_ours { Vec::new() } else { words };
         return Ok((Place::Enough(target, read), words, Some(direct)));
@@ -164,7 +164,7 @@ fn look_at_file(
     Ok((Place::There(target, write), words, Some(direct)))
 }
 
-/// The directory that a new file will be in.
+/// Checks the directory for a new file.
 fn look_at_folder(
     plan: &FilePlan,
     host: &Host,
@@ -176,7 +176,7 @@ fn look_at_folder(
     Ok((Place::New(folder, place), words, direct))
 }
 
-/// The directory in which a file can be made, and its place there.
+/// Opens the directory for a new file, and describes the file's place in it.
 pub(super) fn folder_for(path: &Path, host: &Host) -> Result<(OwnedFd, PathTarget), TargetError> {
     let absolute = std::path::absolute(path).map_err(|source| io(path, source))?;
     let Some((parent, file)) = parent_of(&absolute) else {
@@ -195,7 +195,7 @@ pub(super) fn folder_for(path: &Path, host: &Host) -> Result<(OwnedFd, PathTarge
     let stat = rustix::fs::fstat(&folder)
         .map_err(|errno| TargetError::of(&shown(&parent), "look at it", errno))?;
     let path = parent.join(file);
-    // Refuses a file system that holds no data before anything is made in it.
+    // Refuses a file system that holds no data before anything is created in it.
     let place = PathTarget::new(host, path, &stat)?.empty();
     let may_write = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     rustix::fs::access(&parent, may_write)
@@ -203,7 +203,7 @@ pub(super) fn folder_for(path: &Path, host: &Host) -> Result<(OwnedFd, PathTarge
     Ok((folder, place))
 }
 
-/// How a file in `folder` takes direct I/O, from one that has no name, if there can be one.
+/// Probes direct I/O of files in `folder` with an unnamed file, if possible.
 fn nameless(folder: &OwnedFd, place: &PathTarget) -> Option<Direct> {
     let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o600);
@@ -213,19 +213,20 @@ fn nameless(folder: &OwnedFd, place: &PathTarget) -> Option<Direct> {
     ReadClearance::of_open_file(&descriptor, &target).ok().map(|read| Direct::of(&read))
 }
 
-/// Whether a word is the path of a file that is not there yet.
+/// True if a word is the path of a file that does not exist yet.
 fn will_be_named(place: &PathTarget, word: &str) -> bool {
     let Ok(absolute) = std::path::absolute(word) else { return false };
     let Some((parent, file)) = parent_of(&absolute) else { return false };
     parent.canonicalize().is_ok_and(|parent| parent.join(file) == place.path)
 }
 
-/// The highest directory on the way to `folder` that is not there.
+/// Returns the highest missing directory on the path to `folder`.
 fn first_missing(folder: &Path) -> Option<&Path> {
     folder.ancestors().take_while(|ancestor| !ancestor.exists()).last()
 }
 
-/// That the file system has room for what is missing, where it says, beside what others take.
+/// Verifies that the file system has room for the missing part, if it reports that, in addition to
+/// the other files.
 fn room_for(
     target: &PathTarget,
     plan: &FilePlan,

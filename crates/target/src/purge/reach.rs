@@ -1,4 +1,4 @@
-//! How far a purge reaches: which namespaces it would empty.
+//! Determines which namespaces a purge would empty.
 
 use iodyno_host::{
     AdminRead, PurgeSupport, SanitizeState, Source, namespace_ids, parse_purge_support,
@@ -10,20 +10,20 @@ use crate::identity::is_same_drive;
 use crate::nvme::{SanitizeAction, SecureErase};
 use crate::{BlindSpot, TargetError};
 
-/// How far a purge reaches.
+/// Namespaces that a purge reaches.
 pub(super) struct Reach<'h> {
     pub(super) drive: &'h Drive,
     pub(super) namespaces: Vec<&'h Namespace>,
     pub(super) estimated_s: Option<u32>,
-    /// Why it may reach what this machine does not see.
+    /// Reason why it may reach something that this machine does not see.
     pub(super) blind: Option<BlindSpot>,
 }
 
 impl<'h> Reach<'h> {
-    /// Everything that a purge of `name` reaches, the namespace itself first.
+    /// Finds everything that a purge of `name` reaches, the namespace itself first.
     ///
     /// # Errors
-    /// The drive cannot do it now, or it cannot be told how far it would reach.
+    /// The drive cannot do it now, or its reach is unknown.
     pub(super) fn of(
         source: &dyn Source,
         host: &'h Host,
@@ -79,14 +79,14 @@ impl<'h> Reach<'h> {
         if of_all {
             all_are_seen(source, name, drive, &support, &namespaces)?;
         }
-        // Without management only this controller's own namespaces are listed.
+        // Without namespace management only this controller's own namespaces are listed.
         let is_blind = of_all && support.several_controllers && !support.namespace_management;
         let blind = is_blind.then_some(BlindSpot::UnlistedControllers);
         Ok(Self { drive, namespaces, estimated_s, blind })
     }
 }
 
-/// The block devices that are emptied with the namespace `own`, itself first.
+/// Returns the block devices that are emptied with the namespace `own`, itself first.
 fn emptied_with<'h>(
     host: &'h Host,
     drive: &Drive,
@@ -115,8 +115,8 @@ fn is_offered(support: &PurgeSupport, method: PurgeMethod) -> bool {
     }
 }
 
-/// That no namespace of the drive is hidden from this machine: whether that
-/// one is in use could not be told.
+/// Verifies that no namespace of the drive is hidden from this machine: whether a hidden one is in
+/// use is unknown.
 fn all_are_seen(
     source: &dyn Source,
     name: &str,
