@@ -1,4 +1,5 @@
-//! Reads and writes by time and address, in a table that grows coarser instead of larger.
+//! Tables reads and writes by time and address, with a resolution that becomes coarser instead of a
+//! table that grows.
 
 use iodyno_model::{TraceCourse, TraceSlot};
 
@@ -7,7 +8,7 @@ use crate::{Io, Operation};
 const SLOTS: u64 = 128;
 const ZONES: u64 = 64;
 
-/// Counts by slot of time and zone of addresses.
+/// Counts by time slot and address zone.
 #[derive(Debug, Clone)]
 pub(crate) struct Course(TraceCourse);
 
@@ -52,7 +53,7 @@ impl Course {
         zones[zone] += 1;
     }
 
-    /// All of it; none: there was no read or write.
+    /// Returns the table; `None` if there was no read or write.
     pub(crate) fn known(&self) -> Option<TraceCourse> {
         (!self.0.slots.is_empty()).then(|| self.0.clone())
     }

@@ -7,26 +7,27 @@ use super::space::{Place, Space, zone_shift};
 use crate::{Io, Names, Operation};
 
 pub(super) const MS: u64 = 1_000_000;
-/// Slices, ms; and those of bursts.
+/// Width of slices, ms; of those in bursts below.
 const WIDE: u64 = 10;
 const NARROW: u64 = 1;
-/// A slice of so many I/Os is cut if their numbers by ms vary more than those of independent ones, by this factor.
+/// A slice of at least this many I/Os is split if its counts per ms vary more than those of
+/// independent I/Os, by the factor below.
 const FEW: usize = 16;
 const BURSTY: f64 = 2.0;
 /// Gaps up to 1 us are one level, each of the others is two octaves, the last is longer than 4 ms.
 const LEVELS: u64 = 7;
-/// Which symbol follows two others is kept if there are that many I/Os for each such row.
+/// Triples of symbols are stored if there are this many I/Os for each row of them.
 const TRIPLES: usize = 8;
-/// Of a run that is so long, the address and the length are kept.
+/// Runs of at least this many I/Os are stored with address and length.
 const LONG: u64 = 8;
 
-/// The level of a gap.
+/// Returns the level of a gap.
 fn level(gap_ns: u64) -> u64 {
     let octave = (gap_ns / 1000).checked_ilog2();
     octave.map_or(0, |octave| (1 + u64::from(octave) / 2).min(LEVELS))
 }
 
-/// A gap in eighths of octaves.
+/// Converts a gap to eighths of octaves.
 pub(super) fn fine(gap_ns: u64) -> u64 {
     let Some(octave) = gap_ns.checked_ilog2() else { return 0 };
     let eighth =
@@ -34,14 +35,14 @@ pub(super) fn fine(gap_ns: u64) -> u64 {
     8 * u64::from(octave) + eighth
 }
 
-/// The shortest gap of one [`fine`], and how many there are.
+/// Returns the shortest gap of a [`fine`] value, and the number of gaps with that value.
 pub(super) fn gap(fine: u64) -> (u64, u64) {
     let (octave, eighth) = (fine / 8, fine % 8);
     let at = |eighth: u64| (u128::from(8 + eighth) << octave >> 3) as u64;
     (at(eighth), at(eighth + 1).saturating_sub(at(eighth)).max(1))
 }
 
-/// Numbers for what occurs, in the order in which it does.
+/// Numbers values in order of first occurrence.
 struct Numbers<T> {
     of: HashMap<T, u64>,
 }
@@ -54,7 +55,8 @@ impl<T: std::hash::Hash + Eq> Numbers<T> {
     }
 }
 
-/// The slices of `ios`, and where each of them goes. `before_ns` is the time of the one before.
+/// Returns the slices of `ios`, and the place of each I/O. `before_ns` is the time of the previous
+/// I/O.
 pub(super) fn count(
     ios: &[Io],
     names: &Names,

@@ -1,6 +1,6 @@
-//! Models of traces: counts in slices of time, of which I/Os like those of the trace are made again.
+//! Models of traces: counts in slices of time, from which similar I/Os can be generated.
 //!
-//! A model is an `.iotrace` whose blocks hold counts instead of I/Os; whoever reads it gets I/Os
+//! A model is an `.iotrace` whose blocks hold counts instead of I/Os; its readers get I/Os
 //! (docs/reference/iotrace.md).
 
 mod count;
@@ -18,7 +18,7 @@ use space::Space;
 
 use crate::{Io, Names};
 
-/// Makes the chunks of a model, and of these I/Os again, which it compares with the trace's.
+/// Builds the chunks of a model, and generates I/Os from them to compare with the trace's.
 #[derive(Debug)]
 pub(crate) struct Modeller {
     space: Space,
@@ -39,7 +39,7 @@ impl Modeller {
         }
     }
 
-    /// A chunk of so many I/Os.
+    /// Returns the counts of a chunk.
     pub(crate) fn chunk(&mut self, ios: &[Io], names: &Names) -> Slices {
         let (slices, places) = count::count(ios, names, &mut self.space, self.last_ns);
         self.last_ns = ios.last().map_or(self.last_ns, |io| io.at_ns);

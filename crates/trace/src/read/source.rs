@@ -1,4 +1,4 @@
-//! One way to read all formats: a stream of I/Os in the order of their times.
+//! Reads all formats of other tools as a stream of I/Os in order of time.
 
 use std::io::BufRead;
 
@@ -12,9 +12,9 @@ use super::{Format, ReadError, blkparse};
 use crate::event::Event;
 use crate::{Device, Io, Matcher, Names, Operation};
 
-/// Bytes of a file that show what it is.
+/// Bytes of a file for detecting its format.
 const HEAD_BYTES: usize = 4096;
-/// Events between two looks at what is complete.
+/// Events between two checks for complete I/Os.
 const EVENTS: u32 = 1024;
 
 type Input = Box<dyn BufRead>;
@@ -28,17 +28,17 @@ pub struct Source {
     matcher: Matcher,
     events: u32,
     is_over: bool,
-    /// Why it ended; told behind the I/Os that were read before.
+    /// The error that ended it; returned after the I/Os that were read before.
     failure: Option<ReadError>,
     skipped: Skipped,
 }
 
-/// Lines and records that are no I/Os.
+/// Skipped lines and records that are not I/Os.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// How many.
+    /// Number of them.
     pub count: u64,
-    /// The first of them, from 1; 0: there is none.
+    /// The first of them, from 1; 0: none.
     pub first: u64,
 }
 
@@ -65,10 +65,10 @@ impl std::fmt::Debug for Source {
 }
 
 impl Source {
-    /// Of a file; of blktrace's, all that belong together.
+    /// Opens a file; for blktrace, all files that belong together.
     ///
     /// # Errors
-    /// They cannot be read, or are of no known format.
+    /// They cannot be read, or have no known format.
     pub fn new(inputs: Vec<Input>) -> Result<Self, ReadError> {
         let mut inputs: Vec<Input> = inputs;
         let head = match inputs.first_mut() {
@@ -96,24 +96,24 @@ impl Source {
         })
     }
 
-    /// What it is.
+    /// Format of the trace.
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// The devices and actors so far.
+    /// Devices and actors so far.
     pub const fn names(&self) -> &Names {
         &self.names
     }
 
-    /// Time 0, ns since 1970, once an I/O was read; none: the format does not know.
+    /// Time 0, ns since 1970, once an I/O was read; `None` if the format does not record it.
     pub fn started_ns(&self) -> Option<u64> {
         const SINCE_1970: [Format; 4] =
             [Format::Msr, Format::Systor, Format::Alibaba, Format::Tencent];
         self.order.first_ns().filter(|_| SINCE_1970.contains(&self.format))
     }
 
-    /// What was no I/O so far.
+    /// Lines and records that were not I/Os so far.
     pub const fn skipped(&self) -> Skipped {
         self.skipped
     }
@@ -128,10 +128,10 @@ impl Source {
         self.matcher.unmatched()
     }
 
-    /// The next I/O; none at the end.
+    /// Returns the next I/O; `None` at the end.
     ///
     /// # Errors
-    /// It cannot be read on, or is damaged: all I/Os before that were given.
+    /// It cannot be read further, or is damaged: all I/Os before that were returned.
     pub fn next_io(&mut self) -> Result<Option<Io>, ReadError> {
         while !self.is_over && !self.order.is_full() {
             if let Err(error) = self.read() {
@@ -167,7 +167,7 @@ impl Source {
                 None => self.end(),
                 Some(line) => match blkparse::event(line, names) {
                     Some(event) => self.event(&event),
-                    // What it counts at the end is of no format.
+                    // The statistics at the end have no fixed format.
                     None if line.starts_with("CPU") => self.end(),
                     None => {}
                 },
@@ -286,7 +286,7 @@ impl Parser {
 impl PerCpu {
     fn new(mut input: Input) -> Result<Self, ReadError> {
         let reading = Blktrace::detect(input.fill_buf()?);
-        // A CPU that did nothing has an empty file.
+        // The file of an idle CPU is empty.
         let is_empty = input.fill_buf()?.is_empty();
         let empty = is_empty.then(|| Blktrace::detect(&0x6561_7407_u32.to_ne_bytes())).flatten();
         let reading = reading.or(empty).ok_or(ReadError::Unknown)?;
@@ -301,7 +301,7 @@ impl PerCpu {
     }
 }
 
-/// What a file begins with; it is read again.
+/// Returns the beginning of a file, and puts it back to be read again.
 fn head(input: &mut Input) -> Result<Vec<u8>, ReadError> {
     let mut head = Vec::new();
     std::io::Read::read_to_end(
