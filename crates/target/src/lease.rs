@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-/// Whether a file is open or mapped through any other open file description.
+/// Other open file descriptions or mappings of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenElsewhere {
     /// Not open in any process of any user or container, nor in a kernel server.

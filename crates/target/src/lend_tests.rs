@@ -55,7 +55,7 @@ fn what_somebody_uses_by_now_is_not_lent() {
     let (target, clearance) = cleared(&disk);
     let open = std::fs::File::open(&disk.device).unwrap();
     let mut other = Command::new("cat").stdin(open).stdout(Stdio::piped()).spawn().unwrap();
-    // It has begun to read, and cannot go on while nobody takes what it says.
+    // It has begun to read, and is blocked until its output is consumed.
     other.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     let run = lend(vec![(&target, clearance)], &live(), &permission(&disk), || ());
     other.kill().unwrap();

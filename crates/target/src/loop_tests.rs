@@ -1,5 +1,5 @@
-//! On real block devices and file systems: loop devices made for the test.
-//! Needs root, losetup, mkfs.ext4 and mount; fails by name where one is missing.
+//! Real block devices and file systems: loop devices made for the test. Needs root, losetup,
+//! mkfs.ext4 and mount; a missing one is named.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -60,7 +60,7 @@ fn a_missing_permission_gives_the_sudo_line() {
     let host = host_under(dir.path());
     let target = resolve(&host, path.to_str().unwrap()).unwrap().remove(0);
     run("chmod", &["0", path.to_str().unwrap()]);
-    // A thread that may not what root may.
+    // A thread without root's capabilities.
     let error = std::thread::spawn(move || {
         let mut mine = capabilities(None).unwrap();
         mine.effective -= CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
@@ -70,7 +70,7 @@ fn a_missing_permission_gives_the_sudo_line() {
     let error = error.join().unwrap();
     assert!(error.to_string().ends_with("secret: no permission to read it"), "{error}");
     let next = error.next_step();
-    // Quoted, where the build is in a folder with a blank in its name.
+    // Quoted, if the path of the build contains a blank.
     assert!(next.starts_with("sudo /") || next.starts_with("sudo '/"), "{next}");
 }
 

@@ -6,9 +6,8 @@ use iodyno_model::{BlockKind, Bytes, PciFunction};
 use super::*;
 use crate::testing::{block, drive, host, host_under};
 
-/// Two drives, the first with two namespaces and a partition; a third whose
-/// namespace has two paths; one that is dead; one without namespace; one that
-/// a virtual machine has.
+/// Two drives, the first with two namespaces and a partition; a third whose namespace has two
+/// paths; one that is dead; one without namespace; one that belongs to a virtual machine.
 fn machine() -> Host {
     let mut part = block("nvme0n1p1", 259, 3);
     part.kind = BlockKind::Partition;
@@ -60,7 +59,7 @@ fn a_controller_is_its_namespaces() {
         ("nvme1n1", "nvme1n1"),
         ("nvme0n1p1", "nvme0n1p1"),
         ("ng1n1", "nvme1n1"),
-        // A path of a multipath drive is its head.
+        // A path of a multipath drive resolves to its head.
         ("nvme2c3n1", "nvme2n1"),
         ("nvme3", "nvme2n1"),
     ] {
@@ -74,8 +73,8 @@ fn a_controller_is_its_namespaces() {
 
 #[test]
 fn a_path_to_a_device_is_known_by_number() {
-    // Character and block devices that every Linux has would do, but only the
-    // null device is sure to be there: it is none of ours.
+    // Any character or block device of every Linux would do, but only the null device is sure to
+    // exist: it is not storage.
     let error = resolve(&machine(), "/dev/null").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -200,7 +199,7 @@ fn memory_is_refused() {
     let host = host(Vec::new());
     let error = resolve(&host, "/dev/shm").unwrap_err();
     assert!(error.to_string().contains("it is in memory (tmpfs)"), "{error}");
-    // A job may have files there, and is told what they are worth.
+    // A job may have files there, and gets a caveat.
     let target = resolve_anywhere(&host, "/dev/shm").unwrap().remove(0);
     assert!(
         target.remarks()[0].to_string().contains("no storage is measured"),

@@ -42,7 +42,7 @@ pub struct PathTarget {
     pub(crate) size_bytes: u64,
     allocated_bytes: u64,
     pub(crate) device: Option<String>,
-    /// Of the block device underneath, bytes.
+    /// Logical block size of the device underneath, bytes.
     pub(crate) logical_block_bytes: Option<u32>,
     pub(crate) file_system: Option<FileSystem>,
     /// Kind of memory under its file system, if it is memory.

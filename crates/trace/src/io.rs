@@ -85,7 +85,7 @@ pub enum Latency {
     Unknown,
     /// From the application or the block layer to completion, undivided.
     Whole(u64),
-    /// From dispatch to the driver to completion.
+    /// From dispatch to the driver until completion.
     Device(u64),
     /// Both parts.
     Split {

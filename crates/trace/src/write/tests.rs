@@ -1,4 +1,4 @@
-//! What is converted says the same.
+//! Conversions keep the content.
 
 use std::io::Cursor;
 
