@@ -16,7 +16,7 @@ use crate::target::{BlockTarget, PathTarget, printable};
 /// Block size where the kernel does not report one, bytes.
 const ASSUMED_BLOCK_BYTES: u32 = 4096;
 /// Size of a target whose I/O is only pretended, bytes; fio's has no limit.
-const NOTHING_BYTES: u64 = 1 << 60;
+const NULL_SIZE_BYTES: u64 = 1 << 60;
 
 /// Kind of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl ReadClearance {
         Ok(Self {
             name: printable(name),
             kind: TargetKind::Nothing,
-            size_bytes: NOTHING_BYTES,
+            size_bytes: NULL_SIZE_BYTES,
             block_bytes: 1,
             direct: true,
             descriptor,
@@ -145,14 +145,14 @@ impl ReadClearance {
         let descriptor = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             .map_err(failed("open it"))?;
         let stat = rustix::fs::fstat(&descriptor).map_err(failed("look at it"))?;
-        if !keeps_nothing(&stat) {
+        if !is_null_or_zero(&stat) {
             return Err(TargetError::Changed { name: printable(path) });
         }
         Ok(Self { descriptor, ..Self::of_nothing(path)? })
     }
 
     /// Returns this clearance with another size.
-    pub(crate) fn of_size(self, size_bytes: u64) -> Self {
+    pub(crate) fn with_size(self, size_bytes: u64) -> Self {
         Self { size_bytes, ..self }
     }
 
@@ -192,7 +192,7 @@ impl ReadClearance {
         descriptor: &OwnedFd,
         target: &PathTarget,
     ) -> Result<Self, TargetError> {
-        let path = again(descriptor);
+        let path = reopen_path(descriptor);
         let (descriptor, direct) =
             open_for_reading(Path::new(&path), OFlags::empty(), &target.name)?;
         Self::of_descriptor(descriptor, direct, target)
@@ -200,7 +200,7 @@ impl ReadClearance {
 
     /// Returns this clearance with the file's current size, or `grows_to_bytes`, to which it will
     /// be written, if that is larger.
-    pub(crate) fn sized_anew(self, grows_to_bytes: u64) -> Result<Self, TargetError> {
+    pub(crate) fn with_current_size(self, grows_to_bytes: u64) -> Result<Self, TargetError> {
         let stat = rustix::fs::fstat(&self)
             .map_err(|errno| TargetError::of(&self.name, "look at it", errno))?;
         let size_bytes = u64::try_from(stat.st_size).unwrap_or(0).max(grows_to_bytes);
@@ -229,7 +229,7 @@ impl ReadClearance {
         let direct = how.direct && self.direct && self.kind != TargetKind::Nothing;
         let how = OpenHow { direct, ..how };
         let flags = access | how.flags() | OFlags::CLOEXEC;
-        rustix::fs::open(again(descriptor), flags, Mode::empty())
+        rustix::fs::open(reopen_path(descriptor), flags, Mode::empty())
             .map_err(|errno| TargetError::of(&self.name, "open it again", errno))
     }
 
@@ -242,7 +242,7 @@ impl ReadClearance {
     }
 
     /// Makes another clearance of the same open file.
-    pub(crate) fn again(&self) -> Result<Self, TargetError> {
+    pub(crate) fn try_clone(&self) -> Result<Self, TargetError> {
         let descriptor = rustix::io::fcntl_dupfd_cloexec(&self.descriptor, 0)
             .map_err(|errno| TargetError::of(&self.name, "hold it", errno))?;
         Ok(Self { name: self.name.clone(), kind: self.kind.clone(), descriptor, ..*self })
@@ -257,16 +257,16 @@ impl AsFd for ReadClearance {
 
 /// True for /dev/null and /dev/zero, which accept writes and discard the data.
 pub fn is_sink(path: &str) -> bool {
-    rustix::fs::stat(path).is_ok_and(|stat| keeps_nothing(&stat))
+    rustix::fs::stat(path).is_ok_and(|stat| is_null_or_zero(&stat))
 }
 
-fn keeps_nothing(stat: &Stat) -> bool {
+fn is_null_or_zero(stat: &Stat) -> bool {
     let number = (major(stat.st_rdev), minor(stat.st_rdev));
     FileType::from_raw_mode(stat.st_mode).is_char_device() && matches!(number, (1, 3 | 5))
 }
 
 /// Path through which the kernel reopens what `descriptor` refers to (proc_pid_fd(5)).
-pub(crate) fn again(descriptor: &OwnedFd) -> String {
+pub(crate) fn reopen_path(descriptor: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }
 

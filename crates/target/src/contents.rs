@@ -182,7 +182,7 @@ pub(crate) fn lost(device: &OwnedFd, size_bytes: u64) -> Vec<Lost> {
         };
         for (block, offset) in chunk.chunks(BLOCK).zip((start..).step_by(BLOCK)) {
             sampled += 1;
-            if !says_nothing(block, offset) {
+            if !is_disposable(block, offset) {
                 blocks += 1;
                 first = first.or(Some(offset));
             }
@@ -212,7 +212,7 @@ fn sampled_chunks(size_bytes: u64) -> Vec<u64> {
 
 /// True if a block holds nothing of value: in each sector a repeated pattern of up to 8 bytes, such
 /// as zeros, or test data. Random bytes alone do not qualify: encrypted data looks the same.
-fn says_nothing(block: &[u8], offset: u64) -> bool {
+fn is_disposable(block: &[u8], offset: u64) -> bool {
     let sectors: Vec<(&[u8], u64)> = block.chunks(SECTOR).zip((offset..).step_by(SECTOR)).collect();
     let is_pattern =
         |sector: &[u8]| sector.len() >= 8 && sector.chunks(8).all(|part| sector.starts_with(part));

@@ -18,10 +18,10 @@ enum Space<'h> {
     /// A regular file: device number of its file system, inode number.
     File((u32, u32), u64),
     /// The unknown file of a loop device that this user may not query.
-    AnyFile,
+    UnknownFile,
 }
 
-use Space::{AnyFile, Block, File, Missing};
+use Space::{Block, File, Missing, UnknownFile};
 
 /// Ranges of one space, bytes.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ struct Extents<'h> {
 /// Direction of dependency. Writes to a file never leave the file, but writing the disk below
 /// destroys the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum Direction {
     /// Bytes that writes reach.
     Written,
     /// Bytes that a device needs to keep its content.
@@ -45,7 +45,7 @@ pub(crate) fn share_bytes(host: &Host, written: &str, other: &str) -> bool {
     let (Some(written), Some(other)) = (host.block(written), host.block(other)) else {
         return false;
     };
-    meet(host, &all_of(written), &all_of(other), host.blocks.len() + 2)
+    overlap(host, &all_of(written), &all_of(other), host.blocks.len() + 2)
 }
 
 /// Returns the names of the block devices below `block`, as far as the kernel reports them.
@@ -75,7 +75,7 @@ pub(crate) fn files_below(host: &Host, block: &str) -> Vec<((u32, u32), u64)> {
             File(device, inode) if !files.contains(&(device, inode)) => {
                 files.push((device, inode));
             }
-            _ => todo.extend(lower(host, &extents, Side::Written)),
+            _ => todo.extend(lower(host, &extents, Direction::Written)),
         }
     }
     files
@@ -101,31 +101,31 @@ fn whole_of_all<'h>(host: &'h Host, device: &'h BlockDevice) -> Vec<Extents<'h>>
 
 /// True if writes to `written` may change what `needed` needs. `depth`: maximum length of a chain
 /// of devices; a cycle counts as shared.
-fn meet(host: &Host, written: &Extents<'_>, needed: &Extents<'_>, depth: usize) -> bool {
+fn overlap(host: &Host, written: &Extents<'_>, needed: &Extents<'_>, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return true };
     if is_same(host, written.on, needed.on) {
         return intersect(&written.ranges, &needed.ranges);
     }
     match (written.on, needed.on) {
-        (AnyFile, AnyFile | File(..)) | (File(..), AnyFile) => return true,
+        (UnknownFile, UnknownFile | File(..)) | (File(..), UnknownFile) => return true,
         // Drivers such as bcache share a device among themselves and keep their parts of it apart.
         (Block(one), Block(other)) if keeps_apart(one) && keeps_apart(other) => return false,
         _ => {}
     }
     // The upper one is followed down first, so that they are compared where they meet.
     if !is_below(host, written.on, needed, depth) {
-        let lower = lower(host, written, Side::Written);
+        let lower = lower(host, written, Direction::Written);
         if !lower.is_empty() {
-            return lower.iter().any(|lower| meet(host, lower, needed, depth));
+            return lower.iter().any(|lower| overlap(host, lower, needed, depth));
         }
     }
-    lower(host, needed, Side::Needed).iter().any(|lower| meet(host, written, lower, depth))
+    lower(host, needed, Direction::Needed).iter().any(|lower| overlap(host, written, lower, depth))
 }
 
 /// True if `space` is somewhere below `upper`.
 fn is_below(host: &Host, space: Space<'_>, upper: &Extents<'_>, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return true };
-    lower(host, upper, Side::Needed)
+    lower(host, upper, Direction::Needed)
         .iter()
         .any(|lower| is_same(host, space, lower.on) || is_below(host, space, lower, depth))
 }
@@ -161,33 +161,35 @@ fn common(a: &Range<u64>, b: &Range<u64>) -> Range<u64> {
 }
 
 /// Moves ranges relative to `from` in one space to `to` in the other.
-fn moved(ranges: &[Range<u64>], from: u64, to: u64) -> Vec<Range<u64>> {
+fn translate(ranges: &[Range<u64>], from: u64, to: u64) -> Vec<Range<u64>> {
     let move_to = |at: u64| at.saturating_sub(from).saturating_add(to);
     ranges.iter().map(|range| move_to(range.start)..move_to(range.end)).collect()
 }
 
 /// Returns the extents below these ranges.
-fn lower<'h>(host: &'h Host, extents: &Extents<'h>, side: Side) -> Vec<Extents<'h>> {
+fn lower<'h>(host: &'h Host, extents: &Extents<'h>, direction: Direction) -> Vec<Extents<'h>> {
     let device = match extents.on {
         Block(device) => device,
         // A file may be anywhere in its file system.
-        File((major, minor), _) if side == Side::Needed => {
+        File((major, minor), _) if direction == Direction::Needed => {
             return host.block_by_number(major, minor).map(all_of).into_iter().collect();
         }
-        File(..) | Missing(_) | AnyFile => return Vec::new(),
+        File(..) | Missing(_) | UnknownFile => return Vec::new(),
     };
     match &device.kind {
         BlockKind::Partition => match (device.start.get(), device.stands_on.as_slice()) {
             (Some(start), [disk]) => {
-                let ranges = moved(&extents.ranges, 0, start.0);
+                let ranges = translate(&extents.ranges, 0, start.0);
                 vec![Extents { ranges, ..whole(host, disk) }]
             }
             _ => whole_of_all(host, device),
         },
-        BlockKind::DeviceMapper(mapped) => mapped_to(host, device, mapped, &extents.ranges, side),
+        BlockKind::DeviceMapper(mapped) => {
+            mapped_to(host, device, mapped, &extents.ranges, direction)
+        }
         BlockKind::Loop { backing_file, backing } => match backing.get() {
             Some(file) => {
-                let ranges = moved(&extents.ranges, 0, file.offset_bytes);
+                let ranges = translate(&extents.ranges, 0, file.offset_bytes);
                 let on = match file.block {
                     None => Some(File(file.device, file.inode)),
                     Some((major, minor)) => host.block_by_number(major, minor).map(Block),
@@ -195,7 +197,7 @@ fn lower<'h>(host: &'h Host, extents: &Extents<'h>, side: Side) -> Vec<Extents<'
                 on.map_or_else(|| whole_of_all(host, device), |on| vec![Extents { on, ranges }])
             }
             None if backing_file.is_some() && device.stands_on.is_empty() => {
-                vec![up_to(u64::MAX, AnyFile)]
+                vec![up_to(u64::MAX, UnknownFile)]
             }
             None => whole_of_all(host, device),
         },
@@ -209,11 +211,11 @@ fn mapped_to<'h>(
     device: &'h BlockDevice,
     mapped: &'h MappedDevice,
     ranges: &[Range<u64>],
-    side: Side,
+    direction: Direction,
 ) -> Vec<Extents<'h>> {
     let Some(segments) = mapped.table.get() else { return whole_of_all(host, device) };
     // A thin pool allocates the blocks of its volumes, and keeps them apart.
-    if side == Side::Written && segments.iter().all(|segment| segment.target == "thin") {
+    if direction == Direction::Written && segments.iter().all(|segment| segment.target == "thin") {
         return Vec::new();
     }
     let mut found: Vec<Extents<'h>> = Vec::new();
@@ -227,7 +229,7 @@ fn mapped_to<'h>(
         match (segment.target.as_str(), segment.places.as_slice()) {
             ("error" | "zero", _) => {}
             ("linear", [place]) => {
-                let ranges = moved(&in_it, segment.start_bytes, place.start_bytes);
+                let ranges = translate(&in_it, segment.start_bytes, place.start_bytes);
                 add(&mut found, Extents { ranges, ..whole(host, &place.device) });
             }
             ("striped", places @ [_, ..]) => {

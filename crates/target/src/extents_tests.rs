@@ -6,7 +6,7 @@ use iodyno_model::{
     MappedSegment, Mount, Use,
 };
 
-use crate::in_use::against_writing;
+use crate::in_use::write_blockers;
 use crate::testing::{Faked, block, drive, host};
 
 const MIB: u64 = 1 << 20;
@@ -101,7 +101,7 @@ fn file(inode: u64) -> BackingFile {
 }
 
 fn against(host: &Host, name: &str) -> Vec<String> {
-    against_writing(&Faked::new(), &[host], name).uses
+    write_blockers(&Faked::new(), &[host], name).uses
 }
 
 /// Asserts that exactly these lines forbid writing it.

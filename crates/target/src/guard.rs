@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use crate::contents::Lost;
 use crate::identity::Identity;
-use crate::in_use::{against_writing, against_writing_file};
+use crate::in_use::{file_write_blockers, write_blockers};
 use crate::job_files::mark;
 use crate::open_how::OpenHow;
 use crate::target::{BlockTarget, PathTarget, Target};
@@ -57,7 +57,7 @@ impl Target {
             let why = "only a block device is verified without being opened".into();
             return Err(TargetError::Refused { name: self.name().into(), why });
         };
-        Guard { source: &Live::new(), host, permission }.verified(block).map(drop)
+        Guard { source: &Live::new(), host, permission }.verify(block).map(drop)
     }
 
     /// As [`Self::clear_for_writing`], with facts supplied by a test.
@@ -109,7 +109,7 @@ impl Target {
             }
             Self::File(file) => self.clear_for_reading().and_then(|clearance| {
                 let open = clearance.open(OpenHow { direct: false, ..OpenHow::default() })?;
-                Ok(if mark::is_free(&open) { Vec::new() } else { vec![line_of(file)] })
+                Ok(if mark::is_free(&open) { Vec::new() } else { vec![describe_file(file)] })
             }),
             Self::Directory(_) => Ok(Vec::new()),
         };
@@ -122,7 +122,7 @@ fn lines(lost: &[Lost]) -> Vec<String> {
 }
 
 /// Describes a file that is not iodyno's as data that would be lost.
-fn line_of(file: &PathTarget) -> String {
+fn describe_file(file: &PathTarget) -> String {
     format!("a file of {} that iodyno did not make", iodyno_model::Bytes(file.size_bytes).binary())
 }
 
@@ -167,7 +167,7 @@ pub(crate) struct Guard<'g> {
 
 impl Guard<'_> {
     fn block(&self, target: &BlockTarget) -> Result<WriteClearance, TargetError> {
-        let words = self.verified(target)?;
+        let words = self.verify(target)?;
         let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let name = target.name.as_str();
         let descriptor =
@@ -184,12 +184,12 @@ impl Guard<'_> {
                 Errno::LOOP | Errno::NOENT => TargetError::gone(name, &target.path, errno),
                 errno => TargetError::of(name, "open it for writing", errno),
             })?;
-        is_block(&descriptor, target)?;
+        verify_is_target(&descriptor, target)?;
         // udev leaves a locked device alone (systemd: "Locking Block Device Access"); if it is
         // probing already, it will finish by itself.
         let _ = rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive);
         // Nobody can claim it now: verify that it is still unused and the same.
-        if self.verified(target)? != words {
+        if self.verify(target)? != words {
             return Err(TargetError::Changed { name: name.into() });
         }
         let read = ReadClearance::of_block(target)?;
@@ -199,7 +199,7 @@ impl Guard<'_> {
 
     /// Verifies everything required for writing a device, at this moment. Returns the words that
     /// name it.
-    pub(crate) fn verified(&self, target: &BlockTarget) -> Result<Vec<String>, TargetError> {
+    pub(crate) fn verify(&self, target: &BlockTarget) -> Result<Vec<String>, TargetError> {
         let name = target.name.as_str();
         let changed = || TargetError::Changed { name: name.into() };
         let now = snapshot(self.source, Depth::Quick);
@@ -209,9 +209,9 @@ impl Guard<'_> {
         if number != target.number || size_bytes != target.size_bytes {
             return Err(changed());
         }
-        let look = against_writing(self.source, &[&now, self.host], name);
-        if !look.uses.is_empty() {
-            return Err(TargetError::InUse { name: name.into(), uses: look.uses });
+        let usage = write_blockers(self.source, &[&now, self.host], name);
+        if !usage.uses.is_empty() {
+            return Err(TargetError::InUse { name: name.into(), uses: usage.uses });
         }
         if self.is_read_only(name) {
             return Err(read_only(name));
@@ -229,7 +229,7 @@ impl Guard<'_> {
                 lost,
             });
         };
-        self.sees_enough(name, word, look.blind, names)?;
+        self.verify_visibility(name, word, usage.blind, names)?;
         let may_lose = |words: &[String]| words.iter().any(|word| names(word));
         let is_unmarked = lost.iter().all(Lost::is_unknown);
         let may_be_lost = lost.is_empty()
@@ -242,7 +242,7 @@ impl Guard<'_> {
     }
 
     /// Verifies that everything was checked, or that the user takes responsibility for the rest.
-    fn sees_enough(
+    fn verify_visibility(
         &self,
         name: &str,
         word: &str,
@@ -269,9 +269,9 @@ impl Guard<'_> {
         let name = target.name.as_str();
         // Open read only first: a refusal must not touch it.
         let read = open_file(target, OFlags::RDONLY)?;
-        let look = against_writing_file(self.source, self.host, target.identity, &read);
-        if !look.uses.is_empty() {
-            return Err(TargetError::InUse { name: name.into(), uses: look.uses });
+        let usage = file_write_blockers(self.source, self.host, target.identity, &read);
+        if !usage.uses.is_empty() {
+            return Err(TargetError::InUse { name: name.into(), uses: usage.uses });
         }
         let words = self.permission.naming(|word| names_file(target, word));
         let allowed = self.permission.allow_write.iter().any(|word| words.contains(word));
@@ -284,11 +284,11 @@ impl Guard<'_> {
                 lost: Vec::new(),
             });
         }
-        self.sees_enough(name, name, look.blind, |word| names_file(target, word))?;
+        self.verify_visibility(name, name, usage.blind, |word| names_file(target, word))?;
         let descriptor = open_file(target, OFlags::RDWR)?;
         let read = ReadClearance::of_open_file(&descriptor, target)?;
         let read = match grows_to_bytes {
-            Some(bytes) => read.sized_anew(bytes)?,
+            Some(bytes) => read.with_current_size(bytes)?,
             None => read.not_empty()?,
         };
         let is_free = is_free && mark::is_free(&descriptor);
@@ -313,7 +313,7 @@ fn read_only(name: &str) -> TargetError {
 }
 
 /// Verifies that the descriptor is the device that was resolved.
-fn is_block(descriptor: &OwnedFd, target: &BlockTarget) -> Result<(), TargetError> {
+fn verify_is_target(descriptor: &OwnedFd, target: &BlockTarget) -> Result<(), TargetError> {
     let stat = rustix::fs::fstat(descriptor)
         .map_err(|errno| TargetError::of(&target.name, "look at it", errno))?;
     let is_block = FileType::from_raw_mode(stat.st_mode).is_block_device();

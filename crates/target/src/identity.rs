@@ -29,11 +29,11 @@ impl Identity {
         identity.words = match &device.kind {
             BlockKind::Nvme => namespace_words(host, device),
             BlockKind::Partition => partition_words(source, host, device),
-            BlockKind::DeviceMapper(_) => fact(source, device, "dm/uuid"),
-            BlockKind::Md(_) => fact(source, device, "md/uuid"),
+            BlockKind::DeviceMapper(_) => sysfs_attribute(source, device, "dm/uuid"),
+            BlockKind::Md(_) => sysfs_attribute(source, device, "md/uuid"),
             BlockKind::Scsi | BlockKind::Virtual => {
-                let mut words = own_fact(source, host, device, "device/wwid");
-                words.extend(own_fact(source, host, device, "serial"));
+                let mut words = unique_attribute(source, host, device, "device/wwid");
+                words.extend(unique_attribute(source, host, device, "serial"));
                 words
             }
             BlockKind::Loop { .. } | BlockKind::Zram | BlockKind::Other => Vec::new(),
@@ -51,7 +51,7 @@ impl Identity {
             identity.words.push(format!("{name}:{}", exact_size(size.0)));
             identity.sized = Some((name, size.0));
         }
-        let by_id = linked(source, "/dev/disk/by-id", number);
+        let by_id = links_to(source, "/dev/disk/by-id", number);
         identity.words.extend(by_id);
         identity
     }
@@ -88,18 +88,23 @@ impl Identity {
 }
 
 /// Reads a sysfs attribute as a word; none if missing or empty.
-fn fact(source: &dyn Source, device: &BlockDevice, file: &str) -> Vec<String> {
+fn sysfs_attribute(source: &dyn Source, device: &BlockDevice, file: &str) -> Vec<String> {
     let path = format!("/sys/class/block/{}/{file}", device.name);
     let bytes = source.read(&path, 4096).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    word(&text).into_iter().collect()
+    typable(&text).into_iter().collect()
 }
 
-/// As [`fact`], unless another device has the same value, as virtual disks do.
-fn own_fact(source: &dyn Source, host: &Host, device: &BlockDevice, file: &str) -> Vec<String> {
-    let mut words = fact(source, device, file);
+/// As [`sysfs_attribute`], unless another device has the same value, as virtual disks do.
+fn unique_attribute(
+    source: &dyn Source,
+    host: &Host,
+    device: &BlockDevice,
+    file: &str,
+) -> Vec<String> {
+    let mut words = sysfs_attribute(source, device, file);
     let others = host.blocks.iter().filter(|other| other.name != device.name);
-    if others.into_iter().any(|other| fact(source, other, file) == words) {
+    if others.into_iter().any(|other| sysfs_attribute(source, other, file) == words) {
         words.clear();
     }
     words
@@ -113,13 +118,13 @@ fn is_one_path(source: &dyn Source, host: &Host, device: &BlockDevice) -> bool {
         _ => Some(device),
     };
     disk.filter(|disk| disk.kind == BlockKind::Scsi).is_some_and(|disk| {
-        !fact(source, disk, "device/wwid").is_empty()
-            && own_fact(source, host, disk, "device/wwid").is_empty()
+        !sysfs_attribute(source, disk, "device/wwid").is_empty()
+            && unique_attribute(source, host, disk, "device/wwid").is_empty()
     })
 }
 
 /// Trims a word for typing; `None` if it cannot be typed.
-fn word(text: &str) -> Option<String> {
+fn typable(text: &str) -> Option<String> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     (!text.is_empty() && !text.contains(char::is_control)).then(|| text.to_owned())
 }
@@ -127,7 +132,7 @@ fn word(text: &str) -> Option<String> {
 /// Returns serial number and world-wide id, if they are unique to this namespace.
 fn namespace_words(host: &Host, device: &BlockDevice) -> Vec<String> {
     let Some((drive, namespace)) = host.namespace(&device.name) else { return Vec::new() };
-    let known = |fact: &Fact<String>| fact.get().and_then(|text| word(text));
+    let known = |fact: &Fact<String>| fact.get().and_then(|text| typable(text));
     let mut words = Vec::new();
     // Emulated drives, and a few real ones, share their serial number.
     let shares_serial = |other: &&Drive| {
@@ -160,9 +165,10 @@ pub(crate) fn is_same_drive(a: &Drive, b: &Drive) -> bool {
 
 /// Returns the PARTUUID, and the words of its disk with `-partN`.
 fn partition_words(source: &dyn Source, host: &Host, device: &BlockDevice) -> Vec<String> {
-    let mut words = linked(source, "/dev/disk/by-partuuid", (device.major, device.minor));
+    let mut words = links_to(source, "/dev/disk/by-partuuid", (device.major, device.minor));
     let disk = device.stands_on.first().and_then(|disk| host.block(disk));
-    if let (Some(disk), Some(number)) = (disk, fact(source, device, "partition").first()) {
+    if let (Some(disk), Some(number)) = (disk, sysfs_attribute(source, device, "partition").first())
+    {
         let disk = Identity::of(source, host, disk).words;
         words.extend(disk.iter().map(|word| format!("{word}-part{number}")));
     }
@@ -170,12 +176,12 @@ fn partition_words(source: &dyn Source, host: &Host, device: &BlockDevice) -> Ve
 }
 
 /// Returns the names in a folder of udev links that lead to this device.
-fn linked(source: &dyn Source, folder: &str, number: (u32, u32)) -> Vec<String> {
+fn links_to(source: &dyn Source, folder: &str, number: (u32, u32)) -> Vec<String> {
     let names = source.list(folder).unwrap_or_default();
     let leads_here = |name: &String| {
         source.block_number(&format!("{folder}/{name}")).is_ok_and(|found| found == number)
     };
-    names.iter().filter(|name| leads_here(name)).filter_map(|name| word(name)).collect()
+    names.iter().filter(|name| leads_here(name)).filter_map(|name| typable(name)).collect()
 }
 
 /// True if both are the same UUID, however the digits are grouped: mdadm writes four groups with

@@ -20,7 +20,7 @@ pub(crate) enum OpenElsewhere {
 impl OpenElsewhere {
     /// Requests a write lease, which is granted only if the file has no other open file description
     /// (fcntl(2), F_SETLEASE), and releases it at once.
-    pub(crate) fn than(file: &OwnedFd) -> Self {
+    pub(crate) fn check(file: &OwnedFd) -> Self {
         let set = |lease: libc::c_int| {
             // SAFETY: the descriptor is open, and this command takes a number.
             match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, lease) } {

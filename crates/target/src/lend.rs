@@ -39,7 +39,7 @@ pub(crate) fn lend_with<T>(
             let name = target.name().into();
             return Err(TargetError::Refused { name, why: "only a block device is lent".into() });
         };
-        if clearance.identity().0 != block.number || guard.verified(block)? != clearance.words() {
+        if clearance.identity().0 != block.number || guard.verify(block)? != clearance.words() {
             return Err(TargetError::Changed { name: block.name.clone() });
         }
     }

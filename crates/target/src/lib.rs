@@ -30,6 +30,7 @@ mod error;
 mod exported;
 mod extents;
 mod file_system;
+mod foreign_controllers;
 #[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod guard;
 #[cfg(test)]
@@ -61,7 +62,6 @@ mod random;
 mod resolve;
 #[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod scratch;
-mod shared;
 mod sharing;
 mod signatures;
 mod stamp;

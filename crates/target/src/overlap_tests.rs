@@ -292,7 +292,7 @@ fn where_only_root_may_ask_what_a_loop_lies_on_that_is_said() {
     fs::remove_file(image.path()).unwrap();
     clear_with(&source, path, path).unwrap();
     let under = fs::File::open(mine.path()).unwrap().into();
-    assert_eq!(OpenElsewhere::than(&under), OpenElsewhere::Yes, "a loop device has it open");
+    assert_eq!(OpenElsewhere::check(&under), OpenElsewhere::Yes, "a loop device has it open");
     let _open = fs::File::open(&file).unwrap();
     let error = clear_with(&source, path, path).unwrap_err();
     assert!(error.to_string().contains(&said), "{error}");

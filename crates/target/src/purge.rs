@@ -55,12 +55,12 @@ pub struct Purge {
 struct Reached {
     clearance: WriteClearance,
     nsid: u32,
-    shape: Shape,
+    geometry: Geometry,
 }
 
 /// Properties that a purge must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Shape {
+struct Geometry {
     size_blocks: u64,
     format: FormatInUse,
 }
@@ -127,16 +127,16 @@ pub(crate) fn clear_with(
                 TargetError::Beside { name: target.name().into(), error: Box::new(error) }
             })?;
             let nsid = nsid_of(namespace)?;
-            let shape = shape(source, &reach.drive.name, namespace, nsid)?;
-            reached.push(Reached { clearance, nsid, shape });
+            let geometry = geometry(source, &reach.drive.name, namespace, nsid)?;
+            reached.push(Reached { clearance, nsid, geometry });
         }
         if let (Some(blind), Some(first)) = (reach.blind, reached.first()) {
-            sees_enough(permission, first, blind)?;
+            verify_visibility(permission, first, blind)?;
         }
-        let (erase, sanitize) = steps(method);
+        let (erase, sanitize) = nvme_action(method);
         let command = match (sanitize, reached.first()) {
             (Some(action), _) => Command::sanitize(action),
-            (None, Some(first)) => Command::format(first.nsid, first.shape.format, erase),
+            (None, Some(first)) => Command::format(first.nsid, first.geometry.format, erase),
             (None, None) => return Err(TargetError::Changed { name: target.name().into() }),
         };
         purges.push(Purge {
@@ -151,7 +151,7 @@ pub(crate) fn clear_with(
 
 /// Verifies that everything a purge reaches is visible here, or that the user takes responsibility
 /// for the rest.
-fn sees_enough(
+fn verify_visibility(
     permission: &Permission,
     target: &Reached,
     blind: BlindSpot,
@@ -168,7 +168,7 @@ fn sees_enough(
 }
 
 /// Maps a method to the drive's parameters.
-const fn steps(method: PurgeMethod) -> (SecureErase, Option<SanitizeAction>) {
+const fn nvme_action(method: PurgeMethod) -> (SecureErase, Option<SanitizeAction>) {
     match method {
         PurgeMethod::Discard | PurgeMethod::Format => (SecureErase::None, None),
         PurgeMethod::FormatUserErase => (SecureErase::UserData, None),
@@ -178,7 +178,7 @@ const fn steps(method: PurgeMethod) -> (SecureErase, Option<SanitizeAction>) {
     }
 }
 
-fn ask(
+fn query(
     source: &dyn Source,
     name: &str,
     controller: &str,
@@ -200,7 +200,7 @@ fn sanitize_status(
     name: &str,
     controller: &str,
 ) -> Result<SanitizeStatus, TargetError> {
-    let page = ask(source, name, controller, AdminRead::SanitizeStatus)?;
+    let page = query(source, name, controller, AdminRead::SanitizeStatus)?;
     parse_sanitize_status(&page).ok_or_else(|| TargetError::CannotPurge {
         name: name.into(),
         why: "its Sanitize Status log makes no sense".into(),
@@ -216,19 +216,19 @@ fn nsid_of(namespace: &Namespace) -> Result<u32, TargetError> {
     })
 }
 
-fn shape(
+fn geometry(
     source: &dyn Source,
     controller: &str,
     namespace: &Namespace,
     nsid: u32,
-) -> Result<Shape, TargetError> {
+) -> Result<Geometry, TargetError> {
     let name = &namespace.name;
-    let page = ask(source, name, controller, AdminRead::IdentifyNamespace(nsid))?;
-    let shape = || {
+    let page = query(source, name, controller, AdminRead::IdentifyNamespace(nsid))?;
+    let geometry = || {
         let size_blocks = parse_identify_namespace(&page)?.size_blocks;
-        Some(Shape { size_blocks, format: parse_format_in_use(&page)? })
+        Some(Geometry { size_blocks, format: parse_format_in_use(&page)? })
     };
-    shape().ok_or_else(|| TargetError::CannotPurge {
+    geometry().ok_or_else(|| TargetError::CannotPurge {
         name: name.clone(),
         why: "how it is formatted is not known".into(),
         offered: vec![PurgeMethod::Discard],
@@ -303,11 +303,11 @@ impl Reached {
         let failed = |errno| TargetError::of(name, "look at it", errno);
         rustix::fs::fadvise(read, 0, None, Advice::DontNeed).map_err(failed)?;
         let size_bytes = rustix::fs::seek(read, SeekFrom::End(0)).map_err(failed)?;
-        let page = ask(source, name, controller, AdminRead::IdentifyNamespace(self.nsid))?;
+        let page = query(source, name, controller, AdminRead::IdentifyNamespace(self.nsid))?;
         let is_same = size_bytes == read.size_bytes()
-            && parse_format_in_use(&page) == Some(self.shape.format)
+            && parse_format_in_use(&page) == Some(self.geometry.format)
             && parse_identify_namespace(&page)
-                .is_some_and(|now| now.size_blocks == self.shape.size_blocks);
+                .is_some_and(|now| now.size_blocks == self.geometry.size_blocks);
         is_same.then_some(()).ok_or_else(|| TargetError::Reshaped { name: name.into() })
     }
 }

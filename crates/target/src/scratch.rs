@@ -139,7 +139,7 @@ impl ScratchFile {
         // From here on the name is removed on every error return.
         let (descriptor, named) = make(plan)?;
         let write = WriteClearance::of_new_file(descriptor, &plan.directory)?;
-        let named = named.map(|named| named.known_as(write.identity()));
+        let named = named.map(|named| named.with_identity(write.identity()));
         fill(&write, plan, progress)?;
         let failed = |errno| TargetError::of(&plan.directory.name, "sync its scratch file", errno);
         rustix::fs::fsync(&write).map_err(failed)?;
@@ -157,7 +157,7 @@ impl ScratchFile {
     /// # Errors
     /// No descriptors are left.
     pub fn clear_for_reading(&self) -> Result<ReadClearance, TargetError> {
-        self.clearance.again()
+        self.clearance.try_clone()
     }
 
     /// Identity of the file while it has a name; `None` if it never had one or was removed.
@@ -190,7 +190,7 @@ struct Named {
 }
 
 impl Named {
-    fn known_as(mut self, (device, inode): (Dev, u64)) -> Self {
+    fn with_identity(mut self, (device, inode): (Dev, u64)) -> Self {
         self.identity = Some(FileIdentity { device, inode });
         self
     }

@@ -5,14 +5,14 @@ use crate::contents::Bytes;
 
 /// Position of a signature.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum Anchor {
     /// Bytes from the start.
     Start(u64),
     /// Bytes before the end.
     End(u64),
 }
 
-use Place::{End, Start};
+use Anchor::{End, Start};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -21,7 +21,7 @@ const MIB: u64 = 1 << 20;
 /// same offsets) and the kernel (include/uapi/linux/magic.h and the file systems' own headers).
 /// Magics of two bytes are left out, except for those that [`others`] verifies by more: noise would
 /// match them, and data that is not noise is protected without a name.
-const MAGICS: &[(&str, Place, &[u8])] = &[
+const MAGICS: &[(&str, Anchor, &[u8])] = &[
     // Partition tables.
     ("GPT partition table", Start(512), b"EFI PART"),
     ("GPT partition table", Start(4096), b"EFI PART"),

@@ -19,7 +19,7 @@ const CACHED: OpenHow = OpenHow { direct: false, sync: crate::SyncMode::None, no
 /// # Errors
 /// As for writing the drive.
 pub fn stamp(drive: &WriteClearance, mark: Mark) -> Result<(), TargetError> {
-    write(drive, &places(drive.as_read().size_bytes()), &block(mark))
+    write(drive, &offsets(drive.as_read().size_bytes()), &block(mark))
 }
 
 /// Zeroes what is left of `mark` on a cleared drive.
@@ -40,7 +40,7 @@ pub fn is_stamped(drive: &ReadClearance, mark: Mark) -> Result<bool, TargetError
 }
 
 /// Returns the offsets of the marks on a drive of `size_bytes`.
-fn places(size_bytes: u64) -> Vec<u64> {
+fn offsets(size_bytes: u64) -> Vec<u64> {
     let last = (size_bytes / BYTES).saturating_sub(1) * BYTES;
     if last == 0 { vec![0] } else { vec![0, last] }
 }
@@ -58,10 +58,10 @@ fn stamped(drive: &ReadClearance, mark: Mark) -> Result<Vec<u64>, TargetError> {
     let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
     let expected = block(mark);
     let mut found = Vec::new();
-    for place in places(drive.size_bytes()) {
+    for offset in offsets(drive.size_bytes()) {
         let mut bytes = vec![0; BYTES as usize];
-        match rustix::io::pread(&file, &mut bytes[..], place) {
-            Ok(read) if bytes[..read] == expected => found.push(place),
+        match rustix::io::pread(&file, &mut bytes[..], offset) {
+            Ok(read) if bytes[..read] == expected => found.push(offset),
             Ok(_) => {}
             Err(errno) => return Err(failed(errno)),
         }
@@ -69,14 +69,14 @@ fn stamped(drive: &ReadClearance, mark: Mark) -> Result<Vec<u64>, TargetError> {
     Ok(found)
 }
 
-fn write(drive: &WriteClearance, places: &[u64], bytes: &[u8]) -> Result<(), TargetError> {
+fn write(drive: &WriteClearance, offsets: &[u64], bytes: &[u8]) -> Result<(), TargetError> {
     let failed = |errno| TargetError::of(drive.as_read().name(), "write its mark", errno);
-    if places.is_empty() {
+    if offsets.is_empty() {
         return Ok(());
     }
     let file = drive.open(CACHED)?;
-    for place in places {
-        match rustix::io::pwrite(&file, bytes, *place) {
+    for offset in offsets {
+        match rustix::io::pwrite(&file, bytes, *offset) {
             Ok(written) if written == bytes.len() => {}
             Ok(_) => return Err(failed(Errno::IO)),
             Err(errno) => return Err(failed(errno)),

@@ -7,7 +7,7 @@ use rustix::fs::{Dev, OFlags};
 use rustix::io::Errno;
 
 use crate::job_files::FileEntry;
-use crate::job_files::mark::MarkedWhenClosed;
+use crate::job_files::mark::MarkOnDrop;
 use crate::open_how::OpenHow;
 use crate::{PathTarget, ReadClearance, TargetError};
 
@@ -25,7 +25,7 @@ pub struct WriteClearance {
     /// Words of the permission that name it.
     words: Vec<String>,
     /// Marks a file that iodyno laid out after writing.
-    mark: Option<MarkedWhenClosed>,
+    mark: Option<MarkOnDrop>,
     /// The directory entry of a job that works on nothing else.
     entry: Option<Arc<FileEntry>>,
 }
@@ -66,7 +66,7 @@ impl WriteClearance {
     /// # Errors
     /// No descriptors are left.
     pub fn of_nothing(name: &str) -> Result<Self, TargetError> {
-        Self::keeping_nothing(ReadClearance::of_nothing(name)?)
+        Self::discarding(ReadClearance::of_nothing(name)?)
     }
 
     /// Clears a device that discards all data: /dev/null or /dev/zero.
@@ -74,10 +74,10 @@ impl WriteClearance {
     /// # Errors
     /// It was replaced by another device, or cannot be opened.
     pub fn of_sink(path: &str) -> Result<Self, TargetError> {
-        Self::keeping_nothing(ReadClearance::of_sink(path)?)
+        Self::discarding(ReadClearance::of_sink(path)?)
     }
 
-    fn keeping_nothing(read: ReadClearance) -> Result<Self, TargetError> {
+    fn discarding(read: ReadClearance) -> Result<Self, TargetError> {
         let descriptor = rustix::io::fcntl_dupfd_cloexec(&read, 0)
             .map_err(|errno| TargetError::of(read.name(), "pretend it", errno))?;
         let words = Vec::new();
@@ -90,7 +90,7 @@ impl WriteClearance {
     /// No descriptors are left.
     pub fn of_entry(name: &str, entry: FileEntry, size_bytes: u64) -> Result<Self, TargetError> {
         let nothing = Self::of_nothing(name)?;
-        let read = nothing.read.of_size(size_bytes);
+        let read = nothing.read.with_size(size_bytes);
         Ok(Self { read, entry: Some(Arc::new(entry)), ..nothing })
     }
 
@@ -130,12 +130,12 @@ impl WriteClearance {
     /// Returns the clearance of a file that iodyno laid out, to be marked once it is written.
     pub(crate) fn laid_out(self) -> Result<Self, TargetError> {
         let file = self.read.open(OpenHow { direct: false, ..OpenHow::default() })?;
-        Ok(Self { mark: Some(MarkedWhenClosed(file)), ..self })
+        Ok(Self { mark: Some(MarkOnDrop(file)), ..self })
     }
 
     /// Marks a file that iodyno laid out in its present state.
     pub(crate) fn mark_now(&self) {
-        self.mark.iter().for_each(MarkedWhenClosed::now);
+        self.mark.iter().for_each(MarkOnDrop::now);
     }
 
     /// Returns it with these words of the permission.
@@ -144,13 +144,13 @@ impl WriteClearance {
     }
 
     /// Returns it with the file's current size, or `grows_to_bytes` if that is larger.
-    pub(crate) fn sized_anew(self, grows_to_bytes: u64) -> Result<Self, TargetError> {
-        Ok(Self { read: self.read.sized_anew(grows_to_bytes)?, ..self })
+    pub(crate) fn with_current_size(self, grows_to_bytes: u64) -> Result<Self, TargetError> {
+        Ok(Self { read: self.read.with_current_size(grows_to_bytes)?, ..self })
     }
 
     /// Converts to a clearance for reading, with the file's current size.
     pub(crate) fn into_read_clearance(self) -> Result<ReadClearance, TargetError> {
-        self.read.sized_anew(0)?.not_empty()
+        self.read.with_current_size(0)?.not_empty()
     }
 }
 

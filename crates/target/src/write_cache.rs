@@ -23,7 +23,7 @@ impl WriteCache {
     /// # Errors
     /// `NotFound` if the controller is gone; otherwise the kernel's or the drive's error.
     pub fn is_on(&self, source: &dyn Source) -> io::Result<bool> {
-        self.held()?;
+        self.open_controller()?;
         let answer = source.admin(&self.controller, AdminRead::VolatileWriteCache)?;
         answer.first().map(|first| first & 1 == 1).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
@@ -34,11 +34,11 @@ impl WriteCache {
     /// # Errors
     /// As [`Self::is_on`].
     pub fn switch(&self, on: bool) -> io::Result<()> {
-        send(&self.held()?, Command::write_cache(on))
+        send(&self.open_controller()?, Command::write_cache(on))
     }
 
     /// Opens the controller: a character device with the number and the serial in sysfs.
-    fn held(&self) -> io::Result<File> {
+    fn open_controller(&self) -> io::Result<File> {
         let Self { controller, serial } = self;
         let number = controller.strip_prefix("nvme").map(str::parse::<u32>);
         if !matches!(number, Some(Ok(_))) {

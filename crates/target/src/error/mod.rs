@@ -156,7 +156,7 @@ pub enum TargetError {
     #[error("{name} was not named for writing{}{}", match .typed {
         Some(typed) => format!("; {typed} does not count, since such names change at boot"),
         None => String::new(),
-    }, losing(.lost))]
+    }, loss_suffix(.lost))]
     NotAllowed {
         /// The target.
         name: String,
@@ -182,7 +182,7 @@ pub enum TargetError {
         wanted_bytes: u64,
     },
     /// The target is to be written, and it is unknown whether anybody uses it.
-    #[error("whether anybody uses {name} cannot be known: {}", sentences(.blind))]
+    #[error("whether anybody uses {name} cannot be known: {}", join_reasons(.blind))]
     NotKnown {
         /// The target.
         name: String,
@@ -192,7 +192,7 @@ pub enum TargetError {
         blind: Vec<BlindSpot>,
     },
     /// The target is to be written, is unused, and seems to hold data.
-    #[error("{name} holds data that nobody uses{}", losing(.lost))]
+    #[error("{name} holds data that nobody uses{}", loss_suffix(.lost))]
     HoldsData {
         /// The target.
         name: String,
@@ -342,7 +342,7 @@ impl TargetError {
 }
 
 /// Formats the data that would be lost as the end of a sentence.
-fn losing(lost: &[Lost]) -> String {
+fn loss_suffix(lost: &[Lost]) -> String {
     let lines: Vec<String> = lost.iter().map(Lost::to_string).collect();
     if lines.is_empty() {
         String::new()
@@ -351,7 +351,7 @@ fn losing(lost: &[Lost]) -> String {
     }
 }
 
-fn sentences(blind: &[BlindSpot]) -> String {
+fn join_reasons(blind: &[BlindSpot]) -> String {
     blind.iter().map(BlindSpot::to_string).collect::<Vec<_>>().join("; ")
 }
 

@@ -10,7 +10,7 @@ use iodyno_files::{FileIdentity, Removed, remove_in};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
-use super::mark::MarkedWhenClosed;
+use super::mark::MarkOnDrop;
 use crate::TargetError;
 
 /// System call that looks an entry up (fio's `stat_type`).
@@ -186,7 +186,7 @@ impl Drop for FileEntry {
             return;
         };
         if rustix::fs::fstat(&file).is_ok_and(|stat| FileIdentity::of(&stat) == identity) {
-            MarkedWhenClosed(file).now();
+            MarkOnDrop(file).now();
         }
     }
 }

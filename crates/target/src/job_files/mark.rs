@@ -23,16 +23,16 @@ const BLOCK_BYTES: u64 = 4096;
 /// Marks a file when dropped, after everything that iodyno wrote into it. A kill before that leaves
 /// a mark that does not match, or none.
 #[derive(Debug)]
-pub(crate) struct MarkedWhenClosed(pub(crate) OwnedFd);
+pub(crate) struct MarkOnDrop(pub(crate) OwnedFd);
 
-impl MarkedWhenClosed {
+impl MarkOnDrop {
     /// Marks it in its present state.
     pub(crate) fn now(&self) {
         set(&self.0);
     }
 }
 
-impl Drop for MarkedWhenClosed {
+impl Drop for MarkOnDrop {
     fn drop(&mut self) {
         self.now();
     }

@@ -33,10 +33,10 @@ use crate::{
     Access, FileIdentity, OpenHow, Permission, ReadClearance, Removed, SyncMode, TargetError,
     WriteClearance,
 };
-use survey::Place;
+use survey::FileState;
 
 /// Without O_DIRECT.
-const TO_LOOK: OpenHow = OpenHow { direct: false, sync: SyncMode::None, nonblocking: false };
+const BUFFERED: OpenHow = OpenHow { direct: false, sync: SyncMode::None, nonblocking: false };
 
 /// Preparation of a new or too small file before the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -91,7 +91,7 @@ pub struct LaidOut {
     is_new: bool,
     is_ours: bool,
     /// Mark value of a new file that is only read: not every file system stores marks.
-    left: Option<String>,
+    mark_value: Option<String>,
     written_bytes: u64,
 }
 
@@ -140,8 +140,9 @@ impl LaidOut {
     pub fn remove_if_ours(&self) -> Result<Removed, TargetError> {
         // Others may have written to a file that is only read.
         let is_as_it_was = || match &self.cleared {
-            Cleared::Read(_) => open_to_look(&self.cleared).is_some_and(|file| {
-                mark::is_ours(&file) || (self.left.is_some() && self.left == mark::of(&file))
+            Cleared::Read(_) => open_buffered(&self.cleared).is_some_and(|file| {
+                mark::is_ours(&file)
+                    || (self.mark_value.is_some() && self.mark_value == mark::of(&file))
             }),
             Cleared::Write(_) => true,
         };
@@ -179,30 +180,30 @@ impl Surveyed {
         permission: &Permission,
         watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<LaidOut, TargetError> {
-        let Self { plan, place, .. } = self;
-        match place {
-            Place::Enough(target, read) => {
-                let is_ours = read.open(TO_LOOK).is_ok_and(|file| mark::is_ours(&file));
-                taken(target, Cleared::Read(read), is_ours, 0)
+        let Self { plan, state, .. } = self;
+        match state {
+            FileState::LargeEnough(target, read) => {
+                let is_ours = read.open(BUFFERED).is_ok_and(|file| mark::is_ours(&file));
+                use_existing(target, Cleared::Read(read), is_ours, 0)
             }
-            Place::There(target, write) => {
+            FileState::Writable(target, write) => {
                 let mut written_bytes = 0;
-                let is_ours = mark::is_ours(&write.open(TO_LOOK)?);
+                let is_ours = mark::is_ours(&write.open(BUFFERED)?);
                 if target.size_bytes < plan.size_bytes {
                     let keeps = plan.keeps || !is_ours;
                     let from = if keeps { target.size_bytes } else { 0 };
                     written_bytes = fill::fill(&write, &plan, from, &target.name, watcher)?;
                 }
-                taken(target, cleared(write, &plan)?, is_ours, written_bytes)
+                use_existing(target, cleared(write, &plan)?, is_ours, written_bytes)
             }
-            Place::New(folder, target) => {
+            FileState::Missing(folder, target) => {
                 match make(&plan, &folder, &target, permission, watcher) {
                     // Another path to it, or another process, created it first.
                     Err(TargetError::Io { error, .. })
                         if error.kind() == std::io::ErrorKind::AlreadyExists =>
                     {
                         let again = survey(vec![plan], host, permission)?;
-                        let is_there = |one: &Self| !matches!(one.place, Place::New(..));
+                        let is_there = |one: &Self| !matches!(one.state, FileState::Missing(..));
                         let changed = || TargetError::Changed { name: target.name.clone() };
                         let there = again.into_iter().find(is_there).ok_or_else(changed)?;
                         there.lay_out(host, permission, watcher)
@@ -215,15 +216,15 @@ impl Surveyed {
 }
 
 /// Takes an existing file; `is_ours`: laid out by iodyno and unchanged.
-fn taken(
+fn use_existing(
     target: PathTarget,
     cleared: Cleared,
     is_ours: bool,
     written_bytes: u64,
 ) -> Result<LaidOut, TargetError> {
     let identity = FileIdentity { device: target.identity.0, inode: target.identity.1 };
-    let (path, left) = (target.path, None);
-    Ok(LaidOut { cleared, path, identity, is_new: false, is_ours, left, written_bytes })
+    let (path, mark_value) = (target.path, None);
+    Ok(LaidOut { cleared, path, identity, is_new: false, is_ours, mark_value, written_bytes })
 }
 
 /// Creates the file `place` in `folder`.
@@ -258,18 +259,18 @@ fn make(
     write.mark_now();
     let cleared = cleared(write, plan)?;
     unfinished.keep();
-    let left = match &cleared {
-        Cleared::Read(_) => open_to_look(&cleared).and_then(|file| mark::of(&file)),
+    let mark_value = match &cleared {
+        Cleared::Read(_) => open_buffered(&cleared).and_then(|file| mark::of(&file)),
         Cleared::Write(_) => None,
     };
     let path = place.path.clone();
-    Ok(LaidOut { cleared, path, identity, is_new: true, is_ours: true, left, written_bytes })
+    Ok(LaidOut { cleared, path, identity, is_new: true, is_ours: true, mark_value, written_bytes })
 }
 
 /// Converts to the kind of clearance that the plan asks for.
 fn cleared(write: WriteClearance, plan: &FilePlan) -> Result<Cleared, TargetError> {
     if plan.will_write {
-        write.sized_anew(plan.size_bytes).map(Cleared::Write)
+        write.with_current_size(plan.size_bytes).map(Cleared::Write)
     } else {
         write.into_read_clearance().map(Cleared::Read)
     }
@@ -299,10 +300,10 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-fn open_to_look(cleared: &Cleared) -> Option<OwnedFd> {
+fn open_buffered(cleared: &Cleared) -> Option<OwnedFd> {
     match cleared {
-        Cleared::Read(clearance) => clearance.open(TO_LOOK).ok(),
-        Cleared::Write(clearance) => clearance.as_read().open(TO_LOOK).ok(),
+        Cleared::Read(clearance) => clearance.open(BUFFERED).ok(),
+        Cleared::Write(clearance) => clearance.as_read().open(BUFFERED).ok(),
     }
 }
 

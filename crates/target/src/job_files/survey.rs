@@ -11,7 +11,7 @@ use iodyno_host::Live;
 use iodyno_model::Host;
 use rustix::fs::{Dev, Mode, OFlags};
 
-use super::{FilePlan, Fill, TO_LOOK, mark, shown};
+use super::{BUFFERED, FilePlan, Fill, mark, shown};
 use crate::guard::{Guard, names_file};
 use crate::target::PathTarget;
 use crate::{Permission, ReadClearance, Target, TargetError, WriteClearance, resolve_anywhere};
@@ -21,32 +21,32 @@ use iodyno_files::open_folder;
 #[derive(Debug)]
 pub struct Surveyed {
     pub(super) plan: FilePlan,
-    pub(super) place: Place,
+    pub(super) state: FileState,
     words: Vec<String>,
     direct: Option<Direct>,
 }
 
 /// State of the path at which the file will be.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum FileState {
     /// A file that is only read and large enough.
-    Enough(PathTarget, ReadClearance),
+    LargeEnough(PathTarget, ReadClearance),
     /// A file that may be written.
-    There(PathTarget, WriteClearance),
+    Writable(PathTarget, WriteClearance),
     /// No file yet, in this directory.
-    New(OwnedFd, PathTarget),
+    Missing(OwnedFd, PathTarget),
 }
 
 /// Direct I/O on a file.
 #[derive(Debug, Clone, Copy)]
 struct Direct {
-    taken: bool,
+    supported: bool,
     block_bytes: u32,
 }
 
 impl Direct {
     const fn of(read: &ReadClearance) -> Self {
-        Self { taken: read.direct(), block_bytes: read.block_bytes() }
+        Self { supported: read.direct(), block_bytes: read.block_bytes() }
     }
 }
 
@@ -58,10 +58,10 @@ impl Surveyed {
 
     /// Size after the layout, bytes.
     pub fn size_bytes(&self) -> u64 {
-        let holds_bytes = match &self.place {
-            Place::Enough(target, _) | Place::There(target, _) | Place::New(_, target) => {
-                target.size_bytes
-            }
+        let holds_bytes = match &self.state {
+            FileState::LargeEnough(target, _)
+            | FileState::Writable(target, _)
+            | FileState::Missing(_, target) => target.size_bytes,
         };
         holds_bytes.max(self.plan.size_bytes)
     }
@@ -74,7 +74,7 @@ impl Surveyed {
     /// Alignment of direct I/O on it, bytes: 0 if unsupported; `None` if unknown before it is
     /// created.
     pub fn direct_bytes(&self) -> Option<u32> {
-        self.direct.map(|direct| if direct.taken { direct.block_bytes } else { 0 })
+        self.direct.map(|direct| if direct.supported { direct.block_bytes } else { 0 })
     }
 }
 
@@ -95,18 +95,18 @@ pub fn survey(
     let mut taken_bytes = BTreeMap::new();
     let mut surveyed = Vec::with_capacity(plans.len());
     for plan in plans {
-        let (place, words, direct) = look(&plan, host, permission)?;
-        if let Place::There(target, _) | Place::New(_, target) = &place {
-            room_for(target, &plan, &mut taken_bytes)?;
+        let (state, words, direct) = check(&plan, host, permission)?;
+        if let FileState::Writable(target, _) | FileState::Missing(_, target) = &state {
+            reserve_room(target, &plan, &mut taken_bytes)?;
         }
-        surveyed.push(Surveyed { plan, place, words, direct });
+        surveyed.push(Surveyed { plan, state, words, direct });
     }
     Ok(surveyed)
 }
 
-type Looked = (Place, Vec<String>, Option<Direct>);
+type Checked = (FileState, Vec<String>, Option<Direct>);
 
-fn look(plan: &FilePlan, host: &Host, permission: &Permission) -> Result<Looked, TargetError> {
+fn check(plan: &FilePlan, host: &Host, permission: &Permission) -> Result<Checked, TargetError> {
     match fs::symlink_metadata(&plan.path) {
         Ok(found) => {
             let is_mine = [0, rustix::process::geteuid().as_raw()].contains(&found.uid());
@@ -116,19 +116,19 @@ fn look(plan: &FilePlan, host: &Host, permission: &Permission) -> Result<Looked,
                     why: "a symbolic link that another user made".into(),
                 });
             }
-            look_at_file(plan, host, permission)
+            check_file(plan, host, permission)
         }
-        Err(_) if plan.create => look_at_folder(plan, host, permission),
+        Err(_) if plan.create => check_new_file(plan, host, permission),
         Err(_) => Err(TargetError::NotToBeMade { name: shown(&plan.path) }),
     }
 }
 
 /// Checks a file that exists.
-fn look_at_file(
+fn check_file(
     plan: &FilePlan,
     host: &Host,
     permission: &Permission,
-) -> Result<Looked, TargetError> {
+) -> Result<Checked, TargetError> {
     // With a `/` it is a path and never a device's kernel name.
     let absolute = std::path::absolute(&plan.path).map_err(|source| io(&plan.path, source))?;
     let Some(path) = absolute.to_str() else { return Err(not_text(&plan.path)) };
@@ -147,9 +147,9 @@ fn look_at_file(
         let read = ReadClearance::of_file(&target)?;
         let direct = Direct::of(&read);
         // A word may have been needed to extend another's file before; iodyno's own need none.
-        let is_ours = words.is_empty() || mark::is_ours(&read.open(TO_LOOK)?);
+        let is_ours = words.is_empty() || mark::is_ours(&read.open(BUFFERED)?);
         let words = if is_ours { Vec::new() } else { words };
-        return Ok((Place::Enough(target, read), words, Some(direct)));
+        return Ok((FileState::LargeEnough(target, read), words, Some(direct)));
     }
     let guard = Guard { source: &Live::new(), host, permission };
     let write = guard.file(&target, Some(plan.size_bytes)).map_err(|error| match error {
@@ -161,19 +161,19 @@ fn look_at_file(
         error => error,
     })?;
     let direct = Direct::of(write.as_read());
-    Ok((Place::There(target, write), words, Some(direct)))
+    Ok((FileState::Writable(target, write), words, Some(direct)))
 }
 
 /// Checks the directory for a new file.
-fn look_at_folder(
+fn check_new_file(
     plan: &FilePlan,
     host: &Host,
     permission: &Permission,
-) -> Result<Looked, TargetError> {
+) -> Result<Checked, TargetError> {
     let (folder, place) = folder_for(&plan.path, host)?;
     let words = permission.naming(|word| will_be_named(&place, word));
-    let direct = nameless(&folder, &place);
-    Ok((Place::New(folder, place), words, direct))
+    let direct = probe_direct_io(&folder, &place);
+    Ok((FileState::Missing(folder, place), words, direct))
 }
 
 /// Opens the directory for a new file, and describes the file's place in it.
@@ -196,7 +196,7 @@ pub(super) fn folder_for(path: &Path, host: &Host) -> Result<(OwnedFd, PathTarge
         .map_err(|errno| TargetError::of(&shown(&parent), "look at it", errno))?;
     let path = parent.join(file);
     // Refuses a file system that holds no data before anything is created in it.
-    let place = PathTarget::new(host, path, &stat)?.empty();
+    let place = PathTarget::new(host, path, &stat)?.as_new_file();
     let may_write = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     rustix::fs::access(&parent, may_write)
         .map_err(|errno| TargetError::of(&place.name, "make it", errno))?;
@@ -204,7 +204,7 @@ pub(super) fn folder_for(path: &Path, host: &Host) -> Result<(OwnedFd, PathTarge
 }
 
 /// Probes direct I/O of files in `folder` with an unnamed file, if possible.
-fn nameless(folder: &OwnedFd, place: &PathTarget) -> Option<Direct> {
+fn probe_direct_io(folder: &OwnedFd, place: &PathTarget) -> Option<Direct> {
     let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o600);
     let descriptor = rustix::fs::openat(folder, ".", flags, mode).ok()?;
@@ -227,7 +227,7 @@ fn first_missing(folder: &Path) -> Option<&Path> {
 
 /// Verifies that the file system has room for the missing part, if it reports that, in addition to
 /// the other files.
-fn room_for(
+fn reserve_room(
     target: &PathTarget,
     plan: &FilePlan,
     taken_bytes: &mut BTreeMap<Dev, u64>,

@@ -5,7 +5,7 @@ use iodyno_host::{
 };
 use iodyno_model::{BlockKind, Drive, Host, Namespace, PurgeMethod};
 
-use super::{ask, sanitize_status, steps};
+use super::{nvme_action, query, sanitize_status};
 use crate::identity::is_same_drive;
 use crate::nvme::{SanitizeAction, SecureErase};
 use crate::{BlindSpot, TargetError};
@@ -37,7 +37,7 @@ impl<'h> Reach<'h> {
             let why = "it is not a whole namespace of an NVMe drive";
             return Err(cannot(why.into(), vec![PurgeMethod::Discard]));
         };
-        let page = ask(source, name, &drive.name, AdminRead::IdentifyController)?;
+        let page = query(source, name, &drive.name, AdminRead::IdentifyController)?;
         let support = parse_purge_support(&page)
             .ok_or_else(|| cannot("its controller's answer makes no sense".into(), Vec::new()))?;
         if !is_offered(&support, method) {
@@ -55,7 +55,7 @@ impl<'h> Reach<'h> {
                 offered,
             ));
         }
-        let (erase, sanitize) = steps(method);
+        let (erase, sanitize) = nvme_action(method);
         let estimated_s = match sanitize {
             Some(action) => {
                 let status = sanitize_status(source, name, &drive.name)?;
@@ -75,9 +75,9 @@ impl<'h> Reach<'h> {
         let of_all = sanitize.is_some()
             || support.format_is_of_all
             || support.erase_is_of_all && erase != SecureErase::None;
-        let namespaces = emptied_with(host, drive, own, of_all);
+        let namespaces = affected_namespaces(host, drive, own, of_all);
         if of_all {
-            all_are_seen(source, name, drive, &support, &namespaces)?;
+            verify_all_visible(source, name, drive, &support, &namespaces)?;
         }
         // Without namespace management only this controller's own namespaces are listed.
         let is_blind = of_all && support.several_controllers && !support.namespace_management;
@@ -87,7 +87,7 @@ impl<'h> Reach<'h> {
 }
 
 /// Returns the block devices that are emptied with the namespace `own`, itself first.
-fn emptied_with<'h>(
+fn affected_namespaces<'h>(
     host: &'h Host,
     drive: &Drive,
     own: &'h Namespace,
@@ -117,7 +117,7 @@ fn is_offered(support: &PurgeSupport, method: PurgeMethod) -> bool {
 
 /// Verifies that no namespace of the drive is hidden from this machine: whether a hidden one is in
 /// use is unknown.
-fn all_are_seen(
+fn verify_all_visible(
     source: &dyn Source,
     name: &str,
     drive: &Drive,
@@ -128,7 +128,7 @@ fn all_are_seen(
         true => AdminRead::AllocatedNamespaces,
         false => AdminRead::ActiveNamespaces,
     };
-    let page = ask(source, name, &drive.name, list)?;
+    let page = query(source, name, &drive.name, list)?;
     let hidden = namespace_ids(&page)
         .into_iter()
         .find(|nsid| !seen.iter().any(|namespace| namespace.nsid.get() == Some(nsid)));

@@ -12,7 +12,7 @@ use crate::openers::controllers_of;
 pub(crate) fn unseen_controllers(source: &dyn Source, host: &Host, block: &str) -> Vec<BlindSpot> {
     let mut spots = Vec::new();
     for bottom in host.bottom_of(block) {
-        let Some((drive, namespace)) = asked(host, &bottom.name) else { continue };
+        let Some((drive, namespace)) = controller_to_query(host, &bottom.name) else { continue };
         let spot = of_namespace(source, host, drive, namespace);
         spots.extend(spot.filter(|spot| !spots.contains(spot)));
     }
@@ -20,7 +20,7 @@ pub(crate) fn unseen_controllers(source: &dyn Source, host: &Host, block: &str) 
 }
 
 /// Returns the controller to query about a namespace, a live one if possible.
-fn asked<'h>(host: &'h Host, name: &str) -> Option<(&'h Drive, &'h Namespace)> {
+fn controller_to_query<'h>(host: &'h Host, name: &str) -> Option<(&'h Drive, &'h Namespace)> {
     let live = host.drives.iter().filter(|drive| drive.state.get().is_some_and(|s| s == "live"));
     let of = |drive: &'h Drive| {
         Some((drive, drive.namespaces.iter().find(|namespace| namespace.name == name)?))
