@@ -4,9 +4,9 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod course;
 mod event;
 mod file;
+mod heatmap;
 mod io;
 mod matching;
 mod model;

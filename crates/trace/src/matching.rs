@@ -17,7 +17,7 @@ type Key = (u128, u64);
 
 /// Packs device, operation and sector into one number that sorts like them: keys are compared a
 /// dozen times per event.
-fn place(device: u16, operation: Operation, sector: u64) -> u128 {
+fn sort_key(device: u16, operation: Operation, sector: u64) -> u128 {
     u128::from(device) << 72 | (operation as u128) << 64 | u128::from(sector)
 }
 
@@ -93,7 +93,7 @@ impl Matcher {
         // A failed attempt is repeated: the first counts. Without an address nothing is a
         // repetition, nor is anything in a trace without issues.
         let number = if sectors > 0 && self.any_issued { 0 } else { self.number };
-        let key = (place(device, operation, sector), number);
+        let key = (sort_key(device, operation, sector), number);
         let queued = Queued { at_ns, device, operation, sectors, flags, actor };
         self.queued.entry(key).or_insert(queued);
     }
@@ -107,8 +107,8 @@ impl Matcher {
         }
         let Event { device, operation, sector, sectors, .. } = *event;
         let end = sector.saturating_add(sectors.max(1).into());
-        let first = place(device, operation, sector);
-        let behind = place(device, operation, end);
+        let first = sort_key(device, operation, sector);
+        let behind = sort_key(device, operation, end);
         let mut found: Option<Queued> = None;
         // Takes everything merged into it, such as all waiters of a flush; of a command, the
         // oldest.
@@ -130,13 +130,13 @@ impl Matcher {
             }
         }
         let at_ns = found.map_or(event.at_ns, |found| found.at_ns);
-        let has_place = !matches!(operation, Operation::Flush | Operation::Other);
+        let has_address = !matches!(operation, Operation::Flush | Operation::Other);
         let io = Io {
             at_ns,
             device,
             operation,
             flags: event.flags,
-            offset: if has_place { sector.saturating_mul(SECTOR_BYTES) } else { 0 },
+            offset: if has_address { sector.saturating_mul(SECTOR_BYTES) } else { 0 },
             length: u32::try_from(u64::from(sectors) * SECTOR_BYTES).unwrap_or(u32::MAX),
             latency: Latency::Unknown,
             actor: found.map_or(event.actor, |found| found.actor),
@@ -147,7 +147,7 @@ impl Matcher {
     }
 
     fn oldest_in_flight(&self, event: &Event) -> Option<Key> {
-        let place = place(event.device, event.operation, event.sector);
+        let place = sort_key(event.device, event.operation, event.sector);
         self.in_flight.range((place, 0)..=(place, u64::MAX)).next().map(|(key, _)| *key)
     }
 
@@ -174,7 +174,7 @@ impl Matcher {
         if event.sectors > 0 && event.sectors < done.sectors {
             done.sectors -= event.sectors;
             let rest = event.sector.saturating_add(event.sectors.into());
-            let rest = place(event.device, event.operation, rest);
+            let rest = sort_key(event.device, event.operation, rest);
             self.in_flight.insert((rest, key.1), done);
             return;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{Histogram, TraceBurst, TraceSummary, TracedActor, TracedOperation, TracedSize};
 
-use crate::course::Course;
+use crate::heatmap::Heatmap;
 use crate::{Flags, Io, Names, Operation};
 
 /// Intervals in which I/Os are counted for bursts, ns.
@@ -24,7 +24,7 @@ pub struct Counter {
     fua: u64,
     slots: [Slots; SLOTS_NS.len()],
     last_ns: u64,
-    course: Course,
+    heatmap: Heatmap,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ struct Counts {
     /// End of the last I/O on each device, by its number.
     ends: Vec<Option<u64>>,
     sizes: BTreeMap<u32, (u64, Histogram)>,
-    rarer: (u64, Histogram),
+    other_sizes: (u64, Histogram),
     queue: Histogram,
     device: Histogram,
     latency: Histogram,
@@ -91,7 +91,7 @@ impl Counter {
         let is_counted = counts.sizes.len() < MOST_SIZES || counts.sizes.contains_key(&io.length);
         let size = match is_counted {
             true => counts.sizes.entry(io.length).or_default(),
-            false => &mut counts.rarer,
+            false => &mut counts.other_sizes,
         };
         size.0 += 1;
         if let Some(ns) = io.latency.total() {
@@ -114,7 +114,7 @@ impl Counter {
         for (slots, slot_ns) in self.slots.iter_mut().zip(SLOTS_NS) {
             slots.count(io.at_ns / slot_ns);
         }
-        self.course.count(io);
+        self.heatmap.count(io);
         self.last_ns = self.last_ns.max(io.at_ns);
     }
 
@@ -137,7 +137,7 @@ impl Counter {
             fua: self.fua,
             bursts: bursts.collect(),
             actors: self.actors(names),
-            course: self.course.known(),
+            course: self.heatmap.table(),
             ..TraceSummary::default()
         }
     }
@@ -178,8 +178,8 @@ impl Counts {
         };
         let mut sizes: Vec<TracedSize> = self.sizes.iter().map(size).collect();
         sizes.sort_by_key(|size| std::cmp::Reverse(size.ios));
-        if self.rarer.0 > 0 {
-            let (ios, latency) = self.rarer.clone();
+        if self.other_sizes.0 > 0 {
+            let (ios, latency) = self.other_sizes.clone();
             sizes.push(TracedSize { bytes: None, ios, latency });
         }
         TracedOperation {

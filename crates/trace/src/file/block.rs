@@ -69,12 +69,12 @@ pub(super) struct Blocks<R> {
     input: R,
     at: u64,
     /// Bytes that were read and are parsed again.
-    again: Vec<u8>,
+    pushback: Vec<u8>,
 }
 
 impl<R: BufRead> Blocks<R> {
     pub(super) const fn new(input: R, at: u64) -> Self {
-        Self { input, at, again: Vec::new() }
+        Self { input, at, pushback: Vec::new() }
     }
 
     /// Returns the next block's head, position and contents; `None` at the end of the file. After
@@ -82,7 +82,7 @@ impl<R: BufRead> Blocks<R> {
     pub(super) fn next(&mut self) -> Result<Option<(Head, u64, Vec<u8>)>, TraceError> {
         let at = self.at;
         let damaged = |what| Err(TraceError::Damaged { at, what });
-        let mut head = std::mem::take(&mut self.again);
+        let mut head = std::mem::take(&mut self.pushback);
         self.fill(&mut head, HEAD_BYTES)?;
         // The 16 bytes after the index serve readers that start at the end.
         if head.is_empty() || head.len() == 16 && head.ends_with(&END_MAGIC) {
@@ -125,7 +125,7 @@ impl<R: BufRead> Blocks<R> {
             let is_end = window.len() < MARK.len();
             if is_end || window.starts_with(&MARK) {
                 self.at += if is_end { window.len() as u64 } else { 0 };
-                self.again = if is_end { Vec::new() } else { window };
+                self.pushback = if is_end { Vec::new() } else { window };
                 return Ok(());
             }
         }

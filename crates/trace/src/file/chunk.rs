@@ -33,7 +33,7 @@ pub(super) struct Head {
 
 /// Devices and actors of a chunk's I/Os, which refer to them by index.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Used {
+struct UsedNames {
     devices: Vec<Device>,
     actors: Vec<Actor>,
 }
@@ -60,12 +60,12 @@ impl Head {
 
 /// Numbers in order of first use.
 #[derive(Default)]
-struct Local {
+struct LocalNumbers {
     of: Vec<Option<u64>>,
     used: Vec<usize>,
 }
 
-impl Local {
+impl LocalNumbers {
     fn number(&mut self, global: usize) -> u64 {
         if self.of.len() <= global {
             self.of.resize(global + 1, None);
@@ -84,7 +84,7 @@ impl Local {
 impl Chunk {
     /// Encodes the contents of a block. There must be at least one I/O.
     pub(super) fn encode(&self, names: &Names) -> Vec<u8> {
-        let (mut devices, mut actors) = (Local::default(), Local::default());
+        let (mut devices, mut actors) = (LocalNumbers::default(), LocalNumbers::default());
         let first_ns = self.ios.first().map_or(0, |io| io.at_ns);
         let last_ns = self.ios.last().map_or(0, |io| io.at_ns);
         let mut columns: [Vec<u64>; 7] = Default::default();
@@ -115,8 +115,10 @@ impl Chunk {
                 *end = io.offset.wrapping_add(io.length.into());
             }
         }
-        let used =
-            Used { devices: devices.names(names.devices()), actors: actors.names(names.actors()) };
+        let used = UsedNames {
+            devices: devices.names(names.devices()),
+            actors: actors.names(names.actors()),
+        };
         let used = serde_json::to_vec(&used).unwrap_or_default();
         let used = ruzstd::encoding::compress_to_vec(
             &used[..],
@@ -143,7 +145,7 @@ impl Chunk {
         let count = head.count as usize;
         let length = u32::from_le_bytes(take(bytes, 4)?.try_into().ok()?);
         let used = inflate(take(bytes, length as usize)?)?;
-        let used: Used = serde_json::from_slice(&used).ok()?;
+        let used: UsedNames = serde_json::from_slice(&used).ok()?;
         let devices: Vec<u16> =
             used.devices.iter().map(|one| names.device(one)).collect::<Option<_>>()?;
         let actors: Vec<Option<u32>> = used.actors.iter().map(|one| names.actor(one)).collect();

@@ -57,14 +57,14 @@ impl Index {
     pub fn read(mut file: impl Read + Seek) -> Result<Self, TraceError> {
         file.rewind()?;
         super::reader::check_magic(&mut file)?;
-        match Self::stored(&mut file)? {
+        match Self::read_stored(&mut file)? {
             Some(index) => Ok(index),
-            None => Self::rebuilt(file),
+            None => Self::rebuild(file),
         }
     }
 
     /// Reads the index at the end of a file, if the file was completed and the index is intact.
-    fn stored(file: &mut (impl Read + Seek)) -> Result<Option<Self>, TraceError> {
+    fn read_stored(file: &mut (impl Read + Seek)) -> Result<Option<Self>, TraceError> {
         let length = file.seek(SeekFrom::End(0))?;
         let Some(at) = length.checked_sub(16).filter(|at| *at >= MAGIC.len() as u64) else {
             return Ok(None);
@@ -86,7 +86,7 @@ impl Index {
     }
 
     /// Reads only the heads, one after the other; stops at damage.
-    fn rebuilt(mut file: impl Read + Seek) -> Result<Self, TraceError> {
+    fn rebuild(mut file: impl Read + Seek) -> Result<Self, TraceError> {
         let mut index = Self::default();
         let mut at = MAGIC.len() as u64;
         loop {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::place::{History, Place, zone_shift};
 use super::slices::{Extent, Slices};
-use super::space::{Place, Space, zone_shift};
 use crate::{Io, Names, Operation};
 
 pub(super) const MS: u64 = 1_000_000;
@@ -28,26 +28,26 @@ fn level(gap_ns: u64) -> u64 {
 }
 
 /// Converts a gap to eighths of octaves.
-pub(super) fn fine(gap_ns: u64) -> u64 {
+pub(super) fn gap_bin(gap_ns: u64) -> u64 {
     let Some(octave) = gap_ns.checked_ilog2() else { return 0 };
     let eighth =
         if octave >= 3 { (gap_ns >> (octave - 3)) & 7 } else { (gap_ns << (3 - octave)) & 7 };
     8 * u64::from(octave) + eighth
 }
 
-/// Returns the shortest gap of a [`fine`] value, and the number of gaps with that value.
-pub(super) fn gap(fine: u64) -> (u64, u64) {
-    let (octave, eighth) = (fine / 8, fine % 8);
+/// Returns the shortest gap of a [`gap_bin`] value, and the number of gaps with that value.
+pub(super) fn gap_range(bin: u64) -> (u64, u64) {
+    let (octave, eighth) = (bin / 8, bin % 8);
     let at = |eighth: u64| (u128::from(8 + eighth) << octave >> 3) as u64;
     (at(eighth), at(eighth + 1).saturating_sub(at(eighth)).max(1))
 }
 
 /// Numbers values in order of first occurrence.
-struct Numbers<T> {
+struct Interner<T> {
     of: HashMap<T, u64>,
 }
 
-impl<T: std::hash::Hash + Eq> Numbers<T> {
+impl<T: std::hash::Hash + Eq> Interner<T> {
     fn of(&mut self, one: T) -> (u64, bool) {
         let next = self.of.len() as u64;
         let number = *self.of.entry(one).or_insert(next);
@@ -60,16 +60,16 @@ impl<T: std::hash::Hash + Eq> Numbers<T> {
 pub(super) fn count(
     ios: &[Io],
     names: &Names,
-    space: &mut Space,
+    history: &mut History,
     before_ns: u64,
 ) -> (Slices, Vec<Option<Place>>) {
     let most = ios.iter().map(|io| io.offset).max().unwrap_or(0);
     let mut slices = Slices { shift: zone_shift(most), ios: ios.len() as u64, ..Slices::default() };
-    let mut devices = Numbers { of: HashMap::new() };
-    let mut classes = Numbers { of: HashMap::new() };
-    let mut symbols = Numbers { of: HashMap::new() };
+    let mut devices = Interner { of: HashMap::new() };
+    let mut classes = Interner { of: HashMap::new() };
+    let mut symbols = Interner { of: HashMap::new() };
     let [mut gaps, mut pairs, mut places] = [const { BTreeMap::<(u64, u64), u64>::new() }; 3];
-    let (mut of, mut gone) = (Vec::with_capacity(ios.len()), Vec::with_capacity(ios.len()));
+    let (mut of, mut io_places) = (Vec::with_capacity(ios.len()), Vec::with_capacity(ios.len()));
     let (mut before_ns, mut before) = (before_ns, None);
     let (mut keys, mut runs) = (Vec::with_capacity(ios.len()), HashMap::<u64, u64>::new());
     for io in ios {
@@ -88,7 +88,7 @@ pub(super) fn count(
             extent.end = extent.end.max(io.end());
             let align = &mut slices.classes[class as usize][3];
             *align = (*align).min(io.offset.trailing_zeros().min(63).into());
-            let (place, began) = space.place(io, slices.shift);
+            let (place, began) = history.place(io, slices.shift);
             *runs.entry(began).or_default() += 1;
             keys.push((class, io.offset, place, began));
             place
@@ -100,14 +100,14 @@ pub(super) fn count(
         if is_new {
             slices.symbols.push([class, on, level(gap_ns)]);
         }
-        *gaps.entry((symbol, fine(gap_ns))).or_default() += 1;
+        *gaps.entry((symbol, gap_bin(gap_ns))).or_default() += 1;
         if let Some(before) = before.replace(symbol) {
             *pairs.entry((before, symbol)).or_default() += 1;
         }
         of.push(symbol);
-        gone.push(place);
+        io_places.push(place);
     }
-    let mut long = Numbers { of: HashMap::new() };
+    let mut long = Interner { of: HashMap::new() };
     for (class, offset, place, began) in keys {
         let mut code = place;
         if runs[&began] >= LONG {
@@ -142,7 +142,7 @@ pub(super) fn count(
             slices.slice(wide, WIDE, &mut last);
         }
     }
-    (slices, gone)
+    (slices, io_places)
 }
 
 fn is_bursty(ios: &[(&Io, u64)]) -> bool {
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn a_gap_comes_back_within_an_eighth_of_an_octave() {
         for ns in (0..2000).chain([65_535, 65_536, 1 << 40, u64::MAX >> 1]) {
-            let (from, many) = gap(fine(ns));
+            let (from, many) = gap_range(gap_bin(ns));
             assert!(from <= ns.max(1) && ns.max(1) < from + many, "{ns}: {from} {many}");
             assert!(many as f64 <= (ns as f64 / 8.0).max(1.0), "{ns}: {many}");
         }

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use fastrand::Rng;
 
-use super::count::{MS, gap};
+use super::count::{MS, gap_range};
+use super::place::{History, Place};
 use super::slices::Slices;
-use super::space::{Place, Space};
 use crate::{Flags, Io, Names, Operation};
 
 /// Generates I/Os according to a model; the same seed gives the same I/Os.
 #[derive(Debug)]
 pub(crate) struct Generator {
     rng: Rng,
-    space: Space,
+    history: History,
     last_ns: u64,
 }
 
@@ -111,19 +111,19 @@ impl Tables {
         };
         let drawn = rng.u64(0..all);
         let at = self.gaps[symbol].partition_point(|(_, up_to)| *up_to <= drawn);
-        let (from, many) = gap(self.gaps[symbol][at].0);
+        let (from, many) = gap_range(self.gaps[symbol][at].0);
         from.saturating_add(rng.u64(0..many))
     }
 }
 
 /// Remaining I/Os of a slice, by symbol.
 #[derive(Default)]
-struct Rest {
+struct Remaining {
     counts: Vec<u64>,
     symbols: Vec<usize>,
 }
 
-impl Rest {
+impl Remaining {
     fn fill(&mut self, entries: &[[u64; 2]], symbols: usize) -> u64 {
         // Reset only the previous slice's: there may be as many symbols as I/Os, and as many
         // slices.
@@ -182,7 +182,7 @@ impl Rest {
 
 impl Generator {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { rng: Rng::with_seed(seed), space: Space::default(), last_ns: 0 }
+        Self { rng: Rng::with_seed(seed), history: History::default(), last_ns: 0 }
     }
 
     /// Returns the I/Os of a chunk, their devices numbered in `names`, and their places; `None` if
@@ -195,9 +195,9 @@ impl Generator {
         let devices: Vec<u16> =
             slices.devices.iter().map(|one| names.device(&one.device)).collect::<Option<_>>()?;
         let mut tables = Tables::new(slices, &mut self.rng);
-        let (mut ios, mut gone) = (Vec::with_capacity(slices.ios as usize), Vec::new());
-        let (mut rest, mut before, mut start, mut entries) =
-            (Rest::default(), [None; 2], 0_u64, &slices.entries[..]);
+        let (mut ios, mut places) = (Vec::with_capacity(slices.ios as usize), Vec::new());
+        let (mut remaining, mut before, mut start, mut entries) =
+            (Remaining::default(), [None; 2], 0_u64, &slices.entries[..]);
         for [after, width, into, until, begins, rows] in &slices.slices {
             let (own, others) = entries.split_at_checked(*rows as usize)?;
             entries = others;
@@ -206,12 +206,12 @@ impl Generator {
             let width_ns = width * MS;
             let first_ns = from_ns.checked_add((width_ns * into) >> 16)?;
             let last_ns = from_ns.checked_add((width_ns * until) >> 16)?;
-            let many = rest.fill(own, slices.symbols.len());
+            let many = remaining.fill(own, slices.symbols.len());
             let (first, mut at_ns) = (ios.len(), first_ns);
             for number in 0..many {
                 let symbol = match number {
-                    0 => rest.take(*begins as usize),
-                    _ => rest.next(before, &tables, &mut self.rng),
+                    0 => remaining.take(*begins as usize),
+                    _ => remaining.next(before, &tables, &mut self.rng),
                 };
                 let Some(symbol) = symbol else { break };
                 before = [before[1], Some(symbol)];
@@ -235,12 +235,12 @@ impl Generator {
                     let most = slices.devices[device as usize].end;
                     let known = offset.filter(|offset| offset.saturating_add(length) <= most);
                     io.offset = known.unwrap_or_else(|| {
-                        self.space.address(&io, to, slices.shift, align, most, &mut self.rng)
+                        self.history.address(&io, to, slices.shift, align, most, &mut self.rng)
                     });
-                    place = Some(self.space.place(&io, slices.shift).0);
+                    place = Some(self.history.place(&io, slices.shift).0);
                 }
                 ios.push(io);
-                gone.push(place);
+                places.push(place);
             }
             stretch(&mut ios[first..], last_ns);
             for io in &mut ios[first..] {
@@ -248,7 +248,7 @@ impl Generator {
                 io.at_ns = self.last_ns;
             }
         }
-        Some((ios, gone))
+        Some((ios, places))
     }
 }
 

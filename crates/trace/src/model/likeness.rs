@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_model::{Histogram, ModelLikeness, TraceLikeness};
 
-use super::count::{MS, fine};
-use super::space::{Place, distances};
+use super::count::{MS, gap_bin};
+use super::place::{Place, distances};
 use crate::{Counter, Io, Names, Operation};
 
 /// Slices for comparing rates, ms.
@@ -29,7 +29,7 @@ impl Features {
         self.counter.count(io);
         *self.sizes.entry((io.operation, io.length)).or_default() += 1;
         // Octaves.
-        *self.gaps.entry(fine(io.at_ns - self.last_ns) / 8).or_default() += 1;
+        *self.gaps.entry(gap_bin(io.at_ns - self.last_ns) / 8).or_default() += 1;
         self.last_ns = io.at_ns;
         if let Some(place) = place {
             if place.continues() {
@@ -47,7 +47,7 @@ impl Features {
 
     /// Simulates independent I/Os with the same mean rate, sizes by operation and runs, and returns
     /// their p99, ns.
-    fn as_options(&self, duration_ns: u64) -> u64 {
+    fn p99_from_options(&self, duration_ns: u64) -> u64 {
         const MOST: u64 = 200_000;
         let mut rng = fastrand::Rng::with_seed(1);
         let (mut drive, mut at_ns, mut offset) = (Drive::default(), 0.0, 0);
@@ -134,7 +134,7 @@ impl Likeness {
             rate: share(self.moved[0]),
             gaps: share(differing(&self.trace.gaps, &self.model.gaps)),
             again: share(differing(&self.trace.again, &self.model.again)),
-            options_p99_ns: self.trace.as_options(duration_ns),
+            options_p99_ns: self.trace.p99_from_options(duration_ns),
         }
     }
 }

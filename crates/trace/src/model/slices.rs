@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::space::Place;
+use super::place::Place;
 use crate::file::column::{self, take};
 use crate::{CHUNK_IOS, Device, Operation};
 
@@ -89,12 +89,12 @@ impl Slices {
             slices: read(bytes)?,
             entries: read(bytes)?,
         };
-        (bytes.is_empty() && slices.makes_sense()).then_some(slices)
+        (bytes.is_empty() && slices.is_valid()).then_some(slices)
     }
 
     /// True if all indexes are valid, no sum exceeds a chunk, and no table has more rows than there
     /// are I/Os, since each row counts at least one.
-    fn makes_sense(&self) -> bool {
+    fn is_valid(&self) -> bool {
         let (classes, symbols) = (self.classes.len() as u64, self.symbols.len() as u64);
         let runs = self.runs.len() as u64;
         let sum = |rows: &[[u64; 3]]| {
@@ -133,7 +133,7 @@ impl Slices {
             && self
                 .places
                 .iter()
-                .all(|[key, place, _]| *key < 2 * classes && Place(*place).makes_sense(runs))
+                .all(|[key, place, _]| *key < 2 * classes && Place(*place).is_valid(runs))
             && sum(&self.places)
             && self.slices.iter().all(|[_, width, into, until, first, _]| {
                 (1..=10).contains(width) && into <= until && *until < 1 << 16 && *first < symbols

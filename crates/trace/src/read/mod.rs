@@ -4,7 +4,7 @@ mod blkparse;
 pub mod blktrace;
 pub mod iolog;
 mod lines;
-mod order;
+mod sort_window;
 mod source;
 mod tables;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use super::blktrace::{self, Blktrace, Record};
 use super::iolog::{self, Action, Iolog};
 use super::lines::Lines;
-use super::order::Order;
+use super::sort_window::SortWindow;
 use super::tables::{self, Biosnoop, Row};
 use super::vscsi::Vscsi;
 use super::{Format, ReadError, blkparse};
@@ -23,7 +23,7 @@ type Input = Box<dyn BufRead>;
 pub struct Source {
     format: Format,
     parser: Parser,
-    order: Order,
+    window: SortWindow,
     names: Names,
     matcher: Matcher,
     events: u32,
@@ -86,7 +86,7 @@ impl Source {
         Ok(Self {
             format,
             parser,
-            order: Order::default(),
+            window: SortWindow::default(),
             names: Names::default(),
             matcher: Matcher::default(),
             events: 0,
@@ -110,7 +110,7 @@ impl Source {
     pub fn started_ns(&self) -> Option<u64> {
         const SINCE_1970: [Format; 4] =
             [Format::Msr, Format::Systor, Format::Alibaba, Format::Tencent];
-        self.order.first_ns().filter(|_| SINCE_1970.contains(&self.format))
+        self.window.first_ns().filter(|_| SINCE_1970.contains(&self.format))
     }
 
     /// Lines and records that were not I/Os so far.
@@ -120,7 +120,7 @@ impl Source {
 
     /// I/Os that were too far out of order, and got the time of the one before.
     pub const fn displaced(&self) -> u64 {
-        self.order.displaced
+        self.window.displaced
     }
 
     /// I/Os whose completion was not seen, and completions of unknown I/Os.
@@ -133,13 +133,13 @@ impl Source {
     /// # Errors
     /// It cannot be read further, or is damaged: all I/Os before that were returned.
     pub fn next_io(&mut self) -> Result<Option<Io>, ReadError> {
-        while !self.is_over && !self.order.is_full() {
+        while !self.is_over && !self.window.is_full() {
             if let Err(error) = self.read() {
                 self.end();
                 self.failure = Some(error);
             }
         }
-        let io = self.order.pop();
+        let io = self.window.pop();
         match self.failure.take_if(|_| io.is_none()) {
             Some(error) => Err(error),
             None => Ok(io),
@@ -244,7 +244,7 @@ impl Source {
         self.events += 1;
         if self.events == EVENTS {
             self.events = 0;
-            self.matcher.take(|io| self.order.push(io));
+            self.matcher.take(|io| self.window.push(io));
         }
     }
 
@@ -252,7 +252,7 @@ impl Source {
         let device = self.names.device(&Device::named(&row.device));
         let Some(device) = device else { return };
         let actor = row.actor.and_then(|actor| self.names.actor(&actor));
-        self.order.push(Io { device, actor, ..row.io });
+        self.window.push(Io { device, actor, ..row.io });
     }
 
     const fn skip(&mut self, number: u64) {
@@ -264,7 +264,7 @@ impl Source {
 
     fn end(&mut self) {
         self.is_over = true;
-        self.matcher.end(|io| self.order.push(io));
+        self.matcher.end(|io| self.window.push(io));
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) const EVENTS: [(&str, Step); 4] = [
 
 /// An event, with the kernel's device and process numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Raw {
+pub(super) struct RawEvent {
     pub(super) event: Event,
     pub(super) dev: u32,
     pub(super) pid: u32,
@@ -89,7 +89,7 @@ impl Layout {
     }
 
     /// Decodes an event; `None` if it is too short.
-    pub(super) fn event(&self, at_ns: u64, data: &[u8]) -> Option<Raw> {
+    pub(super) fn event(&self, at_ns: u64, data: &[u8]) -> Option<RawEvent> {
         let (operation, flags) = parse_rwbs(self.rwbs.text(data)?);
         let mut sectors = self.sectors.number(data)? as u32;
         // Passthrough commands have bytes and no sectors.
@@ -104,7 +104,7 @@ impl Layout {
             comm[..length].copy_from_slice(&text[..length]);
         }
         let sector = self.sector.number(data)?;
-        Some(Raw {
+        Some(RawEvent {
             event: Event {
                 at_ns,
                 device: 0,

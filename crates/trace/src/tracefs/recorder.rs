@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::RecordError;
 use super::instance::{Instance, remove_stale};
-use super::layout::{EVENTS, Layout, Raw};
+use super::layout::{EVENTS, Layout, RawEvent};
 use super::page::{self, PageLayout};
 use crate::{Actor, Device, Event, Io, Matcher, Names};
 
@@ -56,7 +56,7 @@ struct Ring {
     folder: PathBuf,
     file: File,
     /// Time of the last event read, ns, if the ring buffer was not read to its end.
-    behind_ns: Option<u64>,
+    partial_until_ns: Option<u64>,
 }
 
 /// Converts pages to I/Os; needs no kernel.
@@ -95,7 +95,7 @@ impl Recorder {
         // The events contain process names.
         let _ = instance.write("options/record-cmd", "0");
         let header = instance.root.join("events/header_page");
-        let text = whole(&header).map_err(|error| RecordError::of(&header, error))?;
+        let text = read_once(&header).map_err(|error| RecordError::of(&header, error))?;
         let pages =
             PageLayout::parse(&text).ok_or(RecordError::Layout { path: header, field: "data" })?;
         // Larger pages apply to this instance only.
@@ -121,7 +121,7 @@ impl Recorder {
         for (event, _) in EVENTS.iter().rev() {
             instance.write(&format!("events/block/{event}/enable"), "1")?;
         }
-        let ring = |(folder, file)| Ring { folder, file, behind_ns: None };
+        let ring = |(folder, file)| Ring { folder, file, partial_until_ns: None };
         Ok(Self { rings: rings.into_iter().map(ring).collect(), instance, events, page })
     }
 
@@ -155,10 +155,10 @@ impl Recorder {
         let mut horizon_ns = before_ns;
         for ring in &mut self.rings {
             ring.read(&mut self.page, &mut self.events)?;
-            horizon_ns = horizon_ns.min(ring.behind_ns.unwrap_or(u64::MAX));
+            horizon_ns = horizon_ns.min(ring.partial_until_ns.unwrap_or(u64::MAX));
         }
         self.events.take(horizon_ns, give);
-        Ok(self.rings.iter().any(|ring| ring.behind_ns.is_some()))
+        Ok(self.rings.iter().any(|ring| ring.partial_until_ns.is_some()))
     }
 
     /// Ends the recording and passes on the rest. Returns its duration, ns.
@@ -178,7 +178,7 @@ impl Recorder {
 }
 
 /// Reads a file that returns its content at the first read only.
-fn whole(path: &std::path::Path) -> std::io::Result<String> {
+fn read_once(path: &std::path::Path) -> std::io::Result<String> {
     let mut bytes = [0; 4096];
     let length = File::open(path)?.read(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
@@ -203,7 +203,7 @@ pub(super) fn is_empty(error: &std::io::Error) -> bool {
 
 impl Ring {
     fn read(&mut self, page: &mut [u8], events: &mut Events) -> Result<(), RecordError> {
-        self.behind_ns = None;
+        self.partial_until_ns = None;
         let mut last_ns = None;
         for _ in 0..PAGES {
             match self.file.read(page) {
@@ -214,7 +214,7 @@ impl Ring {
                 Err(error) => return Err(RecordError::of(&self.folder, error)),
             }
         }
-        self.behind_ns = last_ns;
+        self.partial_until_ns = last_ns;
         Ok(())
     }
 }
@@ -267,7 +267,7 @@ impl Events {
         last_ns
     }
 
-    fn keep(&mut self, raw: Raw) {
+    fn keep(&mut self, raw: RawEvent) {
         let known = self.devices.iter().find(|(number, _)| *number == raw.dev);
         let Some((_, device)) = known.copied() else {
             return;
@@ -309,20 +309,20 @@ impl Events {
             self.matcher.event(&event);
         }
         let (started_ns, shift) = (self.started_ns, self.shift);
-        self.matcher.take(|io| give(shown(io, started_ns, shift)));
+        self.matcher.take(|io| give(trace_io(io, started_ns, shift)));
     }
 
     /// Passes on the rest.
     pub(super) fn end(&mut self, mut give: impl FnMut(Io)) {
         self.take(u64::MAX, &mut give);
         let (started_ns, shift) = (self.started_ns, self.shift);
-        self.matcher.end(|io| give(shown(io, started_ns, shift)));
+        self.matcher.end(|io| give(trace_io(io, started_ns, shift)));
     }
 }
 
-fn shown(io: Io, started_ns: u64, shift: Option<u64>) -> Io {
-    let has_place = !matches!(io.operation, crate::Operation::Flush | crate::Operation::Other);
-    let shift = if has_place { shift.unwrap_or(0) } else { 0 };
+fn trace_io(io: Io, started_ns: u64, shift: Option<u64>) -> Io {
+    let has_address = !matches!(io.operation, crate::Operation::Flush | crate::Operation::Other);
+    let shift = if has_address { shift.unwrap_or(0) } else { 0 };
     let offset = io.offset.wrapping_add(shift);
     Io { at_ns: io.at_ns.saturating_sub(started_ns), offset, ..io }
 }

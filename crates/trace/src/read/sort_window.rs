@@ -10,7 +10,7 @@ const WINDOW: usize = 1 << 16;
 
 /// A window of I/Os; times count from the first that leaves it.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+pub(super) struct SortWindow {
     /// By time, then by arrival.
     held: BinaryHeap<Reverse<(u64, u64)>>,
     ios: std::collections::HashMap<u64, Io>,
@@ -21,7 +21,7 @@ pub(super) struct Order {
     pub(super) displaced: u64,
 }
 
-impl Order {
+impl SortWindow {
     pub(super) fn push(&mut self, io: Io) {
         self.number += 1;
         self.held.push(Reverse((io.at_ns, self.number)));

@@ -46,7 +46,7 @@ impl Place {
     }
 
     /// True if the code is valid with this number of long runs.
-    pub(super) const fn makes_sense(self, runs: u64) -> bool {
+    pub(super) const fn is_valid(self, runs: u64) -> bool {
         match self.run() {
             Some(run) => run < runs,
             None => self.0 < ELSEWHERE + ZONES,
@@ -87,7 +87,7 @@ pub(super) const fn zone_shift(most: u64) -> u64 {
 
 /// Earlier I/Os that an I/O may refer to.
 #[derive(Debug, Default)]
-pub(super) struct Space {
+pub(super) struct History {
     streams: HashMap<(u16, Operation), Streams>,
     /// The last I/Os, a ring; `last`: the last one that began at an address.
     ring: Vec<(u64, u32, u16)>,
@@ -110,7 +110,7 @@ struct Stream {
     length: u32,
 }
 
-impl Space {
+impl History {
     /// Returns the place of the next I/O, and the number of the I/O that began its run, from 0;
     /// zones have `shift` bits.
     pub(super) fn place(&mut self, io: &Io, shift: u64) -> (Place, u64) {
