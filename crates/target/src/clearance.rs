@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_less_than_a_block_and_a_directory_are_not_cleared() {
+    fn files_smaller_than_a_block_and_directories_are_not_cleared() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("small");
         fs::write(&path, b"small").unwrap();

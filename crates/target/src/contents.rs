@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_patterns_and_test_data_are_nothing_to_lose() {
+    fn zeros_patterns_and_test_data_are_disposable() {
         assert!(lost_of(|_| {}).is_empty());
         assert!(lost_of(|file| file.write_all_at(&vec![0xff; ALL], 0).unwrap()).is_empty());
         let pattern: Vec<u8> = [0xde, 0xad, 0xbe, 0xef].into_iter().cycle().take(ALL).collect();
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_happens_to_be_its_place_is_no_stamp() {
+    fn a_number_equal_to_its_offset_is_not_a_stamp() {
         // The page size of some format, in the page at 4096.
         let page = |file: &File| file.write_all_at(&4096_u64.to_le_bytes(), 4096).unwrap();
         assert!(matches!(lost_of(page)[..], [Lost::Unknown { blocks: 1, offset: 4096, .. }]));
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_may_be_data() {
+    fn unreadable_blocks_may_be_data() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(4096).unwrap();
         // A device that claims to be longer than it is.

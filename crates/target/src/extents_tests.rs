@@ -336,7 +336,7 @@ fn a_namespace_that_two_controllers_show_is_one() {
 }
 
 #[test]
-fn a_partition_whose_place_is_not_known_may_be_anywhere_on_its_disk() {
+fn a_partition_without_known_start_may_be_anywhere_on_its_disk() {
     let mut stack = Stack::default();
     stack.disk("sda").partition("sda1", "sda", 1, 10).mounted().partition("sda2", "sda", 20, 10);
     stack.last().start = Fact::NeedsRoot;
@@ -347,7 +347,7 @@ fn a_partition_whose_place_is_not_known_may_be_anywhere_on_its_disk() {
 }
 
 #[test]
-fn a_circle_ends() {
+fn a_cycle_terminates() {
     let mut stack = Stack::default();
     stack.linear("dm-0", "dm-1", 0, 10).linear("dm-1", "dm-0", 0, 10).disk("nvme0n1");
     let host = stack.host();

@@ -196,7 +196,7 @@ garbage
     }
 
     #[test]
-    fn memory_is_refused_and_what_is_in_between_is_said() {
+    fn memory_is_refused_and_layers_are_reported() {
         assert!(find("/dev/shm").refusal().unwrap().contains("memory"));
         assert!(find("/proc/1").unusable().is_some());
         assert_eq!((find("/dev/shm").unusable(), find("/srv").unusable()), (None, None));
@@ -232,7 +232,7 @@ garbage
     }
 
     #[test]
-    fn garbage_is_no_mount_and_no_panic() {
+    fn garbage_is_neither_a_mount_nor_a_panic() {
         let mut random = crate::random::Random::new(1);
         let mut bytes = [0; 300];
         for _ in 0..2000 {

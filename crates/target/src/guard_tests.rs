@@ -467,7 +467,7 @@ fn a_read_only_device_is_refused() {
 
 #[test]
 #[ignore = "needs root"]
-fn an_allowance_that_names_nothing_is_told() {
+fn a_permission_word_that_names_nothing_is_reported() {
     let disk = Loop::new(8 * MIB);
     let permission = Permission {
         allow_write: vec![disk.word(), "S4EWNX0N123456".into()],

@@ -44,7 +44,7 @@ fn a_namespace_is_named_by_serial_number_and_world_wide_id() {
 }
 
 #[test]
-fn what_two_drives_share_names_neither() {
+fn a_value_shared_by_two_drives_names_neither() {
     let mut host = drives();
     host.drives[1].serial = host.drives[0].serial.clone();
     let words = of(&host, "nvme0n1").words;

@@ -17,7 +17,7 @@ fn a_disk_has_to_have_room_for_all_files_together() {
 
 #[test]
 #[ignore = "needs root"]
-fn a_disk_without_room_is_told_before_and_one_that_fills_up_is_cleaned() {
+fn a_full_disk_is_reported_first_and_one_that_fills_up_is_cleaned() {
     let small = Ext4::new(64 * MIB, "rw");
     let path = small.at.join("file");
     let plan = FilePlan { size_bytes: 1 << 30, ..plan(path.clone(), Fill::Written, true) };

@@ -77,7 +77,7 @@ fn a_file_to_read_is_written_in_full_and_reused() {
 }
 
 #[test]
-fn a_file_to_write_gets_what_its_plan_says() {
+fn a_file_to_write_is_laid_out_as_planned() {
     let dir = tempfile::tempdir().unwrap();
     let size = 3 * MIB + 1000;
     for (fill, length, allocated) in [
@@ -211,7 +211,7 @@ fn worked_on(plan: &FilePlan) {
 }
 
 #[test]
-fn what_somebody_puts_into_a_file_of_ours_is_theirs() {
+fn data_that_others_write_into_an_iodyno_file_is_theirs() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ours");
     let write = plan(path.clone(), Fill::Written, true);
@@ -290,7 +290,7 @@ fn a_new_file_that_is_only_read_is_removed_also_where_no_mark_is_kept() {
 }
 
 #[test]
-fn a_kill_in_the_midst_leaves_a_file_that_is_asked_for() {
+fn a_kill_during_layout_leaves_a_file_that_needs_permission() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("killed");
     let write = plan(path.clone(), Fill::Written, true);
@@ -337,7 +337,7 @@ fn a_file_in_use_is_refused_whatever_is_allowed() {
 
 #[test]
 #[ignore = "needs root"]
-fn what_is_no_file_and_what_may_not_be_made() {
+fn non_files_and_forbidden_files_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a/b/file");
     let plan_of = |path: &Path| plan(path.to_path_buf(), Fill::Written, true);
@@ -377,7 +377,7 @@ fn what_is_no_file_and_what_may_not_be_made() {
 }
 
 #[test]
-fn all_are_looked_at_before_one_is_touched() {
+fn all_files_are_checked_before_one_is_touched() {
     let dir = tempfile::tempdir().unwrap();
     let (theirs, ours) = (dir.path().join("theirs"), dir.path().join("ours"));
     fs::write(&theirs, vec![7; 5000]).unwrap();
@@ -412,7 +412,7 @@ fn all_are_looked_at_before_one_is_touched() {
 }
 
 #[test]
-fn what_a_file_holds_stays_when_it_is_made_longer() {
+fn the_content_of_a_file_stays_when_it_is_extended() {
     let dir = tempfile::tempdir().unwrap();
     let size = 2 * MIB + 500;
     for (fill, ours, will_write) in [

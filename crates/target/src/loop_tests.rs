@@ -76,7 +76,7 @@ fn a_missing_permission_gives_the_sudo_line() {
 
 #[test]
 #[ignore = "needs root"]
-fn a_directory_without_space_is_said_with_what_it_takes() {
+fn a_directory_without_space_is_refused_with_the_needed_space() {
     let small = Ext4::new(64 * MIB, "rw");
     let target = small.target();
     assert_eq!(target.device(), Some(small.disk.name()));
@@ -134,7 +134,7 @@ fn a_read_only_file_system_takes_no_scratch_file() {
 
 #[test]
 #[ignore = "needs root"]
-fn a_file_system_without_direct_io_is_said() {
+fn a_file_system_without_direct_io_is_reported() {
     let journalled = Ext4::new(64 * MIB, "data=journal");
     let path: &Path = &journalled.at.join("data");
     fs::write(path, vec![1; 65536]).unwrap();
@@ -151,7 +151,7 @@ fn a_file_system_without_direct_io_is_said() {
 
 #[test]
 #[ignore = "needs root"]
-fn an_overlay_is_said_and_its_device_is_not_guessed() {
+fn an_overlay_is_reported_and_its_device_is_not_guessed() {
     let below = Ext4::new(64 * MIB, "rw");
     let directory = |name: &str| {
         let path = below.at.join(name);

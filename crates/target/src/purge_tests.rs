@@ -68,7 +68,7 @@ fn reached(source: &Faked, host: &Host, method: PurgeMethod) -> Result<Vec<Strin
 }
 
 #[test]
-fn a_purge_reaches_what_the_drive_says_that_it_reaches() {
+fn a_purge_reaches_what_the_drive_reports() {
     use PurgeMethod::{Format, FormatCrypto, FormatUserErase, SanitizeBlock, SanitizeCrypto};
     let all = [Format, FormatUserErase, FormatCrypto, SanitizeBlock, SanitizeCrypto];
     for (fna, of_all) in [
@@ -86,7 +86,7 @@ fn a_purge_reaches_what_the_drive_says_that_it_reaches() {
 }
 
 #[test]
-fn what_a_drive_does_not_offer_is_refused_with_what_it_does() {
+fn an_unsupported_purge_is_refused_with_the_supported_ones() {
     let source = faked(controller(FORMAT, 0b10, 0), &[1, 2]);
     for method in [PurgeMethod::FormatCrypto, PurgeMethod::SanitizeCrypto] {
         let error = reached(&source, &two(), method).unwrap_err();

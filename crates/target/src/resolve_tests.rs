@@ -84,7 +84,7 @@ fn a_path_to_a_device_is_known_by_number() {
 }
 
 #[test]
-fn what_is_in_the_way_is_said() {
+fn obstacles_are_reported() {
     let mut host = machine();
     let error = |host: &Host, name: &str| resolve(host, name).unwrap_err();
 
@@ -120,7 +120,7 @@ fn a_target_that_is_given_twice_is_named_in_both_spellings() {
 }
 
 #[test]
-fn every_drive_comes_once_and_the_others_say_why_not() {
+fn every_drive_is_listed_once_or_has_an_error() {
     let (targets, errors) = every_drive(&machine());
     assert_eq!(names(&targets), ["nvme0n1", "nvme0n2", "nvme1n1", "nvme2n1"]);
     let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -181,7 +181,7 @@ fn a_path_cannot_command_the_terminal() {
 }
 
 #[test]
-fn holes_are_said() {
+fn holes_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sparse");
     fs::File::create(&path).unwrap().set_len(64 << 20).unwrap();
@@ -210,7 +210,7 @@ fn memory_is_refused() {
 }
 
 #[test]
-fn what_holds_no_data_is_refused() {
+fn file_systems_without_data_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
@@ -219,7 +219,7 @@ fn what_holds_no_data_is_refused() {
 }
 
 #[test]
-fn odd_names_are_errors_and_no_panic() {
+fn odd_names_are_errors_without_panic() {
     let host = machine();
     for name in ["", "/", "nvme", "ng", "ngn", "nvme0c", "c0n1", "\0", "a\0b", "nvmé0", "//", "."]
     {

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_zones_reports_none() {
+    fn a_file_without_zones_reports_none() {
         let file = tempfile::tempfile().unwrap();
         assert!(report(file.as_fd(), 0).is_err());
     }

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_grows_coarser_and_loses_nothing() {
+    fn a_coarser_table_keeps_all_counts() {
         let mut heatmap = Heatmap::default();
         for n in 0..10_000_u64 {
             let operation = if n % 4 == 0 { Operation::Write } else { Operation::Read };

@@ -37,7 +37,7 @@ fn a_file_is_made_and_removed_with_its_loop_device() {
 }
 
 #[test]
-fn a_name_that_is_swapped_meanwhile_leads_nowhere() {
+fn a_swapped_name_does_not_redirect_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let folder = OwnFolder::open(dir.path()).unwrap();
     let path = folder.backing_file(MARK, 0);
@@ -95,7 +95,7 @@ fn a_directory_in_which_others_may_replace_files_is_refused() {
 
 #[test]
 #[ignore = "needs root"]
-fn after_a_kill_only_what_bears_the_mark_is_removed() {
+fn after_a_kill_only_marked_files_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     let folder = OwnFolder::open(dir.path()).unwrap();
     let path = folder.backing_file(MARK, 0);

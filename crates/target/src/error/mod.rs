@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_without_a_node_is_no_other_device() {
+    fn a_missing_device_node_is_not_a_changed_device() {
         let mut known = std::fs::read_dir("/sys/class/block").unwrap();
         let device = known.next().expect("a block device").unwrap().file_name();
         let gone = |directory: &str, errno| {
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_said_once() {
+    fn a_cause_is_printed_once() {
         let error = TargetError::of("/mnt/file", "write it", Errno::IO);
         let said = "/mnt/file: could not write it: Input/output error (os error 5)";
         assert_eq!(error.to_string(), said);
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_permission_is_told_apart() {
+    fn a_missing_permission_is_distinguished() {
         let error = TargetError::of("nvme0n1", "read it", Errno::ACCESS);
         assert_eq!(error.to_string(), "nvme0n1: no permission to read it");
         assert!(error.next_step().starts_with("sudo "));

@@ -39,7 +39,7 @@ fn a_directory_is_removed_only_by_who_made_it() {
 }
 
 #[test]
-fn an_empty_file_that_was_there_stays() {
+fn an_existing_empty_file_stays() {
     let folder = tempfile::tempdir().unwrap();
     let [there, new] = ["there", "new"].map(|name| folder.path().join(name));
     fs::write(&there, "").unwrap();
@@ -53,7 +53,7 @@ fn an_empty_file_that_was_there_stays() {
 }
 
 #[test]
-fn what_is_there_already_is_no_new_directory() {
+fn an_existing_entry_is_not_a_new_directory() {
     let folder = tempfile::tempdir().unwrap();
     let [directory, file] = ["d", "f"].map(|name| folder.path().join(name));
     fs::create_dir(&directory).unwrap();

@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_written_is_read(ios in any_ios(), chunk in 1..200_usize) {
+    fn written_ios_are_read_back(ios in any_ios(), chunk in 1..200_usize) {
         let bytes = written(&ios, chunk);
         let (read, damage, ending) = read(&bytes).unwrap();
         prop_assert!(damage.is_empty(), "{damage:?}");
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn noise_is_no_trace(noise in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn noise_is_rejected(noise in prop::collection::vec(any::<u8>(), 0..400)) {
         let _ = read(&noise);
         let _ = read(&[&MAGIC[..], &noise].concat());
         let mut block = MAGIC.to_vec();
@@ -218,7 +218,7 @@ fn order_and_version_are_checked() {
 }
 
 #[test]
-fn latencies_are_rounded_by_two_thousandths() {
+fn latencies_are_rounded_by_at_most_two_thousandths() {
     for (ns, tick, to) in [
         (511, 1, 511),
         (1023, 1, 1024),

@@ -105,7 +105,7 @@ fn a_block_read_twice_at_once_is_two() {
 }
 
 #[test]
-fn what_has_no_other_end_is_counted() {
+fn unmatched_events_are_counted() {
     let (all, unmatched) = ios("1 C R 0 8\n 2 Q R 8 8\n 3 D R 8 8\n 4 Q W 8 8");
     assert_eq!(unmatched, 2);
     let [io] = all[..] else { panic!("{all:?}") };

@@ -71,7 +71,7 @@ fn captured_pages_are_the_ios_that_the_device_counted() {
 
 #[cfg(target_endian = "little")]
 #[test]
-fn what_is_anonymous_has_no_names_and_other_addresses() {
+fn anonymous_traces_have_no_names_and_shifted_addresses() {
     let (_, plain) = recorded(Options::default());
     let (events, ios) = recorded(Options { shift: Some(1 << 30) });
     assert_eq!(ios.len(), plain.len());
@@ -87,7 +87,7 @@ fn what_is_anonymous_has_no_names_and_other_addresses() {
 
 /// As in Linux 6.1.
 #[test]
-fn fields_are_where_the_kernel_says() {
+fn fields_are_found_by_the_format_file() {
     let older = FORMATS[1]
         .replace("rwbs[10];\toffset:34;\tsize:10", "rwbs[8];\toffset:32;\tsize:8")
         .replace("field:unsigned short ioprio;\toffset:32;\tsize:2;\tsigned:0;\n", "");
@@ -117,7 +117,7 @@ fn a_cpu_that_is_offline_has_no_events() {
 }
 
 #[test]
-fn time_goes_on_as_the_ring_says() {
+fn times_follow_the_ring_buffer() {
     let head = |kind: u32, delta: u32| (kind | delta << 5).to_ne_bytes();
     let data = |byte: u8| [byte; 4];
     let body = [
@@ -159,7 +159,7 @@ fn time_goes_on_as_the_ring_says() {
 
 proptest! {
     #[test]
-    fn damaged_pages_are_no_panic(
+    fn damaged_pages_do_not_panic(
         at in any::<prop::sample::Index>(), with: u8, length in 0..4096_usize,
         noise in prop::collection::vec(any::<u8>(), 0..400),
     ) {
