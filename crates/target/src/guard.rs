@@ -105,7 +105,9 @@ impl Target {
             Self::Block(block) => {
                 let device = host.block(&block.name);
                 let lost = |device| lost_with_partitions(host, device, block);
-                device.map_or(Ok(Vec::new()), lost).map(|lost| lines(&lost))
+                device
+                    .map_or(Ok(Vec::new()), lost)
+                    .map(|lost| lost.iter().map(Lost::to_string).collect())
             }
             Self::File(file) => self.clear_for_reading().and_then(|clearance| {
                 let open = clearance.open(OpenHow { direct: false, ..OpenHow::default() })?;
@@ -115,10 +117,6 @@ impl Target {
         };
         lost.unwrap_or_else(|error| vec![error.to_string()])
     }
-}
-
-fn lines(lost: &[Lost]) -> Vec<String> {
-    lost.iter().map(Lost::to_string).collect()
 }
 
 /// Describes a file that is not iodyno's as data that would be lost.

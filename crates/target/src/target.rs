@@ -97,9 +97,7 @@ impl PathTarget {
             file_system,
         })
     }
-}
 
-impl PathTarget {
     /// Bytes that the file system has allocated for it.
     pub(crate) const fn allocated_bytes(&self) -> u64 {
         self.allocated_bytes

@@ -1,6 +1,6 @@
 //! Reads all formats of other tools as a stream of I/Os in order of time.
 
-use std::io::BufRead;
+use std::io::{BufRead, Cursor, Read};
 
 use super::blktrace::{self, Blktrace, Record};
 use super::iolog::{self, Action, Iolog};
@@ -69,8 +69,7 @@ impl Source {
     ///
     /// # Errors
     /// They cannot be read, or have no known format.
-    pub fn new(inputs: Vec<Input>) -> Result<Self, ReadError> {
-        let mut inputs: Vec<Input> = inputs;
+    pub fn new(mut inputs: Vec<Input>) -> Result<Self, ReadError> {
         let head = match inputs.first_mut() {
             Some(first) => head(first)?,
             None => Vec::new(),
@@ -304,11 +303,8 @@ impl PerCpu {
 /// Returns the beginning of a file, and puts it back to be read again.
 fn head(input: &mut Input) -> Result<Vec<u8>, ReadError> {
     let mut head = Vec::new();
-    std::io::Read::read_to_end(
-        &mut std::io::Read::take(&mut *input, HEAD_BYTES as u64),
-        &mut head,
-    )?;
+    input.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
     let rest = std::mem::replace(input, Box::new(std::io::empty()));
-    *input = Box::new(std::io::Read::chain(std::io::Cursor::new(head.clone()), rest));
+    *input = Box::new(Cursor::new(head.clone()).chain(rest));
     Ok(head)
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -178,14 +178,14 @@ impl Recorder {
 }
 
 /// Reads a file that returns its content at the first read only.
-fn read_once(path: &std::path::Path) -> std::io::Result<String> {
+fn read_once(path: &Path) -> std::io::Result<String> {
     let mut bytes = [0; 4096];
     let length = File::open(path)?.read(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
 /// Returns the events that a ring buffer dropped, from its `stats`.
-fn lost(folder: &std::path::Path) -> u64 {
+fn lost(folder: &Path) -> u64 {
     let text = std::fs::read_to_string(folder.join("stats")).unwrap_or_default();
     let of = |line: &str| {
         let (name, count) = line.split_once(':')?;
