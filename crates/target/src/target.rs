@@ -109,7 +109,7 @@ impl PathTarget {
     }
 
     /// Returns it as a file that does not exist yet: the facts of its directory, no bytes.
-    pub(crate) fn as_new_file(self) -> Self {
+    pub(crate) fn into_new_file(self) -> Self {
         Self { size_bytes: 0, allocated_bytes: 0, ..self }
     }
 }

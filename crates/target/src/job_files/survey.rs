@@ -196,7 +196,7 @@ pub(super) fn folder_for(path: &Path, host: &Host) -> Result<(OwnedFd, PathTarge
         .map_err(|errno| TargetError::of(&shown(&parent), "look at it", errno))?;
     let path = parent.join(file);
     // Refuses a file system that holds no data before anything is created in it.
-    let place = PathTarget::new(host, path, &stat)?.as_new_file();
+    let place = PathTarget::new(host, path, &stat)?.into_new_file();
     let may_write = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     rustix::fs::access(&parent, may_write)
         .map_err(|errno| TargetError::of(&place.name, "make it", errno))?;
