@@ -27,7 +27,7 @@ use crate::{PathTarget, ReadClearance, Target, TargetError, WriteClearance};
 const LEAST_BYTES: u64 = 256 << 20;
 /// Maximum size of a scratch file, bytes.
 const MOST_BYTES: u64 = 8 << 30;
-/// It takes at most 1/N of the free space.
+/// A scratch file takes at most 1/N of the free space.
 const SHARE_OF_FREE: u64 = 4;
 /// Writing ends after this time, once the minimum size is reached, ns.
 const WRITING_NS: u64 = 10_000_000_000;

@@ -33,9 +33,9 @@ pub enum TargetError {
     /// A symbolic link to nothing.
     #[error("{name} is a symbolic link to {}, which does not exist", to.display())]
     DanglingLink {
-        /// The link, as it was given.
-        name: String,
         /// The link as given.
+        name: String,
+        /// Its destination.
         to: std::path::PathBuf,
     },
     /// The same target was named twice.
