@@ -1,5 +1,5 @@
-//! The guard on real devices. Needs root, losetup, addpart, mkfs.ext4, mkswap, swapon and mount; a
-//! missing one is named.
+//! The guard on real devices. Needs root, losetup, addpart, mkfs.ext4, mkswap, swapon and mount; fails if
+//! one is missing.
 
 use std::fs;
 use std::io;
@@ -134,7 +134,7 @@ fn a_device_that_was_not_named_is_refused_with_the_word_to_type() {
         let error = refused(&disk, || clear(&disk, &everything(&typed)));
         assert!(matches!(error, TargetError::NotAllowed { typed: None, .. }), "{error}");
     }
-    // It accepts the suggested word, and --discard-data is not needed.
+    // --allow-write accepts the suggested word; --discard-data alone does not allow writing.
     let discard = Permission { discard_data: vec![word.clone()], ..Permission::default() };
     assert!(matches!(clear(&disk, &discard), Err(TargetError::NotAllowed { .. })));
     clear(&disk, &Permission { allow_write: vec![word], ..Permission::default() }).unwrap();

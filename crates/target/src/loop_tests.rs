@@ -1,5 +1,5 @@
 //! Real block devices and file systems: loop devices made for the test. Needs root, losetup,
-//! mkfs.ext4 and mount; a missing one is named.
+//! mkfs.ext4 and mount; fails if one is missing.
 
 use std::fs;
 use std::ops::ControlFlow;

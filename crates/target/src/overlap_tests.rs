@@ -1,5 +1,5 @@
 //! Loop devices that share bytes with something in use. Needs root, losetup, addpart, mkfs.ext4,
-//! mount and unshare; a missing one is named.
+//! mount and unshare; fails if one is missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
