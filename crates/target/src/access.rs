@@ -1,4 +1,4 @@
-//! What a load generator gets of a clearance: descriptors.
+//! Descriptors that a load generator gets from a clearance.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use crate::identity::generic_of;
 use crate::open_how::OpenHow;
 use crate::{ReadClearance, TargetError, TargetKind, WriteClearance};
 
-/// What a job may do with a target.
+/// The access that a job has to a target.
 #[derive(Debug, Clone, Copy)]
 pub enum Access<'a> {
     /// Read it.
@@ -19,7 +19,7 @@ pub enum Access<'a> {
 }
 
 impl<'a> Access<'a> {
-    /// What may be read, which is everything that may be written.
+    /// The clearance for reading; a clearance for writing includes it.
     pub fn read(&self) -> &'a ReadClearance {
         match self {
             Self::Read(clearance) => clearance,
@@ -27,7 +27,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// The clearance for writing; `None` where it may only be read.
+    /// The clearance for writing; `None` if the target may only be read.
     pub fn write(&self) -> Option<&'a WriteClearance> {
         match self {
             Self::Read(_) => None,
@@ -40,8 +40,8 @@ impl<'a> Access<'a> {
         self.read().name()
     }
 
-    /// A new open file description of the target: read only, or for reading
-    /// and writing, as it is cleared.
+    /// Opens a new open file description of the target: read only, or for reading and writing, as
+    /// it is cleared.
     ///
     /// # Errors
     /// As [`ReadClearance::open`] and [`WriteClearance::open`].
@@ -52,14 +52,13 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// The NVMe generic character device of the target, for passthrough:
-    /// `/dev/ng0n1` of `nvme0n1` (Linux 5.13), read only or for reading and
-    /// writing, as the target is cleared. The clearance holds the block device
-    /// meanwhile.
+    /// Opens the NVMe generic character device of the target, for passthrough: `/dev/ng0n1` of
+    /// `nvme0n1` (Linux 5.13), read only or for reading and writing, as the target is cleared. The
+    /// clearance keeps the block device open meanwhile.
     ///
     /// # Errors
-    /// Not a whole NVMe namespace, a kernel without such devices, no
-    /// permission, or another device in its place.
+    /// Not a whole NVMe namespace, a kernel without such devices, no permission, or another device
+    /// at that path.
     pub fn open_character(&self) -> Result<CharacterDevice, TargetError> {
         let name = self.name();
         let generic = match self.read().kind() {
@@ -78,7 +77,7 @@ impl<'a> Access<'a> {
             .ok_or_else(|| {
                 refused("it has no generic character device: NVMe passthrough needs Linux 5.13")
             })?;
-        // The number behind the n of a head is not always the namespace's id.
+        // The number after the n of a multipath head is not always the namespace id.
         let nsid = text(&format!("/sys/class/block/{name}/nsid"))
             .and_then(|nsid| nsid.parse().ok())
             .ok_or_else(|| refused("its namespace id cannot be read"))?;
@@ -96,7 +95,7 @@ impl<'a> Access<'a> {
     }
 }
 
-/// A namespace as NVMe passthrough takes it; its logical block is
+/// An NVMe namespace opened for passthrough; its logical block size is
 /// [`ReadClearance::block_bytes`].
 #[derive(Debug)]
 pub struct CharacterDevice {

@@ -1,45 +1,43 @@
-//! What the guard could not look at.
+//! Checks that the guard could not make.
 
 use std::fmt;
 
 use crate::error::as_root;
 
-/// Why it cannot be known whether anybody uses a target.
+/// Reason why it is unknown whether anybody uses a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlindSpot {
-    /// The open files of other users' processes may not be seen.
+    /// Other users' processes, whose open files this user may not see.
     Processes {
-        /// So many processes.
+        /// Number of such processes.
         unreadable: usize,
     },
-    /// Processes are not even listed here: a PID namespace of its own, or
-    /// /proc mounted with `hidepid`.
+    /// Processes that are not even listed: a separate PID namespace, or /proc mounted with
+    /// `hidepid`.
     HiddenProcesses,
-    /// A loop device may lie on the same bytes: which file it is over, only
-    /// root may ask.
+    /// A loop device that may share bytes with the target: only root may query its file.
     Loop {
         /// The loop device.
         name: String,
     },
-    /// A server in the kernel may export it, and cannot be asked.
+    /// Kernel servers that may export the target and cannot be queried.
     Exports {
-        /// The folder that cannot be read.
+        /// The unreadable directory.
         folder: String,
     },
-    /// A server in the kernel exports something whose path leads nowhere here.
+    /// An export of a kernel server whose path does not exist here.
     ExportGone {
-        /// Which server, and as what.
+        /// Server and name of the export.
         by: String,
-        /// The path that the server was given.
+        /// The exported path.
         path: String,
     },
-    /// Its namespace is attached to controllers that this machine does not have.
+    /// The namespace is attached to controllers that this machine does not have.
     Controllers {
         /// Their controller ids.
         ids: Vec<u16>,
     },
-    /// Its drive may have controllers that this machine does not have, and
-    /// does not list them.
+    /// The drive may have controllers that this machine does not have, and does not list them.
     UnlistedControllers,
 }
 
@@ -75,7 +73,7 @@ impl fmt::Display for BlindSpot {
 }
 
 impl BlindSpot {
-    /// How it can be known, as a sentence.
+    /// Returns how to make the check possible, as a sentence.
     pub(crate) fn remedy(&self) -> String {
         match self {
             Self::Processes { .. } | Self::Loop { .. } if !rustix::process::geteuid().is_root() => {

@@ -1,4 +1,4 @@
-//! What files are filled with: random data, a piece at a time.
+//! Random data for filling files, a chunk at a time.
 
 use std::os::fd::AsFd;
 
@@ -7,10 +7,10 @@ use rustix::io::Errno;
 use crate::TargetError;
 use crate::random::{Random, unguessable};
 
-/// It is aligned to this for direct I/O, bytes.
+/// Alignment for direct I/O, bytes.
 const ALIGN_BYTES: usize = 64 << 10;
 
-/// A piece of memory that holds other random data with each write.
+/// A buffer that holds new random data for each write.
 pub(crate) struct Chunk {
     random: Random,
     space: Vec<u8>,
@@ -18,10 +18,10 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// For at most `bytes` at a time.
+    /// Makes a buffer for writes of at most `bytes`.
     ///
     /// # Errors
-    /// Where there is no seed that nobody can guess.
+    /// No unguessable seed is available.
     pub(crate) fn new(bytes: usize) -> Result<Self, TargetError> {
         let random = Random::new(u64::from_ne_bytes(unguessable()?));
         let space = vec![0; bytes + ALIGN_BYTES];
@@ -29,13 +29,13 @@ impl Chunk {
         Ok(Self { random, space, start })
     }
 
-    /// Writes `length` bytes that were never written before at `offset`.
+    /// Writes `length` new random bytes at `offset`.
     ///
     /// # Errors
-    /// As pwrite(2); ENOSPC where it writes nothing. A part may be written then.
+    /// As pwrite(2); ENOSPC if nothing is written. A part may have been written.
     ///
     /// # Panics
-    /// Where it was not made for so many.
+    /// `length` exceeds the size it was made for.
     pub(crate) fn write(&mut self, to: impl AsFd, length: usize, offset: u64) -> Result<(), Errno> {
         let bytes = &mut self.space[self.start..self.start + length];
         self.random.fill(bytes);

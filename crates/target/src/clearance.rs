@@ -1,4 +1,4 @@
-//! The guard as a type: what load generators get instead of names.
+//! Clearances: the guard's decision as a type, which load generators get instead of names.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -13,12 +13,12 @@ use crate::TargetError;
 use crate::open_how::OpenHow;
 use crate::target::{BlockTarget, PathTarget, printable};
 
-/// What is assumed of a block where nothing says how large it is, bytes.
+/// Block size where the kernel does not report one, bytes.
 const ASSUMED_BLOCK_BYTES: u32 = 4096;
-/// What I/O that is only pretended has room for, bytes: fio's has no end.
-const NOTHING_BYTES: u64 = 1 << 60;
+/// Size of a target whose I/O is only pretended, bytes; fio's has no limit.
+const NULL_SIZE_BYTES: u64 = 1 << 60;
 
-/// What a target is.
+/// Kind of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TargetKind {
     /// A block device, by its kernel name.
@@ -26,17 +26,17 @@ pub enum TargetKind {
         /// `nvme0n1`.
         name: String,
     },
-    /// A regular file, with the block device under its file system where it is known.
+    /// A regular file, with the block device under its file system if known.
     File {
         /// `nvme0n1p2`, `dm-0`.
         device: Option<String>,
     },
-    /// No storage: I/O on it is only pretended (ioengine=null), or goes to /dev/null.
+    /// No storage: I/O is only pretended (ioengine=null), or goes to /dev/null.
     Nothing,
 }
 
-/// The proof that a target may be read. It holds the descriptor (read only,
-/// O_DIRECT where the target takes it) until it is dropped.
+/// The proof that a target may be read. It holds the descriptor (read only, O_DIRECT if supported)
+/// until it is dropped.
 #[derive(Debug)]
 pub struct ReadClearance {
     name: String,
@@ -48,31 +48,30 @@ pub struct ReadClearance {
 }
 
 impl ReadClearance {
-    /// The target's name: a block device's kernel name, or a path. A scratch
-    /// file has the name of its directory.
+    /// The target's name: a block device's kernel name, or a path. A scratch file has the name of
+    /// its directory.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is.
+    /// Kind of the target.
     pub const fn kind(&self) -> &TargetKind {
         &self.kind
     }
 
-    /// Its size, bytes; of a file not always a multiple of [`Self::block_bytes`].
+    /// Size, bytes; a file's is not always a multiple of [`Self::block_bytes`].
     pub const fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
-    /// Offsets, lengths and buffers are multiples of this, bytes.
+    /// Offsets, lengths and buffers must be multiples of this, bytes.
     pub const fn block_bytes(&self) -> u32 {
         self.block_bytes
     }
 
-    /// The stretches of a file that hold data according to its file system,
-    /// (offset, length) in bytes, at most `most` of them; the rest are holes or
-    /// were allocated and never written. `None` for a device, and where the
-    /// file system cannot say (lseek(2): SEEK_DATA, SEEK_HOLE).
+    /// Returns at most `most` ranges of a file that hold data according to its file system, as
+    /// (offset, length) in bytes; the rest are holes or allocated but unwritten. `None` for a
+    /// device, and if the file system cannot say (lseek(2): SEEK_DATA, SEEK_HOLE).
     pub fn data_extents(&self, most: usize) -> Option<Vec<(u64, u64)>> {
         let TargetKind::File { .. } = self.kind else { return None };
         let mut extents = Vec::new();
@@ -90,17 +89,17 @@ impl ReadClearance {
         Some(extents)
     }
 
-    /// Whether the descriptor bypasses the page cache.
+    /// True if the descriptor bypasses the page cache.
     pub const fn direct(&self) -> bool {
         self.direct
     }
 
-    /// What only opening it showed and what qualifies its measurements.
+    /// Returns a caveat for measurements that only opening the target revealed.
     pub fn remark(&self) -> Option<Caveat> {
         (!self.direct).then_some(Caveat::NoDirect)
     }
 
-    /// A block device, verified by its number.
+    /// Opens a block device, verified by its number.
     pub(crate) fn of_block(target: &BlockTarget) -> Result<Self, TargetError> {
         let name = target.name.as_str();
         let (descriptor, direct) = open_for_reading(&target.path, OFlags::empty(), name)?;
@@ -110,7 +109,7 @@ impl ReadClearance {
         if !is_block || stat.st_rdev != target.number {
             return Err(TargetError::Changed { name: name.into() });
         }
-        // The end of a block device is its size (BLKGETSIZE64 gives the same).
+        // Seeking to the end gives the same size as BLKGETSIZE64.
         let size_bytes = rustix::fs::seek(&descriptor, SeekFrom::End(0))
             .map_err(|errno| TargetError::of(name, "read its size", errno))?;
         let block_bytes = rustix::fs::ioctl_blksszget(&descriptor)
@@ -119,41 +118,41 @@ impl ReadClearance {
         Self { name: name.into(), kind, size_bytes, block_bytes, direct, descriptor }.not_empty()
     }
 
-    /// A regular file, verified by its inode.
+    /// Opens a regular file, verified by its inode.
     pub(crate) fn of_file(target: &PathTarget) -> Result<Self, TargetError> {
-        // Its path has no symbolic link, unless somebody put one there since.
+        // Its path was resolved; a symbolic link there now is a change.
         let (descriptor, direct) = open_for_reading(&target.path, OFlags::NOFOLLOW, &target.name)?;
         Self::of_descriptor(descriptor, direct, target)?.not_empty()
     }
 
-    /// Nothing, under a job's name for it: memory of no bytes, which nobody else knows.
+    /// Clears a pretended target under a job's name for it: an anonymous empty memory file.
     pub(crate) fn of_nothing(name: &str) -> Result<Self, TargetError> {
         let descriptor = rustix::fs::memfd_create(c"nothing", MemfdFlags::CLOEXEC)
             .map_err(|errno| TargetError::of(name, "pretend it", errno))?;
         Ok(Self {
             name: printable(name),
             kind: TargetKind::Nothing,
-            size_bytes: NOTHING_BYTES,
+            size_bytes: NULL_SIZE_BYTES,
             block_bytes: 1,
             direct: true,
             descriptor,
         })
     }
 
-    /// A device that keeps nothing, verified by its number.
+    /// Opens a device that discards all data, verified by its number.
     pub(crate) fn of_sink(path: &str) -> Result<Self, TargetError> {
         let failed = |action| move |errno| TargetError::of(path, action, errno);
         let descriptor = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             .map_err(failed("open it"))?;
         let stat = rustix::fs::fstat(&descriptor).map_err(failed("look at it"))?;
-        if !keeps_nothing(&stat) {
+        if !is_null_or_zero(&stat) {
             return Err(TargetError::Changed { name: printable(path) });
         }
         Ok(Self { descriptor, ..Self::of_nothing(path)? })
     }
 
-    /// It, of so many bytes.
-    pub(crate) fn of_size(self, size_bytes: u64) -> Self {
+    /// Returns this clearance with another size.
+    pub(crate) fn with_size(self, size_bytes: u64) -> Self {
         Self { size_bytes, ..self }
     }
 
@@ -171,7 +170,7 @@ impl ReadClearance {
         }
         let assumed = target.logical_block_bytes.unwrap_or(ASSUMED_BLOCK_BYTES);
         let (direct, block_bytes) = match direct_alignment_bytes(&descriptor) {
-            // O_DIRECT is taken, and ignored (ext4 with data=journal).
+            // O_DIRECT is accepted and ignored (ext4 with data=journal).
             Some(0) => (false, assumed),
             Some(bytes) => (direct, bytes.max(512)),
             None => (direct, assumed),
@@ -186,42 +185,41 @@ impl ReadClearance {
         })
     }
 
-    /// The file behind `descriptor`, however short, opened anew, so that this
-    /// descriptor cannot write and file systems that look at O_DIRECT only in
-    /// open(2) see it; through the descriptor, so that it is this file, also
-    /// where it has no name.
+    /// Clears the file behind `descriptor`, however short. It is reopened, so that the new
+    /// descriptor cannot write and file systems that check O_DIRECT only in open(2) see it; through
+    /// the descriptor, so that it is this file, even without a name.
     pub(crate) fn of_open_file(
         descriptor: &OwnedFd,
         target: &PathTarget,
     ) -> Result<Self, TargetError> {
-        let path = again(descriptor);
+        let path = reopen_path(descriptor);
         let (descriptor, direct) =
             open_for_reading(Path::new(&path), OFlags::empty(), &target.name)?;
         Self::of_descriptor(descriptor, direct, target)
     }
 
-    /// It with the size that its file has now, or with `grows_to_bytes`, to
-    /// which it will be written, where that is larger.
-    pub(crate) fn sized_anew(self, grows_to_bytes: u64) -> Result<Self, TargetError> {
+    /// Returns this clearance with the file's current size, or `grows_to_bytes`, to which it will
+    /// be written, if that is larger.
+    pub(crate) fn with_current_size(self, grows_to_bytes: u64) -> Result<Self, TargetError> {
         let stat = rustix::fs::fstat(&self)
             .map_err(|errno| TargetError::of(&self.name, "look at it", errno))?;
         let size_bytes = u64::try_from(stat.st_size).unwrap_or(0).max(grows_to_bytes);
         Ok(Self { size_bytes, ..self })
     }
 
-    /// Opens the same device or file again, read only: a new open file
-    /// description with a position and flags of its own.
+    /// Opens the same device or file again, read only: a new open file description with its own
+    /// position and flags.
     ///
-    /// Where the target takes no O_DIRECT ([`Self::direct`] is false),
-    /// [`OpenHow::direct`] asks in vain: it is opened through the page cache.
+    /// If the target does not support O_DIRECT ([`Self::direct`] is false), [`OpenHow::direct`] is
+    /// ignored: it is opened through the page cache.
     ///
     /// # Errors
-    /// The device is gone, or no descriptor is left.
+    /// The device is gone, or no descriptors are left.
     pub fn open(&self, how: OpenHow) -> Result<OwnedFd, TargetError> {
         self.open_again(&self.descriptor, OFlags::RDONLY, how)
     }
 
-    /// Opens what `descriptor`, one of this target, has open once more.
+    /// Opens again what `descriptor`, one of this target, refers to.
     pub(crate) fn open_again(
         &self,
         descriptor: &OwnedFd,
@@ -231,7 +229,7 @@ impl ReadClearance {
         let direct = how.direct && self.direct && self.kind != TargetKind::Nothing;
         let how = OpenHow { direct, ..how };
         let flags = access | how.flags() | OFlags::CLOEXEC;
-        rustix::fs::open(again(descriptor), flags, Mode::empty())
+        rustix::fs::open(reopen_path(descriptor), flags, Mode::empty())
             .map_err(|errno| TargetError::of(&self.name, "open it again", errno))
     }
 
@@ -243,8 +241,8 @@ impl ReadClearance {
         Ok(self)
     }
 
-    /// Another clearance of the same open file.
-    pub(crate) fn again(&self) -> Result<Self, TargetError> {
+    /// Makes another clearance of the same open file.
+    pub(crate) fn try_clone(&self) -> Result<Self, TargetError> {
         let descriptor = rustix::io::fcntl_dupfd_cloexec(&self.descriptor, 0)
             .map_err(|errno| TargetError::of(&self.name, "hold it", errno))?;
         Ok(Self { name: self.name.clone(), kind: self.kind.clone(), descriptor, ..*self })
@@ -257,23 +255,22 @@ impl AsFd for ReadClearance {
     }
 }
 
-/// Whether this is /dev/null or /dev/zero, which take what is written and keep nothing.
+/// True for /dev/null and /dev/zero, which accept writes and discard the data.
 pub fn is_sink(path: &str) -> bool {
-    rustix::fs::stat(path).is_ok_and(|stat| keeps_nothing(&stat))
+    rustix::fs::stat(path).is_ok_and(|stat| is_null_or_zero(&stat))
 }
 
-fn keeps_nothing(stat: &Stat) -> bool {
+fn is_null_or_zero(stat: &Stat) -> bool {
     let number = (major(stat.st_rdev), minor(stat.st_rdev));
     FileType::from_raw_mode(stat.st_mode).is_char_device() && matches!(number, (1, 3 | 5))
 }
 
-/// Where the kernel opens anew what `descriptor` has open (proc_pid_fd(5)).
-pub(crate) fn again(descriptor: &OwnedFd) -> String {
+/// Path through which the kernel reopens what `descriptor` refers to (proc_pid_fd(5)).
+pub(crate) fn reopen_path(descriptor: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }
 
-/// Opens `path` read only, with O_DIRECT where it takes that, and says whether
-/// it did.
+/// Opens `path` read only, with O_DIRECT if supported, and returns whether it is.
 fn open_for_reading(
     path: &Path,
     flags: OFlags,
@@ -286,15 +283,14 @@ fn open_for_reading(
         Err(Errno::INVAL) => open(flags)
             .map(|descriptor| (descriptor, false))
             .map_err(|errno| TargetError::of(name, "read it", errno)),
-        // Something else took its place: O_NOFOLLOW met a symbolic link, or it is gone.
+        // It was replaced: O_NOFOLLOW met a symbolic link, or it is gone.
         Err(errno @ (Errno::LOOP | Errno::NOENT)) => Err(TargetError::gone(name, path, errno)),
         Err(errno) => Err(TargetError::of(name, "read it", errno)),
     }
 }
 
-/// What direct I/O on a file has to be aligned to, bytes; 0: the file has no
-/// direct I/O, whatever open(2) says; `None`: the kernel does not tell
-/// (statx(2), STATX_DIOALIGN, Linux 6.1).
+/// Returns the alignment that direct I/O on a file requires, bytes; 0: no direct I/O, whatever
+/// open(2) says; `None`: unknown to the kernel (statx(2), STATX_DIOALIGN, Linux 6.1).
 fn direct_alignment_bytes(descriptor: &OwnedFd) -> Option<u32> {
     let statx =
         rustix::fs::statx(descriptor, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
@@ -356,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_less_than_a_block_and_a_directory_are_not_cleared() {
+    fn files_smaller_than_a_block_and_directories_are_not_cleared() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("small");
         fs::write(&path, b"small").unwrap();

@@ -1,9 +1,8 @@
-//! What is on a device that is to be written.
+//! Finds data on a device that is about to be written.
 //!
-//! Signatures name most of it. What has none is sampled: encrypted disks
-//! (plain dm-crypt), raw databases and the like show in blocks that are neither
-//! zeros nor a pattern. Random bytes are taken for encrypted data, unless they
-//! carry the stamps of a benchmark.
+//! Signatures identify most of it. The rest is sampled: encrypted disks (plain dm-crypt), raw
+//! databases and the like show as blocks that are neither zeros nor a pattern. Random bytes count
+//! as encrypted data, unless they carry the stamps of a benchmark.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -12,29 +11,29 @@ use rustix::io::Errno;
 
 use crate::signatures;
 
-/// Read at once, bytes.
+/// Read size, bytes.
 const CHUNK: u64 = 64 << 10;
-/// Data that has no signature is looked for in so many chunks at either end.
+/// Chunks at either end that are searched for data without a signature.
 const ENDS: u64 = 16;
-/// And in so many between them.
+/// Chunks sampled between the ends.
 const BETWEEN: u64 = 64;
-/// What is sampled is counted in blocks of so many bytes.
+/// Size of a sampled block, bytes.
 const BLOCK: usize = 4096;
-/// Test data has a stamp in so many bytes each.
+/// Test data has one stamp in each sector of this size, bytes.
 const SECTOR: usize = 512;
-/// At the beginning of a cache line, which has so many bytes.
+/// Stamps begin at a cache line, bytes.
 const CACHE_LINE: usize = 64;
 
-/// The bytes of a device, read where they are needed.
+/// The bytes of a device, read on demand.
 pub(crate) struct Bytes<'d> {
     device: &'d OwnedFd,
     size_bytes: u64,
-    /// Chunks by their number; `None` where one cannot be read.
+    /// Chunks by their number; `None` if one cannot be read.
     chunks: Vec<(u64, Option<Vec<u8>>)>,
 }
 
 impl<'d> Bytes<'d> {
-    /// Of a device that is open without O_DIRECT.
+    /// `device` must be open without O_DIRECT.
     pub(crate) const fn of(device: &'d OwnedFd, size_bytes: u64) -> Self {
         Self { device, size_bytes, chunks: Vec::new() }
     }
@@ -43,8 +42,7 @@ impl<'d> Bytes<'d> {
         self.size_bytes
     }
 
-    /// `length` bytes at `offset`; `None` past the end and where they cannot
-    /// be read.
+    /// Returns `length` bytes at `offset`; `None` past the end and if they cannot be read.
     pub(crate) fn get(&mut self, offset: u64, length: usize) -> Option<Vec<u8>> {
         let end = offset.checked_add(length as u64).filter(|end| *end <= self.size_bytes)?;
         let mut bytes = Vec::with_capacity(length);
@@ -59,12 +57,12 @@ impl<'d> Bytes<'d> {
         Some(bytes)
     }
 
-    /// Whether `magic` is at `offset`.
+    /// True if `magic` is at `offset`.
     pub(crate) fn has(&mut self, offset: u64, magic: &[u8]) -> bool {
         self.get(offset, magic.len()).is_some_and(|found| found == magic)
     }
 
-    /// The little-endian number at `offset`.
+    /// Returns the little-endian number at `offset`.
     pub(crate) fn u32_le(&mut self, offset: u64) -> Option<u32> {
         Some(u32::from_le_bytes(self.get(offset, 4)?.try_into().ok()?))
     }
@@ -97,47 +95,47 @@ impl<'d> Bytes<'d> {
     }
 }
 
-/// What writing a device would destroy.
+/// Data that writing a device would destroy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lost {
-    /// A file system, a partition table, a member of an array ...
+    /// A file system, a partition table, an array member ...
     Signature {
         /// Its name.
         name: &'static str,
-        /// Where it is, bytes.
+        /// Its offset, bytes.
         offset: u64,
     },
-    /// Blocks that are no zeros, no pattern, no known test data, and of no
-    /// kind that has a signature: an encrypted disk looks so, or a raw database.
+    /// Blocks that are not zeros, a pattern or known test data, and carry no known signature: an
+    /// encrypted disk looks like that, or a raw database.
     Unknown {
-        /// So many of those that were sampled.
+        /// Number of such blocks among those sampled.
         blocks: usize,
-        /// Blocks that were sampled.
+        /// Number of blocks sampled.
         sampled: usize,
-        /// The first of them, bytes.
+        /// Offset of the first one, bytes.
         offset: u64,
     },
-    /// What cannot be read.
+    /// Unreadable data.
     Unreadable {
-        /// The first place, bytes.
+        /// Offset of the first unreadable chunk, bytes.
         offset: u64,
     },
-    /// The same on a partition.
+    /// Data on a partition.
     OnPartition {
-        /// Its name.
+        /// Name of the partition.
         name: String,
-        /// What.
+        /// The data.
         lost: Box<Lost>,
     },
-    /// A partition that cannot be looked at.
+    /// A partition that cannot be examined.
     NotLookedAt {
-        /// Why, its name in front.
+        /// The reason, beginning with its name.
         why: String,
     },
 }
 
 impl Lost {
-    /// Whether no signature says anything of it.
+    /// True if no signature identifies it.
     pub(crate) fn is_unknown(&self) -> bool {
         match self {
             Self::Unknown { .. } => true,
@@ -166,10 +164,9 @@ impl fmt::Display for Lost {
     }
 }
 
-/// What writing the device would destroy: signatures, and data without one in
-/// the sampled blocks. Nothing where these are zeros, a pattern, or test data
-/// as iodyno and fio write it by default: what a new, a trimmed or a
-/// benchmarked drive holds.
+/// Returns the data that writing the device would destroy: signatures, and data without one in the
+/// sampled blocks. Empty if these hold zeros, a pattern, or test data as iodyno and fio write it by
+/// default: the content of a new, trimmed or benchmarked drive.
 pub(crate) fn lost(device: &OwnedFd, size_bytes: u64) -> Vec<Lost> {
     let mut bytes = Bytes::of(device, size_bytes);
     let found = signatures::find(&mut bytes).into_iter();
@@ -185,21 +182,21 @@ pub(crate) fn lost(device: &OwnedFd, size_bytes: u64) -> Vec<Lost> {
         };
         for (block, offset) in chunk.chunks(BLOCK).zip((start..).step_by(BLOCK)) {
             sampled += 1;
-            if !says_nothing(block, offset) {
+            if !is_disposable(block, offset) {
                 blocks += 1;
                 first = first.or(Some(offset));
             }
         }
     }
     lost.extend(unreadable.map(|offset| Lost::Unreadable { offset }));
-    // Beside a signature it is what the signature says.
+    // Next to a signature, unknown data belongs to what the signature names.
     let unknown = first.filter(|_| lost.is_empty());
     lost.extend(unknown.map(|offset| Lost::Unknown { blocks, sampled, offset }));
     lost
 }
 
-/// The numbers of the chunks that are looked at, in order: the first and the
-/// last ones, and some spread evenly between them.
+/// Returns the numbers of the chunks to sample, in order: the first and the last ones, and some
+/// spread evenly between them.
 fn sampled_chunks(size_bytes: u64) -> Vec<u64> {
     let all = size_bytes.div_ceil(CHUNK);
     let head = ENDS.min(all);
@@ -213,15 +210,14 @@ fn sampled_chunks(size_bytes: u64) -> Vec<u64> {
     (0..head).chain(spread).chain(tail..all).collect()
 }
 
-/// Whether a block holds what nobody misses: in each sector a repeated pattern
-/// of up to 8 bytes, zeros among them, or test data. Random bytes alone are
-/// not: encrypted data looks the same.
-fn says_nothing(block: &[u8], offset: u64) -> bool {
+/// True if a block holds nothing of value: in each sector a repeated pattern of up to 8 bytes, such
+/// as zeros, or test data. Random bytes alone do not qualify: encrypted data looks the same.
+fn is_disposable(block: &[u8], offset: u64) -> bool {
     let sectors: Vec<(&[u8], u64)> = block.chunks(SECTOR).zip((offset..).step_by(SECTOR)).collect();
     let is_pattern =
         |sector: &[u8]| sector.len() >= 8 && sector.chunks(8).all(|part| sector.starts_with(part));
     sectors.iter().enumerate().all(|(n, (sector, at))| {
-        // Zeros at the very beginning of a device are no stamp yet.
+        // Zeros at the very beginning of a device do not prove a stamp: its offset is 0.
         let proof = if *at == 0 { sectors.get(n + 1).copied() } else { Some((*sector, *at)) };
         is_pattern(sector)
             || is_dense(sector)
@@ -230,17 +226,16 @@ fn says_nothing(block: &[u8], offset: u64) -> bool {
     })
 }
 
-/// Whether a sector has the stamp of test data: iodyno, as fio, writes the
-/// offset of each sector into the beginning of one of its cache lines
-/// (`scramble_buffers`, on by default; fio: `small_content_scramble`). Other
-/// random bytes have it once in 2^61 sectors.
+/// True if a sector has the stamp of test data: iodyno, like fio, writes the offset of each sector
+/// at the beginning of one of its cache lines (`scramble_buffers`, on by default; fio:
+/// `small_content_scramble`). Other random bytes match once in 2^61 sectors.
 fn is_stamped(sector: &[u8], offset: u64) -> bool {
     sector.chunks(CACHE_LINE).any(|line| line.starts_with(&offset.to_le_bytes()))
 }
 
-/// Whether a sector has nearly as many different bytes as a random one, which
-/// has 221 ± 5; with old stamps in each of its cache lines it has some 200.
-/// Text has fewer than 100, a table with its own place in it hardly any.
+/// True if a sector has nearly as many distinct bytes as a random one, which has 221 ± 5; with old
+/// stamps in each of its cache lines it has some 200. Text has fewer than 100, a table that
+/// contains its own offset hardly any.
 fn is_dense(sector: &[u8]) -> bool {
     const LEAST: usize = 150;
     let mut seen = [false; 256];
@@ -272,8 +267,8 @@ mod tests {
         noise
     }
 
-    /// Noise as a benchmark writes it: the offset of each sector in one of its
-    /// cache lines, and the time behind it.
+    /// Noise as a benchmark writes it: the offset of each sector in one of its cache lines,
+    /// followed by the time.
     fn stamped(seed: u64) -> Vec<u8> {
         let mut bytes = noise(seed, ALL);
         for (n, sector) in bytes.chunks_mut(SECTOR).enumerate() {
@@ -285,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_patterns_and_test_data_are_nothing_to_lose() {
+    fn zeros_patterns_and_test_data_are_disposable() {
         assert!(lost_of(|_| {}).is_empty());
         assert!(lost_of(|file| file.write_all_at(&vec![0xff; ALL], 0).unwrap()).is_empty());
         let pattern: Vec<u8> = [0xde, 0xad, 0xbe, 0xef].into_iter().cycle().take(ALL).collect();
@@ -294,7 +289,7 @@ mod tests {
             let found = lost_of(|file| file.write_all_at(&stamped(seed), 0).unwrap());
             assert!(found.is_empty(), "seed {seed}: {found:?}");
         }
-        // A sector of it alone, among zeros.
+        // A single sector of it among zeros.
         let bytes = stamped(1);
         let one = |file: &File| file.write_all_at(&bytes[5120..5632], 5120).unwrap();
         assert!(lost_of(one).is_empty());
@@ -309,13 +304,13 @@ mod tests {
             };
             assert_eq!((blocks, sampled), (1281, 1281));
         }
-        // One block of it, as a closed volume has where little was written.
+        // A single block of it, as in a closed volume where little was written.
         let found = lost_of(|file| file.write_all_at(&noise(1, 4096), 8192).unwrap());
         let said = found.iter().map(ToString::to_string).collect::<Vec<_>>();
         let sentence = "1 of 1281 sampled blocks holds data of an unknown kind, which may be \
                         encrypted (the first at 0x2000)";
         assert_eq!(said, [sentence]);
-        // Test data that was written to another place, or changed since.
+        // Test data that was moved, or changed since.
         let bytes = stamped(1);
         let moved = |file: &File| file.write_all_at(&bytes[8192..16384], 4096).unwrap();
         assert!(matches!(lost_of(moved)[..], [Lost::Unknown { blocks: 2, offset: 4096, .. }]));
@@ -326,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_happens_to_be_its_place_is_no_stamp() {
+    fn a_number_equal_to_its_offset_is_not_a_stamp() {
         // The page size of some format, in the page at 4096.
         let page = |file: &File| file.write_all_at(&4096_u64.to_le_bytes(), 4096).unwrap();
         assert!(matches!(lost_of(page)[..], [Lost::Unknown { blocks: 1, offset: 4096, .. }]));
@@ -367,10 +362,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_may_be_data() {
+    fn unreadable_blocks_may_be_data() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(4096).unwrap();
-        // Says that it is longer than it is.
+        // A device that claims to be longer than it is.
         assert_eq!(lost(&file.into(), 8192), [Lost::Unreadable { offset: 0 }]);
     }
 }

@@ -1,12 +1,12 @@
-//! Stacks that this machine may not be able to build: made hosts, looked at as
-//! the guard does.
+//! Device stacks that this machine may not be able to build: simulated hosts, checked as by the
+//! guard.
 
 use iodyno_model::{
     BackingFile, BlockDevice, BlockKind, Bytes, Fact, Host, MappedDevice, MappedPlace,
     MappedSegment, Mount, Use,
 };
 
-use crate::in_use::against_writing;
+use crate::in_use::write_blockers;
 use crate::testing::{Faked, block, drive, host};
 
 const MIB: u64 = 1 << 20;
@@ -42,8 +42,7 @@ impl Stack {
         self
     }
 
-    /// A device-mapper device of segments one behind the other: target, length
-    /// and places (MiB).
+    /// A device-mapper device of consecutive segments: target, length and places (MiB).
     fn mapped(&mut self, name: &str, segments: &[Segment<'_>], below: &[&str]) -> &mut Self {
         let mut start_bytes = 0;
         let mut table = Vec::new();
@@ -102,10 +101,10 @@ fn file(inode: u64) -> BackingFile {
 }
 
 fn against(host: &Host, name: &str) -> Vec<String> {
-    against_writing(&Faked::new(), &[host], name).uses
+    write_blockers(&Faked::new(), &[host], name).uses
 }
 
-/// That this stands against writing it, and nothing else.
+/// Asserts that exactly these lines forbid writing it.
 fn in_use(host: &Host, name: &str, lines: &[&str]) {
     assert_eq!(against(host, name), lines, "{name}");
 }
@@ -164,7 +163,7 @@ fn volumes_on_an_encrypted_partition_are_told_apart_and_the_partition_below_is_n
     let mut host = stack.host();
     free(&host, "dm-2");
     free(&host, "dm-3");
-    // Which of its sectors hold them is not known.
+    // Its sectors that hold them are unknown.
     std::mem::swap(&mut stack.0, &mut host.blocks);
     let host = stack.linear("dm-4", "nvme0n1", 480, 1).host();
     assert!(against(&host, "dm-4").contains(&"dm-1: mounted at /srv".into()));
@@ -209,7 +208,7 @@ fn a_table_that_cannot_be_read_may_lie_anywhere() {
     let host = stack.host();
     assert!(against(&host, "dm-1").contains(&"dm-0: mounted at /srv".into()));
 
-    // So may what it has opened for a table that is loaded and not in use yet.
+    // So may devices opened for a table that is loaded but not active yet.
     let mut stack = Stack::default();
     stack.disk("nvme0n1").disk("nvme1n1").linear("dm-0", "nvme0n1", 0, 10).mounted();
     stack.mapped("dm-1", &[("linear", 10, &[("nvme1n1", 0)])], &["nvme1n1", "nvme0n1"]);
@@ -225,7 +224,7 @@ fn thin_volumes_of_a_pool_are_kept_apart_and_what_is_under_the_pool_is_not() {
         .mapped("dm-2", &[("thin", 100, &[])], &["dm-1"])
         .mounted()
         .mapped("dm-3", &[("thin", 100, &[])], &["dm-1"])
-        // As LVM shows a pool by its own name.
+        // As LVM shows a pool under its own name.
         .linear("dm-4", "dm-1", 0, 500)
         .linear("dm-5", "nvme0n1", 499, 10)
         .host();
@@ -263,7 +262,7 @@ fn an_array_and_what_stands_on_it_hold_their_own_members() {
         .linear("dm-1", "nvme1n1", 0, 10)
         .mounted()
         .host();
-    // The array's member is also under a volume: which blocks it has is not known.
+    // The array's member is also under a volume: its blocks are unknown.
     let at_nvme1n1 = ["nvme1n1: dm-1", "dm-1: mounted at /srv"];
     in_use(&host, "md0p1", &["nvme1n1: dm-1", "md0p1: dm-0", "dm-1: mounted at /srv"]);
     in_use(&host, "dm-0", &at_nvme1n1);
@@ -281,9 +280,9 @@ fn loops_are_compared_by_their_file_and_by_what_is_under_it() {
     in_use(&host, "loop1", &["loop0: lies on the same bytes", "loop0p1: mounted at /srv"]);
     free(&host, "loop2");
     free(&host, "loop3");
-    // Who writes the disk below writes them all.
+    // Writing the disk below overwrites them all.
     assert!(against(&host, "nvme0n1").contains(&"loop0p1: mounted at /srv".into()));
-    // What contains a file is no hindrance, nor other files in it.
+    // Neither the container of a file forbids it, nor other files in it.
     let host = Stack::default()
         .disk("nvme0n1")
         .mounted()
@@ -329,7 +328,7 @@ fn a_namespace_that_two_controllers_show_is_one() {
     }
     in_use(&host, "nvme0n1", &["nvme1n1p1: mounted at /srv"]);
     free(&host, "nvme2n1");
-    // The other path alone is no use.
+    // The other path alone is not a use.
     for device in &mut host.blocks {
         device.used_by.clear();
     }
@@ -337,7 +336,7 @@ fn a_namespace_that_two_controllers_show_is_one() {
 }
 
 #[test]
-fn a_partition_whose_place_is_not_known_may_be_anywhere_on_its_disk() {
+fn a_partition_without_known_start_may_be_anywhere_on_its_disk() {
     let mut stack = Stack::default();
     stack.disk("sda").partition("sda1", "sda", 1, 10).mounted().partition("sda2", "sda", 20, 10);
     stack.last().start = Fact::NeedsRoot;
@@ -348,7 +347,7 @@ fn a_partition_whose_place_is_not_known_may_be_anywhere_on_its_disk() {
 }
 
 #[test]
-fn a_circle_ends() {
+fn a_cycle_terminates() {
     let mut stack = Stack::default();
     stack.linear("dm-0", "dm-1", 0, 10).linear("dm-1", "dm-0", 0, 10).disk("nvme0n1");
     let host = stack.host();

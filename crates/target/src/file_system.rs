@@ -1,4 +1,4 @@
-//! The file system that a path is in, and what it makes of a measurement.
+//! Detects the file system of a path, and its effect on measurements.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -6,30 +6,30 @@ use std::path::{Path, PathBuf};
 
 use iodyno_model::{Caveat, FileSystemEffect};
 
-/// A mounted file system, as /proc/self/mountinfo has it.
+/// A mounted file system, from /proc/self/mountinfo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
-    /// Its type, `ext4`, `fuse.sshfs`.
+    /// Type: `ext4`, `fuse.sshfs`.
     pub kind: String,
-    /// Where it is mounted.
+    /// Mount point.
     pub at: PathBuf,
-    /// What is mounted: `/dev/nvme0n1p2`, `server:/export`, `tmpfs`.
+    /// Mount source: `/dev/nvme0n1p2`, `server:/export`, `tmpfs`.
     pub source: PathBuf,
-    /// Mount options, of the mount and of the file system.
+    /// Options of the mount and of the file system.
     pub options: String,
 }
 
 impl FileSystem {
-    /// The file system that `path` is in; absolute, without symbolic links.
-    /// `None` where the kernel does not say.
+    /// Finds the file system of `path`, which is absolute and without symbolic links. `None` if the
+    /// kernel does not say.
     pub(crate) fn of(path: &Path) -> Option<Self> {
-        // A mount table is what this process sees at this moment: it is read
-        // together with the path, not out of a snapshot that may be older.
+        // The mount table is specific to this process and moment: it is read together with the
+        // path, not from a snapshot that may be older.
         Self::find(&Self::table()?, path)
     }
 
-    /// The mount in `mountinfo` (proc_pid_mountinfo(5)) that covers `path`:
-    /// the deepest one, and of several at the same place the last.
+    /// Finds the mount in `mountinfo` (proc_pid_mountinfo(5)) that covers `path`: the deepest one,
+    /// and the last of several at the same mount point.
     fn find(mountinfo: &[u8], path: &Path) -> Option<Self> {
         mountinfo
             .split(|byte| *byte == b'\n')
@@ -38,7 +38,7 @@ impl FileSystem {
             .max_by_key(|mount| mount.at.components().count())
     }
 
-    /// A line: `36 35 98:0 /root /mount options optional… - type source options`.
+    /// Parses a line: `36 35 98:0 /root /mount options optional… - type source options`.
     fn parse(line: &[u8]) -> Option<Self> {
         let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
         let dash = fields.iter().position(|field| *field == b"-").filter(|dash| *dash >= 6)?;
@@ -58,13 +58,13 @@ impl FileSystem {
         })
     }
 
-    /// Its files are in memory and nowhere else.
+    /// True if its files are in memory only.
     pub fn is_in_memory(&self) -> bool {
         self.in_memory(&Self::table().unwrap_or_default())
     }
 
-    /// The same by a mount table. What is written into an overlay is written into its upper
-    /// directory, which is looked for where this process would find it.
+    /// As [`Self::is_in_memory`], by a given mount table. Writes to an overlay go to its upper
+    /// directory, which is looked up in the mounts that this process sees.
     fn in_memory(&self, mountinfo: &[u8]) -> bool {
         match self.kind.as_str() {
             // The first root file system, of an initramfs: a ramfs or a tmpfs.
@@ -74,19 +74,19 @@ impl FileSystem {
                     self.options.split(',').find_map(|option| option.strip_prefix("upperdir="));
                 let upper = upper.map(Path::new).filter(|upper| upper.is_absolute());
                 let under = upper.and_then(|upper| Self::find(mountinfo, upper));
-                // One over the other ends with what is no overlay.
+                // Nested overlays: only an upper directory on another type is followed.
                 under.is_some_and(|under| under.kind != "overlay" && under.in_memory(mountinfo))
             }
             _ => false,
         }
     }
 
-    /// The mounts that this process sees.
+    /// Reads the mount table of this process.
     fn table() -> Option<Vec<u8>> {
         std::fs::read("/proc/self/mountinfo").ok()
     }
 
-    /// Why measuring files in it would say nothing about storage.
+    /// Returns why measuring files in it would reveal nothing about storage.
     pub(crate) fn refusal(&self) -> Option<String> {
         self.is_in_memory().then(|| {
             let kind = match self.kind.as_str() {
@@ -97,7 +97,7 @@ impl FileSystem {
         })
     }
 
-    /// Why there can be no files of ours in it.
+    /// Returns why it cannot hold test files.
     pub(crate) fn unusable(&self) -> Option<String> {
         let kind = self.kind.as_str();
         match kind {
@@ -112,7 +112,7 @@ impl FileSystem {
         }
     }
 
-    /// What qualifies a measurement of files in it.
+    /// Returns the caveat for measurements of files in it.
     pub(crate) fn remark(&self) -> Option<Caveat> {
         let effect = match self.kind.as_str() {
             _ if self.is_in_memory() => FileSystemEffect::InMemory,
@@ -140,7 +140,7 @@ impl FileSystem {
     }
 }
 
-/// A field of mountinfo: space, tab, newline and backslash are octal escapes.
+/// Decodes a field of mountinfo: space, tab, newline and backslash are octal escapes.
 fn unescaped(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -196,7 +196,7 @@ garbage
     }
 
     #[test]
-    fn memory_is_refused_and_what_is_in_between_is_said() {
+    fn memory_is_refused_and_layers_are_reported() {
         assert!(find("/dev/shm").refusal().unwrap().contains("memory"));
         assert!(find("/proc/1").unusable().is_some());
         assert_eq!((find("/dev/shm").unusable(), find("/srv").unusable()), (None, None));
@@ -232,12 +232,12 @@ garbage
     }
 
     #[test]
-    fn garbage_is_no_mount_and_no_panic() {
+    fn garbage_is_neither_a_mount_nor_a_panic() {
         let mut random = crate::random::Random::new(1);
         let mut bytes = [0; 300];
         for _ in 0..2000 {
             random.fill(&mut bytes);
-            // Few different bytes, so that separators and escapes are frequent.
+            // Few distinct bytes, so that separators and escapes are frequent.
             bytes.iter_mut().for_each(|byte| *byte = b" -\\\n07/"[usize::from(*byte % 7)]);
             let _ = FileSystem::find(&bytes, Path::new("/"));
         }

@@ -1,11 +1,10 @@
-//! From a target to the proof that it may be written.
+//! Checks that a target may be written, and clears it.
 //!
-//! A device is written only if nobody uses it, the user named it, and what is
-//! on it is nothing or was named as well. O_EXCL alone does not say that
-//! nobody uses it (a loop device on it, a process that has it open, a stopped
-//! array), signatures alone neither; so all is looked at, then the device is
-//! opened with O_EXCL, which keeps mounts, swap and arrays away, and then all
-//! is looked at again, since something may have come in between.
+//! A device is written only if it is unused, the user named it, and it holds no data or the user
+//! gave that up as well. O_EXCL alone does not prove that it is unused (a loop device on it, a
+//! process that has it open, a stopped array), nor do signatures alone; so everything is checked,
+//! then the device is opened with O_EXCL, which keeps mounts, swap and arrays away, and then
+//! everything is checked again, since something may have changed in between.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -17,26 +16,24 @@ use rustix::io::Errno;
 
 use crate::contents::Lost;
 use crate::identity::Identity;
-use crate::in_use::{against_writing, against_writing_file};
+use crate::in_use::{file_write_blockers, write_blockers};
 use crate::job_files::mark;
 use crate::open_how::OpenHow;
 use crate::target::{BlockTarget, PathTarget, Target};
 use crate::{BlindSpot, Permission, ReadClearance, TargetError, WriteClearance, contents};
 
 impl Target {
-    /// Verifies that nobody uses it, that `permission` names it, and that what
-    /// is on it may be lost; opens it for writing, verifies all of that again,
-    /// and holds it. `host` is the snapshot that it was resolved with; the
-    /// machine is looked at anew as well, and what either shows counts. A
-    /// refusal writes nothing.
+    /// Verifies that the target is unused, that `permission` names it, and that its data may be
+    /// lost; opens it for writing, verifies all of that again, and keeps it open. `host` is the
+    /// snapshot that it was resolved with; a new snapshot is taken as well, and a use in either
+    /// counts. A refusal writes nothing.
     ///
-    /// A file that iodyno laid out itself ([`crate::survey`]) needs no
-    /// permission, any other needs its path.
+    /// A file that iodyno laid out itself ([`crate::survey`]) needs no permission; any other has to
+    /// be named by its path.
     ///
     /// # Errors
-    /// In use, not known whether it is, not named, holds data that was not
-    /// named, read-only, vanished, another thing in its place; a directory. [`TargetError::next_step`]
-    /// says what to type.
+    /// In use, possibly in use, not named, holds data that was not given up, read-only, gone,
+    /// replaced by something else; a directory. [`TargetError::next_step`] says what to type.
     pub fn clear_for_writing(
         &self,
         host: &Host,
@@ -45,12 +42,12 @@ impl Target {
         self.clear_with(&Live::new(), host, permission)
     }
 
-    /// Verifies of a block device what [`Self::clear_for_writing`] does before it opens it: for who
-    /// has to change it by a program, and before anybody closes it after writing, since udev would
-    /// look at it then, and bring up what is on it.
+    /// Verifies of a block device what [`Self::clear_for_writing`] verifies before opening it: for
+    /// callers that change it through a program, and before a descriptor is closed after writing,
+    /// since udev would then probe it and activate what is on it.
     ///
     /// # Errors
-    /// As there; a target that is no block device.
+    /// As [`Self::clear_for_writing`]; a target that is not a block device.
     pub fn verify_for_writing(
         &self,
         host: &Host,
@@ -60,10 +57,10 @@ impl Target {
             let why = "only a block device is verified without being opened".into();
             return Err(TargetError::Refused { name: self.name().into(), why });
         };
-        Guard { source: &Live::new(), host, permission }.verified(block).map(drop)
+        Guard { source: &Live::new(), host, permission }.verify(block).map(drop)
     }
 
-    /// The same with facts of a test's own.
+    /// As [`Self::clear_for_writing`], with facts supplied by a test.
     pub(crate) fn clear_with(
         &self,
         source: &dyn Source,
@@ -80,14 +77,14 @@ impl Target {
         }
     }
 
-    /// The word that names a block device for writing ([`Permission`]), where it has one.
+    /// Returns the word that names a block device for writing ([`Permission`]), if it has one.
     pub fn word_for_writing(&self, host: &Host) -> Option<String> {
         let Self::Block(block) = self else { return None };
         let source = Live::new();
         Identity::of(&source, host, host.block(&block.name)?).best().map(str::to_owned)
     }
 
-    /// Whether `permission` names it for writing.
+    /// True if `permission` names it for writing.
     pub fn is_named_in(&self, host: &Host, permission: &Permission) -> bool {
         let source = Live::new();
         let names = |word: &String| match self {
@@ -100,20 +97,21 @@ impl Target {
         permission.allow_write.iter().any(names)
     }
 
-    /// What writing it would destroy that nobody uses, a line each:
-    /// signatures of partition tables, file systems, arrays and volumes, of a
-    /// device and its partitions; a file that iodyno did not make. What cannot
-    /// be looked at is a line too.
+    /// Lists unused data that writing it would destroy, a line each: signatures of partition
+    /// tables, file systems, arrays and volumes on a device and its partitions; a file that iodyno
+    /// did not make. What cannot be examined is listed too.
     pub fn would_lose(&self, host: &Host) -> Vec<String> {
         let lost = match self {
             Self::Block(block) => {
                 let device = host.block(&block.name);
                 let lost = |device| lost_with_partitions(host, device, block);
-                device.map_or(Ok(Vec::new()), lost).map(|lost| lines(&lost))
+                device
+                    .map_or(Ok(Vec::new()), lost)
+                    .map(|lost| lost.iter().map(Lost::to_string).collect())
             }
             Self::File(file) => self.clear_for_reading().and_then(|clearance| {
                 let open = clearance.open(OpenHow { direct: false, ..OpenHow::default() })?;
-                Ok(if mark::is_free(&open) { Vec::new() } else { vec![line_of(file)] })
+                Ok(if mark::is_free(&open) { Vec::new() } else { vec![describe_file(file)] })
             }),
             Self::Directory(_) => Ok(Vec::new()),
         };
@@ -121,16 +119,12 @@ impl Target {
     }
 }
 
-fn lines(lost: &[Lost]) -> Vec<String> {
-    lost.iter().map(Lost::to_string).collect()
-}
-
-/// A file that is not iodyno's, as what would be lost.
-fn line_of(file: &PathTarget) -> String {
+/// Describes a file that is not iodyno's as data that would be lost.
+fn describe_file(file: &PathTarget) -> String {
     format!("a file of {} that iodyno did not make", iodyno_model::Bytes(file.size_bytes).binary())
 }
 
-/// What is on a device, and on its partitions, whose names stand in front.
+/// Returns the data on a device, and on its partitions, whose names precede it.
 fn lost_with_partitions(
     host: &Host,
     device: &BlockDevice,
@@ -145,7 +139,7 @@ fn lost_with_partitions(
     let above = host.above(&device.name);
     for part in above.into_iter().filter(|above| above.kind == BlockKind::Partition) {
         let path = Path::new("/dev").join(part.name.replace('!', "/"));
-        // An extended partition has two sectors, and nothing but more partitions.
+        // An extended partition has two sectors, and contains only partitions.
         let found = BlockTarget::new(host, part, path).and_then(|part| on(&part));
         match found {
             Ok(found) => {
@@ -161,17 +155,17 @@ fn lost_with_partitions(
     Ok(lost)
 }
 
-/// What a target is judged by.
+/// Inputs of the decision whether a target may be written.
 pub(crate) struct Guard<'g> {
     pub(crate) source: &'g dyn Source,
-    /// What it was resolved with.
+    /// The snapshot that the target was resolved with.
     pub(crate) host: &'g Host,
     pub(crate) permission: &'g Permission,
 }
 
 impl Guard<'_> {
     fn block(&self, target: &BlockTarget) -> Result<WriteClearance, TargetError> {
-        let words = self.verified(target)?;
+        let words = self.verify(target)?;
         let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let name = target.name.as_str();
         let descriptor =
@@ -188,12 +182,12 @@ impl Guard<'_> {
                 Errno::LOOP | Errno::NOENT => TargetError::gone(name, &target.path, errno),
                 errno => TargetError::of(name, "open it for writing", errno),
             })?;
-        is_block(&descriptor, target)?;
-        // udev leaves a locked device alone (systemd: "Locking Block Device
-        // Access"); where it is just looking, it ends by itself.
+        verify_is_target(&descriptor, target)?;
+        // udev leaves a locked device alone (systemd: "Locking Block Device Access"); if it is
+        // probing already, it will finish by itself.
         let _ = rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive);
-        // Now that nobody can take it: is it still nobody's, and the same?
-        if self.verified(target)? != words {
+        // Nobody can claim it now: verify that it is still unused and the same.
+        if self.verify(target)? != words {
             return Err(TargetError::Changed { name: name.into() });
         }
         let read = ReadClearance::of_block(target)?;
@@ -201,9 +195,9 @@ impl Guard<'_> {
         Ok(WriteClearance::of_verified(read, descriptor, identity, words))
     }
 
-    /// Everything that a device has to be for being written, at this moment.
-    /// The words that name it.
-    pub(crate) fn verified(&self, target: &BlockTarget) -> Result<Vec<String>, TargetError> {
+    /// Verifies everything required for writing a device, at this moment. Returns the words that
+    /// name it.
+    pub(crate) fn verify(&self, target: &BlockTarget) -> Result<Vec<String>, TargetError> {
         let name = target.name.as_str();
         let changed = || TargetError::Changed { name: name.into() };
         let now = snapshot(self.source, Depth::Quick);
@@ -213,9 +207,9 @@ impl Guard<'_> {
         if number != target.number || size_bytes != target.size_bytes {
             return Err(changed());
         }
-        let look = against_writing(self.source, &[&now, self.host], name);
-        if !look.uses.is_empty() {
-            return Err(TargetError::InUse { name: name.into(), uses: look.uses });
+        let usage = write_blockers(self.source, &[&now, self.host], name);
+        if !usage.uses.is_empty() {
+            return Err(TargetError::InUse { name: name.into(), uses: usage.uses });
         }
         if self.is_read_only(name) {
             return Err(read_only(name));
@@ -233,7 +227,7 @@ impl Guard<'_> {
                 lost,
             });
         };
-        self.sees_enough(name, word, look.blind, names)?;
+        self.verify_visibility(name, word, usage.blind, names)?;
         let may_lose = |words: &[String]| words.iter().any(|word| names(word));
         let is_unmarked = lost.iter().all(Lost::is_unknown);
         let may_be_lost = lost.is_empty()
@@ -245,8 +239,8 @@ impl Guard<'_> {
         Ok(self.permission.naming(names))
     }
 
-    /// That all was looked at, or that the user answers for the rest.
-    fn sees_enough(
+    /// Verifies that everything was checked, or that the user takes responsibility for the rest.
+    fn verify_visibility(
         &self,
         name: &str,
         word: &str,
@@ -264,18 +258,18 @@ impl Guard<'_> {
         flag.is_ok_and(|flag| flag.starts_with(b"1"))
     }
 
-    /// A file that exists. `grows_to_bytes`: it will be that large.
+    /// Clears a file that exists. `grows_to_bytes`: the size it will have.
     pub(crate) fn file(
         &self,
         target: &PathTarget,
         grows_to_bytes: Option<u64>,
     ) -> Result<WriteClearance, TargetError> {
         let name = target.name.as_str();
-        // For reading first: a refusal must not touch it.
+        // Open read only first: a refusal must not touch it.
         let read = open_file(target, OFlags::RDONLY)?;
-        let look = against_writing_file(self.source, self.host, target.identity, &read);
-        if !look.uses.is_empty() {
-            return Err(TargetError::InUse { name: name.into(), uses: look.uses });
+        let usage = file_write_blockers(self.source, self.host, target.identity, &read);
+        if !usage.uses.is_empty() {
+            return Err(TargetError::InUse { name: name.into(), uses: usage.uses });
         }
         let words = self.permission.naming(|word| names_file(target, word));
         let allowed = self.permission.allow_write.iter().any(|word| words.contains(word));
@@ -288,11 +282,11 @@ impl Guard<'_> {
                 lost: Vec::new(),
             });
         }
-        self.sees_enough(name, name, look.blind, |word| names_file(target, word))?;
+        self.verify_visibility(name, name, usage.blind, |word| names_file(target, word))?;
         let descriptor = open_file(target, OFlags::RDWR)?;
         let read = ReadClearance::of_open_file(&descriptor, target)?;
         let read = match grows_to_bytes {
-            Some(bytes) => read.sized_anew(bytes)?,
+            Some(bytes) => read.with_current_size(bytes)?,
             None => read.not_empty()?,
         };
         let is_free = is_free && mark::is_free(&descriptor);
@@ -304,7 +298,7 @@ impl Guard<'_> {
     }
 }
 
-/// Whether a word is the path of this file, in whatever spelling.
+/// True if a word is the path of this file, in any spelling.
 pub(crate) fn names_file(target: &PathTarget, word: &str) -> bool {
     Path::new(word).canonicalize().is_ok_and(|path| path == target.path)
 }
@@ -316,8 +310,8 @@ fn read_only(name: &str) -> TargetError {
     }
 }
 
-/// That the descriptor is the device that was resolved.
-fn is_block(descriptor: &OwnedFd, target: &BlockTarget) -> Result<(), TargetError> {
+/// Verifies that the descriptor is the device that was resolved.
+fn verify_is_target(descriptor: &OwnedFd, target: &BlockTarget) -> Result<(), TargetError> {
     let stat = rustix::fs::fstat(descriptor)
         .map_err(|errno| TargetError::of(&target.name, "look at it", errno))?;
     let is_block = FileType::from_raw_mode(stat.st_mode).is_block_device();

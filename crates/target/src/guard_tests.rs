@@ -1,5 +1,5 @@
-//! The guard on real devices. Needs root, losetup, addpart, mkfs.ext4, mkswap,
-//! swapon and mount; fails by name where one is missing.
+//! The guard on real devices. Needs root, losetup, addpart, mkfs.ext4, mkswap, swapon and mount; fails
+//! if one is missing.
 
 use std::fs;
 use std::io;
@@ -36,7 +36,7 @@ pub(crate) fn everything(word: &str) -> Permission {
     }
 }
 
-/// What it may lose after a measurement of ours.
+/// Permission to discard what an iodyno measurement leaves.
 pub(crate) fn unmarked(disk: &Loop) -> Permission {
     let word = disk.word();
     Permission {
@@ -50,7 +50,7 @@ pub(crate) fn clear(disk: &Loop, permission: &Permission) -> Result<WriteClearan
     target(disk.name()).clear_for_writing(&live(), permission)
 }
 
-/// That `clear` is an error, and the device's bytes are the same afterwards.
+/// Asserts that `clear` fails, and the device's bytes are unchanged.
 pub(crate) fn refused(
     disk: &Loop,
     clear: impl FnOnce() -> Result<WriteClearance, TargetError>,
@@ -61,7 +61,7 @@ pub(crate) fn refused(
     error
 }
 
-/// That it is in use whatever the user types, in these words.
+/// Asserts that it is in use whatever the user types, in these words.
 pub(crate) fn in_use(disk: &Loop, word: &str) {
     let error = refused(disk, || clear(disk, &everything(&disk.word())));
     assert!(matches!(error, TargetError::InUse { .. }), "{error}");
@@ -69,7 +69,7 @@ pub(crate) fn in_use(disk: &Loop, word: &str) {
     assert!(error.next_step().contains("cannot be allowed"), "{}", error.next_step());
 }
 
-/// An ext4 file system that nothing writes to by itself.
+/// An ext4 file system without background writes.
 fn make_ext4(device: &str) {
     run("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,nodiscard", device]);
 }
@@ -91,7 +91,7 @@ impl Drop for Mounted {
     }
 }
 
-/// A partition of a loop device, made in the kernel alone.
+/// A partition of a loop device, in the kernel only.
 struct Partition<'d>(&'d Loop);
 
 impl<'d> Partition<'d> {
@@ -134,7 +134,7 @@ fn a_device_that_was_not_named_is_refused_with_the_word_to_type() {
         let error = refused(&disk, || clear(&disk, &everything(&typed)));
         assert!(matches!(error, TargetError::NotAllowed { typed: None, .. }), "{error}");
     }
-    // The word that it says is the word that it takes, and --discard-data is none.
+    // --allow-write accepts the suggested word; --discard-data alone does not allow writing.
     let discard = Permission { discard_data: vec![word.clone()], ..Permission::default() };
     assert!(matches!(clear(&disk, &discard), Err(TargetError::NotAllowed { .. })));
     clear(&disk, &Permission { allow_write: vec![word], ..Permission::default() }).unwrap();
@@ -152,7 +152,7 @@ fn a_cleared_device_is_held_and_can_be_written() {
     assert_eq!(flags(&clearance) & OFlags::RWMODE, OFlags::RDWR);
     assert_eq!(flags(clearance.as_read()) & OFlags::RWMODE, OFlags::RDONLY);
 
-    // Nobody else gets it for himself, a second clearance included.
+    // Nobody else can open it exclusively, nor clear it a second time.
     let mine = OFlags::EXCL.bits().cast_signed();
     let open = || fs::OpenOptions::new().write(true).custom_flags(mine).open(&disk.device);
     assert_eq!(open().unwrap_err().raw_os_error(), Some(16));
@@ -194,17 +194,17 @@ fn a_mounted_device_is_refused_and_so_is_the_disk_of_a_mounted_partition() {
     in_use(&disk, "mounted at ");
     drop(mounted);
 
-    // A new one, since a partition of a device with a file system is none.
+    // A new one, since a partition of a device with a file system is impossible.
     let disk = Loop::with(8 * MIB, &["--partscan"]);
     let partition = Partition::new(&disk);
     make_ext4(&partition.device());
     let mounted = Mounted::new(&partition.device(), &disk);
     in_use(&disk, &format!("{}p1: mounted at ", disk.name()));
-    // Reading it stays allowed.
+    // Reading stays allowed.
     target(disk.name()).clear_for_reading().unwrap();
     drop(mounted);
 
-    // Nobody uses the partition's file system now: it is named as what is lost.
+    // The partition's file system is unused now: it is listed as data to be lost.
     let allow = Permission { allow_write: vec![disk.word()], ..Permission::default() };
     let error = refused(&disk, || clear(&disk, &allow));
     let line = format!("{}p1: ext2, ext3 or ext4", disk.name());
@@ -276,7 +276,7 @@ fn swap_is_refused() {
     let found = std::panic::catch_unwind(|| in_use(&disk, ": swap"));
     run("swapoff", &[&disk.device]);
     found.unwrap();
-    // Swap that is off is only data.
+    // Disabled swap is only data.
     let allow = Permission { allow_write: vec![disk.word()], ..Permission::default() };
     let error = refused(&disk, || clear(&disk, &allow));
     assert!(error.to_string().contains("swap space (at 0xff6)"), "{error}");
@@ -304,7 +304,7 @@ fn a_loop_device_on_it_and_what_is_under_a_loop_device_are_uses() {
     found.unwrap();
 }
 
-/// A process that has a file open until it is dropped.
+/// A process that has a file open until dropped.
 pub(crate) struct Holder(Child);
 
 impl Holder {
@@ -349,7 +349,7 @@ fn a_process_that_has_it_open_is_a_use() {
 #[test]
 #[ignore = "needs root"]
 fn what_the_kernel_says_stands_on_it_is_a_use() {
-    // This machine may have no device mapper, md or btrfs: the kernel's files say it.
+    // This machine may have no device mapper, md or btrfs: simulated kernel files report them.
     let disk = Loop::new(8 * MIB);
     let cases = [
         (Faked::new().folder(sys(&disk, "holders"), &["dm-0"]), "dm-0"),
@@ -382,7 +382,7 @@ fn what_the_kernel_says_stands_on_it_is_a_use() {
         assert!(matches!(error, TargetError::InUse { .. }), "{error}");
         assert!(error.to_string().contains(expected), "{error}");
     }
-    // What the snapshot knew counts as well, but for what is looked at anyway.
+    // Uses in the old snapshot count as well, except those that are checked anyway.
     let mut host = live();
     let device = host.blocks.iter_mut().find(|block| block.name == disk.name()).unwrap();
     device.used_by.push(Use::Signature("ext4".into()));
@@ -440,7 +440,7 @@ fn stale_data_is_listed_and_has_to_be_discarded() {
     let error = refused(&disk, || clear(&disk, &unmarked(&disk)));
     assert!(matches!(error, TargetError::HoldsData { .. }), "{error}");
 
-    // Both words at once where none was typed.
+    // Both words at once if none was typed.
     let error = refused(&disk, || clear(&disk, &Permission::default()));
     assert!(error.next_step().contains("--allow-write"), "{}", error.next_step());
     assert!(error.next_step().contains(" --discard-data"), "{}", error.next_step());
@@ -467,7 +467,7 @@ fn a_read_only_device_is_refused() {
 
 #[test]
 #[ignore = "needs root"]
-fn an_allowance_that_names_nothing_is_told() {
+fn a_permission_word_that_names_nothing_is_reported() {
     let disk = Loop::new(8 * MIB);
     let permission = Permission {
         allow_write: vec![disk.word(), "S4EWNX0N123456".into()],

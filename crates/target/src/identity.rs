@@ -1,4 +1,4 @@
-//! What a block device is called whatever order it was found in at boot.
+//! Names of a block device that do not depend on the order of detection at boot.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use iodyno_model::{BlockDevice, BlockKind, Drive, Fact, Host, Namespace};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     number: (u32, u32),
-    /// The best one first.
+    /// Best one first.
     words: Vec<String>,
-    /// Name and size where `NAME:SIZE` names it.
+    /// Name and size if `NAME:SIZE` names it.
     sized: Option<(String, u64)>,
-    /// It is one of several devices for one volume, or a part of such.
+    /// One of several devices for one volume, or a partition of such a device.
     is_one_path: bool,
 }
 
 impl Identity {
-    /// Of `device`, one of `host`'s, which was read from `source`.
+    /// Identifies `device`, one of `host`'s, which was read from `source`.
     pub(crate) fn of(source: &dyn Source, host: &Host, device: &BlockDevice) -> Self {
         let number = (device.major, device.minor);
         let is_one_path = is_one_path(source, host, device);
@@ -29,17 +29,17 @@ impl Identity {
         identity.words = match &device.kind {
             BlockKind::Nvme => namespace_words(host, device),
             BlockKind::Partition => partition_words(source, host, device),
-            BlockKind::DeviceMapper(_) => fact(source, device, "dm/uuid"),
-            BlockKind::Md(_) => fact(source, device, "md/uuid"),
+            BlockKind::DeviceMapper(_) => sysfs_attribute(source, device, "dm/uuid"),
+            BlockKind::Md(_) => sysfs_attribute(source, device, "md/uuid"),
             BlockKind::Scsi | BlockKind::Virtual => {
-                let mut words = own_fact(source, host, device, "device/wwid");
-                words.extend(own_fact(source, host, device, "serial"));
+                let mut words = unique_attribute(source, host, device, "device/wwid");
+                words.extend(unique_attribute(source, host, device, "serial"));
                 words
             }
             BlockKind::Loop { .. } | BlockKind::Zram | BlockKind::Other => Vec::new(),
         };
         let name = match &device.kind {
-            // dm-0 is whatever was set up first.
+            // dm-0 is whichever was set up first.
             BlockKind::DeviceMapper(mapped) => Some(mapped.name.clone()),
             BlockKind::Md(_) | BlockKind::Loop { .. } | BlockKind::Zram | BlockKind::Other => {
                 Some(device.name.clone())
@@ -51,17 +51,17 @@ impl Identity {
             identity.words.push(format!("{name}:{}", exact_size(size.0)));
             identity.sized = Some((name, size.0));
         }
-        let by_id = linked(source, "/dev/disk/by-id", number);
+        let by_id = links_to(source, "/dev/disk/by-id", number);
         identity.words.extend(by_id);
         identity
     }
 
-    /// The word to type.
+    /// Returns the word to type.
     pub(crate) fn best(&self) -> Option<&str> {
         self.words.first().map(String::as_str)
     }
 
-    /// Whether `word` names it.
+    /// True if `word` names it.
     pub(crate) fn is_named_by(&self, source: &dyn Source, word: &str) -> bool {
         if self.words.iter().any(|known| known == word || same_uuid(known, word)) {
             return true;
@@ -79,7 +79,7 @@ impl Identity {
         let word = word.strip_prefix("PARTUUID=").unwrap_or(word);
         ["/dev/disk/by-id", "/dev/disk/by-partuuid"].iter().any(|folder| {
             let name = Path::new(word).strip_prefix(folder).unwrap_or(Path::new(word));
-            // One component: not a way to another folder.
+            // A single component: not a path to another folder.
             let plain = name.file_name().is_some_and(|file| file == name.as_os_str());
             let path = format!("{folder}/{}", name.display());
             plain && source.block_number(&path).is_ok_and(|number| number == self.number)
@@ -87,48 +87,52 @@ impl Identity {
     }
 }
 
-/// A fact of sysfs as a word; none where it is not there or empty.
-fn fact(source: &dyn Source, device: &BlockDevice, file: &str) -> Vec<String> {
+/// Reads a sysfs attribute as a word; none if missing or empty.
+fn sysfs_attribute(source: &dyn Source, device: &BlockDevice, file: &str) -> Vec<String> {
     let path = format!("/sys/class/block/{}/{file}", device.name);
     let bytes = source.read(&path, 4096).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    word(&text).into_iter().collect()
+    typable(&text).into_iter().collect()
 }
 
-/// The same, unless another device says it too, as virtual disks do.
-fn own_fact(source: &dyn Source, host: &Host, device: &BlockDevice, file: &str) -> Vec<String> {
-    let mut words = fact(source, device, file);
+/// As [`sysfs_attribute`], unless another device has the same value, as virtual disks do.
+fn unique_attribute(
+    source: &dyn Source,
+    host: &Host,
+    device: &BlockDevice,
+    file: &str,
+) -> Vec<String> {
+    let mut words = sysfs_attribute(source, device, file);
     let others = host.blocks.iter().filter(|other| other.name != device.name);
-    if others.into_iter().any(|other| fact(source, other, file) == words) {
+    if others.into_iter().any(|other| sysfs_attribute(source, other, file) == words) {
         words.clear();
     }
     words
 }
 
-/// Whether another device leads to the same SCSI volume, without dm-multipath
-/// to join them: udev's links lead to any of them, and a use of one is not seen
-/// at the others.
+/// True if another device leads to the same SCSI volume, without dm-multipath to join them: udev's
+/// links lead to any of them, and a use of one is not visible on the others.
 fn is_one_path(source: &dyn Source, host: &Host, device: &BlockDevice) -> bool {
     let disk = match device.kind {
         BlockKind::Partition => device.stands_on.first().and_then(|disk| host.block(disk)),
         _ => Some(device),
     };
     disk.filter(|disk| disk.kind == BlockKind::Scsi).is_some_and(|disk| {
-        !fact(source, disk, "device/wwid").is_empty()
-            && own_fact(source, host, disk, "device/wwid").is_empty()
+        !sysfs_attribute(source, disk, "device/wwid").is_empty()
+            && unique_attribute(source, host, disk, "device/wwid").is_empty()
     })
 }
 
-/// A word as it can be typed; `None` where nobody could.
-fn word(text: &str) -> Option<String> {
+/// Trims a word for typing; `None` if it cannot be typed.
+fn typable(text: &str) -> Option<String> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     (!text.is_empty() && !text.contains(char::is_control)).then(|| text.to_owned())
 }
 
-/// Serial number and world-wide id, where they are this namespace's alone.
+/// Returns serial number and world-wide id, if they are unique to this namespace.
 fn namespace_words(host: &Host, device: &BlockDevice) -> Vec<String> {
     let Some((drive, namespace)) = host.namespace(&device.name) else { return Vec::new() };
-    let known = |fact: &Fact<String>| fact.get().and_then(|text| word(text));
+    let known = |fact: &Fact<String>| fact.get().and_then(|text| typable(text));
     let mut words = Vec::new();
     // Emulated drives, and a few real ones, share their serial number.
     let shares_serial = |other: &&Drive| {
@@ -140,8 +144,8 @@ fn namespace_words(host: &Host, device: &BlockDevice) -> Vec<String> {
         if let Some(nsid) = namespace.nsid.get() {
             words.push(format!("{serial}:{nsid}"));
         }
-        // Of a drive with one namespace the serial number is enough to type,
-        // and of one with several it names them all.
+        // For a drive with one namespace the serial number is enough to type; for a drive with
+        // several it names them all.
         let place = if drive.namespaces.len() == 1 { 0 } else { words.len() };
         words.insert(place, serial);
     }
@@ -153,34 +157,35 @@ fn namespace_words(host: &Host, device: &BlockDevice) -> Vec<String> {
     words
 }
 
-/// Whether both are controllers of one drive: itself, or of one NVM subsystem.
+/// True if both are controllers of one drive: the same one, or of one NVM subsystem.
 pub(crate) fn is_same_drive(a: &Drive, b: &Drive) -> bool {
     let nqn = a.subsystem_nqn.get();
     a.name == b.name || nqn.is_some() && nqn == b.subsystem_nqn.get()
 }
 
-/// PARTUUID, and the words of its disk with `-partN`.
+/// Returns the PARTUUID, and the words of its disk with `-partN`.
 fn partition_words(source: &dyn Source, host: &Host, device: &BlockDevice) -> Vec<String> {
-    let mut words = linked(source, "/dev/disk/by-partuuid", (device.major, device.minor));
+    let mut words = links_to(source, "/dev/disk/by-partuuid", (device.major, device.minor));
     let disk = device.stands_on.first().and_then(|disk| host.block(disk));
-    if let (Some(disk), Some(number)) = (disk, fact(source, device, "partition").first()) {
+    if let (Some(disk), Some(number)) = (disk, sysfs_attribute(source, device, "partition").first())
+    {
         let disk = Identity::of(source, host, disk).words;
         words.extend(disk.iter().map(|word| format!("{word}-part{number}")));
     }
     words
 }
 
-/// The names in a folder of udev's links that lead to this device.
-fn linked(source: &dyn Source, folder: &str, number: (u32, u32)) -> Vec<String> {
+/// Returns the names in a folder of udev links that lead to this device.
+fn links_to(source: &dyn Source, folder: &str, number: (u32, u32)) -> Vec<String> {
     let names = source.list(folder).unwrap_or_default();
     let leads_here = |name: &String| {
         source.block_number(&format!("{folder}/{name}")).is_ok_and(|found| found == number)
     };
-    names.iter().filter(|name| leads_here(name)).filter_map(|name| word(name)).collect()
+    names.iter().filter(|name| leads_here(name)).filter_map(|name| typable(name)).collect()
 }
 
-/// Whether both are the same UUID, in whatever groups of digits it is written:
-/// mdadm writes four with colons, sysfs five with hyphens.
+/// True if both are the same UUID, however the digits are grouped: mdadm writes four groups with
+/// colons, sysfs five with hyphens.
 fn same_uuid(a: &str, b: &str) -> bool {
     let digits = |text: &str| -> Option<String> {
         let digits = text.replace([':', '-'], "").to_ascii_lowercase();
@@ -192,7 +197,7 @@ fn same_uuid(a: &str, b: &str) -> bool {
 
 const UNITS: &[(char, u32)] = &[('P', 50), ('T', 40), ('G', 30), ('M', 20), ('K', 10)];
 
-/// A size as the shortest word that is exact: `64M`, `1000204886016`.
+/// Formats a size as the shortest exact word: `64M`, `1000204886016`.
 fn exact_size(bytes: u64) -> String {
     let unit = UNITS.iter().find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift));
     match unit {
@@ -201,8 +206,7 @@ fn exact_size(bytes: u64) -> String {
     }
 }
 
-/// Whether a typed size, bytes or with a binary unit, is `bytes` rounded to
-/// the digits that were typed.
+/// True if a typed size, in bytes or with a binary unit, is `bytes` rounded to the typed digits.
 fn is_size(typed: &str, bytes: u64) -> bool {
     let typed = typed.trim_end_matches(['B', 'b', 'i']);
     let last = typed.chars().last().map(|last| last.to_ascii_uppercase());
@@ -215,15 +219,14 @@ fn is_size(typed: &str, bytes: u64) -> bool {
     if whole.is_empty() || !digits(whole) || !digits(decimals) || decimals.len() > 3 {
         return false;
     }
-    // In units of the last typed digit, in integers: sizes have more digits
-    // than an f64.
+    // In units of the last typed digit, in integers: sizes have more digits than an f64.
     let scale = 10_u128.pow(u32::try_from(decimals.len()).expect("at most 3"));
     let unit_bytes = 1_u128 << shift;
     let rounded = (u128::from(bytes) * scale + unit_bytes / 2) / unit_bytes;
     format!("{whole}{decimals}").parse() == Ok(rounded)
 }
 
-/// `ng0n1` of `nvme0n1`; `None` of a partition and anything else.
+/// Returns `ng0n1` of `nvme0n1`; `None` for a partition and anything else.
 pub(crate) fn generic_of(block: &str) -> Option<String> {
     let rest = block.strip_prefix("nvme")?;
     let (instance, namespace) = rest.split_once('n')?;

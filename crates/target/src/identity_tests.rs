@@ -34,7 +34,7 @@ fn a_namespace_is_named_by_serial_number_and_world_wide_id() {
         assert!(named("nvme0n1", word), "{word}");
         assert!(!named("nvme1n1", word), "{word}");
     }
-    // A serial number alone names all namespaces; what is printed names one.
+    // A serial number alone names all namespaces; the suggested word names one.
     assert_eq!(of(&host, "nvme1n2").best(), Some("BTLN 9050:2"));
     assert!(named("nvme1n1", "BTLN 9050") && named("nvme1n2", "BTLN 9050"));
     assert!(!named("nvme1n1", "BTLN 9050:2"));
@@ -44,7 +44,7 @@ fn a_namespace_is_named_by_serial_number_and_world_wide_id() {
 }
 
 #[test]
-fn what_two_drives_share_names_neither() {
+fn a_value_shared_by_two_drives_names_neither() {
     let mut host = drives();
     host.drives[1].serial = host.drives[0].serial.clone();
     let words = of(&host, "nvme0n1").words;
@@ -52,14 +52,14 @@ fn what_two_drives_share_names_neither() {
     host.drives[1].namespaces[0].wwid = host.drives[0].namespaces[0].wwid.clone();
     assert_eq!(of(&host, "nvme0n1").best(), None);
 
-    // Two controllers of one drive are no two drives.
+    // Two controllers of one drive are not two drives.
     let mut host = drives();
     host.drives[1].serial = host.drives[0].serial.clone();
     for drive in &mut host.drives {
         drive.subsystem_nqn = Fact::Read("nqn.x".into());
     }
     assert_eq!(of(&host, "nvme0n1").best(), Some("S4EWNX0N123456"));
-    // A serial number that nobody can type.
+    // A serial number that cannot be typed.
     host.drives[0].serial = Fact::Read("a\x1b[2J".into());
     assert_eq!(of(&host, "nvme0n1").best(), Some("eui.0025385b71b00a2f0"));
 }
@@ -81,7 +81,7 @@ fn a_partition_is_named_by_its_disks_word_or_its_partuuid() {
     for word in [uuid, "PARTUUID=0a1b2c3d-02", "S4EWNX0N123456:1-part2", "S4EWNX0N123456-part2"] {
         assert!(identity.is_named_by(&source, word), "{word}");
     }
-    // Its whole disk is not what was named.
+    // The named partition does not permit its whole disk.
     for word in ["S4EWNX0N123456", "S4EWNX0N123456:1", "S4EWNX0N123456:1-part1"] {
         assert!(!identity.is_named_by(&source, word), "{word}");
     }
@@ -119,10 +119,10 @@ fn arrays_and_volumes_are_named_by_uuid_or_name_with_size() {
     assert!(!named("md0", "md0:3.7T") && !named("md0", "md1:3.6T") && !named("md0", "md0"));
     assert_eq!(of("dm-0").best(), Some("LVM-q1w2e3"));
     assert!(named("dm-0", "vg-data:1G") && !named("dm-0", "dm-0:1G"));
-    // sda is another disk after the next boot, whatever its size.
+    // sda may be another disk after the next boot, whatever its size.
     assert_eq!(of("sda").best(), Some("naa.5000c500a1b2c3d4"));
     assert!(!named("sda", "sda:1G"));
-    // A virtual disk without a serial number of its own has nothing better.
+    // A virtual disk without its own serial number has nothing better.
     assert_eq!(of("vdy").best(), Some("vdy:1G"));
     assert!(!named("vdy", "disk") && !named("vdy", "vdz:1G"));
 }

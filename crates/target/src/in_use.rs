@@ -1,4 +1,4 @@
-//! What uses a block device, or a file.
+//! Detects uses of a block device or a file.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -10,14 +10,13 @@ use iodyno_model::{BlockKind, Host, Use};
 use rustix::fs::Mode;
 
 use crate::lease::OpenElsewhere;
-use crate::openers::{Look, ways_to};
-use crate::sharing::{backing_files, uses_of_its_bytes};
-use crate::{BlindSpot, exported, openers, shared};
+use crate::openers::{Usage, entry_points_to};
+use crate::sharing::{backing_files, uses_of_shared_bytes};
+use crate::{BlindSpot, exported, foreign_controllers, openers};
 
-/// Everything that uses `block`, itself and all that stands on it (partitions,
-/// arrays, volumes), as pairs of the block device in use and the use, the
-/// device itself first. Empty: the snapshot knows of no use, which is no proof
-/// that there is none (a process may have it open).
+/// Returns all uses of `block` and of everything that stands on it (partitions, arrays, volumes),
+/// as pairs of the block device in use and the use, the device itself first. Empty: the snapshot
+/// knows of no use, which does not prove that there is none (a process may have it open).
 pub fn uses(host: &Host, block: &str) -> Vec<(String, Use)> {
     let itself = host.block(block).into_iter();
     itself
@@ -26,52 +25,49 @@ pub fn uses(host: &Host, block: &str) -> Vec<(String, Use)> {
         .collect()
 }
 
-/// Everything that stands against writing `block`: what uses it, what stands
-/// on it, what it is a part of, any other device that shares bytes with it, the
-/// files that it lies on, what is exported of these, and processes that have any
-/// of them open; and what of that could not be looked at. `hosts` are looked at
-/// one after another (a snapshot of now, and the one that the target was
-/// resolved with).
-pub(crate) fn against_writing(source: &dyn Source, hosts: &[&Host], block: &str) -> Look {
-    let mut found = Look::default();
+/// Finds everything that forbids writing `block`: its uses, what stands on it, what it is a part
+/// of, other devices that share bytes with it, the files that it lies on, exports of these, and
+/// processes that have any of them open; and the checks that could not be made. All `hosts` are
+/// checked (a snapshot of now, and the one that the target was resolved with).
+pub(crate) fn write_blockers(source: &dyn Source, hosts: &[&Host], block: &str) -> Usage {
+    let mut found = Usage::default();
     for host in hosts {
-        found.add(uses_of_its_bytes(host, block));
+        found.merge(uses_of_shared_bytes(host, block));
     }
     let Some(now) = hosts.first() else { return found };
     let files = backing_files(now, block);
     for file in &files {
         if is_swap(&|path| is_file(path, file.identity)) {
-            found.saw(format!("{}: swap", file.path));
+            found.add_use(format!("{}: swap", file.path));
         }
     }
-    let ways = ways_to(source, now, block, &files);
-    found.add(exported::of_block(source, now, block, &ways));
+    let entry_points = entry_points_to(source, now, block, &files);
+    found.merge(exported::of_block(source, now, block, &entry_points));
     if found.uses.is_empty() {
-        found.add(openers::look(source, &ways));
-        found.missed(shared::unseen_controllers(source, now, block));
+        found.merge(openers::find(source, &entry_points));
+        found.add_blind(foreign_controllers::unseen_controllers(source, now, block));
     }
     found
 }
 
-/// Everything that stands against writing a file, by its device and inode
-/// number: it backs a loop device, is swap space, is exported, or another
-/// process has `file`, this process's own descriptor of it, open; and what of
-/// that could not be looked at. `host` is an older snapshot, whose loop
-/// devices count as well.
-pub(crate) fn against_writing_file(
+/// Finds everything that forbids writing a file, by its device and inode number: it backs a loop
+/// device, is swap space, is exported, or is open elsewhere (`file` is this process's own
+/// descriptor of it); and the checks that could not be made. `host` is an older snapshot, whose
+/// loop devices count as well.
+pub(crate) fn file_write_blockers(
     source: &dyn Source,
     host: &Host,
     identity: (u64, u64),
     file: &OwnedFd,
-) -> Look {
+) -> Usage {
     let is_it = |path: &Path| is_file(path, identity);
-    let mut found = Look::default();
+    let mut found = Usage::default();
     let before = host.blocks.iter().map(|device| (device.name.clone(), device.kind.clone()));
-    // A whole snapshot for each of a job's thousand files would take its time.
+    // A whole snapshot for each of a job's thousand files would take too long.
     let mut may_back = Vec::new();
     for (name, kind) in loop_devices(source).into_iter().chain(before) {
         match backs(&kind, identity) {
-            Some(true) => found.saw(format!("backs {name}")),
+            Some(true) => found.add_use(format!("backs {name}")),
             Some(false) => {}
             None => may_back.push(BlindSpot::Loop { name }),
         }
@@ -84,28 +80,28 @@ pub(crate) fn against_writing_file(
     if !found.uses.is_empty() {
         return found;
     }
-    let elsewhere = OpenElsewhere::than(file);
-    // A loop device has its file open: where nobody has, there is none over it.
+    let elsewhere = OpenElsewhere::check(file);
+    // A loop device keeps its file open: if nobody has it open, there is no loop device.
     if elsewhere == OpenElsewhere::No {
-        return Look::default();
+        return Usage::default();
     }
     let (device, inode) = identity;
     let id = FileId::Inode { device, inode };
-    let mut look = openers::look(source, &[(String::new(), id)]);
-    // Where the kernel does not say, or means this process, only root could
-    // have it open unseen, if its owner alone may write it.
-    let is_explained = elsewhere == OpenElsewhere::Unknown || openers::has_twice(id);
+    let mut usage = openers::find(source, &[(String::new(), id)]);
+    // If the kernel does not say, or means this process, only root could have it open unseen,
+    // provided that only its owner may write it.
+    let is_explained = elsewhere == OpenElsewhere::Unknown || openers::is_open_twice(id);
     if is_explained && is_ours_alone(file) {
-        look.blind.clear();
+        usage.blind.clear();
     } else {
-        look.missed(exported.blind);
+        usage.add_blind(exported.blind);
     }
-    look.missed(may_back);
-    look
+    usage.add_blind(may_back);
+    usage
 }
 
-/// Whether a device is a loop device over this file. Where only root may ask
-/// which file it is over, its path has to lead to one; `None`: it does not.
+/// True if a device is a loop device over this file. If only root may query its file, its recorded
+/// path is followed; `None`: it leads nowhere.
 fn backs(kind: &BlockKind, identity: (u64, u64)) -> Option<bool> {
     let BlockKind::Loop { backing_file, backing } = kind else { return Some(false) };
     if let Some(file) = backing.get() {
@@ -127,8 +123,8 @@ fn is_swap(is_it: &dyn Fn(&Path) -> bool) -> bool {
     files.any(|path| is_it(Path::new(&path.replace("\\040", " "))))
 }
 
-/// Whether no other user but root can have opened the file for writing: it is
-/// this user's, and its mode (with an ACL: its mask) lets nobody else write.
+/// True if no other user but root can have opened the file for writing: this user owns it, and its
+/// mode (with an ACL: its mask) lets nobody else write.
 fn is_ours_alone(file: &OwnedFd) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| {
         let others = Mode::WGRP | Mode::WOTH;

@@ -17,7 +17,7 @@ fn a_disk_has_to_have_room_for_all_files_together() {
 
 #[test]
 #[ignore = "needs root"]
-fn a_disk_without_room_is_told_before_and_one_that_fills_up_is_cleaned() {
+fn a_full_disk_is_reported_first_and_one_that_fills_up_is_cleaned() {
     let small = Ext4::new(64 * MIB, "rw");
     let path = small.at.join("file");
     let plan = FilePlan { size_bytes: 1 << 30, ..plan(path.clone(), Fill::Written, true) };
@@ -27,7 +27,7 @@ fn a_disk_without_room_is_told_before_and_one_that_fills_up_is_cleaned() {
     assert!(error.to_string().starts_with(&format!("{} needs 1 GiB, and ", path.display())));
     assert!(!path.exists());
 
-    // The room that was there is gone when it comes to it.
+    // The free space is gone when it is laid out.
     let size = 40 * MIB;
     let plan = FilePlan { size_bytes: size, ..plan };
     let mut hog = |_| {
@@ -35,7 +35,7 @@ fn a_disk_without_room_is_told_before_and_one_that_fills_up_is_cleaned() {
         let _ = rustix::fs::fallocate(other.as_fd(), rustix::fs::FallocateFlags::empty(), 0, size);
         ControlFlow::Continue(())
     };
-    // Its space is allocated before, so that nobody can take it.
+    // Its space is allocated first, so that nobody can take it.
     let laid = lay_out(&plan, &host(Vec::new()), &Permission::default(), &mut hog).unwrap();
     assert_eq!(laid.remove_if_ours().unwrap(), Removed::Yes);
 }
@@ -43,7 +43,7 @@ fn a_disk_without_room_is_told_before_and_one_that_fills_up_is_cleaned() {
 #[test]
 #[ignore = "needs root"]
 fn a_disk_that_fills_up_meanwhile_keeps_nothing_of_the_file() {
-    // ext2 cannot allocate beforehand.
+    // ext2 cannot preallocate.
     let disk = Loop::new(64 * MIB);
     run("mkfs.ext2", &["-q", "-m", "0", &disk.device]);
     let at = disk.directory.path().join("mounted");

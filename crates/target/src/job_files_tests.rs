@@ -11,7 +11,7 @@ use crate::testing::{host, host_under};
 #[path = "job_files_disk_tests.rs"]
 mod disks;
 
-/// One file alone.
+/// A single file.
 fn lay_out(
     plan: &FilePlan,
     host: &Host,
@@ -35,7 +35,7 @@ fn lay(plan: &FilePlan, allowed: &[&Path]) -> Result<LaidOut, TargetError> {
     lay_out(plan, &host(Vec::new()), &permission, &mut go_on)
 }
 
-/// Why a file is refused; it is the same afterwards.
+/// Returns why a file is refused; asserts that it is unchanged.
 fn refused(plan: &FilePlan, allowed: &[&Path]) -> TargetError {
     let before = fs::read(&plan.path).unwrap();
     let error = lay(plan, allowed).unwrap_err();
@@ -68,7 +68,7 @@ fn a_file_to_read_is_written_in_full_and_reused() {
     assert_eq!(blocks.len(), data.len().div_ceil(512));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o133, 0);
 
-    // Large enough: taken as it is, also by a job that needs less.
+    // Large enough: used as it is, also by a job that needs less.
     let smaller = FilePlan { size_bytes: MIB, create: false, ..plan };
     let again = lay(&smaller, &[]).unwrap();
     assert!(!again.is_new());
@@ -77,7 +77,7 @@ fn a_file_to_read_is_written_in_full_and_reused() {
 }
 
 #[test]
-fn a_file_to_write_gets_what_its_plan_says() {
+fn a_file_to_write_is_laid_out_as_planned() {
     let dir = tempfile::tempdir().unwrap();
     let size = 3 * MIB + 1000;
     for (fill, length, allocated) in [
@@ -92,7 +92,7 @@ fn a_file_to_write_gets_what_its_plan_says() {
         let metadata = fs::metadata(&path).unwrap();
         assert_eq!(metadata.len(), length, "{fill:?}");
         assert_eq!(metadata.blocks() * 512 >= size, allocated, "{fill:?}");
-        // The size that a job may fill, also where the file has yet to grow.
+        // The size that a job may fill, even if the file has yet to grow.
         let write = laid.write().unwrap();
         assert_eq!(write.as_read().size_bytes(), size, "{fill:?}");
         let file = write.open(OpenHow { direct: false, ..OpenHow::default() }).unwrap();
@@ -117,7 +117,7 @@ fn a_file_that_somebody_made_needs_its_path_for_writing_only() {
     let expected = format!("if all data on it may be lost: --allow-write {}", path.display());
     assert_eq!(error.next_step(), expected);
     refused(&write, &[dir.path(), Path::new("theirs")]);
-    // One that is too small would be replaced, also for reading.
+    // One that is too small would be replaced, even for reading.
     let larger = FilePlan { size_bytes: 8 * MIB, ..plan(path.clone(), Fill::Written, false) };
     refused(&larger, &[]);
 
@@ -147,7 +147,7 @@ fn an_empty_file_is_written_as_a_new_one() {
         assert_eq!(laid.access().read().size_bytes(), 3 * MIB + 1000);
         drop(laid);
         assert!(is_laid_out(&path));
-        // What somebody puts into it is theirs.
+        // Data that somebody else writes into it is theirs.
         fs::write(&path, "x").unwrap();
         refused(&plan(path.clone(), fill, will_write), &[]);
     }
@@ -163,7 +163,7 @@ fn a_removed_file_gives_its_space_back_unless_it_has_another_name() {
             fs::hard_link(&path, dir.path().join("kept")).unwrap();
         }
         assert_eq!(laid.remove_if_ours().unwrap(), Removed::Yes);
-        // It is still open: a job may be at work on it.
+        // It is still open: a job may be using it.
         let held = rustix::fs::fstat(laid.write().unwrap()).unwrap();
         assert_eq!(held.st_blocks > 0, has_another_name, "{held:?}");
     }
@@ -200,7 +200,7 @@ fn a_file_that_iodyno_laid_out_is_written_again_and_its_copy_is_not() {
     assert_eq!(fs::read(&path).unwrap(), b"theirs");
 }
 
-/// What a job writes into its file.
+/// Simulates the writes of a job.
 fn worked_on(plan: &FilePlan) {
     let laid = lay(plan, &[]).unwrap();
     let write = laid.write().unwrap();
@@ -211,7 +211,7 @@ fn worked_on(plan: &FilePlan) {
 }
 
 #[test]
-fn what_somebody_puts_into_a_file_of_ours_is_theirs() {
+fn data_that_others_write_into_an_iodyno_file_is_theirs() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ours");
     let write = plan(path.clone(), Fill::Written, true);
@@ -247,7 +247,7 @@ fn what_somebody_puts_into_a_file_of_ours_is_theirs() {
     ];
     for (how, put) in put {
         worked_on(&write);
-        // What iodyno wrote itself is still its own.
+        // iodyno's own writes keep it its own.
         worked_on(&write);
         assert!(is_laid_out(&path), "{how}");
         put();
@@ -258,7 +258,7 @@ fn what_somebody_puts_into_a_file_of_ours_is_theirs() {
         let read = FilePlan { will_write: false, size_bytes: 1, ..write.clone() };
         let laid = lay(&read, &[]).unwrap();
         assert_eq!(laid.remove_if_ours().unwrap(), Removed::NotOurs, "{how}");
-        // Allowed once, it does not become ours.
+        // Being allowed once does not make it iodyno's.
         drop(lay(&write, &[&path]).unwrap());
         assert!(!is_laid_out(&path), "{how}");
         fs::remove_file(&path).unwrap();
@@ -290,7 +290,7 @@ fn a_new_file_that_is_only_read_is_removed_also_where_no_mark_is_kept() {
 }
 
 #[test]
-fn a_kill_in_the_midst_leaves_a_file_that_is_asked_for() {
+fn a_kill_during_layout_leaves_a_file_that_needs_permission() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("killed");
     let write = plan(path.clone(), Fill::Written, true);
@@ -301,7 +301,7 @@ fn a_kill_in_the_midst_leaves_a_file_that_is_asked_for() {
     let block = vec![1; 2 * 4096];
     let aligned = block.as_ptr().align_offset(4096);
     rustix::io::pwrite(&file, &block[aligned..aligned + 4096], 0).unwrap();
-    // As a kill does: nothing is marked any more.
+    // As a kill does: nothing is marked afterwards.
     std::mem::forget(laid);
     assert!(!is_laid_out(&path));
 }
@@ -337,7 +337,7 @@ fn a_file_in_use_is_refused_whatever_is_allowed() {
 
 #[test]
 #[ignore = "needs root"]
-fn what_is_no_file_and_what_may_not_be_made() {
+fn non_files_and_forbidden_files_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a/b/file");
     let plan_of = |path: &Path| plan(path.to_path_buf(), Fill::Written, true);
@@ -349,17 +349,17 @@ fn what_is_no_file_and_what_may_not_be_made() {
     assert!(matches!(error, TargetError::NotStorage { .. }), "{error}");
     let error = lay(&plan_of(Path::new("/proc/iodyno-test")), &[]).unwrap_err();
     assert!(matches!(error, TargetError::Refused { .. }), "{error}");
-    // In memory it may be made: a job says where.
+    // In memory it may be created: the job chose the place.
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();
     let laid = lay(&plan_of(&memory.path().join("file")), &[]).unwrap();
     assert!(laid.is_new() && laid.written_bytes() > 0);
 
-    // A link to nothing is no place to make a file through.
+    // No file is created through a dangling link.
     let link = dir.path().join("link");
     symlink(dir.path().join("nothing"), &link).unwrap();
     assert!(lay(&plan_of(&link), &[]).is_err());
     assert!(!dir.path().join("nothing").exists());
-    // Nor is a link that another user made, to whatever it leads.
+    // Nor through a link that another user made, wherever it leads.
     let theirs = dir.path().join("theirs");
     fs::write(dir.path().join("data"), vec![1; 4 << 20]).unwrap();
     symlink(dir.path().join("data"), &theirs).unwrap();
@@ -367,7 +367,7 @@ fn what_is_no_file_and_what_may_not_be_made() {
     let error = refused(&plan_of(&theirs), &[&theirs]);
     assert!(error.to_string().contains("another user"), "{error}");
 
-    // Directories are not made: one may be where something should be mounted.
+    // Directories are not created: something should perhaps be mounted there.
     let error = lay(&plan_of(&path), &[]).unwrap_err();
     let a = dir.path().join("a");
     let said = format!(": there is no directory {}, on the way to {}/b", a.display(), a.display());
@@ -377,7 +377,7 @@ fn what_is_no_file_and_what_may_not_be_made() {
 }
 
 #[test]
-fn all_are_looked_at_before_one_is_touched() {
+fn all_files_are_checked_before_one_is_touched() {
     let dir = tempfile::tempdir().unwrap();
     let (theirs, ours) = (dir.path().join("theirs"), dir.path().join("ours"));
     fs::write(&theirs, vec![7; 5000]).unwrap();
@@ -402,7 +402,7 @@ fn all_are_looked_at_before_one_is_touched() {
         assert!(fs::read(&theirs).unwrap() == vec![7; 5000], "{error}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "{error}");
     }
-    // Two names of a file that is not there yet are one file.
+    // Two names of a file that does not exist yet are one file.
     let twice = [dir.path().join("new"), dir.path().join("./new")];
     let plans = twice.map(|path| plan(path, Fill::Truncate, true)).to_vec();
     let surveyed = survey(plans, &host(Vec::new()), &named).unwrap();
@@ -412,7 +412,7 @@ fn all_are_looked_at_before_one_is_touched() {
 }
 
 #[test]
-fn what_a_file_holds_stays_when_it_is_made_longer() {
+fn the_content_of_a_file_stays_when_it_is_extended() {
     let dir = tempfile::tempdir().unwrap();
     let size = 2 * MIB + 500;
     for (fill, ours, will_write) in [

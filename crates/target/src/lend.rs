@@ -1,4 +1,4 @@
-//! Lending: mkfs, mdadm and LVM refuse a device that somebody holds for itself.
+//! Releases devices to mkfs, mdadm and LVM, which refuse one that is held exclusively.
 
 use iodyno_host::{Live, Source};
 use iodyno_model::Host;
@@ -6,17 +6,16 @@ use iodyno_model::Host;
 use crate::guard::Guard;
 use crate::{Permission, Target, TargetError, WriteClearance};
 
-/// Gives up the claims of cleared devices for one command that claims them
-/// for itself. All that the guard looks at is looked at once more right before;
-/// from then until the command opens them nobody holds them, as with any
-/// device that mkfs or mdadm is run on by hand.
+/// Releases the exclusive claims on cleared devices for one command that claims them itself. All of
+/// the guard's checks are repeated right before; from then until the command opens them they are
+/// unclaimed, as with any device that mkfs or mdadm is run on by hand.
 ///
-/// `host` and `permission` are those that they were cleared with. What the
-/// command made of them is for the caller to clear anew.
+/// `host` and `permission` are those that they were cleared with. The caller has to clear anew
+/// whatever the command made of them.
 ///
 /// # Errors
-/// A device is in use by now, or another thing is in its place: the command
-/// was not run. A target that is no block device, or not the clearance's.
+/// A device is in use by now, or was replaced: the command was not run. A target that is not a
+/// block device, or not the clearance's.
 pub fn lend<T>(
     lent: Vec<(&Target, WriteClearance)>,
     host: &Host,
@@ -26,7 +25,7 @@ pub fn lend<T>(
     lend_with(&Live::new(), lent, host, permission, command)
 }
 
-/// The same with facts of a test's own.
+/// As [`lend`], with facts supplied by a test.
 pub(crate) fn lend_with<T>(
     source: &dyn Source,
     lent: Vec<(&Target, WriteClearance)>,
@@ -40,7 +39,7 @@ pub(crate) fn lend_with<T>(
             let name = target.name().into();
             return Err(TargetError::Refused { name, why: "only a block device is lent".into() });
         };
-        if clearance.identity().0 != block.number || guard.verified(block)? != clearance.words() {
+        if clearance.identity().0 != block.number || guard.verify(block)? != clearance.words() {
             return Err(TargetError::Changed { name: block.name.clone() });
         }
     }

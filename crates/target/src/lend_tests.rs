@@ -35,7 +35,7 @@ fn format(disk: &Loop) -> Result<String, String> {
 
 #[test]
 #[ignore = "needs root"]
-fn a_program_that_is_refused_what_is_held_takes_what_is_lent() {
+fn a_program_that_rejects_a_held_device_accepts_a_lent_one() {
     let disk = Loop::new(16 * MIB);
     let (target, clearance) = cleared(&disk);
     let refused = format(&disk).unwrap_err();
@@ -50,12 +50,12 @@ fn a_program_that_is_refused_what_is_held_takes_what_is_lent() {
 
 #[test]
 #[ignore = "needs root"]
-fn what_somebody_uses_by_now_is_not_lent() {
+fn a_device_in_use_by_now_is_not_lent() {
     let disk = Loop::new(16 * MIB);
     let (target, clearance) = cleared(&disk);
     let open = std::fs::File::open(&disk.device).unwrap();
     let mut other = Command::new("cat").stdin(open).stdout(Stdio::piped()).spawn().unwrap();
-    // It has begun to read, and cannot go on while nobody takes what it says.
+    // It has begun to read, and is blocked until its output is consumed.
     other.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     let run = lend(vec![(&target, clearance)], &live(), &permission(&disk), || ());
     other.kill().unwrap();
@@ -65,7 +65,7 @@ fn what_somebody_uses_by_now_is_not_lent() {
 
 #[test]
 #[ignore = "needs root"]
-fn the_clearance_of_another_lends_nothing() {
+fn the_clearance_of_another_device_lends_nothing() {
     let (one, other) = (Loop::new(8 * MIB), Loop::new(8 * MIB));
     let (target, _) = cleared(&one);
     let (_, clearance) = cleared(&other);

@@ -1,22 +1,19 @@
-//! From a name to a clearance: the proof that a target may be read, or
-//! written, and the held descriptors that keep it so. Device targets are
-//! opened nowhere else.
+//! Turns names into clearances: the proof that a target may be read, or written, together with the
+//! open descriptors that keep it so. Device targets are opened nowhere else.
 //!
-//! [`resolve_all`] turns names into [`Target`]s, [`Target::clear_for_reading`]
-//! turns a target into a [`ReadClearance`]. A directory is measured through a
-//! [`ScratchFile`].
+//! [`resolve_all`] turns names into [`Target`]s, [`Target::clear_for_reading`] turns a target into
+//! a [`ReadClearance`]. A directory is measured through a [`ScratchFile`].
 //!
-//! [`Target::clear_for_writing`] gives a [`WriteClearance`] for what nobody
-//! uses and the user named for writing ([`Permission`]); [`survey`] looks at the
-//! files of jobs, and [`Surveyed::lay_out`] makes them. A generator takes either
-//! clearance as an [`Access`].
+//! [`Target::clear_for_writing`] gives a [`WriteClearance`] for a target that is unused and that
+//! the user named for writing ([`Permission`]); [`survey`] checks the files of jobs, and
+//! [`Surveyed::lay_out`] creates them. A generator takes either clearance as an [`Access`].
 //!
 //! [`lend`] lets one command claim cleared devices for itself.
 //!
-//! [`clear_for_purge`] clears all that a destructive command of a drive
-//! reaches, and gives a [`Purge`]; such commands are sent nowhere else.
+//! [`clear_for_purge`] clears everything that a drive's destructive command reaches, and gives a
+//! [`Purge`]; such commands are sent nowhere else.
 //!
-//! [`WriteCache`] switches the write cache of a controller, the one feature that is set.
+//! [`WriteCache`] switches the write cache of a controller, the only feature that is set.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -33,6 +30,7 @@ mod error;
 mod exported;
 mod extents;
 mod file_system;
+mod foreign_controllers;
 #[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod guard;
 #[cfg(test)]
@@ -64,7 +62,6 @@ mod random;
 mod resolve;
 #[allow(clippy::disallowed_methods, reason = "it opens what it has cleared")]
 mod scratch;
-mod shared;
 mod sharing;
 mod signatures;
 mod stamp;

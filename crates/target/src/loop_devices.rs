@@ -1,5 +1,5 @@
-//! Loop devices and file systems on them, made for a test. Needs root, losetup,
-//! mkfs.ext4 and mount; fails by name where one is missing.
+//! Loop devices and file systems on them, for tests. Needs root, losetup, mkfs.ext4 and mount; fails
+//! if one is missing.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -29,9 +29,8 @@ pub(crate) fn try_to_run(program: &str, arguments: &[&str]) -> Result<String, St
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }
 
-/// Waits until `holds`. A process that another test is just starting has this
-/// one's descriptors until its exec(2), so what is closed here may be open for
-/// a moment longer.
+/// Waits until `holds`. A process that another test is just starting inherits this one's
+/// descriptors until its exec(2), so they may stay open a moment after being closed here.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
@@ -55,7 +54,7 @@ impl Loop {
         Self::with(size_bytes, &[])
     }
 
-    /// With more options of losetup.
+    /// As [`Self::new`], with more losetup options.
     pub(crate) fn with(size_bytes: u64, options: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let image = directory.path().join("image");
@@ -71,7 +70,7 @@ impl Loop {
         self.device.strip_prefix("/dev/").unwrap()
     }
 
-    /// What is on it: the file behind it.
+    /// Content: the file behind it.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         fs::read(self.directory.path().join("image")).unwrap()
     }
@@ -81,7 +80,7 @@ impl Loop {
         format!("{}:{}", self.name(), self.bytes().len())
     }
 
-    /// A host that has it and nothing else.
+    /// A host with only this device.
     pub(crate) fn host(&self) -> Host {
         let number = fs::metadata(&self.device).unwrap().rdev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -94,7 +93,7 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        // A test that failed may still use it; its own panic is the one to be seen.
+        // A failed test may still use it; its own panic matters.
         let detached = try_to_run("losetup", &["--detach", &self.device]);
         assert!(detached.is_ok() || std::thread::panicking(), "{detached:?}");
     }

@@ -1,5 +1,5 @@
-//! On real block devices and file systems: loop devices made for the test.
-//! Needs root, losetup, mkfs.ext4 and mount; fails by name where one is missing.
+//! Real block devices and file systems: loop devices made for the test. Needs root, losetup,
+//! mkfs.ext4 and mount; fails if one is missing.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -60,7 +60,7 @@ fn a_missing_permission_gives_the_sudo_line() {
     let host = host_under(dir.path());
     let target = resolve(&host, path.to_str().unwrap()).unwrap().remove(0);
     run("chmod", &["0", path.to_str().unwrap()]);
-    // A thread that may not what root may.
+    // A thread without root's capabilities.
     let error = std::thread::spawn(move || {
         let mut mine = capabilities(None).unwrap();
         mine.effective -= CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
@@ -70,13 +70,13 @@ fn a_missing_permission_gives_the_sudo_line() {
     let error = error.join().unwrap();
     assert!(error.to_string().ends_with("secret: no permission to read it"), "{error}");
     let next = error.next_step();
-    // Quoted, where the build is in a folder with a blank in its name.
+    // Quoted, if the path of the build contains a blank.
     assert!(next.starts_with("sudo /") || next.starts_with("sudo '/"), "{next}");
 }
 
 #[test]
 #[ignore = "needs root"]
-fn a_directory_without_space_is_said_with_what_it_takes() {
+fn a_directory_without_space_is_refused_with_the_needed_space() {
     let small = Ext4::new(64 * MIB, "rw");
     let target = small.target();
     assert_eq!(target.device(), Some(small.disk.name()));
@@ -134,7 +134,7 @@ fn a_read_only_file_system_takes_no_scratch_file() {
 
 #[test]
 #[ignore = "needs root"]
-fn a_file_system_without_direct_io_is_said() {
+fn a_file_system_without_direct_io_is_reported() {
     let journalled = Ext4::new(64 * MIB, "data=journal");
     let path: &Path = &journalled.at.join("data");
     fs::write(path, vec![1; 65536]).unwrap();
@@ -151,7 +151,7 @@ fn a_file_system_without_direct_io_is_said() {
 
 #[test]
 #[ignore = "needs root"]
-fn an_overlay_is_said_and_its_device_is_not_guessed() {
+fn an_overlay_is_reported_and_its_device_is_not_guessed() {
     let below = Ext4::new(64 * MIB, "rw");
     let directory = |name: &str| {
         let path = below.at.join(name);

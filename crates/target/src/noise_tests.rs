@@ -1,5 +1,5 @@
-//! What looks like noise on a real device: an encrypted volume, or a benchmark's
-//! data. Needs root and losetup; fails by name where one is missing.
+//! Noise on a real device: an encrypted volume, or a benchmark's data. Needs root and losetup; fails
+//! if one is missing.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -17,7 +17,7 @@ fn noise_has_to_be_discarded_unless_a_benchmark_left_it() {
         let image = fs::OpenOptions::new().write(true).open(disk.directory.path().join("image"));
         image.unwrap().write_all_at(bytes, offset).unwrap();
     };
-    // A volume of plain dm-crypt that is closed: no header, noise where it was written.
+    // A closed volume of plain dm-crypt: no header, noise where it was written.
     let mut noise = vec![0; 4096];
     Random::new(11).fill(&mut noise);
     write(&noise, 3 << 20);
@@ -29,7 +29,7 @@ fn noise_has_to_be_discarded_unless_a_benchmark_left_it() {
     clear(&disk, &everything(&disk.word())).unwrap();
     clear(&disk, &unmarked(&disk)).unwrap();
 
-    // Where sectors have their offset in them, they are a benchmark's.
+    // Sectors that contain their offset are a benchmark's.
     for (n, sector) in noise.chunks_mut(512).enumerate() {
         sector[64..72].copy_from_slice(&((3 << 20) + 512 * n as u64).to_le_bytes());
     }

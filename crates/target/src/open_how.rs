@@ -1,25 +1,25 @@
-//! How a descriptor of a cleared target is opened.
+//! Flags for opening a descriptor of a cleared target.
 
 use rustix::fs::OFlags;
 
-/// When the kernel calls a write complete (open(2)).
+/// Point at which the kernel completes a write (open(2)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SyncMode {
-    /// When the device has it, perhaps in a volatile cache.
+    /// In the device, perhaps in a volatile cache.
     #[default]
     None,
-    /// When data and all metadata are durable: O_SYNC.
+    /// Data and all metadata are durable: O_SYNC.
     Sync,
-    /// When data, and the metadata that is needed to read it, are: O_DSYNC.
+    /// Data, and the metadata needed to read it, are durable: O_DSYNC.
     Data,
 }
 
-/// How a descriptor of a cleared target is opened.
+/// Flags for opening a descriptor of a cleared target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenHow {
-    /// Past the page cache: O_DIRECT.
+    /// Bypasses the page cache: O_DIRECT.
     pub direct: bool,
-    /// When a write is complete.
+    /// Point at which a write completes.
     pub sync: SyncMode,
     /// O_NONBLOCK.
     pub nonblocking: bool,
@@ -32,7 +32,7 @@ impl Default for OpenHow {
 }
 
 impl OpenHow {
-    /// The flags of open(2) that it stands for.
+    /// Converts to open(2) flags.
     pub(crate) fn flags(self) -> OFlags {
         let mut flags = match self.sync {
             SyncMode::None => OFlags::empty(),

@@ -1,4 +1,4 @@
-//! Who has a device or a file open, by whichever way leads to it.
+//! Finds processes that have a device or a file open, by any file that leads to it.
 
 use std::time::{Duration, Instant};
 
@@ -9,71 +9,74 @@ use crate::BlindSpot;
 use crate::identity::{generic_of, is_same_drive};
 use crate::sharing::{FileBelow, devices_to_watch};
 
-/// A process that only looks at a device, as udev does whenever one changes,
-/// has this long to end.
-const LOOKING: Duration = Duration::from_secs(2);
-/// So often it is looked whether it has.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Grace period for a process that only probes a device, as udev does on every change.
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
+/// Interval of checking whether it has closed the device.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What stands against writing, as far as one looked.
+/// Findings that forbid writing.
 #[derive(Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct Usage {
     /// Each use, a line.
     pub(crate) uses: Vec<String>,
-    /// What could not be looked at.
+    /// Checks that could not be made.
     pub(crate) blind: Vec<BlindSpot>,
 }
 
-impl Look {
-    /// A use that was seen, once.
-    pub(crate) fn saw(&mut self, line: String) {
+impl Usage {
+    /// Adds a use, once.
+    pub(crate) fn add_use(&mut self, line: String) {
         add_missing(&mut self.uses, [line]);
     }
 
-    /// What was not seen, once.
-    pub(crate) fn missed(&mut self, spots: impl IntoIterator<Item = BlindSpot>) {
+    /// Adds blind spots, once each.
+    pub(crate) fn add_blind(&mut self, spots: impl IntoIterator<Item = BlindSpot>) {
         add_missing(&mut self.blind, spots);
     }
 
-    /// All of another look.
-    pub(crate) fn add(&mut self, other: Self) {
-        other.uses.into_iter().for_each(|line| self.saw(line));
-        self.missed(other.blind);
+    /// Adds all findings of `other`.
+    pub(crate) fn merge(&mut self, other: Self) {
+        other.uses.into_iter().for_each(|line| self.add_use(line));
+        self.add_blind(other.blind);
     }
 }
 
-/// What is opened to reach the data of `block`, by name: itself, every other
-/// device that shares bytes with it, the `files` that it lies on, and the
-/// character devices of the drives under it, through which commands pass by the
-/// block layer.
-pub(crate) fn ways_to(
+/// Returns the files through which the data of `block` can be reached, with names: the device
+/// itself, every other device that shares bytes with it, the `files` that it lies on, and the
+/// character devices of the drives under it, whose commands bypass the block layer.
+pub(crate) fn entry_points_to(
     source: &dyn Source,
     host: &Host,
     block: &str,
     files: &[FileBelow],
 ) -> Vec<(String, FileId)> {
     let blocks = devices_to_watch(host, block);
-    let mut ways: Vec<(String, FileId)> = blocks.iter().map(|device| way(device)).collect();
-    ways.extend(files.iter().map(|file| {
+    let mut entry_points: Vec<(String, FileId)> =
+        blocks.iter().map(|device| entry_point(device)).collect();
+    entry_points.extend(files.iter().map(|file| {
         let (device, inode) = file.identity;
         (file.path.clone(), FileId::Inode { device, inode })
     }));
-    // A drive has a name for each path to it where the kernel does not bundle them.
+    // Without native multipath a drive has a name for each path.
     let drives = blocks.into_iter().filter(|device| host.namespace(&device.name).is_some());
     for drive in host.bottom_of(block).into_iter().chain(drives) {
-        add_missing(&mut ways, characters(source, host, drive));
+        add_missing(&mut entry_points, character_devices(source, host, drive));
     }
-    ways
+    entry_points
 }
 
-/// A block device by its name and number.
-pub(crate) fn way(device: &BlockDevice) -> (String, FileId) {
+/// Returns name and number of a block device.
+pub(crate) fn entry_point(device: &BlockDevice) -> (String, FileId) {
     (device.name.clone(), FileId::Block(device.major, device.minor))
 }
 
-/// The character devices that take commands for a drive: of NVMe those of the
-/// namespace and of all its controllers, of SCSI `sg` and `bsg`.
-fn characters(source: &dyn Source, host: &Host, drive: &BlockDevice) -> Vec<(String, FileId)> {
+/// Returns the character devices that accept commands for a drive: for NVMe those of the namespace
+/// and of all its controllers, for SCSI `sg` and `bsg`.
+fn character_devices(
+    source: &dyn Source,
+    host: &Host,
+    drive: &BlockDevice,
+) -> Vec<(String, FileId)> {
     let mut folders: Vec<(String, String)> = Vec::new();
     if let Some(generic) = generic_of(&drive.name) {
         folders.push((format!("/sys/class/nvme-generic/{generic}"), generic));
@@ -94,7 +97,7 @@ fn characters(source: &dyn Source, host: &Host, drive: &BlockDevice) -> Vec<(Str
     folders.into_iter().filter_map(|(folder, name)| Some((name, number(&folder)?))).collect()
 }
 
-/// The controllers of the drive of a namespace, also those that only administer.
+/// Returns the controllers of a namespace's drive, administrative ones included.
 pub(crate) fn controllers_of(host: &Host, namespace: &str) -> Vec<String> {
     let Some((drive, _)) = host.namespace(namespace) else { return Vec::new() };
     let same = host.drives.iter().filter(|other| is_same_drive(other, drive));
@@ -105,29 +108,30 @@ pub(crate) fn controllers_of(host: &Host, namespace: &str) -> Vec<String> {
     names
 }
 
-/// The processes that have one of `ways` open, and keep it open.
-pub(crate) fn look(source: &dyn Source, ways: &[(String, FileId)]) -> Look {
-    let wanted: Vec<FileId> = ways.iter().map(|(_, id)| *id).collect();
+/// Finds the processes that have one of `entry_points` open, and keep it open.
+pub(crate) fn find(source: &dyn Source, entry_points: &[(String, FileId)]) -> Usage {
+    let wanted: Vec<FileId> = entry_points.iter().map(|(_, id)| *id).collect();
     let start = Instant::now();
     loop {
         let openers = iodyno_host::openers(source, &wanted);
         let line = |(id, by): &(FileId, iodyno_model::Use)| {
-            let name = ways.iter().find(|(_, way)| way == id).map_or("", |(name, _)| name);
+            let name =
+                entry_points.iter().find(|(_, known)| known == id).map_or("", |(name, _)| name);
             if name.is_empty() { by.label() } else { format!("{name}: {}", by.label()) }
         };
         let uses: Vec<String> = openers.found.iter().map(line).collect();
-        if uses.is_empty() || start.elapsed() > LOOKING {
+        if uses.is_empty() || start.elapsed() > GRACE_PERIOD {
             let unreadable = openers.unreadable;
             let processes = (unreadable > 0).then_some(BlindSpot::Processes { unreadable });
             let hidden = openers.hidden.then_some(BlindSpot::HiddenProcesses);
-            return Look { uses, blind: processes.into_iter().chain(hidden).collect() };
+            return Usage { uses, blind: processes.into_iter().chain(hidden).collect() };
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Whether this process itself has a file open more than once.
-pub(crate) fn has_twice(id: FileId) -> bool {
+/// True if this process itself has a file open more than once.
+pub(crate) fn is_open_twice(id: FileId) -> bool {
     let live = iodyno_host::Live::new();
     let folder = "/proc/self/fd";
     let names = live.list(folder).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Uses that no holder, mount or descriptor of the block device itself shows.
-//! Needs root, losetup and mknod.
+//! Uses that are not visible as holder, mount or descriptor of the block device itself. Needs root,
+//! losetup and mknod.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -11,7 +11,7 @@ use crate::loop_devices::{Loop, MIB, eventually, run};
 use crate::testing::Faked;
 use crate::{BlindSpot, FilePlan, Fill, Permission, TargetError, survey};
 
-/// A node of `kind` (`b`, `c`) with the number of `like`, at another place.
+/// A node of `kind` (`b`, `c`) with the number of `like`, at another path.
 fn node(disk: &Loop, kind: &str, like: &str) -> PathBuf {
     let number = fs::metadata(like).unwrap().rdev();
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -20,8 +20,8 @@ fn node(disk: &Loop, kind: &str, like: &str) -> PathBuf {
     path
 }
 
-/// A shared library of this machine, to be mapped by the dynamic loader, which
-/// closes what it has mapped.
+/// A shared library of this machine, to be mapped by the dynamic loader, which closes the files it
+/// has mapped.
 fn library() -> PathBuf {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     let mut paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
@@ -29,7 +29,7 @@ fn library() -> PathBuf {
     Path::new(libc).with_file_name("libdl.so.2")
 }
 
-/// A process that has `path` mapped and not open.
+/// A process that has `path` mapped but not open.
 struct Mapper(Child);
 
 impl Mapper {
@@ -63,7 +63,7 @@ fn a_process_that_has_it_mapped_and_not_open_is_a_use() {
     eventually("it is free again", || clear(&disk, &everything(&disk.word())).is_ok());
 }
 
-/// A file that was there before, cleared for writing.
+/// Clears an existing file for writing.
 fn file_cleared(path: &Path, permission: &Permission) -> Result<(), TargetError> {
     let plan = FilePlan {
         path: path.into(),
@@ -97,7 +97,7 @@ fn a_process_that_has_a_file_mapped_and_not_open_is_a_use() {
 #[ignore = "needs root"]
 fn who_has_the_passthrough_device_of_a_disk_open_uses_it() {
     let disk = Loop::new(8 * MIB);
-    // Stands for a generic SCSI device: only the kernel's lists say whose it is.
+    // Stands for a generic SCSI device: only the kernel's lists tell whose it is.
     let generic = node(&disk, "c", "/dev/full");
     let folder = format!("/sys/class/block/{}/device/scsi_generic", disk.name());
     let source = Faked::new().file(format!("{folder}/sg9/dev"), "1:7\n").folder(folder, &["sg9"]);
@@ -109,7 +109,7 @@ fn who_has_the_passthrough_device_of_a_disk_open_uses_it() {
     drop(holder);
     eventually("it is free again", || cleared().is_ok());
 
-    // A server in the kernel may pass commands to it as well.
+    // A kernel server may pass commands to it as well.
     let passed = format!("{NVMET}/nqn.lab/passthru");
     let source = source
         .folder(NVMET.into(), &["nqn.lab"])
@@ -176,7 +176,7 @@ fn a_device_that_the_kernel_serves_to_others_is_in_use() {
     }
 }
 
-/// This machine as a user sees it who may not look at process 1.
+/// This machine as seen by a user who may not inspect process 1.
 fn unprivileged() -> Faked {
     let mut source = Faked::new();
     source.denied.push("/proc/1/fd".into());
@@ -200,7 +200,7 @@ fn where_not_all_processes_can_be_looked_at_it_is_asked() {
         |word: &str| Permission { assume_unused: vec![word.into()], ..everything(&disk.word()) };
     assert!(matches!(clear(&assuming("loop:1")), Err(TargetError::NotKnown { .. })));
     clear(&assuming(&disk.word())).unwrap();
-    // It answers for what cannot be seen, and for nothing that is seen.
+    // It covers invisible uses only, not visible ones.
     let holder = Holder::of(&disk.device);
     let error = refused(&disk, || clear(&assuming(&disk.word())));
     assert!(matches!(error, TargetError::InUse { .. }), "{error}");
@@ -238,11 +238,11 @@ fn a_file_is_served_or_asked_for_like_a_device() {
     let error = cleared(&served, &named(&path)).unwrap_err();
     assert!(error.to_string().contains("exported by nvmet as nqn.lab/7"), "{error}");
 
-    // The kernel itself says that nobody has it open.
+    // The kernel itself reports that nobody has it open.
     let theirs = || chown(&path, Some(65534), None).unwrap();
     let open_to_others = fs::Permissions::from_mode(0o666);
     eventually("it is known", || cleared(&unprivileged(), &named(&path)).is_ok());
-    // Somebody has it, and cannot be seen.
+    // Somebody has it open, and is invisible.
     let holder = Holder::of(path.to_str().unwrap());
     let blind = || {
         let mut source = unprivileged();

@@ -1,5 +1,5 @@
-//! Loop devices that share bytes with something in use. Needs root, losetup,
-//! addpart, mkfs.ext4, mount and unshare; fails by name where one is missing.
+//! Loop devices that share bytes with something in use. Needs root, losetup, addpart, mkfs.ext4,
+//! mount and unshare; fails if one is missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ impl Image {
         Mounted(at.to_str().unwrap().to_owned())
     }
 
-    /// That writing this file is refused, in these words.
+    /// Asserts that writing this file is refused, in these words.
     fn is_in_use_at(&self, path: &Path, words: &str) {
         let before = fs::read(path).unwrap();
         let path = path.to_str().unwrap();
@@ -53,7 +53,7 @@ impl Image {
     }
 }
 
-/// A loop device, detached when it is dropped.
+/// A loop device, detached on drop.
 struct Bound(String);
 
 impl Bound {
@@ -98,7 +98,7 @@ impl Drop for Mounted {
     }
 }
 
-/// A process that has a file open until it is dropped.
+/// A process that has a file open until dropped.
 struct Holder(Child);
 
 impl Holder {
@@ -176,7 +176,7 @@ fn a_backing_file_that_was_renamed_is_the_same_file() {
     let upper = Bound::over(&renamed, &[]);
     upper.is_in_use(&format!("{}: mounted at ", lower.name()));
 
-    // Nor does an old snapshot take the file that has its path now for it.
+    // Nor does an old snapshot mistake the file that has its path now for it.
     let path = image.path();
     let path = path.to_str().unwrap();
     fs::write(path, vec![0; 8192]).unwrap();
@@ -283,16 +283,16 @@ fn where_only_root_may_ask_what_a_loop_lies_on_that_is_said() {
     assert!(matches!(error, TargetError::NotKnown { .. }), "{error}");
     assert!(error.to_string().contains(&said), "{error}");
 
-    // A file is told from it by the path, where that still leads to one.
+    // A file is distinguished from it by the path, if that still exists.
     let file = mine.directory.path().join("file");
     let path = file.to_str().unwrap();
     fs::write(&file, vec![0; 8192]).unwrap();
     eventually("it is another file", || clear_with(&source, path, path).is_ok());
-    // Where it leads nowhere, a file that nobody has open lies under no loop device.
+    // Otherwise, a file that nobody has open is under no loop device.
     fs::remove_file(image.path()).unwrap();
     clear_with(&source, path, path).unwrap();
     let under = fs::File::open(mine.path()).unwrap().into();
-    assert_eq!(OpenElsewhere::than(&under), OpenElsewhere::Yes, "a loop device has it open");
+    assert_eq!(OpenElsewhere::check(&under), OpenElsewhere::Yes, "a loop device has it open");
     let _open = fs::File::open(&file).unwrap();
     let error = clear_with(&source, path, path).unwrap_err();
     assert!(error.to_string().contains(&said), "{error}");

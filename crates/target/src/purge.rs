@@ -1,8 +1,7 @@
-//! Empties drives by commands of their own: Format NVM and Sanitize.
+//! Purges drives by their own commands: Format NVM and Sanitize.
 //!
-//! Such a command may reach further than the namespace that was named. All
-//! that it reaches is cleared for writing first, so that it is unused, named
-//! and held, before anything is sent.
+//! Such a command may reach further than the named namespace. Everything that it reaches is cleared
+//! for writing first, so that it is unused, named and held, before anything is sent.
 
 mod reach;
 
@@ -21,29 +20,28 @@ use crate::target::Target;
 use crate::{BlindSpot, Permission, TargetError, WriteClearance, resolve};
 use reach::Reach;
 
-/// A sanitize is asked so often how far it is.
+/// Polling interval of a sanitize's progress.
 const POLL: Duration = Duration::from_millis(500);
 
-/// What a purge of a target would do.
+/// Predicted effect of a purge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PurgeOutlook {
-    /// Everything whose data it destroys, by block device name; the target first.
+    /// Namespaces whose data it destroys, by block device name; the target first.
     pub reaches: Vec<String>,
-    /// What the drive itself says that it takes, s; `None`: it does not say.
+    /// The drive's own estimate of the duration, s; `None`: not reported.
     pub estimated_s: Option<u32>,
 }
 
-/// How a purge ended.
+/// Result of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PurgeEnd {
     /// The drive is empty.
     Done,
-    /// It was no longer waited for; the drive goes on by itself, whatever happens.
+    /// Waiting was stopped; the drive continues by itself, whatever happens.
     LeftGoing,
 }
 
-/// A purge by a command of the drive, with everything that it reaches cleared
-/// for writing and held.
+/// A purge by a command of the drive, with everything that it reaches cleared for writing and held.
 #[derive(Debug)]
 pub struct Purge {
     controller: String,
@@ -57,20 +55,20 @@ pub struct Purge {
 struct Reached {
     clearance: WriteClearance,
     nsid: u32,
-    shape: Shape,
+    geometry: Geometry,
 }
 
-/// What a purge leaves as it is.
+/// Properties that a purge must not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Shape {
+struct Geometry {
     size_blocks: u64,
     format: FormatInUse,
 }
 
-/// What `method` would do to `target`. Only asks.
+/// Predicts what `method` would do to `target`. Only reads.
 ///
 /// # Errors
-/// The drive cannot do it, or it cannot be told how far it would reach.
+/// The drive does not support it, or its reach is unknown.
 pub fn purge_outlook(
     host: &Host,
     target: &Target,
@@ -85,13 +83,12 @@ pub fn purge_outlook(
     Ok(PurgeOutlook { reaches, estimated_s: reach.estimated_s })
 }
 
-/// Clears all that `method` reaches from `targets`, and makes one purge of
-/// each drive or namespace: a drive's command that reaches two targets is sent
-/// once. Nothing for [`PurgeMethod::Discard`], which is a job.
+/// Clears everything that `method` reaches from `targets`, and makes one purge for each drive or
+/// namespace: a command that reaches two targets is sent once. Empty for [`PurgeMethod::Discard`],
+/// which is a job.
 ///
 /// # Errors
-/// As [`purge_outlook`] and [`Target::clear_for_writing`], of anything that it
-/// reaches.
+/// As [`purge_outlook`] and [`Target::clear_for_writing`], for everything that it reaches.
 pub fn clear_for_purge(
     targets: &[Target],
     host: &Host,
@@ -101,7 +98,7 @@ pub fn clear_for_purge(
     clear_with(&Live::new(), targets, host, permission, method)
 }
 
-/// The same with facts of a test's own.
+/// As [`clear_for_purge`], with facts supplied by a test.
 pub(crate) fn clear_with(
     source: &dyn Source,
     targets: &[Target],
@@ -130,16 +127,16 @@ pub(crate) fn clear_with(
                 TargetError::Beside { name: target.name().into(), error: Box::new(error) }
             })?;
             let nsid = nsid_of(namespace)?;
-            let shape = shape(source, &reach.drive.name, namespace, nsid)?;
-            reached.push(Reached { clearance, nsid, shape });
+            let geometry = geometry(source, &reach.drive.name, namespace, nsid)?;
+            reached.push(Reached { clearance, nsid, geometry });
         }
         if let (Some(blind), Some(first)) = (reach.blind, reached.first()) {
-            sees_enough(permission, first, blind)?;
+            verify_visibility(permission, first, blind)?;
         }
-        let (erase, sanitize) = steps(method);
+        let (erase, sanitize) = nvme_action(method);
         let command = match (sanitize, reached.first()) {
             (Some(action), _) => Command::sanitize(action),
-            (None, Some(first)) => Command::format(first.nsid, first.shape.format, erase),
+            (None, Some(first)) => Command::format(first.nsid, first.geometry.format, erase),
             (None, None) => return Err(TargetError::Changed { name: target.name().into() }),
         };
         purges.push(Purge {
@@ -152,8 +149,9 @@ pub(crate) fn clear_with(
     Ok(purges)
 }
 
-/// That all that a purge reaches is seen here, or that the user answers for the rest.
-fn sees_enough(
+/// Verifies that everything a purge reaches is visible here, or that the user takes responsibility
+/// for the rest.
+fn verify_visibility(
     permission: &Permission,
     target: &Reached,
     blind: BlindSpot,
@@ -169,8 +167,8 @@ fn sees_enough(
     })
 }
 
-/// What a method is in the drive's words.
-const fn steps(method: PurgeMethod) -> (SecureErase, Option<SanitizeAction>) {
+/// Maps a method to the drive's parameters.
+const fn nvme_action(method: PurgeMethod) -> (SecureErase, Option<SanitizeAction>) {
     match method {
         PurgeMethod::Discard | PurgeMethod::Format => (SecureErase::None, None),
         PurgeMethod::FormatUserErase => (SecureErase::UserData, None),
@@ -180,7 +178,7 @@ const fn steps(method: PurgeMethod) -> (SecureErase, Option<SanitizeAction>) {
     }
 }
 
-fn ask(
+fn query(
     source: &dyn Source,
     name: &str,
     controller: &str,
@@ -202,7 +200,7 @@ fn sanitize_status(
     name: &str,
     controller: &str,
 ) -> Result<SanitizeStatus, TargetError> {
-    let page = ask(source, name, controller, AdminRead::SanitizeStatus)?;
+    let page = query(source, name, controller, AdminRead::SanitizeStatus)?;
     parse_sanitize_status(&page).ok_or_else(|| TargetError::CannotPurge {
         name: name.into(),
         why: "its Sanitize Status log makes no sense".into(),
@@ -218,19 +216,19 @@ fn nsid_of(namespace: &Namespace) -> Result<u32, TargetError> {
     })
 }
 
-fn shape(
+fn geometry(
     source: &dyn Source,
     controller: &str,
     namespace: &Namespace,
     nsid: u32,
-) -> Result<Shape, TargetError> {
+) -> Result<Geometry, TargetError> {
     let name = &namespace.name;
-    let page = ask(source, name, controller, AdminRead::IdentifyNamespace(nsid))?;
-    let shape = || {
+    let page = query(source, name, controller, AdminRead::IdentifyNamespace(nsid))?;
+    let geometry = || {
         let size_blocks = parse_identify_namespace(&page)?.size_blocks;
-        Some(Shape { size_blocks, format: parse_format_in_use(&page)? })
+        Some(Geometry { size_blocks, format: parse_format_in_use(&page)? })
     };
-    shape().ok_or_else(|| TargetError::CannotPurge {
+    geometry().ok_or_else(|| TargetError::CannotPurge {
         name: name.clone(),
         why: "how it is formatted is not known".into(),
         offered: vec![PurgeMethod::Discard],
@@ -238,17 +236,16 @@ fn shape(
 }
 
 impl Purge {
-    /// All that it destroys: cleared, and held until the purge is dropped.
+    /// Everything that it destroys: cleared, and held until the purge is dropped.
     pub fn reached(&self) -> impl Iterator<Item = &WriteClearance> {
         self.reached.iter().map(|one| &one.clearance)
     }
 
-    /// Purges, and waits for the end. `progress` gets the share that is done
-    /// where the drive tells, and says whether to go on waiting; a format
-    /// cannot be asked, nor left.
+    /// Purges, and waits for the end. `progress` gets the completed share if the drive reports it,
+    /// and returns whether to go on waiting; a format reports no progress and cannot be left.
     ///
     /// # Errors
-    /// The drive refuses or fails, or is not formatted as it was before.
+    /// The drive refuses or fails, or its format changed.
     pub fn carry_out(
         &self,
         progress: &dyn Fn(f64) -> ControlFlow<()>,
@@ -269,7 +266,7 @@ impl Purge {
         Ok(PurgeEnd::Done)
     }
 
-    /// Waits until a sanitize is over.
+    /// Waits until a sanitize ends.
     fn wait(
         &self,
         source: &dyn Source,
@@ -298,19 +295,19 @@ impl Purge {
 }
 
 impl Reached {
-    /// That the namespace is as large and formatted as before. The page cache
-    /// still has what was there: it is dropped.
+    /// Verifies that the namespace has its former size and format. Drops the page cache, which
+    /// still holds the old data.
     fn verify(&self, source: &dyn Source, controller: &str) -> Result<(), TargetError> {
         let read = self.clearance.as_read();
         let name = read.name();
         let failed = |errno| TargetError::of(name, "look at it", errno);
         rustix::fs::fadvise(read, 0, None, Advice::DontNeed).map_err(failed)?;
         let size_bytes = rustix::fs::seek(read, SeekFrom::End(0)).map_err(failed)?;
-        let page = ask(source, name, controller, AdminRead::IdentifyNamespace(self.nsid))?;
+        let page = query(source, name, controller, AdminRead::IdentifyNamespace(self.nsid))?;
         let is_same = size_bytes == read.size_bytes()
-            && parse_format_in_use(&page) == Some(self.shape.format)
+            && parse_format_in_use(&page) == Some(self.geometry.format)
             && parse_identify_namespace(&page)
-                .is_some_and(|now| now.size_blocks == self.shape.size_blocks);
+                .is_some_and(|now| now.size_blocks == self.geometry.size_blocks);
         is_same.then_some(()).ok_or_else(|| TargetError::Reshaped { name: name.into() })
     }
 }

@@ -1,5 +1,5 @@
-//! How far purges reach, and what stands against them. The last ones need
-//! root, losetup, mkfs.ext4 and mount.
+//! The reach of purges, and what forbids them. The last tests need root, losetup, mkfs.ext4 and
+//! mount.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -28,7 +28,7 @@ fn list(ids: &[u32]) -> Vec<u8> {
     page
 }
 
-/// A Sanitize Status log: its state, and what a block erase takes.
+/// A Sanitize Status log: its state, and the time of a block erase.
 fn sanitize(state: u8, block_erase_s: u32) -> Vec<u8> {
     let mut page = vec![0; 512];
     page[2] = state;
@@ -68,7 +68,7 @@ fn reached(source: &Faked, host: &Host, method: PurgeMethod) -> Result<Vec<Strin
 }
 
 #[test]
-fn a_purge_reaches_what_the_drive_says_that_it_reaches() {
+fn a_purge_reaches_what_the_drive_reports() {
     use PurgeMethod::{Format, FormatCrypto, FormatUserErase, SanitizeBlock, SanitizeCrypto};
     let all = [Format, FormatUserErase, FormatCrypto, SanitizeBlock, SanitizeCrypto];
     for (fna, of_all) in [
@@ -86,7 +86,7 @@ fn a_purge_reaches_what_the_drive_says_that_it_reaches() {
 }
 
 #[test]
-fn what_a_drive_does_not_offer_is_refused_with_what_it_does() {
+fn an_unsupported_purge_is_refused_with_the_supported_ones() {
     let source = faked(controller(FORMAT, 0b10, 0), &[1, 2]);
     for method in [PurgeMethod::FormatCrypto, PurgeMethod::SanitizeCrypto] {
         let error = reached(&source, &two(), method).unwrap_err();
@@ -105,7 +105,7 @@ fn a_namespace_that_nobody_sees_here_stands_against_it() {
         let source = faked(controller(oacs, 0b11, 0), &[1, 2, 9]);
         let error = reached(&source, &two(), PurgeMethod::SanitizeBlock).unwrap_err();
         assert!(error.to_string().contains("namespace 9"), "{error}");
-        // A format of the one that was named does not reach it.
+        // A format of the named one does not reach it.
         assert_eq!(reached(&source, &two(), PurgeMethod::Format).unwrap(), ["nvme7n1"]);
     }
 }
@@ -148,7 +148,7 @@ fn only_whole_namespaces_have_such_commands() {
     assert!(Reach::of(&source, &host, "sda", PurgeMethod::Format).is_err());
 }
 
-/// Loop devices that pass for the namespaces of one drive.
+/// Loop devices that pose as the namespaces of one drive.
 fn posing(disks: &[&Loop]) -> Host {
     let blocks = disks.iter().map(|disk| {
         let number = fs::metadata(&disk.device).unwrap().rdev();
@@ -166,12 +166,12 @@ fn posing(disks: &[&Loop]) -> Host {
     host
 }
 
-/// What clearing a format of all of the drive's namespaces gives.
+/// Clears a format of all of the drive's namespaces.
 fn cleared(disks: &[&Loop], words: &[String]) -> Result<Vec<Purge>, TargetError> {
     cleared_of(controller(FORMAT, 0, 0b1), disks, words, &[])
 }
 
-/// The same of a drive with this page, where these are assumed to be unused.
+/// As [`cleared`] for a drive with this page, with these assumed to be unused.
 fn cleared_of(
     controller: Vec<u8>,
     disks: &[&Loop],
@@ -207,7 +207,7 @@ fn everything_that_is_reached_is_cleared_and_held() {
     let purges = cleared(&[&first, &second], &both).unwrap();
     let names: Vec<&str> = purges[0].reached().map(|one| one.as_read().name()).collect();
     assert_eq!((purges.len(), names), (1, vec![first.name(), second.name()]));
-    // No loop device takes an NVMe command: it is an error, and nothing else.
+    // Loop devices reject NVMe commands: an error without side effects.
     let error = purges[0].carry_out(&|_| ControlFlow::Continue(())).unwrap_err();
     assert!(error.to_string().contains("could not format it"), "{error}");
     let held = cleared(&[&first, &second], &both).unwrap_err();
@@ -219,7 +219,7 @@ fn everything_that_is_reached_is_cleared_and_held() {
 fn a_namespace_that_only_another_controller_has_is_asked_for() {
     let (first, second) = (Loop::new(8 * MIB), Loop::new(8 * MIB));
     let both = [first.word(), second.word()];
-    // Several controllers, and a list of only what this one has.
+    // Several controllers, and a list of only this one's namespaces.
     let mut page = controller(FORMAT, 0, 0b1);
     page[76] = 0b10;
     let clear = |assumed| cleared_of(page.clone(), &[&first, &second], &both, assumed);

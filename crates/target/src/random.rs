@@ -1,5 +1,5 @@
-//! Random data: what cannot be guessed comes from the kernel, what must only
-//! be incompressible and never repeat from a generator faster than a drive.
+//! Random data: unguessable bytes come from the kernel, incompressible ones that never repeat from
+//! a generator faster than a drive.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,10 +7,10 @@ use std::io::Read;
 use crate::TargetError;
 use crate::error::RANDOM_SOURCE;
 
-/// `N` bytes that nobody can guess.
+/// Returns `N` unguessable bytes.
 ///
 /// # Errors
-/// Where /dev/urandom cannot be read.
+/// /dev/urandom cannot be read.
 pub(crate) fn unguessable<const N: usize>() -> Result<[u8; N], TargetError> {
     let mut bytes = [0; N];
     File::open(RANDOM_SOURCE).and_then(|mut source| source.read_exact(&mut bytes)).map_err(
@@ -48,7 +48,7 @@ impl Random {
         result
     }
 
-    /// Fills `buffer`; a tail of less than 8 bytes as well.
+    /// Fills `buffer`, including a tail of less than 8 bytes.
     pub(crate) fn fill(&mut self, buffer: &mut [u8]) {
         for chunk in buffer.chunks_mut(8) {
             chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
@@ -62,8 +62,8 @@ mod tests {
 
     #[test]
     fn the_generator_is_xoshiro256_plus_plus() {
-        // First outputs for the state {1, 2, 3, 4}, as the rand_xoshiro crate's
-        // test has them from the authors' C code.
+        // First outputs for the state {1, 2, 3, 4}, from the test of the rand_xoshiro crate, which
+        // has them from the authors' C code.
         let mut random = Random([1, 2, 3, 4]);
         let first: Vec<u64> = (0..4).map(|_| random.next()).collect();
         assert_eq!(first, [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386]);

@@ -1,4 +1,4 @@
-//! From a name to what it names.
+//! Resolves names to targets.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,14 @@ use rustix::io::Errno;
 use crate::target::block_of;
 use crate::{BlockTarget, PathTarget, Target, TargetError};
 
-/// What `name` names: a controller's namespaces (`nvme0`, its PCI address,
-/// `/dev/nvme0`), a namespace (`nvme0n1`, `ng0n1`), any block device by kernel
-/// name or by a path to it, or a file or directory. A name without `/` is a
-/// device first, so `./nvme0` is the file. Of a multipath drive it is the head
-/// device, also where a path of it (`nvme0c1n1`) was named.
+/// Resolves `name`: a controller's namespaces (`nvme0`, its PCI address, `/dev/nvme0`), a namespace
+/// (`nvme0n1`, `ng0n1`), any block device by kernel name or by a path to it, or a file or
+/// directory. A name without `/` is a device first, so `./nvme0` is the file. For a multipath drive
+/// it is the head device, even if one of its paths (`nvme0c1n1`) was named.
 ///
 /// # Errors
-/// Says what is in the way: nothing of this name, no data behind it, a dead
-/// controller, or a place where measuring says nothing about storage.
+/// No such name, not storage, a dead controller, or a place where measuring reveals nothing about
+/// storage.
 pub fn resolve(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
     let targets = resolve_anywhere(host, name)?;
     let refusal = |target: &Target| {
@@ -31,11 +30,10 @@ pub fn resolve(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
     }
 }
 
-/// As [`resolve`], but also in file systems in memory: whoever gives a job a
-/// file there is not asking about storage.
+/// As [`resolve`], but also in file systems in memory: a job may have its files there on purpose.
 ///
 /// # Errors
-/// As [`resolve`], but for that.
+/// As [`resolve`], except for memory.
 pub fn resolve_anywhere(host: &Host, name: &str) -> Result<Vec<Target>, TargetError> {
     if !name.contains('/')
         && let Some(targets) = device(host, name)
@@ -70,7 +68,7 @@ pub fn resolve_anywhere(host: &Host, name: &str) -> Result<Vec<Target>, TargetEr
             return Ok(vec![Target::Directory(PathTarget::new(host, canonical, &stat)?)]);
         }
         FileType::CharacterDevice => {
-            // /dev/nvme0 and /dev/ng0n1: the kernel names both after what they belong to.
+            // /dev/nvme0 and /dev/ng0n1: the kernel names both after the device they belong to.
             let node = canonical.file_name().and_then(|node| node.to_str());
             let in_dev = canonical.parent() == Some(Path::new("/dev"));
             if let Some(targets) = node.filter(|_| in_dev).and_then(|node| device(host, node)) {
@@ -85,11 +83,10 @@ pub fn resolve_anywhere(host: &Host, name: &str) -> Result<Vec<Target>, TargetEr
     Err(TargetError::NotStorage { name: name.into(), what })
 }
 
-/// All of `names`, in order.
+/// Resolves all `names`, in order.
 ///
 /// # Errors
-/// The first name that [`resolve`] has an error for, or two names of the same
-/// thing.
+/// The first error of [`resolve`], or two names of the same target.
 pub fn resolve_all(host: &Host, names: &[String]) -> Result<Vec<Target>, TargetError> {
     let mut found: Vec<(&str, Target)> = Vec::new();
     for name in names {
@@ -107,8 +104,8 @@ pub fn resolve_all(host: &Host, names: &[String]) -> Result<Vec<Target>, TargetE
     Ok(found.into_iter().map(|(_, target)| target).collect())
 }
 
-/// The namespaces of every NVMe drive, each once, also where several
-/// controllers reach it; an error for each drive that has none to offer.
+/// Returns the namespaces of every NVMe drive, each once, even if several controllers reach it; an
+/// error for each drive without a usable one.
 pub fn every_drive(host: &Host) -> (Vec<Target>, Vec<TargetError>) {
     let (mut targets, mut errors) = (Vec::<Target>::new(), Vec::new());
     for drive in &host.drives {
@@ -126,7 +123,7 @@ pub fn every_drive(host: &Host) -> (Vec<Target>, Vec<TargetError>) {
     (targets, errors)
 }
 
-/// What the kernel calls `name`; `None` where it calls nothing so.
+/// Resolves a kernel name or PCI address; `None` if there is none.
 fn device(host: &Host, name: &str) -> Option<Result<Vec<Target>, TargetError>> {
     let at = |fact: &Fact<String>| fact.get().is_some_and(|address| address == name);
     let drive = host.drives.iter().find(|drive| drive.name == name || at(&drive.address));
@@ -159,8 +156,8 @@ fn namespaces(host: &Host, drive: &Drive) -> Result<Vec<Target>, TargetError> {
     known.into_iter().map(|device| block(host, device, None)).collect()
 }
 
-/// A block device, or the head of the multipath device that it is a path of.
-/// `path` is what the user gave.
+/// Makes a target of a block device, or of the multipath head if it is one of its paths. `path` is
+/// the one the user gave.
 fn block(host: &Host, device: &BlockDevice, path: Option<PathBuf>) -> Result<Target, TargetError> {
     let head = head_of(&device.name).and_then(|head| host.block(&head));
     let (device, path) = match head {
@@ -172,9 +169,8 @@ fn block(host: &Host, device: &BlockDevice, path: Option<PathBuf>) -> Result<Tar
     BlockTarget::new(host, device, path).map(Target::Block)
 }
 
-/// `nvme0c1n2`, the path of subsystem 0's namespace 2 through controller 1,
-/// belongs to the head `nvme0n2` (drivers/nvme/host/multipath.c,
-/// nvme_mpath_set_disk_name).
+/// Returns the multipath head of a path: `nvme0c1n2`, the path to subsystem 0's namespace 2 through
+/// controller 1, belongs to `nvme0n2` (drivers/nvme/host/multipath.c, nvme_mpath_set_disk_name).
 fn head_of(name: &str) -> Option<String> {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (subsystem, rest) = name.strip_prefix("nvme")?.split_once('c')?;
@@ -199,8 +195,8 @@ fn not_found(host: &Host, name: &str) -> TargetError {
     TargetError::NotFound { name: name.into(), nearest: nearest(host, name), detached }
 }
 
-/// The existing name that is most like `name`: of a device, or of what stands
-/// beside the missing file.
+/// Returns the existing name that is most similar to `name`: of a device, or in the directory of
+/// the missing file.
 fn nearest(host: &Host, name: &str) -> Option<String> {
     let (parent, last) = name
         .rsplit_once('/')
@@ -211,7 +207,7 @@ fn nearest(host: &Host, name: &str) -> Option<String> {
         candidates.extend(host.blocks.iter().map(|block| block.name.clone()));
     }
     let beside = std::fs::read_dir(parent.as_deref().unwrap_or(".")).into_iter().flatten();
-    // Only what a person would look through.
+    // Limit the work in large directories.
     candidates.extend(
         beside.flatten().take(10_000).filter_map(|entry| entry.file_name().into_string().ok()),
     );
@@ -222,8 +218,8 @@ fn nearest(host: &Host, name: &str) -> Option<String> {
         .filter(|candidate| !candidate.contains(char::is_control))
         .map(|candidate| (strsim::levenshtein(last, &candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)
-        // Of equals the one that begins most like it: nvme1n1 for nvme1n2, not
-        // nvme0n2. Then the first: devices come before files.
+        // Among equals the one with the longest common prefix: nvme1n1 for nvme1n2, not nvme0n2. Then
+        // the first: devices come before files.
         .min_by_key(|(distance, candidate)| {
             let alike = last.bytes().zip(candidate.bytes()).take_while(|(a, b)| a == b).count();
             (*distance, Reverse(alike))

@@ -6,9 +6,8 @@ use iodyno_model::{BlockKind, Bytes, PciFunction};
 use super::*;
 use crate::testing::{block, drive, host, host_under};
 
-/// Two drives, the first with two namespaces and a partition; a third whose
-/// namespace has two paths; one that is dead; one without namespace; one that
-/// a virtual machine has.
+/// Two drives, the first with two namespaces and a partition; a third whose namespace has two
+/// paths; one that is dead; one without namespace; one that belongs to a virtual machine.
 fn machine() -> Host {
     let mut part = block("nvme0n1p1", 259, 3);
     part.kind = BlockKind::Partition;
@@ -60,7 +59,7 @@ fn a_controller_is_its_namespaces() {
         ("nvme1n1", "nvme1n1"),
         ("nvme0n1p1", "nvme0n1p1"),
         ("ng1n1", "nvme1n1"),
-        // A path of a multipath drive is its head.
+        // A path of a multipath drive resolves to its head.
         ("nvme2c3n1", "nvme2n1"),
         ("nvme3", "nvme2n1"),
     ] {
@@ -74,8 +73,8 @@ fn a_controller_is_its_namespaces() {
 
 #[test]
 fn a_path_to_a_device_is_known_by_number() {
-    // Character and block devices that every Linux has would do, but only the
-    // null device is sure to be there: it is none of ours.
+    // Any character or block device of every Linux would do, but only the null device is sure to
+    // exist: it is not storage.
     let error = resolve(&machine(), "/dev/null").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -85,7 +84,7 @@ fn a_path_to_a_device_is_known_by_number() {
 }
 
 #[test]
-fn what_is_in_the_way_is_said() {
+fn obstacles_are_reported() {
     let mut host = machine();
     let error = |host: &Host, name: &str| resolve(host, name).unwrap_err();
 
@@ -121,7 +120,7 @@ fn a_target_that_is_given_twice_is_named_in_both_spellings() {
 }
 
 #[test]
-fn every_drive_comes_once_and_the_others_say_why_not() {
+fn every_drive_is_listed_once_or_has_an_error() {
     let (targets, errors) = every_drive(&machine());
     assert_eq!(names(&targets), ["nvme0n1", "nvme0n2", "nvme1n1", "nvme2n1"]);
     let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -182,7 +181,7 @@ fn a_path_cannot_command_the_terminal() {
 }
 
 #[test]
-fn holes_are_said() {
+fn holes_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sparse");
     fs::File::create(&path).unwrap().set_len(64 << 20).unwrap();
@@ -200,7 +199,7 @@ fn memory_is_refused() {
     let host = host(Vec::new());
     let error = resolve(&host, "/dev/shm").unwrap_err();
     assert!(error.to_string().contains("it is in memory (tmpfs)"), "{error}");
-    // A job may have files there, and is told what they are worth.
+    // A job may have files there, and gets a caveat.
     let target = resolve_anywhere(&host, "/dev/shm").unwrap().remove(0);
     assert!(
         target.remarks()[0].to_string().contains("no storage is measured"),
@@ -211,7 +210,7 @@ fn memory_is_refused() {
 }
 
 #[test]
-fn what_holds_no_data_is_refused() {
+fn file_systems_without_data_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
@@ -220,7 +219,7 @@ fn what_holds_no_data_is_refused() {
 }
 
 #[test]
-fn odd_names_are_errors_and_no_panic() {
+fn odd_names_are_errors_without_panic() {
     let host = machine();
     for name in ["", "/", "nvme", "ng", "ngn", "nvme0c", "c0n1", "\0", "a\0b", "nvmé0", "//", "."]
     {

@@ -1,15 +1,13 @@
-//! Scratch files: what a directory is measured through.
+//! Scratch files, through which a directory is measured.
 //!
-//! A scratch file is full of random data, so that neither compression nor
-//! deduplication can help, and as large as about 10 s of writing make it.
+//! A scratch file is full of random data, so that neither compression nor deduplication can help,
+//! and as large as about 10 s of writing make it.
 //!
-//! Where the file system can (O_TMPFILE: ext4, XFS, btrfs, f2fs, …), the file
-//! never has a name: whatever happens, kill -9 and power failure included, the
-//! kernel frees it with the last descriptor. Elsewhere it has the plan's name
-//! and is removed when the [`ScratchFile`] is dropped; after a kill it is
-//! [`remove_if_ours`] that removes it. The caller cannot know beforehand which
-//! it will be, so [`ScratchPlan::path`] goes to the journal before
-//! [`ScratchFile::create`] in both cases.
+//! If the file system supports it (O_TMPFILE: ext4, XFS, btrfs, f2fs, …), the file never has a
+//! name: whatever happens, kill -9 and power failure included, the kernel frees it with the last
+//! descriptor. Elsewhere it has the plan's name and is removed when the [`ScratchFile`] is dropped;
+//! after a kill [`remove_if_ours`] removes it. The caller cannot know beforehand which it will be,
+//! so [`ScratchPlan::path`] goes to the journal before [`ScratchFile::create`] in both cases.
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -25,22 +23,22 @@ use crate::chunk::Chunk;
 use crate::random::unguessable;
 use crate::{PathTarget, ReadClearance, Target, TargetError, WriteClearance};
 
-/// A scratch file has at least this size, bytes.
+/// Minimum size of a scratch file, bytes.
 const LEAST_BYTES: u64 = 256 << 20;
-/// A scratch file has at most this size, bytes.
+/// Maximum size of a scratch file, bytes.
 const MOST_BYTES: u64 = 8 << 30;
-/// It takes at most one part in so many of the free space.
+/// A scratch file takes at most 1/N of the free space.
 const SHARE_OF_FREE: u64 = 4;
-/// Writing ends after this time, once the least size is reached, ns.
+/// Writing ends after this time, once the minimum size is reached, ns.
 const WRITING_NS: u64 = 10_000_000_000;
-/// Written at once, bytes: a multiple of every block size, and enough to keep
-/// a drive busy, since the kernel splits it into requests that run together.
+/// Write size, bytes: a multiple of every block size, and enough to keep a drive busy, since the
+/// kernel splits it into concurrent requests.
 const CHUNK_BYTES: usize = 4 << 20;
 
 const PREFIX: &str = ".iodyno-scratch-";
 const SUFFIX: &str = ".tmp";
 
-/// Where a scratch file will be and how large it may get.
+/// Path and size limits of a scratch file.
 #[derive(Debug, Clone)]
 pub struct ScratchPlan {
     directory: PathTarget,
@@ -48,12 +46,12 @@ pub struct ScratchPlan {
     least_bytes: u64,
     most_bytes: u64,
     writing_ns: u64,
-    /// Give it a name in any case.
+    /// True if it gets a name in any case.
     named: bool,
 }
 
 impl ScratchPlan {
-    /// A plan for a directory; nothing is made yet.
+    /// Plans a scratch file in a directory; nothing is created yet.
     ///
     /// # Errors
     /// Not a directory, or a quarter of its free space is less than 256 MiB.
@@ -93,7 +91,7 @@ impl ScratchPlan {
         }
     }
 
-    /// A plan with limits of a test's own, whatever is free.
+    /// Makes a plan with a test's own limits, whatever is free.
     #[cfg(test)]
     pub(crate) fn unchecked(target: &Target, least: u64, most: u64, named: bool) -> Self {
         let Target::Directory(directory) = target else { panic!("not a directory") };
@@ -101,26 +99,25 @@ impl ScratchPlan {
         Self::with(directory, id, least, most, named)
     }
 
-    /// The path that the file will have, if it has one.
+    /// The path of the file, if it gets a name.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The size that it will have at most, bytes.
+    /// Maximum size, bytes.
     pub const fn most_bytes(&self) -> u64 {
         self.most_bytes
     }
 }
 
-/// The largest scratch file where this much is free; `None`: too little.
+/// Returns the maximum size of a scratch file for this much free space; `None`: too little.
 fn most_bytes(free_bytes: u64) -> Option<u64> {
     let share = free_bytes / SHARE_OF_FREE;
     let chunks = share.min(MOST_BYTES) / CHUNK_BYTES as u64;
     (share >= LEAST_BYTES).then_some(chunks * CHUNK_BYTES as u64)
 }
 
-/// A file of random data. It is gone when it is dropped and no clearance of it
-/// is left.
+/// A file of random data. It is freed when it and all its clearances are dropped.
 #[derive(Debug)]
 pub struct ScratchFile {
     clearance: ReadClearance,
@@ -128,57 +125,55 @@ pub struct ScratchFile {
 }
 
 impl ScratchFile {
-    /// Makes the file and fills it until 10 s of writing are over (but at least
-    /// 256 MiB), the plan's size is reached, or the disk is full. `progress`
-    /// gets the bytes written and the time since the start, ns, several times
-    /// a second, and may stop it.
+    /// Creates the file and fills it until 10 s of writing are over (but at least 256 MiB), the
+    /// plan's size is reached, or the disk is full. `progress` gets the bytes written and the time
+    /// since the start, ns, several times a second, and may stop it.
     ///
     /// # Errors
-    /// The directory cannot be written, is full before 256 MiB, or `progress`
-    /// stopped it. Nothing of the file is left then.
+    /// The directory cannot be written, is full before 256 MiB, or `progress` stopped it. Nothing
+    /// of the file is left then.
     pub fn create(
         plan: &ScratchPlan,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Self, TargetError> {
-        // From here on the name is removed however this function is left.
+        // From here on the name is removed on every error return.
         let (descriptor, named) = make(plan)?;
         let write = WriteClearance::of_new_file(descriptor, &plan.directory)?;
-        let named = named.map(|named| named.known_as(write.identity()));
+        let named = named.map(|named| named.with_identity(write.identity()));
         fill(&write, plan, progress)?;
         let failed = |errno| TargetError::of(&plan.directory.name, "sync its scratch file", errno);
         rustix::fs::fsync(&write).map_err(failed)?;
         if !write.as_read().direct() {
-            // Read it from storage, not from the page cache. Only advice: the
-            // clearance says that the cache is in between.
+            // Make reads come from storage, not from the page cache. Only advice: the clearance
+            // carries the caveat that the cache is used.
             let _ = rustix::fs::fadvise(&write, 0, None, Advice::DontNeed);
         }
         Ok(Self { clearance: write.into_read_clearance()?, named })
     }
 
-    /// A clearance to read it, named after its directory. While one is held,
-    /// its space is not freed.
+    /// Clears it for reading, named after its directory. Its space is not freed while a clearance
+    /// is held.
     ///
     /// # Errors
-    /// No descriptor is left.
+    /// No descriptors are left.
     pub fn clear_for_reading(&self) -> Result<ReadClearance, TargetError> {
-        self.clearance.again()
+        self.clearance.try_clone()
     }
 
-    /// What the file is known by while it has a name; `None` where it never
-    /// had one or it is removed already.
+    /// Identity of the file while it has a name; `None` if it never had one or was removed.
     pub fn identity(&self) -> Option<FileIdentity> {
         self.named.as_ref()?.identity
     }
 
-    /// Its size, bytes.
+    /// Size, bytes.
     pub const fn size_bytes(&self) -> u64 {
         self.clearance.size_bytes()
     }
 
-    /// Removes its name, if it has one; once is as good as twice.
+    /// Removes its name, if it has one; idempotent.
     ///
     /// # Errors
-    /// The directory may not be written any more.
+    /// The directory may no longer be written.
     pub fn remove(&mut self) -> Result<(), TargetError> {
         match self.named.take() {
             Some(named) => named.remove().map(|_| ()),
@@ -187,7 +182,7 @@ impl ScratchFile {
     }
 }
 
-/// A name that is removed when this is dropped.
+/// A name that is removed on drop.
 #[derive(Debug)]
 struct Named {
     path: PathBuf,
@@ -195,7 +190,7 @@ struct Named {
 }
 
 impl Named {
-    fn known_as(mut self, (device, inode): (Dev, u64)) -> Self {
+    fn with_identity(mut self, (device, inode): (Dev, u64)) -> Self {
         self.identity = Some(FileIdentity { device, inode });
         self
     }
@@ -207,12 +202,12 @@ impl Named {
 
 impl Drop for Named {
     fn drop(&mut self) {
-        // Nobody is left to tell; the journal still has it.
+        // The error has no receiver; the journal still has the file.
         let _ = self.remove();
     }
 }
 
-/// Makes the empty file, without a name where that can be.
+/// Creates the empty file, without a name if possible.
 fn make(plan: &ScratchPlan) -> Result<(OwnedFd, Option<Named>), TargetError> {
     let failed = |errno| TargetError::of(&plan.directory.name, "make a scratch file", errno);
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
@@ -222,8 +217,8 @@ fn make(plan: &ScratchPlan) -> Result<(OwnedFd, Option<Named>), TargetError> {
         let unnamed = flags | OFlags::TMPFILE | OFlags::EXCL;
         match rustix::fs::open(&plan.directory.path, unnamed, mode) {
             Ok(descriptor) => return Ok((descriptor, None)),
-            // Not supported, according to open(2); EINVAL and ENOENT come from
-            // file systems that do not know the flag.
+            // Unsupported, according to open(2); EINVAL and ENOENT come from file systems that do
+            // not know the flag.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {}
             Err(errno) => return Err(failed(errno)),
         }
@@ -233,7 +228,7 @@ fn make(plan: &ScratchPlan) -> Result<(OwnedFd, Option<Named>), TargetError> {
     Ok((descriptor, Some(Named { path: plan.path.clone(), identity: None })))
 }
 
-/// Writes random data, no block like another.
+/// Writes random data; no two blocks are equal.
 fn fill(
     write: &WriteClearance,
     plan: &ScratchPlan,
@@ -253,7 +248,7 @@ fn fill(
         }
         match chunk.write(write, CHUNK_BYTES, written) {
             Ok(()) => written += CHUNK_BYTES as u64,
-            // Full: what is there has to do. A part of a chunk is cut off again.
+            // Full: use what is there. A partial chunk is truncated.
             Err(Errno::NOSPC | Errno::DQUOT) if written >= plan.least_bytes => break,
             Err(Errno::NOSPC) => {
                 return Err(TargetError::NoSpace {
@@ -271,13 +266,12 @@ fn fill(
         .map_err(|errno| TargetError::of(&plan.directory.name, "cut its scratch file", errno))
 }
 
-/// Removes the scratch file at `path` after a kill: only where it has a
-/// scratch file's name, is a regular file, belongs to this user and, where
-/// `identity` is known (it is not where the kill came too early), is that very
-/// file.
+/// Removes the scratch file at `path` after a kill: only if it has a scratch file's name, is a
+/// regular file, belongs to this user and, if `identity` is known (it is not if the kill came too
+/// early), is that very file.
 ///
 /// # Errors
-/// It is ours and cannot be removed.
+/// It is iodyno's and cannot be removed.
 pub fn remove_if_ours(path: &Path, identity: Option<FileIdentity>) -> Result<Removed, TargetError> {
     if !path.file_name().and_then(OsStr::to_str).is_some_and(is_scratch_name) {
         return Ok(Removed::NotOurs);

@@ -7,7 +7,7 @@ use super::*;
 use crate::resolve;
 use crate::testing::{host, host_under};
 
-/// A plan of a few chunks, so that tests do not wear a disk.
+/// A plan of a few chunks, so that tests do not wear out a disk.
 fn small_plan(directory: &Path, named: bool) -> ScratchPlan {
     let name = directory.to_str().unwrap();
     let target = resolve(&host_under(directory), name).unwrap().remove(0);
@@ -57,8 +57,8 @@ fn it_is_full_of_random_data_and_leaves_nothing() {
         let flags = rustix::fs::fcntl_getfl(&clearance).unwrap();
         assert_eq!(flags & OFlags::RWMODE, OFlags::RDONLY);
 
-        // Read through the page cache, to need no aligned buffer: through the
-        // descriptor's own file, also where it has no name.
+        // Read through the page cache, so that no aligned buffer is needed: through the
+        // descriptor's own file, even without a name.
         let file = fs::File::open(format!("/proc/self/fd/{}", {
             use std::os::fd::{AsFd, AsRawFd};
             clearance.as_fd().as_raw_fd()
@@ -133,7 +133,7 @@ fn plans_are_for_directories_that_can_be_written() {
     let target = resolve(&host(Vec::new()), file.to_str().unwrap()).unwrap().remove(0);
     assert!(matches!(ScratchPlan::of(&target), Err(TargetError::Refused { .. })));
 
-    // The directory is gone, or a file is already there: it stays.
+    // The directory is gone, or a file exists already: it stays.
     let plan = small_plan(dir.path(), true);
     fs::write(plan.path(), b"somebody else's").unwrap();
     assert!(matches!(ScratchFile::create(&plan, &mut go_on), Err(TargetError::Io { .. })));
@@ -178,7 +178,7 @@ fn only_our_own_scratch_file_is_removed() {
     assert!(precious.exists() && path.is_symlink());
 }
 
-/// Set in the child of the next test: whether the file has a name, and where.
+/// Set in the child process of the next test: whether the file has a name, and its directory.
 const CHILD: &str = "IODYNO_TEST_SCRATCH_CHILD";
 
 #[test]
@@ -216,7 +216,7 @@ fn a_kill_leaves_only_what_clean_up_removes() {
     }
 }
 
-/// Writes a part of a scratch file, says so, and waits to be killed.
+/// Writes a part of a scratch file, reports it, and waits to be killed.
 fn write_until_killed(directory: &Path, named: bool) -> ! {
     let plan = small_plan(directory, named);
     let _ = ScratchFile::create(&plan, &mut |bytes, _| {

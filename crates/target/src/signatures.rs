@@ -1,28 +1,27 @@
-//! Signatures: the bytes by which the kernel and libblkid know a partition
-//! table, a file system, or a member of an array.
+//! Signatures by which the kernel and libblkid recognize a partition table, a file system, or an
+//! array member.
 
 use crate::contents::Bytes;
 
-/// Where a signature is.
+/// Position of a signature.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum Anchor {
     /// Bytes from the start.
     Start(u64),
     /// Bytes before the end.
     End(u64),
 }
 
-use Place::{End, Start};
+use Anchor::{End, Start};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// As libblkid has them (util-linux, libblkid/src/superblocks and
-/// src/partitions; wipefs(8) prints the same offsets) and the kernel
-/// (include/uapi/linux/magic.h and the file systems' own headers). Magics of
-/// two bytes are left out, except for those that [`others`] verifies by more:
-/// noise would match them, and what is no noise needs no name to be kept.
-const MAGICS: &[(&str, Place, &[u8])] = &[
+/// From libblkid (util-linux, libblkid/src/superblocks and src/partitions; wipefs(8) prints the
+/// same offsets) and the kernel (include/uapi/linux/magic.h and the file systems' own headers).
+/// Magics of two bytes are left out, except for those that [`others`] verifies by more: noise would
+/// match them, and data that is not noise is protected without a name.
+const MAGICS: &[(&str, Anchor, &[u8])] = &[
     // Partition tables.
     ("GPT partition table", Start(512), b"EFI PART"),
     ("GPT partition table", Start(4096), b"EFI PART"),
@@ -68,7 +67,7 @@ const MAGICS: &[(&str, Place, &[u8])] = &[
     ("LUKS", Start(0), b"LUKS\xba\xbe"),
     ("LUKS", Start(16 * KIB), b"SKUL\xba\xbe"),
     ("BitLocker", Start(3), b"-FVE-FS-"),
-    // Swap, and what hibernation left in it: the end of the first page.
+    // Swap space, also with a hibernation image: the end of the first page.
     ("swap space", Start(4 * KIB - 10), b"SWAPSPACE2"),
     ("swap space", Start(8 * KIB - 10), b"SWAPSPACE2"),
     ("swap space", Start(16 * KIB - 10), b"SWAPSPACE2"),
@@ -128,14 +127,13 @@ const MAGICS: &[(&str, Place, &[u8])] = &[
 
 /// MD_SB_MAGIC, little endian (include/uapi/linux/raid/md_p.h).
 const MD: [u8; 4] = 0xa92b_4efc_u32.to_le_bytes();
-/// bcache's, which older bcachefs has too.
+/// Magic of bcache, and of older bcachefs.
 const BCACHE: [u8; 16] = 0xc685_73f6_4e1a_45ca_8265_f57f_48ba_6d81_u128.to_be_bytes();
 const BCACHEFS: [u8; 16] = 0xc685_73f6_66ce_90a9_d96a_60cf_803d_f7ef_u128.to_be_bytes();
-/// ZFS's uberblock (include/sys/uberblock_impl.h).
+/// Magic of a ZFS uberblock (include/sys/uberblock_impl.h).
 const UBERBLOCK: u64 = 0x00ba_b10c;
 
-/// The signatures on a device, as names with their offset in bytes, each name
-/// once.
+/// Returns the signatures on a device, as names with their offset in bytes, each name once.
 pub(crate) fn find(device: &mut Bytes<'_>) -> Vec<(&'static str, u64)> {
     let mut found: Vec<(&'static str, u64)> = Vec::new();
     let mut add = |name, offset| {
@@ -159,7 +157,7 @@ pub(crate) fn find(device: &mut Bytes<'_>) -> Vec<(&'static str, u64)> {
     found
 }
 
-/// What a magic at a fixed place does not tell.
+/// Finds signatures that need more than a magic at a fixed offset.
 fn others(device: &mut Bytes<'_>, add: &mut dyn FnMut(&'static str, u64)) {
     let size = device.size_bytes();
     if is_mbr(device) {
@@ -176,8 +174,8 @@ fn others(device: &mut Bytes<'_>, add: &mut dyn FnMut(&'static str, u64)) {
     if device.has(0x406, &[0x34, 0x34]) && device.u32_le(0x400) == Some(2) {
         add("NILFS2", 0x406);
     }
-    // 0.90: the last whole 64 KiB but one; 1.0: 8 to 12 KiB before the end
-    // (md_p.h: MD_NEW_SIZE_SECTORS; drivers/md/md.c: super_1_load).
+    // 0.90: the last but one whole 64 KiB; 1.0: 8 to 12 KiB before the end (md_p.h:
+    // MD_NEW_SIZE_SECTORS; drivers/md/md.c: super_1_load).
     let old = (size & !0xffff).checked_sub(64 * KIB);
     let new = (size / 512).checked_sub(16).map(|sectors| (sectors & !7) * 512);
     for (name, offset) in [("md array member (0.90)", old), ("md array member (1.0)", new)] {
@@ -200,8 +198,8 @@ fn others(device: &mut Bytes<'_>, add: &mut dyn FnMut(&'static str, u64)) {
     }
 }
 
-/// A master boot record: its signature and four entries that can be ones, not
-/// all of them empty. A protective one belongs to its GPT.
+/// True for a master boot record: its signature and four plausible entries, not all of them empty.
+/// A protective one belongs to its GPT.
 fn is_mbr(device: &mut Bytes<'_>) -> bool {
     const PROTECTIVE: u8 = 0xee;
     let Some(sector) = device.get(0, 512) else { return false };

@@ -47,7 +47,7 @@ fn what_is_verified_by_more_than_a_magic() {
     assert!(with(&[(0x438, &[0x53, 0xef]), (0x418, &[7])]).is_empty());
     assert_eq!(with(&[(0x406, &[0x34, 0x34]), (0x400, &[2])]), ["NILFS2"]);
 
-    // The last 64 KiB-aligned 64 KiB but one, and 8 KiB before the end.
+    // The last but one whole 64 KiB, and 8 KiB before the end.
     assert_eq!(with(&[(70 * MIB - 64 * KIB, &MD)]), ["md array member (0.90)"]);
     assert_eq!(with(&[(70 * MIB - 8 * KIB, &MD)]), ["md array member (1.0)"]);
 
@@ -60,12 +60,12 @@ fn what_is_verified_by_more_than_a_magic() {
 
     let entry = [0x80, 0, 2, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 0];
     assert_eq!(with(&[(446, &entry), (510, &[0x55, 0xaa])]), ["DOS partition table"]);
-    // A boot sector without partitions, an entry that cannot be one.
+    // A boot sector without partitions, an invalid entry.
     assert!(with(&[(510, &[0x55, 0xaa])]).is_empty());
     let mut insane = entry;
     insane[0] = 7;
     assert!(with(&[(446, &insane), (510, &[0x55, 0xaa])]).is_empty());
-    // GPT's protective one is not told twice.
+    // GPT's protective one is not reported twice.
     let mut protective = entry;
     protective[4] = 0xee;
     let gpt = with(&[(446, &protective), (510, &[0x55, 0xaa]), (512, b"EFI PART")]);

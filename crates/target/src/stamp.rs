@@ -1,9 +1,8 @@
-//! The mark on a drive that is given up: what proves after a kill that the
-//! drive may be emptied.
+//! Marks drives that are given up, as proof after a kill that the drive may be emptied.
 //!
-//! It is for drives on which nothing with a mark of its own is built. It stands
-//! in the first and in the last block: I/O on the drive itself begins at the
-//! first and never comes to the last, and dm-crypt leaves the first alone.
+//! For drives on which nothing with its own mark is built. The mark is in the first and in the last
+//! block: I/O on the drive itself begins at the first and never reaches the last, and dm-crypt
+//! leaves the first alone.
 
 use iodyno_model::Mark;
 use rustix::fs::Advice;
@@ -18,30 +17,30 @@ const CACHED: OpenHow = OpenHow { direct: false, sync: crate::SyncMode::None, no
 /// Writes `mark` on a cleared drive.
 ///
 /// # Errors
-/// As of writing the drive.
+/// As for writing the drive.
 pub fn stamp(drive: &WriteClearance, mark: Mark) -> Result<(), TargetError> {
-    write(drive, &places(drive.as_read().size_bytes()), &block(mark))
+    write(drive, &offsets(drive.as_read().size_bytes()), &block(mark))
 }
 
-/// Replaces what is left of `mark` on a cleared drive by zeros.
+/// Zeroes what is left of `mark` on a cleared drive.
 ///
 /// # Errors
-/// As of reading and writing the drive.
+/// As for reading and writing the drive.
 pub fn unstamp(drive: &WriteClearance, mark: Mark) -> Result<(), TargetError> {
     let left = stamped(drive.as_read(), mark)?;
     write(drive, &left, &[0; BYTES as usize])
 }
 
-/// Whether a drive bears `mark` in one of its places.
+/// True if a drive carries `mark` at one of its offsets.
 ///
 /// # Errors
-/// As of reading the drive.
+/// As for reading the drive.
 pub fn is_stamped(drive: &ReadClearance, mark: Mark) -> Result<bool, TargetError> {
     Ok(!stamped(drive, mark)?.is_empty())
 }
 
-/// Where the marks are on a drive of `size_bytes`.
-fn places(size_bytes: u64) -> Vec<u64> {
+/// Returns the offsets of the marks on a drive of `size_bytes`.
+fn offsets(size_bytes: u64) -> Vec<u64> {
     let last = (size_bytes / BYTES).saturating_sub(1) * BYTES;
     if last == 0 { vec![0] } else { vec![0, last] }
 }
@@ -55,14 +54,14 @@ fn block(mark: Mark) -> Vec<u8> {
 fn stamped(drive: &ReadClearance, mark: Mark) -> Result<Vec<u64>, TargetError> {
     let failed = |errno| TargetError::of(drive.name(), "read its mark", errno);
     let file = drive.open(CACHED)?;
-    // Layers above write past the page cache of the drive.
+    // Layers above bypass the drive's page cache when writing.
     let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
     let expected = block(mark);
     let mut found = Vec::new();
-    for place in places(drive.size_bytes()) {
+    for offset in offsets(drive.size_bytes()) {
         let mut bytes = vec![0; BYTES as usize];
-        match rustix::io::pread(&file, &mut bytes[..], place) {
-            Ok(read) if bytes[..read] == expected => found.push(place),
+        match rustix::io::pread(&file, &mut bytes[..], offset) {
+            Ok(read) if bytes[..read] == expected => found.push(offset),
             Ok(_) => {}
             Err(errno) => return Err(failed(errno)),
         }
@@ -70,14 +69,14 @@ fn stamped(drive: &ReadClearance, mark: Mark) -> Result<Vec<u64>, TargetError> {
     Ok(found)
 }
 
-fn write(drive: &WriteClearance, places: &[u64], bytes: &[u8]) -> Result<(), TargetError> {
+fn write(drive: &WriteClearance, offsets: &[u64], bytes: &[u8]) -> Result<(), TargetError> {
     let failed = |errno| TargetError::of(drive.as_read().name(), "write its mark", errno);
-    if places.is_empty() {
+    if offsets.is_empty() {
         return Ok(());
     }
     let file = drive.open(CACHED)?;
-    for place in places {
-        match rustix::io::pwrite(&file, bytes, *place) {
+    for offset in offsets {
+        match rustix::io::pwrite(&file, bytes, *offset) {
             Ok(written) if written == bytes.len() => {}
             Ok(_) => return Err(failed(Errno::IO)),
             Err(errno) => return Err(failed(errno)),

@@ -1,4 +1,4 @@
-//! What a name was resolved to.
+//! Targets that names were resolved to.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use rustix::fs::{Dev, Stat};
 
 use crate::{FileSystem, ReadClearance, TargetError};
 
-/// Where I/O may go, once it is cleared.
+/// A target of I/O, once it is cleared.
 #[derive(Debug, Clone)]
 pub enum Target {
-    /// A block device: a namespace, a partition, what stands on them.
+    /// A block device: a namespace, a partition, or a device on top of them.
     Block(BlockTarget),
     /// A regular file.
     File(PathTarget),
@@ -22,12 +22,12 @@ pub enum Target {
 #[derive(Debug, Clone)]
 pub struct BlockTarget {
     pub(crate) name: String,
-    /// Where it is opened; its device number is verified then.
+    /// Path at which it is opened; its device number is verified then.
     pub(crate) path: PathBuf,
     pub(crate) number: Dev,
     pub(crate) size_bytes: Option<u64>,
     kind: BlockKind,
-    /// What it is, where it is memory.
+    /// Kind of memory, if it is memory.
     memory: Option<&'static str>,
     is_zoned: bool,
 }
@@ -42,15 +42,15 @@ pub struct PathTarget {
     pub(crate) size_bytes: u64,
     allocated_bytes: u64,
     pub(crate) device: Option<String>,
-    /// Of the block device underneath, bytes.
+    /// Logical block size of the device underneath, bytes.
     pub(crate) logical_block_bytes: Option<u32>,
     pub(crate) file_system: Option<FileSystem>,
-    /// What is under its file system, where that is memory.
+    /// Kind of memory under its file system, if it is memory.
     memory: Option<&'static str>,
 }
 
 impl BlockTarget {
-    /// `device`, to be opened at `path`.
+    /// Makes a target of `device`, to be opened at `path`.
     pub(crate) fn new(
         host: &Host,
         device: &BlockDevice,
@@ -74,7 +74,7 @@ impl BlockTarget {
 }
 
 impl PathTarget {
-    /// The file or directory at `path`, which has no symbolic link in it.
+    /// Makes a target of the file or directory at `path`, which contains no symbolic link.
     pub(crate) fn new(host: &Host, path: PathBuf, stat: &Stat) -> Result<Self, TargetError> {
         let name = printable(&path.display().to_string());
         let file_system = FileSystem::of(&path);
@@ -97,27 +97,25 @@ impl PathTarget {
             file_system,
         })
     }
-}
 
-impl PathTarget {
-    /// Bytes that its file system has allocated for it.
+    /// Bytes that the file system has allocated for it.
     pub(crate) const fn allocated_bytes(&self) -> u64 {
         self.allocated_bytes
     }
 
-    /// It with the identity of a file that was just made.
+    /// Returns it with the identity of a file that was just created.
     pub(crate) fn with_identity(&self, identity: (Dev, u64)) -> Self {
         Self { identity, ..self.clone() }
     }
 
-    /// It as a file that is yet to be made: the facts of its directory, no bytes.
-    pub(crate) fn empty(self) -> Self {
+    /// Returns it as a file that does not exist yet: the facts of its directory, no bytes.
+    pub(crate) fn into_new_file(self) -> Self {
         Self { size_bytes: 0, allocated_bytes: 0, ..self }
     }
 }
 
-/// A path as it may be shown: whoever named a file may have put control
-/// characters into it, which a terminal would obey.
+/// Escapes control characters of a path, which whoever named the file may have put in and a
+/// terminal would obey.
 pub(crate) fn printable(path: &str) -> String {
     let mut shown = String::with_capacity(path.len());
     for c in path.chars() {
@@ -130,8 +128,8 @@ pub(crate) fn printable(path: &str) -> String {
     shown
 }
 
-/// The block device under a file system: the one that `stat` gives, or, where
-/// that is a number of the file system's own (btrfs), the one that was mounted.
+/// Returns the block device under a file system: the one in `stat`, or, if that is a number of the
+/// file system's own (btrfs), the one that was mounted.
 fn device_under<'h>(
     host: &'h Host,
     number: Dev,
@@ -144,14 +142,13 @@ fn device_under<'h>(
     })
 }
 
-/// The block device of this number.
+/// Finds a block device by its number.
 pub(crate) fn block_of(host: &Host, number: Dev) -> Option<&BlockDevice> {
     host.block_by_number(rustix::fs::major(number), rustix::fs::minor(number))
 }
 
 impl Target {
-    /// Its name: a block device's kernel name, a file's or directory's path
-    /// without symbolic links.
+    /// Name: a block device's kernel name, a file's or directory's path without symbolic links.
     pub fn name(&self) -> &str {
         match self {
             Self::Block(block) => &block.name,
@@ -159,7 +156,7 @@ impl Target {
         }
     }
 
-    /// Where it is in the file system.
+    /// Path in the file system.
     pub fn path(&self) -> &Path {
         match self {
             Self::Block(block) => &block.path,
@@ -167,7 +164,7 @@ impl Target {
         }
     }
 
-    /// Its size, bytes; `None` for a directory and where it is not known yet.
+    /// Size, bytes; `None` for a directory and if not known yet.
     pub const fn size_bytes(&self) -> Option<u64> {
         match self {
             Self::Block(block) => block.size_bytes,
@@ -176,8 +173,8 @@ impl Target {
         }
     }
 
-    /// The block device that it is or that is under its file system, by kernel
-    /// name; `None` where that is not known (overlay, zfs, a network).
+    /// Kernel name of the block device that it is or that is under its file system; `None` if
+    /// unknown (overlay, zfs, network).
     pub fn device(&self) -> Option<&str> {
         match self {
             Self::Block(block) => Some(&block.name),
@@ -185,7 +182,7 @@ impl Target {
         }
     }
 
-    /// Whether it is a directory: measured through a scratch file.
+    /// True if it is a directory, which is measured through a scratch file.
     pub const fn is_directory(&self) -> bool {
         matches!(self, Self::Directory(_))
     }
@@ -198,12 +195,12 @@ impl Target {
         }
     }
 
-    /// Whether each of its zones has to be written in sequence.
+    /// True if its zones have to be written sequentially.
     pub const fn is_zoned(&self) -> bool {
         matches!(self, Self::Block(BlockTarget { is_zoned: true, .. }))
     }
 
-    /// What qualifies every measurement of it.
+    /// Returns caveats for every measurement of it.
     pub fn remarks(&self) -> Vec<Caveat> {
         let mut remarks: Vec<Caveat> =
             self.file_system().and_then(FileSystem::remark).into_iter().collect();
@@ -232,12 +229,12 @@ impl Target {
         remarks
     }
 
-    /// Opens it for reading, verifies that it is still what was resolved, and
-    /// holds it.
+    /// Opens it for reading, verifies that it is still the target that was resolved, and keeps it
+    /// open.
     ///
     /// # Errors
-    /// No permission, vanished, another thing in its place, smaller than a
-    /// block; a directory, which has no data of its own.
+    /// No permission, gone, replaced by something else, smaller than a block; a directory, which
+    /// has no data of its own.
     pub fn clear_for_reading(&self) -> Result<ReadClearance, TargetError> {
         match self {
             Self::Block(block) => ReadClearance::of_block(block),
@@ -250,7 +247,7 @@ impl Target {
         }
     }
 
-    /// Whether both are the same thing, by number and not by name.
+    /// True if both are the same target, by number and not by name.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Block(a), Self::Block(b)) => a.number == b.number,

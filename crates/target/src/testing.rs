@@ -11,7 +11,7 @@ use iodyno_model::{
     BackingFile, BlockDevice, BlockKind, Bytes, Drive, Fact, Host, Namespace, Queue,
 };
 
-/// A host that has these block devices and nothing else.
+/// A host with only these block devices.
 pub(crate) fn host(blocks: Vec<BlockDevice>) -> Host {
     Host { blocks, ..Host::default() }
 }
@@ -51,16 +51,16 @@ pub(crate) fn drive(name: &str, namespaces: &[&str]) -> Drive {
     }
 }
 
-/// This machine with some of its files, folders and links different, from the
-/// second time that block devices are listed where `later` says so.
+/// This machine with some files, folders and links replaced; with `later`, only from the second
+/// time that block devices are listed.
 pub(crate) struct Faked {
     folders: HashMap<String, Vec<String>>,
     files: HashMap<String, String>,
-    /// Answers of controllers, by where a captured machine keeps them.
+    /// Controller responses, keyed by their path in a captured host.
     pages: HashMap<String, Vec<u8>>,
     pub(crate) numbers: HashMap<String, (u32, u32)>,
-    /// Folders that may not be listed, and what only root may ask, and this test's
-    /// user is not, by where a captured machine keeps it.
+    /// Folders that may not be listed, and queries that need root, keyed by their path in a
+    /// captured host.
     pub(crate) denied: Vec<String>,
     pub(crate) later: bool,
     pub(crate) snapshots: AtomicU32,

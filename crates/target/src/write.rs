@@ -7,31 +7,31 @@ use rustix::fs::{Dev, OFlags};
 use rustix::io::Errno;
 
 use crate::job_files::FileEntry;
-use crate::job_files::mark::MarkedWhenClosed;
+use crate::job_files::mark::MarkOnDrop;
 use crate::open_how::OpenHow;
 use crate::{PathTarget, ReadClearance, TargetError};
 
-/// The proof that a target may be written. Until it is dropped it holds the
-/// descriptor: a block device O_RDWR and O_EXCL, so that nobody can mount it
-/// or build an array of it meanwhile, a file O_RDWR.
+/// The proof that a target may be written. It holds the descriptor until it is dropped: a block
+/// device O_RDWR and O_EXCL, so that nobody can mount it or add it to an array meanwhile, a file
+/// O_RDWR.
 ///
-/// Trimming is writing. What may be written may be read: [`Self::as_read`].
+/// Trimming counts as writing. Writing includes reading: [`Self::as_read`].
 #[derive(Debug)]
 pub struct WriteClearance {
     read: ReadClearance,
     descriptor: OwnedFd,
-    /// Device and inode number; of a block device its own number twice.
+    /// Device and inode number; for a block device its device number and minor number.
     identity: (Dev, u64),
-    /// The words of the permission that name it.
+    /// Words of the permission that name it.
     words: Vec<String>,
-    /// A file that iodyno laid out bears the mark of what is written into it.
-    mark: Option<MarkedWhenClosed>,
-    /// The name that is all that a job works on.
+    /// Marks a file that iodyno laid out after writing.
+    mark: Option<MarkOnDrop>,
+    /// The directory entry of a job that works on nothing else.
     entry: Option<Arc<FileEntry>>,
 }
 
 impl WriteClearance {
-    /// Only for the guard, which has verified all that there is to verify.
+    /// Made by the guard only, after all checks.
     pub(crate) fn of_verified(
         read: ReadClearance,
         descriptor: OwnedFd,
@@ -41,9 +41,8 @@ impl WriteClearance {
         Self { read, descriptor, identity, words, mark: None, entry: None }
     }
 
-    /// For a file that was made by opening `descriptor` with O_EXCL or
-    /// O_TMPFILE: nobody else's data can be in it. `target` is the directory
-    /// or the path that it is shown as.
+    /// Clears a file that was created by opening `descriptor` with O_EXCL or O_TMPFILE: nobody
+    /// else's data can be in it. `target` is the directory or the path that it is shown as.
     pub(crate) fn of_new_file(
         descriptor: OwnedFd,
         target: &PathTarget,
@@ -52,8 +51,7 @@ impl WriteClearance {
         let stat = rustix::fs::fstat(&descriptor).map_err(failed)?;
         let identity = (stat.st_dev, stat.st_ino);
         let target = target.with_identity(identity);
-        // Set afterwards: where O_DIRECT is not supported, open(2) fails after
-        // having made the file.
+        // Set afterwards: if O_DIRECT is not supported, open(2) fails after creating the file.
         let flags = rustix::fs::fcntl_getfl(&descriptor).map_err(failed)?;
         match rustix::fs::fcntl_setfl(&descriptor, flags | OFlags::DIRECT) {
             Ok(()) | Err(Errno::INVAL) => {}
@@ -63,59 +61,58 @@ impl WriteClearance {
         Ok(Self { read, descriptor, identity, words: Vec::new(), mark: None, entry: None })
     }
 
-    /// Of nothing: no bytes behind the name that a job has for it, whatever that names.
+    /// Clears a pretended target under a job's name for it, whatever has that name.
     ///
     /// # Errors
-    /// No descriptor is left.
+    /// No descriptors are left.
     pub fn of_nothing(name: &str) -> Result<Self, TargetError> {
-        Self::keeping_nothing(ReadClearance::of_nothing(name)?)
+        Self::discarding(ReadClearance::of_nothing(name)?)
     }
 
-    /// Of a device that keeps nothing: /dev/null or /dev/zero.
+    /// Clears a device that discards all data: /dev/null or /dev/zero.
     ///
     /// # Errors
-    /// It is another one by now, or cannot be opened.
+    /// It was replaced by another device, or cannot be opened.
     pub fn of_sink(path: &str) -> Result<Self, TargetError> {
-        Self::keeping_nothing(ReadClearance::of_sink(path)?)
+        Self::discarding(ReadClearance::of_sink(path)?)
     }
 
-    fn keeping_nothing(read: ReadClearance) -> Result<Self, TargetError> {
+    fn discarding(read: ReadClearance) -> Result<Self, TargetError> {
         let descriptor = rustix::io::fcntl_dupfd_cloexec(&read, 0)
             .map_err(|errno| TargetError::of(read.name(), "pretend it", errno))?;
         let words = Vec::new();
         Ok(Self { read, descriptor, identity: (0, 0), words, mark: None, entry: None })
     }
 
-    /// Of the name of a file and nothing in it; a job counts `size_bytes` of it.
+    /// Clears a directory entry without content; a job counts `size_bytes` for it.
     ///
     /// # Errors
-    /// No descriptor is left.
+    /// No descriptors are left.
     pub fn of_entry(name: &str, entry: FileEntry, size_bytes: u64) -> Result<Self, TargetError> {
         let nothing = Self::of_nothing(name)?;
-        let read = nothing.read.of_size(size_bytes);
+        let read = nothing.read.with_size(size_bytes);
         Ok(Self { read, entry: Some(Arc::new(entry)), ..nothing })
     }
 
-    /// The name that is all that a job works on.
+    /// The directory entry of a job that works on nothing else.
     pub fn entry(&self) -> Option<&Arc<FileEntry>> {
         self.entry.as_ref()
     }
 
-    /// It as what may be read: name, kind, size, blocks.
+    /// The clearance for reading: name, kind, size, blocks.
     pub const fn as_read(&self) -> &ReadClearance {
         &self.read
     }
 
-    /// Opens the same device or file again, for reading and writing: a new
-    /// open file description with a position and flags of its own. A device
-    /// stays held by this clearance, not by what is opened here.
+    /// Opens the same device or file again, for reading and writing: a new open file description
+    /// with its own position and flags. A device stays held by this clearance, not by the new
+    /// descriptor.
     ///
-    /// Where the target takes no O_DIRECT ([`ReadClearance::direct`] is
-    /// false), [`OpenHow::direct`] asks in vain: it is opened through the page
-    /// cache.
+    /// If the target does not support O_DIRECT ([`ReadClearance::direct`] is false),
+    /// [`OpenHow::direct`] is ignored: it is opened through the page cache.
     ///
     /// # Errors
-    /// The device is gone, or no descriptor is left.
+    /// The device is gone, or no descriptors are left.
     pub fn open(&self, how: OpenHow) -> Result<OwnedFd, TargetError> {
         self.read.open_again(&self.descriptor, OFlags::RDWR, how)
     }
@@ -125,40 +122,40 @@ impl WriteClearance {
         self.identity
     }
 
-    /// The words of the permission that name it.
+    /// Words of the permission that name it.
     pub(crate) fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// It, of a file that iodyno laid out: marked as such once it is written.
+    /// Returns the clearance of a file that iodyno laid out, to be marked once it is written.
     pub(crate) fn laid_out(self) -> Result<Self, TargetError> {
         let file = self.read.open(OpenHow { direct: false, ..OpenHow::default() })?;
-        Ok(Self { mark: Some(MarkedWhenClosed(file)), ..self })
+        Ok(Self { mark: Some(MarkOnDrop(file)), ..self })
     }
 
-    /// Marks a file that iodyno laid out as it is now.
+    /// Marks a file that iodyno laid out in its present state.
     pub(crate) fn mark_now(&self) {
-        self.mark.iter().for_each(MarkedWhenClosed::now);
+        self.mark.iter().for_each(MarkOnDrop::now);
     }
 
-    /// It, with these words of the permission.
+    /// Returns it with these words of the permission.
     pub(crate) fn named_by(self, words: Vec<String>) -> Self {
         Self { words, ..self }
     }
 
-    /// Its file was written and will grow to `grows_to_bytes` at least.
-    pub(crate) fn sized_anew(self, grows_to_bytes: u64) -> Result<Self, TargetError> {
-        Ok(Self { read: self.read.sized_anew(grows_to_bytes)?, ..self })
+    /// Returns it with the file's current size, or `grows_to_bytes` if that is larger.
+    pub(crate) fn with_current_size(self, grows_to_bytes: u64) -> Result<Self, TargetError> {
+        Ok(Self { read: self.read.with_current_size(grows_to_bytes)?, ..self })
     }
 
-    /// Gives up writing for reading, a file with the size that it has now.
+    /// Converts to a clearance for reading, with the file's current size.
     pub(crate) fn into_read_clearance(self) -> Result<ReadClearance, TargetError> {
-        self.read.sized_anew(0)?.not_empty()
+        self.read.with_current_size(0)?.not_empty()
     }
 }
 
 impl AsFd for WriteClearance {
-    /// The held descriptor, for reading and writing.
+    /// The descriptor that is held, for reading and writing.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }

@@ -1,4 +1,4 @@
-//! The volatile write cache of an NVMe controller, switched on and off.
+//! Switches the volatile write cache of an NVMe controller.
 
 use std::fs::{File, read_to_string};
 use std::io;
@@ -13,32 +13,32 @@ use crate::nvme::{Command, send};
 pub struct WriteCache {
     /// The controller, `nvme0`.
     pub controller: String,
-    /// Its serial number: under that name there may be another one tomorrow.
+    /// Serial number: another controller may have that name tomorrow.
     pub serial: String,
 }
 
 impl WriteCache {
-    /// Whether it is on (Get Features 06h).
+    /// True if it is enabled (Get Features 06h).
     ///
     /// # Errors
-    /// `NotFound` where the controller is gone; what the kernel or the drive says otherwise.
+    /// `NotFound` if the controller is gone; otherwise the kernel's or the drive's error.
     pub fn is_on(&self, source: &dyn Source) -> io::Result<bool> {
-        self.held()?;
+        self.open_controller()?;
         let answer = source.admin(&self.controller, AdminRead::VolatileWriteCache)?;
         answer.first().map(|first| first & 1 == 1).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Switches it (Set Features 06h, until the controller is reset). No data are lost: what was
-    /// in it is written before.
+    /// Switches it (Set Features 06h, until the controller is reset). No data is lost: the drive
+    /// writes the cache's content first.
     ///
     /// # Errors
     /// As [`Self::is_on`].
     pub fn switch(&self, on: bool) -> io::Result<()> {
-        send(&self.held()?, Command::write_cache(on))
+        send(&self.open_controller()?, Command::write_cache(on))
     }
 
-    /// The controller, open: a character device with the number and the serial that sysfs says.
-    fn held(&self) -> io::Result<File> {
+    /// Opens the controller: a character device with the number and the serial in sysfs.
+    fn open_controller(&self) -> io::Result<File> {
         let Self { controller, serial } = self;
         let number = controller.strip_prefix("nvme").map(str::parse::<u32>);
         if !matches!(number, Some(Ok(_))) {

@@ -1,4 +1,4 @@
-//! The zones of a device: what each holds, and all of them reset.
+//! Reports and resets the zones of a zoned device.
 #![allow(unsafe_code)] // two ioctls, which the standard library does not offer
 
 use std::io;
@@ -11,11 +11,11 @@ const REPORT_ZONES: u64 = 3 << 30 | (size_of::<Header>() as u64) << 16 | 0x1282;
 /// `_IOW(0x12, 131, struct blk_zone_range)`: `BLKRESETZONE`.
 const RESET_ZONES: u64 = 1 << 30 | (size_of::<Range>() as u64) << 16 | 0x1283;
 
-/// Zones that are asked about at once.
+/// Zones per report.
 const ZONES: usize = 64;
-/// The kernel counts in units of 512 bytes whatever the device's blocks are.
+/// The kernel counts in units of 512 bytes, whatever the device's block size.
 const SECTOR_BYTES: u64 = 512;
-/// `BLK_ZONE_REP_CAPACITY`: the zones' capacities are there.
+/// `BLK_ZONE_REP_CAPACITY`: the report includes zone capacities.
 const HAS_CAPACITY: u32 = 1;
 /// `BLK_ZONE_TYPE_SEQWRITE_REQ`.
 const WRITTEN_IN_SEQUENCE: u8 = 2;
@@ -63,19 +63,19 @@ const _: () =
 /// The zones of a device, which are all alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Zones {
-    /// From the start of one to that of the next, bytes.
+    /// Zone size: distance of zone starts, bytes.
     pub zone_bytes: u64,
-    /// What each holds from its start on, bytes.
+    /// Zone capacity: writable bytes from its start.
     pub capacity_bytes: u64,
-    /// How many there are.
+    /// Number of zones.
     pub count: u64,
 }
 
 impl Zones {
-    /// Those of a device.
+    /// Reads the zones of a device.
     ///
     /// # Errors
-    /// The kernel does not say, or they are not all alike.
+    /// The kernel does not report them, or they are not all alike.
     pub fn of(device: &ReadClearance) -> Result<Self, TargetError> {
         let name = device.name();
         let refused = |why: &str| TargetError::Refused { name: name.into(), why: why.into() };
@@ -112,8 +112,8 @@ impl Zones {
 }
 
 impl WriteClearance {
-    /// Resets all zones: what they held is gone, and they can be written again. Takes the device's
-    /// word of nothing: a device without zones refuses.
+    /// Resets all zones: their data is gone, and they can be written again. Does not check for
+    /// zones first: a device without zones refuses.
     ///
     /// # Errors
     /// The device refuses or fails.
@@ -132,7 +132,7 @@ impl WriteClearance {
     }
 }
 
-/// The zones from `sector` on.
+/// Reports the zones from `sector` on.
 fn report(device: BorrowedFd<'_>, sector: u64) -> io::Result<Box<Report>> {
     let header = Header { sector, nr_zones: ZONES as u32, flags: 0 };
     let mut report = Box::new(Report { header, zones: [Zone::default(); ZONES] });
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_zones_reports_none() {
+    fn a_file_without_zones_reports_none() {
         let file = tempfile::tempfile().unwrap();
         assert!(report(file.as_fd(), 0).is_err());
     }

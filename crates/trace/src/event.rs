@@ -1,45 +1,45 @@
-//! What the block layer says of a request: queued, issued, completed.
+//! Events of the block layer: a request is queued, issued, completed.
 
 use crate::{Flags, Operation};
 
-/// A sector of the block layer, bytes.
+/// Sector size of the block layer, bytes.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
 /// A step in the life of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Given to the block layer (`Q`, `block_bio_queue`); an attempt, which may be repeated.
+    /// Submitted to the block layer (`Q`, `block_bio_queue`); an attempt, which may be repeated.
     Queued,
-    /// Given to the driver (`D`, `block_rq_issue`).
+    /// Issued to the driver (`D`, `block_rq_issue`).
     Issued,
-    /// Taken back from the driver (`R`, `block_rq_requeue`).
+    /// Put back from the driver into the queue (`R`, `block_rq_requeue`).
     Requeued,
-    /// Done (`C`, `block_rq_complete`).
+    /// Completed (`C`, `block_rq_complete`).
     Completed,
 }
 
 /// One event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
     /// Number of the device in [`Names`](crate::Names).
     pub device: u16,
-    /// What happened.
+    /// Step of the request.
     pub step: Step,
-    /// To what kind of request.
+    /// Kind of request.
     pub operation: Operation,
-    /// Its properties.
+    /// Flags.
     pub flags: Flags,
-    /// Where it begins, sectors of 512 bytes.
+    /// First sector, in units of 512 bytes.
     pub sector: u64,
-    /// How long it is, sectors of 512 bytes.
+    /// Length, sectors of 512 bytes.
     pub sectors: u32,
-    /// Who, in [`Names`](crate::Names).
+    /// Process, as a number in [`Names`](crate::Names).
     pub actor: Option<u32>,
 }
 
-/// Operation and flags of the kernel's letters (`blk_fill_rwbs`): `FWFSM`.
+/// Parses operation and flags from the kernel's letters (`blk_fill_rwbs`): `FWFSM`.
 pub(crate) fn parse_rwbs(letters: &[u8]) -> (Operation, Flags) {
     let (mut flags, mut rest) = (Flags::default(), letters);
     if let [b'F', b'R' | b'W' | b'D' | b'F' | b'N', ..] = letters {

@@ -2,7 +2,7 @@
 
 use std::ops::BitOr;
 
-/// What an I/O did.
+/// Operation of an I/O.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Operation {
@@ -11,19 +11,19 @@ pub enum Operation {
     Read,
     /// To the device.
     Write,
-    /// Blocks that are no longer needed (trim, unmap).
+    /// Deallocates blocks (trim, unmap).
     Discard,
-    /// The volatile write cache becomes durable; it has no address.
+    /// Makes the volatile write cache durable; it has no address.
     Flush,
-    /// Whatever else: passthrough commands, zone management, zeroes without data.
+    /// Anything else: passthrough commands, zone management, write zeroes.
     Other,
 }
 
 impl Operation {
-    /// All, in the order of their numbers.
+    /// All operations, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Discard, Self::Flush, Self::Other];
 
-    /// Its name in tables.
+    /// Name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -35,35 +35,35 @@ impl Operation {
     }
 }
 
-/// Properties of an I/O, as the block layer's `rwbs` tells them.
+/// Flags of an I/O, from the block layer's `rwbs`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Flags(u8);
 
 impl Flags {
-    /// Somebody waits for it (`S`).
+    /// Synchronous: somebody waits for it (`S`).
     pub const SYNC: Self = Self(1);
-    /// Metadata of a file system (`M`).
+    /// File-system metadata (`M`).
     pub const META: Self = Self(2);
-    /// Durable before it completes (`F` behind the operation).
+    /// Durable before it completes (`F` after the operation).
     pub const FUA: Self = Self(4);
-    /// The cache is flushed first (`F` in front of the operation).
+    /// The cache is flushed first (`F` before the operation).
     pub const PREFLUSH: Self = Self(8);
-    /// Read ahead (`A`).
+    /// Read-ahead (`A`).
     pub const AHEAD: Self = Self(16);
-    /// How many bits there are.
+    /// Number of flags.
     pub(crate) const BITS: u32 = 5;
 
-    /// Those of a number; higher bits are dropped.
+    /// Converts from a number; higher bits are dropped.
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & ((1 << Self::BITS) - 1))
     }
 
-    /// As a number.
+    /// Converts to a number.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Whether all of `others` are set.
+    /// True if all of `others` are set.
     pub const fn has(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
@@ -77,10 +77,10 @@ impl BitOr for Flags {
     }
 }
 
-/// How long an I/O took, ns, as far as its source knows.
+/// Latency of an I/O, ns, as far as its source records it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Latency {
-    /// Not known, or it did not complete while it was watched.
+    /// Unknown, or not completed during the recording.
     #[default]
     Unknown,
     /// From the application or the block layer to completion, undivided.
@@ -89,15 +89,15 @@ pub enum Latency {
     Device(u64),
     /// Both parts.
     Split {
-        /// Queued until dispatched to the driver.
+        /// From queueing to dispatch to the driver.
         queue: u64,
-        /// Dispatched until completed.
+        /// From dispatch to completion.
         device: u64,
     },
 }
 
 impl Latency {
-    /// Each of its parts changed.
+    /// Applies `change` to each of its parts.
     #[must_use]
     pub(crate) fn map(self, change: impl Fn(u64) -> u64) -> Self {
         match self {
@@ -110,7 +110,7 @@ impl Latency {
         }
     }
 
-    /// All of it that is known, ns.
+    /// Total of the known parts, ns.
     pub const fn total(self) -> Option<u64> {
         match self {
             Self::Unknown => None,
@@ -139,26 +139,26 @@ impl Latency {
 /// One I/O.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Io {
-    /// When it was asked for, ns after the trace's start.
+    /// Submission time, ns after the trace's start.
     pub at_ns: u64,
-    /// Its device, among [`Names::devices`](crate::Names::devices).
+    /// Device, as an index of [`Names::devices`](crate::Names::devices).
     pub device: u16,
-    /// What it did.
+    /// Operation.
     pub operation: Operation,
-    /// Its properties.
+    /// Flags.
     pub flags: Flags,
-    /// Where it begins, bytes; 0 of a flush.
+    /// Start address, bytes; 0 for a flush.
     pub offset: u64,
-    /// How long it is, bytes.
+    /// Length, bytes.
     pub length: u32,
-    /// How long it took.
+    /// Latency.
     pub latency: Latency,
-    /// Who asked for it, among [`Names::actors`](crate::Names::actors).
+    /// Submitter, as an index of [`Names::actors`](crate::Names::actors).
     pub actor: Option<u32>,
 }
 
 impl Io {
-    /// Where it ends, bytes.
+    /// End address, bytes.
     pub const fn end(&self) -> u64 {
         self.offset.saturating_add(self.length as u64)
     }

@@ -1,12 +1,12 @@
-//! Traces: which I/Os a device was given, when, and how long each took.
+//! I/O traces: the I/Os that a device was given, their times and latencies.
 //!
-//! A trace is a stream of [`Io`]s in the order of their times; none of what is here holds all of it.
+//! A trace is a stream of [`Io`]s in order of time; nothing in this crate holds all of it.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod course;
 mod event;
 mod file;
+mod heatmap;
 mod io;
 mod matching;
 mod model;

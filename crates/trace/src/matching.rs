@@ -1,23 +1,23 @@
-//! Makes I/Os of events: of each request its first attempt, its issue and its completion.
+//! Matches the events of each request (first attempt, issue, completion) into I/Os.
 
 use std::collections::BTreeMap;
 
 use crate::event::{Event, SECTOR_BYTES, Step};
 use crate::{Flags, Io, Latency, Operation};
 
-/// I/Os that wait for an older one to complete; beyond these, it is taken for lost.
+/// Maximum of completed I/Os that wait for an older one; beyond that, the older one counts as lost.
 const MOST_WAITING: usize = 1 << 17;
-/// Attempts that were never issued, of which there are no more.
+/// Maximum of attempts that were not issued.
 const MOST_QUEUED: usize = 1 << 16;
-/// I/Os in flight, of which no machine has more.
+/// Maximum of I/Os in flight; no machine has more.
 const MOST_IN_FLIGHT: usize = 1 << 17;
 
-/// A place, and a number where several have it in common.
+/// A position, and a number if several I/Os share it.
 type Key = (u128, u64);
 
-/// Device, operation and sector in one number, which is ordered as they are: keys are compared a
-/// dozen times for each event.
-fn place(device: u16, operation: Operation, sector: u64) -> u128 {
+/// Packs device, operation and sector into one number that sorts like them: keys are compared a
+/// dozen times per event.
+fn sort_key(device: u16, operation: Operation, sector: u64) -> u128 {
     u128::from(device) << 72 | (operation as u128) << 64 | u128::from(sector)
 }
 
@@ -25,7 +25,7 @@ const fn sector_of(place: u128) -> u64 {
     place as u64
 }
 
-/// What was queued and not yet issued.
+/// A request that was queued and not yet issued.
 #[derive(Debug, Clone, Copy)]
 struct Queued {
     at_ns: u64,
@@ -36,24 +36,24 @@ struct Queued {
     actor: Option<u32>,
 }
 
-/// What was issued and is not yet completed.
+/// A request that was issued and not yet completed.
 #[derive(Debug, Clone, Copy)]
 struct InFlight {
     io: Io,
     issued_ns: u64,
-    /// It is not known when it was queued.
+    /// True if its queueing was not seen.
     is_orphan: bool,
-    /// What has not been completed yet.
+    /// Sectors not yet completed.
     sectors: u32,
 }
 
-/// Matches events, which come in the order of their times, and gives I/Os in the order in which
-/// they were queued. Its memory is that of the I/Os under way, and bounded.
+/// Matches events, which arrive in order of time, and returns I/Os in the order in which they were
+/// queued. Its memory is bounded, and proportional to the I/Os in progress.
 #[derive(Debug, Default)]
 pub struct Matcher {
     queued: BTreeMap<Key, Queued>,
     in_flight: BTreeMap<Key, InFlight>,
-    /// In the order of completion since they were last taken.
+    /// In order of completion since the last [`Self::take`].
     finished: Vec<Io>,
     number: u64,
     now_ns: u64,
@@ -62,13 +62,13 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// The next event.
+    /// Adds the next event.
     pub fn event(&mut self, event: &Event) {
         self.now_ns = self.now_ns.max(event.at_ns);
         self.number += 1;
         let mut event = *event;
-        // A flush that somebody asks for is a write of nothing with a flush in front; the
-        // request is another one, and neither that nor a passthrough command has an address.
+        // A flush by an application is an empty write with PREFLUSH; the resulting request is a
+        // separate one, and neither that nor a passthrough command has an address.
         if event.sectors == 0 && event.flags.has(Flags::PREFLUSH) && event.step == Step::Queued {
             event.operation = Operation::Flush;
         }
@@ -90,10 +90,10 @@ impl Matcher {
 
     fn queue(&mut self, event: &Event) {
         let Event { at_ns, device, operation, sector, sectors, flags, actor, .. } = *event;
-        // A failed attempt is repeated: the first counts. What has no address is no repetition, nor is
-        // anything where nothing is issued.
+        // A failed attempt is repeated: the first counts. Without an address nothing is a
+        // repetition, nor is anything in a trace without issues.
         let number = if sectors > 0 && self.any_issued { 0 } else { self.number };
-        let key = (place(device, operation, sector), number);
+        let key = (sort_key(device, operation, sector), number);
         let queued = Queued { at_ns, device, operation, sectors, flags, actor };
         self.queued.entry(key).or_insert(queued);
     }
@@ -107,17 +107,18 @@ impl Matcher {
         }
         let Event { device, operation, sector, sectors, .. } = *event;
         let end = sector.saturating_add(sectors.max(1).into());
-        let first = place(device, operation, sector);
-        let behind = place(device, operation, end);
+        let first = sort_key(device, operation, sector);
+        let behind = sort_key(device, operation, end);
         let mut found: Option<Queued> = None;
-        // All that was merged into it, as whoever waits for a flush is; of a command, the oldest.
+        // Takes everything merged into it, such as all waiters of a flush; of a command, the
+        // oldest.
         while let Some((key, queued)) = self.queued.range((first, 0)..(behind, 0)).next() {
             let (key, queued) = (*key, *queued);
             self.queued.remove(&key);
             let queued_end = sector_of(key.0).saturating_add(queued.sectors.into());
             let rest = queued_end.saturating_sub(end);
             if rest > 0 {
-                // It was split: the rest was queued when this was.
+                // It was split: the rest was queued at the same time.
                 let rest = Queued { sectors: rest as u32, ..queued };
                 self.queued.insert((behind, self.number), rest);
             }
@@ -129,13 +130,13 @@ impl Matcher {
             }
         }
         let at_ns = found.map_or(event.at_ns, |found| found.at_ns);
-        let has_place = !matches!(operation, Operation::Flush | Operation::Other);
+        let has_address = !matches!(operation, Operation::Flush | Operation::Other);
         let io = Io {
             at_ns,
             device,
             operation,
             flags: event.flags,
-            offset: if has_place { sector.saturating_mul(SECTOR_BYTES) } else { 0 },
+            offset: if has_address { sector.saturating_mul(SECTOR_BYTES) } else { 0 },
             length: u32::try_from(u64::from(sectors) * SECTOR_BYTES).unwrap_or(u32::MAX),
             latency: Latency::Unknown,
             actor: found.map_or(event.actor, |found| found.actor),
@@ -146,7 +147,7 @@ impl Matcher {
     }
 
     fn oldest_in_flight(&self, event: &Event) -> Option<Key> {
-        let place = place(event.device, event.operation, event.sector);
+        let place = sort_key(event.device, event.operation, event.sector);
         self.in_flight.range((place, 0)..=(place, u64::MAX)).next().map(|(key, _)| *key)
     }
 
@@ -160,8 +161,8 @@ impl Matcher {
     }
 
     fn complete(&mut self, event: &Event) {
-        // A flush is completed twice: as the request, and as the write of nothing, at sector 0, that
-        // asked for it.
+        // A flush is completed twice: as the request, and as the empty write at sector 0 that asked
+        // for it.
         let asks = event.operation == Operation::Write && event.sectors == 0;
         let found = self.oldest_in_flight(event);
         let found = found.filter(|key| !asks || self.in_flight[key].sectors == 0);
@@ -173,7 +174,7 @@ impl Matcher {
         if event.sectors > 0 && event.sectors < done.sectors {
             done.sectors -= event.sectors;
             let rest = event.sector.saturating_add(event.sectors.into());
-            let rest = place(event.device, event.operation, rest);
+            let rest = sort_key(event.device, event.operation, rest);
             self.in_flight.insert((rest, key.1), done);
             return;
         }
@@ -185,9 +186,9 @@ impl Matcher {
         self.finished.push(Io { latency, ..done.io });
     }
 
-    /// Gives what no older I/O can precede any more.
+    /// Passes on all I/Os that no older one can precede any more.
     pub fn take(&mut self, mut give: impl FnMut(Io)) {
-        // Of attempts alone, or without completions.
+        // A trace with attempts only, or without completions.
         let alone = !self.any_issued && self.queued.len() > MOST_QUEUED;
         if alone || self.in_flight.len() > MOST_IN_FLIGHT {
             self.give_up();
@@ -200,7 +201,7 @@ impl Matcher {
             let in_flight = self.in_flight.values().map(|one| one.io.at_ns).min();
             let oldest = queued.into_iter().chain(in_flight).min();
             let horizon_ns = oldest.map_or(self.now_ns, |oldest| oldest.min(self.now_ns));
-            // What was left of the last time is in order, so that this is soon done.
+            // The remainder of the last call is sorted already, so that this is fast.
             self.finished.sort_by_key(|io| io.at_ns);
             let ready = self.finished.partition_point(|io| io.at_ns <= horizon_ns);
             self.finished.drain(..ready).for_each(&mut give);
@@ -216,14 +217,14 @@ impl Matcher {
         }
     }
 
-    /// Gives the rest: what is still under way has no latency.
+    /// Passes on the rest: I/Os still in progress have no latency.
     pub fn end(&mut self, give: impl FnMut(Io)) {
         self.give_up();
         self.now_ns = u64::MAX;
         self.take(give);
     }
 
-    /// What is under way is not seen to its end: nothing that comes later is matched with it.
+    /// Gives up on everything in progress: later events do not match it.
     fn give_up(&mut self) {
         let in_flight = std::mem::take(&mut self.in_flight);
         self.unmatched += in_flight.len() as u64;
@@ -249,7 +250,7 @@ impl Matcher {
         self.give_up_attempt(key, one);
     }
 
-    /// An attempt without issue is no I/O, unless the trace has attempts alone.
+    /// An attempt without issue is not an I/O, unless the trace has only attempts.
     fn give_up_attempt(&mut self, key: Key, one: Queued) {
         if !self.any_issued {
             let Queued { at_ns, device, operation, sectors, flags, actor } = one;

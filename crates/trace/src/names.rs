@@ -1,50 +1,50 @@
-//! The devices and processes of a trace, by number.
+//! Devices and processes of a trace, by number.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-/// A device that was traced.
+/// A traced device.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Device {
-    /// Its name where it was traced.
+    /// Name on the traced machine.
     pub name: String,
-    /// Its size, bytes.
+    /// Size, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
-    /// Its logical block, bytes.
+    /// Logical block size, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lba_bytes: Option<u32>,
 }
 
 impl Device {
-    /// One of which only the name is known.
+    /// Makes a device of which only the name is known.
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
     }
 }
 
-/// Who asked for an I/O.
+/// Submitter of an I/O.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Actor {
-    /// Number of its process or thread.
+    /// Process or thread id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// The process's name, as the kernel cuts it.
+    /// Process name, as truncated by the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<String>,
-    /// Inode of its cgroup's folder.
+    /// Inode of its cgroup directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<u64>,
 }
 
-/// Beyond these, who asked stays unknown: a trace of many short processes ends, too.
+/// Maximum of actors; beyond that the submitter stays unknown, so that memory is bounded.
 const MOST_ACTORS: usize = 1 << 16;
-/// What the number of a device can count.
+/// Range of a device's number.
 const MOST_DEVICES: usize = 1 << 16;
 
-/// Numbers for devices and actors, in the order in which they were first seen.
+/// Numbers devices and actors in the order in which they were first seen.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     devices: Table<Device>,
@@ -78,22 +78,22 @@ impl<T: Clone + Eq + Hash> Table<T> {
 }
 
 impl Names {
-    /// The devices, by their numbers.
+    /// The devices, by number.
     pub fn devices(&self) -> &[Device] {
         &self.devices.all
     }
 
-    /// The actors, by their numbers.
+    /// The actors, by number.
     pub fn actors(&self) -> &[Actor] {
         &self.actors.all
     }
 
-    /// The number of a device; none: there are more than 65,536.
+    /// Returns the number of a device; `None` beyond 65,536.
     pub fn device(&mut self, device: &Device) -> Option<u16> {
         u16::try_from(self.devices.number(device, MOST_DEVICES)?).ok()
     }
 
-    /// The number of an actor; none: there are more than 65,536.
+    /// Returns the number of an actor; `None` beyond 65,536.
     pub fn actor(&mut self, actor: &Actor) -> Option<u32> {
         u32::try_from(self.actors.number(actor, MOST_ACTORS)?).ok()
     }

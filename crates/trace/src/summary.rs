@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use iodyno_model::{Histogram, TraceBurst, TraceSummary, TracedActor, TracedOperation, TracedSize};
 
-use crate::course::Course;
+use crate::heatmap::Heatmap;
 use crate::{Flags, Io, Names, Operation};
 
-/// Times over which I/Os are counted for bursts, ns.
+/// Intervals in which I/Os are counted for bursts, ns.
 const SLOTS_NS: [u64; 4] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
-/// Sizes that are counted apart, of each operation.
+/// Maximum of sizes counted separately, for each operation.
 const MOST_SIZES: usize = 64;
-/// Actors that are named.
+/// Maximum of actors listed.
 const MOST_ACTORS: usize = 16;
 
-/// What has passed so far.
+/// Statistics of the I/Os so far.
 #[derive(Debug, Clone, Default)]
 pub struct Counter {
     operations: [Counts; Operation::ALL.len()],
@@ -24,7 +24,7 @@ pub struct Counter {
     fua: u64,
     slots: [Slots; SLOTS_NS.len()],
     last_ns: u64,
-    course: Course,
+    heatmap: Heatmap,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -32,16 +32,16 @@ struct Counts {
     ios: u64,
     bytes: u64,
     sequential: u64,
-    /// Where the last I/O on each device ended, by its number.
+    /// End of the last I/O on each device, by its number.
     ends: Vec<Option<u64>>,
     sizes: BTreeMap<u32, (u64, Histogram)>,
-    rarer: (u64, Histogram),
+    other_sizes: (u64, Histogram),
     queue: Histogram,
     device: Histogram,
     latency: Histogram,
 }
 
-/// I/Os of equal stretches of time.
+/// I/Os in intervals of equal length.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slots {
     number: u64,
@@ -68,7 +68,7 @@ impl Slots {
         self.count = 0;
     }
 
-    /// Of so many whole slots, those without I/Os included.
+    /// Returns index of dispersion and maximum over `slots` whole slots, empty ones included.
     fn dispersion(mut self, slots: u64) -> Option<(f64, u64)> {
         self.close();
         let slots = slots.max(self.number + 1) as f64;
@@ -79,7 +79,7 @@ impl Slots {
 }
 
 impl Counter {
-    /// The next I/O.
+    /// Counts the next I/O.
     pub fn count(&mut self, io: &Io) {
         let counts = &mut self.operations[io.operation as usize];
         counts.ios += 1;
@@ -91,7 +91,7 @@ impl Counter {
         let is_counted = counts.sizes.len() < MOST_SIZES || counts.sizes.contains_key(&io.length);
         let size = match is_counted {
             true => counts.sizes.entry(io.length).or_default(),
-            false => &mut counts.rarer,
+            false => &mut counts.other_sizes,
         };
         size.0 += 1;
         if let Some(ns) = io.latency.total() {
@@ -114,11 +114,11 @@ impl Counter {
         for (slots, slot_ns) in self.slots.iter_mut().zip(SLOTS_NS) {
             slots.count(io.at_ns / slot_ns);
         }
-        self.course.count(io);
+        self.heatmap.count(io);
         self.last_ns = self.last_ns.max(io.at_ns);
     }
 
-    /// All that has passed; the source, what was lost and the like are the caller's to add.
+    /// Summarizes all I/Os so far; the caller adds source, lost events and the like.
     pub fn summary(&self, names: &Names, duration_ns: u64) -> TraceSummary {
         let duration_ns = duration_ns.max(self.last_ns);
         let operations = Operation::ALL.into_iter().zip(&self.operations);
@@ -137,12 +137,12 @@ impl Counter {
             fua: self.fua,
             bursts: bursts.collect(),
             actors: self.actors(names),
-            course: self.course.known(),
+            course: self.heatmap.table(),
             ..TraceSummary::default()
         }
     }
 
-    /// Processes of one name together.
+    /// Combines processes of the same name.
     fn actors(&self, names: &Names) -> Vec<TracedActor> {
         let mut by_name: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         for (actor, (ios, bytes)) in names.actors().iter().zip(&self.actors) {
@@ -161,7 +161,7 @@ impl Counter {
     }
 }
 
-/// The entry of a number that was given out in order, made where it is not there yet.
+/// Returns the entry of a number, growing the list as needed.
 fn at<T: Clone + Default>(all: &mut Vec<T>, number: usize) -> &mut T {
     if all.len() <= number {
         all.resize(number + 1, T::default());
@@ -178,8 +178,8 @@ impl Counts {
         };
         let mut sizes: Vec<TracedSize> = self.sizes.iter().map(size).collect();
         sizes.sort_by_key(|size| std::cmp::Reverse(size.ios));
-        if self.rarer.0 > 0 {
-            let (ios, latency) = self.rarer.clone();
+        if self.other_sizes.0 > 0 {
+            let (ios, latency) = self.other_sizes.clone();
             sizes.push(TracedSize { bytes: None, ios, latency });
         }
         TracedOperation {
@@ -209,7 +209,7 @@ mod tests {
             names.actor(&named(name, pid));
         }
         let mut counter = Counter::default();
-        // Ten at once in every tenth of a second, each behind the other.
+        // Bursts of ten, ten times a second, sequential within a burst.
         for n in 0..100_u64 {
             counter.count(&Io {
                 at_ns: n / 10 * 100_000_000,

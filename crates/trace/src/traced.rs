@@ -1,4 +1,4 @@
-//! One way to read traces, ours and others': a stream of I/Os in the order of their times.
+//! Reads traces, iodyno's and other tools', as a stream of I/Os in order of time.
 
 use std::io::BufRead;
 use std::vec::IntoIter;
@@ -8,16 +8,16 @@ use crate::{Io, Names, Reader, TraceError, is_trace};
 
 type Input = Box<dyn BufRead>;
 
-/// A trace of whatever format.
+/// A trace of any format.
 pub enum Traced {
-    /// An `.iotrace`, and the I/Os of the chunk that is being read.
+    /// An `.iotrace`, and the remaining I/Os of the current chunk.
     Ours {
         /// Reads the chunks.
         reader: Box<Reader<Input>>,
-        /// What is left of the last.
+        /// I/Os left of the last chunk.
         chunk: IntoIter<Io>,
     },
-    /// Another tool's.
+    /// Another tool's trace.
     Others(Box<Source>),
 }
 
@@ -28,10 +28,10 @@ impl std::fmt::Debug for Traced {
 }
 
 impl Traced {
-    /// A trace, by its first bytes; of blktrace's files all that belong together.
+    /// Opens a trace, by its first bytes; for blktrace, all files that belong together.
     ///
     /// # Errors
-    /// It cannot be read, is of no known format, or its header is damaged.
+    /// It cannot be read, has no known format, or its header is damaged.
     pub fn open(mut inputs: Vec<Input>) -> Result<Self, ReadError> {
         if let [input] = &mut inputs[..]
             && is_trace(input.fill_buf()?)
@@ -43,10 +43,10 @@ impl Traced {
         Ok(Self::Others(Box::new(Source::new(inputs)?)))
     }
 
-    /// The next I/O; none at the end. Damaged blocks of ours are left out.
+    /// Returns the next I/O; `None` at the end. Damaged blocks of an `.iotrace` are skipped.
     ///
     /// # Errors
-    /// It cannot be read, or an entry of another tool's is not as its format says.
+    /// It cannot be read, or an entry of another tool's does not follow its format.
     pub fn next_io(&mut self) -> Result<Option<Io>, ReadError> {
         let (reader, chunk) = match self {
             Self::Others(source) => return source.next_io(),
@@ -65,7 +65,7 @@ impl Traced {
         }
     }
 
-    /// The devices and actors so far.
+    /// Devices and actors so far.
     pub const fn names(&self) -> &Names {
         match self {
             Self::Ours { reader, .. } => reader.names(),
@@ -73,7 +73,7 @@ impl Traced {
         }
     }
 
-    /// Its format, or of ours what it was recorded with.
+    /// Its format, or for an `.iotrace` its source.
     pub fn source(&self) -> &str {
         match self {
             Self::Ours { reader, .. } => &reader.header().source,
@@ -81,7 +81,7 @@ impl Traced {
         }
     }
 
-    /// The step of its times, ns.
+    /// Resolution of its times, ns.
     pub const fn tick_ns(&self) -> u64 {
         match self {
             Self::Ours { reader, .. } => reader.header().tick_ns,
@@ -89,16 +89,15 @@ impl Traced {
         }
     }
 
-    /// Leaves out what is older than `from_ns` as far as that saves unpacking it: I/Os of before
-    /// may still come.
+    /// Skips I/Os older than `from_ns` as far as that saves unpacking them: some may still be
+    /// returned.
     pub fn leave_out_before(&mut self, from_ns: u64) {
         if let Self::Ours { reader, .. } = self {
             reader.leave_out_before(from_ns);
         }
     }
 
-    /// Events that the kernel dropped while what was read so far was recorded; other tools do not
-    /// say.
+    /// Events that the kernel dropped in the part read so far; other tools do not report them.
     pub const fn lost(&self) -> u64 {
         match self {
             Self::Ours { reader, .. } => reader.lost(),
@@ -106,7 +105,7 @@ impl Traced {
         }
     }
 
-    /// Lines and records of another tool's that are no I/Os, so far.
+    /// Lines and records of another tool's that are not I/Os, so far.
     pub const fn left_out(&self) -> u64 {
         match self {
             Self::Ours { .. } => 0,
@@ -114,7 +113,7 @@ impl Traced {
         }
     }
 
-    /// Blocks of ours that were damaged so far.
+    /// Damaged blocks of an `.iotrace` so far.
     pub const fn damaged(&self) -> u64 {
         match self {
             Self::Ours { reader, .. } => reader.damaged(),
@@ -122,7 +121,8 @@ impl Traced {
         }
     }
 
-    /// Whether ours was cut off, known once all is read; another tool's ends with an error then.
+    /// True if an `.iotrace` was cut off, known once all is read; another tool's ends with an error
+    /// then.
     pub const fn is_cut(&self) -> bool {
         match self {
             Self::Ours { reader, .. } => reader.is_cut(),

@@ -1,8 +1,7 @@
-//! Files of our own in place of drives, with a loop device over each: made,
-//! used and removed by descriptor, so that nobody can put another file in
-//! their place meanwhile.
+//! Backing files with a loop device over each, in place of drives. They are created, used and
+//! removed by descriptor, so that nobody can put another file in their place meanwhile.
 
-#[allow(unsafe_code)] // ioctls of loop devices, which the standard library does not offer
+#[allow(unsafe_code)] // loop device ioctls, which the standard library does not offer
 mod ioctl;
 #[cfg(test)]
 mod tests;
@@ -21,16 +20,15 @@ use rustix::io::Errno;
 use crate::{FileIdentity, Removed, TargetError};
 use iodyno_files::remove_in;
 
-/// The extended attribute that proves a file to be ours: mark and inode number,
-/// so that a copy that took the attribute along is not taken for it.
+/// Extended attribute that proves a file to be iodyno's: mark and inode number, so that a copy
+/// which kept the attribute is not mistaken for it.
 const ATTRIBUTE: &str = "user.iodyno.made";
-/// A free loop device may be taken by another before we have it; so often it is
-/// tried again.
+/// Attempts to get a free loop device: another process may take it first.
 const MOST_TRIES: usize = 64;
 const STICKY: u32 = 0o1000;
 const OTHERS_WRITE: u32 = 0o022;
 
-/// A directory in which nobody else can rename or replace what is ours.
+/// A directory in which no other user can rename or replace iodyno's files.
 #[derive(Debug)]
 pub struct OwnFolder {
     descriptor: OwnedFd,
@@ -41,8 +39,8 @@ impl OwnFolder {
     /// Opens a directory.
     ///
     /// # Errors
-    /// It is another user's, others may write it and it is not sticky
-    /// (inode(7)), or it cannot be opened.
+    /// Another user owns it, others may write to it and it is not sticky (inode(7)), or it cannot
+    /// be opened.
     pub fn open(path: &Path) -> Result<Self, TargetError> {
         let name = path.display().to_string();
         let failed = |errno| TargetError::of(&name, "open it", errno);
@@ -67,7 +65,7 @@ impl OwnFolder {
         Ok(Self { descriptor, path })
     }
 
-    /// The path of the backing file `number` of a `mark` in it.
+    /// Returns the path of the backing file `number` of `mark` in this directory.
     pub fn backing_file(&self, mark: Mark, number: usize) -> PathBuf {
         self.path.join(file_name(mark, number))
     }
@@ -77,7 +75,7 @@ fn file_name(mark: Mark, number: usize) -> String {
     format!("iodyno-{mark}-{number}.img")
 }
 
-/// A file of ours with a loop device over it. It stays when this is dropped.
+/// A backing file with a loop device over it. Dropping this does not remove it.
 #[derive(Debug)]
 pub struct BackingFile {
     folder: OwnedFd,
@@ -88,12 +86,11 @@ pub struct BackingFile {
 }
 
 impl BackingFile {
-    /// Makes the file `number` of `mark`, of `size_bytes`, sparse, with a loop
-    /// device over it. Its path is [`OwnFolder::backing_file`].
+    /// Creates the sparse file `number` of `mark`, of `size_bytes`, with a loop device over it. Its
+    /// path is [`OwnFolder::backing_file`].
     ///
     /// # Errors
-    /// It exists, cannot be written, or no loop device is free. Nothing of it
-    /// is left then.
+    /// It exists, cannot be written, or no loop device is free. Nothing is left behind.
     pub fn make(
         folder: &OwnFolder,
         mark: Mark,
@@ -112,7 +109,7 @@ impl BackingFile {
         match made.set_up(mark, size_bytes) {
             Ok(()) => Ok(made),
             Err(error) => {
-                // The error that led here is told; this one would hide it.
+                // The first error is returned; this one would hide it.
                 let _ = made.remove();
                 Err(error)
             }
@@ -124,7 +121,7 @@ impl BackingFile {
         let stat = rustix::fs::fstat(&self.file).map_err(failed)?;
         let value = proof(mark, &stat);
         match rustix::fs::fsetxattr(&self.file, ATTRIBUTE, value.as_bytes(), XattrFlags::CREATE) {
-            // Not every file system has attributes: after a kill the file is then left to the user.
+            // Without extended attributes the user has to remove the file after a kill.
             Ok(()) | Err(Errno::OPNOTSUPP) => {}
             Err(errno) => return Err(failed(errno)),
         }
@@ -140,28 +137,28 @@ impl BackingFile {
         &self.device
     }
 
-    /// Removes the file and all loop devices over it, whatever it is called by now.
+    /// Removes the file, even if renamed since, and all loop devices over it.
     ///
     /// # Errors
-    /// It cannot be removed, or a loop device not be looked at.
+    /// It cannot be removed, or a loop device cannot be queried.
     pub fn remove(&self) -> Result<Removed, TargetError> {
         let failed = |errno| TargetError::of(&self.shown, "remove it", errno);
         let identity = FileIdentity::of(&rustix::fs::fstat(&self.file).map_err(failed)?);
         detach_all(identity).map_err(|error| io(&self.shown, "detach its loop device", error))?;
         let removed =
             remove_in(&self.folder, &self.name, |stat| FileIdentity::of(stat) == identity);
-        // Somebody may have renamed it: its space is ours all the same.
+        // Free its space even if it was renamed.
         let _ = rustix::fs::ftruncate(&self.file, 0);
         removed.map_err(failed)
     }
 }
 
-/// Removes the backing file at `path` that a killed run left, and the loop
-/// devices over it: only where its name holds `mark`, it belongs to this user,
-/// and it bears the mark, or is empty (a kill came before it was marked).
+/// Removes the backing file at `path` that a killed run left, and the loop devices over it: only if
+/// its name contains `mark`, this user owns it, and it carries the mark or is empty (killed before
+/// it was marked).
 ///
 /// # Errors
-/// It is ours and cannot be removed.
+/// It is iodyno's and cannot be removed.
 pub fn remove_backing_file(path: &Path, mark: Mark) -> Result<Removed, TargetError> {
     let shown = path.display().to_string();
     let failed = |errno| TargetError::of(&shown, "remove it", errno);
@@ -209,7 +206,7 @@ fn proof(mark: Mark, stat: &Stat) -> String {
     format!("{mark} {}", stat.st_ino)
 }
 
-/// Puts a file behind a free loop device, and returns the device's path.
+/// Attaches a file to a free loop device, and returns the device's path.
 fn attach(file: std::os::fd::BorrowedFd<'_>) -> io::Result<String> {
     let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control")?;
     for _ in 0..MOST_TRIES {
@@ -217,7 +214,7 @@ fn attach(file: std::os::fd::BorrowedFd<'_>) -> io::Result<String> {
         let device = open_device(&path, true)?;
         match ioctl::attach(&device, file) {
             Ok(()) => {
-                // Not every file system can; then it is measured through the page cache.
+                // Not every file system supports it; without it, I/O goes through the page cache.
                 let _ = ioctl::direct(&device);
                 return Ok(path);
             }
@@ -228,8 +225,8 @@ fn attach(file: std::os::fd::BorrowedFd<'_>) -> io::Result<String> {
     Err(io::Error::other("other processes took every free loop device"))
 }
 
-/// Takes a file away from all loop devices over it. While a device is open, no
-/// other file can come behind it.
+/// Detaches a file from all loop devices over it. While a device is open, no other file can be
+/// attached to it.
 fn detach_all(file: FileIdentity) -> io::Result<()> {
     for entry in std::fs::read_dir("/sys/block")? {
         let entry = entry?;
@@ -249,7 +246,7 @@ fn detach_all(file: FileIdentity) -> io::Result<()> {
     Ok(())
 }
 
-/// Device and inode number of the file behind a loop device.
+/// Returns device and inode number of the file behind a loop device.
 fn file_behind(device: impl AsFd) -> io::Result<(u64, u64)> {
     let behind = iodyno_host::loop_backing(device)?;
     let (major, minor) = behind.device;

@@ -7,7 +7,7 @@ use crate::loop_devices::{MIB, run};
 
 const MARK: Mark = Mark(0x9911_2233_4455_6677_8899_aabb_ccdd_eeff);
 
-/// The files behind all loop devices, by device and inode number.
+/// Files behind all loop devices, by device and inode number.
 fn behind_all() -> Vec<(u64, u64)> {
     let said = run("losetup", &["--list", "--raw", "--noheadings", "--output", "NAME"]);
     let devices = said.lines().filter_map(|path| open_device(path, false).ok());
@@ -29,7 +29,7 @@ fn a_file_is_made_and_removed_with_its_loop_device() {
     let own = identity(&path);
     assert_eq!(file_behind(open_device(made.device(), false).unwrap()).unwrap(), own);
     assert_eq!(fs::read(made.device()).unwrap().len() as u64, 4 * MIB);
-    // There is one already: it is left as it is.
+    // It exists already and is left unchanged.
     assert!(BackingFile::make(&folder, MARK, 0, MIB).is_err());
     assert_eq!(identity(&path), own);
     assert_eq!(made.remove().unwrap(), Removed::Yes);
@@ -37,7 +37,7 @@ fn a_file_is_made_and_removed_with_its_loop_device() {
 }
 
 #[test]
-fn a_name_that_is_swapped_meanwhile_leads_nowhere() {
+fn a_swapped_name_does_not_redirect_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let folder = OwnFolder::open(dir.path()).unwrap();
     let path = folder.backing_file(MARK, 0);
@@ -54,7 +54,7 @@ fn a_name_that_is_swapped_meanwhile_leads_nowhere() {
         });
         for _ in 0..50 {
             let _ = fs::remove_file(&path);
-            // Where the swap came first, there is a link in its place.
+            // If the swap came first, there is a link in its place.
             let Ok(made) = BackingFile::make(&folder, MARK, 0, 4 * MIB) else { continue };
             let behind = file_behind(open_device(made.device(), false).unwrap()).unwrap();
             assert!(behind != victims && !behind_all().contains(&victims));
@@ -71,7 +71,7 @@ fn a_name_that_is_swapped_meanwhile_leads_nowhere() {
 fn a_step_that_fails_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let folder = OwnFolder::open(dir.path()).unwrap();
-    // No file is that large.
+    // Exceeds the maximum file size.
     assert!(BackingFile::make(&folder, MARK, 0, u64::MAX / 2).is_err());
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     let said = run("losetup", &["--list", "--raw", "--noheadings", "--output", "BACK-FILE"]);
@@ -95,14 +95,14 @@ fn a_directory_in_which_others_may_replace_files_is_refused() {
 
 #[test]
 #[ignore = "needs root"]
-fn after_a_kill_only_what_bears_the_mark_is_removed() {
+fn after_a_kill_only_marked_files_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     let folder = OwnFolder::open(dir.path()).unwrap();
     let path = folder.backing_file(MARK, 0);
     let made = BackingFile::make(&folder, MARK, 0, MIB).unwrap();
     let own = identity(&path);
     drop(made);
-    // A copy took name and attribute along.
+    // A copy that kept name and attribute.
     let elsewhere = tempfile::tempdir().unwrap();
     let copy = elsewhere.path().join(path.file_name().unwrap());
     run("cp", &["--preserve=all", path.to_str().unwrap(), copy.to_str().unwrap()]);
@@ -120,7 +120,7 @@ fn after_a_kill_only_what_bears_the_mark_is_removed() {
     assert_eq!(remove_backing_file(&path, MARK).unwrap(), Removed::Yes);
     assert_eq!(remove_backing_file(&path, MARK).unwrap(), Removed::AlreadyGone);
     assert!(!behind_all().contains(&own));
-    // A kill right after it was made.
+    // A kill right after creation.
     let empty = folder.backing_file(MARK, 2);
     fs::write(&empty, "").unwrap();
     assert_eq!(remove_backing_file(&empty, MARK).unwrap(), Removed::Yes);

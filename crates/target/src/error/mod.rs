@@ -1,4 +1,4 @@
-//! Why a name did not become a clearance, and what to do about it.
+//! Errors of turning a name into a clearance, and what to do about them.
 
 mod next_step;
 
@@ -15,30 +15,30 @@ pub use self::next_step::{as_root, typed_words};
 use crate::BlindSpot;
 use crate::contents::Lost;
 
-/// Why a target cannot be used. The message says what and why,
-/// [`TargetError::next_step`] what to do.
+/// Reason why a target cannot be used. The message says what and why, [`TargetError::next_step`]
+/// what to do.
 #[derive(Debug, Error)]
 pub enum TargetError {
     /// Nothing has this name.
     #[error("{name}: there is no such device, file or directory")]
     NotFound {
-        /// As it was given.
+        /// The name as given.
         name: String,
-        /// The existing name most like it.
+        /// The most similar existing name.
         nearest: Option<String>,
-        /// PCI functions of class NVMe that no NVMe driver has, with their
-        /// driver where they have one.
+        /// PCI functions of class NVMe that are not bound to the nvme driver, each with the driver
+        /// that has it, if any.
         detached: Vec<String>,
     },
     /// A symbolic link to nothing.
     #[error("{name} is a symbolic link to {}, which does not exist", to.display())]
     DanglingLink {
-        /// The link, as it was given.
+        /// The link as given.
         name: String,
-        /// Where it points.
+        /// Its destination.
         to: std::path::PathBuf,
     },
-    /// The same thing was named twice.
+    /// The same target was named twice.
     #[error("{}", match .first == .second {
         true => format!("{name} is named twice"),
         false => format!("{first} and {second} are the same target, {name}"),
@@ -48,18 +48,18 @@ pub enum TargetError {
         first: String,
         /// The second spelling.
         second: String,
-        /// What both are.
+        /// The common target.
         name: String,
     },
-    /// It exists, but holds no data.
+    /// It exists, but is not storage.
     #[error("{name} is {what}, not a block device, file or directory")]
     NotStorage {
-        /// As it was given.
+        /// The name as given.
         name: String,
         /// `a named pipe`.
         what: &'static str,
     },
-    /// A PCI function of class NVMe that the NVMe driver does not have.
+    /// A PCI function of class NVMe that is not bound to the nvme driver.
     #[error("{address} has no NVMe controller: {}", match .driver {
         Some(driver) => format!("the driver {driver} has it"),
         None => "no driver has it".into(),
@@ -70,7 +70,7 @@ pub enum TargetError {
         /// The driver that has it, `vfio-pci`.
         driver: Option<String>,
     },
-    /// A controller that takes no I/O.
+    /// A controller that does not accept I/O.
     #[error("{controller} takes no I/O: its state is {state}")]
     ControllerNotLive {
         /// `nvme0`.
@@ -84,22 +84,22 @@ pub enum TargetError {
         /// `nvme0`.
         controller: String,
     },
-    /// There is nothing to read.
+    /// The target is smaller than a block.
     #[error("{name} is too small: {size} bytes, and one block is {block_bytes}")]
     TooSmall {
         /// The target.
         name: String,
         /// Its size, bytes.
         size: u64,
-        /// A block, bytes.
+        /// Block size, bytes.
         block_bytes: u32,
     },
-    /// Measuring it would say nothing about storage.
+    /// Measuring it would reveal nothing about storage.
     #[error("{name}: {why}")]
     Refused {
         /// The target.
         name: String,
-        /// Why, as a sentence, and what to name instead.
+        /// Reason and alternative, as a sentence.
         why: String,
     },
     /// The user may not open it.
@@ -110,21 +110,21 @@ pub enum TargetError {
         /// `read it`.
         action: &'static str,
     },
-    /// Another thing has its name than when it was resolved.
+    /// Another device or file has had its name since it was resolved.
     #[error("{name} is not what it was a moment ago: another device or file has its name now")]
     Changed {
         /// The target.
         name: String,
     },
-    /// The kernel has the device, and this process has no node of it.
+    /// The kernel has the device, but this process has no device node for it.
     #[error("{name}: the kernel has this device, but there is no {path} here")]
     NoNode {
         /// The target.
         name: String,
-        /// Where its node would be.
+        /// Expected path of its node.
         path: String,
     },
-    /// Too little room for a scratch file.
+    /// Not enough free space for a scratch file.
     #[error(
         "{directory}: {} are free, and a scratch file needs {} of free space, of which it uses a quarter",
         Bytes(*.free_bytes).binary(),
@@ -138,13 +138,13 @@ pub enum TargetError {
         /// Needed, bytes.
         needed_bytes: u64,
     },
-    /// The caller stopped it.
+    /// The caller stopped the layout of a scratch file.
     #[error("{directory}: interrupted while its scratch file was written; the file is removed")]
     Interrupted {
         /// The directory.
         directory: String,
     },
-    /// It is to be written and somebody uses it. Nothing overrides this.
+    /// The target is to be written but in use. Nothing overrides this.
     #[error("{name} is in use and is not written: {}", .uses.join(", "))]
     InUse {
         /// The target.
@@ -152,23 +152,22 @@ pub enum TargetError {
         /// Each use, `nvme0n1p2: mounted at /`.
         uses: Vec<String>,
     },
-    /// It is to be written and was not named for that.
+    /// The target is to be written but was not named for that.
     #[error("{name} was not named for writing{}{}", match .typed {
         Some(typed) => format!("; {typed} does not count, since such names change at boot"),
         None => String::new(),
-    }, losing(.lost))]
+    }, loss_suffix(.lost))]
     NotAllowed {
         /// The target.
         name: String,
-        /// The word that names it for writing; `None`: nothing tells it apart
-        /// from other devices.
+        /// The word that names it for writing; `None`: nothing distinguishes it from other devices.
         word: Option<String>,
-        /// What was typed instead.
+        /// The kernel name that was typed instead.
         typed: Option<String>,
-        /// What is on it and nobody uses.
+        /// Data on it that nobody uses.
         lost: Vec<Lost>,
     },
-    /// A file that is only read, that iodyno did not make, and that holds less than is read of it.
+    /// A file that is only read, was not made by iodyno, and is shorter than the job's reads.
     #[error(
         "{name} holds {}, and a job reads {} of it; it is not iodyno's to be made longer",
         Bytes(*.holds_bytes).binary(),
@@ -177,47 +176,47 @@ pub enum TargetError {
     TooShort {
         /// The path.
         name: String,
-        /// What it holds, bytes.
+        /// Its size, bytes.
         holds_bytes: u64,
-        /// What is read of it, bytes.
+        /// Size that the job reads, bytes.
         wanted_bytes: u64,
     },
-    /// It is to be written, and whether anybody uses it cannot be known.
-    #[error("whether anybody uses {name} cannot be known: {}", sentences(.blind))]
+    /// The target is to be written, and it is unknown whether anybody uses it.
+    #[error("whether anybody uses {name} cannot be known: {}", join_reasons(.blind))]
     NotKnown {
         /// The target.
         name: String,
-        /// The word that names it.
+        /// The word that names it for writing.
         word: String,
-        /// What could not be looked at.
+        /// Checks that could not be made.
         blind: Vec<BlindSpot>,
     },
-    /// It is to be written, nobody uses it, and it holds what looks like data.
-    #[error("{name} holds data that nobody uses{}", losing(.lost))]
+    /// The target is to be written, is unused, and seems to hold data.
+    #[error("{name} holds data that nobody uses{}", loss_suffix(.lost))]
     HoldsData {
         /// The target.
         name: String,
-        /// The word that names it.
+        /// The word that names it for writing.
         word: String,
-        /// What is on it.
+        /// The data on it.
         lost: Vec<Lost>,
     },
-    /// It is to be written and takes no writes.
+    /// The target is to be written but is read-only.
     #[error("{name} is read-only: {why}")]
     ReadOnly {
         /// The target.
         name: String,
-        /// Who says so.
+        /// Cause of the write protection.
         why: &'static str,
     },
-    /// A file that is to be there is not, and may not be made.
+    /// A file that must exist does not, and may not be created.
     #[error("{name}: there is no such file, and the job may not make it")]
     NotToBeMade {
         /// The path.
         name: String,
     },
-    /// There is no directory for it, and none is made: a mount point that is
-    /// mistyped, or not mounted, would be a directory of the root disk.
+    /// The directory is missing, and is not created: with a mistyped or unmounted mount point that
+    /// would be a directory of the root disk.
     #[error("{name}: there is no directory {missing}{}", match .missing == .directory {
         true => String::new(),
         false => format!(", on the way to {directory}"),
@@ -225,12 +224,12 @@ pub enum TargetError {
     NoDirectory {
         /// The path.
         name: String,
-        /// The directory that it would be in.
+        /// The file's directory.
         directory: String,
-        /// The first one on the way there that does not exist.
+        /// The first missing component of its path.
         missing: String,
     },
-    /// Too little room for a file.
+    /// Not enough free space for a file.
     #[error(
         "{name} needs {}, and {} are free",
         Bytes(*.needed_bytes).binary(),
@@ -239,7 +238,7 @@ pub enum TargetError {
     NoRoom {
         /// The path.
         name: String,
-        /// Needed beyond what the file has already, bytes.
+        /// Needed beyond the space that the file has already, bytes.
         needed_bytes: u64,
         /// Free for this user, bytes.
         free_bytes: u64,
@@ -249,10 +248,10 @@ pub enum TargetError {
     Full {
         /// The path.
         name: String,
-        /// What is missing, with its unit.
+        /// Missing bytes, with their unit.
         missing: String,
     },
-    /// The caller stopped it.
+    /// The caller stopped the layout of a file.
     #[error("{name}: interrupted while it was laid out{}", if *.removed {
         "; the file is removed"
     } else {
@@ -261,28 +260,28 @@ pub enum TargetError {
     LayoutInterrupted {
         /// The path.
         name: String,
-        /// Whether the file was new and is removed again.
+        /// True if the file was new and has been removed.
         removed: bool,
     },
-    /// A purge is not possible.
+    /// The purge is not possible.
     #[error("{name} cannot be purged like that: {why}")]
     CannotPurge {
         /// The target.
         name: String,
-        /// Why, as a sentence.
+        /// The reason, as a sentence.
         why: String,
-        /// What could be done instead.
+        /// Methods that are possible instead.
         offered: Vec<PurgeMethod>,
     },
-    /// A purge reaches more than what was named, and that cannot be written.
+    /// The purge reaches more than the named target, and that cannot be written.
     #[error("purging {name} like that purges all of its drive: {error}")]
     Beside {
         /// The target.
         name: String,
-        /// What is wrong with the other one.
+        /// The error of the other namespace.
         error: Box<TargetError>,
     },
-    /// A purge changed what it should have left.
+    /// The purge changed the size or block format.
     #[error("{name}: its size or the format of its blocks is not what it was before the purge")]
     Reshaped {
         /// The target.
@@ -295,13 +294,13 @@ pub enum TargetError {
         name: String,
         /// `read its size`.
         action: &'static str,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
 }
 
 impl TargetError {
-    /// A system call on `name` failed; a missing permission is told apart.
+    /// Makes the error of a failed system call on `name`; a missing permission is distinguished.
     pub(crate) fn of(name: &str, action: &'static str, errno: Errno) -> Self {
         let name = name.to_owned();
         match errno {
@@ -310,8 +309,8 @@ impl TargetError {
         }
     }
 
-    /// What was resolved is not at `path`: a symbolic link or something else took its place, it
-    /// went, or its device has no node where this process looks.
+    /// Makes the error of a target that is no longer at `path`: a symbolic link or something else
+    /// took its place, it is gone, or its device has no node visible to this process.
     pub(crate) fn gone(name: &str, path: &Path, errno: Errno) -> Self {
         let is_known = |node: &OsStr| Path::new("/sys/class/block").join(node).exists();
         let has_no_node = errno == Errno::NOENT
@@ -324,8 +323,7 @@ impl TargetError {
         }
     }
 
-    /// The name is right and the drive is not: something for the rules to
-    /// judge, and no mistake of whoever named it.
+    /// True if the drive is at fault and not the name: left to the rules to judge.
     pub const fn is_of_the_drive(&self) -> bool {
         matches!(
             self,
@@ -333,7 +331,7 @@ impl TargetError {
         )
     }
 
-    /// Somebody uses it, or has it open.
+    /// True if it is in use or held open.
     pub fn is_held(&self) -> bool {
         match self {
             Self::InUse { .. } => true,
@@ -343,8 +341,8 @@ impl TargetError {
     }
 }
 
-/// What would be lost, as the end of a sentence.
-fn losing(lost: &[Lost]) -> String {
+/// Formats the data that would be lost as the end of a sentence.
+fn loss_suffix(lost: &[Lost]) -> String {
     let lines: Vec<String> = lost.iter().map(Lost::to_string).collect();
     if lines.is_empty() {
         String::new()
@@ -353,7 +351,7 @@ fn losing(lost: &[Lost]) -> String {
     }
 }
 
-fn sentences(blind: &[BlindSpot]) -> String {
+fn join_reasons(blind: &[BlindSpot]) -> String {
     blind.iter().map(BlindSpot::to_string).collect::<Vec<_>>().join("; ")
 }
 
@@ -362,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_without_a_node_is_no_other_device() {
+    fn a_missing_device_node_is_not_a_changed_device() {
         let mut known = std::fs::read_dir("/sys/class/block").unwrap();
         let device = known.next().expect("a block device").unwrap().file_name();
         let gone = |directory: &str, errno| {
@@ -377,16 +375,16 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_said_once() {
+    fn a_cause_is_printed_once() {
         let error = TargetError::of("/mnt/file", "write it", Errno::IO);
         let said = "/mnt/file: could not write it: Input/output error (os error 5)";
         assert_eq!(error.to_string(), said);
-        // Whoever prints the chain of causes prints it behind the message.
+        // Printing the chain of causes would repeat a source after the message.
         assert!(std::error::Error::source(&error).is_none());
     }
 
     #[test]
-    fn a_missing_permission_is_told_apart() {
+    fn a_missing_permission_is_distinguished() {
         let error = TargetError::of("nvme0n1", "read it", Errno::ACCESS);
         assert_eq!(error.to_string(), "nvme0n1: no permission to read it");
         assert!(error.next_step().starts_with("sudo "));

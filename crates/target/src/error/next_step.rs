@@ -1,4 +1,4 @@
-//! What to do about a target that cannot be used.
+//! Next steps for targets that cannot be used.
 
 use iodyno_model::shell_word;
 use rustix::io::Errno;
@@ -6,11 +6,11 @@ use rustix::io::Errno;
 use super::TargetError;
 use crate::BlindSpot;
 
-/// Where unguessable bytes come from.
+/// Source of unguessable bytes.
 pub(crate) const RANDOM_SOURCE: &str = "/dev/urandom";
 
 impl TargetError {
-    /// What the user can do about it, as a sentence or a command.
+    /// Returns what the user can do about it, as a sentence or a command.
     pub fn next_step(&self) -> String {
         match self {
             Self::NotFound { nearest: Some(nearest), .. } => format!("did you mean {nearest}?"),
@@ -119,19 +119,18 @@ impl TargetError {
     }
 }
 
-/// The words of the command line as they were typed, the program first; what is not UTF-8 in them
-/// is replaced.
+/// Returns the words of the command line as typed, the program first; invalid UTF-8 is replaced.
 pub fn typed_words() -> impl Iterator<Item = String> {
     std::env::args_os().map(|typed| typed.to_string_lossy().into_owned())
 }
 
-/// The command line as it was typed, to be run as root: `sudo …`, quoted for a shell.
+/// Returns the command line as typed, to be run as root: `sudo …`, quoted for a shell.
 pub fn as_root() -> String {
     sudo_line(typed_words())
 }
 
-/// The command line that does the same as root. A bare program name becomes
-/// the path of the program, since sudo has a search path of its own.
+/// Returns the command line prefixed by sudo. A bare program name becomes the path of the program,
+/// since sudo has its own search path.
 fn sudo_line(mut arguments: impl Iterator<Item = String>) -> String {
     let typed = arguments.next().unwrap_or_default();
     let program = if typed.contains('/') {
@@ -159,7 +158,7 @@ mod tests {
             r"sudo target/release/iodyno check '/mnt/a b' 'it'\''s' nvme0 ''"
         );
         let bare = sudo_line(["iodyno".to_owned()].into_iter());
-        // Quoted, where the build is in a folder with a blank in its name.
+        // Quoted, if the path of the build contains a blank.
         assert!(bare.starts_with("sudo /") || bare.starts_with("sudo '/"), "{bare}");
     }
 }

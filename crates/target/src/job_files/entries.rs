@@ -1,4 +1,4 @@
-//! Which entries of directories jobs may make, and which they may remove.
+//! Clears directory entries that jobs may create or remove.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use super::survey::folder_for;
 use super::{EntryKind, FileEntry, LaidOut, shown};
 use crate::TargetError;
 
-/// The entry at `path`, where there is nothing yet, or something of that kind, which stays as
+/// Returns the entry at `path` if nothing is there yet, or something of that kind, which stays as
 /// it is.
 ///
 /// # Errors
-/// No directory for it, one that may not be written or holds no data, something else there.
+/// No directory for it, one that may not be written or holds no data, or something else is there.
 pub fn entry_to_make(host: &Host, path: &Path, kind: EntryKind) -> Result<FileEntry, TargetError> {
     let (folder, place) = folder_for(path, host)?;
     let name = place.path.file_name().unwrap_or_default().to_owned();
@@ -36,7 +36,7 @@ pub fn entry_to_make(host: &Host, path: &Path, kind: EntryKind) -> Result<FileEn
 }
 
 impl LaidOut {
-    /// Its entry: to be removed, if the file was cleared for writing.
+    /// Returns its directory entry: removable if the file was cleared for writing.
     ///
     /// # Errors
     /// Its directory cannot be opened.

@@ -1,4 +1,4 @@
-//! Directory entries that jobs make, look up and remove (ioengine=filecreate, filestat,
+//! Directory entries that jobs create, look up and remove (ioengine=filecreate, filestat,
 //! filedelete, dircreate, dirstat, dirdelete).
 
 use std::ffi::OsString;
@@ -10,10 +10,10 @@ use iodyno_files::{FileIdentity, Removed, remove_in};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
-use super::mark::MarkedWhenClosed;
+use super::mark::MarkOnDrop;
 use crate::TargetError;
 
-/// How an entry is looked up (fio's `stat_type`).
+/// System call that looks an entry up (fio's `stat_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Lookup {
     /// stat(2).
@@ -25,34 +25,34 @@ pub enum Lookup {
     Statx,
 }
 
-/// What an entry is to be.
+/// Required kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
     File,
     /// A directory.
     Directory,
-    /// A directory that is not there yet, since it will be removed.
+    /// A directory that must not exist yet, since it will be removed.
     NewDirectory,
 }
 
-/// An entry of a directory that is held open. What may be removed is a regular file that is the
-/// same as when it was cleared, or a directory that it made; what is made replaces nothing.
+/// An entry of a directory that is held open. Only a regular file that is unchanged since it was
+/// cleared, or a directory that it created, may be removed; creating replaces nothing.
 #[derive(Debug)]
 pub struct FileEntry {
     folder: OwnedFd,
     name: OsString,
-    /// The file that it may remove: one that was cleared for writing.
+    /// The file that may be removed: one that was cleared for writing.
     removable: Option<FileIdentity>,
-    /// The file or directory that it made.
+    /// The file or directory that was created.
     made: Mutex<Option<FileIdentity>>,
-    /// A file was there already when one was to be made.
+    /// True if a file existed already when one was to be created.
     found: AtomicBool,
     is_directory: bool,
 }
 
 impl FileEntry {
-    /// The entry `name` of `folder`; `removable`: the file that it may remove.
+    /// Makes the entry `name` of `folder`; `removable`: the file that may be removed.
     pub(super) fn new(
         (folder, name): (OwnedFd, OsString),
         removable: Option<FileIdentity>,
@@ -62,15 +62,15 @@ impl FileEntry {
         Self { folder, name, removable, made, found, is_directory }
     }
 
-    /// Makes the directory. The caller says so by [`Self::note_directory`].
+    /// Creates the directory. The caller records it by [`Self::note_directory`].
     ///
     /// # Errors
-    /// The kernel's; EEXIST where something is there.
+    /// The kernel's; EEXIST if something is there.
     pub fn make_directory(&self) -> Result<(), Errno> {
         rustix::fs::mkdirat(&self.folder, &self.name, Mode::RWXU)
     }
 
-    /// Keeps in mind what [`Self::make_directory`] made.
+    /// Records the directory that [`Self::make_directory`] created.
     pub fn note_directory(&self) {
         if let Ok(stat) = self.stat()
             && let Ok(mut made) = self.made.lock()
@@ -79,10 +79,10 @@ impl FileEntry {
         }
     }
 
-    /// Makes the file if there is none, and opens it. The caller says so by [`Self::note`].
+    /// Creates the file if there is none, and opens it. The caller records it by [`Self::note`].
     ///
     /// # Errors
-    /// The kernel's; EEXIST where something else than a regular file is there.
+    /// The kernel's; EEXIST if something other than a regular file is there.
     pub fn make(&self) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let new = flags | OFlags::CREATE | OFlags::EXCL;
@@ -95,8 +95,8 @@ impl FileEntry {
         }
     }
 
-    /// Keeps in mind what [`Self::make`] opened, if it made it and nobody wrote to it since: to be
-    /// known again as iodyno's.
+    /// Records the file that [`Self::make`] opened, if it was created and nobody has written to it
+    /// since: to be recognized as iodyno's.
     pub fn note(&self, file: &OwnedFd) {
         if !self.found.load(Ordering::Relaxed)
             && let Ok(stat) = rustix::fs::fstat(file)
@@ -107,7 +107,7 @@ impl FileEntry {
         }
     }
 
-    /// Looks it up.
+    /// Looks the entry up.
     ///
     /// # Errors
     /// The kernel's.
@@ -124,7 +124,7 @@ impl FileEntry {
         }
     }
 
-    /// Whether [`Self::remove`] would remove what it may.
+    /// Checks whether [`Self::remove`] would remove the right file or directory.
     ///
     /// # Errors
     /// ENOENT: it is gone; EPERM: another file is there, or none may be removed.
@@ -140,20 +140,20 @@ impl FileEntry {
         if self.is_directory { made() } else { self.removable }
     }
 
-    /// Removes it: at once after [`Self::may_be_removed`].
+    /// Removes it: right after [`Self::may_be_removed`].
     ///
     /// # Errors
-    /// The kernel's; EPERM where nothing may be removed.
+    /// The kernel's; EPERM if nothing may be removed.
     pub fn remove(&self) -> Result<(), Errno> {
         self.removable().ok_or(Errno::PERM)?;
         let flags = if self.is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         rustix::fs::unlinkat(&self.folder, &self.name, flags)
     }
 
-    /// Removes what [`Self::make`] or [`Self::make_directory`] made (fio's `unlink`).
+    /// Removes what [`Self::make`] or [`Self::make_directory`] created (fio's `unlink`).
     ///
     /// # Errors
-    /// It is ours and cannot be removed.
+    /// It is iodyno's and cannot be removed.
     pub fn remove_made(&self) -> Result<Removed, TargetError> {
         if self.is_directory {
             let removed = self.may_be_removed().and_then(|()| self.remove());
@@ -176,8 +176,8 @@ fn is_file(stat: &Stat) -> bool {
 }
 
 impl Drop for FileEntry {
-    /// Marks the file that it made, so that a later job may remove it. Not before: to set the
-    /// mark between two operations would be seen in their latencies.
+    /// Marks the file that it created, so that a later job may remove it. Not before: setting the
+    /// mark between two operations would affect their latencies.
     fn drop(&mut self) {
         let made = self.made.lock().ok().and_then(|made| *made);
         let Some(identity) = made.filter(|_| !self.is_directory) else { return };
@@ -186,7 +186,7 @@ impl Drop for FileEntry {
             return;
         };
         if rustix::fs::fstat(&file).is_ok_and(|stat| FileIdentity::of(&stat) == identity) {
-            MarkedWhenClosed(file).now();
+            MarkOnDrop(file).now();
         }
     }
 }

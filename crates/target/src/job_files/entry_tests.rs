@@ -20,18 +20,18 @@ fn a_directory_is_removed_only_by_who_made_it() {
     assert_eq!((made.may_be_removed(), made.remove()), (Err(Errno::PERM), Err(Errno::PERM)));
     made.note_directory();
     assert_eq!(made.make_directory(), Err(Errno::EXIST));
-    // Another one, which makes nothing, removes nothing.
+    // Another entry, which creates nothing, removes nothing.
     let other = entry(&path, EntryKind::Directory).unwrap();
     assert!(other.look(Lookup::Statx).is_ok());
     assert_eq!((other.may_be_removed(), other.remove()), (Err(Errno::PERM), Err(Errno::PERM)));
     assert_eq!(other.remove_made().unwrap(), Removed::NotOurs);
-    // What it holds keeps it.
+    // A directory that is not empty stays.
     fs::write(path.join("file"), "").unwrap();
     assert_eq!(made.remove(), Err(Errno::NOTEMPTY));
     fs::remove_file(path.join("file")).unwrap();
     assert_eq!((made.may_be_removed(), made.remove()), (Ok(()), Ok(())));
     assert!(!path.exists());
-    // Somebody else's in its place.
+    // Another one's in its place.
     fs::create_dir(folder.path().join("e")).unwrap();
     fs::rename(folder.path().join("e"), &path).unwrap();
     drop(made);
@@ -39,7 +39,7 @@ fn a_directory_is_removed_only_by_who_made_it() {
 }
 
 #[test]
-fn an_empty_file_that_was_there_stays() {
+fn an_existing_empty_file_stays() {
     let folder = tempfile::tempdir().unwrap();
     let [there, new] = ["there", "new"].map(|name| folder.path().join(name));
     fs::write(&there, "").unwrap();
@@ -53,7 +53,7 @@ fn an_empty_file_that_was_there_stays() {
 }
 
 #[test]
-fn what_is_there_already_is_no_new_directory() {
+fn an_existing_entry_is_not_a_new_directory() {
     let folder = tempfile::tempdir().unwrap();
     let [directory, file] = ["d", "f"].map(|name| folder.path().join(name));
     fs::create_dir(&directory).unwrap();

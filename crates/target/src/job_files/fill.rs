@@ -1,4 +1,4 @@
-//! What a file gets before the job.
+//! Preparation of a file's content before the job.
 
 use std::ops::ControlFlow;
 
@@ -10,10 +10,10 @@ use crate::chunk::Chunk;
 use crate::job_files::{FilePlan, Fill};
 use crate::{OpenHow, TargetError, WriteClearance};
 
-/// Written at once, bytes.
+/// Write size, bytes.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Fills the file from offset `from` on as its plan says; the bytes of data that were written.
+/// Fills the file from offset `from` on according to its plan. Returns the bytes of data written.
 pub(super) fn fill(
     write: &WriteClearance,
     plan: &FilePlan,
@@ -23,7 +23,7 @@ pub(super) fn fill(
 ) -> Result<u64, TargetError> {
     let size = plan.size_bytes;
     let allocate = |flags| match rustix::fs::fallocate(write, flags, 0, size) {
-        // Not every file system can; fio goes on without.
+        // Not every file system supports it; fio goes on without.
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
         Err(errno) => Err(failed(name, "allocate its space", errno, size)),
     };
@@ -36,9 +36,8 @@ pub(super) fn fill(
             .map(|()| 0)
             .map_err(|errno| failed(name, "set its size", errno, size)),
         Fill::Written => {
-            // In one piece where that can be. The size grows with what is
-            // written, so that a file that was left half done is too small
-            // for the next job, and laid out again.
+            // Contiguous if possible. The size grows with the data written, so that an unfinished
+            // file is too small for the next job, and is laid out again.
             allocate(FallocateFlags::KEEP_SIZE)?;
             write_all(write, from, size, name, watcher).map(|()| size.saturating_sub(from))
         }
@@ -54,8 +53,8 @@ fn write_all(
     watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(), TargetError> {
     let mut chunk = Chunk::new(CHUNK_BYTES)?;
-    // Direct I/O writes whole blocks: what is too much is cut off again. It cannot begin within
-    // one without writing what is before that.
+    // Direct I/O writes whole blocks: the excess is truncated. It cannot begin within a block
+    // without writing the bytes before.
     let block = u64::from(write.as_read().block_bytes()).max(1);
     let direct = from.is_multiple_of(block);
     let block = if direct { block } else { 1 };
@@ -78,15 +77,15 @@ fn write_all(
     }
     rustix::fs::fsync(&file).map_err(|errno| failed(name, "sync it", errno, 0))?;
     if !direct || !write.as_read().direct() {
-        // Read it from storage, not from the page cache. Only advice: the
-        // clearance says that the cache is in between.
+        // Make reads come from storage, not from the page cache. Only advice: the clearance carries
+        // the caveat that the cache is used.
         let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
     }
     let _ = watcher(size_bytes);
     Ok(())
 }
 
-/// A full disk is told with what was still missing.
+/// Maps an errno; a full disk is reported with the bytes still missing.
 fn failed(name: &str, action: &'static str, errno: Errno, missing_bytes: u64) -> TargetError {
     match errno {
         Errno::NOSPC => {

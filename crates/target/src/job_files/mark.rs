@@ -1,5 +1,4 @@
-//! How a file that iodyno laid out is known again, and told from what somebody
-//! put into it since.
+//! Recognizes files that iodyno laid out and that nobody has changed since.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,38 +8,38 @@ use rustix::fs::{Advice, Stat, XattrFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-/// The extended attribute's name.
+/// Name of the extended attribute.
 const NAME: &str = "user.iodyno.laid_out";
-/// The version of what it says: a checksum of inode number, size, time of the
-/// last write and some blocks. The inode number tells it from a copy that took
-/// the attribute along, the rest from other content. It is short: more would
-/// not fit into an inode of ext4, and take a block. Version 1 was the inode number.
+/// Version of its value: a checksum of inode number, size, time of the last write and some blocks.
+/// The inode number distinguishes the file from a copy that kept the attribute, the rest from other
+/// content. It is short: a longer one would not fit into an ext4 inode, and take a block. Version 1
+/// was the inode number.
 const VERSION: u32 = 2;
-/// Blocks that the checksum takes beside the first and the last: the time of
-/// the last write is as coarse as a tick of the kernel.
+/// Blocks in the checksum besides the first and the last: the time of the last write is only as
+/// precise as a kernel tick.
 const SAMPLES: u64 = 64;
 const BLOCK_BYTES: u64 = 4096;
 
-/// Marks a file anew when it is dropped, after all that iodyno wrote into it. A
-/// kill before that leaves a mark that does not fit, or none.
+/// Marks a file when dropped, after everything that iodyno wrote into it. A kill before that leaves
+/// a mark that does not match, or none.
 #[derive(Debug)]
-pub(crate) struct MarkedWhenClosed(pub(crate) OwnedFd);
+pub(crate) struct MarkOnDrop(pub(crate) OwnedFd);
 
-impl MarkedWhenClosed {
-    /// Marks it as it is now, too.
+impl MarkOnDrop {
+    /// Marks it in its present state.
     pub(crate) fn now(&self) {
         set(&self.0);
     }
 }
 
-impl Drop for MarkedWhenClosed {
+impl Drop for MarkOnDrop {
     fn drop(&mut self) {
         self.now();
     }
 }
 
-/// Marks a file as it is now. Where the file system has no extended attributes
-/// of users it stays unmarked, and is written again only with permission.
+/// Marks a file in its present state. Without support for user extended attributes it stays
+/// unmarked, and is written again only with permission.
 fn set(file: &OwnedFd) {
     let Ok(stat) = rustix::fs::fstat(file) else { return };
     if stat.st_nlink == 0 {
@@ -51,7 +50,7 @@ fn set(file: &OwnedFd) {
     }
 }
 
-/// Whether iodyno laid this file out, and what is in it is what iodyno left.
+/// True if iodyno laid this file out and its content is unchanged.
 pub(crate) fn is_ours(file: &OwnedFd) -> bool {
     let mut bytes = [0; 64];
     let (Ok(stat), Ok(length)) =
@@ -63,31 +62,31 @@ pub(crate) fn is_ours(file: &OwnedFd) -> bool {
     value(file, &stat).is_ok_and(|value| found == Some(value.as_bytes()))
 }
 
-/// What the mark of a file would say now; `None`: it cannot be read.
+/// Returns the value that the mark of a file would have now; `None`: it cannot be read.
 pub(super) fn of(file: &OwnedFd) -> Option<String> {
     value(file, &rustix::fs::fstat(file).ok()?).ok()
 }
 
-/// Whether nobody loses anything where this file is written: iodyno left what is in it, or
-/// it is empty, as touch(1) and mktemp(1) make files for others to write.
+/// True if writing this file loses nothing: its content is iodyno's, or it is empty, as touch(1)
+/// and mktemp(1) make files for others to write.
 pub(crate) fn is_free(file: &OwnedFd) -> bool {
     let is_empty = |stat: Stat| stat.st_size == 0 && stat.st_nlink > 0;
     rustix::fs::fstat(file).is_ok_and(is_empty) || is_ours(file)
 }
 
-/// Whether there is a file of this name that iodyno laid out and that nobody
-/// wrote since: it may be written again without a permission of its own.
+/// True if `path` is a file that iodyno laid out and nobody has written since: it may be written
+/// again without permission.
 pub fn is_laid_out(path: &Path) -> bool {
     let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
     is_file && File::open(path).is_ok_and(|file| is_ours(&file.into()))
 }
 
-/// Version, and the first 128 bits of the SHA-256 of what it tells apart.
+/// Returns version, and the first 128 bits of the SHA-256 of the inode facts and sampled blocks.
 fn value(file: &OwnedFd, stat: &Stat) -> Result<String, Errno> {
     let Stat { st_ino, st_size, st_mtime, st_mtime_nsec, .. } = stat;
     let mut sum = Sha256::new();
     sum.update(format!("{st_ino} {st_size} {st_mtime} {st_mtime_nsec} "));
-    // Nothing but the samples is to come into the page cache; advice only.
+    // Keep all but the samples out of the page cache; advice only.
     let _ = rustix::fs::fadvise(file, 0, None, Advice::Random);
     let mut block = [0; BLOCK_BYTES as usize];
     for offset in sampled(u64::try_from(*st_size).unwrap_or(0)) {
@@ -101,8 +100,8 @@ fn value(file: &OwnedFd, stat: &Stat) -> Result<String, Errno> {
     Ok(format!("{VERSION} {digits}"))
 }
 
-/// Where the sampled blocks begin: the first, the last, and others spread over
-/// the file by the golden ratio, the same for each file of a size.
+/// Returns offsets of the sampled blocks: the first, the last, and others spread over the file by
+/// the golden ratio, the same for each file of a size.
 fn sampled(size_bytes: u64) -> impl Iterator<Item = u64> {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     let blocks = size_bytes.div_ceil(BLOCK_BYTES);

@@ -1,12 +1,11 @@
-//! The files of jobs: looked at, made, filled, and removed again.
+//! Surveys, creates, fills and removes the files of jobs.
 //!
-//! [`survey`] looks at all of them, changes nothing, and refuses what has to be refused;
-//! [`Surveyed::lay_out`] makes one after the other. So no refusal comes after a change.
+//! [`survey`] checks all of them, changes nothing, and makes all refusals; [`Surveyed::lay_out`]
+//! creates one after the other. So no refusal comes after a change.
 //!
-//! As fio does it (filesetup.c): a file that is large enough is used as it is;
-//! one that will be read, or overwritten, is written in full beforehand; one
-//! that is only written gets its space, or not even that. Unlike fio this
-//! never replaces a file that somebody else made.
+//! As in fio (filesetup.c): a file that is large enough is used as it is; one that will be read, or
+//! overwritten, is written in full beforehand; one that is only written gets its space, or not even
+//! that. Unlike fio this never replaces a file that iodyno did not make.
 
 mod entries;
 mod entry;
@@ -34,24 +33,24 @@ use crate::{
     Access, FileIdentity, OpenHow, Permission, ReadClearance, Removed, SyncMode, TargetError,
     WriteClearance,
 };
-use survey::Place;
+use survey::FileState;
 
 /// Without O_DIRECT.
-const TO_LOOK: OpenHow = OpenHow { direct: false, sync: SyncMode::None, nonblocking: false };
+const BUFFERED: OpenHow = OpenHow { direct: false, sync: SyncMode::None, nonblocking: false };
 
-/// What a new or too small file gets before the job.
+/// Preparation of a new or too small file before the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fill {
-    /// Nothing: writes make it grow (`fallocate=none`).
+    /// None: writes make it grow (`fallocate=none`).
     None,
-    /// Its space and its size, unwritten, where the file system can
-    /// (`fallocate=native` and `posix`).
+    /// Allocates its space and sets its size, if the file system supports it (`fallocate=native`
+    /// and `posix`).
     Allocate,
-    /// Its space, but no size (`fallocate=keep`).
+    /// Allocates its space without setting its size (`fallocate=keep`).
     AllocateKeepingSize,
-    /// Its size, but no space (`fallocate=truncate`).
+    /// Sets its size without allocating space (`fallocate=truncate`).
     Truncate,
-    /// Incompressible data that never repeats, all of it, synced.
+    /// Writes it in full with incompressible data that never repeats, and syncs.
     #[default]
     Written,
 }
@@ -59,20 +58,20 @@ pub enum Fill {
 /// A file that a job needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePlan {
-    /// Where: fio's `directory` and file name together.
+    /// Path: fio's `directory` and file name together.
     pub path: PathBuf,
-    /// The size that it has at least, bytes.
+    /// Minimum size, bytes.
     pub size_bytes: u64,
-    /// Whether it may be made (fio's `allow_file_create`).
+    /// True if it may be created (fio's `allow_file_create`).
     pub create: bool,
-    /// What it gets where it is new or too small: [`Fill::Written`] for what
-    /// is read or verified, and for writes with fio's `overwrite`.
+    /// Preparation if it is new or too small: [`Fill::Written`] for files that are read or
+    /// verified, and for writes with fio's `overwrite`.
     pub fill: Fill,
-    /// Whether what it holds stays as it is where it has to become larger (fio's `file_append`).
-    /// A file that iodyno did not make is never written in full but always keeps what it holds.
+    /// True if its content is kept when it has to grow (fio's `file_append`). A file that iodyno
+    /// did not make is never rewritten but always keeps its content.
     pub keeps: bool,
-    /// Whether the job writes it, trimming included; one that is large enough
-    /// and only read needs no permission.
+    /// True if the job writes it, trimming included; a file that is large enough and only read
+    /// needs no permission.
     pub will_write: bool,
 }
 
@@ -83,7 +82,7 @@ enum Cleared {
     Write(WriteClearance),
 }
 
-/// A file that is as its plan says.
+/// A file that meets its plan.
 #[derive(Debug)]
 pub struct LaidOut {
     cleared: Cleared,
@@ -91,13 +90,13 @@ pub struct LaidOut {
     identity: FileIdentity,
     is_new: bool,
     is_ours: bool,
-    /// Of a new file that is only read what its mark says: not every file system keeps marks.
-    left: Option<String>,
+    /// Mark value of a new file that is only read: not every file system stores marks.
+    mark_value: Option<String>,
     written_bytes: u64,
 }
 
 impl LaidOut {
-    /// What the job may do with it: write it, where its plan says so.
+    /// Returns the access of the job: writing if the plan says so.
     pub const fn access(&self) -> Access<'_> {
         match &self.cleared {
             Cleared::Read(clearance) => Access::Read(clearance),
@@ -105,7 +104,7 @@ impl LaidOut {
         }
     }
 
-    /// The clearance for writing; `None` where the plan did not ask for it.
+    /// The clearance for writing; `None` if the plan did not ask for it.
     pub const fn write(&self) -> Option<&WriteClearance> {
         match &self.cleared {
             Cleared::Read(_) => None,
@@ -113,7 +112,7 @@ impl LaidOut {
         }
     }
 
-    /// Whether it was made just now.
+    /// True if it was created by this layout.
     pub const fn is_new(&self) -> bool {
         self.is_new
     }
@@ -123,7 +122,7 @@ impl LaidOut {
         self.written_bytes
     }
 
-    /// Its path, without symbolic links.
+    /// Path, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -133,16 +132,17 @@ impl LaidOut {
         self.identity
     }
 
-    /// Removes it (fio's `unlink`) if iodyno made it, now or before, and it is
-    /// still the file at its path; once is as good as twice.
+    /// Removes it (fio's `unlink`) if iodyno made it, now or before, and it is still the file at
+    /// its path; idempotent.
     ///
     /// # Errors
-    /// It is ours and cannot be removed.
+    /// It is iodyno's and cannot be removed.
     pub fn remove_if_ours(&self) -> Result<Removed, TargetError> {
-        // Of a file that is only read others may have written meanwhile.
+        // Others may have written to a file that is only read.
         let is_as_it_was = || match &self.cleared {
-            Cleared::Read(_) => open_to_look(&self.cleared).is_some_and(|file| {
-                mark::is_ours(&file) || (self.left.is_some() && self.left == mark::of(&file))
+            Cleared::Read(_) => open_buffered(&self.cleared).is_some_and(|file| {
+                mark::is_ours(&file)
+                    || (self.mark_value.is_some() && self.mark_value == mark::of(&file))
             }),
             Cleared::Write(_) => true,
         };
@@ -155,56 +155,55 @@ impl LaidOut {
             .map_err(|errno| TargetError::of(&name, "remove it", errno))
     }
 
-    /// Gives back the space of a file that has no name any more, since the
-    /// clearance holds it open to the end of the run: later jobs may want it.
+    /// Frees the space of a file that has no name left, since the clearance holds it open to the
+    /// end of the run and later jobs may need it.
     fn free_space(&self, removed: Removed) {
         let Some(write) = self.write().filter(|_| removed == Removed::Yes) else { return };
         if rustix::fs::fstat(write).is_ok_and(|stat| stat.st_nlink == 0) {
-            // What cannot be had now comes back at the end.
+            // On failure the space is freed at the end.
             let _ = rustix::fs::ftruncate(write, 0);
         }
     }
 }
 
 impl Surveyed {
-    /// Makes the file, or takes the one that is there, as fio would; `watcher`
-    /// gets the bytes written so far before each MiB and may stop it. A size
-    /// that the clearance gives is at least the plan's, also where the job has
-    /// yet to make the file grow to it.
+    /// Creates the file, or takes the existing one, as fio would; `watcher` gets the bytes written
+    /// so far before each MiB and may stop it. The clearance's size is at least the plan's, even if
+    /// the job has yet to grow the file to it.
     ///
     /// # Errors
-    /// What came up since it was looked at: another file in its place, the disk
-    /// full; or `watcher` stopped it. What was made is removed then.
+    /// Changes since the survey: another file at its path, the disk full; or `watcher` stopped it.
+    /// A file it created is removed then.
     pub fn lay_out(
         self,
         host: &Host,
         permission: &Permission,
         watcher: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<LaidOut, TargetError> {
-        let Self { plan, place, .. } = self;
-        match place {
-            Place::Enough(target, read) => {
-                let is_ours = read.open(TO_LOOK).is_ok_and(|file| mark::is_ours(&file));
-                taken(target, Cleared::Read(read), is_ours, 0)
+        let Self { plan, state, .. } = self;
+        match state {
+            FileState::LargeEnough(target, read) => {
+                let is_ours = read.open(BUFFERED).is_ok_and(|file| mark::is_ours(&file));
+                use_existing(target, Cleared::Read(read), is_ours, 0)
             }
-            Place::There(target, write) => {
+            FileState::Writable(target, write) => {
                 let mut written_bytes = 0;
-                let is_ours = mark::is_ours(&write.open(TO_LOOK)?);
+                let is_ours = mark::is_ours(&write.open(BUFFERED)?);
                 if target.size_bytes < plan.size_bytes {
                     let keeps = plan.keeps || !is_ours;
                     let from = if keeps { target.size_bytes } else { 0 };
                     written_bytes = fill::fill(&write, &plan, from, &target.name, watcher)?;
                 }
-                taken(target, cleared(write, &plan)?, is_ours, written_bytes)
+                use_existing(target, cleared(write, &plan)?, is_ours, written_bytes)
             }
-            Place::New(folder, target) => {
+            FileState::Missing(folder, target) => {
                 match make(&plan, &folder, &target, permission, watcher) {
-                    // Another name of it came first, or somebody else.
+                    // Another path to it, or another process, created it first.
                     Err(TargetError::Io { error, .. })
                         if error.kind() == std::io::ErrorKind::AlreadyExists =>
                     {
                         let again = survey(vec![plan], host, permission)?;
-                        let is_there = |one: &Self| !matches!(one.place, Place::New(..));
+                        let is_there = |one: &Self| !matches!(one.state, FileState::Missing(..));
                         let changed = || TargetError::Changed { name: target.name.clone() };
                         let there = again.into_iter().find(is_there).ok_or_else(changed)?;
                         there.lay_out(host, permission, watcher)
@@ -216,19 +215,19 @@ impl Surveyed {
     }
 }
 
-/// A file that was there; `is_ours`: laid out by iodyno, and as it left it.
-fn taken(
+/// Takes an existing file; `is_ours`: laid out by iodyno and unchanged.
+fn use_existing(
     target: PathTarget,
     cleared: Cleared,
     is_ours: bool,
     written_bytes: u64,
 ) -> Result<LaidOut, TargetError> {
     let identity = FileIdentity { device: target.identity.0, inode: target.identity.1 };
-    let (path, left) = (target.path, None);
-    Ok(LaidOut { cleared, path, identity, is_new: false, is_ours, left, written_bytes })
+    let (path, mark_value) = (target.path, None);
+    Ok(LaidOut { cleared, path, identity, is_new: false, is_ours, mark_value, written_bytes })
 }
 
-/// A new file, `place`, in `folder`.
+/// Creates the file `place` in `folder`.
 fn make(
     plan: &FilePlan,
     folder: &OwnedFd,
@@ -246,7 +245,7 @@ fn make(
     let stat = rustix::fs::fstat(&descriptor)
         .map_err(|errno| TargetError::of(&place.name, "look at it", errno))?;
     let identity = FileIdentity::of(&stat);
-    // From here on it is removed however this function is left.
+    // From here on it is removed on every return until it is kept.
     let unfinished = Unfinished { folder, file, identity, kept: false };
     let words = permission.naming(|word| names_file(place, word));
     let write = WriteClearance::of_new_file(descriptor, place)?.named_by(words).laid_out()?;
@@ -260,24 +259,24 @@ fn make(
     write.mark_now();
     let cleared = cleared(write, plan)?;
     unfinished.keep();
-    let left = match &cleared {
-        Cleared::Read(_) => open_to_look(&cleared).and_then(|file| mark::of(&file)),
+    let mark_value = match &cleared {
+        Cleared::Read(_) => open_buffered(&cleared).and_then(|file| mark::of(&file)),
         Cleared::Write(_) => None,
     };
     let path = place.path.clone();
-    Ok(LaidOut { cleared, path, identity, is_new: true, is_ours: true, left, written_bytes })
+    Ok(LaidOut { cleared, path, identity, is_new: true, is_ours: true, mark_value, written_bytes })
 }
 
-/// The clearance that the plan asks for.
+/// Converts to the kind of clearance that the plan asks for.
 fn cleared(write: WriteClearance, plan: &FilePlan) -> Result<Cleared, TargetError> {
     if plan.will_write {
-        write.sized_anew(plan.size_bytes).map(Cleared::Write)
+        write.with_current_size(plan.size_bytes).map(Cleared::Write)
     } else {
         write.into_read_clearance().map(Cleared::Read)
     }
 }
 
-/// A file that is removed when this is dropped, unless it is kept.
+/// A file that is removed on drop unless it is kept.
 struct Unfinished<'f> {
     folder: &'f OwnedFd,
     file: &'f OsStr,
@@ -294,21 +293,21 @@ impl Unfinished<'_> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if !self.kept {
-            // The error that led here is told; this one would hide it.
+            // The first error is returned; this one would hide it.
             let is_ours = |stat: &Stat| FileIdentity::of(stat) == self.identity;
             let _ = remove_in(self.folder, self.file, is_ours);
         }
     }
 }
 
-fn open_to_look(cleared: &Cleared) -> Option<OwnedFd> {
+fn open_buffered(cleared: &Cleared) -> Option<OwnedFd> {
     match cleared {
-        Cleared::Read(clearance) => clearance.open(TO_LOOK).ok(),
-        Cleared::Write(clearance) => clearance.as_read().open(TO_LOOK).ok(),
+        Cleared::Read(clearance) => clearance.open(BUFFERED).ok(),
+        Cleared::Write(clearance) => clearance.as_read().open(BUFFERED).ok(),
     }
 }
 
-/// A path for messages, which a terminal must not obey.
+/// Escapes control characters of a path for messages.
 fn shown(path: &Path) -> String {
     crate::target::printable(&path.display().to_string())
 }

@@ -1,4 +1,4 @@
-//! The files of jobs, looked at before any of them is touched.
+//! Checks the files of jobs before any of them is touched.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,82 +11,82 @@ use iodyno_host::Live;
 use iodyno_model::Host;
 use rustix::fs::{Dev, Mode, OFlags};
 
-use super::{FilePlan, Fill, TO_LOOK, mark, shown};
+use super::{BUFFERED, FilePlan, Fill, mark, shown};
 use crate::guard::{Guard, names_file};
 use crate::target::PathTarget;
 use crate::{Permission, ReadClearance, Target, TargetError, WriteClearance, resolve_anywhere};
 use iodyno_files::open_folder;
 
-/// A file of a plan, looked at: it can be laid out, and nothing of it has changed.
+/// A checked file of a plan: it can be laid out, and is unchanged so far.
 #[derive(Debug)]
 pub struct Surveyed {
     pub(super) plan: FilePlan,
-    pub(super) place: Place,
+    pub(super) state: FileState,
     words: Vec<String>,
     direct: Option<Direct>,
 }
 
-/// What is where the file is to be.
+/// State of the path at which the file will be.
 #[derive(Debug)]
-pub(super) enum Place {
-    /// All that is needed: it is only read.
-    Enough(PathTarget, ReadClearance),
+pub(super) enum FileState {
+    /// A file that is only read and large enough.
+    LargeEnough(PathTarget, ReadClearance),
     /// A file that may be written.
-    There(PathTarget, WriteClearance),
-    /// Nothing, in this directory.
-    New(OwnedFd, PathTarget),
+    Writable(PathTarget, WriteClearance),
+    /// No file yet, in this directory.
+    Missing(OwnedFd, PathTarget),
 }
 
-/// How a file takes direct I/O.
+/// Direct I/O on a file.
 #[derive(Debug, Clone, Copy)]
 struct Direct {
-    taken: bool,
+    supported: bool,
     block_bytes: u32,
 }
 
 impl Direct {
     const fn of(read: &ReadClearance) -> Self {
-        Self { taken: read.direct(), block_bytes: read.block_bytes() }
+        Self { supported: read.direct(), block_bytes: read.block_bytes() }
     }
 }
 
 impl Surveyed {
-    /// What it is to become.
+    /// The plan of the file.
     pub const fn plan(&self) -> &FilePlan {
         &self.plan
     }
 
-    /// What it will hold, bytes.
+    /// Size after the layout, bytes.
     pub fn size_bytes(&self) -> u64 {
-        let holds_bytes = match &self.place {
-            Place::Enough(target, _) | Place::There(target, _) | Place::New(_, target) => {
-                target.size_bytes
-            }
+        let holds_bytes = match &self.state {
+            FileState::LargeEnough(target, _)
+            | FileState::Writable(target, _)
+            | FileState::Missing(_, target) => target.size_bytes,
         };
         holds_bytes.max(self.plan.size_bytes)
     }
 
-    /// The words of the permission that name it, and that it may need.
+    /// Words of the permission that name it and that it may need.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// What direct I/O on it is a multiple of, bytes: 0 where it takes none; `None` where that
-    /// shows only once it is made.
+    /// Alignment of direct I/O on it, bytes: 0 if unsupported; `None` if unknown before it is
+    /// created.
     pub fn direct_bytes(&self) -> Option<u32> {
-        self.direct.map(|direct| if direct.taken { direct.block_bytes } else { 0 })
+        self.direct.map(|direct| if direct.supported { direct.block_bytes } else { 0 })
     }
 }
 
-/// Looks at the files of `plans` together, and changes nothing.
+/// Checks the files of `plans` together, and changes nothing.
 ///
-/// A file that is new or that iodyno made needs no permission; another one
-/// that would be written needs its path in `permission`.
+/// A file that is new or that iodyno made needs no permission; any other that would be written
+/// needs its path in `permission`.
 ///
 /// # Errors
-/// The first that cannot be laid out: too little room for all, where the file
-/// system knows; no directory for it, not to be made, not named, in use, not a
-/// file, on a file system that holds no data.
+/// The first file that cannot be laid out: too little room for all, if the file system reports it;
+/// directory missing, may not be created, not named, in use, not a file, on a file system that
+/// holds no data.
 pub fn survey(
     plans: Vec<FilePlan>,
     host: &Host,
@@ -95,18 +95,18 @@ pub fn survey(
     let mut taken_bytes = BTreeMap::new();
     let mut surveyed = Vec::with_capacity(plans.len());
     for plan in plans {
-        let (place, words, direct) = look(&plan, host, permission)?;
-        if let Place::There(target, _) | Place::New(_, target) = &place {
-            room_for(target, &plan, &mut taken_bytes)?;
+        let (state, words, direct) = check(&plan, host, permission)?;
+        if let FileState::Writable(target, _) | FileState::Missing(_, target) = &state {
+            reserve_room(target, &plan, &mut taken_bytes)?;
         }
-        surveyed.push(Surveyed { plan, place, words, direct });
+        surveyed.push(Surveyed { plan, state, words, direct });
     }
     Ok(surveyed)
 }
 
-type Looked = (Place, Vec<String>, Option<Direct>);
+type Checked = (FileState, Vec<String>, Option<Direct>);
 
-fn look(plan: &FilePlan, host: &Host, permission: &Permission) -> Result<Looked, TargetError> {
+fn check(plan: &FilePlan, host: &Host, permission: &Permission) -> Result<Checked, TargetError> {
     match fs::symlink_metadata(&plan.path) {
         Ok(found) => {
             let is_mine = [0, rustix::process::geteuid().as_raw()].contains(&found.uid());
@@ -116,19 +116,19 @@ fn look(plan: &FilePlan, host: &Host, permission: &Permission) -> Result<Looked,
                     why: "a symbolic link that another user made".into(),
                 });
             }
-            look_at_file(plan, host, permission)
+            check_file(plan, host, permission)
         }
-        Err(_) if plan.create => look_at_folder(plan, host, permission),
+        Err(_) if plan.create => check_new_file(plan, host, permission),
         Err(_) => Err(TargetError::NotToBeMade { name: shown(&plan.path) }),
     }
 }
 
-/// The file that is there already.
-fn look_at_file(
+/// Checks a file that exists.
+fn check_file(
     plan: &FilePlan,
     host: &Host,
     permission: &Permission,
-) -> Result<Looked, TargetError> {
+) -> Result<Checked, TargetError> {
     // With a `/` it is a path and never a device's kernel name.
     let absolute = std::path::absolute(&plan.path).map_err(|source| io(&plan.path, source))?;
     let Some(path) = absolute.to_str() else { return Err(not_text(&plan.path)) };
@@ -146,10 +146,10 @@ fn look_at_file(
     if target.size_bytes >= plan.size_bytes && !plan.will_write {
         let read = ReadClearance::of_file(&target)?;
         let direct = Direct::of(&read);
-        // A word may have made a file of somebody else long enough before; one of ours needs none.
-        let is_ours = words.is_empty() || mark::is_ours(&read.open(TO_LOOK)?);
+        // A word may have been needed to extend another's file before; iodyno's own need none.
+        let is_ours = words.is_empty() || mark::is_ours(&read.open(BUFFERED)?);
         let words = if is_ours { Vec::new() } else { words };
-        return Ok((Place::Enough(target, read), words, Some(direct)));
+        return Ok((FileState::LargeEnough(target, read), words, Some(direct)));
     }
     let guard = Guard { source: &Live::new(), host, permission };
     let write = guard.file(&target, Some(plan.size_bytes)).map_err(|error| match error {
@@ -161,22 +161,22 @@ fn look_at_file(
         error => error,
     })?;
     let direct = Direct::of(write.as_read());
-    Ok((Place::There(target, write), words, Some(direct)))
+    Ok((FileState::Writable(target, write), words, Some(direct)))
 }
 
-/// The directory that a new file will be in.
-fn look_at_folder(
+/// Checks the directory for a new file.
+fn check_new_file(
     plan: &FilePlan,
     host: &Host,
     permission: &Permission,
-) -> Result<Looked, TargetError> {
+) -> Result<Checked, TargetError> {
     let (folder, place) = folder_for(&plan.path, host)?;
     let words = permission.naming(|word| will_be_named(&place, word));
-    let direct = nameless(&folder, &place);
-    Ok((Place::New(folder, place), words, direct))
+    let direct = probe_direct_io(&folder, &place);
+    Ok((FileState::Missing(folder, place), words, direct))
 }
 
-/// The directory in which a file can be made, and its place there.
+/// Opens the directory for a new file, and describes the file's place in it.
 pub(super) fn folder_for(path: &Path, host: &Host) -> Result<(OwnedFd, PathTarget), TargetError> {
     let absolute = std::path::absolute(path).map_err(|source| io(path, source))?;
     let Some((parent, file)) = parent_of(&absolute) else {
@@ -195,16 +195,16 @@ pub(super) fn folder_for(path: &Path, host: &Host) -> Result<(OwnedFd, PathTarge
     let stat = rustix::fs::fstat(&folder)
         .map_err(|errno| TargetError::of(&shown(&parent), "look at it", errno))?;
     let path = parent.join(file);
-    // Refuses a file system that holds no data before anything is made in it.
-    let place = PathTarget::new(host, path, &stat)?.empty();
+    // Refuses a file system that holds no data before anything is created in it.
+    let place = PathTarget::new(host, path, &stat)?.into_new_file();
     let may_write = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     rustix::fs::access(&parent, may_write)
         .map_err(|errno| TargetError::of(&place.name, "make it", errno))?;
     Ok((folder, place))
 }
 
-/// How a file in `folder` takes direct I/O, from one that has no name, if there can be one.
-fn nameless(folder: &OwnedFd, place: &PathTarget) -> Option<Direct> {
+/// Probes direct I/O of files in `folder` with an unnamed file, if possible.
+fn probe_direct_io(folder: &OwnedFd, place: &PathTarget) -> Option<Direct> {
     let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o600);
     let descriptor = rustix::fs::openat(folder, ".", flags, mode).ok()?;
@@ -213,20 +213,21 @@ fn nameless(folder: &OwnedFd, place: &PathTarget) -> Option<Direct> {
     ReadClearance::of_open_file(&descriptor, &target).ok().map(|read| Direct::of(&read))
 }
 
-/// Whether a word is the path of a file that is not there yet.
+/// True if a word is the path of a file that does not exist yet.
 fn will_be_named(place: &PathTarget, word: &str) -> bool {
     let Ok(absolute) = std::path::absolute(word) else { return false };
     let Some((parent, file)) = parent_of(&absolute) else { return false };
     parent.canonicalize().is_ok_and(|parent| parent.join(file) == place.path)
 }
 
-/// The highest directory on the way to `folder` that is not there.
+/// Returns the highest missing directory on the path to `folder`.
 fn first_missing(folder: &Path) -> Option<&Path> {
     folder.ancestors().take_while(|ancestor| !ancestor.exists()).last()
 }
 
-/// That the file system has room for what is missing, where it says, beside what others take.
-fn room_for(
+/// Verifies that the file system has room for the missing part, if it reports that, in addition to
+/// the other files.
+fn reserve_room(
     target: &PathTarget,
     plan: &FilePlan,
     taken_bytes: &mut BTreeMap<Dev, u64>,

@@ -1,4 +1,4 @@
-//! Format NVM, Sanitize and a feature, as the specification lays them out.
+//! Builds Format NVM, Sanitize and Set Features commands as specified.
 
 use iodyno_host::FormatInUse;
 
@@ -8,33 +8,33 @@ use iodyno_host::FormatInUse;
 pub(crate) struct Command {
     /// Opcode.
     pub(super) opcode: u8,
-    /// Namespace id; 0: of no namespace.
+    /// Namespace id; 0: none.
     pub(super) nsid: u32,
     /// Command dword 10.
     pub(super) dword_10: u32,
     /// Command dword 11.
     pub(super) dword_11: u32,
-    /// The drive may take so long, ms; 0: as long as the kernel grants.
+    /// Timeout, ms; 0: the kernel's default.
     pub(super) timeout_ms: u32,
 }
 
-/// What a format does to the data (SES).
+/// Secure erase setting of a format (SES).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SecureErase {
-    /// Nothing that is promised: drives deallocate all blocks.
+    /// None guaranteed: drives deallocate all blocks.
     None = 0,
     /// User data are erased.
     UserData = 1,
-    /// The key is changed.
+    /// The encryption key is changed.
     Cryptographic = 2,
 }
 
-/// What a sanitize does to the data (SANACT).
+/// Sanitize action (SANACT).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SanitizeAction {
     /// The media are erased.
     BlockErase = 2,
-    /// The keys are changed.
+    /// The encryption keys are changed.
     CryptoErase = 4,
 }
 
@@ -43,13 +43,13 @@ const SANITIZE: u8 = 0x84;
 const SET_FEATURES: u8 = 0x09;
 const VOLATILE_WRITE_CACHE: u32 = 0x06;
 
-/// A user data erase of a large drive takes its time, and a shorter limit
-/// would make the kernel reset the controller in the middle: 12 h.
+/// 12 h: a user data erase of a large drive takes long, and a shorter limit would make the kernel
+/// reset the controller in the middle.
 const PURGE_TIMEOUT_MS: u32 = 12 * 3600 * 1000;
 
 impl Command {
-    /// Format NVM (Base Specification 2.0, figures 332 and 333) of one
-    /// namespace, which stays formatted as it is.
+    /// Format NVM (Base Specification 2.0, figures 332 and 333) of one namespace, which keeps its
+    /// format.
     pub(crate) fn format(nsid: u32, as_is: FormatInUse, erase: SecureErase) -> Self {
         let index = u32::from(as_is.index);
         let dword_10 = index & 0xf
@@ -61,16 +61,16 @@ impl Command {
         Self { opcode: FORMAT_NVM, nsid, dword_10, dword_11: 0, timeout_ms: PURGE_TIMEOUT_MS }
     }
 
-    /// Sanitize (Base Specification 2.0, figures 374 and 375) of the whole NVM
-    /// subsystem. With AUSE (bit 3): a drive whose sanitize failed can be used
-    /// again. What is wanted is a fresh drive, not a promise of secrecy.
+    /// Sanitize (Base Specification 2.0, figures 374 and 375) of the whole NVM subsystem. With AUSE
+    /// (bit 3), so that a drive can be used again after a failed sanitize: the aim is a fresh
+    /// drive, not guaranteed secrecy.
     pub(crate) const fn sanitize(action: SanitizeAction) -> Self {
         let dword_10 = action as u32 | 1 << 3;
         Self { opcode: SANITIZE, nsid: 0, dword_10, dword_11: 0, timeout_ms: PURGE_TIMEOUT_MS }
     }
 
     /// Set Features 06h (Base Specification 2.0, 5.27.1.4) of the controller: until its next reset,
-    /// since it is not to be saved (SV, bit 31).
+    /// since it is not saved (SV, bit 31).
     pub(crate) const fn write_cache(on: bool) -> Self {
         let dword_10 = VOLATILE_WRITE_CACHE;
         Self { opcode: SET_FEATURES, nsid: 0, dword_10, dword_11: on as u32, timeout_ms: 0 }
@@ -100,8 +100,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each field is read back from where the specification has it, and
-        /// nothing is set beside them.
+        /// Each field is read back from its specified bits, and no other bits are set.
         #[test]
         fn a_format_has_every_field_in_its_bits(
             nsid in 1_u32..,

@@ -1,4 +1,4 @@
-//! The kernel's passthrough ioctl, for a command without data.
+//! Sends commands without data through the kernel's passthrough ioctl.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
@@ -32,8 +32,8 @@ const _: () = {
     assert!(offset_of!(PassthroughCommand, timeout_ms) == 64);
 };
 
-/// Sends `command` to the controller of a held namespace, through the
-/// descriptor that holds it, or to one that is held itself, and waits for its answer.
+/// Sends `command` through the open descriptor of a namespace, to its controller, or of a
+/// controller, and waits for completion.
 ///
 /// # Errors
 /// The kernel's error, or the drive's status.
@@ -53,7 +53,7 @@ pub(crate) fn send(held: &impl AsFd, command: Command) -> io::Result<()> {
     match status {
         0 => Ok(()),
         status if status > 0 => {
-            // Bits 10:8 are the type of the status, 7:0 the code (Base Specification 2.0, 3.3.3.2.1).
+            // Bits 10:8 are the status code type, 7:0 the code (Base Specification 2.0, 3.3.3.2.1).
             Err(io::Error::other(format!(
                 "the drive answered with NVMe status {:#x}",
                 status & 0x7ff

@@ -1,4 +1,4 @@
-//! The NVMe commands that change a drive: those that destroy what is on it, and a feature.
+//! NVMe commands that change a drive: those that destroy its data, and Set Features.
 
 mod command;
 #[allow(unsafe_code)] // one ioctl, which the standard library does not offer

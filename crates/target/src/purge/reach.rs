@@ -1,29 +1,29 @@
-//! How far a purge reaches: which namespaces it would empty.
+//! Determines which namespaces a purge would empty.
 
 use iodyno_host::{
     AdminRead, PurgeSupport, SanitizeState, Source, namespace_ids, parse_purge_support,
 };
 use iodyno_model::{BlockKind, Drive, Host, Namespace, PurgeMethod};
 
-use super::{ask, sanitize_status, steps};
+use super::{nvme_action, query, sanitize_status};
 use crate::identity::is_same_drive;
 use crate::nvme::{SanitizeAction, SecureErase};
 use crate::{BlindSpot, TargetError};
 
-/// How far a purge reaches.
+/// Namespaces that a purge reaches.
 pub(super) struct Reach<'h> {
     pub(super) drive: &'h Drive,
     pub(super) namespaces: Vec<&'h Namespace>,
     pub(super) estimated_s: Option<u32>,
-    /// Why it may reach what this machine does not see.
+    /// Reason why it may reach something that this machine does not see.
     pub(super) blind: Option<BlindSpot>,
 }
 
 impl<'h> Reach<'h> {
-    /// Everything that a purge of `name` reaches, the namespace itself first.
+    /// Finds everything that a purge of `name` reaches, the namespace itself first.
     ///
     /// # Errors
-    /// The drive cannot do it now, or it cannot be told how far it would reach.
+    /// The drive cannot do it now, or its reach is unknown.
     pub(super) fn of(
         source: &dyn Source,
         host: &'h Host,
@@ -37,7 +37,7 @@ impl<'h> Reach<'h> {
             let why = "it is not a whole namespace of an NVMe drive";
             return Err(cannot(why.into(), vec![PurgeMethod::Discard]));
         };
-        let page = ask(source, name, &drive.name, AdminRead::IdentifyController)?;
+        let page = query(source, name, &drive.name, AdminRead::IdentifyController)?;
         let support = parse_purge_support(&page)
             .ok_or_else(|| cannot("its controller's answer makes no sense".into(), Vec::new()))?;
         if !is_offered(&support, method) {
@@ -55,7 +55,7 @@ impl<'h> Reach<'h> {
                 offered,
             ));
         }
-        let (erase, sanitize) = steps(method);
+        let (erase, sanitize) = nvme_action(method);
         let estimated_s = match sanitize {
             Some(action) => {
                 let status = sanitize_status(source, name, &drive.name)?;
@@ -75,19 +75,19 @@ impl<'h> Reach<'h> {
         let of_all = sanitize.is_some()
             || support.format_is_of_all
             || support.erase_is_of_all && erase != SecureErase::None;
-        let namespaces = emptied_with(host, drive, own, of_all);
+        let namespaces = affected_namespaces(host, drive, own, of_all);
         if of_all {
-            all_are_seen(source, name, drive, &support, &namespaces)?;
+            verify_all_visible(source, name, drive, &support, &namespaces)?;
         }
-        // Without management only this controller's own namespaces are listed.
+        // Without namespace management only this controller's own namespaces are listed.
         let is_blind = of_all && support.several_controllers && !support.namespace_management;
         let blind = is_blind.then_some(BlindSpot::UnlistedControllers);
         Ok(Self { drive, namespaces, estimated_s, blind })
     }
 }
 
-/// The block devices that are emptied with the namespace `own`, itself first.
-fn emptied_with<'h>(
+/// Returns the block devices that are emptied with the namespace `own`, itself first.
+fn affected_namespaces<'h>(
     host: &'h Host,
     drive: &Drive,
     own: &'h Namespace,
@@ -115,9 +115,9 @@ fn is_offered(support: &PurgeSupport, method: PurgeMethod) -> bool {
     }
 }
 
-/// That no namespace of the drive is hidden from this machine: whether that
-/// one is in use could not be told.
-fn all_are_seen(
+/// Verifies that no namespace of the drive is hidden from this machine: whether a hidden one is in
+/// use is unknown.
+fn verify_all_visible(
     source: &dyn Source,
     name: &str,
     drive: &Drive,
@@ -128,7 +128,7 @@ fn all_are_seen(
         true => AdminRead::AllocatedNamespaces,
         false => AdminRead::ActiveNamespaces,
     };
-    let page = ask(source, name, &drive.name, list)?;
+    let page = query(source, name, &drive.name, list)?;
     let hidden = namespace_ids(&page)
         .into_iter()
         .find(|nsid| !seen.iter().any(|namespace| namespace.nsid.get() == Some(nsid)));

@@ -1,17 +1,17 @@
-//! Blocks: a mark to find them by, what they are, their length and checksums.
+//! Blocks of a trace file: a mark to find them by, kind, length and checksums.
 
 use std::io::{BufRead, Read, Write};
 
 use super::{END_MAGIC, TraceError};
 
-/// In front of every block, so that the next one is found behind damage.
+/// Precedes every block, so that the next one is found after damage.
 const MARK: [u8; 4] = [0xb1, b'I', b'O', 0x0c];
-/// Mark, kind, length and checksum of the contents, checksum of these.
+/// Mark, kind, length, checksum of the contents, checksum of these.
 pub(super) const HEAD_BYTES: usize = 17;
-/// No block is longer: a full chunk whose columns do not compress has 3.5 MB beside its names.
+/// Maximum length: a full chunk whose columns do not compress has 3.5 MB besides its names.
 pub(super) const MOST_BYTES: u32 = 32 << 20;
 
-/// What a block holds.
+/// Content of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Chunk = 2,
     /// An [`Ending`](super::Ending), JSON.
     Ending = 3,
-    /// The places of all chunks.
+    /// Positions of all chunks.
     Index = 4,
     /// Counts of a model.
     Model = 5,
@@ -40,7 +40,7 @@ impl Head {
         self.kind == kind as u8
     }
 
-    /// The head in these bytes, if they are one.
+    /// Parses a head; `None` if the bytes are not one.
     pub(super) fn parse(bytes: &[u8; HEAD_BYTES]) -> Option<Self> {
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|n| bytes[at + n]));
         let head = Self { kind: bytes[4], length: word(5), checksum: word(9) };
@@ -49,7 +49,7 @@ impl Head {
     }
 }
 
-/// Writes a block; its length with the head, bytes.
+/// Writes a block. Returns its length including the head, bytes.
 pub(super) fn write(to: &mut impl Write, kind: Kind, contents: &[u8]) -> Result<u64, TraceError> {
     let long = |_| std::io::Error::other("a block of more than 32 MiB");
     let length = u32::try_from(contents.len()).map_err(long)?;
@@ -63,28 +63,28 @@ pub(super) fn write(to: &mut impl Write, kind: Kind, contents: &[u8]) -> Result<
     Ok((head.len() + contents.len()) as u64)
 }
 
-/// Reads blocks one behind the other.
+/// Reads consecutive blocks.
 #[derive(Debug)]
 pub(super) struct Blocks<R> {
     input: R,
     at: u64,
-    /// Bytes that were read and are looked at again.
-    again: Vec<u8>,
+    /// Bytes that were read and are parsed again.
+    pushback: Vec<u8>,
 }
 
 impl<R: BufRead> Blocks<R> {
     pub(super) const fn new(input: R, at: u64) -> Self {
-        Self { input, at, again: Vec::new() }
+        Self { input, at, pushback: Vec::new() }
     }
 
-    /// The next block and its contents; none at the end of the file. Behind an error, the call
-    /// that follows looks for the next mark.
+    /// Returns the next block's head, position and contents; `None` at the end of the file. After
+    /// an error, the next call searches for the next mark.
     pub(super) fn next(&mut self) -> Result<Option<(Head, u64, Vec<u8>)>, TraceError> {
         let at = self.at;
         let damaged = |what| Err(TraceError::Damaged { at, what });
-        let mut head = std::mem::take(&mut self.again);
+        let mut head = std::mem::take(&mut self.pushback);
         self.fill(&mut head, HEAD_BYTES)?;
-        // What stands behind the index is for who begins at the end.
+        // The 16 bytes after the index serve readers that start at the end.
         if head.is_empty() || head.len() == 16 && head.ends_with(&END_MAGIC) {
             return Ok(None);
         }
@@ -108,14 +108,15 @@ impl<R: BufRead> Blocks<R> {
         Ok(Some((found, at, contents)))
     }
 
-    /// Reads until `into` has `length` bytes or the input ends; no memory before there are bytes.
+    /// Reads until `into` has `length` bytes or the input ends; memory grows only with the bytes
+    /// read.
     fn fill(&mut self, into: &mut Vec<u8>, length: usize) -> Result<(), TraceError> {
         let more = length.saturating_sub(into.len()) as u64;
         self.input.by_ref().take(more).read_to_end(into)?;
         Ok(())
     }
 
-    /// Goes on to what looks like a mark.
+    /// Skips to the next possible mark.
     fn seek_mark(&mut self, mut window: Vec<u8>) -> Result<(), TraceError> {
         loop {
             window.remove(0);
@@ -124,7 +125,7 @@ impl<R: BufRead> Blocks<R> {
             let is_end = window.len() < MARK.len();
             if is_end || window.starts_with(&MARK) {
                 self.at += if is_end { window.len() as u64 } else { 0 };
-                self.again = if is_end { Vec::new() } else { window };
+                self.pushback = if is_end { Vec::new() } else { window };
                 return Ok(());
             }
         }

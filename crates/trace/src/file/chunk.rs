@@ -1,27 +1,28 @@
-//! A chunk: up to 64 Ki I/Os as columns, with the names they use, decodable alone.
+//! Chunks: up to 64 Ki I/Os as columns, with the names they use, decodable alone.
 
 use serde::{Deserialize, Serialize};
 
 use super::column::{self, signed, take, unsigned};
 use crate::{Actor, Device, Flags, Io, Latency, Names, Operation};
 
-/// I/Os of a full chunk.
+/// I/Os in a full chunk.
 pub const CHUNK_IOS: usize = 1 << 16;
-/// Count, first and last time, lost events: in front, so that an index is made of it alone.
+/// Count, first and last time, lost events: at the front, so that an index can be built from it
+/// alone.
 pub(super) const HEAD_BYTES: usize = 28;
-/// The names of a chunk take no more than this, bytes: 64 Ki devices and actors with long names.
+/// Maximum size of a chunk's names, bytes: 64 Ki devices and actors with long names.
 const MOST_NAME_BYTES: usize = 24 << 20;
 
-/// I/Os that stand together in a file.
+/// I/Os stored together in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chunk {
-    /// In the order of their times.
+    /// In order of time.
     pub ios: Vec<Io>,
-    /// Events that the kernel dropped since the chunk before.
+    /// Events that the kernel dropped since the previous chunk.
     pub lost: u64,
 }
 
-/// What stands in front of a chunk.
+/// Head of a chunk.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     pub(super) count: u32,
@@ -30,9 +31,9 @@ pub(super) struct Head {
     pub(super) lost: u64,
 }
 
-/// The devices and actors that a chunk's I/Os name, by their place here.
+/// Devices and actors of a chunk's I/Os, which refer to them by index.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Used {
+struct UsedNames {
     devices: Vec<Device>,
     actors: Vec<Actor>,
 }
@@ -57,14 +58,14 @@ impl Head {
     }
 }
 
-/// Numbers in the order of their first use.
+/// Numbers in order of first use.
 #[derive(Default)]
-struct Local {
+struct LocalNumbers {
     of: Vec<Option<u64>>,
     used: Vec<usize>,
 }
 
-impl Local {
+impl LocalNumbers {
     fn number(&mut self, global: usize) -> u64 {
         if self.of.len() <= global {
             self.of.resize(global + 1, None);
@@ -81,9 +82,9 @@ impl Local {
 }
 
 impl Chunk {
-    /// The contents of a block. There is at least one I/O.
+    /// Encodes the contents of a block. There must be at least one I/O.
     pub(super) fn encode(&self, names: &Names) -> Vec<u8> {
-        let (mut devices, mut actors) = (Local::default(), Local::default());
+        let (mut devices, mut actors) = (LocalNumbers::default(), LocalNumbers::default());
         let first_ns = self.ios.first().map_or(0, |io| io.at_ns);
         let last_ns = self.ios.last().map_or(0, |io| io.at_ns);
         let mut columns: [Vec<u64>; 7] = Default::default();
@@ -114,8 +115,10 @@ impl Chunk {
                 *end = io.offset.wrapping_add(io.length.into());
             }
         }
-        let used =
-            Used { devices: devices.names(names.devices()), actors: actors.names(names.actors()) };
+        let used = UsedNames {
+            devices: devices.names(names.devices()),
+            actors: actors.names(names.actors()),
+        };
         let used = serde_json::to_vec(&used).unwrap_or_default();
         let used = ruzstd::encoding::compress_to_vec(
             &used[..],
@@ -134,15 +137,15 @@ impl Chunk {
         bytes
     }
 
-    /// The chunk that a block holds, its devices and actors numbered among `names`; none: it
-    /// holds none.
+    /// Decodes the contents of a block, and numbers devices and actors in `names`; `None` if they
+    /// are not a chunk.
     pub(super) fn decode(mut bytes: &[u8], names: &mut Names) -> Option<Self> {
         let bytes = &mut bytes;
         let head = Head::parse(take(bytes, HEAD_BYTES)?)?;
         let count = head.count as usize;
         let length = u32::from_le_bytes(take(bytes, 4)?.try_into().ok()?);
         let used = inflate(take(bytes, length as usize)?)?;
-        let used: Used = serde_json::from_slice(&used).ok()?;
+        let used: UsedNames = serde_json::from_slice(&used).ok()?;
         let devices: Vec<u16> =
             used.devices.iter().map(|one| names.device(one)).collect::<Option<_>>()?;
         let actors: Vec<Option<u32>> = used.actors.iter().map(|one| names.actor(one)).collect();
@@ -190,7 +193,7 @@ impl Chunk {
     }
 }
 
-/// What was compressed, of a bounded length.
+/// Decompresses data, up to a maximum length.
 fn inflate(packed: &[u8]) -> Option<Vec<u8>> {
     use std::io::Read;
     let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
-//! Columns of numbers: divided by what all have in common, cut into planes of bytes, compressed.
+//! Columns of numbers: divided by their common divisor, split into byte planes, compressed.
 //!
-//! Planes instead of varints: the low bytes of addresses and times are noise and the high ones
-//! are not, and Huffman codes gain only where the two are apart.
+//! Planes instead of varints: the low bytes of addresses and times are noise and the high ones are
+//! not, and Huffman codes gain only if the two are separate.
 
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -29,7 +29,7 @@ pub(crate) fn write(to: &mut Vec<u8>, values: &[u64]) {
     }
 }
 
-/// Takes a column of `count` values from the front of `bytes`; none: they are no column.
+/// Takes a column of `count` values from the front of `bytes`; `None` if they are not a column.
 pub(crate) fn read(bytes: &mut &[u8], count: usize) -> Option<Vec<u64>> {
     let divisor = u64::from_le_bytes(take(bytes, 8)?.try_into().ok()?);
     let planes = take(bytes, 1)?[0];
@@ -54,15 +54,15 @@ pub(crate) fn read(bytes: &mut &[u8], count: usize) -> Option<Vec<u64>> {
     Some(values)
 }
 
-/// The first `length` of `bytes`, which goes on behind them.
+/// Takes the first `length` bytes off the front of `bytes`.
 pub(crate) fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     Some(taken)
 }
 
-/// Differences become numbers whose high bytes are 0 where they are small: sign in the lowest
-/// bit, in units of `divisor`.
+/// Zigzag-encodes differences in units of `divisor`: the sign is in the lowest bit, so that the
+/// high bytes of small ones are 0.
 pub(super) fn unsigned(differences: &[i64]) -> (u64, Vec<u64>) {
     let divisor = common_divisor(differences.iter().map(|one| one.unsigned_abs()));
     let divisor = if divisor == 0 || divisor > i64::MAX as u64 { 1 } else { divisor };
@@ -73,13 +73,13 @@ pub(super) fn unsigned(differences: &[i64]) -> (u64, Vec<u64>) {
     (divisor, differences.iter().map(zigzag).collect())
 }
 
-/// The reverse of [`unsigned`] for one number.
+/// Decodes one number of [`unsigned`].
 pub(super) const fn signed(divisor: u64, value: u64) -> i64 {
     let one = (value >> 1) as i64 ^ -((value & 1) as i64);
     one.wrapping_mul(divisor as i64)
 }
 
-/// What all have in common; 0: they are 0.
+/// Returns the greatest common divisor; 0 if all values are 0.
 fn common_divisor(mut values: impl Iterator<Item = u64>) -> u64 {
     let divisor = values.try_fold(0, |divisor, value| match gcd(divisor, value) {
         1 => Err(1),

@@ -1,4 +1,4 @@
-//! Where the chunks of a file are; made of their heads where the file was not ended.
+//! Positions of the chunks of a file; rebuilt from their heads if the file was not completed.
 
 use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
 
@@ -6,26 +6,26 @@ use super::block::{self, Blocks, HEAD_BYTES, Kind};
 use super::chunk;
 use super::{END_MAGIC, MAGIC, TraceError};
 
-/// Bytes of a place in the file.
+/// Encoded size of a position, bytes.
 const PLACE_BYTES: usize = 28;
 
-/// A chunk in a file.
+/// Position of a chunk in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkPlace {
-    /// Where its block begins, bytes.
+    /// Offset of its block, bytes.
     pub at: u64,
-    /// Its I/Os.
+    /// Number of I/Os.
     pub ios: u32,
-    /// Time of the first of them, ns.
+    /// Time of the first I/O, ns.
     pub first_ns: u64,
-    /// Time of the last of them, ns.
+    /// Time of the last I/O, ns.
     pub last_ns: u64,
 }
 
-/// The places of a file's chunks.
+/// Positions of a file's chunks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Index {
-    /// In the order of their times.
+    /// In order of time.
     pub chunks: Vec<ChunkPlace>,
 }
 
@@ -50,21 +50,21 @@ impl Index {
         rest.is_empty().then(|| Self { chunks: places.iter().map(place).collect() })
     }
 
-    /// The index of a file: as it stands at its end, or else made of all chunks.
+    /// Reads the index at the end of a file, or rebuilds it from all chunks.
     ///
     /// # Errors
-    /// It is no trace, or cannot be read.
+    /// It is not a trace, or cannot be read.
     pub fn read(mut file: impl Read + Seek) -> Result<Self, TraceError> {
         file.rewind()?;
         super::reader::check_magic(&mut file)?;
-        match Self::stored(&mut file)? {
+        match Self::read_stored(&mut file)? {
             Some(index) => Ok(index),
-            None => Self::rebuilt(file),
+            None => Self::rebuild(file),
         }
     }
 
-    /// The index at the end of a file, if it was ended and is whole.
-    fn stored(file: &mut (impl Read + Seek)) -> Result<Option<Self>, TraceError> {
+    /// Reads the index at the end of a file, if the file was completed and the index is intact.
+    fn read_stored(file: &mut (impl Read + Seek)) -> Result<Option<Self>, TraceError> {
         let length = file.seek(SeekFrom::End(0))?;
         let Some(at) = length.checked_sub(16).filter(|at| *at >= MAGIC.len() as u64) else {
             return Ok(None);
@@ -85,8 +85,8 @@ impl Index {
         }
     }
 
-    /// Goes from head to head, without what is between them; it ends where damage begins.
-    fn rebuilt(mut file: impl Read + Seek) -> Result<Self, TraceError> {
+    /// Reads only the heads, one after the other; stops at damage.
+    fn rebuild(mut file: impl Read + Seek) -> Result<Self, TraceError> {
         let mut index = Self::default();
         let mut at = MAGIC.len() as u64;
         loop {

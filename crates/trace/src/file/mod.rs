@@ -1,4 +1,5 @@
-//! The `.iotrace` file (docs/reference/iotrace.md): blocks with checksums, chunks of columns in them.
+//! The `.iotrace` file (docs/reference/iotrace.md): checksummed blocks that contain chunks of
+//! columns.
 
 mod block;
 mod chunk;
@@ -22,25 +23,25 @@ pub use index::{ChunkPlace, Index};
 pub use reader::Reader;
 pub use writer::Writer;
 
-/// The first bytes of a file; the last of them is the version.
+/// First bytes of a file; the last of them is the version.
 const MAGIC: [u8; 8] = *b"IOTRACE\x01";
-/// The last bytes of a file that was ended, behind the place of its last block.
+/// Last bytes of a completed file, after the position of its last block.
 const END_MAGIC: [u8; 8] = *b"IOTRend\x01";
 
-/// Whether a file that begins with `bytes` is a trace of ours, of whatever version.
+/// True if a file that begins with `bytes` is an iodyno trace of any version.
 pub fn is_trace(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC[..7])
 }
 
-/// What is known of a trace before its first I/O.
+/// Facts known before a trace's first I/O.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// Where its I/Os come from: `tracefs`, or the format that was read.
+    /// Source of its I/Os: `tracefs`, or the imported format.
     pub source: String,
-    /// When time 0 was, ns since 1970; none: the source does not know.
+    /// Time 0, ns since 1970; `None` if the source does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_ns: Option<u64>,
-    /// The step of its times, ns.
+    /// Resolution of its times, ns.
     pub tick_ns: u64,
     /// The kernel's clock: `mono`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,59 +49,59 @@ pub struct Header {
     /// Release of the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// The devices that were watched, with or without I/Os.
+    /// The traced devices, with or without I/Os.
     #[serde(default)]
     pub devices: Vec<Device>,
-    /// Addresses are shifted and names left out.
+    /// True if addresses are shifted and names removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anonymous: bool,
-    /// It is a model: its blocks hold counts, of which I/Os are made with this seed.
+    /// For a model: seed for generating I/Os from the counts in its blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
 
-/// What is known at the end of a trace.
+/// Facts known at the end of a trace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ending {
-    /// How long the device was watched, ns.
+    /// Duration of the recording, ns.
     pub duration_ns: u64,
-    /// I/Os.
+    /// Number of I/Os.
     pub ios: u64,
     /// Events that the kernel dropped: the I/Os around them are missing or incomplete.
     pub lost: u64,
     /// I/Os whose completion was not seen, and completions of unknown I/Os.
     pub unmatched: u64,
-    /// Of a model: how like it is to its trace.
+    /// For a model: similarity to its trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likeness: Option<ModelLikeness>,
 }
 
-/// Why a trace is not read or written.
+/// Reason why a trace cannot be read or written.
 #[derive(Debug, Error)]
 pub enum TraceError {
-    /// The system refuses.
+    /// A system call failed.
     #[error("it cannot be read or written: {0}")]
     System(#[from] io::Error),
-    /// Another kind of file.
+    /// The file is not an iodyno trace.
     #[error("no trace of iodyno's (.iotrace)")]
     NotATrace,
-    /// Made by a later iodyno.
+    /// The file was written by a later iodyno.
     #[error("a trace of version {0}; this iodyno reads version 1")]
     Version(u8),
-    /// Bytes are not as they were written; the blocks behind can be read.
+    /// The bytes were altered; the blocks after the damage can be read.
     #[error("damaged at byte {at}: {what}")]
     Damaged {
-        /// Where the damaged block begins, bytes.
+        /// Offset of the damaged block, bytes.
         at: u64,
-        /// What is wrong.
+        /// Description of the damage.
         what: &'static str,
     },
-    /// I/Os are to be written in the order of their times.
+    /// I/Os must be written in order of time.
     #[error("an I/O at {at_ns} ns behind one at {before_ns} ns")]
     Order {
-        /// Its time.
+        /// Time of the I/O.
         at_ns: u64,
-        /// That of the I/O before.
+        /// Time of the previous I/O.
         before_ns: u64,
     },
 }

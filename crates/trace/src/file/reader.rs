@@ -1,4 +1,4 @@
-//! Reads a trace chunk by chunk, around damage.
+//! Reads a trace chunk by chunk, skipping damage.
 
 use std::io::{BufRead, ErrorKind, Read};
 
@@ -14,17 +14,17 @@ pub struct Reader<R> {
     header: Header,
     names: Names,
     ending: Option<Ending>,
-    /// Chunks of which all is older are left out, ns.
+    /// Chunks that end before this time are skipped, ns.
     from_ns: u64,
     lost_before: u64,
     lost: u64,
-    /// Blocks that were left out.
+    /// Damaged blocks so far.
     damaged: u64,
     is_over: bool,
     generator: Option<Box<Generator>>,
 }
 
-/// Whether a file begins as a trace that can be read.
+/// Checks that a file begins as a readable trace.
 pub(super) fn check_magic(input: &mut impl Read) -> Result<(), TraceError> {
     let mut magic = [0; MAGIC.len()];
     match input.read_exact(&mut magic) {
@@ -37,10 +37,10 @@ pub(super) fn check_magic(input: &mut impl Read) -> Result<(), TraceError> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Begins to read.
+    /// Reads the header.
     ///
     /// # Errors
-    /// It is no trace, its header is damaged, or the system refuses.
+    /// It is not a trace, its header is damaged, or a system call failed.
     pub fn new(mut input: R) -> Result<Self, TraceError> {
         check_magic(&mut input)?;
         let at = MAGIC.len() as u64;
@@ -68,47 +68,47 @@ impl<R: BufRead> Reader<R> {
         })
     }
 
-    /// What is known of the whole trace.
+    /// The header of the trace.
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The devices and actors of the I/Os so far.
+    /// Devices and actors of the I/Os so far.
     pub const fn names(&self) -> &Names {
         &self.names
     }
 
-    /// What stands at the end, once all is read; none: the trace was not ended.
+    /// The ending, once all is read; `None` if the trace was not completed.
     pub const fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref()
     }
 
     /// Events that the kernel dropped before or within what was read so far, without those of
-    /// chunks that were left out.
+    /// skipped chunks.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Blocks that were damaged so far.
+    /// Damaged blocks so far.
     pub const fn damaged(&self) -> u64 {
         self.damaged
     }
 
-    /// Whether the recording was cut off, known once all is read.
+    /// True if the recording was cut off, known once all is read.
     pub const fn is_cut(&self) -> bool {
         self.is_over && self.ending.is_none()
     }
 
-    /// Leaves out chunks whose last I/O is older than `from_ns`, which are not unpacked then. I/Os
-    /// of a model follow from those before, so none of it is left out.
+    /// Skips chunks whose last I/O is older than `from_ns` without unpacking them. I/Os of a model
+    /// depend on earlier ones, so none of it is skipped.
     pub const fn leave_out_before(&mut self, from_ns: u64) {
         self.from_ns = from_ns;
     }
 
-    /// The next chunk; none at the end.
+    /// Returns the next chunk; `None` at the end.
     ///
     /// # Errors
-    /// The system refuses, or a block is damaged: then the next call goes on behind it.
+    /// A system call failed, or a block is damaged: then the next call continues after it.
     pub fn next_chunk(&mut self) -> Result<Option<Chunk>, TraceError> {
         let found = self.read_chunk();
         match &found {
@@ -144,11 +144,11 @@ impl<R: BufRead> Reader<R> {
             if head.is(Kind::Ending) {
                 let ending: Option<Ending> = serde_json::from_slice(&contents).ok();
                 let ending = ending.ok_or(damaged("the end makes no sense"))?;
-                // Behind the last chunk, or in one that is damaged.
+                // Lost after the last chunk, or in a damaged one.
                 self.lost = ending.lost.saturating_sub(self.lost_before).max(self.lost);
                 self.ending = Some(ending);
             }
-            // The index and 16 bytes follow, which are for those who look for a time.
+            // The index and 16 bytes follow, which serve readers that seek a time.
             if head.is(Kind::Index) {
                 return Ok(None);
             }
@@ -156,11 +156,11 @@ impl<R: BufRead> Reader<R> {
         Ok(None)
     }
 
-    /// The next chunk that is not damaged; none at the end. [`Self::damaged`] and [`Self::is_cut`]
-    /// say what is missing.
+    /// Returns the next undamaged chunk; `None` at the end. [`Self::damaged`] and [`Self::is_cut`]
+    /// tell whether something is missing.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn next_sound_chunk(&mut self) -> Result<Option<Chunk>, TraceError> {
         loop {
             match self.next_chunk() {

@@ -1,4 +1,4 @@
-//! What is written is read, how small it is, and what becomes of damage.
+//! Tests round trips, file size and damage.
 
 use std::io::Cursor;
 
@@ -34,7 +34,7 @@ fn written(ios: &[Io], chunk: usize) -> Vec<u8> {
     writer.end(&names(), 0, 3).unwrap().0
 }
 
-/// The I/Os with names instead of numbers, what is damaged, and the end.
+/// I/Os with names instead of numbers, the damage, and the ending.
 type Read = (Vec<(Io, Device, Option<Actor>)>, Vec<TraceError>, Option<Ending>);
 
 fn read(bytes: &[u8]) -> Result<Read, TraceError> {
@@ -86,7 +86,7 @@ fn any_io() -> impl Strategy<Value = Io> {
     })
 }
 
-/// In the order of their times: each counted from the one before.
+/// In order of time: each counted from the one before.
 fn any_ios() -> impl Strategy<Value = Vec<Io>> {
     prop::collection::vec(any_io(), 1..300).prop_map(|mut ios| {
         let mut now = 0;
@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_written_is_read(ios in any_ios(), chunk in 1..200_usize) {
+    fn written_ios_are_read_back(ios in any_ios(), chunk in 1..200_usize) {
         let bytes = written(&ios, chunk);
         let (read, damage, ending) = read(&bytes).unwrap();
         prop_assert!(damage.is_empty(), "{damage:?}");
@@ -117,7 +117,7 @@ proptest! {
         prop_assert_eq!(Index::read(Cursor::new(cut)).unwrap(), index);
     }
 
-    /// Cut anywhere, a trace is read as far as its last whole chunk, and says that it was cut.
+    /// Truncated anywhere, a trace is read up to its last whole chunk, and reports the truncation.
     #[test]
     fn truncation_is_reported(ios in any_ios(), at in any::<prop::sample::Index>()) {
         let bytes = written(&ios, 50);
@@ -142,7 +142,7 @@ proptest! {
         ios in any_ios(), at in any::<prop::sample::Index>(), flip in 1..=255_u8,
     ) {
         let mut bytes = written(&ios, 50);
-        // Not the last 16: who reads on from the start does not need them.
+        // Not in the last 16, which a sequential reader does not need.
         let at = at.index(bytes.len() - 16);
         bytes[at] ^= flip;
         let _ = Index::read(Cursor::new(&bytes));
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn noise_is_no_trace(noise in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn noise_is_rejected(noise in prop::collection::vec(any::<u8>(), 0..400)) {
         let _ = read(&noise);
         let _ = read(&[&MAGIC[..], &noise].concat());
         let mut block = MAGIC.to_vec();
@@ -218,7 +218,7 @@ fn order_and_version_are_checked() {
 }
 
 #[test]
-fn latencies_are_rounded_by_two_thousandths() {
+fn latencies_are_rounded_by_at_most_two_thousandths() {
     for (ns, tick, to) in [
         (511, 1, 511),
         (1023, 1, 1024),
@@ -243,7 +243,7 @@ fn chunks_before_a_time_are_not_unpacked() {
     let ios: Vec<Io> = (0..30).map(io).collect();
     let mut bytes = written(&ios, 10);
     let first = Index::read(Cursor::new(&bytes)).unwrap().chunks[0];
-    // Its head is left as it is, and what cannot be unpacked has the right checksum.
+    // Its head stays unchanged, and the undecodable content has the right checksum.
     let at = first.at as usize;
     let length = block::Head::parse(bytes[at..at + 17].try_into().unwrap()).unwrap().length;
     let mut contents = bytes[at + 17..at + 17 + length as usize].to_vec();
@@ -263,7 +263,7 @@ fn chunks_before_a_time_are_not_unpacked() {
             }
         }
     };
-    // The chunk of 9 is read for it; what was lost in it is known from the ending alone.
+    // The chunk of 9 is read for it; its lost events are known from the ending only.
     assert_eq!(read(9), ((10..30).collect(), 1, 3));
     assert_eq!(read(10), ((10..30).collect(), 0, 2));
     assert_eq!(read(20), ((20..30).collect(), 0, 1));

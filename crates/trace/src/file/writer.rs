@@ -1,4 +1,4 @@
-//! Writes a trace as its I/Os come.
+//! Writes a trace as its I/Os arrive.
 
 use std::io::Write;
 
@@ -8,7 +8,8 @@ use super::{CHUNK_IOS, Chunk, END_MAGIC, Ending, Header, MAGIC, TraceError};
 use crate::model::Modeller;
 use crate::{Io, Names};
 
-/// Writes a trace; it holds one chunk in memory. A trace that is not ended can be read, too.
+/// Writes a trace; it holds one chunk in memory. A trace that was not completed is readable as
+/// well.
 #[derive(Debug)]
 pub struct Writer<W> {
     to: W,
@@ -22,14 +23,14 @@ pub struct Writer<W> {
     modeller: Option<Box<Modeller>>,
 }
 
-/// Significant bits of a latency: an error of at most 0.2 %, which saves more than a byte an I/O.
+/// Significant bits of a latency: an error of at most 0.2 %, which saves more than a byte per I/O.
 const LATENCY_BITS: u32 = 9;
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace; a model where the header has a seed.
+    /// Begins a trace; a model if the header has a seed.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn new(mut to: W, header: &Header) -> Result<Self, TraceError> {
         let tick_ns = header.tick_ns;
         let modeller = header.seed.map(|seed| Box::new(Modeller::new(seed)));
@@ -41,11 +42,11 @@ impl<W: Write> Writer<W> {
         Ok(Self { to, at, chunk, index, before_ns: 0, ios: 0, lost: 0, tick_ns, modeller })
     }
 
-    /// The next I/O, its device and actor being numbers of `names`. Its latency is rounded to
-    /// 9 bits, in ticks.
+    /// Appends an I/O whose device and actor are numbers of `names`. Its latency is rounded to 9
+    /// bits, in ticks.
     ///
     /// # Errors
-    /// It is older than the one before, or the system refuses.
+    /// It is older than the one before, or a system call failed.
     pub fn push(&mut self, io: Io, names: &Names) -> Result<(), TraceError> {
         if io.at_ns < self.before_ns {
             return Err(TraceError::Order { at_ns: io.at_ns, before_ns: self.before_ns });
@@ -57,16 +58,16 @@ impl<W: Write> Writer<W> {
         if self.chunk.ios.len() == CHUNK_IOS { self.flush(names) } else { Ok(()) }
     }
 
-    /// Marks that the kernel dropped `events` here.
+    /// Records that the kernel dropped `events` here.
     pub const fn lost(&mut self, events: u64) {
         self.chunk.lost += events;
         self.lost += events;
     }
 
-    /// Writes what there is, as a short chunk.
+    /// Writes the pending I/Os as a short chunk.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn flush(&mut self, names: &Names) -> Result<(), TraceError> {
         let Some((first, last)) = self.chunk.ios.first().zip(self.chunk.ios.last()) else {
             return Ok(());
@@ -89,10 +90,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the trace: `duration_ns` of watching, `unmatched` I/Os. What was written to.
+    /// Completes the trace: `duration_ns` of recording, `unmatched` I/Os. Returns the output.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn end(
         mut self,
         names: &Names,
@@ -113,7 +114,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// To the nearest number of ticks with few significant bits.
+/// Rounds to the nearest number of ticks with few significant bits.
 pub(super) fn rounded(ns: u64, tick_ns: u64) -> u64 {
     if !ns.is_multiple_of(tick_ns) {
         return rounded(ns, 1);

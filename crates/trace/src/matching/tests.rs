@@ -1,4 +1,4 @@
-//! Events as kernels gave them, and what they are I/Os of.
+//! Events as from kernels, and their I/Os.
 
 use super::*;
 use crate::event::parse_rwbs;
@@ -71,14 +71,14 @@ fn flushes_are_matched_in_order() {
     let [io] = all[..] else { panic!("{all:?}") };
     assert_eq!((io.operation, io.offset, io.length), (Operation::Flush, 0, 0));
     assert_eq!((io.latency, io.actor), (split(2, 38), Some(10)));
-    // With data: the flush is nobody's request, and the write waits for it.
+    // With data: no request corresponds to the flush, and the write waits for it.
     let both = "10 Q FWS 8 8\n 12 D FF 0 0\n 50 C FF 18446744073709551615 0\n \
         52 D WS 8 8\n 60 C WS 8 8";
     let found: Vec<_> = ios(both).0.iter().map(|io| (io.operation, io.latency)).collect();
     assert_eq!(found, [(Operation::Write, split(42, 8)), (Operation::Flush, Latency::Device(38))]);
 }
 
-/// The kernel has one flush in progress, and serves all that wait by the next.
+/// The kernel has one flush in progress, and serves all waiters by the next.
 #[test]
 fn flushes_asked_for_at_once_are_one() {
     let done = "C FF 18446744073709551615 0";
@@ -105,7 +105,7 @@ fn a_block_read_twice_at_once_is_two() {
 }
 
 #[test]
-fn what_has_no_other_end_is_counted() {
+fn unmatched_events_are_counted() {
     let (all, unmatched) = ios("1 C R 0 8\n 2 Q R 8 8\n 3 D R 8 8\n 4 Q W 8 8");
     assert_eq!(unmatched, 2);
     let [io] = all[..] else { panic!("{all:?}") };
@@ -116,7 +116,7 @@ fn what_has_no_other_end_is_counted() {
     assert_eq!(attempts_alone.len(), 3);
 }
 
-/// One that never completes holds back no more than there is memory for.
+/// An I/O that never completes holds back a bounded number of others.
 #[test]
 fn memory_is_bounded() {
     let mut matcher = Matcher::default();

@@ -2,51 +2,52 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::place::{History, Place, zone_shift};
 use super::slices::{Extent, Slices};
-use super::space::{Place, Space, zone_shift};
 use crate::{Io, Names, Operation};
 
 pub(super) const MS: u64 = 1_000_000;
-/// Slices, ms; and those of bursts.
+/// Width of slices, ms; of those in bursts below.
 const WIDE: u64 = 10;
 const NARROW: u64 = 1;
-/// A slice of so many I/Os is cut if their numbers by ms vary more than those of independent ones, by this factor.
+/// A slice of at least this many I/Os is split if its counts per ms vary more than those of
+/// independent I/Os, by the factor below.
 const FEW: usize = 16;
 const BURSTY: f64 = 2.0;
 /// Gaps up to 1 us are one level, each of the others is two octaves, the last is longer than 4 ms.
 const LEVELS: u64 = 7;
-/// Which symbol follows two others is kept if there are that many I/Os for each such row.
+/// Triples of symbols are stored if there are this many I/Os for each row of them.
 const TRIPLES: usize = 8;
-/// Of a run that is so long, the address and the length are kept.
+/// Runs of at least this many I/Os are stored with address and length.
 const LONG: u64 = 8;
 
-/// The level of a gap.
+/// Returns the level of a gap.
 fn level(gap_ns: u64) -> u64 {
     let octave = (gap_ns / 1000).checked_ilog2();
     octave.map_or(0, |octave| (1 + u64::from(octave) / 2).min(LEVELS))
 }
 
-/// A gap in eighths of octaves.
-pub(super) fn fine(gap_ns: u64) -> u64 {
+/// Converts a gap to eighths of octaves.
+pub(super) fn gap_bin(gap_ns: u64) -> u64 {
     let Some(octave) = gap_ns.checked_ilog2() else { return 0 };
     let eighth =
         if octave >= 3 { (gap_ns >> (octave - 3)) & 7 } else { (gap_ns << (3 - octave)) & 7 };
     8 * u64::from(octave) + eighth
 }
 
-/// The shortest gap of one [`fine`], and how many there are.
-pub(super) fn gap(fine: u64) -> (u64, u64) {
-    let (octave, eighth) = (fine / 8, fine % 8);
+/// Returns the shortest gap of a [`gap_bin`] value, and the number of gaps with that value.
+pub(super) fn gap_range(bin: u64) -> (u64, u64) {
+    let (octave, eighth) = (bin / 8, bin % 8);
     let at = |eighth: u64| (u128::from(8 + eighth) << octave >> 3) as u64;
     (at(eighth), at(eighth + 1).saturating_sub(at(eighth)).max(1))
 }
 
-/// Numbers for what occurs, in the order in which it does.
-struct Numbers<T> {
+/// Numbers values in order of first occurrence.
+struct Interner<T> {
     of: HashMap<T, u64>,
 }
 
-impl<T: std::hash::Hash + Eq> Numbers<T> {
+impl<T: std::hash::Hash + Eq> Interner<T> {
     fn of(&mut self, one: T) -> (u64, bool) {
         let next = self.of.len() as u64;
         let number = *self.of.entry(one).or_insert(next);
@@ -54,20 +55,21 @@ impl<T: std::hash::Hash + Eq> Numbers<T> {
     }
 }
 
-/// The slices of `ios`, and where each of them goes. `before_ns` is the time of the one before.
+/// Returns the slices of `ios`, and the place of each I/O. `before_ns` is the time of the previous
+/// I/O.
 pub(super) fn count(
     ios: &[Io],
     names: &Names,
-    space: &mut Space,
+    history: &mut History,
     before_ns: u64,
 ) -> (Slices, Vec<Option<Place>>) {
     let most = ios.iter().map(|io| io.offset).max().unwrap_or(0);
     let mut slices = Slices { shift: zone_shift(most), ios: ios.len() as u64, ..Slices::default() };
-    let mut devices = Numbers { of: HashMap::new() };
-    let mut classes = Numbers { of: HashMap::new() };
-    let mut symbols = Numbers { of: HashMap::new() };
+    let mut devices = Interner { of: HashMap::new() };
+    let mut classes = Interner { of: HashMap::new() };
+    let mut symbols = Interner { of: HashMap::new() };
     let [mut gaps, mut pairs, mut places] = [const { BTreeMap::<(u64, u64), u64>::new() }; 3];
-    let (mut of, mut gone) = (Vec::with_capacity(ios.len()), Vec::with_capacity(ios.len()));
+    let (mut of, mut io_places) = (Vec::with_capacity(ios.len()), Vec::with_capacity(ios.len()));
     let (mut before_ns, mut before) = (before_ns, None);
     let (mut keys, mut runs) = (Vec::with_capacity(ios.len()), HashMap::<u64, u64>::new());
     for io in ios {
@@ -86,7 +88,7 @@ pub(super) fn count(
             extent.end = extent.end.max(io.end());
             let align = &mut slices.classes[class as usize][3];
             *align = (*align).min(io.offset.trailing_zeros().min(63).into());
-            let (place, began) = space.place(io, slices.shift);
+            let (place, began) = history.place(io, slices.shift);
             *runs.entry(began).or_default() += 1;
             keys.push((class, io.offset, place, began));
             place
@@ -98,14 +100,14 @@ pub(super) fn count(
         if is_new {
             slices.symbols.push([class, on, level(gap_ns)]);
         }
-        *gaps.entry((symbol, fine(gap_ns))).or_default() += 1;
+        *gaps.entry((symbol, gap_bin(gap_ns))).or_default() += 1;
         if let Some(before) = before.replace(symbol) {
             *pairs.entry((before, symbol)).or_default() += 1;
         }
         of.push(symbol);
-        gone.push(place);
+        io_places.push(place);
     }
-    let mut long = Numbers { of: HashMap::new() };
+    let mut long = Interner { of: HashMap::new() };
     for (class, offset, place, began) in keys {
         let mut code = place;
         if runs[&began] >= LONG {
@@ -140,7 +142,7 @@ pub(super) fn count(
             slices.slice(wide, WIDE, &mut last);
         }
     }
-    (slices, gone)
+    (slices, io_places)
 }
 
 fn is_bursty(ios: &[(&Io, u64)]) -> bool {
@@ -181,7 +183,7 @@ mod tests {
     #[test]
     fn a_gap_comes_back_within_an_eighth_of_an_octave() {
         for ns in (0..2000).chain([65_535, 65_536, 1 << 40, u64::MAX >> 1]) {
-            let (from, many) = gap(fine(ns));
+            let (from, many) = gap_range(gap_bin(ns));
             assert!(from <= ns.max(1) && ns.max(1) < from + many, "{ns}: {from} {many}");
             assert!(many as f64 <= (ns as f64 / 8.0).max(1.0), "{ns}: {many}");
         }

@@ -1,35 +1,35 @@
-//! Makes I/Os of the counts of a model.
+//! Generates I/Os from the counts of a model.
 
 use std::collections::HashMap;
 
 use fastrand::Rng;
 
-use super::count::{MS, gap};
+use super::count::{MS, gap_range};
+use super::place::{History, Place};
 use super::slices::Slices;
-use super::space::{Place, Space};
 use crate::{Flags, Io, Names, Operation};
 
-/// Makes I/Os that are as a model says; the same ones of the same seed.
+/// Generates I/Os according to a model; the same seed gives the same I/Os.
 #[derive(Debug)]
 pub(crate) struct Generator {
     rng: Rng,
-    space: Space,
+    history: History,
     last_ns: u64,
 }
 
-/// What of a chunk is looked up for every I/O.
+/// Lookup tables of a chunk for generating its I/Os.
 struct Tables {
-    /// By symbol: those that follow it, and by how much more often than if order did not matter.
+    /// By symbol: its successors, and how much more frequent each is than if order did not matter.
     follow: Vec<Vec<(usize, f64)>>,
-    /// The same by two symbols, where that is known.
+    /// As `follow`, by two symbols, if known.
     follow_two: HashMap<[usize; 2], Vec<(usize, f64)>>,
-    /// By symbol: gaps, and how many are up to this one.
+    /// By symbol: gaps, with cumulative counts.
     gaps: Vec<Vec<(u64, u64)>>,
-    /// By class and whether it continues: where its I/Os go, each once, in random order.
+    /// By class and whether it continues: places of its I/Os, each once, in random order.
     places: Vec<Vec<u64>>,
-    /// By the same: the long runs that its I/Os continue, and how often.
+    /// By the same key: the long runs that its I/Os continue, and how often.
     runs: Vec<Vec<(u64, u64)>>,
-    /// By long run: where its next I/O begins, and whether there was one.
+    /// By long run: address of its next I/O, and whether it has begun.
     next: Vec<(u64, bool)>,
 }
 
@@ -63,7 +63,7 @@ impl Tables {
         }
         for places in &mut places {
             rng.shuffle(places);
-            // Long runs begin in their order: the last is taken first.
+            // Long runs begin in their order: the last is popped first.
             let is_run = |place: &&mut u64| Place(**place).run().is_some();
             let mut begins: Vec<u64> =
                 places.iter().copied().filter(|place| Place(*place).run().is_some()).collect();
@@ -74,12 +74,13 @@ impl Tables {
         Self { follow, follow_two, gaps, places, runs, next }
     }
 
-    /// Where the next I/O of a class goes, and whether it continues; where exactly, if that is known.
+    /// Draws the place of the next I/O of a class, and its exact address if known.
     fn place(&mut self, key: usize, length: u64, rng: &mut Rng) -> (Place, Option<u64>) {
         let place = Place(self.places[key].pop().unwrap_or_default());
         let Some(mut run) = place.run() else { return (place, None) };
         if key % 2 == 1 {
-            // Of those that have begun any, by what is left of them; else the next.
+            // Choose among the runs that have begun, weighted by what is left of them; else the
+            // next one.
             let is_open = |one: &&mut (u64, u64)| one.1 > 0 && self.next[one.0 as usize].1;
             let left: u64 = self.runs[key].iter_mut().filter(is_open).map(|one| one.1).sum();
             let mut drawn = rng.u64(0..left.max(1));
@@ -110,21 +111,22 @@ impl Tables {
         };
         let drawn = rng.u64(0..all);
         let at = self.gaps[symbol].partition_point(|(_, up_to)| *up_to <= drawn);
-        let (from, many) = gap(self.gaps[symbol][at].0);
+        let (from, many) = gap_range(self.gaps[symbol][at].0);
         from.saturating_add(rng.u64(0..many))
     }
 }
 
-/// What is left of a slice, by symbol.
+/// Remaining I/Os of a slice, by symbol.
 #[derive(Default)]
-struct Rest {
+struct Remaining {
     counts: Vec<u64>,
     symbols: Vec<usize>,
 }
 
-impl Rest {
+impl Remaining {
     fn fill(&mut self, entries: &[[u64; 2]], symbols: usize) -> u64 {
-        // Of the slice before alone: there may be as many symbols as I/Os, and as many slices.
+        // Reset only the previous slice's: there may be as many symbols as I/Os, and as many
+        // slices.
         self.symbols.drain(..).for_each(|symbol| self.counts[symbol] = 0);
         self.counts.resize(symbols, 0);
         for [symbol, count] in entries {
@@ -134,7 +136,7 @@ impl Rest {
         entries.iter().map(|entry| entry[1]).sum()
     }
 
-    /// One of those that are left, as they follow the two `before`.
+    /// Draws one of the remaining symbols, given the two `before`.
     fn next(
         &mut self,
         before: [Option<usize>; 2],
@@ -156,7 +158,7 @@ impl Rest {
         let found = found.or_else(|| drawn_of(&tables.follow[before[1]?]));
         let symbol = match found {
             Some(symbol) => symbol,
-            // No order is known: any of them.
+            // Unknown order: any of them.
             None => {
                 let left = self.symbols.iter().map(|symbol| self.counts[*symbol]).sum::<u64>();
                 let mut drawn = rng.u64(0..left.max(1));
@@ -180,11 +182,11 @@ impl Rest {
 
 impl Generator {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { rng: Rng::with_seed(seed), space: Space::default(), last_ns: 0 }
+        Self { rng: Rng::with_seed(seed), history: History::default(), last_ns: 0 }
     }
 
-    /// The I/Os of a chunk, their devices numbered among `names`, and where each goes; none: there
-    /// are too many devices.
+    /// Returns the I/Os of a chunk, their devices numbered in `names`, and their places; `None` if
+    /// there are too many devices.
     pub(crate) fn expand(
         &mut self,
         slices: &Slices,
@@ -193,9 +195,9 @@ impl Generator {
         let devices: Vec<u16> =
             slices.devices.iter().map(|one| names.device(&one.device)).collect::<Option<_>>()?;
         let mut tables = Tables::new(slices, &mut self.rng);
-        let (mut ios, mut gone) = (Vec::with_capacity(slices.ios as usize), Vec::new());
-        let (mut rest, mut before, mut start, mut entries) =
-            (Rest::default(), [None; 2], 0_u64, &slices.entries[..]);
+        let (mut ios, mut places) = (Vec::with_capacity(slices.ios as usize), Vec::new());
+        let (mut remaining, mut before, mut start, mut entries) =
+            (Remaining::default(), [None; 2], 0_u64, &slices.entries[..]);
         for [after, width, into, until, begins, rows] in &slices.slices {
             let (own, others) = entries.split_at_checked(*rows as usize)?;
             entries = others;
@@ -204,12 +206,12 @@ impl Generator {
             let width_ns = width * MS;
             let first_ns = from_ns.checked_add((width_ns * into) >> 16)?;
             let last_ns = from_ns.checked_add((width_ns * until) >> 16)?;
-            let many = rest.fill(own, slices.symbols.len());
+            let many = remaining.fill(own, slices.symbols.len());
             let (first, mut at_ns) = (ios.len(), first_ns);
             for number in 0..many {
                 let symbol = match number {
-                    0 => rest.take(*begins as usize),
-                    _ => rest.next(before, &tables, &mut self.rng),
+                    0 => remaining.take(*begins as usize),
+                    _ => remaining.next(before, &tables, &mut self.rng),
                 };
                 let Some(symbol) = symbol else { break };
                 before = [before[1], Some(symbol)];
@@ -233,12 +235,12 @@ impl Generator {
                     let most = slices.devices[device as usize].end;
                     let known = offset.filter(|offset| offset.saturating_add(length) <= most);
                     io.offset = known.unwrap_or_else(|| {
-                        self.space.address(&io, to, slices.shift, align, most, &mut self.rng)
+                        self.history.address(&io, to, slices.shift, align, most, &mut self.rng)
                     });
-                    place = Some(self.space.place(&io, slices.shift).0);
+                    place = Some(self.history.place(&io, slices.shift).0);
                 }
                 ios.push(io);
-                gone.push(place);
+                places.push(place);
             }
             stretch(&mut ios[first..], last_ns);
             for io in &mut ios[first..] {
@@ -246,12 +248,12 @@ impl Generator {
                 io.at_ns = self.last_ns;
             }
         }
-        Some((ios, gone))
+        Some((ios, places))
     }
 }
 
-/// Moves I/Os so that the last is at its time: long gaps change most, since short ones are what
-/// belongs together.
+/// Stretches the gaps so that the last I/O is at its time: long gaps change most, since short ones
+/// separate I/Os that belong together.
 fn stretch(ios: &mut [Io], last_ns: u64) {
     let [first, .., last] = ios else { return };
     let (first_ns, made_ns) = (first.at_ns, last.at_ns);
@@ -267,7 +269,7 @@ fn stretch(ios: &mut [Io], last_ns: u64) {
         before_ns = io.at_ns;
         io.at_ns = first_ns + at as u64;
     }
-    // Where none could become short enough.
+    // No gap could become short enough.
     if at > room {
         for io in ios {
             io.at_ns = first_ns + ((io.at_ns - first_ns) as f64 * room / at) as u64;

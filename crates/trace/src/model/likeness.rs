@@ -1,23 +1,23 @@
-//! How like a model is to its trace: the same counts of both, and a drive that is reckoned.
+//! Similarity of a model to its trace: the same counts of both, and a simulated drive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use iodyno_model::{Histogram, ModelLikeness, TraceLikeness};
 
-use super::count::{MS, fine};
-use super::space::{Place, distances};
+use super::count::{MS, gap_bin};
+use super::place::{Place, distances};
 use crate::{Counter, Io, Names, Operation};
 
-/// Slices in which rates are compared, ms.
+/// Slices for comparing rates, ms.
 const RATE_MS: [u64; 2] = [10, 100];
 
-/// What is counted of the trace and of the model alike.
+/// Statistics of the trace and of the model alike.
 #[derive(Debug, Default)]
 struct Features {
     counter: Counter,
     sizes: BTreeMap<(Operation, u32), u64>,
     gaps: BTreeMap<u64, u64>,
-    /// I/Os that continue none, by what they repeat.
+    /// I/Os that continue no run, by re-use distance.
     again: BTreeMap<Option<u64>, u64>,
     continuing: u64,
     last_ns: u64,
@@ -29,7 +29,7 @@ impl Features {
         self.counter.count(io);
         *self.sizes.entry((io.operation, io.length)).or_default() += 1;
         // Octaves.
-        *self.gaps.entry(fine(io.at_ns - self.last_ns) / 8).or_default() += 1;
+        *self.gaps.entry(gap_bin(io.at_ns - self.last_ns) / 8).or_default() += 1;
         self.last_ns = io.at_ns;
         if let Some(place) = place {
             if place.continues() {
@@ -45,8 +45,9 @@ impl Features {
         self.drive.serve(io);
     }
 
-    /// p99 on the drive of independent I/Os of the same mean rate, sizes by operation and runs, ns.
-    fn as_options(&self, duration_ns: u64) -> u64 {
+    /// Simulates independent I/Os with the same mean rate, sizes by operation and runs, and returns
+    /// their p99, ns.
+    fn p99_from_options(&self, duration_ns: u64) -> u64 {
         const MOST: u64 = 200_000;
         let mut rng = fastrand::Rng::with_seed(1);
         let (mut drive, mut at_ns, mut offset) = (Drive::default(), 0.0, 0);
@@ -89,18 +90,18 @@ impl Features {
     }
 }
 
-/// Compares as both come, chunk by chunk.
+/// Compares both chunk by chunk.
 #[derive(Debug, Default)]
 pub(super) struct Likeness {
     trace: Features,
     model: Features,
-    /// I/Os that are in other slices than those of the trace.
+    /// I/Os that are in other slices than in the trace.
     moved: [u64; RATE_MS.len()],
     ios: u64,
 }
 
 impl Likeness {
-    /// The same chunk of both.
+    /// Adds the same chunk of both.
     pub(super) fn chunk(
         &mut self,
         trace: (&[Io], &[Option<Place>]),
@@ -133,20 +134,20 @@ impl Likeness {
             rate: share(self.moved[0]),
             gaps: share(differing(&self.trace.gaps, &self.model.gaps)),
             again: share(differing(&self.trace.again, &self.model.again)),
-            options_p99_ns: self.trace.as_options(duration_ns),
+            options_p99_ns: self.trace.p99_from_options(duration_ns),
         }
     }
 }
 
-/// How many of what is counted would have to be something else.
+/// Returns how many of the counted I/Os would have to be different.
 fn differing<K: Ord>(one: &BTreeMap<K, u64>, other: &BTreeMap<K, u64>) -> u64 {
     let keys: BTreeSet<&K> = one.keys().chain(other.keys()).collect();
     let of = |counts: &BTreeMap<K, u64>, key| counts.get(key).copied().unwrap_or_default();
     keys.into_iter().map(|key| of(one, key).abs_diff(of(other, key))).sum::<u64>().div_ceil(2)
 }
 
-/// A drive of 16 dies, each of which serves one page of 16 KiB after the other. What waits for what
-/// shows whether bursts, sizes and runs are right; it has no cache.
+/// A simulated drive with 16 dies, each of which serves pages of 16 KiB one after the other. Its
+/// queueing shows whether bursts, sizes and runs are right; it has no cache.
 #[derive(Debug, Default)]
 struct Drive {
     free_ns: [u64; 16],
@@ -165,10 +166,10 @@ impl Drive {
         let mut done_ns = io.at_ns;
         self.served += 1;
         for page in io.offset / PAGE..io.end().div_ceil(PAGE) {
-            // Neighbours are on different dies, and those far apart on any.
+            // Neighbouring pages are on different dies, distant ones on any.
             let mixed = (page / 16).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60;
             let free = &mut self.free_ns[((page + mixed) % 16) as usize];
-            // From half as long to one and a half times.
+            // Between half and one and a half times the page time.
             let varied =
                 page_ns / 2 + (page + self.served).wrapping_mul(0xd6e8_feb8_6659_fd93) % page_ns;
             *free = (*free).max(io.at_ns) + varied;

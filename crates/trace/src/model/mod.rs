@@ -1,27 +1,27 @@
-//! Models of traces: counts in slices of time, of which I/Os like those of the trace are made again.
+//! Models of traces: counts in slices of time, from which similar I/Os can be generated.
 //!
-//! A model is an `.iotrace` whose blocks hold counts instead of I/Os; whoever reads it gets I/Os
+//! A model is an `.iotrace` whose blocks hold counts instead of I/Os; its readers get I/Os
 //! (docs/reference/iotrace.md).
 
 mod count;
 mod expand;
 mod likeness;
+mod place;
 mod slices;
-mod space;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use expand::Generator;
 use iodyno_model::ModelLikeness;
+use place::History;
 pub(crate) use slices::Slices;
-use space::Space;
 
 use crate::{Io, Names};
 
-/// Makes the chunks of a model, and of these I/Os again, which it compares with the trace's.
+/// Builds the chunks of a model, and generates I/Os from them to compare with the trace's.
 #[derive(Debug)]
 pub(crate) struct Modeller {
-    space: Space,
+    history: History,
     last_ns: u64,
     generator: Generator,
     names: Names,
@@ -31,7 +31,7 @@ pub(crate) struct Modeller {
 impl Modeller {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
-            space: Space::default(),
+            history: History::default(),
             last_ns: 0,
             generator: Generator::new(seed),
             names: Names::default(),
@@ -39,9 +39,9 @@ impl Modeller {
         }
     }
 
-    /// A chunk of so many I/Os.
+    /// Returns the counts of a chunk.
     pub(crate) fn chunk(&mut self, ios: &[Io], names: &Names) -> Slices {
-        let (slices, places) = count::count(ios, names, &mut self.space, self.last_ns);
+        let (slices, places) = count::count(ios, names, &mut self.history, self.last_ns);
         self.last_ns = ios.last().map_or(self.last_ns, |io| io.at_ns);
         if let Some((made, at)) = self.generator.expand(&slices, &mut self.names) {
             self.likeness.chunk((ios, &places), (&made, &at));

@@ -1,45 +1,45 @@
-//! The I/Os of a chunk as counts in slices of time: what a model holds of them.
+//! The content of a model: a chunk's I/Os as counts in slices of time.
 
 use serde::{Deserialize, Serialize};
 
-use super::space::Place;
+use super::place::Place;
 use crate::file::column::{self, take};
 use crate::{CHUNK_IOS, Device, Operation};
 
-/// Rows of a table, at most: four for an I/O.
+/// Maximum rows of a table: four for an I/O.
 const MOST_ROWS: usize = 4 * CHUNK_IOS;
 const MOST_JSON: usize = 1 << 20;
 
-/// A chunk of a model. Tables are of rows of numbers, since most columns are compressed alike.
+/// A chunk of a model. Tables consist of rows of numbers, since most columns compress alike.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Slices {
     pub(super) devices: Vec<Extent>,
     /// Bits of an address below its zone.
     pub(super) shift: u64,
-    /// How many I/Os.
+    /// Number of I/Os.
     pub(super) ios: u64,
-    /// Operation and flags (from bit 3), device, length in bytes, bits of the offset that are 0.
+    /// Operation and flags (from bit 3), device, length in bytes, trailing zero bits of the offset.
     pub(super) classes: Vec<[u64; 4]>,
     /// Class, whether it continues an earlier I/O, level of the gap before it.
     pub(super) symbols: Vec<[u64; 3]>,
     /// Symbol, gap in eighths of an octave of ns, I/Os.
     pub(super) gaps: Vec<[u64; 3]>,
-    /// Symbol, the one that follows it, how often.
+    /// Symbol, its successor, count.
     pub(super) pairs: Vec<[u64; 3]>,
-    /// Two symbols, the one that follows them, how often; empty where there are too many of these.
+    /// Two symbols, their successor, count; empty if there are too many of these.
     pub(super) triples: Vec<[u64; 4]>,
-    /// Twice the class and whether it continues; where it goes; how often.
+    /// Twice the class plus whether it continues; place; count.
     pub(super) places: Vec<[u64; 3]>,
-    /// Where a long run begins, bytes; whether it did before this chunk.
+    /// Start of a long run, bytes; whether it began before this chunk.
     pub(super) runs: Vec<[u64; 2]>,
-    /// From the start of the slice before, ms; width, ms; its first and last I/O, 2^-16 of the width;
-    /// the first's symbol; rows of `entries`.
+    /// Distance from the start of the previous slice, ms; width, ms; first and last I/O, 2^-16 of
+    /// the width; the first's symbol; rows of `entries`.
     pub(super) slices: Vec<[u64; 6]>,
     /// Symbol, I/Os in the slice.
     pub(super) entries: Vec<[u64; 2]>,
 }
 
-/// A device, and where the last of its I/Os ends, bytes.
+/// A device, and the end of its highest I/O, bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Extent {
     pub(super) device: Device,
@@ -65,7 +65,7 @@ impl Slices {
         to
     }
 
-    /// What a block holds; none: it makes no sense.
+    /// Decodes a block; `None` if it is inconsistent.
     pub(crate) fn decode(mut bytes: &[u8]) -> Option<Self> {
         let bytes = &mut bytes;
         let length = u32::from_le_bytes(take(bytes, 4)?.try_into().ok()?) as usize;
@@ -89,12 +89,12 @@ impl Slices {
             slices: read(bytes)?,
             entries: read(bytes)?,
         };
-        (bytes.is_empty() && slices.makes_sense()).then_some(slices)
+        (bytes.is_empty() && slices.is_valid()).then_some(slices)
     }
 
-    /// Whether all numbers refer to what there is, no sum exceeds a chunk, and no table has more rows
-    /// than there are I/Os, since each row is of one or more.
-    fn makes_sense(&self) -> bool {
+    /// True if all indexes are valid, no sum exceeds a chunk, and no table has more rows than there
+    /// are I/Os, since each row counts at least one.
+    fn is_valid(&self) -> bool {
         let (classes, symbols) = (self.classes.len() as u64, self.symbols.len() as u64);
         let runs = self.runs.len() as u64;
         let sum = |rows: &[[u64; 3]]| {
@@ -133,7 +133,7 @@ impl Slices {
             && self
                 .places
                 .iter()
-                .all(|[key, place, _]| *key < 2 * classes && Place(*place).makes_sense(runs))
+                .all(|[key, place, _]| *key < 2 * classes && Place(*place).is_valid(runs))
             && sum(&self.places)
             && self.slices.iter().all(|[_, width, into, until, first, _]| {
                 (1..=10).contains(width) && into <= until && *until < 1 << 16 && *first < symbols

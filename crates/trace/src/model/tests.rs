@@ -1,4 +1,4 @@
-//! Traces whose truth is known, and what their models make of it.
+//! Traces with known properties, and their models.
 
 use fastrand::Rng;
 use iodyno_model::ModelLikeness;
@@ -7,7 +7,7 @@ use crate::{Device, Flags, Header, Io, Latency, Names, Operation, Reader, Writer
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The model of these I/Os: its bytes, what it makes, how like that is.
+/// Models these I/Os: size in bytes, generated I/Os, similarity.
 fn modelled(ios: &[Io]) -> (usize, Vec<Io>, ModelLikeness) {
     let mut names = Names::default();
     names.device(&Device::named("nvme0n1"));
@@ -32,7 +32,7 @@ fn near(one: u64, other: u64, within: f64) -> bool {
     one.abs_diff(other) as f64 <= within * other as f64
 }
 
-/// What holds of every model.
+/// Asserts the properties of every model.
 fn check(ios: &[Io]) -> (usize, Vec<Io>, ModelLikeness) {
     let (bytes, made, likeness) = modelled(ios);
     assert_eq!(likeness.sizes, 0.0);
@@ -89,7 +89,7 @@ fn runs_stay_among_random_reads() {
             if rng.u8(0..3) == 0 {
                 return Io { offset: rng.u64(0..1 << 22) * 4096, ..io };
             }
-            // Two readers of 64 KiB; each goes elsewhere after 256.
+            // Two readers of 64 KiB; each jumps after 256.
             let reader = &mut run[rng.usize(0..2)];
             if reader.is_multiple_of(256 << 16) {
                 *reader = rng.u64(0..1 << 10) * (256 << 16);
@@ -176,7 +176,7 @@ fn sizes_devices_and_slow_traces() {
         })
         .collect();
     check(&ios);
-    // One every ten minutes, times as they are since 1970.
+    // One every ten minutes, times since 1970.
     let rare: Vec<Io> = (0..100)
         .map(|n| Io {
             at_ns: (1 << 60) + n * 600 * SECOND,
@@ -213,7 +213,7 @@ fn damaged_models_are_refused() {
     }
 }
 
-/// A few bytes do not keep a reader busy: each slice and each symbol is of an I/O.
+/// A few bytes do not keep a reader busy: each slice and each symbol counts an I/O.
 #[test]
 fn a_model_of_more_rows_than_ios_is_refused() {
     let mut names = Names::default();
@@ -232,7 +232,7 @@ fn a_model_of_more_rows_than_ios_is_refused() {
     }
 }
 
-/// As many slices, classes and symbols as I/Os are honest.
+/// As many slices, classes and symbols as I/Os are valid.
 #[test]
 fn every_io_may_have_a_slice_and_a_symbol_of_its_own() {
     let ios: Vec<Io> = (0..crate::CHUNK_IOS as u64)

@@ -4,7 +4,7 @@ use super::tables::seconds;
 use crate::event::{Event, Step, parse_rwbs};
 use crate::{Actor, Device, Names};
 
-/// Whether a line is an event, of whatever step.
+/// True if a line is an event of any action.
 pub(super) fn is_event(line: &str) -> bool {
     let words: Vec<&str> = line.split_ascii_whitespace().take(7).collect();
     let [device, cpu, sequence, time, pid, action, _] = words[..] else { return false };
@@ -19,7 +19,7 @@ pub(super) fn is_event(line: &str) -> bool {
         && action.len() <= 2
 }
 
-/// The event of a line, if it is one that counts.
+/// Parses a line; `None` if it is not a relevant event.
 pub(super) fn event(line: &str, names: &mut Names) -> Option<Event> {
     let mut words = line.split_ascii_whitespace();
     let device = words.next()?;
@@ -33,7 +33,7 @@ pub(super) fn event(line: &str, names: &mut Names) -> Option<Event> {
         _ => return None,
     };
     let (operation, flags) = parse_rwbs(words.next()?.as_bytes());
-    // A passthrough command has its bytes and its data in front; a flush has no sector.
+    // A passthrough command has its bytes and its data first; a flush has no sector.
     let rest: Vec<&str> = words.collect();
     let plus = rest.iter().position(|word| *word == "+");
     let number = |at: Option<usize>| at.and_then(|at| rest.get(at)?.parse::<u64>().ok());

@@ -19,41 +19,41 @@ const AHEAD: u32 = 1 << 27;
 const META: u32 = 1 << 28;
 const DISCARD: u32 = 1 << 29;
 const FUA: u32 = 1 << 31;
-/// `__BLK_TA_CGROUP`: the number of a cgroup is in front of what follows a record.
+/// `__BLK_TA_CGROUP`: a cgroup id begins the data after a record.
 const CGROUP: u32 = 1 << 8;
 
-/// Whether a file that begins with `bytes` is one.
+/// True if a file that begins with `bytes` is a blktrace.
 pub fn is_blktrace(bytes: &[u8]) -> bool {
     swapped(bytes).is_some()
 }
 
-/// Whether it is of a machine with the other byte order; none: it is none.
+/// Detects the other byte order; `None` if it is not a blktrace.
 fn swapped(bytes: &[u8]) -> Option<bool> {
     let first = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
     let is_magic = |word: u32| word & !0xff == MAGIC;
     (is_magic(first) || is_magic(first.swap_bytes())).then(|| !is_magic(first))
 }
 
-/// A record, with its bits as they are.
+/// A record with its raw bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// When, ns.
+    /// Time, ns.
     pub time_ns: u64,
-    /// Where, sectors of 512 bytes.
+    /// First sector, in units of 512 bytes.
     pub sector: u64,
-    /// How long, bytes.
+    /// Length, bytes.
     pub length: u32,
     action: u32,
     pid: u32,
     /// `major << 20 | minor`.
     pub device: u32,
     cgroup: Option<u64>,
-    /// The name of a process, of a record that tells it.
+    /// Process name, in a record that reports one.
     name: Option<[u8; 16]>,
 }
 
 impl Record {
-    /// What happened, of the steps that matter here.
+    /// Returns the step, if it is a relevant one.
     pub const fn step(&self) -> Option<Step> {
         if self.action & NOTIFY != 0 {
             return None;
@@ -67,7 +67,7 @@ impl Record {
         }
     }
 
-    /// What kind of request it is.
+    /// Returns the kind of request.
     pub const fn operation(&self) -> Operation {
         match self.action {
             action if action & DISCARD != 0 => Operation::Discard,
@@ -78,7 +78,7 @@ impl Record {
         }
     }
 
-    /// A flush is asked for, with or without data.
+    /// True if a flush is requested, with or without data.
     pub const fn is_flush(&self) -> bool {
         self.action & (DISCARD | FLUSH) == FLUSH
     }
@@ -96,7 +96,7 @@ impl Record {
     }
 }
 
-/// Where in a file the reading is.
+/// Position of reading in a file.
 #[derive(Debug)]
 pub struct Blktrace {
     swapped: bool,
@@ -104,20 +104,20 @@ pub struct Blktrace {
 }
 
 impl Blktrace {
-    /// Of a file that begins with `bytes`, if it is one.
+    /// Begins a file that starts with `bytes`, if it is a blktrace.
     pub fn detect(bytes: &[u8]) -> Option<Self> {
         swapped(bytes).map(|swapped| Self { swapped, record: 0 })
     }
 
-    /// An error at the record that was read last.
+    /// Makes an error at the record that was read last.
     pub const fn wrong(&self, what: &'static str) -> ReadError {
         ReadError::Entry { unit: "record", number: self.record, what }
     }
 
-    /// The next record; none at the end.
+    /// Returns the next record; `None` at the end.
     ///
     /// # Errors
-    /// It cannot be read, is cut off, or of another version.
+    /// It cannot be read, is truncated, or has another version.
     pub fn record(&mut self, input: &mut dyn BufRead) -> Result<Option<Record>, ReadError> {
         if input.fill_buf()?.is_empty() {
             return Ok(None);
@@ -178,13 +178,13 @@ impl Blktrace {
     }
 }
 
-/// Makes events of records: devices and processes become numbers.
+/// Converts records to events: devices and processes become numbers.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     processes: std::collections::HashMap<u32, String>,
 }
 
-/// Processes whose names are kept.
+/// Maximum of processes whose names are stored.
 const MOST_PROCESSES: usize = 1 << 16;
 
 impl Events {

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use super::ReadError;
 use super::lines::Lines;
 
-/// What an entry does.
+/// Action of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// A read.
@@ -20,42 +20,42 @@ pub enum Action {
     DataSync,
 }
 
-/// What a log says next.
+/// An entry of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// An I/O: its time as in the log, ns, its file's name, offset and length, bytes.
     Io {
-        /// ns.
+        /// Time, ns.
         time_ns: u64,
-        /// As in the log.
+        /// File name, as in the log.
         name: String,
-        /// What is done.
+        /// Action.
         action: Action,
-        /// Bytes; of a sync 0.
+        /// Offset, bytes; 0 for a sync.
         offset: u64,
-        /// Bytes; of a sync 0.
+        /// Length, bytes; 0 for a sync.
         length: u32,
     },
-    /// Nothing before this time after the start, ns.
+    /// Nothing happens before this time after the start, ns.
     Wait {
-        /// ns.
+        /// Time, ns.
         until_ns: u64,
     },
     /// A file is named; its time counts.
     File {
-        /// ns.
+        /// Time, ns.
         time_ns: u64,
-        /// As in the log.
+        /// File name, as in the log.
         name: String,
     },
 }
 
-/// Whether a log begins so.
+/// True if `line` is the first line of a log.
 pub(super) fn is_head(line: &str) -> bool {
     version(line).is_some()
 }
 
-/// Whether each line begins with its time.
+/// Returns whether each line begins with its time.
 fn version(line: &str) -> Option<bool> {
     match line.trim_end() {
         "fio version 2 iolog" => Some(false),
@@ -64,7 +64,7 @@ fn version(line: &str) -> Option<bool> {
     }
 }
 
-/// Where in a log the reading is.
+/// Position of reading in a log.
 #[derive(Debug)]
 pub struct Iolog {
     timed: bool,
@@ -75,22 +75,22 @@ impl Iolog {
     /// Reads the first line.
     ///
     /// # Errors
-    /// It cannot be read, or is no log.
+    /// It cannot be read, or is not a log.
     pub fn begin(input: &mut dyn BufRead) -> Result<Self, ReadError> {
         let mut lines = Lines::default();
         let timed = version(lines.next(input)?.unwrap_or_default()).ok_or(ReadError::NotALog)?;
         Ok(Self { timed, lines })
     }
 
-    /// An error at the line that was read last.
+    /// Makes an error at the line that was read last.
     pub const fn wrong(&self, what: &'static str) -> ReadError {
         self.lines.wrong(what)
     }
 
-    /// The next entry; none at the end.
+    /// Returns the next entry; `None` at the end.
     ///
     /// # Errors
-    /// It cannot be read, or is not as fio writes them.
+    /// It cannot be read, or is not in fio's format.
     pub fn entry(&mut self, input: &mut dyn BufRead) -> Result<Option<Entry>, ReadError> {
         loop {
             let Some(line) = self.lines.next(input)? else { return Ok(None) };
@@ -116,7 +116,7 @@ fn parse(line: &str, timed: bool) -> Result<Entry, &'static str> {
         "add" | "open" | "close" => return Ok(Entry::File { time_ns, name }),
         "wait" if timed => return Err("version 3 has times, and no `wait`"),
         "wait" => {
-            // Since the start, ms: fio's `read_iolog_get`, whatever its manual says.
+            // Since the start, ms: fio's `read_iolog_get`, despite its manual.
             let until_ms = offset.ok_or(wrong)?;
             return Ok(Entry::Wait { until_ns: until_ms.saturating_mul(1_000_000) });
         }

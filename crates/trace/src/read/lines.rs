@@ -1,10 +1,10 @@
-//! Lines of a text, of a bounded length, counted.
+//! Reads and counts lines of a maximum length.
 
 use std::io::{BufRead, Read};
 
 use super::ReadError;
 
-/// No line is longer, bytes (fio's).
+/// Maximum length of a line, bytes (fio's).
 const LINE_BYTES: u64 = 4096;
 
 /// Reads line by line.
@@ -19,12 +19,12 @@ impl Lines {
         ReadError::Entry { unit: "line", number: self.number, what }
     }
 
-    /// Which line was read last, from 1.
+    /// Number of the line that was read last, from 1.
     pub(super) const fn number(&self) -> u64 {
         self.number
     }
 
-    /// The next line; none at the end.
+    /// Returns the next line; `None` at the end.
     pub(super) fn next(&mut self, input: &mut dyn BufRead) -> Result<Option<&str>, ReadError> {
         self.buffer.clear();
         self.number += 1;

@@ -1,10 +1,10 @@
-//! Other tools' traces, read as streams: what a file is shows in its first bytes.
+//! Reads other tools' traces as streams; formats are detected by a file's first bytes.
 
 mod blkparse;
 pub mod blktrace;
 pub mod iolog;
 mod lines;
-mod order;
+mod sort_window;
 mod source;
 mod tables;
 #[cfg(test)]
@@ -17,7 +17,7 @@ use thiserror::Error;
 
 pub use source::{Skipped, Source};
 
-/// What can be read.
+/// Readable formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// blktrace's binary files, version 7.
@@ -45,7 +45,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 11] = [
         Self::Blktrace,
         Self::Blkparse,
@@ -60,7 +60,7 @@ impl Format {
         Self::Vscsi,
     ];
 
-    /// Its name.
+    /// Name of the format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Blktrace => "blktrace",
@@ -77,7 +77,7 @@ impl Format {
         }
     }
 
-    /// The step of its times, ns.
+    /// Resolution of its times, ns.
     pub const fn tick_ns(self) -> u64 {
         match self {
             Self::Blktrace | Self::Blkparse | Self::Fiu => 1,
@@ -88,12 +88,12 @@ impl Format {
         }
     }
 
-    /// Whether it has latencies.
+    /// True if it has latencies.
     pub const fn has_latency(self) -> bool {
         !matches!(self, Self::Iolog | Self::Fiu | Self::Alibaba | Self::Tencent | Self::Vscsi)
     }
 
-    /// What a file is that begins with `head`: some kilobytes, or all of it.
+    /// Detects the format of a file that begins with `head`: some kilobytes, or all of it.
     pub fn of(head: &[u8]) -> Option<Self> {
         if blktrace::is_blktrace(head) {
             return Some(Self::Blktrace);
@@ -103,7 +103,7 @@ impl Format {
         }
         let text = match std::str::from_utf8(head) {
             Ok(text) => text,
-            // Cut within a letter.
+            // Cut within a character.
             Err(error) if error.error_len().is_none() => {
                 std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
             }
@@ -120,7 +120,7 @@ impl Format {
         if first == "BeginHeader" {
             return Some(Self::Etw);
         }
-        // Others have at most one line above their I/Os.
+        // Others have at most one heading line.
         let lines = [Some(first), lines.next()];
         lines.into_iter().flatten().find_map(|line| {
             if blkparse::is_event(line) {
@@ -133,32 +133,32 @@ impl Format {
     }
 }
 
-/// Why a trace is not read.
+/// Reason why a trace cannot be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// It cannot be read.
     #[error("it cannot be read: {0}")]
     Unreadable(#[from] io::Error),
-    /// One of ours that cannot be read.
+    /// An `.iotrace` that cannot be read.
     #[error(transparent)]
     Trace(#[from] crate::TraceError),
-    /// It is none of the formats.
+    /// Neither a blktrace nor an iolog.
     #[error("neither a blktrace nor an iolog of fio's versions 2 or 3")]
     NotALog,
-    /// It is none of the formats.
+    /// None of the known formats.
     #[error(
         "no trace that iodyno reads: .iotrace, blktrace, blkparse, fio's iolog, biosnoop (bcc), \
          MSR, ETW, FIU, SYSTOR, Alibaba, Tencent, vscsi"
     )]
     Unknown,
-    /// An entry that is not as its format says.
+    /// An entry that does not follow its format.
     #[error("{unit} {number}: {what}")]
     Entry {
-        /// What is counted: lines or records.
+        /// Unit of counting: line or record.
         unit: &'static str,
-        /// Which of them, from 1.
+        /// Number of the entry, from 1.
         number: u64,
-        /// What is wrong.
+        /// Description of the error.
         what: &'static str,
     },
 }

@@ -1,20 +1,20 @@
-//! One way to read all formats: a stream of I/Os in the order of their times.
+//! Reads all formats of other tools as a stream of I/Os in order of time.
 
-use std::io::BufRead;
+use std::io::{BufRead, Cursor, Read};
 
 use super::blktrace::{self, Blktrace, Record};
 use super::iolog::{self, Action, Iolog};
 use super::lines::Lines;
-use super::order::Order;
+use super::sort_window::SortWindow;
 use super::tables::{self, Biosnoop, Row};
 use super::vscsi::Vscsi;
 use super::{Format, ReadError, blkparse};
 use crate::event::Event;
 use crate::{Device, Io, Matcher, Names, Operation};
 
-/// Bytes of a file that show what it is.
+/// Bytes of a file for detecting its format.
 const HEAD_BYTES: usize = 4096;
-/// Events between two looks at what is complete.
+/// Events between two checks for complete I/Os.
 const EVENTS: u32 = 1024;
 
 type Input = Box<dyn BufRead>;
@@ -23,22 +23,22 @@ type Input = Box<dyn BufRead>;
 pub struct Source {
     format: Format,
     parser: Parser,
-    order: Order,
+    window: SortWindow,
     names: Names,
     matcher: Matcher,
     events: u32,
     is_over: bool,
-    /// Why it ended; told behind the I/Os that were read before.
+    /// The error that ended it; returned after the I/Os that were read before.
     failure: Option<ReadError>,
     skipped: Skipped,
 }
 
-/// Lines and records that are no I/Os.
+/// Skipped lines and records that are not I/Os.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// How many.
+    /// Number of them.
     pub count: u64,
-    /// The first of them, from 1; 0: there is none.
+    /// The first of them, from 1; 0: none.
     pub first: u64,
 }
 
@@ -65,12 +65,11 @@ impl std::fmt::Debug for Source {
 }
 
 impl Source {
-    /// Of a file; of blktrace's, all that belong together.
+    /// Opens a file; for blktrace, all files that belong together.
     ///
     /// # Errors
-    /// They cannot be read, or are of no known format.
-    pub fn new(inputs: Vec<Input>) -> Result<Self, ReadError> {
-        let mut inputs: Vec<Input> = inputs;
+    /// They cannot be read, or have no known format.
+    pub fn new(mut inputs: Vec<Input>) -> Result<Self, ReadError> {
         let head = match inputs.first_mut() {
             Some(first) => head(first)?,
             None => Vec::new(),
@@ -86,7 +85,7 @@ impl Source {
         Ok(Self {
             format,
             parser,
-            order: Order::default(),
+            window: SortWindow::default(),
             names: Names::default(),
             matcher: Matcher::default(),
             events: 0,
@@ -96,31 +95,31 @@ impl Source {
         })
     }
 
-    /// What it is.
+    /// Format of the trace.
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// The devices and actors so far.
+    /// Devices and actors so far.
     pub const fn names(&self) -> &Names {
         &self.names
     }
 
-    /// Time 0, ns since 1970, once an I/O was read; none: the format does not know.
+    /// Time 0, ns since 1970, once an I/O was read; `None` if the format does not record it.
     pub fn started_ns(&self) -> Option<u64> {
         const SINCE_1970: [Format; 4] =
             [Format::Msr, Format::Systor, Format::Alibaba, Format::Tencent];
-        self.order.first_ns().filter(|_| SINCE_1970.contains(&self.format))
+        self.window.first_ns().filter(|_| SINCE_1970.contains(&self.format))
     }
 
-    /// What was no I/O so far.
+    /// Lines and records that were not I/Os so far.
     pub const fn skipped(&self) -> Skipped {
         self.skipped
     }
 
     /// I/Os that were too far out of order, and got the time of the one before.
     pub const fn displaced(&self) -> u64 {
-        self.order.displaced
+        self.window.displaced
     }
 
     /// I/Os whose completion was not seen, and completions of unknown I/Os.
@@ -128,18 +127,18 @@ impl Source {
         self.matcher.unmatched()
     }
 
-    /// The next I/O; none at the end.
+    /// Returns the next I/O; `None` at the end.
     ///
     /// # Errors
-    /// It cannot be read on, or is damaged: all I/Os before that were given.
+    /// It cannot be read further, or is damaged: all I/Os before that were returned.
     pub fn next_io(&mut self) -> Result<Option<Io>, ReadError> {
-        while !self.is_over && !self.order.is_full() {
+        while !self.is_over && !self.window.is_full() {
             if let Err(error) = self.read() {
                 self.end();
                 self.failure = Some(error);
             }
         }
-        let io = self.order.pop();
+        let io = self.window.pop();
         match self.failure.take_if(|_| io.is_none()) {
             Some(error) => Err(error),
             None => Ok(io),
@@ -167,7 +166,7 @@ impl Source {
                 None => self.end(),
                 Some(line) => match blkparse::event(line, names) {
                     Some(event) => self.event(&event),
-                    // What it counts at the end is of no format.
+                    // The statistics at the end have no fixed format.
                     None if line.starts_with("CPU") => self.end(),
                     None => {}
                 },
@@ -244,7 +243,7 @@ impl Source {
         self.events += 1;
         if self.events == EVENTS {
             self.events = 0;
-            self.matcher.take(|io| self.order.push(io));
+            self.matcher.take(|io| self.window.push(io));
         }
     }
 
@@ -252,7 +251,7 @@ impl Source {
         let device = self.names.device(&Device::named(&row.device));
         let Some(device) = device else { return };
         let actor = row.actor.and_then(|actor| self.names.actor(&actor));
-        self.order.push(Io { device, actor, ..row.io });
+        self.window.push(Io { device, actor, ..row.io });
     }
 
     const fn skip(&mut self, number: u64) {
@@ -264,7 +263,7 @@ impl Source {
 
     fn end(&mut self) {
         self.is_over = true;
-        self.matcher.end(|io| self.order.push(io));
+        self.matcher.end(|io| self.window.push(io));
     }
 }
 
@@ -286,7 +285,7 @@ impl Parser {
 impl PerCpu {
     fn new(mut input: Input) -> Result<Self, ReadError> {
         let reading = Blktrace::detect(input.fill_buf()?);
-        // A CPU that did nothing has an empty file.
+        // The file of an idle CPU is empty.
         let is_empty = input.fill_buf()?.is_empty();
         let empty = is_empty.then(|| Blktrace::detect(&0x6561_7407_u32.to_ne_bytes())).flatten();
         let reading = reading.or(empty).ok_or(ReadError::Unknown)?;
@@ -301,14 +300,11 @@ impl PerCpu {
     }
 }
 
-/// What a file begins with; it is read again.
+/// Returns the beginning of a file, and puts it back to be read again.
 fn head(input: &mut Input) -> Result<Vec<u8>, ReadError> {
     let mut head = Vec::new();
-    std::io::Read::read_to_end(
-        &mut std::io::Read::take(&mut *input, HEAD_BYTES as u64),
-        &mut head,
-    )?;
+    input.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
     let rest = std::mem::replace(input, Box::new(std::io::empty()));
-    *input = Box::new(std::io::Read::chain(std::io::Cursor::new(head.clone()), rest));
+    *input = Box::new(Cursor::new(head.clone()).chain(rest));
     Ok(head)
 }

@@ -1,22 +1,22 @@
-//! Published traces with a row for each I/O, and biosnoop's output.
+//! Parses published traces with a row for each I/O, and biosnoop's output.
 
 use super::Format;
 use crate::event::SECTOR_BYTES;
 use crate::{Actor, Flags, Io, Latency, Operation};
 
-/// Between 1601 and 1970, in steps of 100 ns (FILETIME).
+/// From 1601 to 1970, in units of 100 ns (FILETIME).
 const FILETIME_OF_1970: u64 = 116_444_736_000_000_000;
 
-/// An I/O as a row has it.
+/// An I/O as parsed from a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
-    /// With its time as in the file, ns.
+    /// Its time is as in the file, ns.
     pub(super) io: Io,
     pub(super) device: String,
     pub(super) actor: Option<Actor>,
 }
 
-/// The I/O of a row of a published trace; none: it is no such row.
+/// Parses a row of a published trace; `None` if it is not one.
 pub(super) fn row(format: Format, line: &str) -> Option<Row> {
     let mut words = [""; 16];
     let is_blank = format == Format::Fiu;
@@ -50,7 +50,7 @@ fn number<T: std::str::FromStr>(word: &str) -> Option<T> {
     word.parse().ok()
 }
 
-/// Seconds with up to nine digits behind the point, as ns.
+/// Parses seconds with up to nine decimals as ns.
 pub(super) fn seconds(word: &str) -> Option<u64> {
     let (whole, part) = word.split_once('.').unwrap_or((word, ""));
     let part = &part[..part.len().min(9)];
@@ -63,7 +63,7 @@ pub(super) fn seconds(word: &str) -> Option<u64> {
     number::<u64>(whole)?.checked_mul(1_000_000_000)?.checked_add(part_ns)
 }
 
-/// Milliseconds with digits behind the point, as ns.
+/// Parses milliseconds with decimals as ns.
 fn milliseconds(word: &str) -> Option<u64> {
     let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
     let part_ns = seconds(&format!("0.{part}"))? / 1000;
@@ -151,7 +151,7 @@ fn alibaba(words: &[&str]) -> Option<Row> {
     Some(Row { io, device: format!("volume{}", number::<u64>(device)?), actor: None })
 }
 
-/// `seconds,offset,size,0/1,volume`, offset and size in sectors; fio's logs have such columns, too,
+/// `seconds,offset,size,0/1,volume`, offset and size in sectors; fio's logs have similar columns,
 /// but no times since 1970.
 fn tencent(words: &[&str]) -> Option<Row> {
     let [time, offset, size, kind, volume] = *words else { return None };
@@ -167,14 +167,14 @@ fn tencent(words: &[&str]) -> Option<Row> {
     Some(Row { io, device: format!("volume{}", number::<u64>(volume)?), actor: None })
 }
 
-/// The columns of bcc's biosnoop; bpftrace's has no addresses, and is none.
+/// The columns of bcc's biosnoop; bpftrace's is not supported, since it has no addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Biosnoop {
     has_queue: bool,
 }
 
 impl Biosnoop {
-    /// Of its heading.
+    /// Parses the heading.
     pub(super) fn of(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let (front, back) = words.split_at_checked(7)?;
@@ -187,14 +187,14 @@ impl Biosnoop {
         is_front.then_some(Self { has_queue })
     }
 
-    /// The I/O of a line; names of processes may have blanks, and times are those of completion.
+    /// Parses a line; process names may contain blanks, and times are those of completion.
     pub(super) fn row(self, line: &str) -> Option<Row> {
         let mut words = line.split_ascii_whitespace().rev();
         let device = milliseconds(words.next()?)?;
         let queue = if self.has_queue { Some(milliseconds(words.next()?)?) } else { None };
         let length = number(words.next()?)?;
         let sector = words.next()?;
-        // A flush has the sector -1.
+        // A flush has sector -1.
         let offset = number::<u64>(sector).unwrap_or(0).checked_mul(SECTOR_BYTES).unwrap_or(0);
         let kind = words.next()?;
         let (disk, pid) = (words.next()?, number(words.next()?));

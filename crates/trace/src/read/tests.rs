@@ -65,7 +65,7 @@ fn split(queue: u64, device: u64) -> Latency {
 }
 
 #[test]
-fn each_format_is_known_by_its_lines_and_read() {
+fn each_format_is_detected_and_read() {
     use Operation::{Flush, Other, Read, Write};
     let none = Latency::Unknown;
     let cases: [(&str, Format, &[Brief]); 10] = [
@@ -208,7 +208,7 @@ fn files_of_several_cpus_are_merged_by_time() {
 }
 
 #[test]
-fn records_of_vscsi_are_known_by_making_sense() {
+fn vscsi_records_are_detected_by_plausibility() {
     let record = |length: u32, command: u16, block: u64, us: u64| {
         let mut bytes = [1_u32, length, 1].map(u32::to_le_bytes).concat();
         bytes.extend(command.to_le_bytes());
@@ -257,7 +257,7 @@ fn ios_before_a_bad_line_are_given() {
 }
 
 #[test]
-fn steps_back_are_put_in_order() {
+fn unordered_ios_are_sorted() {
     let line = |us: u64| format!("0,R,0,4096,{}\n", 1_577_808_000_000_000 + us);
     let mut times: Vec<u64> = (0..70_000).collect();
     times.swap(10, 60_000);
@@ -273,7 +273,7 @@ fn steps_back_are_put_in_order() {
 
 proptest! {
     #[test]
-    fn damage_is_no_panic(
+    fn damage_does_not_panic(
         which in 0..9_usize, at in any::<prop::sample::Index>(), with: u8,
         noise in prop::collection::vec(any::<u8>(), 0..300),
     ) {

@@ -1,4 +1,4 @@
-//! Records of VMware's vscsiStats, as CloudPhysics published them: 32 bytes, little-endian.
+//! Records of VMware's vscsiStats, as published by CloudPhysics: 32 bytes, little-endian.
 
 use std::io::{BufRead, ErrorKind};
 
@@ -9,7 +9,7 @@ use crate::{Io, Operation};
 
 const RECORD_BYTES: usize = 32;
 
-/// What a SCSI command does, of those with an address.
+/// Returns the operation of a SCSI command, if it is a block command.
 const fn operation(command: u16) -> Option<Operation> {
     match command {
         // READ 6, 10, 12, 16.
@@ -31,7 +31,7 @@ fn record(bytes: &[u8; RECORD_BYTES]) -> Option<Io> {
     Some(Io { at_ns, operation, offset, length: word(4), ..Io::default() })
 }
 
-/// Whether a file begins so. There is no magic number: several records have to make sense.
+/// Detects the format. There is no magic number: several records have to be plausible.
 pub(super) fn is_vscsi(head: &[u8]) -> bool {
     const LOOKED_AT: usize = 8;
     let (records, _) = head.as_chunks::<RECORD_BYTES>();
@@ -48,7 +48,7 @@ pub(super) struct Vscsi {
 }
 
 impl Vscsi {
-    /// Which record was read last, from 1.
+    /// Number of the record that was read last, from 1.
     pub(super) const fn number(&self) -> u64 {
         self.number
     }
@@ -57,7 +57,7 @@ impl Vscsi {
         ReadError::Entry { unit: "record", number: self.number, what }
     }
 
-    /// The next record: none at the end; an I/O unless it is another command.
+    /// Returns the next record: `None` at the end; `Some(None)` for other commands.
     pub(super) fn row(
         &mut self,
         input: &mut dyn BufRead,

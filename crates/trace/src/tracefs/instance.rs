@@ -1,4 +1,4 @@
-//! An instance of tracefs: rings of its own, so that nobody else's tracing is touched.
+//! A tracefs instance: private ring buffers, so that nobody else's tracing is affected.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use super::RecordError;
 
-/// Names of instances: this and the process's number.
+/// Prefix of instance names, followed by the process id.
 const PREFIX: &str = "iodyno-";
 /// `O_NONBLOCK` (asm-generic/fcntl.h).
 const NONBLOCK: i32 = 0o4000;
 
-/// An instance, removed when it is dropped.
+/// An instance, removed on drop.
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) root: PathBuf,
     folder: PathBuf,
 }
 
-/// Where tracefs is mounted.
+/// Returns the mount point of tracefs.
 pub(super) fn mounted() -> Result<PathBuf, RecordError> {
     let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mount = text.lines().find_map(|line| {
@@ -29,10 +29,11 @@ pub(super) fn mounted() -> Result<PathBuf, RecordError> {
     mount.ok_or(RecordError::NotMounted)
 }
 
-/// Removes instances of processes that are gone: a killed recording leaves one. Their number.
+/// Removes instances of processes that are gone: a killed recording leaves one. Returns their
+/// number.
 ///
 /// # Errors
-/// There is no tracefs, or the user may not look into it.
+/// There is no tracefs, or the user may not access it.
 pub fn remove_stale() -> Result<usize, RecordError> {
     let folder = mounted()?.join("instances");
     let entries = fs::read_dir(&folder).map_err(|error| RecordError::of(&folder, error))?;
@@ -41,20 +42,20 @@ pub fn remove_stale() -> Result<usize, RecordError> {
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
         let is_gone = process.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists());
-        // The kernel keeps what a process in another container reads.
+        // The kernel keeps an instance that a process in another container reads.
         removed += usize::from(is_gone && fs::remove_dir(entry.path()).is_ok());
     }
     Ok(removed)
 }
 
 impl Instance {
-    /// Makes one.
+    /// Creates an instance.
     pub(super) fn new() -> Result<Self, RecordError> {
         let root = mounted()?;
         let folder = root.join("instances").join(format!("{PREFIX}{}", std::process::id()));
         match fs::create_dir(&folder) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                // Of an earlier process with this number.
+                // Left by an earlier process with this id.
                 fs::remove_dir(&folder)
                     .and_then(|()| fs::create_dir(&folder))
                     .map_err(|error| RecordError::of(&folder, error))?;
@@ -80,7 +81,7 @@ impl Instance {
         written.map_err(|error| RecordError::of(path, error))
     }
 
-    /// The rings, one for each CPU.
+    /// Opens the ring buffers, one for each CPU.
     pub(super) fn rings(&self) -> Result<Vec<(PathBuf, File)>, RecordError> {
         let folder = self.path("per_cpu");
         let entries = fs::read_dir(&folder).map_err(|error| RecordError::of(&folder, error))?;
@@ -96,7 +97,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // The rings are closed before: those who hold them do so behind this one.
+        // The rings are closed first: their owners declare them before this.
         let _ = fs::remove_dir(&self.folder);
     }
 }

@@ -1,11 +1,11 @@
-//! Where the fields of an event are, of its `format` file: they move between kernels.
+//! Finds the fields of an event by its `format` file: they move between kernels.
 
 use std::path::Path;
 
 use super::RecordError;
 use crate::event::{Event, SECTOR_BYTES, Step, parse_rwbs};
 
-/// A field of an event, bytes.
+/// Position of a field in an event, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Field {
     at: usize,
@@ -17,7 +17,7 @@ impl Field {
         data.get(self.at..self.at.checked_add(self.length)?)
     }
 
-    /// A number of up to 8 bytes, in the order of this machine.
+    /// Reads a number of up to 8 bytes, in this machine's byte order.
     fn number(&self, data: &[u8]) -> Option<u64> {
         let bytes = self.bytes(data)?;
         match bytes.len() {
@@ -29,14 +29,14 @@ impl Field {
         }
     }
 
-    /// Text up to its first zero.
+    /// Returns text up to its first NUL.
     fn text<'a>(&self, data: &'a [u8]) -> Option<&'a [u8]> {
         let bytes = self.bytes(data)?;
         Some(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
     }
 }
 
-/// A tracepoint of the block layer.
+/// Layout of a tracepoint of the block layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) id: u16,
@@ -50,7 +50,7 @@ pub(super) struct Layout {
     comm: Option<Field>,
 }
 
-/// The tracepoints, and what they mean.
+/// The tracepoints and their steps.
 pub(super) const EVENTS: [(&str, Step); 4] = [
     ("block_bio_queue", Step::Queued),
     ("block_rq_issue", Step::Issued),
@@ -58,9 +58,9 @@ pub(super) const EVENTS: [(&str, Step); 4] = [
     ("block_rq_complete", Step::Completed),
 ];
 
-/// An event, with its device and process as the kernel numbers them.
+/// An event, with the kernel's device and process numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Raw {
+pub(super) struct RawEvent {
     pub(super) event: Event,
     pub(super) dev: u32,
     pub(super) pid: u32,
@@ -68,7 +68,7 @@ pub(super) struct Raw {
 }
 
 impl Layout {
-    /// Of the text of a `format` file, which is at `path`.
+    /// Parses the text of a `format` file, which is at `path`.
     pub(super) fn parse(path: &Path, text: &str, step: Step) -> Result<Self, RecordError> {
         let missing = |field| RecordError::Layout { path: path.to_owned(), field };
         let id = text.lines().find_map(|line| line.strip_prefix("ID:")?.trim().parse().ok());
@@ -88,8 +88,8 @@ impl Layout {
         })
     }
 
-    /// The event that `data` holds; none: it is too short.
-    pub(super) fn event(&self, at_ns: u64, data: &[u8]) -> Option<Raw> {
+    /// Decodes an event; `None` if it is too short.
+    pub(super) fn event(&self, at_ns: u64, data: &[u8]) -> Option<RawEvent> {
         let (operation, flags) = parse_rwbs(self.rwbs.text(data)?);
         let mut sectors = self.sectors.number(data)? as u32;
         // Passthrough commands have bytes and no sectors.
@@ -104,7 +104,7 @@ impl Layout {
             comm[..length].copy_from_slice(&text[..length]);
         }
         let sector = self.sector.number(data)?;
-        Some(Raw {
+        Some(RawEvent {
             event: Event {
                 at_ns,
                 device: 0,
@@ -122,7 +122,7 @@ impl Layout {
     }
 }
 
-/// `field:unsigned int nr_sector; offset:24; size:4; signed:0;`, if it is the one called `name`.
+/// Parses `field:unsigned int nr_sector; offset:24; size:4; signed:0;`, if its name is `name`.
 fn field(line: &str, name: &str) -> Option<Field> {
     let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
     let declared = parts.next()?.rsplit([' ', '*']).next()?;

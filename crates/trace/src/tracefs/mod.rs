@@ -1,7 +1,7 @@
-//! Records I/Os from the kernel's block tracepoints, through an instance of tracefs of its own.
+//! Records I/Os from the kernel's block tracepoints, through its own tracefs instance.
 //!
-//! No kernel module, no BPF: what every distribution's kernel has. Pages of the kernel's rings
-//! are parsed as they are; which fields are where, the kernel says in its `format` files.
+//! No kernel module, no BPF: every distribution's kernel has tracefs. Pages of the kernel's ring
+//! buffers are parsed directly; the kernel's `format` files give the layout of the fields.
 
 #[allow(
     clippy::disallowed_methods,
@@ -22,10 +22,10 @@ use thiserror::Error;
 pub use instance::remove_stale;
 pub use recorder::{Options, Recorder, Watched};
 
-/// Why nothing is recorded.
+/// Reason why nothing is recorded.
 #[derive(Debug, Error)]
 pub enum RecordError {
-    /// Nobody mounted it, or the kernel has none.
+    /// tracefs is not mounted, or the kernel has none.
     #[error("tracefs is not mounted: mount -t tracefs none /sys/kernel/tracing")]
     NotMounted,
     /// The user is not root, or the kernel is locked down.
@@ -34,29 +34,29 @@ pub enum RecordError {
         false => "run as root",
     })]
     Denied {
-        /// What was to be used.
+        /// The inaccessible file.
         path: PathBuf,
     },
     /// The kernel was built without CONFIG_BLK_DEV_IO_TRACE.
     #[error("this kernel has no tracepoint block:{event} (CONFIG_BLK_DEV_IO_TRACE)")]
     NoTracepoint {
-        /// Its name.
+        /// Name of the tracepoint.
         event: &'static str,
     },
-    /// A `format` file is not as kernels write them.
+    /// A `format` file is not understood.
     #[error("{path} is not understood: it has no field `{field}`")]
     Layout {
-        /// The file.
+        /// The `format` file.
         path: PathBuf,
-        /// What is missing.
+        /// The missing field.
         field: &'static str,
     },
-    /// The system refuses.
+    /// A system call failed.
     #[error("{path}: {error}")]
     System {
-        /// What was to be used.
+        /// The file concerned.
         path: PathBuf,
-        /// What it says.
+        /// The system's error.
         error: io::Error,
     },
 }

@@ -1,27 +1,28 @@
-//! A page of the kernel's trace ring (kernel/trace/ring_buffer.c), as `trace_pipe_raw` gives it.
+//! Parses pages of the kernel's trace ring buffer (kernel/trace/ring_buffer.c), as read from
+//! `trace_pipe_raw`.
 
 use super::layout::Layout;
 
-/// Bytes of a page that hold events (bits 0 to 19 of its second word).
+/// Mask of the bytes of a page that hold events (bits 0 to 19 of its second word).
 const USED: u64 = 0xf_ffff;
-/// Events before this page were dropped.
+/// Set if events before this page were dropped.
 const MISSED: u64 = 1 << 31;
-/// How many is told behind the events.
+/// Set if their number is stored after the events.
 const MISSED_STORED: u64 = 1 << 30;
-/// Time stamps without a difference have this many bits; those above are the page's.
+/// Bits of an absolute time stamp; the higher bits are the page's.
 const ABSOLUTE_BITS: u32 = 59;
 
-/// Where the words of a page are: the kernel's `header_page`.
+/// Layout of a page header, from the kernel's `header_page`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PageLayout {
     commit_bytes: usize,
     data_at: usize,
-    /// All of a page, bytes.
+    /// Page size, bytes.
     pub(super) length: usize,
 }
 
 impl PageLayout {
-    /// Of the text of `header_page`.
+    /// Parses the text of `header_page`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let number = |name: &str, what: &str| -> Option<usize> {
             let line = text.lines().find(|line| {
@@ -38,8 +39,8 @@ impl PageLayout {
     }
 }
 
-/// Goes through a page: each event's time and data. How many events were dropped before it;
-/// where the kernel does not tell the number, 1.
+/// Passes time and data of each event of a page to `give`. Returns the number of events dropped
+/// before it; 1 if the kernel does not report the number.
 pub(super) fn events(layout: PageLayout, page: &[u8], mut give: impl FnMut(u64, &[u8])) -> u64 {
     let word = |at: usize| {
         page.get(at..at + 4)?.try_into().ok().map(|bytes| u64::from(u32::from_ne_bytes(bytes)))
@@ -63,7 +64,7 @@ pub(super) fn events(layout: PageLayout, page: &[u8], mut give: impl FnMut(u64, 
         let length = match (kind, following) {
             (0, Some(length)) => length as usize,
             (1..=28, _) => kind as usize * 4,
-            // Padding: to the end of the page, or of a length.
+            // Padding: to the end of the page, or with a length.
             (29, _) if delta == 0 => break,
             (29, Some(length)) => {
                 now_ns = now_ns.wrapping_add(delta);
@@ -84,7 +85,7 @@ pub(super) fn events(layout: PageLayout, page: &[u8], mut give: impl FnMut(u64, 
             _ => break,
         };
         now_ns = now_ns.wrapping_add(delta);
-        // A length counts itself.
+        // A length includes itself.
         let begin = if kind == 0 { at + 4 } else { at };
         let Some(data) = page.get(begin..at + length).filter(|_| at + length <= end) else { break };
         give(now_ns, data);
@@ -93,8 +94,8 @@ pub(super) fn events(layout: PageLayout, page: &[u8], mut give: impl FnMut(u64, 
     missed
 }
 
-/// The kind of an event in 5 bits and its time difference in 27: from the low end, or the high
-/// one on machines with the other byte order.
+/// Splits an event header: type in 5 bits and time delta in 27, from the low end, or from the high
+/// end on big-endian machines.
 const fn event_head(head: u32) -> (u32, u64) {
     if cfg!(target_endian = "little") {
         (head & 31, (head >> 5) as u64)
@@ -103,7 +104,7 @@ const fn event_head(head: u32) -> (u32, u64) {
     }
 }
 
-/// The number of the tracepoint that an event's data begin with.
+/// Finds the layout of an event by the id at the start of its data.
 pub(super) fn layout_of<'a>(layouts: &'a [Layout], data: &[u8]) -> Option<&'a Layout> {
     let id = u16::from_ne_bytes(data.get(..2)?.try_into().ok()?);
     layouts.iter().find(|layout| layout.id == id)

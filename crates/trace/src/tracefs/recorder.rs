@@ -1,47 +1,47 @@
-//! Reads the rings of all CPUs, merges them by time and makes I/Os of their events.
+//! Reads the ring buffers of all CPUs, merges them by time and matches their events into I/Os.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::RecordError;
 use super::instance::{Instance, remove_stale};
-use super::layout::{EVENTS, Layout, Raw};
+use super::layout::{EVENTS, Layout, RawEvent};
 use super::page::{self, PageLayout};
 use crate::{Actor, Device, Event, Io, Matcher, Names};
 
-/// Rings take no more memory than this on all CPUs together, KiB.
+/// Maximum memory of all ring buffers together, KiB.
 const ALL_RINGS_KIB: u64 = 512 << 10;
-/// Nor than this on one, KiB: a quarter of a second of 200,000 I/Os a second on one CPU.
+/// Maximum of one ring buffer, KiB: a quarter of a second at 200,000 IOPS on one CPU.
 const RING_KIB: u64 = 8 << 10;
-/// An event is in its ring this long after its time at the latest, ns: between the two no other
+/// Maximum delay from an event's time to its commit into the ring buffer, ns: in between no other
 /// process runs, only interrupts.
 const COMMITTED_NS: u64 = 1_000_000;
-/// Pages that are read of one ring before it is the next one's turn.
+/// Pages read from one ring buffer before the next one's turn.
 const PAGES: usize = 512;
 
-/// How it is recorded.
+/// Options of a recording.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Names of processes and devices are left out, processes get new numbers, and addresses are
-    /// shifted by so many bytes.
+    /// If set, names of processes and devices are removed, processes are renumbered, and addresses
+    /// are shifted by this many bytes.
     pub shift: Option<u64>,
 }
 
-/// A device that is watched.
+/// A device to be traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watched {
     /// `major << 20 | minor`.
     pub number: u32,
-    /// What is written of it.
+    /// Its description in the trace.
     pub device: Device,
 }
 
-/// A recording under way. The kernel's instance is removed when it is dropped.
+/// A recording in progress. The kernel's instance is removed on drop.
 #[derive(Debug)]
 pub struct Recorder {
     // Closed before the instance is removed, which the kernel refuses otherwise.
@@ -55,16 +55,16 @@ pub struct Recorder {
 struct Ring {
     folder: PathBuf,
     file: File,
-    /// The time of its last event, ns, where it was not read to its end.
-    behind_ns: Option<u64>,
+    /// Time of the last event read, ns, if the ring buffer was not read to its end.
+    partial_until_ns: Option<u64>,
 }
 
-/// What is made of pages; it needs no kernel.
+/// Converts pages to I/Os; needs no kernel.
 #[derive(Debug)]
 pub(super) struct Events {
     pages: PageLayout,
     layouts: Vec<Layout>,
-    /// Numbers of devices, and ours.
+    /// Kernel numbers of devices, and the trace's.
     devices: Vec<(u32, u16)>,
     pub(super) names: Names,
     actors: HashMap<(u32, [u8; 16]), Option<u32>>,
@@ -81,10 +81,10 @@ fn now_ns() -> u64 {
 }
 
 impl Recorder {
-    /// Begins to record what is done to `devices`.
+    /// Begins to record the I/Os of `devices`.
     ///
     /// # Errors
-    /// There is no tracefs, or it must not be used, or has not what is needed.
+    /// There is no tracefs, access is denied, or a tracepoint or field is missing.
     pub fn start(devices: &[Watched], options: Options) -> Result<Self, RecordError> {
         remove_stale()?;
         let instance = Instance::new()?;
@@ -92,13 +92,13 @@ impl Recorder {
         let ring_kib = (ALL_RINGS_KIB / cpus).clamp(256, RING_KIB);
         instance.write("trace_clock", "mono")?;
         instance.write("buffer_size_kb", &ring_kib.to_string())?;
-        // Names of processes are in the events.
+        // The events contain process names.
         let _ = instance.write("options/record-cmd", "0");
         let header = instance.root.join("events/header_page");
-        let text = whole(&header).map_err(|error| RecordError::of(&header, error))?;
+        let text = read_once(&header).map_err(|error| RecordError::of(&header, error))?;
         let pages =
             PageLayout::parse(&text).ok_or(RecordError::Layout { path: header, field: "data" })?;
-        // Larger pages are this instance's.
+        // Larger pages apply to this instance only.
         let sub_kib = instance.read("buffer_subbuf_size_kb").ok();
         let sub_kib = sub_kib.and_then(|text| text.trim().parse::<usize>().ok()).unwrap_or(0);
         let page = vec![0; pages.length.max(sub_kib << 10)];
@@ -117,25 +117,25 @@ impl Recorder {
         let rings = instance.rings()?;
         let mut events = Events::new(pages, layouts, devices, options);
         events.started_ns = now_ns();
-        // Completions first: what is issued from now on is seen to its end.
+        // Completions first: whatever is issued from now on is seen to its end.
         for (event, _) in EVENTS.iter().rev() {
             instance.write(&format!("events/block/{event}/enable"), "1")?;
         }
-        let ring = |(folder, file)| Ring { folder, file, behind_ns: None };
+        let ring = |(folder, file)| Ring { folder, file, partial_until_ns: None };
         Ok(Self { rings: rings.into_iter().map(ring).collect(), instance, events, page })
     }
 
-    /// The devices and actors so far.
+    /// Devices and actors so far.
     pub const fn names(&self) -> &Names {
         &self.events.names
     }
 
-    /// How long it is being recorded, ns.
+    /// Duration of the recording so far, ns.
     pub fn elapsed_ns(&self) -> u64 {
         now_ns().saturating_sub(self.events.started_ns)
     }
 
-    /// Events that the kernel dropped so far, as far as it is known.
+    /// Events that the kernel dropped, as far as known.
     pub const fn lost(&self) -> u64 {
         self.events.lost
     }
@@ -145,31 +145,31 @@ impl Recorder {
         self.events.matcher.unmatched()
     }
 
-    /// Reads what the kernel has, and gives the I/Os that are complete. Whether a ring may have
-    /// more, in which case this is called again at once.
+    /// Reads the ring buffers, and passes on the I/Os that are complete. Returns true if a ring
+    /// buffer may have more: then call it again at once.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn poll(&mut self, give: impl FnMut(Io)) -> Result<bool, RecordError> {
         let before_ns = now_ns().saturating_sub(COMMITTED_NS);
         let mut horizon_ns = before_ns;
         for ring in &mut self.rings {
             ring.read(&mut self.page, &mut self.events)?;
-            horizon_ns = horizon_ns.min(ring.behind_ns.unwrap_or(u64::MAX));
+            horizon_ns = horizon_ns.min(ring.partial_until_ns.unwrap_or(u64::MAX));
         }
         self.events.take(horizon_ns, give);
-        Ok(self.rings.iter().any(|ring| ring.behind_ns.is_some()))
+        Ok(self.rings.iter().any(|ring| ring.partial_until_ns.is_some()))
     }
 
-    /// Ends the recording and gives the rest: how long it was, ns.
+    /// Ends the recording and passes on the rest. Returns its duration, ns.
     ///
     /// # Errors
-    /// The system refuses.
+    /// A system call failed.
     pub fn end(&mut self, mut give: impl FnMut(Io)) -> Result<u64, RecordError> {
         let duration_ns = self.elapsed_ns();
         self.instance.write("tracing_on", "0")?;
         while self.poll(&mut give)? {}
-        // The kernel's own account, which pages tell in part.
+        // The kernel's own count, of which pages report only a part.
         let lost = self.rings.iter().map(|ring| lost(&ring.folder)).sum();
         self.events.lost = self.events.lost.max(lost);
         self.events.end(give);
@@ -177,15 +177,15 @@ impl Recorder {
     }
 }
 
-/// What the kernel gives at the first read of a file, and never again.
-fn whole(path: &std::path::Path) -> std::io::Result<String> {
+/// Reads a file that returns its content at the first read only.
+fn read_once(path: &Path) -> std::io::Result<String> {
     let mut bytes = [0; 4096];
     let length = File::open(path)?.read(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
-/// Events that a ring dropped, by its `stats`.
-fn lost(folder: &std::path::Path) -> u64 {
+/// Returns the events that a ring buffer dropped, from its `stats`.
+fn lost(folder: &Path) -> u64 {
     let text = std::fs::read_to_string(folder.join("stats")).unwrap_or_default();
     let of = |line: &str| {
         let (name, count) = line.split_once(':')?;
@@ -195,7 +195,7 @@ fn lost(folder: &std::path::Path) -> u64 {
     text.lines().filter_map(of).sum()
 }
 
-/// Whether there is nothing to read: no event, or no ring, since the CPU was not online so far.
+/// True if there is nothing to read: no event, or no ring buffer, since the CPU was never online.
 pub(super) fn is_empty(error: &std::io::Error) -> bool {
     let no_ring = Errno::NODEV.raw_os_error();
     error.kind() == ErrorKind::WouldBlock || error.raw_os_error() == Some(no_ring)
@@ -203,7 +203,7 @@ pub(super) fn is_empty(error: &std::io::Error) -> bool {
 
 impl Ring {
     fn read(&mut self, page: &mut [u8], events: &mut Events) -> Result<(), RecordError> {
-        self.behind_ns = None;
+        self.partial_until_ns = None;
         let mut last_ns = None;
         for _ in 0..PAGES {
             match self.file.read(page) {
@@ -214,7 +214,7 @@ impl Ring {
                 Err(error) => return Err(RecordError::of(&self.folder, error)),
             }
         }
-        self.behind_ns = last_ns;
+        self.partial_until_ns = last_ns;
         Ok(())
     }
 }
@@ -253,7 +253,7 @@ impl Events {
         }
     }
 
-    /// Takes a page: the time of its last event, ns.
+    /// Decodes a page. Returns the time of its last event, ns.
     pub(super) fn page(&mut self, bytes: &[u8]) -> Option<u64> {
         let mut last_ns = None;
         let missed = page::events(self.pages, bytes, |at_ns, data| {
@@ -267,7 +267,7 @@ impl Events {
         last_ns
     }
 
-    fn keep(&mut self, raw: Raw) {
+    fn keep(&mut self, raw: RawEvent) {
         let known = self.devices.iter().find(|(number, _)| *number == raw.dev);
         let Some((_, device)) = known.copied() else {
             return;
@@ -294,14 +294,14 @@ impl Events {
             Some(_) => Actor { pid: number, ..Actor::default() },
         };
         let number = self.names.actor(&actor);
-        // What has no number any more is not kept, either.
+        // Actors without a number are not cached.
         if number.is_some() {
             self.actors.insert((pid, comm), number);
         }
         number
     }
 
-    /// Gives what is complete up to a time.
+    /// Passes on the I/Os that are complete up to a time.
     pub(super) fn take(&mut self, until_ns: u64, mut give: impl FnMut(Io)) {
         self.held.sort_by_key(|event| event.at_ns);
         let ready = self.held.partition_point(|event| event.at_ns <= until_ns);
@@ -309,20 +309,20 @@ impl Events {
             self.matcher.event(&event);
         }
         let (started_ns, shift) = (self.started_ns, self.shift);
-        self.matcher.take(|io| give(shown(io, started_ns, shift)));
+        self.matcher.take(|io| give(trace_io(io, started_ns, shift)));
     }
 
-    /// Gives the rest.
+    /// Passes on the rest.
     pub(super) fn end(&mut self, mut give: impl FnMut(Io)) {
         self.take(u64::MAX, &mut give);
         let (started_ns, shift) = (self.started_ns, self.shift);
-        self.matcher.end(|io| give(shown(io, started_ns, shift)));
+        self.matcher.end(|io| give(trace_io(io, started_ns, shift)));
     }
 }
 
-fn shown(io: Io, started_ns: u64, shift: Option<u64>) -> Io {
-    let has_place = !matches!(io.operation, crate::Operation::Flush | crate::Operation::Other);
-    let shift = if has_place { shift.unwrap_or(0) } else { 0 };
+fn trace_io(io: Io, started_ns: u64, shift: Option<u64>) -> Io {
+    let has_address = !matches!(io.operation, crate::Operation::Flush | crate::Operation::Other);
+    let shift = if has_address { shift.unwrap_or(0) } else { 0 };
     let offset = io.offset.wrapping_add(shift);
     Io { at_ns: io.at_ns.saturating_sub(started_ns), offset, ..io }
 }

@@ -1,4 +1,4 @@
-//! Pages that Linux 6.18 gave: fio on a loop device, two processes, reads, writes and flushes.
+//! Pages from Linux 6.18: fio on a loop device, two processes, reads, writes and flushes.
 
 use std::path::Path;
 
@@ -44,8 +44,8 @@ fn recorded(options: Options) -> (Events, Vec<Io>) {
     (events, ios)
 }
 
-/// The device's statistics: 126 reads of 1008 sectors, 117 writes of 912, of which 3 were the
-/// empty ones that asked for its 3 flushes.
+/// The device's statistics: 126 reads of 1008 sectors, 117 writes of 912, 3 of which were the empty
+/// ones that requested its 3 flushes.
 #[cfg(target_endian = "little")]
 #[test]
 fn captured_pages_are_the_ios_that_the_device_counted() {
@@ -71,7 +71,7 @@ fn captured_pages_are_the_ios_that_the_device_counted() {
 
 #[cfg(target_endian = "little")]
 #[test]
-fn what_is_anonymous_has_no_names_and_other_addresses() {
+fn anonymous_traces_have_no_names_and_shifted_addresses() {
     let (_, plain) = recorded(Options::default());
     let (events, ios) = recorded(Options { shift: Some(1 << 30) });
     assert_eq!(ios.len(), plain.len());
@@ -85,9 +85,9 @@ fn what_is_anonymous_has_no_names_and_other_addresses() {
     assert!(names.actors().iter().all(|actor| actor.pid.is_some_and(|pid| pid < 8)));
 }
 
-/// As Linux 6.1 has them.
+/// As in Linux 6.1.
 #[test]
-fn fields_are_where_the_kernel_says() {
+fn fields_are_found_by_the_format_file() {
     let older = FORMATS[1]
         .replace("rwbs[10];\toffset:34;\tsize:10", "rwbs[8];\toffset:32;\tsize:8")
         .replace("field:unsigned short ioprio;\toffset:32;\tsize:2;\tsigned:0;\n", "");
@@ -108,7 +108,8 @@ fn fields_are_where_the_kernel_says() {
     assert!(layout.event(5, &data[..20]).is_none());
 }
 
-/// One that is possible and not online has a file and no ring (`ring_buffer_alloc_read_page`).
+/// A CPU that is possible and not online has a file and no ring buffer
+/// (`ring_buffer_alloc_read_page`).
 #[test]
 fn a_cpu_that_is_offline_has_no_events() {
     let found = [Errno::AGAIN, Errno::NODEV, Errno::IO].map(|errno| is_empty(&errno.into()));
@@ -116,22 +117,22 @@ fn a_cpu_that_is_offline_has_no_events() {
 }
 
 #[test]
-fn time_goes_on_as_the_ring_says() {
+fn times_follow_the_ring_buffer() {
     let head = |kind: u32, delta: u32| (kind | delta << 5).to_ne_bytes();
     let data = |byte: u8| [byte; 4];
     let body = [
         head(1, 5).to_vec(),
         data(1).to_vec(),
-        // 2^27 ns and more stand in a word of their own.
+        // 2^27 ns and more are stored in a separate word.
         head(30, 1).to_vec(),
         2_u32.to_ne_bytes().to_vec(),
         head(1, 7).to_vec(),
         data(2).to_vec(),
-        // Removed: it has a length.
+        // Discarded: it has a length.
         head(29, 1).to_vec(),
         8_u32.to_ne_bytes().to_vec(),
         data(9).to_vec(),
-        // A length that counts itself.
+        // A length that includes itself.
         head(0, 1).to_vec(),
         8_u32.to_ne_bytes().to_vec(),
         data(3).to_vec(),
@@ -158,7 +159,7 @@ fn time_goes_on_as_the_ring_says() {
 
 proptest! {
     #[test]
-    fn damaged_pages_are_no_panic(
+    fn damaged_pages_do_not_panic(
         at in any::<prop::sample::Index>(), with: u8, length in 0..4096_usize,
         noise in prop::collection::vec(any::<u8>(), 0..400),
     ) {

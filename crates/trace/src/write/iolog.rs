@@ -1,14 +1,15 @@
-//! fio's iolog, version 3: without latencies, flags and who asked; times in us.
+//! Writes fio's iolog, version 3: times in us, without latencies, flags and submitters.
 
 use std::io::{BufRead, Write};
 
 use crate::{Operation, Reader, TraceError};
 
-/// Writes a trace as an iolog. Devices become `/dev/NAME`; a name with blanks, which a log cannot
-/// hold, gets underscores. What is neither read, write, discard nor flush is left out: how many.
+/// Writes a trace as an iolog. Devices become `/dev/NAME`; blanks in names, which a log cannot
+/// represent, become underscores. Returns the number of skipped I/Os: those other than read, write,
+/// discard and flush.
 ///
 /// # Errors
-/// The trace cannot be read or the log not be written.
+/// The trace cannot be read or the log cannot be written.
 pub fn iolog<R: BufRead>(trace: &mut Reader<R>, to: &mut impl Write) -> Result<u64, TraceError> {
     writeln!(to, "fio version 3 iolog")?;
     let mut files: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Traces for other tools.
+//! Converts traces for other tools, and from them.
 
 mod iolog;
 #[cfg(test)]
@@ -9,10 +9,10 @@ pub use iolog::iolog;
 use crate::read::{ReadError, Source};
 use crate::{Ending, Header, TraceError, Writer};
 
-/// Another tool's trace as one of ours.
+/// Converts another tool's trace to an `.iotrace`.
 ///
 /// # Errors
-/// It cannot be read (the outer error), or the system refuses to write.
+/// It cannot be read (the outer error), or writing failed.
 pub fn iotrace<W: std::io::Write>(
     source: &mut Source,
     to: W,

@@ -1,4 +1,4 @@
-//! What is converted says the same.
+//! Conversions keep the content.
 
 use std::io::Cursor;
 
@@ -28,7 +28,7 @@ fn ios(bytes: &[u8]) -> Vec<(Io, String)> {
 }
 
 #[test]
-fn a_log_comes_back_as_it_was() {
+fn a_log_round_trips() {
     let trace = trace();
     let mut log = Vec::new();
     let mut reader = Reader::new(Cursor::new(&trace)).unwrap();

@@ -1,27 +1,27 @@
-//! Puts I/Os in the order of their times, within a window.
+//! Sorts I/Os by time, within a window.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::Io;
 
-/// I/Os that are held back.
+/// Size of the window, I/Os.
 const WINDOW: usize = 1 << 16;
 
 /// A window of I/Os; times count from the first that leaves it.
 #[derive(Debug, Default)]
-pub(super) struct Order {
-    /// By time, then as they came.
+pub(super) struct SortWindow {
+    /// By time, then by arrival.
     held: BinaryHeap<Reverse<(u64, u64)>>,
     ios: std::collections::HashMap<u64, Io>,
     number: u64,
     first_ns: Option<u64>,
     last_ns: u64,
-    /// I/Os that were further back than the window, and got the time of the one before.
+    /// I/Os that were too late for the window, and got the time of the one before.
     pub(super) displaced: u64,
 }
 
-impl Order {
+impl SortWindow {
     pub(super) fn push(&mut self, io: Io) {
         self.number += 1;
         self.held.push(Reverse((io.at_ns, self.number)));
@@ -37,7 +37,7 @@ impl Order {
         self.first_ns
     }
 
-    /// The oldest.
+    /// Removes the oldest I/O.
     pub(super) fn pop(&mut self) -> Option<Io> {
         let Reverse((time_ns, number)) = self.held.pop()?;
         let io = self.ios.remove(&number)?;

@@ -1,4 +1,4 @@
-//! Where I/Os go: on from where one ended, again to where one was, or elsewhere.
+//! Places of I/Os: continuing from an earlier end, re-using an earlier address, or elsewhere.
 
 use std::collections::HashMap;
 
@@ -6,35 +6,36 @@ use fastrand::Rng;
 
 use crate::{Io, Operation};
 
-/// Ends that are remembered of each operation on a device: of runs, and of I/Os that may begin one.
+/// Ends that are remembered for each operation on a device: of runs, and of I/Os that may begin
+/// one.
 const STREAMS: usize = 32;
-/// I/Os that are remembered for re-use; more than that ago is elsewhere.
+/// I/Os that are remembered for re-use; older ones count as elsewhere.
 const REMEMBERED: u64 = 1 << 19;
-/// I/Os that are looked at for one that another may repeat.
+/// Candidates that are examined for an I/O to repeat.
 const LOOKED_AT: usize = 64;
-/// Distances up to here are told apart, since what is done again and again has a period.
+/// Distances up to this are kept exactly, since repeated patterns have a period.
 const EXACT: u64 = 32;
-/// Zones of an address space, at most.
+/// Maximum number of zones of an address space.
 const ZONES: u64 = 1024;
 
 /// Codes of places: runs, I/Os that may become runs, re-use by distance, zones.
 const FIRSTS: u64 = STREAMS as u64;
 const AGAIN: u64 = 2 * FIRSTS;
 const ELSEWHERE: u64 = 128;
-/// Above: long runs, by number.
+/// Codes from here on: long runs, by number.
 const RUN: u64 = 1 << 16;
 
-/// Where an I/O goes, as a number.
+/// The place of an I/O, as a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place(pub(super) u64);
 
 impl Place {
-    /// It begins where an earlier one ended.
+    /// True if it begins where an earlier one ended.
     pub(super) const fn continues(self) -> bool {
         self.0 < AGAIN
     }
 
-    /// It belongs to a long run.
+    /// Makes the place of a long run.
     pub(super) const fn of_run(run: u64) -> Self {
         Self(RUN + run)
     }
@@ -44,21 +45,21 @@ impl Place {
         self.0.checked_sub(RUN)
     }
 
-    /// Whether it is a place, where there are so many long runs.
-    pub(super) const fn makes_sense(self, runs: u64) -> bool {
+    /// True if the code is valid with this number of long runs.
+    pub(super) const fn is_valid(self, runs: u64) -> bool {
         match self.run() {
             Some(run) => run < runs,
             None => self.0 < ELSEWHERE + ZONES,
         }
     }
 
-    /// How many I/Os ago its block was used, as a [`bin`].
+    /// Re-use distance of its block in I/Os, as a [`bin`].
     pub(super) const fn again(self) -> Option<u64> {
         if self.0 >= AGAIN && self.0 < ELSEWHERE { Some(self.0 - AGAIN) } else { None }
     }
 }
 
-/// The bin of a distance: each up to 32 its own, then half octaves.
+/// Returns the bin of a distance: up to 32 each its own, then half octaves.
 const fn bin(distance: u64) -> u64 {
     if distance <= EXACT {
         return distance - 1;
@@ -67,7 +68,7 @@ const fn bin(distance: u64) -> u64 {
     EXACT + 2 * (octave as u64 - EXACT.ilog2() as u64) + (distance >> (octave - 1) & 1)
 }
 
-/// The distances of a bin: from, and up to less than.
+/// Returns the distances of a bin: from, and up to less than.
 pub(super) const fn distances(bin: u64) -> (u64, u64) {
     let Some(above) = bin.checked_sub(EXACT) else { return (bin + 1, bin + 2) };
     let low = EXACT << (above / 2);
@@ -75,7 +76,7 @@ pub(super) const fn distances(bin: u64) -> (u64, u64) {
     if above % 2 == 0 { (low, middle) } else { (middle, 2 * low) }
 }
 
-/// The bits of an address below its zone, if the highest address is `most`.
+/// Returns the bits of an address below its zone, if the highest address is `most`.
 pub(super) const fn zone_shift(most: u64) -> u64 {
     let mut shift = 12;
     while most >> shift >= ZONES {
@@ -84,24 +85,24 @@ pub(super) const fn zone_shift(most: u64) -> u64 {
     shift
 }
 
-/// What an I/O may refer to.
+/// Earlier I/Os that an I/O may refer to.
 #[derive(Debug, Default)]
-pub(super) struct Space {
+pub(super) struct History {
     streams: HashMap<(u16, Operation), Streams>,
-    /// The last I/Os, a ring; and the last that began at an address.
+    /// The last I/Os, a ring; `last`: the last one that began at an address.
     ring: Vec<(u64, u32, u16)>,
     last: HashMap<(u16, u64), u64>,
     count: u64,
 }
 
-/// Ends, the latest first.
+/// Ends, latest first.
 #[derive(Debug, Default)]
 struct Streams {
     runs: Vec<Stream>,
     firsts: Vec<Stream>,
 }
 
-/// Where the next I/O of a run would begin, and the number of its first.
+/// A run: address of its next I/O, and the number of its first.
 #[derive(Debug, Clone, Copy)]
 struct Stream {
     end: u64,
@@ -109,9 +110,9 @@ struct Stream {
     length: u32,
 }
 
-impl Space {
-    /// Where the next I/O goes, and the number of the one with which its run began, from 0; zones
-    /// have `shift` bits.
+impl History {
+    /// Returns the place of the next I/O, and the number of the I/O that began its run, from 0;
+    /// zones have `shift` bits.
     pub(super) fn place(&mut self, io: &Io, shift: u64) -> (Place, u64) {
         let streams = self.streams.entry((io.device, io.operation)).or_default();
         let at = |ends: &[Stream]| ends.iter().position(|one| one.end == io.offset);
@@ -158,7 +159,8 @@ impl Space {
         self.count += 1;
     }
 
-    /// An address for `io` at such a place; `align` bits of it are 0, it ends at `most` at the latest.
+    /// Draws an address for `io` at a place; `align` low bits of it are 0, and it ends at `most` at
+    /// the latest.
     pub(super) fn address(
         &self,
         io: &Io,
@@ -190,14 +192,15 @@ impl Space {
         if first > last {
             return last * step;
         }
-        // Elsewhere is where nothing was, if there is such a place.
+        // Elsewhere means an address without earlier I/O, if possible.
         let mut drawn = || rng.u64(first..=last) * step;
         let is_new = |offset: &u64| !self.last.contains_key(&(io.device, *offset));
         let tries: [u64; 8] = std::array::from_fn(|_| drawn());
         tries.into_iter().find(is_new).unwrap_or(tries[0])
     }
 
-    /// Where an I/O was that is so far back: of the same length, and not repeated since, if there is one.
+    /// Returns the address of an earlier I/O at this distance, preferably of the same length and
+    /// not repeated since.
     fn earlier(&self, io: &Io, bin: u64, rng: &mut Rng) -> Option<u64> {
         let (low, high) = distances(bin);
         let known = self.count.min(REMEMBERED);
@@ -227,7 +230,7 @@ impl Space {
 }
 
 impl Streams {
-    /// The end at a place, or the nearest to it that there is.
+    /// Returns the end at a place, or the nearest one.
     fn end(&self, code: u64, length: u32) -> Option<u64> {
         let run = self.runs.get(code as usize).or(self.runs.last());
         let alike = || self.firsts.iter().find(|one| one.length == length);

@@ -1,5 +1,5 @@
-//! Controllers of a drive that this machine does not have: another host's, a
-//! guest's, or one that a user-space driver (SPDK) took over.
+//! Finds controllers of a drive that this machine does not have: of another host, of a guest, or
+//! taken over by a user-space driver (SPDK).
 
 use iodyno_host::{AdminRead, Source, controller_ids, namespace_is_shared, parse_purge_support};
 use iodyno_model::{Drive, Host, Namespace};
@@ -7,20 +7,20 @@ use iodyno_model::{Drive, Host, Namespace};
 use crate::BlindSpot;
 use crate::openers::controllers_of;
 
-/// Why others may use the namespaces under `block` through controllers of
-/// their own, where the drives do not rule it out.
+/// Returns why others may use the namespaces under `block` through their own controllers, unless
+/// the drives rule it out.
 pub(crate) fn unseen_controllers(source: &dyn Source, host: &Host, block: &str) -> Vec<BlindSpot> {
     let mut spots = Vec::new();
     for bottom in host.bottom_of(block) {
-        let Some((drive, namespace)) = asked(host, &bottom.name) else { continue };
+        let Some((drive, namespace)) = controller_to_query(host, &bottom.name) else { continue };
         let spot = of_namespace(source, host, drive, namespace);
         spots.extend(spot.filter(|spot| !spots.contains(spot)));
     }
     spots
 }
 
-/// The controller to ask of a namespace, a live one where there is one.
-fn asked<'h>(host: &'h Host, name: &str) -> Option<(&'h Drive, &'h Namespace)> {
+/// Returns the controller to query about a namespace, a live one if possible.
+fn controller_to_query<'h>(host: &'h Host, name: &str) -> Option<(&'h Drive, &'h Namespace)> {
     let live = host.drives.iter().filter(|drive| drive.state.get().is_some_and(|s| s == "live"));
     let of = |drive: &'h Drive| {
         Some((drive, drive.namespaces.iter().find(|namespace| namespace.name == name)?))
@@ -49,7 +49,7 @@ fn of_namespace(
     if page.and_then(|page| namespace_is_shared(&page)) == Some(false) {
         return None;
     }
-    // Only drives that manage namespaces know this command; others may log an error for it.
+    // Only drives with namespace management know this command; others may log an error for it.
     let list = AdminRead::AttachedControllers(nsid);
     let attached = support.namespace_management.then(|| ask(list)).flatten();
     let mut ids = attached.map(|page| controller_ids(&page)).unwrap_or_default();
@@ -62,7 +62,7 @@ fn of_namespace(
     (!ids.is_empty()).then_some(BlindSpot::Controllers { ids })
 }
 
-/// The id of a controller that this machine has.
+/// Returns the id of a controller of this machine.
 fn own_id(source: &dyn Source, controller: &str) -> Option<u16> {
     let text = source.read(&format!("/sys/class/nvme/{controller}/cntlid"), 64).ok()?;
     String::from_utf8(text).ok()?.trim().parse().ok()
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::testing::{Faked, block, drive, host};
 
-    /// Bits of Identify Controller and Identify Namespace, and what is attached.
+    /// Fields of Identify Controller and Identify Namespace, and attached controllers.
     fn found(cmic: u8, oacs: u8, nmic: u8, attached: &[u16]) -> Vec<BlindSpot> {
         let (mut controller, mut namespace) = (vec![0; 4096], vec![0; 4096]);
         (controller[76], controller[256], namespace[30]) = (cmic, oacs, nmic);
@@ -106,12 +106,12 @@ mod tests {
         assert_eq!(found(0b00, 0, 1, &[]), []);
         assert_eq!(found(0b10, 0, 0, &[]), []);
         assert_eq!(found(0b10, 0, 1, &[4]), unlisted);
-        // Those that are seen here, and one that is not.
+        // All visible here, then one that is not.
         assert_eq!(found(0b10, MANAGED, 1, &[4]), []);
         assert_eq!(found(0b10, MANAGED, 1, &[4, 5]), []);
         let theirs = BlindSpot::Controllers { ids: vec![9] };
         assert_eq!(found(0b10, MANAGED, 1, &[4, 5, 9]), [theirs]);
-        // An answer without itself is none.
+        // A list without the queried controller is invalid.
         assert_eq!(found(0b10, MANAGED, 1, &[]), unlisted);
     }
 

@@ -1,4 +1,5 @@
-//! Reads and writes by time and address, in a table that grows coarser instead of larger.
+//! Tables reads and writes by time and address, with a resolution that becomes coarser instead of a
+//! table that grows.
 
 use iodyno_model::{TraceCourse, TraceSlot};
 
@@ -7,53 +8,54 @@ use crate::{Io, Operation};
 const SLOTS: u64 = 128;
 const ZONES: u64 = 64;
 
-/// Counts by slot of time and zone of addresses.
+/// Counts by time slot and address zone.
 #[derive(Debug, Clone)]
-pub(crate) struct Course(TraceCourse);
+pub(crate) struct Heatmap(TraceCourse);
 
-impl Default for Course {
+impl Default for Heatmap {
     fn default() -> Self {
         Self(TraceCourse { slot_ns: 1_000_000, zone_bytes: 1 << 20, ..TraceCourse::default() })
     }
 }
 
-impl Course {
+impl Heatmap {
     pub(crate) fn count(&mut self, io: &Io) {
-        let course = &mut self.0;
+        let heatmap = &mut self.0;
         if !matches!(io.operation, Operation::Read | Operation::Write) {
             return;
         }
-        while io.at_ns / course.slot_ns >= SLOTS {
-            course.slot_ns *= 2;
-            course.slots = course.slots.chunks(2).map(sum).collect();
+        while io.at_ns / heatmap.slot_ns >= SLOTS {
+            heatmap.slot_ns *= 2;
+            heatmap.slots = heatmap.slots.chunks(2).map(sum).collect();
         }
-        while io.offset / course.zone_bytes >= ZONES {
-            course.zone_bytes *= 2;
-            for zones in course.slots.iter_mut().flat_map(|one| [&mut one.reads, &mut one.writes]) {
+        while io.offset / heatmap.zone_bytes >= ZONES {
+            heatmap.zone_bytes *= 2;
+            for zones in heatmap.slots.iter_mut().flat_map(|one| [&mut one.reads, &mut one.writes])
+            {
                 *zones = zones.chunks(2).map(|two| two.iter().sum()).collect();
             }
         }
-        course.end_bytes = course.end_bytes.max(io.end());
+        heatmap.end_bytes = heatmap.end_bytes.max(io.end());
         let at = |value: u64, step: u64| usize::try_from(value / step).unwrap_or_default();
-        let slot = at(io.at_ns, course.slot_ns);
-        if course.slots.len() <= slot {
-            course.slots.resize(slot + 1, TraceSlot::default());
+        let slot = at(io.at_ns, heatmap.slot_ns);
+        if heatmap.slots.len() <= slot {
+            heatmap.slots.resize(slot + 1, TraceSlot::default());
         }
-        let slot = &mut course.slots[slot];
+        let slot = &mut heatmap.slots[slot];
         let (bytes, zones) = match io.operation {
             Operation::Read => (&mut slot.read_bytes, &mut slot.reads),
             _ => (&mut slot.write_bytes, &mut slot.writes),
         };
         *bytes += u64::from(io.length);
-        let zone = at(io.offset, course.zone_bytes);
+        let zone = at(io.offset, heatmap.zone_bytes);
         if zones.len() <= zone {
             zones.resize(zone + 1, 0);
         }
         zones[zone] += 1;
     }
 
-    /// All of it; none: there was no read or write.
-    pub(crate) fn known(&self) -> Option<TraceCourse> {
+    /// Returns the table; `None` if there was no read or write.
+    pub(crate) fn table(&self) -> Option<TraceCourse> {
         (!self.0.slots.is_empty()).then(|| self.0.clone())
     }
 }
@@ -76,12 +78,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_grows_coarser_and_loses_nothing() {
-        let mut course = Course::default();
+    fn a_coarser_table_keeps_all_counts() {
+        let mut heatmap = Heatmap::default();
         for n in 0..10_000_u64 {
             let operation = if n % 4 == 0 { Operation::Write } else { Operation::Read };
             let offset = n % 100 * (1 << 30);
-            course.count(&Io {
+            heatmap.count(&Io {
                 at_ns: n * 1_000_000,
                 operation,
                 offset,
@@ -89,12 +91,12 @@ mod tests {
                 ..Io::default()
             });
         }
-        course.count(&Io { operation: Operation::Flush, ..Io::default() });
-        let course = course.known().unwrap();
-        assert_eq!((course.slot_ns, course.zone_bytes), (128_000_000, 2 << 30));
-        assert_eq!(course.end_bytes, 99 * (1 << 30) + 512);
-        assert_eq!((course.slots.len(), course.slots[0].reads.len()), (79, 50));
-        let sum = |of: fn(&TraceSlot) -> u64| course.slots.iter().map(of).sum::<u64>();
+        heatmap.count(&Io { operation: Operation::Flush, ..Io::default() });
+        let heatmap = heatmap.table().unwrap();
+        assert_eq!((heatmap.slot_ns, heatmap.zone_bytes), (128_000_000, 2 << 30));
+        assert_eq!(heatmap.end_bytes, 99 * (1 << 30) + 512);
+        assert_eq!((heatmap.slots.len(), heatmap.slots[0].reads.len()), (79, 50));
+        let sum = |of: fn(&TraceSlot) -> u64| heatmap.slots.iter().map(of).sum::<u64>();
         assert_eq!(sum(|slot| slot.reads.iter().sum()), 7500);
         assert_eq!(sum(|slot| slot.writes.iter().sum()), 2500);
         assert_eq!(sum(|slot| slot.write_bytes), 2500 * 512);
