@@ -1,5 +1,5 @@
-//! The guard on real devices. Needs root, losetup, addpart, mkfs.ext4, mkswap, swapon and mount; fails
-//! if one is missing.
+//! The guard on real devices. Needs root, losetup, addpart, mkfs.ext4, mkswap, swapon and mount;
+//! fails if one is missing.
 
 use std::fs;
 use std::io;

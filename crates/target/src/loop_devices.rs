@@ -1,5 +1,5 @@
-//! Loop devices and file systems on them, for tests. Needs root, losetup, mkfs.ext4 and mount; fails
-//! if one is missing.
+//! Loop devices and file systems on them, for tests. Needs root, losetup, mkfs.ext4 and mount;
+//! fails if one is missing.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

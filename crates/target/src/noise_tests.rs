@@ -1,5 +1,5 @@
-//! Noise on a real device: an encrypted volume, or a benchmark's data. Needs root and losetup; fails
-//! if one is missing.
+//! Noise on a real device: an encrypted volume, or a benchmark's data. Needs root and losetup;
+//! fails if one is missing.
 
 use std::fs;
 use std::os::unix::fs::FileExt;

@@ -218,8 +218,8 @@ fn nearest(host: &Host, name: &str) -> Option<String> {
         .filter(|candidate| !candidate.contains(char::is_control))
         .map(|candidate| (strsim::levenshtein(last, &candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)
-        // Among equals the one with the longest common prefix: nvme1n1 for nvme1n2, not nvme0n2. Then
-        // the first: devices come before files.
+        // Among equals the one with the longest common prefix: nvme1n1 for nvme1n2, not nvme0n2.
+        // Then the first: devices come before files.
         .min_by_key(|(distance, candidate)| {
             let alike = last.bytes().zip(candidate.bytes()).take_while(|(a, b)| a == b).count();
             (*distance, Reverse(alike))
