@@ -45,8 +45,8 @@ impl FileSystem {
         let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
         Some(Self {
             kind: text(fields.get(dash + 1)?),
-            at: unescaped(fields[4]),
-            source: unescaped(fields.get(dash + 2)?),
+            at: unescape(fields[4]),
+            source: unescape(fields.get(dash + 2)?),
             options: format!("{},{}", text(fields[5]), text(fields.get(dash + 3)?)),
         })
     }
@@ -141,7 +141,7 @@ impl FileSystem {
 }
 
 /// Decodes a field of mountinfo: space, tab, newline and backslash are octal escapes.
-fn unescaped(field: &[u8]) -> PathBuf {
+pub(crate) fn unescape(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((&first, tail)) = rest.split_first() {
@@ -241,8 +241,8 @@ garbage
             bytes.iter_mut().for_each(|byte| *byte = b" -\\\n07/"[usize::from(*byte % 7)]);
             let _ = FileSystem::find(&bytes, Path::new("/"));
         }
-        assert_eq!(unescaped(br"\04").as_os_str().as_bytes(), br"\04");
-        assert_eq!(unescaped(br"\999").as_os_str().as_bytes(), br"\999");
-        assert_eq!(unescaped(br"\134").as_os_str().as_bytes(), br"\");
+        assert_eq!(unescape(br"\04").as_os_str().as_bytes(), br"\04");
+        assert_eq!(unescape(br"\999").as_os_str().as_bytes(), br"\999");
+        assert_eq!(unescape(br"\134").as_os_str().as_bytes(), br"\");
     }
 }

@@ -3,12 +3,13 @@
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iodyno_host::{FileId, Source, loop_devices};
 use iodyno_model::{BlockKind, Host, Use};
 use rustix::fs::Mode;
 
+use crate::file_system::unescape;
 use crate::lease::OpenElsewhere;
 use crate::openers::{Usage, entry_points_to};
 use crate::sharing::{backing_files, uses_of_shared_bytes};
@@ -118,9 +119,14 @@ fn is_file(path: &Path, identity: (u64, u64)) -> bool {
 }
 
 fn is_swap(is_it: &dyn Fn(&Path) -> bool) -> bool {
-    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    let mut files = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next());
-    files.any(|path| is_it(Path::new(&path.replace("\\040", " "))))
+    swap_paths(&fs::read("/proc/swaps").unwrap_or_default()).any(|path| is_it(&path))
+}
+
+/// The paths of /proc/swaps, in which the kernel escapes blanks, tabs, newlines and backslashes.
+fn swap_paths(table: &[u8]) -> impl Iterator<Item = PathBuf> {
+    let lines = table.split(|byte| *byte == b'\n').skip(1);
+    let paths = lines.filter_map(|line| line.split(u8::is_ascii_whitespace).next());
+    paths.filter(|path| !path.is_empty()).map(unescape)
 }
 
 /// True if no other user but root can have opened the file for writing: this user owns it, and its
@@ -135,10 +141,22 @@ fn is_ours_alone(file: &OwnedFd) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use iodyno_model::{BlockKind, Mount};
 
     use super::*;
     use crate::testing::{block, host};
+
+    #[test]
+    fn swap_files_have_any_name() {
+        let table = b"Filename\t\tType\t\tSize\t\tUsed\t\tPriority\n\
+            /a\\040b\\011c\\134d\\012\xff                file\t\t1048572\t\t0\t\t-2\n\
+            /dev/dm-1                               partition\t1048572\t\t0\t\t-3\n";
+        let paths: Vec<PathBuf> = swap_paths(table).collect();
+        let first = std::ffi::OsStr::from_bytes(b"/a b\tc\\d\n\xff");
+        assert_eq!(paths, [Path::new(first), Path::new("/dev/dm-1")]);
+    }
 
     #[test]
     fn a_use_of_what_stands_on_a_device_is_a_use_of_the_device() {

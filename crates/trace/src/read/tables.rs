@@ -53,11 +53,12 @@ fn number<T: std::str::FromStr>(word: &str) -> Option<T> {
 /// Parses seconds with up to nine decimals as ns.
 pub(super) fn seconds(word: &str) -> Option<u64> {
     let (whole, part) = word.split_once('.').unwrap_or((word, ""));
+    if !part.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
     let part = &part[..part.len().min(9)];
-    let is_digits = part.bytes().all(|byte| byte.is_ascii_digit());
     let part_ns = match part.is_empty() {
         true => 0,
-        false if !is_digits => return None,
         false => number::<u64>(part)? * 10_u64.pow(9 - part.len() as u32),
     };
     number::<u64>(whole)?.checked_mul(1_000_000_000)?.checked_add(part_ns)

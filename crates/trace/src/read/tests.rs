@@ -21,6 +21,13 @@ fn all(bytes: impl AsRef<[u8]>) -> (Source, Vec<Io>) {
     (source, ios)
 }
 
+#[test]
+fn digits_beyond_ascii_are_no_time() {
+    assert_eq!(super::tables::seconds("3.12345678\u{e9}"), None);
+    assert_eq!(super::tables::seconds("3.1234567891"), Some(3_123_456_789));
+    assert!(open("1,2 0 3 0.12345678\u{e9} 5 Q x y\n".as_bytes()).is_err());
+}
+
 /// Time, operation, offset, length, latency.
 type Brief = (u64, Operation, u64, u32, Latency);
 
