@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 from collections import namedtuple
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,6 +65,15 @@ class Outcome:
         return rows
 
 
+def kill_tree(pid):
+    """Kills a process and all below it: fio's jobs are sessions of their own, and hold its output open."""
+    with suppress(FileNotFoundError):
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            kill_tree(child)
+    with suppress(ProcessLookupError):
+        os.kill(int(pid), signal.SIGKILL)
+
+
 class Generator:
     """One of them: its command, and the directory in which its files are."""
 
@@ -95,7 +105,7 @@ class Generator:
             raise GeneratorError(f"did not end within {LIMIT_S} s") from slow
         finally:
             if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
+                kill_tree(child.pid)
                 child.communicate()
         return Outcome(child.returncode, printed, output.read_text(errors="replace") if output.exists() else "", logs, files, device)
 

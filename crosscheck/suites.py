@@ -27,7 +27,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # before our own modules: nothing is left in the tree
 
-from generators import GeneratorError, LoopDevice
+from generators import GeneratorError, LoopDevice, kill_tree
 
 HERE = Path(__file__).parent.resolve()
 PAGE = HERE.parent / "docs/reference/fio-suites.md"
@@ -167,7 +167,7 @@ class Program:
         with subprocess.Popen(argv, cwd=directory, env=environment, text=True, errors="replace", stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as child:  # fmt: skip
             # What hangs is ended from outside: its lines are waited for here.
-            signal.signal(signal.SIGALRM, lambda *_: os.killpg(child.pid, signal.SIGKILL))
+            signal.signal(signal.SIGALRM, lambda *_: kill_tree(child.pid))
             signal.alarm(LIMIT_S)
             try:
                 for line in child.stdout:
@@ -177,7 +177,7 @@ class Program:
             finally:
                 signal.alarm(0)
                 if child.poll() is None:
-                    os.killpg(child.pid, signal.SIGKILL)
+                    kill_tree(child.pid)
         run.outcome.end = run._plain(end)
         subprocess.run(["rm", "-rf", str(directory)], check=True)
         return run.outcome
