@@ -37,7 +37,7 @@ class Guard(WriteCase):
     def test_only_the_drive_that_was_named_is_written(self):
         device = self.of("F")
         with self.untouched("F"):
-            self.refused(f"{WRITE} {device}", "not named for writing", "--allow-write LABF0001")
+            self.refused(f"{WRITE} {device}", "writing not allowed", "--allow-write LABF0001")
             self.refused(f"--allow-write LABG0001 {WRITE} {device}", "--allow-write LABF0001")
             self.refused(f"--allow-write LABF0001:2 {WRITE} {device}", "--allow-write LABF0001")
             typed = self.lab.namespace("F")

@@ -81,7 +81,7 @@ class LayoutCase(JobCase):
     def cleaned(self):
         """What `clean-up` says that it undid: [(what, how)]."""
         said = self.say(f"iodyno clean-up --store {STORE}", LIMIT_S)
-        return [] if said == "Nothing was left behind.\n" else [tuple(line.rsplit(": ", 1)) for line in said.splitlines()]
+        return [] if said == "No leftovers found.\n" else [tuple(line.rsplit(": ", 1)) for line in said.splitlines()]
 
 
 class Layouts(LayoutCase):

@@ -296,7 +296,7 @@ exec {real} accept "${{own[@]}}" "$@"''')
     stores = [fleet.folder / node / "slurm.sqlite" for node in REACHABLE]
     together = run(fleet.binary, "--store", folder / "none.sqlite", "runs", "fleet", "--format", "together", *stores)
     # All tasks of a job begin together; node3 has another profile.
-    assert re.search(r"^reads, step 1 at .* 3 nodes .*missing: rank \d .*begun within", together, re.M), together
+    assert re.search(r"^reads, step 1 at .* 3 nodes .*missing: rank \d .*started within", together, re.M), together
     print(together)
 
     for node in drained:

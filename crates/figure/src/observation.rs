@@ -107,7 +107,7 @@ pub(crate) fn observations<'a>(
         all = left;
     }
     if let Some(series) = request.series.as_ref().filter(|name| values(&all, name).is_empty()) {
-        return Err(FigureError::Nothing(format!("{series} is not known of any measurement")));
+        return Err(FigureError::Nothing(format!("no measurement has {series}")));
     }
     Ok(all)
 }
@@ -130,8 +130,8 @@ pub(crate) fn sort(shown: &mut [Observation<'_>]) {
 /// Measured values of an option, as a clause: `; measured were 4k, 16k`.
 fn measured(all: &[Observation<'_>], option: &str) -> String {
     match values(all, option).as_slice() {
-        [] => "; the option is not known of any measurement".into(),
-        values => format!("; measured were {}", values.join(", ")),
+        [] => "; no measurement has this option".into(),
+        values => format!("; measured: {}", values.join(", ")),
     }
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn is_repeated(all: &[Observation<'_>], across: &[&str], at: &[&str])
 
 /// Note on the values of a table, which has no error bars; see [`is_repeated`].
 pub(crate) fn table_notes(all: &[Observation<'_>], across: &[&str], at: &[&str]) -> Vec<String> {
-    let median = "What was measured several times is written as its median.";
+    let median = "Repeated points show their median.";
     is_repeated(all, across, at).then(|| median.to_owned()).into_iter().collect()
 }
 
@@ -206,8 +206,8 @@ pub(crate) fn whisker_notes(all: &[Observation<'_>], across: &[&str], at: &[&str
     let mut notes = Vec::new();
     if is_repeated(all, across, at) {
         notes.push(
-            "What was measured several times is drawn as its median, with whiskers from the \
-             least to the greatest."
+            "Repeated points are drawn as their median, with whiskers from the \
+             lowest to the highest."
                 .into(),
         );
     }

@@ -34,13 +34,13 @@ pub(crate) fn predictions<'a>(
     let mut notes = Vec::new();
     if !shown.is_empty() {
         notes.push(
-            "Hollow, or with ~: predicted and not measured, in the middle of the interval that \
+            "Hollow, or with ~: predicted, not measured; the middle of the interval that \
              measured points leave."
                 .to_owned(),
         );
     }
     if mixed > 0 {
-        notes.push(format!("{mixed} predictions are of reads and writes together, and not drawn."));
+        notes.push(format!("{mixed} predictions of mixed reads and writes are not drawn."));
     }
     (shown, Some(notes.join(" ")).filter(|note| !note.is_empty()))
 }

@@ -183,7 +183,7 @@ pub enum FigureError {
     #[error("there is nothing to draw: {0}")]
     Nothing(String),
     /// No measurement matches a filter.
-    #[error("where {filter}: no measurement has it{measured}")]
+    #[error("where {filter}: no match{measured}")]
     NoMatch {
         /// The filter, as given.
         filter: String,
@@ -197,7 +197,7 @@ pub enum FigureError {
         what: String,
     },
     /// The size is out of range.
-    #[error("a picture is {least} to {most} pixels wide and high")]
+    #[error("width and height must be {least} to {most} pixels")]
     Size {
         /// Minimum, pixels.
         least: u32,

@@ -237,7 +237,7 @@ fn a_single_long_error_bar_is_cut_and_its_end_noted() {
     };
     let lone = with([1.1e5, 1.1e5, 9e5]);
     assert!(
-        lone.notes.contains(&"A whisker leaves the panel: it ends at 900 kIOPS.".to_owned()),
+        lone.notes.contains(&"A whisker is cut off: it ends at 900 kIOPS.".to_owned()),
         "{:?}",
         lone.notes
     );

@@ -275,7 +275,7 @@ fn filters_know_sizes_and_say_what_was_measured() {
         assert_eq!(drawn.panels[0].series()[0].points[0].x, 50.0, "{text}");
     }
     let error = figure(&filtered(Kind::Compare, &["bs=8k"]), &record).unwrap_err();
-    assert_eq!(error.to_string(), "where bs=8k: no measurement has it; measured were 4k, 16k");
+    assert_eq!(error.to_string(), "where bs=8k: no match; measured: 4k, 16k");
     let error = figure(&filtered(Kind::Compare, &["rate=1m"]), &record).unwrap_err();
     assert!(error.to_string().contains("not known"), "{error}");
 }

@@ -151,9 +151,7 @@ fn filtered_and_mixed_predictions_are_not_drawn() {
     let figure = drawn(Kind::Compare, &record, &predicted);
     assert!(!is_predicted(&figure));
     assert!(
-        figure
-            .notes
-            .contains(&"4 predictions are of reads and writes together, and not drawn.".into())
+        figure.notes.contains(&"4 predictions of mixed reads and writes are not drawn.".into())
     );
     // Nor is a prediction drawn if its measurement is missing.
     predicted.iter_mut().for_each(|one| one.beside = 99);

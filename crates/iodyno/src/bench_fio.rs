@@ -49,7 +49,7 @@ pub(crate) fn study(text: &str, name: &str) -> Result<Study, PlanError> {
     let mut ini = Ini::new();
     let sections = ini.read(text.to_owned()).map_err(form)?;
     let settings =
-        sections.get("benchfio").ok_or_else(|| form("a section [benchfio] was expected".into()))?;
+        sections.get("benchfio").ok_or_else(|| form("expected a section [benchfio]".into()))?;
     let mut study = Study::named("bench-fio");
     study.order = Order::Written;
     let defaults = DEFAULTS.iter().filter(|(setting, _)| !settings.contains_key(*setting));
@@ -75,7 +75,7 @@ fn apply(study: &mut Study, setting: &str, value: &str) -> Result<(), String> {
         "runtime" => study.stop_at(None, Some(value)),
         "loops" => {
             study.repeat =
-                value.parse().map_err(|_| format!("loops = {value}: a number was expected"))?;
+                value.parse().map_err(|_| format!("loops = {value}: expected a number"))?;
         }
         "extra_opts" => {
             for option in values() {
@@ -99,7 +99,7 @@ fn apply(study: &mut Study, setting: &str, value: &str) -> Result<(), String> {
                 "parallel" => "give each target a run of its own",
                 _ => "run iodyno on the machine that has the drives",
             };
-            return Err(format!("{setting} is not done: {advice}, and leave it out here"));
+            return Err(format!("{setting} is not supported: {advice}, and drop it here"));
         }
         _ if OWN_SETTINGS.contains(&setting) || !is_set => {}
         _ => {

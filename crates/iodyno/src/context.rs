@@ -79,7 +79,7 @@ impl Context {
             return Ok(Box::new(Captured::open(directory)?));
         }
         if !Path::new("/proc/self").exists() {
-            let why = "/proc is not mounted here, so what uses a drive cannot be known";
+            let why = "/proc is not mounted, so iodyno cannot see who uses a drive";
             return Err(Usage(format!("{why}: mount -t proc proc /proc")).into());
         }
         Ok(Box::new(Live::new()))
@@ -109,7 +109,7 @@ impl Context {
     pub(crate) fn store(&self) -> Result<Store> {
         let Some(other) = &self.until_boot else { return Ok(Store::open(&self.store)?) };
         terminal::note(&clean(&format!(
-            "the store {} is read-only: results are kept in {} until the next boot",
+            "the store {} is read-only: results go to {} until the next boot",
             self.store.display(),
             other.display()
         )));

@@ -49,7 +49,7 @@ fn run_command() -> u8 {
     let mut context = Context::new(&arguments.global);
     context.quiet |= face == Face::Fio;
     if let Some(command) = arguments.command.without_json().filter(|_| context.json) {
-        let what = format!("{command} prints no JSON; that of runs: iodyno runs export");
+        let what = format!("{command} has no JSON; for runs use: iodyno runs export");
         terminal::print_error_as(face.name(), &Usage(what).into());
         return 2;
     }

@@ -42,15 +42,12 @@ pub(crate) fn unknown_names(of_each: &[Stated], claims: &ClaimBook) -> Vec<Strin
             let nearest = claims.nearest(model);
             let nearest = nearest.map(|name| format!(", the nearest is `{name}`"));
             push(format!(
-                "no data sheet is of the drive `{model}`{}; its claims are not known (--datasheet adds one)",
+                "no data sheet for drive `{model}`{}; its claims are unknown (--datasheet adds one)",
                 nearest.unwrap_or_default()
             ));
         }
         if let Some(layer) = stated.layer.as_deref().filter(|layer| !LAYERS.contains(layer)) {
-            push(format!(
-                "nothing is known of what the layer `{layer}` makes of its drives; known are {}",
-                LAYERS.join(", ")
-            ));
+            push(format!("unknown layer `{layer}`; known are {}", LAYERS.join(", ")));
         }
     }
     unknown

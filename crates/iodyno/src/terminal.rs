@@ -93,7 +93,7 @@ pub(crate) fn print_problems(context: &Context, problems: &[Problem]) {
         note(&text::clean(&problem.to_string()));
     }
     if let Some(more) = problems.len().checked_sub(MAX_PROBLEMS).filter(|more| *more > 0) {
-        note(&format!("and {more} more that could not be read"));
+        note(&format!("and {more} more unreadable"));
     }
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn advise_root(context: &Context, host: &Host) {
         matches!(drive.health, Fact::NeedsRoot) || matches!(drive.identify, Fact::NeedsRoot)
     };
     if !context.quiet && !context.is_captured() && host.drives.iter().any(hidden) {
-        note(&format!("Only root may read the drives' health. For all of it: {}", as_root()));
+        note(&format!("Reading drive health requires root: {}", as_root()));
     }
 }
 

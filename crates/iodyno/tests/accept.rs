@@ -205,7 +205,7 @@ fn what_is_past_its_deadline_ends_and_is_told() {
     );
     let hint = world.run(&[&words[..], &["--drain-hint"]].concat());
     status(&hint, 3);
-    assert_eq!(text(&hint.stdout), "iodyno: twice not done before its deadline\n");
+    assert_eq!(text(&hint.stdout), "iodyno: twice did not finish in time\n");
     // Its own files are removed.
     assert!(world.files("data").is_empty(), "{:?}", world.files("data"));
 }

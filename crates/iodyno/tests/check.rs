@@ -179,7 +179,7 @@ fn after_a_kill_clean_up_removes_what_was_left() {
     assert!(world.files("data").is_empty());
     let again = world.run(&["clean-up"]);
     status(&again, 0);
-    assert_eq!(text(&again.stdout), "Nothing was left behind.\n");
+    assert_eq!(text(&again.stdout), "No leftovers found.\n");
     let document = json(&world.run(&["show", "last", "--json"]).stdout);
     assert_eq!(document["measurements"][0]["name"], "seq-read", "committed before the kill");
 }

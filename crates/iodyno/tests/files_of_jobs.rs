@@ -132,7 +132,7 @@ fn what_is_refused_has_changed_nothing() {
     );
     let data = data.display();
     for (job, words, said) in [
-        (format!("rw=write\nfilename={path}"), vec![], "was not named for writing"),
+        (format!("rw=write\nfilename={path}"), vec![], ": writing not allowed"),
         (format!("rw=read\nfilename={path}"), vec![], "holds 4.88 KiB, and a job reads 1 MiB"),
         (format!("rw=write\ndirectory={data}/none"), vec![], "there is no directory"),
         (format!("rw=write\nfilename={data}/none/a/f"), vec![], "there is no directory"),

@@ -65,7 +65,7 @@ fn names_are_the_users_or_get_a_number() {
     let other = fio(&world, "b.json");
     let twice = world.run(&["import", &report, &report]);
     status(&twice, 0);
-    assert!(text(&twice.stderr).contains("the name `a` is taken: named `a-2`"));
+    assert!(text(&twice.stderr).contains("the name `a` is taken: using `a-2`"));
     let both = world.run(&["import", "--name", "P4510 single", &report, &other]);
     status(&both, 0);
     assert!(text(&both.stderr).contains("next: iodyno show 'P4510 single'"));

@@ -77,7 +77,7 @@ fn layouts_are_built_measured_and_taken_down() {
     }
     assert_eq!(left_behind(&world), Vec::<String>::new());
     let cleaned = world.run(&["clean-up"]);
-    assert_eq!(text(&cleaned.stdout), "Nothing was left behind.\n");
+    assert_eq!(text(&cleaned.stdout), "No leftovers found.\n");
     // Each layout is a run that can be compared.
     status(&world.run(&["compare", "try raw", "try ext4"]), 0);
     // The common name shows all runs, also after their devices are gone.
@@ -169,7 +169,7 @@ fn what_a_kill_leaves_is_taken_down_by_clean_up() {
     assert!(!at.exists(), "{}", at.display());
     assert_eq!(left_behind(&world), Vec::<String>::new());
     // A second clean-up is harmless.
-    assert_eq!(text(&world.run(&["clean-up"]).stdout), "Nothing was left behind.\n");
+    assert_eq!(text(&world.run(&["clean-up"]).stdout), "No leftovers found.\n");
 }
 
 /// As in a container that shares the store.
@@ -206,19 +206,19 @@ fn a_layout_that_is_measured_in_another_pid_namespace_is_left_standing() {
     live.kill().unwrap();
     live.wait().unwrap();
     notes.map_while(Result::ok).for_each(drop);
-    assert_eq!(said, ("Nothing was left behind.\n".into(), 2));
+    assert_eq!(said, ("No leftovers found.\n".into(), 2));
 
     // There is no notice when the last process of the namespace has ended.
     let begun = std::time::Instant::now();
     let cleaned = loop {
         assert!(begun.elapsed().as_secs() < 60, "it stays alive after its death");
         let cleaned = world.run(&["clean-up"]);
-        if text(&cleaned.stdout) != "Nothing was left behind.\n" {
+        if text(&cleaned.stdout) != "No leftovers found.\n" {
             break cleaned;
         }
     };
     let again = world.run(&["clean-up"]);
-    assert_eq!(text(&again.stdout), "Nothing was left behind.\n", "{}", text(&cleaned.stdout));
+    assert_eq!(text(&again.stdout), "No leftovers found.\n", "{}", text(&cleaned.stdout));
     assert_eq!(left_behind(&world), Vec::<String>::new());
 }
 

@@ -75,7 +75,7 @@ fn on_a_read_only_root_results_are_kept_until_the_next_boot() {
     let output = among_own_mounts(&world, &script.replace("--run-name", "--name"));
     status(&output, 0);
     let said = text(&output.stderr);
-    let kept = "is read-only: results are kept in /run/iodyno/store.sqlite until the next boot";
+    let kept = "is read-only: results go to /run/iodyno/store.sqlite until the next boot";
     assert!(said.contains("/var/lib/iodyno/store.sqlite") && said.contains(kept), "{said}");
     assert!(text(&output.stdout).contains("kept"), "{}", text(&output.stdout));
     assert!(!Path::new("/run/iodyno/store.sqlite").exists());

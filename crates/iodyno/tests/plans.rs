@@ -52,7 +52,7 @@ fn what_a_plan_sets_is_in_effect_and_restored() {
     assert_eq!(setting["before"], before.to_string());
     assert_eq!(setting["value"], asked.to_string());
     assert_eq!(requests(&disk), before);
-    assert!(text(&world.run(&["clean-up"]).stdout).contains("Nothing was left behind"));
+    assert!(text(&world.run(&["clean-up"]).stdout).contains("No leftovers found"));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_run_that_is_not_let_go_on_stays_as_it_is() {
         let refused = world.run(&["resume"]);
         status(&refused, 2);
         let said = text(&refused.stderr);
-        assert!(said.contains("was not named for writing"), "{said}");
+        assert!(said.contains(": writing not allowed"), "{said}");
     }
     status(&world.run(&[&["resume"], &allowing[..]].concat()), 0);
 }
@@ -206,7 +206,7 @@ fn acceptance_is_one_command_and_guarded_as_prepare_is() {
         let said = text(&output.stderr);
         assert!(said.contains(words), "{words}: {said}");
     };
-    refused(&["--purge", "discard"], "not named for writing");
+    refused(&["--purge", "discard"], "writing not allowed");
     let word = disk.word();
     // A loop device has no Format command.
     refused(&["--allow-write", &word], "not a whole namespace");

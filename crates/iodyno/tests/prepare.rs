@@ -88,7 +88,7 @@ fn nothing_is_written_that_was_not_named_or_is_in_use() {
     let before = disk.bytes();
     for how in hows {
         let with = |more: &[&str]| world.run(&[&["prepare", device], how, more].concat());
-        refused(with(&[]), &["not named for writing", "--allow-write"]);
+        refused(with(&[]), &["writing not allowed", "--allow-write"]);
         refused(with(&["--allow-write", device]), &["change at boot"]);
         refused(with(&["--allow-write", &word]), &["ext2, ext3 or ext4", "--discard-data"]);
         let unused = ["--allow-write", &word, "--discard-data", &word, "--allow-write", "S1"];

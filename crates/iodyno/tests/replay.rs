@@ -192,7 +192,7 @@ fn a_page_shows_both_and_lost_events_are_said() {
     writer.end(&names, 0, 0).unwrap();
 
     let note = |product| {
-        format!("12 events lost in the recording: I/Os are missing, in the {product} as well")
+        format!("12 events lost in the recording: I/Os are missing, also in the {product}")
     };
     let output = replay(&world, &["--target", "copy"]);
     status(&output, 0);

@@ -289,7 +289,7 @@ fn a_file_of_somebody_else_is_written_once_its_words_are_typed() {
     let world = World::new();
     fs::write(world.path("mine"), "precious").unwrap();
     let job = ["--name=t", "--rw=write", "--bs=4k", "--size=8k", "--filename=mine"];
-    let message = refused(&world, &job, &["mine", "not named for writing", "--allow-write"]);
+    let message = refused(&world, &job, &["mine", "writing not allowed", "--allow-write"]);
     assert_eq!(fs::read_to_string(world.path("mine")).unwrap(), "precious");
     // The message contains the exact words to copy.
     let mut typed = message.split_whitespace().skip_while(|word| *word != "--allow-write");

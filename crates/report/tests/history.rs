@@ -61,7 +61,7 @@ fn each_preparation_is_listed_once_with_data_written_since() {
         "format, fill 2.0x, rw=randwrite",
         "(steady in round 7)",
         "3 GiB",
-        "begun, and killed",
+        "started, killed",
         "GONE:1",
         &drive.namespaces[0].name,
     ] {

@@ -128,7 +128,7 @@ fn predictions_are_separate_from_measurements() {
     for words in [
         "<h3>Predicted, not measured</h3>",
         "~ 5000 ± 100",
-        "Tried out on a measured point, it held.",
+        "Verified on one point: it held.",
         "rw=randread nvme0n1: the most is 9000 IOPS",
     ] {
         assert!(visible.contains(words), "{words}");

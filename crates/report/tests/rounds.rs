@@ -44,7 +44,7 @@ fn the_window_has_its_fitted_line_and_limits() {
     let (record, rounds) = record("0/100 bs=4k", &[900.0, 95.0, 97.5, 100.0, 102.5, 105.0]);
     let text = rounds_text(&record, &rounds, &style(100));
     for words in [
-        "reached in round 6 of at most 25; the window is rounds 2 to 6",
+        "reached in round 6 of at most 25; window: rounds 2 to 6",
         "\n    1          900 IOPS\n",
         "\n    2           95 IOPS  window\n",
         "steady, average 100 IOPS, range 10.0 % of it (at most 20 %)",
@@ -72,7 +72,7 @@ fn unsteady_figures_are_reported() {
     assert!(text.contains("not reached yet, after 8 of at most 25"), "{text}");
     record.measurements.truncate(2);
     let text = rounds_text(&record, &rounds, &style(100));
-    assert!(text.contains("fewer than 5 rounds in a row are known"), "{text}");
+    assert!(text.contains("fewer than 5 consecutive rounds known"), "{text}");
 }
 
 #[test]
@@ -142,10 +142,10 @@ fn preparations_in_the_store_are_reported() {
     let none = DriveState { purge: None, host_written_bytes: None, ..state.clone() };
     let text = said(none);
     assert!(text.contains("none in the last preparation"), "{text}");
-    assert!(text.contains("whether it was written between that and the test is not known"));
+    assert!(text.contains("unknown whether it was written since"));
     // The state of another namespace does not count.
     let other = said(DriveState { nsid: 2, ..state });
-    assert!(other.contains("not known: nothing is recorded of one"), "{other}");
+    assert!(other.contains("unknown: none recorded"), "{other}");
 }
 
 fn tracking(point: &str) -> RoundsPlan {
@@ -231,7 +231,7 @@ fn a_run_that_prepared_its_drives_itself_says_so() {
     let plan = RoundsPlan { rounds, about: String::new(), before, report, preparation: Some(own) };
     let text = pts_text(&record, &plan, &[], &style(400));
     for words in [
-        "Purge         format · by this run, right before its rounds",
+        "Purge         format · by this run, just before its rounds",
         "written 2 times its capacity in sequence (8 MB), in 128 KiB blocks · by this run",
         "the plan asks to purge it",
         "Stated        operator Jane Doe\n",
@@ -252,7 +252,7 @@ fn the_write_cache_state_comes_from_the_drive() {
         (Fact::Read(false), "volatile write cache off"),
         (Fact::Read(true), "volatile write cache on"),
         (Fact::Absent, "no volatile write cache"),
-        (Fact::NeedsRoot, "volatile write cache not known"),
+        (Fact::NeedsRoot, "volatile write cache unknown"),
     ] {
         let host = &mut record.snapshots[0];
         host.drives[0].write_cache_on = fact;
@@ -319,6 +319,6 @@ fn recovery_is_measured_while_active_against_steady_state() {
         assert_eq!(cells[..2], [rate, share], "{text}");
     }
     let page = page_of(&mut record, "check");
-    assert!(page.contains("<h3>Recovery: while I/O is made, against rounds 1 to 5</h3>"));
+    assert!(page.contains("<h3>Recovery: active phases against rounds 1 to 5</h3>"));
     assert!(page.contains("<td class=\"right \">1200</td><td class=\"right \">120 %</td>"));
 }

@@ -198,7 +198,7 @@ fn unknown_is_a_dash_or_a_need_for_root_but_never_zero() {
         ["nvme0", "-", "root only", "-", "-", "root only", "-", "-", "-", "root only", "-"]
     );
     let text = drives_table(&host, None, &style(80)).unwrap();
-    assert!(text.contains("root only: run it with sudo to see it."), "{text}");
+    assert!(text.contains("root only: run with sudo to see it."), "{text}");
     assert!(!text.contains('0') || text.contains("nvme0"));
 }
 
@@ -290,13 +290,10 @@ fn the_last_line_is_the_verdict_in_words() {
     };
     assert_eq!(line(Verdict::Fail, 1), "FAIL  1 finding needs attention (exit status 1)\n");
     assert_eq!(line(Verdict::Warn, 0), "WARN  nothing failed, 1 warning (exit status 0)\n");
-    assert_eq!(
-        line(Verdict::Pass, 0),
-        "PASS  all that was asked is as it should be (exit status 0)\n"
-    );
+    assert_eq!(line(Verdict::Pass, 0), "PASS  no problems found (exit status 0)\n");
     assert_eq!(
         line(Verdict::Unjudged, 4),
-        "UNJUDGED  nothing failed; something asked could not be judged (exit status 4)\n"
+        "UNJUDGED  no failures; some results could not be judged (exit status 4)\n"
     );
     for verdict in [Verdict::Unjudged, Verdict::Pass] {
         assert_eq!(

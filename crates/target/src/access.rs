@@ -66,9 +66,8 @@ impl<'a> Access<'a> {
             TargetKind::File { .. } | TargetKind::Nothing => None,
         };
         let refused = |why: &str| TargetError::Refused { name: name.into(), why: why.into() };
-        let generic = generic.ok_or_else(|| {
-            refused("NVMe passthrough needs a namespace of an NVMe drive: name one, nvme0n1")
-        })?;
+        let generic = generic
+            .ok_or_else(|| refused("NVMe passthrough needs an NVMe namespace, such as nvme0n1"))?;
         let number = text(&format!("/sys/class/nvme-generic/{generic}/dev"))
             .and_then(|number| {
                 let (major, minor) = number.split_once(':')?;

@@ -48,19 +48,19 @@ impl fmt::Display for BlindSpot {
                 write!(f, "the open files of {unreadable} processes cannot be read")
             }
             Self::HiddenProcesses => f.write_str("not all processes can be seen from here"),
-            Self::Loop { name } => write!(f, "what {name} lies on cannot be asked"),
+            Self::Loop { name } => write!(f, "the backing of {name} is unknown"),
             Self::Exports { folder } => {
-                write!(f, "{folder}, which lists what the kernel exports, cannot be read")
+                write!(f, "cannot read {folder}, which lists the kernel's exports")
             }
             Self::ExportGone { by, path } => {
-                write!(f, "exported by {by} is {path}, and nothing has that path here")
+                write!(f, "{by} exports {path}, which does not exist here")
             }
             Self::Controllers { ids } => {
                 let ids: Vec<String> = ids.iter().map(u16::to_string).collect();
                 write!(
                     f,
                     "another host, a guest or a user-space driver has controller {} of its drive, \
-                     and its namespace with it",
+                     with this namespace",
                     ids.join(", ")
                 )
             }
@@ -77,19 +77,19 @@ impl BlindSpot {
     pub(crate) fn remedy(&self) -> String {
         match self {
             Self::Processes { .. } | Self::Loop { .. } if !rustix::process::geteuid().is_root() => {
-                format!("run it as root: {}", as_root())
+                format!("run as root: {}", as_root())
             }
-            Self::Loop { name } => format!("open /dev/{name} to this user, or detach it"),
-            Self::Processes { .. } => "run it with the capability CAP_SYS_PTRACE".into(),
+            Self::Loop { name } => format!("make /dev/{name} readable, or detach it"),
+            Self::Processes { .. } => "run with CAP_SYS_PTRACE".into(),
             Self::HiddenProcesses => {
-                "run it outside of the container, or in the PID namespace of the host".into()
+                "run outside of the container, or in the host's PID namespace".into()
             }
             Self::Exports { .. } => {
                 "mount configfs there: mount -t configfs configfs /sys/kernel/config".into()
             }
             Self::ExportGone { .. } => "end that export, or correct its path".into(),
             Self::Controllers { .. } | Self::UnlistedControllers => {
-                "look on the hosts and guests that reach the drive".into()
+                "check the hosts and guests that reach it".into()
             }
         }
     }

@@ -104,7 +104,7 @@ impl ReadClearance {
         let name = target.name.as_str();
         let (descriptor, direct) = open_for_reading(&target.path, OFlags::empty(), name)?;
         let stat = rustix::fs::fstat(&descriptor)
-            .map_err(|errno| TargetError::of(name, "look at it", errno))?;
+            .map_err(|errno| TargetError::of(name, "stat it", errno))?;
         let is_block = FileType::from_raw_mode(stat.st_mode).is_block_device();
         if !is_block || stat.st_rdev != target.number {
             return Err(TargetError::Changed { name: name.into() });
@@ -144,7 +144,7 @@ impl ReadClearance {
         let failed = |action| move |errno| TargetError::of(path, action, errno);
         let descriptor = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
             .map_err(failed("open it"))?;
-        let stat = rustix::fs::fstat(&descriptor).map_err(failed("look at it"))?;
+        let stat = rustix::fs::fstat(&descriptor).map_err(failed("stat it"))?;
         if !is_null_or_zero(&stat) {
             return Err(TargetError::Changed { name: printable(path) });
         }
@@ -163,7 +163,7 @@ impl ReadClearance {
     ) -> Result<Self, TargetError> {
         let name = target.name.as_str();
         let stat = rustix::fs::fstat(&descriptor)
-            .map_err(|errno| TargetError::of(name, "look at it", errno))?;
+            .map_err(|errno| TargetError::of(name, "stat it", errno))?;
         let is_file = FileType::from_raw_mode(stat.st_mode).is_file();
         if !is_file || (stat.st_dev, stat.st_ino) != target.identity {
             return Err(TargetError::Changed { name: name.into() });
@@ -202,7 +202,7 @@ impl ReadClearance {
     /// be written, if that is larger.
     pub(crate) fn with_current_size(self, grows_to_bytes: u64) -> Result<Self, TargetError> {
         let stat = rustix::fs::fstat(&self)
-            .map_err(|errno| TargetError::of(&self.name, "look at it", errno))?;
+            .map_err(|errno| TargetError::of(&self.name, "stat it", errno))?;
         let size_bytes = u64::try_from(stat.st_size).unwrap_or(0).max(grows_to_bytes);
         Ok(Self { size_bytes, ..self })
     }
@@ -230,7 +230,7 @@ impl ReadClearance {
         let how = OpenHow { direct, ..how };
         let flags = access | how.flags() | OFlags::CLOEXEC;
         rustix::fs::open(reopen_path(descriptor), flags, Mode::empty())
-            .map_err(|errno| TargetError::of(&self.name, "open it again", errno))
+            .map_err(|errno| TargetError::of(&self.name, "reopen it", errno))
     }
 
     pub(crate) fn not_empty(self) -> Result<Self, TargetError> {

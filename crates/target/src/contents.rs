@@ -153,11 +153,11 @@ impl fmt::Display for Lost {
                 let hold = if *blocks == 1 { "holds" } else { "hold" };
                 write!(
                     f,
-                    "{blocks} of {sampled} sampled blocks {hold} data of an unknown kind, which \
+                    "{blocks} of {sampled} sampled blocks {hold} unknown data, which \
                      may be encrypted (the first at {offset:#x})"
                 )
             }
-            Self::Unreadable { offset } => write!(f, "what cannot be read (at {offset:#x})"),
+            Self::Unreadable { offset } => write!(f, "unreadable data (at {offset:#x})"),
             Self::OnPartition { name, lost } => write!(f, "{name}: {lost}"),
             Self::NotLookedAt { why } => f.write_str(why),
         }
@@ -307,7 +307,7 @@ mod tests {
         // A single block of it, as in a closed volume where little was written.
         let found = lost_of(|file| file.write_all_at(&noise(1, 4096), 8192).unwrap());
         let said = found.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let sentence = "1 of 1281 sampled blocks holds data of an unknown kind, which may be \
+        let sentence = "1 of 1281 sampled blocks holds unknown data, which may be \
                         encrypted (the first at 0x2000)";
         assert_eq!(said, [sentence]);
         // Test data that was moved, or changed since.

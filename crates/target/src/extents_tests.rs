@@ -126,11 +126,7 @@ fn a_volume_over_the_sectors_of_a_mounted_one_is_in_use_and_its_neighbour_is_not
     in_use(&host, "dm-1", &["nvme0n1p1: dm-0", "dm-0: mounted at /srv"]);
     free(&host, "dm-2");
     // An idle one is a use as well: somebody set it up over these sectors.
-    in_use(
-        &host,
-        "dm-0",
-        &["nvme0n1p1: dm-1", "dm-0: mounted at /srv", "dm-1: lies on the same bytes"],
-    );
+    in_use(&host, "dm-0", &["nvme0n1p1: dm-1", "dm-0: mounted at /srv", "dm-1: overlaps it"]);
 }
 
 #[test]
@@ -167,7 +163,7 @@ fn volumes_on_an_encrypted_partition_are_told_apart_and_the_partition_below_is_n
     std::mem::swap(&mut stack.0, &mut host.blocks);
     let host = stack.linear("dm-4", "nvme0n1", 480, 1).host();
     assert!(against(&host, "dm-4").contains(&"dm-1: mounted at /srv".into()));
-    in_use(&host, "dm-2", &["nvme0n1: dm-4", "dm-4: lies on the same bytes"]);
+    in_use(&host, "dm-2", &["nvme0n1: dm-4", "dm-4: overlaps it"]);
 }
 
 #[test]
@@ -277,7 +273,7 @@ fn loops_are_compared_by_their_file_and_by_what_is_under_it() {
     stack.partition("loop0p1", "loop0", 1, 50).mounted().loop_over("loop1", at(50), 100);
     stack.loop_over("loop2", at(150), 10).loop_over("loop3", file(8), 100);
     let host = stack.host();
-    in_use(&host, "loop1", &["loop0: lies on the same bytes", "loop0p1: mounted at /srv"]);
+    in_use(&host, "loop1", &["loop0: overlaps it", "loop0p1: mounted at /srv"]);
     free(&host, "loop2");
     free(&host, "loop3");
     // Writing the disk below overwrites them all.

@@ -102,7 +102,7 @@ impl FileSystem {
         let kind = self.kind.as_str();
         match kind {
             "devtmpfs" | "hugetlbfs" => {
-                Some(format!("{kind} holds no files of data: name a directory on a disk"))
+                Some(format!("{kind} holds no data files: name a directory on a disk"))
             }
             "proc" | "sysfs" | "cgroup" | "cgroup2" | "devpts" | "debugfs" | "tracefs"
             | "securityfs" | "configfs" | "pstore" | "bpf" | "mqueue" | "efivarfs" | "autofs" => {

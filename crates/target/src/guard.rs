@@ -72,7 +72,7 @@ impl Target {
             Self::File(file) => Guard { source, host, permission }.file(file, None),
             Self::Directory(directory) => Err(TargetError::Refused {
                 name: directory.name.clone(),
-                why: "a directory is not written itself: name a file in it".into(),
+                why: "a directory cannot be written: name a file in it".into(),
             }),
         }
     }
@@ -173,7 +173,7 @@ impl Guard<'_> {
                 Errno::BUSY => TargetError::InUse {
                     name: name.into(),
                     uses: vec![
-                        "the kernel or a process holds it for itself (a pool that is \
+                        "the kernel or a process claims it (a pool that is \
                                 imported, or another iodyno)"
                             .into(),
                     ],

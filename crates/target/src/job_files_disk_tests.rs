@@ -61,7 +61,7 @@ fn a_disk_that_fills_up_meanwhile_keeps_nothing_of_the_file() {
         let error = lay_out(&plan, &host(Vec::new()), &Permission::default(), &mut fill_up);
         let error = error.unwrap_err();
         assert!(matches!(error, TargetError::Full { .. }), "{error}");
-        assert!(error.to_string().contains("MiB of it are not written"), "{error}");
+        assert!(error.to_string().contains("MiB not written"), "{error}");
         assert!(!plan.path.exists());
     });
     unmount(at.to_str().unwrap());

@@ -158,8 +158,8 @@ fn another_loop_over_the_mounted_part_of_a_file_is_in_use_and_one_beside_it_is_n
 fn a_loop_over_the_same_bytes_is_a_use_without_any_mount() {
     let image = Image::new(8 * MIB);
     let (one, other) = (image.at(&[]), image.at(&["--offset", "4194304"]));
-    one.is_in_use(&format!("{}: lies on the same bytes", other.name()));
-    other.is_in_use(&format!("{}: lies on the same bytes", one.name()));
+    one.is_in_use(&format!("{}: overlaps it", other.name()));
+    other.is_in_use(&format!("{}: overlaps it", one.name()));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn where_only_root_may_ask_what_a_loop_lies_on_that_is_said() {
     source.denied.push(format!("/ioctl/{}.backing", theirs.name()));
     let disk = mine.at(&[]);
     let error = clear_with(&source, &disk.0, &disk.word()).unwrap_err();
-    let said = format!("what {} lies on cannot be asked", theirs.name());
+    let said = format!("what {} is unknown", theirs.name());
     assert!(matches!(error, TargetError::NotKnown { .. }), "{error}");
     assert!(error.to_string().contains(&said), "{error}");
 

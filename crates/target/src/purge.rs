@@ -185,7 +185,7 @@ fn query(
     command: AdminRead,
 ) -> Result<Vec<u8>, TargetError> {
     source.admin(controller, command).map_err(|error| {
-        let action = "ask its controller what a purge would do";
+        let action = "query its controller about purging";
         match error.kind() {
             std::io::ErrorKind::PermissionDenied => {
                 TargetError::NoPermission { name: name.into(), action }
@@ -203,7 +203,7 @@ fn sanitize_status(
     let page = query(source, name, controller, AdminRead::SanitizeStatus)?;
     parse_sanitize_status(&page).ok_or_else(|| TargetError::CannotPurge {
         name: name.into(),
-        why: "its Sanitize Status log makes no sense".into(),
+        why: "its Sanitize Status log is invalid".into(),
         offered: Vec::new(),
     })
 }
@@ -211,7 +211,7 @@ fn sanitize_status(
 fn nsid_of(namespace: &Namespace) -> Result<u32, TargetError> {
     namespace.nsid.value().ok_or_else(|| TargetError::CannotPurge {
         name: namespace.name.clone(),
-        why: "its namespace id is not known".into(),
+        why: "its namespace id is unknown".into(),
         offered: vec![PurgeMethod::Discard],
     })
 }
@@ -230,7 +230,7 @@ fn geometry(
     };
     geometry().ok_or_else(|| TargetError::CannotPurge {
         name: name.clone(),
-        why: "how it is formatted is not known".into(),
+        why: "its format is unknown".into(),
         offered: vec![PurgeMethod::Discard],
     })
 }
@@ -281,7 +281,7 @@ impl Purge {
                 SanitizeState::Failed | SanitizeState::Never => {
                     return Err(TargetError::CannotPurge {
                         name: name.into(),
-                        why: "its drive says that the sanitize failed".into(),
+                        why: "its drive reports a failed sanitize".into(),
                         offered: vec![PurgeMethod::SanitizeBlock, PurgeMethod::Format],
                     });
                 }

@@ -56,8 +56,7 @@ pub fn resolve_anywhere(host: &Host, name: &str) -> Result<Vec<Target>, TargetEr
         FileType::BlockDevice => {
             let device = block_of(host, stat.st_rdev).ok_or_else(|| TargetError::Refused {
                 name: name.into(),
-                why: "the block layer has no such device: it holds nothing, or came just now"
-                    .into(),
+                why: "no such block device: it is empty, or appeared just now".into(),
             })?;
             return block(host, device, Some(canonical)).map(|target| vec![target]);
         }
@@ -74,7 +73,7 @@ pub fn resolve_anywhere(host: &Host, name: &str) -> Result<Vec<Target>, TargetEr
             if let Some(targets) = node.filter(|_| in_dev).and_then(|node| device(host, node)) {
                 return targets;
             }
-            "a character device that belongs to no NVMe drive"
+            "a character device of no NVMe drive"
         }
         FileType::Fifo => "a named pipe",
         FileType::Socket => "a socket",

@@ -78,7 +78,7 @@ fn a_path_to_a_device_is_known_by_number() {
     let error = resolve(&machine(), "/dev/null").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "/dev/null is a character device that belongs to no NVMe drive, not a block device, file \
+        "/dev/null is a character device of no NVMe drive, not a block device, file \
          or directory"
     );
 }
@@ -89,14 +89,14 @@ fn obstacles_are_reported() {
     let error = |host: &Host, name: &str| resolve(host, name).unwrap_err();
 
     let missing = error(&host, "nvme1n2");
-    assert_eq!(missing.to_string(), "nvme1n2: there is no such device, file or directory");
+    assert_eq!(missing.to_string(), "nvme1n2: no such device, file or directory");
     assert_eq!(missing.next_step(), "did you mean nvme1n1?");
     assert_eq!(error(&host, "/dev/nvme1n3").next_step(), "did you mean /dev/nvme1n1?");
     let far = error(&host, "/dev/disk/by-id/no-such-thing-at-all").next_step();
     assert!(far.contains("0000:09:00.0 (vfio-pci)"), "{far}");
 
     let dead = error(&host, "nvme4");
-    assert_eq!(dead.to_string(), "nvme4 takes no I/O: its state is dead");
+    assert_eq!(dead.to_string(), "nvme4 accepts no I/O: state is dead");
     assert!(matches!(error(&host, "nvme5"), TargetError::NoNamespace { .. }));
     let detached = error(&host, "0000:09:00.0");
     assert_eq!(
@@ -126,7 +126,7 @@ fn every_drive_is_listed_once_or_has_an_error() {
     let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(
         errors,
-        ["nvme4 takes no I/O: its state is dead", "nvme5 has no namespace that is a block device"]
+        ["nvme4 accepts no I/O: state is dead", "nvme5 has no namespace that is a block device"]
     );
 }
 

@@ -59,7 +59,7 @@ impl ScratchPlan {
         let Target::Directory(directory) = target else {
             return Err(TargetError::Refused {
                 name: target.name().into(),
-                why: "a scratch file can be made in a directory only".into(),
+                why: "a scratch file needs a directory".into(),
             });
         };
         let failed = |errno| TargetError::of(&directory.name, "read its free space", errno);

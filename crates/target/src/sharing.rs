@@ -58,7 +58,7 @@ pub(crate) fn uses_of_shared_bytes(host: &Host, block: &str) -> Usage {
             if is_guess || has_unknown_backing(device) {
                 usage.blind.push(BlindSpot::Loop { name: device.name.clone() });
             } else if usage.uses.len() == before {
-                usage.uses.push(format!("{}: lies on the same bytes", device.name));
+                usage.uses.push(format!("{}: overlaps it", device.name));
             }
         }
     }

@@ -98,7 +98,7 @@ impl Zones {
                     && (zone.len, capacity)
                         == (first.zone_bytes / SECTOR_BYTES, first.capacity_bytes / SECTOR_BYTES);
                 if !alike || zone.len == 0 {
-                    return Err(refused("its zones are not all alike, and iodyno fills no others"));
+                    return Err(refused("its zones differ, which iodyno does not support"));
                 }
                 first.count += 1;
                 at = zone.start + zone.len;

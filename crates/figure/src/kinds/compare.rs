@@ -31,7 +31,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     let mut notes = if is_table { table_notes } else { whisker_notes }(&measured, &[], &[]);
     let over = (request.kind == Kind::Ratio).then(|| table.columns[0].as_str());
     if over.is_some() && table.columns.len() < 2 {
-        let why = "the others are held against the first: several are needed";
+        let why = "ratios to the first run need several runs";
         return Err(FigureError::Nothing(why.into()));
     }
     let usual = if over.is_some() { OVER_FIRST.to_vec() } else { METRICS.to_vec() };
@@ -44,7 +44,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     notes.extend(note.filter(|_| metrics.contains(&Metric::Iops)));
     notes.extend(
         over.filter(|_| !is_table)
-            .map(|first| format!("Whiskers are each one's own: those of {first} are at {first}.")),
+            .map(|first| format!("Error bars are per run; those of {first} are at {first}.")),
     );
     Ok(Figure { kind: request.kind, title: String::new(), subtitle: common(&shown), panels, notes })
 }

@@ -28,7 +28,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     let stretches = stretches(&shown, sources);
     if stretches.is_empty() {
         return Err(FigureError::Nothing(
-            "no measurement has a series over time and the time at which it started".into(),
+            "no measurement has a series over time and a start time".into(),
         ));
     }
     let metric = match request.metric {
@@ -74,7 +74,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     panel(time(), latency, drawn(&Window::latency_mean_ns, true));
     let subtitle = common(&shown);
     let notes = match stretches.iter().any(|one| one.start_ns > 0.0) {
-        true => vec!["Each measurement stands where it was in its run.".to_owned()],
+        true => vec!["Measurements are at their times in the run.".to_owned()],
         false => Vec::new(),
     };
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })

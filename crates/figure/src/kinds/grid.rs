@@ -19,9 +19,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     shown.extend(predicted);
     shown.retain(|one| AXES.iter().all(|option| one.number(option).is_some()));
     if shown.is_empty() {
-        return Err(FigureError::Nothing(
-            "no measurement says both its iodepth and its numjobs".into(),
-        ));
+        return Err(FigureError::Nothing("no measurement has both iodepth and numjobs".into()));
     }
     shown.retain(|one| one.measured(metric).or_else(|| one.prediction(metric)).is_some());
     sort(&mut shown);
@@ -42,7 +40,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     let mut notes = table_notes(&shown, &AXES, &AXES);
     notes.extend(note.filter(|_| metric == Metric::Iops));
     if panels.iter().any(hides_values) {
-        notes.push("Behind high bars no values are written: the heat map shows all.".to_owned());
+        notes.push("High bars hide some values: the heat map shows all.".to_owned());
     }
     let subtitle = common(&shown);
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })

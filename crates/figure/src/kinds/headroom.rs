@@ -27,12 +27,12 @@ pub(super) fn figure(known: &[Headroom]) -> Result<Figure, FigureError> {
         let [by_both, by_reads] = titles;
         [table(of, by_both), curves(of, by_reads)]
     });
-    let notes =
-        vec![
-        format!("The line is a p99 of {bound}. Values that are written were measured, the others \
-                 are interpolated; of white loads a rate is not reached (97 %)."),
-        "Each read counts from when it was due. Knee: where more reads cost the most (Kneedle)."
-            .to_owned(),
+    let notes = vec![
+        format!(
+            "The line is a p99 of {bound}. Values that are written were measured, the others \
+                 are interpolated; of white loads a rate is not reached (97 %)."
+        ),
+        "Latency counts from the due time. Knee: where more reads cost most (Kneedle).".to_owned(),
     ];
     let panels = panels.collect();
     let targets: Vec<&str> = known.iter().map(|of| of.target.as_str()).collect();

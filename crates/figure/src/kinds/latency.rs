@@ -25,9 +25,9 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     let averaged = shown.iter().any(|one| one.result.mean_latency().is_some());
     shown.retain(|one| bins(one).is_some() || stated(one).is_some());
     if shown.is_empty() {
-        let only = if averaged { ", only what their mean is" } else { "" };
+        let only = if averaged { ", only means" } else { "" };
         return Err(FigureError::Nothing(format!(
-            "no measurement says how its latencies are distributed{only}: let fio print JSON+ \
+            "no measurement has a latency distribution{only}: let fio print JSON+ \
              (--output-format=json+) or log histograms (write_hist_log, log_hist_msec), or \
              measure with iodyno run"
         )));
@@ -55,18 +55,18 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     }
     let mut notes = Vec::new();
     if shown.iter().any(|one| one.result.known_bins().is_none() && bins(one).is_some()) {
-        notes.push("Times of submissions (slat): no more was logged.".to_owned());
+        notes.push("Submission latencies (slat) only.".to_owned());
     }
     if uncertain {
         notes.push("Dotted: fewer than 30 I/Os were slower.".to_owned());
     }
     if densities.len() < shown.len() {
-        notes.push("Points are percentiles as a report states them.".to_owned());
+        notes.push("Points are percentiles stated in a report.".to_owned());
     }
     let mut panels = Vec::new();
     if !densities.is_empty() {
         panels.push(Panel {
-            title: "Distribution, eight bins for each doubling".into(),
+            title: "Distribution, eight bins per doubling".into(),
             x: Axis::new("Latency", Quantity::Latency, Scale::Log),
             y: Axis::new("Share of I/Os", Quantity::Share, Scale::Linear),
             content: Content::Series(densities),

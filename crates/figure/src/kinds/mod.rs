@@ -46,7 +46,7 @@ pub fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure, Figur
     for panel in &figure.panels {
         let ends = panel.cut_whiskers();
         if !ends.is_empty() {
-            figure.notes.push(format!("A whisker leaves the panel: it ends at {ends}."));
+            figure.notes.push(format!("A whisker is cut off: it ends at {ends}."));
         }
     }
     series_limit::limit(&mut figure);
@@ -132,5 +132,5 @@ pub(crate) fn suggestion(request: &Request, sources: &[Source<'_>]) -> Kind {
 /// Error if no measurement has the requested metric.
 fn unknown_metric(request: &Request) -> FigureError {
     let name = request.metric.map_or_else(|| "a rate or latency".into(), Metric::name);
-    FigureError::Nothing(format!("{name} is not known of any of these measurements"))
+    FigureError::Nothing(format!("none of these measurements has {name}"))
 }

@@ -111,8 +111,7 @@ fn tracks<'r>(request: &'r Request, sources: &[Source<'_>]) -> Result<Vec<&'r Tr
     let tracks: Vec<&Track> = request.rounds.iter().filter(is_shown).collect();
     match tracks.len() {
         0 => Err(FigureError::Nothing(
-            "nothing of it was tracked over rounds (iodyno sweep snia-iops measures in rounds)"
-                .into(),
+            "nothing was tracked over rounds (iodyno sweep snia-iops measures in rounds)".into(),
         )),
         1..=MOST_PANELS => Ok(tracks),
         several => Err(FigureError::TooMany { what: format!("{several} tracked figures") }),

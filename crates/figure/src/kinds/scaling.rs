@@ -70,7 +70,7 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
         return Err(super::unknown_metric(request));
     }
     let mut notes = whisker_notes(&shown, &["target"], &["drives"]);
-    notes.push("Ideal: as fast as the fewest drives, times their number.".into());
+    notes.push("Ideal: rate of the fewest drives, scaled by drive count.".into());
     let subtitle = common(&shown);
     Ok(Figure { kind: request.kind, title: String::new(), subtitle, panels, notes })
 }

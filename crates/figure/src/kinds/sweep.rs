@@ -94,7 +94,7 @@ fn notes_of(series: usize, shown: &[Observation<'_>], option: &str) -> Vec<Strin
 fn keep_numbers(shown: &mut Vec<Observation<'_>>, option: &str) -> Result<(), FigureError> {
     shown.retain(|one| one.number(option).is_some());
     match shown.is_empty() {
-        true => Err(FigureError::Nothing(format!("no measurement says its {option}"))),
+        true => Err(FigureError::Nothing(format!("no measurement has an {option}"))),
         false => Ok(()),
     }
 }

@@ -10,17 +10,17 @@ pub(super) fn figure(request: &Request, sources: &[Source<'_>]) -> Result<Figure
     let hosts = sources.iter().filter_map(|source| source.record.host());
     let trees: Vec<_> = hosts.map(topology).collect();
     let Some(first) = trees.first() else {
-        return Err(FigureError::Nothing("no run says what machine it was made on".into()));
+        return Err(FigureError::Nothing("no run has host information".into()));
     };
     let others = trees.iter().filter(|tree| *tree != first).count();
     let notes = match others {
         0 => Vec::new(),
-        _ => vec![format!("It is the machine of the first of {} runs.", sources.len())],
+        _ => vec![format!("Machine of the first of {} runs.", sources.len())],
     };
     let axis = || Axis::new("", Quantity::Count, Scale::Linear);
     let panel =
         Panel { title: String::new(), x: axis(), y: axis(), content: Content::Tree(first.clone()) };
-    let subtitle = "Orange: what is not as it could be".to_owned();
+    let subtitle = "Orange: below its capability".to_owned();
     let (kind, title) = (request.kind, String::new());
     Ok(Figure { kind, title, subtitle, panels: vec![panel], notes })
 }

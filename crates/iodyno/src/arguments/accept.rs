@@ -17,8 +17,8 @@ Examples:
   iodyno accept fit etcd /var/lib/etcd
   sudo iodyno accept burn-in /dev/nvme0n1 --allow-write SERIAL --deadline 72h
 
-One document of all steps is written to the store and beside it, then pushed. A destination that is
-away loses nothing: the next accept, or iodyno runs push, pushes what is left. A URL with a password
+iodyno keeps one document of all steps in store and outbox, then pushes it. A destination that is
+unreachable loses nothing: the next accept or iodyno runs push sends the rest. A URL with a password
 or signature comes from a file (@FILE) or a variable (env:NAME); IODYNO_PUSH_TOKEN or
 IODYNO_PUSH_TOKEN_FILE authorises HTTP, PGPASSFILE (~/.pgpass) or PGPASSWORD Postgres,
 AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials, s3://BUCKET/PREFIX
@@ -43,19 +43,19 @@ pub(crate) struct Accept {
     /// Also push the measurements as Parquet, for data frames and DuckDB
     #[arg(long, requires = "push")]
     pub(crate) push_parquet: bool,
-    /// End after this time, whatever is done by then [default: the profile's]
+    /// Time limit of all steps, complete or not [default: the profile's]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) deadline: Option<u64>,
     /// Print one line if the node should be drained, else nothing: for scontrol's Reason
     #[arg(long, conflicts_with = "json")]
     pub(crate) drain_hint: bool,
-    /// Wait for this time, so that many nodes begin together: seconds since 1970, or RFC 3339
+    /// Start at this time, together with other nodes: seconds since 1970, or RFC 3339
     #[arg(long, value_name = "TIME", value_parser = start_time)]
     pub(crate) start_at: Option<i64>,
     /// Also write the document to this file
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Exit 4 if something could not be judged: nothing to compare with, or not valid
+    /// Exit 4 instead of 0 for unjudged results: nothing to compare with, or not valid
     #[arg(long)]
     pub(crate) require_verdict: bool,
     #[command(flatten)]
@@ -69,5 +69,5 @@ fn start_time(text: &str) -> Result<i64, String> {
     let seconds = text.parse::<f64>().ok().filter(|s| (0.0..=1e10).contains(s));
     let ns = seconds.map(|seconds| (seconds * 1e9) as i64);
     ns.or_else(|| iodyno_model::parse_rfc3339(text))
-        .ok_or_else(|| "seconds since 1970 or 2026-11-23T08:00:00Z was expected".into())
+        .ok_or_else(|| "expected seconds since 1970 or 2026-11-23T08:00:00Z".into())
 }

@@ -35,7 +35,7 @@ pub(crate) struct Check {
     /// Measure each for exactly this time, whatever the precision
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "max_time")]
     pub(crate) time: Option<u64>,
-    /// Exit 4 if something could not be judged: nothing to compare with, or not valid
+    /// Exit 4 instead of 0 for unjudged results: nothing to compare with, or not valid
     #[arg(long)]
     pub(crate) require_verdict: bool,
     /// Compare with an earlier run: its id, its name, or `last`

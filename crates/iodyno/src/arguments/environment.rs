@@ -4,7 +4,7 @@ use clap::Args;
 use iodyno_model::{LinkState, Stated, StatedBlocks, StatedCard};
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "What is stated of the machine, where results are another's")]
+#[command(next_help_heading = "Describe the machine the results came from")]
 pub(crate) struct MachineOptions {
     /// PCIe link of each drive: gen2x4
     #[arg(long, value_name = "LINK", value_parser = LinkState::parse)]
@@ -12,7 +12,7 @@ pub(crate) struct MachineOptions {
     /// Drive model: the model string, or the data sheet's name with the capacity
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// What the blocks held before: written-seq, written-random, trimmed, unknown
+    /// Earlier block content: written-seq, written-random, trimmed, unknown
     #[arg(long, value_name = "STATE", value_parser = StatedBlocks::parse)]
     pub(crate) blocks: Option<StatedBlocks>,
     /// RAID card or HBA in front of the drives: `2 x PERC H965i gen4x16`

@@ -16,10 +16,10 @@ Examples:
   iodyno explain --link gen2x4 --model '970 EVO 500GB' --blocks trimmed fio-output.txt
   iodyno explain study.toml
 
-iodyno measures a target and changes one thing at a time. It only reads, unless rw= says otherwise
+iodyno measures a target and changes one thing at a time. It only reads, unless rw= writes
 and --allow-write names the target. A device that shares a link, a card or a controller with the
 target is written in one experiment if --allow-write names it. Stored or imported results are
-explained from what was measured.
+explained without measurements.
 
 Exit status: 0 limiter named, 2 bad usage, 3 interrupted or a measurement failed, 4 undecided, or
 the measurement is invalid.")]

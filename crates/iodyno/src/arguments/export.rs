@@ -34,6 +34,6 @@ pub(crate) fn formats(command: Command) -> impl TypedValueParser<Value = Format>
     let value = |format: Format| PossibleValue::new(format.name()).help(format.help());
     let values: Vec<PossibleValue> = offered_by(command).map(value).collect();
     PossibleValuesParser::new(values).try_map(move |name| {
-        offered_by(command).find(|format| format.name() == name).ok_or("it is not offered")
+        offered_by(command).find(|format| format.name() == name).ok_or("not supported")
     })
 }

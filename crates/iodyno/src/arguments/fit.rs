@@ -16,8 +16,8 @@ Examples:
   sudo iodyno fit ceph-osd nvme1n1 --allow-write SERIAL --dry-run
   iodyno fit my-application.toml /mnt/data
 
-A profile measures the I/O that an application waits for, in rounds, and holds it against the
-bounds that its authors published. In a directory it writes files of its own and removes them.
+A profile measures the I/O that an application waits for, in rounds, and compares it with the
+bounds that its authors published. In a directory it creates its own files and removes them.
 Settings are printed, never applied.
 
 Exit status: 0 fits, 1 a bound is missed, 2 bad usage, 3 interrupted or a measurement failed,
@@ -35,13 +35,13 @@ pub(crate) struct Fit {
     /// Print the profile: its jobs as a job file of fio, its bounds and where they come from
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Print what would be written and how long it takes; measure nothing
+    /// Print the planned writes and their time; measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Write the settings to this file, too
+    /// Also write the settings to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<PathBuf>,
-    /// Exit 4 if something could not be judged: nothing to compare with, or not valid
+    /// Exit 4 instead of 0 for unjudged results: nothing to compare with, or not valid
     #[arg(long)]
     pub(crate) require_verdict: bool,
     #[command(flatten)]

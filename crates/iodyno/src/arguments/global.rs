@@ -71,7 +71,7 @@ pub(crate) enum Generator {
 pub(crate) fn time(text: &str) -> Result<u64, String> {
     let ns = iodyno_campaign::parse_time(text)?;
     if ns < 100_000_000 {
-        return Err("at least 100ms was expected".into());
+        return Err("expected at least 100ms".into());
     }
     Ok(ns)
 }
@@ -84,7 +84,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let loopback = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     port.map(loopback)
         .or_else(|_| text.parse())
-        .map_err(|_| "a port or an address with a port was expected: 8080, 192.0.2.7:8080".into())
+        .map_err(|_| "expected a port or an address with a port: 8080, 192.0.2.7:8080".into())
 }
 
 #[cfg(test)]

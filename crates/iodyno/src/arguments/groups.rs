@@ -61,7 +61,7 @@ pub(crate) fn brief(mut error: clap::Error) -> clap::Error {
         && !word.starts_with('-')
         && typed_words().any(|typed| WITH_TARGET.contains(&typed.as_str()))
     {
-        let tip = format!("targets are named by --target {}", shell_word(word));
+        let tip = format!("name targets with --target {}", shell_word(word));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     let suggests = error.get(ContextKind::SuggestedValue).is_some();
@@ -83,7 +83,7 @@ fn meant(word: &str) -> Option<String> {
         // A command with subcommands, none of which is `word`.
         Some(command) if command != word => ["list", "ls", "show"]
             .contains(&word)
-            .then(|| format!("without it, iodyno {command} lists what there is")),
+            .then(|| format!("without it, iodyno {command} lists all")),
         _ => {
             let is_there = Path::new(word).exists() || Path::new("/dev").join(word).exists();
             let usual = || is_there.then(|| "check".to_owned());

@@ -34,12 +34,12 @@ pub(crate) struct Layouts {
     /// Size of the range to write and measure [default: 16g, or 80 % of the smallest drive]
     #[arg(long, alias = "size", value_name = "SIZE", value_parser = iodyno_job::parse_size)]
     pub(crate) range: Option<u64>,
-    /// Try it on two loop devices over files of this size; the results say nothing about drives
+    /// Try it on two loop devices over files of this size; results are not valid for drives
     #[arg(long, value_name = "SIZE", value_parser = iodyno_job::parse_size, conflicts_with = "drives")]
     pub(crate) on_files: Option<u64>,
     #[command(flatten)]
     pub(crate) stopping: StopCriteria,
-    /// Print what would be built, measured and taken down; change nothing
+    /// Print the steps to build, measure and take down; change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Prefix of the runs' names, one run per layout [default: layouts, layouts-2, ...]

@@ -90,7 +90,7 @@ pub(crate) enum Command {
     #[command(
         disable_help_flag = true,
         disable_version_flag = true,
-        override_usage = "iodyno fio [FIO'S OPTIONS] FILE...\n       fio ..., by a link of this name",
+        override_usage = "iodyno fio [FIO'S OPTIONS] FILE...\n       fio ... (a link of this name)",
         after_help = "\
 Examples:
   iodyno fio random-read.fio
@@ -121,7 +121,7 @@ All options are fio's, --help included; docs/reference/fio.md lists the differen
     Model(Model),
     /// List stored runs, export or remove some
     Runs(Runs),
-    /// Print a stored run, judged by today's rules, or what a trace holds
+    /// Print a stored run, judged by today's rules, or a trace's summary
     Show(Show),
     /// Import fio's output, iodyno's from another machine, or a trace
     Import(Import),
@@ -188,7 +188,7 @@ Examples:
   iodyno list --columns name,model,serial
   iodyno list --history")]
 pub(crate) struct List {
-    /// Print what each drive was put through, from this store
+    /// Print the history of each drive from this store
     #[arg(long, conflicts_with = "tree")]
     pub(crate) history: bool,
     /// Print the topology: root complexes, links, switches, drives, and the partitions, arrays,
@@ -212,7 +212,7 @@ pub(crate) struct Top {
     /// Print one interval and end; with --json one document
     #[arg(long)]
     pub(crate) once: bool,
-    /// Time over which rates and latencies are taken
+    /// Interval for rates and latencies
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
     pub(crate) interval: u64,
 }
@@ -223,7 +223,7 @@ Examples:
   iodyno rules
   iodyno rules link-degraded")]
 pub(crate) struct Rules {
-    /// The rule to explain, by its name [default: list them all]
+    /// Name of the rule to explain [default: list all rules]
     #[arg(value_name = "RULE", value_parser = ids(), hide_possible_values = true)]
     pub(crate) id: Option<String>,
 }
@@ -251,12 +251,12 @@ pub(crate) enum RunsAction {
     Export(Export),
     /// Compare the drives of many hosts by class, outliers first
     Fleet(Fleet),
-    /// Push documents of `accept` that no destination took yet
+    /// Push documents of `accept` that are still in the outbox
     #[command(after_help = "\
 Examples:
   iodyno runs push
 
-Exit status: 0 all are pushed, 4 some are left.")]
+Exit status: 0 all pushed, 4 some are left.")]
     Push,
     /// Remove runs
     #[command(after_help = "\
@@ -273,7 +273,7 @@ Examples:
 Examples:
   iodyno runs prune --keep 20")]
     Prune {
-        /// How many to keep
+        /// Runs to keep
         #[arg(long, value_name = "N")]
         keep: usize,
     },
@@ -300,7 +300,7 @@ pub(crate) struct Fleet {
     /// Print something else instead of the table
     #[arg(long, value_enum)]
     pub(crate) format: Option<FleetFormat>,
-    /// Where hosts stand, for the work list: CSV with the columns host and rack
+    /// Racks of hosts, for the work list: CSV with the columns host and rack
     #[arg(long, value_name = "FILE")]
     pub(crate) places: Option<PathBuf>,
 }
@@ -311,7 +311,7 @@ pub(crate) enum FleetFormat {
     WorkList,
     /// Gauges for node_exporter's textfile collector
     Openmetrics,
-    /// What nodes of `accept --start-at` did as one: rates, percentiles of all latencies
+    /// Nodes of `accept --start-at` combined: rates, percentiles of all latencies
     Together,
 }
 

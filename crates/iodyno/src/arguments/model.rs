@@ -12,8 +12,8 @@ Examples:
   iodyno show prod.iomodel
 
 A model (.iomodel) holds counts in slices of 10 ms, 1 ms in bursts, and no I/O of the trace;
-whatever reads a trace reads a model. A job file (.fio) or plan (.toml) keeps means only; it says
-what is lost.
+commands that read a trace read a model. A job file (.fio) or plan (.toml) keeps means and lists
+the losses.
 
 Exit status: 0 modelled, 2 bad usage, 4 part of the trace is missing.")]
 pub(crate) struct Model {
@@ -23,7 +23,7 @@ pub(crate) struct Model {
     /// File to write: .iomodel, .fio or .toml; repeatable
     #[arg(long, short, value_name = "FILE", required = true)]
     pub(crate) output: Vec<PathBuf>,
-    /// Seed of the I/Os that are made of the model
+    /// Seed of the I/Os generated from the model
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
 }

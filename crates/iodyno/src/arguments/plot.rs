@@ -24,7 +24,7 @@ pub(crate) struct Plot {
     /// Runs (ids, names, `last`), files or folders
     #[arg(default_value = "last", value_name = "RUN")]
     pub(crate) runs: Vec<String>,
-    /// Kind of figure [default: what suits the measurements]
+    /// Kind of figure [default: chosen by the measurements]
     #[arg(long, value_name = "KIND", value_parser = kind())]
     pub(crate) figure: Option<Kind>,
     /// Metric: iops, bw, lat (mean), max, or a percentile such as p99.9
@@ -84,13 +84,11 @@ fn option(name: &str) -> Result<String, String> {
 fn scale(text: &str) -> Result<f64, String> {
     let factor = text.trim_end_matches('x').parse().ok();
     let known = factor.filter(|factor: &f64| (0.1..=10.0).contains(factor));
-    known.ok_or_else(|| "a factor was expected, such as 2x".into())
+    known.ok_or_else(|| "expected a factor: 2x".into())
 }
 
 /// Parses `1200x800`.
 fn size(text: &str) -> Result<(u32, u32), String> {
     let parse = |(width, height): (&str, &str)| Some((width.parse().ok()?, height.parse().ok()?));
-    text.split_once('x')
-        .and_then(parse)
-        .ok_or_else(|| "width and height were expected, such as 1200x800".into())
+    text.split_once('x').and_then(parse).ok_or_else(|| "expected width and height: 1200x800".into())
 }

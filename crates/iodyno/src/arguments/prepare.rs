@@ -15,7 +15,7 @@ Examples:
 
 All data on the drives is lost. iodyno touches only unused drives that --allow-write names; data on
 them (a file system, a partition table) also needs --discard-data. Continue a stopped fill with
-iodyno resume; iodyno list --history shows what drives were put through.")]
+iodyno resume; iodyno list --history shows the drives' history.")]
 pub(crate) struct Prepare {
     /// Drives, namespaces or block devices (nvme0, /dev/nvme0n1)
     #[arg(required = true, value_name = "TARGET")]
@@ -36,7 +36,7 @@ pub(crate) struct Prepare {
     /// Start over, even if a stopped preparation could continue (iodyno resume)
     #[arg(long)]
     pub(crate) anew: bool,
-    /// Print what would be destroyed and written and how long it takes; change nothing
+    /// Print the planned losses, writes and their time; change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -83,7 +83,7 @@ fn times(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix(['x', 'X']).unwrap_or(text).parse::<f64>();
     match number {
         Ok(times) if times > 0.0 && times <= 100.0 => Ok(times),
-        _ => Err("a number of times was expected, above 0 and at most 100: 2x".into()),
+        _ => Err("expected a factor above 0 and at most 100: 2x".into()),
     }
 }
 

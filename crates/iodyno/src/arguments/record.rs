@@ -14,13 +14,13 @@ Examples:
   sudo iodyno record nvme0n1 --for 1m --summary
   iodyno show prod.iotrace
 
-Records addresses, sizes, times and the names of processes, never contents. It ends after --for, or
+iodyno records addresses, sizes, times and process names, never contents. It ends after --for or
 with Ctrl-C. Each I/O takes about 9 bytes and 1 us of CPU.")]
 pub(crate) struct Record {
     /// Drives or block devices (nvme0n1, /dev/sda)
     #[arg(required = true, value_name = "DRIVE")]
     pub(crate) devices: Vec<String>,
-    /// How long [default: until Ctrl-C]
+    /// Duration [default: until Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     pub(crate) duration: Option<u64>,
     /// Trace to write; with --summary its JSON

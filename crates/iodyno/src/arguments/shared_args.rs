@@ -50,7 +50,7 @@ pub(crate) struct DataSheets {
     /// Additional data sheets, a TOML file; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) datasheet: Vec<PathBuf>,
-    /// What cloud volumes were ordered with: gp3, gp3,6000iops,500MB/s (docs/rules/volume-limit.md);
+    /// Ordered type of cloud volumes: gp3, gp3,6000iops,500MB/s (docs/rules/volume-limit.md);
     /// repeatable
     #[arg(long, value_name = "TYPE[,IOPS][,RATE]")]
     pub(crate) volume: Vec<String>,
@@ -92,7 +92,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let percent = number.parse::<f64>().ok();
     percent
         .filter(|percent| (0.0..=1000.0).contains(percent))
-        .ok_or_else(|| "a share such as 3% was expected".into())
+        .ok_or_else(|| "expected a percentage: 3%".into())
 }
 
 /// Live output for other programs.
@@ -173,7 +173,7 @@ impl LiveOutput {
     pub(crate) fn refuse_beside(&self, is_asked: bool, what: &str) -> Result<(), Usage> {
         match self.stream.as_deref() {
             Some(path) if is_asked && path == Path::new("-") => Err(Usage(format!(
-                "--stream - and {what} both want standard output: let the stream go to a file, or \
+                "--stream - and {what} both need standard output: write the stream to a file, or \
                  print the run afterwards (iodyno show)"
             ))),
             _ => Ok(()),

@@ -56,7 +56,7 @@ pub(crate) struct Sweep {
     pub(crate) duration: Option<u64>,
     #[command(flatten)]
     pub(crate) stopping: StopCriteria,
-    /// End a point once its p99 is known within this many percent, too; 0 ignores it [default: 10
+    /// Precision of p99 that also has to be reached, percent; 0 ignores it [default: 10
     /// at queue depth 1]
     #[arg(long, alias = "p99", value_name = "PERCENT", value_parser = percent)]
     pub(crate) p99_precision: Option<f64>,
@@ -67,7 +67,7 @@ pub(crate) struct Sweep {
     /// Multiply all times and sizes of the plan: 0.01 to try it out
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<f64>,
-    /// Skip points that measured neighbours bound; they are predicted, with an interval
+    /// Predict points that measured neighbours bound, with an interval
     #[arg(long)]
     pub(crate) adaptive: bool,
     /// Report the fastest point whose p99 stays below this time

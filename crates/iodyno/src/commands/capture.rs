@@ -9,7 +9,7 @@ use crate::terminal;
 pub(crate) fn run(context: &Context, arguments: &Capture) -> Result<u8> {
     let directory = &arguments.directory;
     if directory.exists() {
-        let text = format!("{} exists already: name a new one", directory.display());
+        let text = format!("{} exists: use a new name", directory.display());
         return Err(Usage(text).into());
     }
     iodyno_host::capture(context.source()?.as_ref(), directory, arguments.mask_serials)?;

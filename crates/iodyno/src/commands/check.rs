@@ -110,7 +110,7 @@ fn targets(
         return Ok((found, Vec::new()));
     }
     if !context.quiet {
-        terminal::note("There is no NVMe drive here, so the current directory is checked.");
+        terminal::note("No NVMe drive found: iodyno checks the current directory.");
     }
     Ok((iodyno_target::resolve_all(host, &[".".to_owned()])?, Vec::new()))
 }

@@ -27,10 +27,10 @@ pub(crate) fn run(context: &Context, arguments: &CleanUp) -> Result<u8> {
     // Recordings belong to no run: leftovers of all killed ones are removed.
     let recordings = iodyno_trace::tracefs::remove_stale().unwrap_or(0);
     if recordings > 0 {
-        terminal::print(&format!("{recordings} killed recordings: removed from tracefs\n"))?;
+        terminal::print(&format!("{recordings} killed recordings removed from tracefs\n"))?;
     }
     if undone.is_empty() && recordings == 0 {
-        terminal::print("Nothing was left behind.\n")?;
+        terminal::print("No leftovers found.\n")?;
     }
     Ok(if undone.iter().all(|one| one.outcome.is_settled()) { 0 } else { 3 })
 }

@@ -78,7 +78,7 @@ fn spread_unknown(comparison: &Comparison) -> String {
         Some((side, cell)) => {
             let why = cell.failure.as_deref().or(cell.reasons.first().map(|it| it.why.as_str()));
             format!(
-                "only {} of {} repetitions of {} count: {}. Mend that and measure them again",
+                "only {} of {} repetitions of {} count: {}. Fix that and measure again",
                 cell.repetitions,
                 cell.repetitions + cell.left_out,
                 side.label,
@@ -86,8 +86,8 @@ fn spread_unknown(comparison: &Comparison) -> String {
             )
         }
         None => format!(
-            "how much these runs differ by chance is not known. Give {REPETITIONS} repetitions or \
-             more of each side (iodyno compare A1,A2,A3 B1,B2,B3), or say how much it is (--noise \
+            "the run-to-run spread is unknown. Give {REPETITIONS} repetitions or \
+             more of each side (iodyno compare A1,A2,A3 B1,B2,B3), or state it (--noise \
              3%)"
         ),
     }
@@ -132,9 +132,9 @@ fn load_record(context: &Context, word: &str) -> Result<RunRecord> {
         names.dedup();
         return Err(Usage(match name {
             Some(name) if !names.is_empty() => {
-                format!("{word}: it holds no measurement `{name}`, but: {}", names.join(", "))
+                format!("{word}: no measurement `{name}`, but: {}", names.join(", "))
             }
-            _ => format!("{word}: it holds no measurement"),
+            _ => format!("{word}: no measurements"),
         })
         .into());
     }
@@ -142,7 +142,7 @@ fn load_record(context: &Context, word: &str) -> Result<RunRecord> {
 }
 
 fn nothing_in_common(comparison: &Comparison) -> String {
-    let mut text = "nothing in common: no workload is in two of them.".to_owned();
+    let mut text = "nothing in common: no workload is in two sides.".to_owned();
     for (side, facts) in comparison.sides.iter().enumerate() {
         let alone = comparison.alone.iter().filter(|alone| alone.side == side);
         let titles: Vec<String> = alone.map(|alone| workload_title(&alone.point)).collect();
@@ -151,7 +151,7 @@ fn nothing_in_common(comparison: &Comparison) -> String {
         let shown = titles.iter().take(5).cloned().collect::<Vec<_>>().join("; ");
         text.push_str(&format!("\n{}: {shown}{more}", facts.label));
         if facts.without_window.is_some_and(|count| count > 0) {
-            text.push_str(", and rounds that are too few for a window");
+            text.push_str(", and too few rounds for a window");
         }
     }
     text

@@ -35,7 +35,7 @@ pub(crate) fn run(context: &Context, arguments: &Explain) -> Result<u8> {
     match measures {
         true => measure(context, arguments, &names, &options),
         false if !arguments.streaming.is_empty() => {
-            let what = "nothing is measured here: --stream and --listen show what is";
+            let what = "nothing is measured: leave out --stream and --listen";
             Err(Usage(what.into()).into())
         }
         false => read(context, arguments, &names),
@@ -169,7 +169,7 @@ fn job(words: &[String]) -> Result<Job> {
     for word in words {
         let (option, value) = word.split_once('=').unwrap_or((word, "1"));
         if ["runtime", "time_based", "filename", "directory"].contains(&option) {
-            let why = "explain says itself where and how long: --budget bounds it";
+            let why = "explain sets place and time itself (limit: --budget)";
             return Err(Usage(format!("{word}: {why}")).into());
         }
         iodyno_job::apply(&mut job, option, value).map_err(|error| Usage(error.to_string()))?;
@@ -190,7 +190,7 @@ fn print(
     let records: Vec<&RunRecord> = records.iter().collect();
     let explained = explain_stored(&records, claims);
     if explained.is_empty() {
-        return Err(Usage("there is no measurement with a rate in it".into()).into());
+        return Err(Usage("no measurement has a rate".into()).into());
     }
     let status = status(&records, &explained);
     let earlier: Vec<EarlierHeadroom> =

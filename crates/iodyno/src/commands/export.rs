@@ -13,7 +13,7 @@ pub(crate) fn run(context: &Context, arguments: &Export) -> Result<()> {
     let to_terminal = arguments.output.is_none() && terminal::is_terminal();
     if arguments.format.is_binary() && to_terminal {
         let name = arguments.format.name();
-        return Err(Usage(format!("{name} is not for terminals: name a file with -o FILE")).into());
+        return Err(Usage(format!("{name} is binary: write it to a file with -o FILE")).into());
     }
     arguments.output.as_deref().map_or(Ok(()), refuse_unwritable)?;
     let claims = context.claims(&arguments.sheets)?;

@@ -104,16 +104,16 @@ fn target(profile: &Profile, word: &str) -> Result<String> {
     let wrong = match profile.on {
         ProfileTarget::Directory if path.is_dir() => None,
         ProfileTarget::Directory if path.is_file() => {
-            Some(format!("{word} is a file; {name} is measured in the directory that it will use"))
+            Some(format!("{word} is a file; {name} needs the directory that it will use"))
         }
         ProfileTarget::Directory if path.exists() || device.exists() => {
-            Some(format!("{word} is a device; {name} is measured in a directory: {mount}"))
+            Some(format!("{word} is a device; {name} needs a directory: {mount}"))
         }
         ProfileTarget::Directory => {
             Some(format!("{word}: no such directory; name the one that {name} will use"))
         }
         ProfileTarget::Device if path.is_dir() => Some(format!(
-            "{word} is a directory; {name} is measured on a whole device, whose data it destroys: \
+            "{word} is a directory; {name} needs a whole device, whose data it destroys: \
              iodyno list names them"
         )),
         ProfileTarget::Device => None,
@@ -178,7 +178,7 @@ fn refuse_crowding(profile: &Profile, script: &Script, target: &str) -> Result<(
     let [made, free] = [made, free].map(|bytes| Bytes(bytes).decimal());
     let name = &profile.name;
     Err(Usage(format!(
-        "{name} makes files of {made} in {target}, where {free} are free: too little would be left \
+        "{name} writes {made} to {target}, where {free} are free: too little would be left \
          for others; free some space, or name a directory on a larger file system"
     ))
     .into())
@@ -197,19 +197,17 @@ fn plan_text(profile: &Profile, script: &Script, target: &str) -> String {
     let files = files(script);
     let bytes = Bytes(sum(files.iter().map(|(_, bytes)| *bytes)));
     let what = match profile.on {
-        ProfileTarget::Directory => format!(
-            "Files made in {target} and removed: {}, {} together.",
-            files.len(),
-            bytes.decimal()
-        ),
+        ProfileTarget::Directory => {
+            format!("Temporary files in {target}: {}, {} together.", files.len(), bytes.decimal())
+        }
         ProfileTarget::Device => format!("Writes to {target}: its data is lost."),
     };
     let longer = match profile.quantities.iter().any(|one| !one.bounds.is_empty()) {
-        true => format!("; up to {} s where a bound is not decided", 2 * least_s),
+        true => format!("; up to {} s if a bound is undecided", 2 * least_s),
         false => String::new(),
     };
     format!(
-        "{name} on {target}: {rounds} rounds of {round_s} s, {least_s} s in all{longer}.\n{what}\n"
+        "{name} on {target}: {rounds} rounds of {round_s} s, total {least_s} s{longer}.\n{what}\n"
     )
 }
 
@@ -241,7 +239,7 @@ fn profile_text(profile: &Profile) -> String {
     for note in &profile.notes {
         let _ = writeln!(text, "\n{note}");
     }
-    let _ = write!(text, "\nJobs, {rounds} times one after the other:\n\n{}", profile.jobs);
+    let _ = write!(text, "\nJobs, repeated {rounds} times:\n\n{}", profile.jobs);
     text
 }
 

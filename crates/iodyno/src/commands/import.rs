@@ -84,7 +84,7 @@ fn store_all(
     for Loaded { mut record, .. } in found {
         if let Some(there) = present(store, &record)? {
             if !is_more_complete(store, &record)? {
-                note(context, &format!("run {there} is in the store already: left as it is"));
+                note(context, &format!("run {there} is already in the store: unchanged"));
                 continue;
             }
             store.replace_record(&record)?;
@@ -92,7 +92,7 @@ fn store_all(
             let name = &record.run.name;
             let free = free_name(name, |name| !name.is_empty() && taken.contains(name));
             if !is_named && free != *name {
-                note(context, &format!("the name `{name}` is taken: named `{free}`"));
+                note(context, &format!("the name `{name}` is taken: using `{free}`"));
                 record.run.name = free;
             }
             store.add_record(&record)?;
@@ -120,8 +120,8 @@ fn is_empty(record: &RunRecord) -> bool {
 fn joined(found: Vec<Loaded>, name: &str) -> Result<Vec<Loaded>> {
     let ours = found.iter().filter(|one| one.record.run.kind != RunKind::Import).count();
     if ours > 0 && found.len() > 1 {
-        let text = "--run-name makes one run of what fio printed; there are runs of iodyno's among \
-                    these, which keep their names: import them apart";
+        let text = "--run-name joins fio's output into one run; some of these runs are iodyno's, \
+                    which keep their names: import them separately";
         return Err(Usage(text.into()).into());
     }
     let mut all = found.into_iter();

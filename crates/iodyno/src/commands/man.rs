@@ -62,16 +62,16 @@ const DATE: &str = "2026-11-22";
 const FILES: &[(&str, &str)] = &[
     ("/var/lib/iodyno/store.sqlite", "Store of runs, as root."),
     ("~/.local/share/iodyno/store.sqlite", "Store of runs of other users."),
-    ("~/.config/iodyno/datasheets/*.toml", "Data sheets of drives beside the built-in ones."),
+    ("~/.config/iodyno/datasheets/*.toml", "Additional data sheets of drives."),
 ];
 
 const ENVIRONMENT: &[(&str, &str)] = &[
-    ("IODYNO_STORE", "Store of runs, where --store names none."),
+    ("IODYNO_STORE", "Store of runs, unless --store is given."),
     ("XDG_DATA_HOME", "Folder of a user's iodyno/store.sqlite [default: ~/.local/share]."),
     ("XDG_CONFIG_HOME", "Folder of iodyno/datasheets [default: ~/.config]."),
-    ("NO_COLOR", "If not empty, text has no colour unless --color asks for it."),
-    ("COLUMNS", "Width of the text where standard output is no terminal."),
-    ("LC_ALL, LC_CTYPE, LANG", "Whether UTF-8 may be printed; the first one that is set counts."),
+    ("NO_COLOR", "If not empty, text has no colour without --color=always."),
+    ("COLUMNS", "Width of the text if standard output is not a terminal."),
+    ("LC_ALL, LC_CTYPE, LANG", "Locale; decides on UTF-8. The first one that is set counts."),
     ("HOME, PATH, TMPDIR", "As usual."),
 ];
 

@@ -19,7 +19,7 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
     let path = &arguments.trace;
     for output in &arguments.output {
         if !["iomodel", "fio", "toml"].contains(&ending(output)) {
-            let text = format!("{}: .iomodel, .fio or .toml was expected", output.display());
+            let text = format!("{}: expected .iomodel, .fio or .toml", output.display());
             return Err(Usage(text).into());
         }
         refuse_unwritable(output)?;
@@ -48,7 +48,7 @@ pub(crate) fn run(context: &Context, arguments: &Model) -> Result<u8> {
     })?;
     let wrong = |what: &dyn std::fmt::Display| Usage(format!("{}: {what}", path.display()));
     let summary = summary.ok_or_else(|| wrong(&ReadError::Unknown))?;
-    let mut writer = writer.ok_or_else(|| wrong(&"no I/O of which a model could be made"))?;
+    let mut writer = writer.ok_or_else(|| wrong(&"no I/O to make a model of"))?;
     writer.lost(summary.lost);
     let (_, ending_of) = writer.end(&names, summary.duration_ns, 0)?;
     if let Some(output) = output {

@@ -47,8 +47,8 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
     };
     let goes_on = begun.map(|run| {
         format!(
-            "the same was begun in run {} and stopped: `iodyno resume {}` goes on with it, --anew \
-             begins again",
+            "run {} of this preparation was stopped: `iodyno resume {}` continues it, --anew \
+             starts over",
             run.id, run.id
         )
     });
@@ -80,8 +80,8 @@ pub(crate) fn run(context: &Context, arguments: &Prepare) -> Result<u8> {
 /// Refuses contradictory or missing options.
 fn check(how: &Preparation) -> Result<()> {
     if how.is_empty() {
-        let what = "how? --purge METHOD empties the drives, --fill 2x writes them, --condition \
-                    WORKLOAD runs it until they are steady";
+        let what = "missing: --purge METHOD empties drives, --fill 2x writes them, --condition \
+                    WORKLOAD runs it until steady state";
         return Err(Usage(what.into()).into());
     }
     Ok(how.check().map_err(|Refusal(what)| Usage(what))?)
@@ -93,7 +93,7 @@ pub(crate) fn refusals(setup: &Setup, targets: &[Target]) -> Vec<String> {
         let name = target.name().to_owned();
         uses(&setup.host, &name).into_iter().map(move |(on, by)| {
             let on = if on == name { String::new() } else { format!("{on}, ") };
-            format!("{name} is in use and would be left alone: {on}{}", by.label())
+            format!("{name} is in use and would be skipped: {on}{}", by.label())
         })
     };
     targets.iter().flat_map(of).collect()

@@ -30,7 +30,7 @@ const SHIFT_BYTES: u64 = 1 << 30;
 
 pub(crate) fn run(context: &Context, arguments: &Record) -> Result<u8> {
     if context.is_captured() {
-        return Err(Usage("a captured machine does nothing any more".into()).into());
+        return Err(Usage("a captured machine has no I/O".into()).into());
     }
     if let Some(path) = &arguments.output {
         refuse_unwritable(path)?;
@@ -174,7 +174,7 @@ fn note_own_writes(source: &dyn Source, path: &Path, watched: &[Watched]) {
     if let Some(drive) = watched.iter().find(|one| lies_on(source, path, &one.device.name)) {
         let (path, name) = (path.display(), &drive.device.name);
         terminal::note(&format!(
-            "{path} lies on {name}: the trace has its own writes in it; write it to another drive"
+            "{path} is on {name}: the trace will contain its own writes; use another drive"
         ));
     }
 }
@@ -211,7 +211,7 @@ fn devices(source: &dyn Source, name: &str) -> Result<Vec<Watched>> {
             [] => String::new(),
             below => format!("; record what is below it: {}", below.join(" ")),
         };
-        let text = format!("{name} passes I/Os on without a queue of requests{advice}");
+        let text = format!("{name} has no request queue of its own{advice}");
         return Err(Usage(text).into());
     }
     let number = text(format!("{folder}/dev")).and_then(|text| {

@@ -51,7 +51,7 @@ pub(crate) fn run(context: &Context, arguments: &Replay) -> Result<u8> {
     traced::report_damage(context, Path::new(file), found.damaged, found.is_cut);
     if found.unread > 0 && !context.quiet {
         let unread = found.unread;
-        terminal::note(&format!("note: {file}: {unread} lines or records cannot be read"));
+        terminal::note(&format!("note: {file}: {unread} unreadable lines or records"));
     }
     if arguments.speed > 100 && !context.quiet {
         terminal::note(
@@ -72,7 +72,7 @@ fn refuse(arguments: &Replay, found: &TraceSurvey) -> Result<()> {
     let file = &arguments.trace;
     if arguments.closed && !found.trace.has_latencies {
         let what = format!(
-            "{file}: {} has no latencies, so nobody knows which I/O waited for which; leave out \
+            "{file}: {} has no latencies, so which I/O waited for which is unknown; leave out \
              --closed",
             found.trace.source
         );
@@ -80,7 +80,7 @@ fn refuse(arguments: &Replay, found: &TraceSurvey) -> Result<()> {
     }
     // Times in whole seconds would give bursts that never happened.
     if found.trace.tick_ns >= 1_000_000_000 {
-        let what = format!("{file}: its times are whole seconds, too coarse for a replay");
+        let what = format!("{file}: its times (whole seconds) are too coarse to replay");
         return Err(Usage(what).into());
     }
     Ok(())

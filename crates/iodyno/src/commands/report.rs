@@ -99,6 +99,6 @@ fn refuse_to_overwrite(output: &Path) -> Result<()> {
     if kind.is_file() && (head.is_empty() || is_page(&head)) {
         return Ok(());
     }
-    Err(Usage(format!("{name} is there and is not a report; say another file with -o, or --force"))
+    Err(Usage(format!("{name} exists and is not a report; use another file with -o, or --force"))
         .into())
 }

@@ -41,7 +41,7 @@ impl Setup {
         let source = context.source()?;
         let host = iodyno_host::snapshot(source.as_ref(), Depth::Full);
         for volume in claims.volumes_not_of(&host) {
-            let what = format!("--volume: no NVMe drive of this machine is a volume of {volume}");
+            let what = format!("--volume: no NVMe drive of this machine is of type {volume}");
             terminal::note(&what);
         }
         let interrupted = Arc::clone(&context.interrupted);

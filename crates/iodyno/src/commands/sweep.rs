@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, arguments: &Sweep) -> Result<u8> {
     };
     refuse_partial_rounds(&study, left_out)?;
     if points.is_empty() && study.preparation.is_none() {
-        let why = "every point writes: --allow-write says what may be written";
+        let why = "every point writes: permit it with --allow-write";
         return Err(Usage(why.into()).into());
     }
     if !study.is_of_steps()
@@ -127,13 +127,13 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
     drop(store);
     let name = if run.name.is_empty() { &run.id } else { &run.name };
     let Some(study) = resumable(&run) else {
-        let what = "only what `iodyno sweep` or `iodyno prepare` began can go on";
+        let what = "only an `iodyno sweep` or `iodyno prepare` can be resumed";
         return Err(Usage(format!("{name}: {what}")).into());
     };
     let began: Vec<String> =
         record.measurements.iter().flat_map(|of| of.targets.iter().cloned()).collect();
     if let Some((typed, began)) = moved_target(&study.targets, &began) {
-        let what = format!("{typed} was {began} when the run began: go on in the same directory");
+        let what = format!("{typed} was {began} when the run began: use the same directory");
         return Err(Usage(what).into());
     }
     if context.is_captured() {
@@ -145,7 +145,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         .map(RunGenerator::made_by)
         .is_some_and(|asked| asked != study.generator)
     {
-        let why = "a run goes on with the generator that it began with";
+        let why = "a run keeps the generator that it began with";
         return Err(Usage(format!("--generator: {why}")).into());
     }
     let mut setup = Setup::of(context, &run_options.load_options)?;
@@ -158,7 +158,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
         // Works whatever has become of the machine, since nothing is measured.
         let record = mark_done(&mut setup.store, record)?;
         if !context.quiet {
-            terminal::note(&format!("{name}: nothing is left of {count} points"));
+            terminal::note(&format!("{name}: all {count} points are done"));
         }
         return print(
             context,
@@ -168,8 +168,7 @@ pub(crate) fn resume(context: &Context, arguments: &Resume) -> Result<u8> {
             &run_options.load_options.table,
         );
     }
-    let refused =
-        |Refusal(what)| Usage(format!("{what}: what is measured now would be another study"));
+    let refused = |Refusal(what)| Usage(format!("{what}: this would be a different study"));
     let mut told = differences(&record, &setup.host).map_err(refused)?;
     let targets = study_targets(&study, &setup)?;
     let preparing = match &study.preparation {
@@ -242,7 +241,7 @@ fn newest_stopped(store: &Store) -> Result<Run> {
     // A finished run may lack points that need permission to write.
     let found =
         runs.iter().find(is_left).or_else(|| runs.iter().find(|run| resumable(run).is_some()));
-    let none = "nothing to resume: no sweep or preparation is in this store (iodyno runs lists it)";
+    let none = "nothing to resume: the store has no sweep or preparation (see iodyno runs)";
     Ok(found.cloned().ok_or_else(|| Usage(none.into()))?)
 }
 
@@ -270,7 +269,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     let mut study = plan(arguments.plan.as_deref())?;
     if let Some(factor) = arguments.scale {
         if !(factor > 0.0 && factor.is_finite()) {
-            return Err(Usage("--scale: a number above 0 was expected".into()).into());
+            return Err(Usage("--scale: expected a number above 0".into()).into());
         }
         study.scale(factor);
     }
@@ -284,7 +283,7 @@ fn study(arguments: &Sweep) -> Result<Study> {
     }
     let halves = |word: &str, expected: &str| match word.split_once('=') {
         Some((option, value)) => Ok((option.to_owned(), value.to_owned())),
-        None => Err(Usage(format!("{word}: {expected} was expected"))),
+        None => Err(Usage(format!("{word}: expected {expected}"))),
     };
     for word in &arguments.set {
         let (option, value) = halves(word, "OPTION=VALUE")?;
@@ -338,14 +337,14 @@ fn study(arguments: &Sweep) -> Result<Study> {
             *target = path;
         } else if target.starts_with("nvme") && !Path::new(target).exists() {
             let what = format!(
-                "--target {target}: there is no such device (iodyno list names them); ./{target} \
+                "--target {target}: no such device (iodyno list shows them); ./{target} \
                  would be a file"
             );
             return Err(Usage(what).into());
         }
     }
     if study.targets.is_empty() {
-        return Err(Usage("where? --target PATH names a device or a file".into()).into());
+        return Err(Usage("no target: name a device or file (--target)".into()).into());
     }
     if let Some(duration_ns) = arguments.duration {
         study.check()?;
@@ -375,7 +374,7 @@ fn directory_as_target(points: &[Point]) -> Option<&str> {
 pub(crate) fn plan(name: Option<&str>) -> Result<Study> {
     let Some(name) = name else { return Ok(Study::named("sweep")) };
     if name == CHECK {
-        return Err(Usage("that plan is a command of its own: iodyno check".into()).into());
+        return Err(Usage("that plan is its own command: iodyno check".into()).into());
     }
     if let Some(preset) = Study::preset(name) {
         return Ok(preset);

@@ -44,7 +44,7 @@ const COLUMNS: [Column; 11] = [
 
 pub(crate) fn run(context: &Context, arguments: &Top) -> Result<u8> {
     if context.is_captured() {
-        return Err(Usage("a captured machine does nothing any more".into()).into());
+        return Err(Usage("a captured machine has no I/O".into()).into());
     }
     let mut watched = Watched::new(context.source()?, &arguments.devices)?;
     let interval = Duration::from_nanos(arguments.interval);
@@ -137,7 +137,7 @@ impl Watched {
             }
         };
         if devices.is_empty() {
-            return Err(Usage("there is no drive to be seen here".into()).into());
+            return Err(Usage("no drives found".into()).into());
         }
         let errors = |drive: &Drive| Some((drive.name.clone(), uncorrectable(&host, drive)?));
         Ok(Self {
@@ -269,7 +269,7 @@ impl Watched {
         let area = frame.area();
         let (width, height) = (usize::from(area.width), usize::from(area.height));
         let drives = document.map_or(&[][..], |document| &document.drives[..]);
-        let taken = document.map_or("looking ...".into(), |document| document.taken.clone());
+        let taken = document.map_or("waiting ...".into(), |document| document.taken.clone());
         let mut lines = vec![justified("iodyno top".bold(), taken, width), Line::default()];
         lines.extend(self.lines(drives, width, caps));
         lines.resize(height.saturating_sub(1), Line::default());

@@ -244,7 +244,7 @@ fn refuse_unreadable(path: &Path, to: &Path) -> Result<()> {
 /// Converts a trace: `to` ends in `.iotrace`, `.iolog` or `.parquet`.
 pub(crate) fn convert(context: &Context, paths: &[String], to: &Path) -> Result<u8> {
     let [path] = paths else {
-        return Err(Usage("-o takes one trace, and writes it as another".into()).into());
+        return Err(Usage("-o converts a single trace".into()).into());
     };
     let path = Path::new(path);
     let opened =

@@ -36,14 +36,14 @@ pub(crate) fn save(store: &Store, record: &RunRecord, claims: &ClaimBook) -> Res
                 terminal::note(&format!("        the results are in {shown}"));
                 let word = shell_word(&shown);
                 terminal::note(&format!(
-                    "        next: iodyno import {word}, once the store takes it"
+                    "        next: iodyno import {word}, once the store works"
                 ));
                 return Ok(());
             }
             Err(error) => terminal::note(&format!("        {error}")),
         }
     }
-    terminal::note("        the results are in what is printed alone");
+    terminal::note("        the results exist in this output only");
     Ok(())
 }
 

@@ -144,7 +144,7 @@ impl Grid {
         let marks = [
             ("~ predicted", self.count(|cell| matches!(cell, Cell::Predicted(_)))),
             (
-                "? less sure than asked",
+                "? not precise enough",
                 self.count(|cell| matches!(cell, Cell::Measured { is_wide: true, .. })),
             ),
             ("x failed", self.count(|cell| *cell == Cell::Failed)),

@@ -20,7 +20,7 @@ impl Loaded {
         }
         if self.record.host().is_some() {
             let text = format!(
-                "{}: its machine was read when it was measured: nothing can be stated of it",
+                "{}: its machine was recorded with it and cannot be described by options",
                 self.record.run.name
             );
             return Err(Usage(text).into());

@@ -54,7 +54,7 @@ pub(crate) fn load(context: &Context, word: &str) -> Result<Loaded> {
     let loaded = loaded.with_stated(&Stated::default(), &ClaimBook::builtin())?;
     terminal::print_problems(context, &loaded.problems);
     if loaded.record.measurements.is_empty() && !loaded.problems.is_empty() {
-        return Err(Usage(format!("{word}: nothing of it could be read")).into());
+        return Err(Usage(format!("{word}: nothing readable")).into());
     }
     Ok(loaded)
 }
@@ -282,14 +282,14 @@ fn read_file(file: &Path, kind: Kind) -> Result<Vec<Loaded>> {
 
 fn page_error(name: &str) -> anyhow::Error {
     let text = format!(
-        "{name} is a page of iodyno report; what is read is the data behind its button Data (JSON)"
+        "{name} is a page of iodyno report; use the data of its button Data (JSON) instead"
     );
     Usage(text).into()
 }
 
 fn table_error(name: &str) -> anyhow::Error {
     let text =
-        format!("{name} is a table for other programs; what is read is the run's document (JSON)");
+        format!("{name} is a table for other programs; use the run's document (JSON) instead");
     Usage(text).into()
 }
 

@@ -235,7 +235,7 @@ fn parsed(bytes: &[u8]) -> Option<Result<Request, Answer>> {
         Ok(httparse::Status::Partial) => return None,
         Ok(httparse::Status::Complete(_)) => {}
         Err(httparse::Error::TooManyHeaders) => return Some(Err(too_long())),
-        Err(_) => return Some(Err(Answer::text("400 Bad Request", "this is no HTTP request"))),
+        Err(_) => return Some(Err(Answer::text("400 Bad Request", "not an HTTP request"))),
     }
     let hosts: Vec<&[u8]> = request
         .headers
@@ -246,7 +246,7 @@ fn parsed(bytes: &[u8]) -> Option<Result<Request, Answer>> {
     let is_ours = matches!(hosts[..], [host] if std::str::from_utf8(host).is_ok_and(is_own));
     let is_head = request.method == Some("HEAD");
     Some(if !is_ours {
-        Err(Answer::text("403 Forbidden", "not by this host name; use the address"))
+        Err(Answer::text("403 Forbidden", "wrong host name; use the address"))
     } else if !is_head && request.method != Some("GET") {
         let refused = Answer::text("405 Method Not Allowed", "only GET and HEAD");
         Err(Answer { headers: "Allow: GET, HEAD\r\n".into(), ..refused })

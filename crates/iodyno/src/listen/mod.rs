@@ -214,8 +214,8 @@ impl ServerThread {
                 lines = Some(self.context());
                 found("application/x-ndjson", String::new(), None)
             }
-            "/stream" => Answer::text("503 Service Unavailable", "the stream has enough readers"),
-            _ => Answer::text("404 Not Found", "there are /, /metrics and /stream"),
+            "/stream" => Answer::text("503 Service Unavailable", "too many stream readers"),
+            _ => Answer::text("404 Not Found", "available: /, /metrics, /stream"),
         };
         self.clients[n].answer(&answer, request.is_head, lines);
     }

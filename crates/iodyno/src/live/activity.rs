@@ -29,7 +29,7 @@ impl Activity {
         let seconds = |ns: u64| ns as f64 / 1e9;
         Some(match event {
             Event::Looking => Self {
-                what: "looking for a second who else uses the drives".into(),
+                what: "checking for other users of the drives (1 s)".into(),
                 ..Self::default()
             },
             Event::Scratch { directory, written_bytes, most_bytes, elapsed_ns } => {
@@ -37,7 +37,7 @@ impl Activity {
                 let [written, most] = [*written_bytes, *most_bytes].map(|n| Bytes(n).binary());
                 Self {
                     what: format!("{directory}  writing a scratch file"),
-                    why: "so that there is data to read".into(),
+                    why: "to have data to read".into(),
                     figures: format_mb_per_s(rate),
                     time: format!("{written} of at most {most}"),
                     share: Some(*written_bytes as f64 / (*most_bytes).max(1) as f64),
@@ -46,7 +46,7 @@ impl Activity {
             }
             Event::Resting { elapsed_ns, most_ns, temperature_c } => Self {
                 what: "resting".into(),
-                why: "so that drives cool down before they are measured again".into(),
+                why: "to let drives cool down before the next measurement".into(),
                 figures: temperature_c.map_or(String::new(), |c| format!("{c:.0} °C")),
                 time: format!("{:.0} of at most {:.0} s", seconds(*elapsed_ns), seconds(*most_ns)),
                 share: Some(seconds(*elapsed_ns) / seconds((*most_ns).max(1))),
@@ -54,7 +54,7 @@ impl Activity {
             },
             Event::Sampling { target } => Self {
                 what: format!("{target}  sampling which blocks were written"),
-                why: "drives answer reads of unwritten blocks without looking".into(),
+                why: "unwritten blocks are answered without media access".into(),
                 ..Self::default()
             },
             Event::Purging { target, method, done, elapsed_ns } => Self {
@@ -80,7 +80,7 @@ impl Activity {
                 format_width(half_width),
                 format_percent(level)
             ),
-            (_, Some(_), _) => "to find the depth from which on more brings little".into(),
+            (_, Some(_), _) => "to find the depth beyond which little is gained".into(),
             (.., Some(work)) if most_ns == 0 => format!("until {} are done", Bytes(work).binary()),
             _ => String::new(),
         };

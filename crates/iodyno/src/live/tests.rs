@@ -101,7 +101,7 @@ fn a_screen_of_80_columns() {
     ];
     assert_eq!(lines[..expected.len()], expected, "\n{}", lines.join("\n"));
     assert!(lines[expected.len()..23].iter().all(String::is_empty), "{}", lines.join("\n"));
-    assert_eq!(lines[23], "q or Ctrl-C ends it and keeps what was measured");
+    assert_eq!(lines[23], "q or Ctrl-C ends it and keeps the results");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn what_is_not_known_is_not_drawn() {
     scene.take(Message::Activity(Activity::of(&Event::Looking).unwrap()));
     let lines = drawn(&scene, CAPS, (80, 24));
     let shown: Vec<&String> = lines.iter().filter(|line| !line.is_empty()).collect();
-    assert_eq!(shown[1], "looking for a second who else uses the drives");
+    assert_eq!(shown[1], "checking for other users of the drives (1 s)");
     assert_eq!(shown.len(), 3, "{shown:?}");
 }
 

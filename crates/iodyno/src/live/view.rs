@@ -57,7 +57,7 @@ pub(super) fn run(scene: &Scene, caps: TerminalCaps, frame: &mut Frame<'_>) {
     lines.extend(results(scene, width, rest));
     lines.extend(said);
     lines.truncate(room);
-    let bottom = Line::from("q or Ctrl-C ends it and keeps what was measured".dim());
+    let bottom = Line::from("q or Ctrl-C ends it and keeps the results".dim());
     lines.resize(room, Line::default());
     lines.push(bottom);
     paint(&lines, area, frame);

@@ -63,7 +63,7 @@ impl DestinationRef {
         let folder =
             std::path::absolute(&folder).map_err(|error| Usage(format!("{word}: {error}")))?;
         if folder.exists() && !folder.is_dir() {
-            return Err(Usage(format!("{word}: it is no directory")));
+            return Err(Usage(format!("{word}: not a directory")));
         }
         Ok(Self(folder.display().to_string()))
     }
@@ -110,7 +110,7 @@ impl DestinationRef {
             Destination::S3(url) => s3::for_each_document(&url, take),
             Destination::Folder(_) => Err(PushError::permanent("name the directory by its path")),
             Destination::Http(_) => Err(PushError::permanent(
-                "documents are read from a directory, s3:// or postgres://; HTTP has no list of them",
+                "documents can be read from a directory, s3:// or postgres://, but not HTTP",
             )),
         }
     }
@@ -120,7 +120,7 @@ impl DestinationRef {
             Some(("@", file)) => secret(Path::new(file)).map_err(PushError::permanent)?,
             _ => match self.0.strip_prefix("env:") {
                 Some(name) => std::env::var(name)
-                    .map_err(|_| PushError::permanent(format!("the environment has no {name}")))?,
+                    .map_err(|_| PushError::permanent(format!("{name} is not set")))?,
                 None => self.0.clone(),
             },
         };
@@ -143,7 +143,7 @@ fn destination(word: &str) -> Result<Destination, PushError> {
         "s3" => Ok(Destination::S3(word.into())),
         // The word may be a secret: it is not repeated.
         _ => Err(PushError::permanent(
-            "a directory, http://, https://, s3:// or postgres:// was expected",
+            "expected a directory, http://, https://, s3:// or postgres://",
         )),
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
     };
     if authorization.is_some() && is_unencrypted(&url) {
         return Err(PushError::permanent(
-            "a password or token would cross the network in clear: name an https:// URL",
+            "a password or token would be sent unencrypted: use an https:// URL",
         ));
     }
     let url = match url.contains('?') {
@@ -117,7 +117,7 @@ fn message(error: &Error) -> String {
     match error {
         Error::BadUri(_) | Error::Http(_) => "the URL cannot be used".into(),
         Error::Timeout(_) => "no answer in time".into(),
-        Error::HostNotFound => "its host is not found".into(),
+        Error::HostNotFound => "host not found".into(),
         other => other.to_string(),
     }
 }

@@ -74,7 +74,7 @@ impl Outbox {
     /// It cannot be written.
     pub(crate) fn add(&self, name: &str, bytes: &[u8], to: &[DestinationRef]) -> Result<()> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        made.with_context(|| format!("{} cannot be made", self.folder.display()))?;
+        made.with_context(|| format!("cannot create {}", self.folder.display()))?;
         // In this order: a list without a document is harmless, a document without a list would be
         // forgotten.
         self.put_list(name, to)?;

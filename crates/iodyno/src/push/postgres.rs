@@ -42,7 +42,7 @@ pub(super) fn put(url: &str, upload: &Upload<'_>) -> Result<(), PushError> {
         let there = client.query_one(IS_SAME, &[&upload.name, &text]).await;
         match there.map_err(|e| refused(&e))?.get(0) {
             true => Ok(()),
-            false => Err(PushError::permanent("it holds another document of this name")),
+            false => Err(PushError::permanent("it has another document of this name")),
         }
     };
     block_on(within(left.clamp(super::MIN_TIMEOUT, TIMEOUT), work))
@@ -113,8 +113,7 @@ async fn connect(url: &str) -> Result<Client, PushError> {
     }
 }
 
-const NO_TABLES: &str =
-    "it has no such tables of iodyno: psql -f deploy/postgres/migrate.sql makes them";
+const NO_TABLES: &str = "tables missing or outdated: run psql -f deploy/postgres/migrate.sql";
 
 /// Parses a URL. Over a network TLS with a trusted certificate for the host name is required,
 /// unless the URL says `sslmode=disable`.
@@ -129,10 +128,10 @@ fn config(url: &str) -> Result<Config, PushError> {
         )
     })?;
     let Some(user) = config.get_user().map(str::to_owned) else {
-        return Err(PushError::permanent("the URL names no user: postgres://USER@HOST/DATABASE"));
+        return Err(PushError::permanent("the URL has no user: postgres://USER@HOST/DATABASE"));
     };
     let [host] = config.get_hosts() else {
-        return Err(PushError::permanent("the URL names no host, or several: name one"));
+        return Err(PushError::permanent("the URL needs exactly one host"));
     };
     let host = match host {
         Host::Tcp(name) => {

@@ -79,11 +79,10 @@ impl Place {
             Some(endpoint) => (endpoint, UrlStyle::Path),
             None => (format!("https://s3.{region}.amazonaws.com"), UrlStyle::VirtualHost),
         };
-        let cannot =
-            |what: &str| PushError::permanent(format!("AWS_ENDPOINT_URL is no URL: {what}"));
-        let endpoint = endpoint.parse().map_err(|_| cannot("http://HOST:PORT was expected"))?;
+        let cannot = |what: &str| PushError::permanent(format!("AWS_ENDPOINT_URL: {what}"));
+        let endpoint = endpoint.parse().map_err(|_| cannot("expected http://HOST:PORT"))?;
         if bucket.is_empty() || bucket.contains(['@', '?', '#']) {
-            return Err(PushError::permanent("s3://BUCKET/PREFIX was expected"));
+            return Err(PushError::permanent("expected s3://BUCKET/PREFIX"));
         }
         let prefix = prefix.trim_matches('/');
         Ok(Self {

@@ -64,7 +64,7 @@ impl StreamWriter {
         } else if let Some(socket) = path.as_os_str().as_bytes().strip_prefix(b"unix:") {
             let socket = Path::new(std::ffi::OsStr::from_bytes(socket));
             let connected = UnixStream::connect(socket);
-            let why = |error| Usage(format!("--stream {name}: nobody listens there: {error}"));
+            let why = |error| Usage(format!("--stream {name}: no listener: {error}"));
             Destination::Socket(connected.map_err(why)?)
         } else {
             let usage = |error: iodyno_files::FileError| Usage(error.to_string());
@@ -112,7 +112,7 @@ impl Drop for StreamWriter {
         let cut = u64::from(state.is_writing && state.failed.is_none());
         let (seconds, others) = state.queue.drop_all();
         if seconds + others + cut > 0 {
-            let why = state.failed.clone().unwrap_or_else(|| "it was read too slowly".into());
+            let why = state.failed.clone().unwrap_or_else(|| "the reader is too slow".into());
             let name = &self.name;
             terminal::note(&format!(
                 "--stream {name}: incomplete, {seconds} seconds and {} other records were dropped: \

@@ -68,7 +68,7 @@ pub(crate) fn supervised(work: impl FnOnce() -> u8) -> ExitCode {
         }
     });
     outcome.unwrap_or_else(|error| {
-        terminal::print_error(&error.context("a second process cannot be started"));
+        terminal::print_error(&error.context("cannot start a second process"));
         ExitCode::from(2)
     })
 }
@@ -193,7 +193,7 @@ impl Supervisor {
         self.hangs.sample();
         if self.status.is_none() && ending.is_none_or(|end| end.since.elapsed() >= REPORT_AFTER) {
             for hang in self.hangs.unreported(REPORT_AFTER, ending.is_none()) {
-                self.note(&format!("{hang}; it is waited for, Ctrl-C ends that"));
+                self.note(&format!("{hang}; still waiting, Ctrl-C ends it"));
             }
         }
         let hang = match (ending, self.status) {
@@ -225,7 +225,7 @@ impl Supervisor {
         };
         self.note(&format!(
             "{said}{hang}. Process {process} is left behind, and ends when the device answers. If \
-             something was set or built for this run, iodyno clean-up undoes it then"
+             settings or layouts were changed, run iodyno clean-up then"
         ));
         process::claim_output(&self.outcome);
         let _ = kill_process(self.worker, Signal::KILL);

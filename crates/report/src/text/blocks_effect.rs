@@ -19,13 +19,9 @@ pub fn blocks_effect_words(effect: &BlocksEffect) -> String {
         _ => (is_more, is_less),
     };
     let meaning = match (is_better, is_worse) {
-        (true, _) => {
-            "reads of what holds nothing need no flash, so such a figure is not the drive's"
-        }
-        (_, true) => {
-            "nothing makes reads of empty blocks slower, so something else changed meanwhile"
-        }
-        _ => "no difference is shown, the intervals overlap",
+        (true, _) => "reads of empty blocks need no flash, so this is not the drive's speed",
+        (_, true) => "empty blocks cannot make reads slower, so something else changed",
+        _ => "no difference shown, the intervals overlap",
     };
     format!(
         "{} on {}: {} from trimmed blocks, {} from written ones (x{ratio:.2}): {meaning}.",

@@ -11,8 +11,7 @@ use super::ink::Ink;
 use super::words::{Hanging, clean, listed};
 
 /// Printed in place of drives if sysfs is not available.
-pub(crate) const NO_SYSFS: &str =
-    "/sys is not mounted here, so which drives this machine has is not known.";
+pub(crate) const NO_SYSFS: &str = "/sys is not mounted: the drives of this machine are unknown.";
 
 /// Columns that can show an alarm.
 const ALARMS: [Column; 4] = [Column::State, Column::Link, Column::Temperature, Column::Wear];
@@ -38,7 +37,7 @@ pub fn drives_table(
     let mut out = String::new();
     // `list` prints this in its first line.
     if run.is_some() && (host.no_sysfs || host.drives.is_empty()) {
-        let what = if rows.is_empty() { "." } else { "; the storage that stands in for one:" };
+        let what = if rows.is_empty() { "." } else { "; other storage:" };
         let none = format!("No NVMe drive on this machine{what}");
         out.push_str(&paragraph(if host.no_sysfs { NO_SYSFS } else { &none }, style));
     }
@@ -55,10 +54,10 @@ pub fn drives_table(
     let link = columns.iter().position(|column| *column == Column::Link);
     let link = link.filter(|at| !fitted.dropped.contains(at));
     if link.is_some_and(|at| rows.iter().any(|row| row[at].ink == Ink::Bad)) {
-        out.push_str(&paragraph("!: the link is below what both of its ends are able to.", style));
+        out.push_str(&paragraph("!: the link is below what both ends support.", style));
     }
     if rows.iter().flatten().any(|cell| cell.ink == NEEDS_ROOT) {
-        out.push_str(&paragraph("root only: run it with sudo to see it.", style));
+        out.push_str(&paragraph("root only: run with sudo to see it.", style));
     }
     Ok(out)
 }
@@ -89,7 +88,7 @@ pub(super) fn clause(host: &Host) -> String {
     let alarms: Vec<String> = host.drives.iter().filter_map(of_drive).collect();
     match host.drives.len() {
         0 if other_blocks(host, None).is_empty() => "No NVMe drive on this machine".into(),
-        0 => "No NVMe drive on this machine; the storage that stands in for one:".into(),
+        0 => "No NVMe drive on this machine; other storage:".into(),
         drives if alarms.is_empty() => counted(drives, "NVMe drive"),
         drives => format!("{}: {}", counted(drives, "NVMe drive"), listed(&alarms)),
     }

@@ -46,7 +46,7 @@ fn answer(explained: &Explanation<'_>) -> String {
             format!("not valid: {}", why.trim_end_matches('.'))
         }
         (Answer::Named { limiter: Limiter::Drive, .. }, Some(below)) => {
-            format!("{}, slower than it should be: {below}", limited(explained))
+            format!("{}, slower than expected: {below}", limited(explained))
         }
         (Answer::Undecided { between, .. }, _) if !between.is_empty() => {
             let titles = between.iter().map(|one| one.title(&explained.case));
@@ -82,7 +82,7 @@ fn summary(explained: &Explanation<'_>, style: &Style) -> String {
         && explained.below.is_none()
         && !next.measured
     {
-        let times = format!("at most {:.1} times as much", next.gain + 1.0);
+        let times = format!("at most {:.1}x", next.gain + 1.0);
         out.push_str(&line("then", &format!("{}: {times}", next.what)));
     }
     for reason in explained.reasons.iter().take(SHOWN) {
@@ -155,14 +155,14 @@ pub fn explain_text(explained: &Explanation<'_>, style: &Style) -> String {
     for note in &explained.notes {
         out.push_str(&labelled(style, INDENT, "note", note));
     }
-    out.push_str(&table("What it cannot exceed", ceilings(explained), style));
+    out.push_str(&table("Upper limits", ceilings(explained), style));
     for formula in formulas(explained) {
         let dim =
             Hanging { indent: INDENT + 2, separator: " ", ink: Ink::Dim, ..Hanging::of(style) };
         out.push_str(&dim.lines(&[clean(formula)]));
     }
-    out.push_str(&table("One thing changed", changes(explained), style));
-    out.push_str(&table("Who was suspected", suspects(explained), style));
+    out.push_str(&table("Single changes", changes(explained), style));
+    out.push_str(&table("Suspects", suspects(explained), style));
     out
 }
 

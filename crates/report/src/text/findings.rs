@@ -125,11 +125,11 @@ pub(crate) fn outcomes(assessment: &Assessment) -> Vec<String> {
         .partition(|report| report.cannot_tell.is_empty());
     let mut items = vec![format!("{} clear", clear.len())];
     if found > 0 {
-        items.push(format!("{found} found something"));
+        items.push(format!("{found} with findings"));
     }
-    items.push(format!("{silent} could not tell"));
+    items.push(format!("{silent} undecided"));
     if !partly.is_empty() {
-        items.push(format!("{} could tell in part", partly.len()));
+        items.push(format!("{} partly undecided", partly.len()));
     }
     if idle > 0 {
         items.push(format!("{idle} not applicable"));

@@ -22,12 +22,12 @@ pub(crate) fn clause(record: &RunRecord, assessment: &Assessment, profile: &Prof
     let needed = || judged().filter(|(bound, _)| bound.severity > Severity::Info);
     let count = |wanted: Kept| needed().filter(|(_, kept)| *kept == wanted).count();
     let words = match (count(Kept::No), count(Kept::Borderline), count(Kept::Unknown)) {
-        _ if judged().next().is_none() => "no bound is published; figures and settings".to_owned(),
+        _ if judged().next().is_none() => "no published bounds; figures and settings".to_owned(),
         (0, 0, 0) => match needed().count() {
-            1 => "keeps its bound".to_owned(),
-            all => format!("keeps all {all} bounds"),
+            1 => "meets its bound".to_owned(),
+            all => format!("meets all {all} bounds"),
         },
-        (0, 0, open) => format!("{open} of {} not decided", counted(needed().count(), "bound")),
+        (0, 0, open) => format!("{open} of {} undecided", counted(needed().count(), "bound")),
         (0, borderline, _) => {
             format!("{borderline} of {} borderline", counted(needed().count(), "bound"))
         }
@@ -167,7 +167,7 @@ fn within_cache(record: &RunRecord, profile: &Profile) -> Option<String> {
     let capacity = record.host()?.block(device)?.size.value()?;
     ((written as f64) < BEYOND_CACHE * capacity.0 as f64).then(|| {
         format!(
-            "Written: {} to {} of {}. That may lie within its fast cache: longer writes may be slower.",
+            "Written: {} to {} of {}. This may fit its fast cache: longer writes may be slower.",
             Bytes(written).decimal(),
             clean(device),
             capacity.decimal()

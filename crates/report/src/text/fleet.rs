@@ -45,7 +45,7 @@ fn in_common(of: &CommonTrait) -> String {
     let CommonTrait { reason, what, value, wrong, others, chance, .. } = of;
     let chance = if *chance < 1e-9 { "below 1e-9".into() } else { format!("{chance:.0e}") };
     format!(
-        "in common: {} of {} {} have {what} {}, {} of {} others (by chance: {chance})",
+        "in common: {} of {} {} have {what} {}, {} of {} others (p = {chance})",
         wrong.0,
         wrong.1,
         clean(reason),
@@ -70,7 +70,7 @@ pub(crate) fn counts(fleet: &Fleet) -> Vec<String> {
         items.push(format!("{slower} slower than before"));
     }
     if let Some(ns) = fleet.start_spread_ns {
-        items.push(format!("begun within {:.3} s", ns as f64 / 1e9));
+        items.push(format!("started within {:.3} s", ns as f64 / 1e9));
     }
     if fleet.older_runs > 0 {
         let runs = counted(fleet.older_runs, "older run");

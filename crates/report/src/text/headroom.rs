@@ -23,7 +23,7 @@ pub(super) fn clause(all: &[Headroom]) -> String {
         let reads = of.reads.map(|load| format!("{} reads/s", format_count(load.read_iops)));
         let (target, what) = (clean(&of.target), of.what());
         match [writes, reads].into_iter().flatten().collect::<Vec<_>>().as_slice() {
-            [] => format!("{target}: no load keeps a {what} p99 of {bound}"),
+            [] => format!("{target}: no load meets a {what} p99 of {bound}"),
             loads => format!("{target}: {}, with {what} p99 <= {bound}", loads.join(", or ")),
         }
     };
@@ -59,7 +59,7 @@ fn table(of: &Headroom, style: &Style) -> String {
     });
     let rows: Vec<Vec<GridCell>> = rows.collect();
     let what = of.what();
-    let legend = format!("p99 of {what}s   ~ interpolated   - a rate is not reached (97 %)");
+    let legend = format!("p99 of {what}s   ~ interpolated   - rate not reached (97 %)");
     grid(&columns, &rows, style, style.wide).text + &dim(&[legend], style)
 }
 
@@ -84,12 +84,12 @@ fn sentences(of: &Headroom, style: &Style) -> String {
     let unbound = most.into_iter().filter(|(load, _)| load.is_some_and(|load| load.is_most));
     let unbound: Vec<String> = unbound.map(|(_, most)| most).collect();
     if !unbound.is_empty() {
-        let bound = "the bound is not what limits it";
+        let bound = "not limited by the bound";
         all.push(format!("Alone it does {}: {bound}.", unbound.join(" or ")));
     }
     let measured = of.cells.iter().filter(|cell| cell.measurement.is_some()).count();
     all.push(format!(
-        "{measured} of {} loads were measured. Each read counts from when it was due.",
+        "{measured} of {} loads were measured. Latency counts from the due time.",
         of.cells.len()
     ));
     all.iter().map(|line| sentence(line, style)).collect()
@@ -136,7 +136,7 @@ mod tests {
         let none = Headroom { writes: None, reads: None, both: None, ..found() };
         expect!["/dev/nvme0n1: 640 MB/s of writes, or 400k reads/s, with read p99 <= 1 ms"]
             .assert_eq(&clause(&[found()]));
-        expect!["/dev/nvme0n1: no load keeps a read p99 of 1 ms"].assert_eq(&clause(&[none]));
+        expect!["/dev/nvme0n1: no load meets a read p99 of 1 ms"].assert_eq(&clause(&[none]));
         let run_started_ns = 1_795_392_000_000_000_000;
         let line = headroom_line(&EarlierHeadroom { run: "1".into(), run_started_ns, of: found() });
         assert!(line.ends_with(" read p99 <= 1 ms (sweep headroom, 2026-11-23)"), "{line}");
@@ -152,10 +152,10 @@ mod tests {
                                 200k  85 us   616 us  1.15 ms  1.68 ms        -
                                 300k  85 us   882 us  1.68 ms        -        -
                                 400k  85 us  1.15 ms        -        -        -
-            p99 of reads   ~ interpolated   - a rate is not reached (97 %)
+            p99 of reads   ~ interpolated   - rate not reached (97 %)
             Both at once: 500 MB/s of writes with 166k reads/s.
-            Alone it does 400k reads/s: the bound is not what limits it.
-            105 of 441 loads were measured. Each read counts from when it was due.
+            Alone it does 400k reads/s: not limited by the bound.
+            105 of 441 loads were measured. Latency counts from the due time.
         "#]]
         .assert_eq(&headroom_text(&[found()], &style));
     }

@@ -14,7 +14,7 @@ use crate::history::{Past, history};
 /// preparation and run, and how much was written since.
 pub fn history_text(states: &[DriveState], host: &Host, style: &Style) -> String {
     if states.is_empty() {
-        return "Nothing is recorded of any drive: iodyno prepare does it.\n".into();
+        return "No drive history yet: iodyno prepare records it.\n".into();
     }
     let column = GridColumn::new;
     let columns = [
@@ -29,7 +29,7 @@ pub fn history_text(states: &[DriveState], host: &Host, style: &Style) -> String
     let row = |past: &Past<'_>| {
         let state = past.state;
         let (word, ink) = match state.state {
-            PreparationState::Begun => ("begun, and killed", Ink::Bad),
+            PreparationState::Begun => ("started, killed", Ink::Bad),
             PreparationState::Done => ("done", Ink::Plain),
             PreparationState::Interrupted => ("interrupted", Ink::Doubt),
             PreparationState::Failed => ("failed", Ink::Bad),

@@ -19,7 +19,7 @@ pub fn host_text(host: &Host, style: &Style) -> String {
     };
     let mut machine: Vec<String> = machine(host).into_iter().map(|(_, text)| text).collect();
     if machine.is_empty() {
-        machine.push("nothing is known of it".into());
+        machine.push("no host information".into());
     }
     block("Host", machine) + &block("Storage", storage(host))
 }

@@ -104,14 +104,14 @@ pub(crate) fn besides(of: &Measurement) -> Vec<(&'static str, Vec<String>)> {
         }
         if account.verified > 0 {
             let words = match account.mismatches {
-                0 => "all as they were written".into(),
-                wrong => format!("{wrong} are not what was written"),
+                0 => "all as written".into(),
+                wrong => format!("mismatches: {wrong}"),
             };
-            let blocks = format!("{} blocks read again", format_count(account.verified as f64));
+            let blocks = format!("{} blocks verified", format_count(account.verified as f64));
             lines.push(("verify", vec![blocks, words]));
         }
         if let Some(depth) = account.latency_target_depth {
-            let found = format!("depth {depth} is the greatest that keeps the latency");
+            let found = format!("depth {depth} is the highest within the target");
             lines.push(("target", vec![found]));
         }
     }
@@ -204,7 +204,7 @@ fn cpu(of: &Measurement) -> Vec<String> {
     ];
     // fio's terse output has the mean over an unknown number of threads.
     if of.workload.numjobs.is_none() && of.source.starts_with("fio") {
-        words.push("mean of its threads".into());
+        words.push("mean over threads".into());
         return words;
     }
     let whole: u64 = of.total.iter().filter_map(|result| result.whole_ios).sum();
@@ -212,7 +212,7 @@ fn cpu(of: &Measurement) -> Vec<String> {
         of.account.as_ref().map_or(of.duration_ns.unwrap_or(0), |account| account.elapsed_ns);
     if whole > 0 && elapsed_ns > 0 {
         let per_io = (cpu.user + cpu.system) * elapsed_ns as f64 / whole as f64;
-        words.push(format!("{} for each I/O", format_duration_ns(per_io)));
+        words.push(format!("{} per I/O", format_duration_ns(per_io)));
     }
     words
 }

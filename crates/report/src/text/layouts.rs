@@ -14,8 +14,7 @@ use super::ink::Ink;
 use super::words::{clean, dim, first_line};
 
 /// Caveat of the table.
-pub(crate) const OF_ONE_RUN: &str =
-    "Ratios are of one run each: what differs from run to run is not known.";
+pub(crate) const OF_ONE_RUN: &str = "Ratios are from one run each: run-to-run spread unknown.";
 
 /// Caveat if no drive was measured.
 pub(crate) const ON_FILES: &str =

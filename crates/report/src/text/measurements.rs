@@ -88,7 +88,7 @@ fn own_notes(measurement: &Measurement) -> Vec<String> {
     let conditions = &measurement.conditions;
     let beside = conditions.beside.iter().map(|beside| {
         let rate = format_mb_per_s(beside.bytes_per_s);
-        format!("beside it rw={} went on at {}, {rate}", beside.rw, beside.target)
+        format!("concurrent rw={} at {}, {rate}", beside.rw, beside.target)
     });
     let caveats = conditions.target_remarks.iter().chain(&conditions.shortfalls);
     let texts = caveats.map(ToString::to_string).chain(beside);
@@ -102,7 +102,7 @@ fn hanging(style: &Style, indent: usize, ink: Ink) -> Hanging<'static> {
 pub(crate) fn title(measurement: &Measurement) -> String {
     let targets: Vec<String> = measurement.targets.iter().map(|target| clean(target)).collect();
     match targets.as_slice() {
-        [] => "target not known".into(),
+        [] => "unknown target".into(),
         [target] => match &measurement.conditions.device {
             Some(device) => format!("{target} (on {})", clean(device)),
             None => target.clone(),
@@ -340,7 +340,7 @@ pub(crate) fn parts(record: &Index<'_>, measurement: &Measurement, metric: Metri
         && shared_drives(record, measurement).is_empty()
     {
         let share = percent(total / sum);
-        items.insert(0, format!("{share} of the sum of each alone ({})", stated(metric, sum)));
+        items.insert(0, format!("{share} of the sum of all alone ({})", stated(metric, sum)));
     }
     items
 }
@@ -374,7 +374,7 @@ fn conditions(measurement: &Measurement) -> Vec<String> {
     for written in &conditions.written {
         if written.state != WrittenState::Written {
             let share = match written.state {
-                WrittenState::Unknown => "not known whether its blocks were ever written".into(),
+                WrittenState::Unknown => "unknown whether its blocks were ever written".into(),
                 _ => format!("{} of its blocks written", percent(written.share.value)),
             };
             items.push(match measurement.targets.len() {
@@ -392,7 +392,7 @@ fn conditions(measurement: &Measurement) -> Vec<String> {
     }
     match measurement.end {
         EndReason::Interrupted => items.push("interrupted".into()),
-        EndReason::MaxTime => items.push("ended at the longest time".into()),
+        EndReason::MaxTime => items.push("stopped at the time limit".into()),
         _ => {}
     }
     items

@@ -39,7 +39,7 @@ fn features(likeness: &ModelLikeness) -> Vec<Feature> {
     let mut rows = vec![
         both("I/Os", &|of| of.ios as f64, &count),
         moved("operation and size", *sizes, 0.0),
-        moved("the same in 10 ms", *rate, FEW),
+        moved("rate per 10 ms", *rate, FEW),
         moved("gaps between I/Os", *gaps, WITHIN),
         both("I/Os in a sequential run", &|of| of.run, &count),
         moved("re-use of addresses", *again, WITHIN / 2.0),
@@ -76,13 +76,13 @@ pub fn model_text(
     let ios = likeness.trace.ios;
     let misses = model_misses(likeness);
     let verdict = match &misses[..] {
-        [] => "The model is like the trace".to_owned(),
+        [] => "The model matches the trace".to_owned(),
         misses => format!("The model misses: {}", misses.join(", ")),
     };
     let mut items = vec![verdict, format!("{} I/Os", format_count(ios as f64))];
     if let Some(bytes) = bytes {
         let each = bytes as f64 / ios.max(1) as f64;
-        items.push(format!("{} bytes an I/O", format_count(each)));
+        items.push(format!("{} bytes per I/O", format_count(each)));
     }
     let mut out = first_line(("", Ink::Plain), &items, style);
     let columns = [
@@ -109,7 +109,7 @@ pub fn model_text(
 pub fn options_words(likeness: &ModelLikeness) -> String {
     let (trace, options) = (likeness.trace.simulated_p99_ns, likeness.options_p99_ns);
     format!(
-        "p99 on a simulated drive: {} by these options, {} by the trace",
+        "p99 on a simulated drive: {} with options, {} with the trace",
         format_duration_ns(options as f64),
         format_duration_ns(trace as f64)
     )
@@ -145,11 +145,11 @@ mod tests {
         };
         let style = Style { width: 90, color: false, wide: false, columns: None };
         expect![[r#"
-            The model misses: I/Os in a sequential run   20k I/Os   0.25 bytes an I/O
+            The model misses: I/Os in a sequential run   20k I/Os   0.25 bytes per I/O
             FEATURE                        TRACE         MODEL
             I/Os                             20k           20k
             operation and size                    0.0 % differ
-            the same in 10 ms                     0.2 % differ
+            rate per 10 ms                        0.2 % differ
             gaps between I/Os                     2.0 % differ
             I/Os in a sequential run         3.2           2.1  missed
             re-use of addresses                   1.0 % differ
@@ -160,7 +160,7 @@ mod tests {
         .assert_eq(&model_text(&likeness, Some(5000), 0, &style));
         let same = ModelLikeness { model: trace, ..likeness.clone() };
         let lossy = model_text(&same, None, 7, &style);
-        assert!(lossy.starts_with("The model is like the trace   20k"));
+        assert!(lossy.starts_with("The model matches the trace   20k"));
         let note = "7 events lost in the recording: I/Os are missing, in the model as well\n";
         assert!(lossy.ends_with(note), "{lossy}");
         assert_eq!(

@@ -40,16 +40,13 @@ pub(crate) fn tried_out(outlook: &Predictions) -> String {
     let (count, checked, held) = (outlook.predictions.len(), outlook.checked, outlook.held);
     let points = if count == 1 { "point was" } else { "points were" };
     let tried = match checked {
-        0 => "Nothing tried it out.".to_owned(),
-        1 => format!(
-            "Tried out on a measured point, it {}.",
-            ["did not hold", "held"][held.min(1) as usize]
-        ),
-        _ => format!("Tried out on {checked} measured points, it held for {held}."),
+        0 => "Not verified.".to_owned(),
+        1 => {
+            format!("Verified on one point: it {}.", ["did not hold", "held"][held.min(1) as usize])
+        }
+        _ => format!("Verified on {checked} measured points: {held} held."),
     };
-    format!(
-        "{count} {points} not measured: the measured ones around leave no more than this. {tried}"
-    )
+    format!("{count} {points} not measured, but bounded by measured neighbours. {tried}")
 }
 
 /// One sentence per knee.
@@ -68,13 +65,13 @@ fn knee_sentence(knee: &Knee) -> String {
     };
     let mut text = match knee.knee == knee.most {
         true if knee.is_last => {
-            format!("{curve}: the most is {}, and more may give more", at(&knee.most))
+            format!("{curve}: highest {}; more may give more", at(&knee.most))
         }
         true => {
-            format!("{curve}: the most is {}, and fewer give less by 5 % or more", at(&knee.most))
+            format!("{curve}: highest {}; fewer give at least 5 % less", at(&knee.most))
         }
         false => format!(
-            "{curve}: the knee is {}, within 5 % of the most, {}",
+            "{curve}: knee {}, within 5 % of the highest, {}",
             at(&knee.knee),
             at(&knee.most)
         ),

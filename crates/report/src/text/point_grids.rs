@@ -293,7 +293,7 @@ fn legend(marks: &[Mark], style: &Style) -> String {
     let meanings = [
         (Mark::LessPrecise, "? less precise than asked"),
         (Mark::Predicted, "~ predicted"),
-        (Mark::Invalid, "( ) not valid as a measurement"),
+        (Mark::Invalid, "( ) invalid measurement"),
     ];
     let used = meanings.iter().filter(|(mark, _)| marks.contains(mark));
     let used: Vec<String> = used.map(|(_, says)| (*says).to_owned()).collect();

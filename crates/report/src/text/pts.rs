@@ -15,7 +15,7 @@ use super::runs::{started, took, utc};
 use super::words::{Hanging, clean};
 
 /// Time of a preparation by the run itself.
-const BY_THE_RUN: &str = "by this run, right before its rounds";
+const BY_THE_RUN: &str = "by this run, just before its rounds";
 
 /// Test, device, preparation and settings, a few lines each, to precede [`super::rounds_text`].
 /// `prepared` are the states of the drives at the start of the run.
@@ -82,13 +82,11 @@ pub(crate) fn pts_lines(
         format!("range at most {excursion_percent} % of the average"),
         format!("rise of the line at most {slope_percent} % of it"),
     ];
-    steady.extend(
-        written_times.map(|times| format!("or the tested range written {times} times over")),
-    );
+    steady.extend(written_times.map(|times| format!("or the tested range written {times} times")));
     lines.push(("Steady", steady));
     let stopped = record.measurements.iter().filter(|of| of.end == EndReason::Interrupted).count();
     if stopped > 0 {
-        lines.push(("Pauses", vec![format!("stopped and taken up again {stopped} times")]));
+        lines.push(("Pauses", vec![format!("interrupted and resumed {stopped} times")]));
     }
     let (stated, mut unknown) = (plan.report.entries(), Vec::new());
     let mut statements = Vec::new();
@@ -150,7 +148,7 @@ impl<'a> Preparation<'a> {
             Self::Earlier { state, .. } => *state,
         };
         let Some(state) = state else {
-            return vec!["not known: nothing is recorded of one".into()];
+            return vec!["unknown: none recorded".into()];
         };
         match state.purge {
             Some(method) => vec![method.name().into(), when(state)],
@@ -160,8 +158,8 @@ impl<'a> Preparation<'a> {
 
     fn conditioning(&self, asked: &str) -> Vec<String> {
         let asked = match asked {
-            "" => "the plan asks for nothing".to_owned(),
-            asked => format!("the plan asks to {asked}"),
+            "" => "the plan requires none".to_owned(),
+            asked => format!("plan requires: {asked}"),
         };
         let (state, written_since) = match self {
             Self::ByRun { own, filled_bytes } => {
@@ -190,12 +188,12 @@ impl<'a> Preparation<'a> {
         }];
         items.push(when(state));
         items.push(match written_since {
-            Some(0) => "nothing written between that and the test, by the drive's own count".into(),
+            Some(0) => "nothing written since, by the drive's own count".into(),
             Some(bytes) => format!(
-                "{} written between that and the test, by the drive's own count",
+                "{} written since, by the drive's own count",
                 Bytes(u64::try_from(bytes).unwrap_or(u64::MAX)).decimal()
             ),
-            None => "whether it was written between that and the test is not known".into(),
+            None => "unknown whether it was written since".into(),
         });
         items.push(asked);
         items
@@ -217,7 +215,7 @@ fn when(state: &DriveState) -> String {
     let at = format!("{} UTC", utc(state.at_ns));
     match state.state {
         PreparationState::Done => at,
-        PreparationState::Begun => format!("begun {at}, and no end of it is recorded"),
+        PreparationState::Begun => format!("started {at}, no end recorded"),
         PreparationState::Interrupted => format!("stopped {at}, before its end"),
         PreparationState::Failed => format!("FAILED {at}"),
     }
@@ -261,7 +259,7 @@ fn write_cache(drive: &Drive) -> String {
         fact => match fact.get() {
             Some(true) => "volatile write cache on".into(),
             Some(false) => "volatile write cache off".into(),
-            None => "volatile write cache not known".into(),
+            None => "volatile write cache unknown".into(),
         },
     }
 }
@@ -275,7 +273,7 @@ fn settings(measurements: &[&Measurement]) -> Vec<String> {
     };
     let mut items = vec![
         format!("threads {}", numbers(&mut workloads().map(|of| of.numjobs))),
-        format!("outstanding I/Os of each {}", numbers(&mut workloads().map(|of| of.iodepth))),
+        format!("queue depth per thread {}", numbers(&mut workloads().map(|of| of.iodepth))),
     ];
     let range = |of: &Workload| match (of.size, of.options.get("size")) {
         (Some(bytes), _) => format!("range {}", Bytes(bytes).decimal()),
@@ -293,8 +291,8 @@ fn settings(measurements: &[&Measurement]) -> Vec<String> {
         workloads().filter_map(|of| of.options.get("runtime").and_then(time)).collect();
     let times: Vec<String> = times.iter().map(|ns| format_duration_ns(*ns as f64)).collect();
     items.push(match times.is_empty() {
-        true => "time of a point not known".into(),
-        false => format!("time of a point {}", times.join(", ")),
+        true => "time per point unknown".into(),
+        false => format!("time per point {}", times.join(", ")),
     });
     let is_random = |of: &&Measurement| of.workload.options.contains_key("refill_buffers");
     items.push(match measurements.iter().all(is_random) {

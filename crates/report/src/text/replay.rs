@@ -237,7 +237,7 @@ pub(crate) fn notes(of: &Replayed) -> Vec<String> {
     }
     if of.discards_left_out > 0 {
         notes.push(format!(
-            "Left out: {} of addresses that nothing reads or writes, or of less than a block.",
+            "Left out: {} of unused addresses, or smaller than a block.",
             counted(of.discards_left_out as usize, "discard")
         ));
     }
@@ -252,17 +252,16 @@ pub(crate) fn notes(of: &Replayed) -> Vec<String> {
     }
     if of.aligned > 0 {
         let what = counted(of.aligned as usize, "I/O");
-        notes.push(format!("{what} made larger, to whole blocks of the target."));
+        notes.push(format!("{what} enlarged to whole blocks of the target."));
     }
     let used: Vec<_> = trace.devices.iter().filter(|device| device.end_bytes > 0).collect();
     match &trace.packed {
         Some(packed) => {
             let size = Bytes(packed.piece_bytes).binary();
             let places = match packed.places < packed.pieces {
-                true => format!(
-                    "{} places: neighbours share one, so less is touched than was",
-                    packed.places
-                ),
+                true => {
+                    format!("{} places shared by neighbours, so less is touched", packed.places)
+                }
                 false => "their order".into(),
             };
             notes.push(format!(
@@ -275,7 +274,7 @@ pub(crate) fn notes(of: &Replayed) -> Vec<String> {
                 format!("{} from {}", clean(&device.name), Bytes(device.at_bytes).decimal())
             };
             let devices: Vec<String> = used.iter().map(at).collect();
-            notes.push(format!("Recorded devices, one behind the other: {}.", listed(&devices)));
+            notes.push(format!("Recorded devices, concatenated: {}.", listed(&devices)));
         }
         None => {}
     }
@@ -353,8 +352,8 @@ mod tests {
             Issue error: p50 200 ns, p99 9 us (2.9 % of the mean gap). Latencies count from when I/Os were due.
             Left out: 2 flushes, 1 other command.
             3 writes were durable at completion (FUA, or a flush in front); replayed as plain writes.
-            1 I/O made larger, to whole blocks of the target.
-            Recorded devices, one behind the other: nvme0n1 from 0 B, nvme1n1 from 1.07 GB.
+            1 I/O enlarged to whole blocks of the target.
+            Recorded devices, concatenated: nvme0n1 from 0 B, nvme1n1 from 1.07 GB.
         "#]].assert_eq(&body(&found(), false, &style));
         let all = body(&found(), true, &style);
         assert_eq!(all.matches(" 880\n").count(), 11, "{all}");
@@ -400,15 +399,15 @@ mod tests {
         let packed = PackedAddresses { piece_bytes: 1 << 20, pieces: 900, places: 300 };
         of.trace.packed = Some(packed);
         expect![[r#"
-            12 events lost in the recording: I/Os are missing, in the replay as well.
+            12 events lost in the recording: I/Os are missing, also in the replay.
             Issue error: p50 200 ns, p99 9 us (2.9 % of the mean gap). Latencies count from when I/Os were due.
             The trace (tracefs) has no latencies: none to compare with.
             Recorded times are known to 1 ms only, more than the mean gap: I/Os of one time are issued at once, which may be more of a burst than there was.
             At 2.5x speed without waiting for completions the load is more than any application makes: bursts that its waiting spread out come at once.
             Left out: 2 flushes, 1 other command.
-            Left out: 4 discards of addresses that nothing reads or writes, or of less than a block.
+            Left out: 4 discards of unused addresses, or smaller than a block.
             3 writes were durable at completion (FUA, or a flush in front); replayed as plain writes.
-            1 I/O made larger, to whole blocks of the target.
-            Addresses: 900 pieces of 1 MiB, packed in 300 places: neighbours share one, so less is touched than was."#]].assert_eq(&notes(&of).join("\n"));
+            1 I/O enlarged to whole blocks of the target.
+            Addresses: 900 pieces of 1 MiB, packed in 300 places shared by neighbours, so less is touched."#]].assert_eq(&notes(&of).join("\n"));
     }
 }

@@ -138,7 +138,7 @@ fn unsteady(record: &RunRecord, style: &Style) -> String {
         of.account.as_ref().and_then(|of| of.steadystate_attained) == Some(false)
     };
     let line = |of: &Measurement| {
-        let words = format!("{}: STEADY STATE NOT REACHED in its time", clean(&of.name));
+        let words = format!("{}: STEADY STATE NOT REACHED in time", clean(&of.name));
         Hanging { ink: Ink::Bad, ..Hanging::of(style) }.lines(&[words])
     };
     record.measurements.iter().filter(is_unsteady).map(line).collect()

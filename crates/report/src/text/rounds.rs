@@ -130,13 +130,11 @@ pub(crate) fn verdict_words(
     let (ink, words) = reached(asked, found, over);
     let mut items = vec![format!("Steady state on {}: {words}", clean(target))];
     if let Some((times, most)) = found.written_times.last().zip(asked.written_times) {
-        items.push(format!(
-            "the tested range was written {times:.1} times over (the test ends at {most})"
-        ));
+        items.push(format!("tested range written {times:.1} times (the test ends at {most})"));
     }
     items.extend(found.window(asked).map(|window| {
         let (first, last) = (window.start(), window.end());
-        format!("the window is rounds {first} to {last}")
+        format!("window: rounds {first} to {last}")
     }));
     (ink, items)
 }
@@ -176,7 +174,7 @@ fn steadiness_words(asked: &Rounds, found: &Convergence, track: &Track) -> Vec<S
                 verdict.into(),
                 format!("average {}", stated(track.tracked.metric, window.average)),
                 format!(
-                    "range {:.1} % of it (at most {} %)",
+                    "range {:.1} % (at most {} %)",
                     window.excursion() * 100.0,
                     asked.excursion_percent
                 ),
@@ -187,7 +185,7 @@ fn steadiness_words(asked: &Rounds, found: &Convergence, track: &Track) -> Vec<S
                 ),
             ]
         }
-        _ => vec![format!("fewer than {} rounds in a row are known", asked.window)],
+        _ => vec![format!("fewer than {} consecutive rounds known", asked.window)],
     }
 }
 

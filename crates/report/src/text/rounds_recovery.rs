@@ -52,7 +52,7 @@ pub(super) fn recovery(
         GridColumn::new("LONGEST", 3, true),
     ];
     Some(RoundsTable {
-        heading: format!("Recovery: while I/O is made, against {}", of_window(found, &window)),
+        heading: format!("Recovery: active phases against {}", of_window(found, &window)),
         columns: columns.into(),
         rows,
     })

@@ -46,7 +46,7 @@ pub(crate) fn clause(
         let targets = target_words(&record.run.targets);
         text = match record.run.state {
             RunState::Done => format!("{targets} prepared"),
-            RunState::Interrupted => format!("{targets} not prepared: iodyno resume goes on"),
+            RunState::Interrupted => format!("{targets} not prepared; next: iodyno resume"),
             _ if failed > 0 => format!("{targets} not prepared: {text}"),
             RunState::Running | RunState::Failed => format!("{targets} not prepared"),
         };

@@ -19,7 +19,7 @@ const WIDEST_CELL: usize = 40;
 /// `style.width`.
 pub fn runs_table(runs: &[Run], style: &Style) -> String {
     if runs.is_empty() {
-        return "No runs in the store yet: iodyno check makes one.\n".into();
+        return "No runs stored yet: iodyno check makes one.\n".into();
     }
     let column = GridColumn::new;
     let columns = [
@@ -100,7 +100,7 @@ pub(crate) fn origin(run: &Run) -> Option<String> {
 pub(crate) fn state(run: &Run) -> Option<&'static str> {
     match run.state {
         RunState::Done => None,
-        RunState::Running => Some("still running, or killed"),
+        RunState::Running => Some("running, or killed"),
         RunState::Interrupted => Some("interrupted"),
         RunState::Failed => Some("a step failed"),
     }

@@ -18,7 +18,7 @@ pub fn scaling_words(record: &RunRecord, assessment: &Assessment, asked: &Scalin
         let rules = first.reasons.iter().filter(|of| of.validity == Validity::Invalid);
         let rules: Vec<String> = rules.map(|Reason { rule, .. }| clean(rule)).collect();
         Some(format!(
-            "{}: no conclusion on a shared limit: {} of {} measurements are not valid ({}).",
+            "{}: shared limit undecided: {} of {} measurements are invalid ({}).",
             clean(name),
             invalid.len(),
             own().count(),

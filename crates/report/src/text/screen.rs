@@ -187,7 +187,7 @@ pub(crate) fn clause(
         }
         Verdict::Fail if failed == 0 => {
             match entries.iter().filter(|one| one.severity == Severity::Fail).count() {
-                0 => format!("{subject}: not as it should be"),
+                0 => format!("{subject}: a check failed"),
                 1 => format!("{subject}: 1 finding needs attention"),
                 more => format!("{subject}: {more} findings need attention"),
             }
@@ -204,9 +204,9 @@ pub(crate) fn clause(
             format!("{which} of {subject} {need} attention")
         }
         Verdict::Warn => format!("{subject}: no failures"),
-        Verdict::Pass if all == 1 => format!("{subject} is as it should be"),
-        Verdict::Pass if all == 0 => format!("{subject} is as it should be"),
-        Verdict::Pass => format!("{subject} as they should be"),
+        Verdict::Pass if all == 1 => format!("{subject}: no problems"),
+        Verdict::Pass if all == 0 => format!("{subject}: no problems"),
+        Verdict::Pass => format!("{subject}: no problems"),
         Verdict::Unjudged if !glance.says_something() && !record.run.skipped.is_empty() => subject,
         Verdict::Unjudged if all == 0 => format!("{subject}: nothing to judge"),
         Verdict::Unjudged if glance.uncompared.is_some() => subject,

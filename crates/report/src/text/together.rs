@@ -21,8 +21,7 @@ const MOST_MISSING: usize = 8;
 /// most `style.width` long.
 pub fn together_text(all: &[Together], style: &Style) -> String {
     if all.is_empty() {
-        return "No run of these began at an agreed moment: iodyno accept --start-at TIME does.\n"
-            .into();
+        return "No run had an agreed start: iodyno accept --start-at TIME sets one.\n".into();
     }
     let texts: Vec<String> = all.iter().map(|one| of_moment(one, style)).collect();
     texts.join("\n")
@@ -34,7 +33,7 @@ fn of_moment(of: &Together, style: &Style) -> String {
     let columns = [
         column("STEP", 0, false),
         column("NODES", 0, true),
-        column("BEGUN WITHIN", 3, true),
+        column("START SPREAD", 3, true),
         column("COMMON", 1, true),
         column("IOPS", 0, true),
         column("BANDWIDTH", 1, true),
@@ -69,9 +68,9 @@ fn heading(of: &Together) -> Vec<String> {
     }
     let clocks = match of.clock_error_ns {
         Some(ns) => format!("clocks within {}", format_duration_ns(ns as f64)),
-        None => "clocks not known to be right".into(),
+        None => "clock errors unknown".into(),
     };
-    items.push(format!("begun within {}", format_duration_ns(of.start_spread_ns as f64)));
+    items.push(format!("started within {}", format_duration_ns(of.start_spread_ns as f64)));
     items.push(clocks);
     items
 }

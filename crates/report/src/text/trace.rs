@@ -243,7 +243,7 @@ fn actors(summary: &TraceSummary) -> Vec<String> {
 /// Note on lost events, which are missing from the `product` too.
 pub(crate) fn lost_note(events: u64, product: &str) -> String {
     let events = counted(events as usize, "event");
-    format!("{events} lost in the recording: I/Os are missing, in the {product} as well")
+    format!("{events} lost in the recording: I/Os are missing, also in the {product}")
 }
 
 /// Notes on a damaged trace file: `damaged` blocks or lines, and a cut-off end.
@@ -271,12 +271,12 @@ pub(crate) fn notes(summary: &TraceSummary) -> Vec<String> {
             0 => String::new(),
             ios => format!(" ({})", format_percent(summary.unmatched as f64 / ios as f64)),
         };
-        notes.push(format!("{} I/Os seen in part{share}", count(summary.unmatched)));
+        notes.push(format!("{} I/Os seen partly{share}", count(summary.unmatched)));
     }
     notes.extend(damage_notes(summary.damaged, summary.is_cut));
     if summary.tick_ns > 1_000_000 {
         let tick = format_duration_ns(summary.tick_ns as f64);
-        notes.push(format!("times are known to {tick} only: no bursts below that"));
+        notes.push(format!("time resolution is {tick}: no bursts below that"));
     }
     notes
 }
@@ -360,7 +360,7 @@ mod tests {
             addresses   up to 20 GiB   20 % of them in use   half of the I/Os in 5.0 %
             processes   db 90 %
             12 events lost: I/Os are missing
-            3 I/Os seen in part (0.3 %)
+            3 I/Os seen partly (0.3 %)
             the recording was cut off
         "#]].assert_eq(&trace_text(&lost, &style));
         let empty = TraceSummary { operations: Vec::new(), ..summary() };
@@ -368,7 +368,7 @@ mod tests {
         let cut = TraceSummary { unmatched: 3, is_cut: true, ..empty };
         expect![[r#"
             No I/Os in 2 s on nvme0n1.
-            3 I/Os seen in part
+            3 I/Os seen partly
             the recording was cut off
         "#]]
         .assert_eq(&trace_text(&cut, &style));

@@ -22,34 +22,32 @@ pub(crate) fn verdict_words(assessment: &Assessment, exit_status: u8) -> (Verdic
     let of = |severity| assessment.findings.iter().filter(|f| f.severity == severity).count();
     let words = match exit_status {
         0 => match (assessment.verdict, of(Severity::Warn)) {
-            (Verdict::Warn, 0) => "nothing failed, something is doubtful".into(),
+            (Verdict::Warn, 0) => "no failures, something is doubtful".into(),
             (Verdict::Warn, warnings) => {
-                format!("nothing failed, {}", counted(warnings, "warning"))
+                format!("no failures, {}", counted(warnings, "warning"))
             }
             (Verdict::Unjudged, _) => {
                 let all = || assessment.measurements.iter().flat_map(|judged| &judged.metrics);
                 match (all().filter(|one| one.verdict == Verdict::Unjudged).count(), all().count())
                 {
-                    (open, all) if open == all => {
-                        "nothing failed; there is nothing to compare with".into()
-                    }
-                    (0, _) => "nothing failed; not all could be judged".into(),
+                    (open, all) if open == all => "no failures; nothing to compare with".into(),
+                    (0, _) => "no failures; not everything judged".into(),
                     (open, all) => {
-                        format!("nothing failed; {open} of {} not judged", counted(all, "figure"))
+                        format!("no failures; {open} of {} not judged", counted(all, "figure"))
                     }
                 }
             }
-            _ => "all that was asked is as it should be".into(),
+            _ => "no problems found".into(),
         },
         1 => match of(Severity::Fail) {
-            0 => "something is not as it should be".into(),
+            0 => "a check failed".into(),
             1 => "1 finding needs attention".to_string(),
             findings => format!("{findings} findings need attention"),
         },
         2 => "the command or a target cannot be used".into(),
         3 => "interrupted, or a measurement failed".into(),
-        4 => "nothing failed; something asked could not be judged".into(),
-        _ => "ended in an unknown way".to_string(),
+        4 => "no failures; some results could not be judged".into(),
+        _ => "unknown exit status".to_string(),
     };
     // An interrupted run has not passed.
     let verdict = match (exit_status, assessment.verdict) {

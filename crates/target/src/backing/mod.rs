@@ -56,7 +56,7 @@ impl OwnFolder {
         }
         if stat.st_mode & OTHERS_WRITE != 0 && stat.st_mode & STICKY == 0 {
             return Err(refused(
-                "others may write it and could replace files in it; use a directory of your own, \
+                "other users could replace files in it; use a directory of your own, \
                  or chmod go-w"
                     .into(),
             ));
@@ -127,8 +127,7 @@ impl BackingFile {
         }
         rustix::fs::ftruncate(&self.file, size_bytes).map_err(failed)?;
         let device = attach(self.file.as_fd());
-        self.device =
-            device.map_err(|error| io(&self.shown, "put a loop device over it", error))?;
+        self.device = device.map_err(|error| io(&self.shown, "attach a loop device", error))?;
         Ok(())
     }
 

@@ -20,7 +20,7 @@ use crate::contents::Lost;
 #[derive(Debug, Error)]
 pub enum TargetError {
     /// Nothing has this name.
-    #[error("{name}: there is no such device, file or directory")]
+    #[error("{name}: no such device, file or directory")]
     NotFound {
         /// The name as given.
         name: String,
@@ -61,8 +61,8 @@ pub enum TargetError {
     },
     /// A PCI function of class NVMe that is not bound to the nvme driver.
     #[error("{address} has no NVMe controller: {}", match .driver {
-        Some(driver) => format!("the driver {driver} has it"),
-        None => "no driver has it".into(),
+        Some(driver) => format!("it is bound to {driver}"),
+        None => "no driver bound".into(),
     })]
     Detached {
         /// PCI address.
@@ -71,7 +71,7 @@ pub enum TargetError {
         driver: Option<String>,
     },
     /// A controller that does not accept I/O.
-    #[error("{controller} takes no I/O: its state is {state}")]
+    #[error("{controller} accepts no I/O: state is {state}")]
     ControllerNotLive {
         /// `nvme0`.
         controller: String,
@@ -85,7 +85,7 @@ pub enum TargetError {
         controller: String,
     },
     /// The target is smaller than a block.
-    #[error("{name} is too small: {size} bytes, and one block is {block_bytes}")]
+    #[error("{name} is too small: {size} bytes; block size {block_bytes}")]
     TooSmall {
         /// The target.
         name: String,
@@ -111,13 +111,13 @@ pub enum TargetError {
         action: &'static str,
     },
     /// Another device or file has had its name since it was resolved.
-    #[error("{name} is not what it was a moment ago: another device or file has its name now")]
+    #[error("{name} has changed: another device or file has its name now")]
     Changed {
         /// The target.
         name: String,
     },
     /// The kernel has the device, but this process has no device node for it.
-    #[error("{name}: the kernel has this device, but there is no {path} here")]
+    #[error("{name}: the kernel has this device, but {path} is missing")]
     NoNode {
         /// The target.
         name: String,
@@ -126,7 +126,7 @@ pub enum TargetError {
     },
     /// Not enough free space for a scratch file.
     #[error(
-        "{directory}: {} are free, and a scratch file needs {} of free space, of which it uses a quarter",
+        "{directory}: {} free, but a scratch file needs {} free and uses a quarter of that",
         Bytes(*.free_bytes).binary(),
         Bytes(*.needed_bytes).binary()
     )]
@@ -139,13 +139,13 @@ pub enum TargetError {
         needed_bytes: u64,
     },
     /// The caller stopped the layout of a scratch file.
-    #[error("{directory}: interrupted while its scratch file was written; the file is removed")]
+    #[error("{directory}: interrupted while writing its scratch file; the file was removed")]
     Interrupted {
         /// The directory.
         directory: String,
     },
     /// The target is to be written but in use. Nothing overrides this.
-    #[error("{name} is in use and is not written: {}", .uses.join(", "))]
+    #[error("{name} is in use, not written: {}", .uses.join(", "))]
     InUse {
         /// The target.
         name: String,
@@ -153,8 +153,8 @@ pub enum TargetError {
         uses: Vec<String>,
     },
     /// The target is to be written but was not named for that.
-    #[error("{name} was not named for writing{}{}", match .typed {
-        Some(typed) => format!("; {typed} does not count, since such names change at boot"),
+    #[error("{name}: writing not allowed{}{}", match .typed {
+        Some(typed) => format!("; {typed} is not accepted: such names change at boot"),
         None => String::new(),
     }, loss_suffix(.lost))]
     NotAllowed {
@@ -169,7 +169,7 @@ pub enum TargetError {
     },
     /// A file that is only read, was not made by iodyno, and is shorter than the job's reads.
     #[error(
-        "{name} holds {}, and a job reads {} of it; it is not iodyno's to be made longer",
+        "{name} holds {}, and a job reads {} of it; iodyno only extends its own files",
         Bytes(*.holds_bytes).binary(),
         Bytes(*.wanted_bytes).binary()
     )]
@@ -182,7 +182,7 @@ pub enum TargetError {
         wanted_bytes: u64,
     },
     /// The target is to be written, and it is unknown whether anybody uses it.
-    #[error("whether anybody uses {name} cannot be known: {}", join_reasons(.blind))]
+    #[error("cannot verify that {name} is unused: {}", join_reasons(.blind))]
     NotKnown {
         /// The target.
         name: String,
@@ -192,7 +192,7 @@ pub enum TargetError {
         blind: Vec<BlindSpot>,
     },
     /// The target is to be written, is unused, and seems to hold data.
-    #[error("{name} holds data that nobody uses{}", loss_suffix(.lost))]
+    #[error("{name} holds unused data{}", loss_suffix(.lost))]
     HoldsData {
         /// The target.
         name: String,
@@ -210,16 +210,16 @@ pub enum TargetError {
         why: &'static str,
     },
     /// A file that must exist does not, and may not be created.
-    #[error("{name}: there is no such file, and the job may not make it")]
+    #[error("{name}: no such file, and the job may not create it")]
     NotToBeMade {
         /// The path.
         name: String,
     },
     /// The directory is missing, and is not created: with a mistyped or unmounted mount point that
     /// would be a directory of the root disk.
-    #[error("{name}: there is no directory {missing}{}", match .missing == .directory {
+    #[error("{name}: no directory {missing}{}", match .missing == .directory {
         true => String::new(),
-        false => format!(", on the way to {directory}"),
+        false => format!(" (needed for {directory})"),
     })]
     NoDirectory {
         /// The path.
@@ -231,7 +231,7 @@ pub enum TargetError {
     },
     /// Not enough free space for a file.
     #[error(
-        "{name} needs {}, and {} are free",
+        "{name} needs {}, but {} are free",
         Bytes(*.needed_bytes).binary(),
         Bytes(*.free_bytes).binary()
     )]
@@ -244,7 +244,7 @@ pub enum TargetError {
         free_bytes: u64,
     },
     /// The disk became full while a file was laid out.
-    #[error("{name}: the disk is full, and {missing} of it are not written")]
+    #[error("{name}: disk full, {missing} not written")]
     Full {
         /// The path.
         name: String,
@@ -252,7 +252,7 @@ pub enum TargetError {
         missing: String,
     },
     /// The caller stopped the layout of a file.
-    #[error("{name}: interrupted while it was laid out{}", if *.removed {
+    #[error("{name}: interrupted during its layout{}", if *.removed {
         "; the file is removed"
     } else {
         ""
@@ -264,7 +264,7 @@ pub enum TargetError {
         removed: bool,
     },
     /// The purge is not possible.
-    #[error("{name} cannot be purged like that: {why}")]
+    #[error("{name} cannot be purged this way: {why}")]
     CannotPurge {
         /// The target.
         name: String,
@@ -274,7 +274,7 @@ pub enum TargetError {
         offered: Vec<PurgeMethod>,
     },
     /// The purge reaches more than the named target, and that cannot be written.
-    #[error("purging {name} like that purges all of its drive: {error}")]
+    #[error("this purge of {name} purges its whole drive: {error}")]
     Beside {
         /// The target.
         name: String,
@@ -282,7 +282,7 @@ pub enum TargetError {
         error: Box<TargetError>,
     },
     /// The purge changed the size or block format.
-    #[error("{name}: its size or the format of its blocks is not what it was before the purge")]
+    #[error("{name}: the purge changed its size or block format")]
     Reshaped {
         /// The target.
         name: String,

@@ -15,7 +15,7 @@ impl TargetError {
         match self {
             Self::NotFound { nearest: Some(nearest), .. } => format!("did you mean {nearest}?"),
             Self::NotFound { detached, .. } if !detached.is_empty() => format!(
-                "these NVMe functions are not with the nvme driver: {}; bind them to it to measure \
+                "NVMe functions not bound to the nvme driver: {}; bind them to it to measure \
                  them",
                 detached.join(", ")
             ),
@@ -27,7 +27,7 @@ impl TargetError {
             }
             Self::Detached { address, driver } => match driver {
                 Some(driver) => format!(
-                    "whoever uses it through {driver} (a virtual machine, SPDK) has to give it \
+                    "stop its user (a virtual machine, SPDK) behind {driver} to get it \
                      back: unbind {address} from {driver} and bind it to nvme"
                 ),
                 None => format!("load the nvme driver, or bind {address} to it; see dmesg for why"),
@@ -47,10 +47,10 @@ impl TargetError {
                 "make the host's {path} visible where iodyno runs: mount --bind /dev in a chroot, \
                  --device={path} for a container"
             ),
-            Self::Changed { .. } => "see dmesg whether a device came or went, and repeat".into(),
+            Self::Changed { .. } => "see dmesg for hotplug events, and repeat".into(),
             Self::NoSpace { .. } => "free some space, or name another directory".into(),
-            Self::Interrupted { .. } => "repeat when there is time".into(),
-            Self::InUse { .. } => "unmount it or stop what uses it; it cannot be allowed".into(),
+            Self::Interrupted { .. } => "run it again".into(),
+            Self::InUse { .. } => "unmount it or stop its users; no option overrides it".into(),
             Self::NotAllowed { word: Some(word), lost, .. } => {
                 let word = shell_word(word);
                 let discard =
@@ -58,20 +58,20 @@ impl TargetError {
                 format!("if all data on it may be lost: --allow-write {word}{discard}")
             }
             Self::NotAllowed { word: None, .. } => {
-                "nothing tells it apart from other devices, no serial number, no world-wide id, no \
+                "nothing identifies it: no serial number, no world-wide id, no \
                  UUID: measure a file on it, or only read it"
                     .into()
             }
             Self::TooShort { name, holds_bytes, .. } => format!(
-                "read no more than it holds (size={holds_bytes}), or have random data written \
-                 behind that, which leaves what it holds: --allow-write {}",
+                "read no more than it holds (size={holds_bytes}), or let iodyno append random \
+                 data and keep the rest: --allow-write {}",
                 shell_word(name)
             ),
             Self::NotKnown { word, blind, .. } => {
                 let mut remedies: Vec<String> = blind.iter().map(BlindSpot::remedy).collect();
                 remedies.dedup();
                 format!(
-                    "{}; or, if you know that nobody uses it: --assume-unused {}",
+                    "{}; or, if you know that it is unused: --assume-unused {}",
                     remedies.join("; "),
                     shell_word(word)
                 )
@@ -80,9 +80,9 @@ impl TargetError {
                 format!("if it may be lost: --discard-data {}", shell_word(word))
             }
             Self::ReadOnly { .. } => "name another target, or only read it".into(),
-            Self::NotToBeMade { .. } => "make it, or let the job: allow_file_create=1".into(),
+            Self::NotToBeMade { .. } => "create it, or set allow_file_create=1".into(),
             Self::NoDirectory { directory, .. } => format!(
-                "check the path, and whether what should be there is mounted; if the directory is \
+                "check the path, and whether its file system is mounted; if the directory is \
                  to be made: mkdir -p {}",
                 shell_word(directory)
             ),
@@ -90,17 +90,17 @@ impl TargetError {
                 "free some space, make the file smaller (size, filesize), or name another directory"
                     .into()
             }
-            Self::LayoutInterrupted { .. } => "repeat when there is time".into(),
+            Self::LayoutInterrupted { .. } => "run it again".into(),
             Self::CannotPurge { offered, .. } if offered.is_empty() => {
-                "wait until it is over, or see dmesg".into()
+                "wait until it ends, or see dmesg".into()
             }
             Self::CannotPurge { offered, .. } => {
                 let names: Vec<&str> = offered.iter().map(|method| method.name()).collect();
-                format!("take another purge: --purge {}", names.join(", "))
+                format!("use another one: --purge {}", names.join(", "))
             }
             Self::Beside { error, .. } => error.next_step(),
             Self::Reshaped { .. } => {
-                "iodyno list shows what it is now; name it again to fill it as it is".into()
+                "iodyno list shows its present state; run again to fill it".into()
             }
             Self::Io { name, error, .. } => match Errno::from_io_error(error) {
                 Some(Errno::NOENT) if name == RANDOM_SOURCE => {

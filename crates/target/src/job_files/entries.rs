@@ -22,13 +22,13 @@ pub fn entry_to_make(host: &Host, path: &Path, kind: EntryKind) -> Result<FileEn
     let there = there.map(|stat| FileType::from_raw_mode(stat.st_mode));
     let why = match (there, kind) {
         (Ok(there), EntryKind::File) if !there.is_file() => {
-            "not a regular file, and the job makes one"
+            "not a regular file, which the job needs"
         }
         (Ok(_), EntryKind::NewDirectory) => {
-            "there already, and the job removes only directories that it made"
+            "exists, and the job removes only directories that it made"
         }
         (Ok(there), EntryKind::Directory) if !there.is_dir() => {
-            "not a directory, and the job makes one"
+            "not a directory, which the job needs"
         }
         _ => return Ok(FileEntry::new((folder, name), None, kind != EntryKind::File)),
     };

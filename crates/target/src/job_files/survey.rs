@@ -113,7 +113,7 @@ fn check(plan: &FilePlan, host: &Host, permission: &Permission) -> Result<Checke
             if found.is_symlink() && !is_mine {
                 return Err(TargetError::Refused {
                     name: shown(&plan.path),
-                    why: "a symbolic link that another user made".into(),
+                    why: "a symbolic link of another user".into(),
                 });
             }
             check_file(plan, host, permission)
@@ -136,8 +136,8 @@ fn check_file(
         Some(Target::File(file)) => file,
         other => {
             let what = match other {
-                Some(Target::Directory(_)) => "a directory, and the job needs a file",
-                _ => "a device, and the job needs a file",
+                Some(Target::Directory(_)) => "a directory, but the job needs a file",
+                _ => "a device, but the job needs a file",
             };
             return Err(TargetError::Refused { name: shown(&plan.path), why: what.into() });
         }

@@ -54,10 +54,7 @@ pub(crate) fn send(held: &impl AsFd, command: Command) -> io::Result<()> {
         0 => Ok(()),
         status if status > 0 => {
             // Bits 10:8 are the status code type, 7:0 the code (Base Specification 2.0, 3.3.3.2.1).
-            Err(io::Error::other(format!(
-                "the drive answered with NVMe status {:#x}",
-                status & 0x7ff
-            )))
+            Err(io::Error::other(format!("the drive returned NVMe status {:#x}", status & 0x7ff)))
         }
         _ => Err(io::Error::last_os_error()),
     }

@@ -39,7 +39,7 @@ impl<'h> Reach<'h> {
         };
         let page = query(source, name, &drive.name, AdminRead::IdentifyController)?;
         let support = parse_purge_support(&page)
-            .ok_or_else(|| cannot("its controller's answer makes no sense".into(), Vec::new()))?;
+            .ok_or_else(|| cannot("its controller's answer is invalid".into(), Vec::new()))?;
         if !is_offered(&support, method) {
             let all = [
                 PurgeMethod::Format,
@@ -61,7 +61,7 @@ impl<'h> Reach<'h> {
                 let status = sanitize_status(source, name, &drive.name)?;
                 if status.state == SanitizeState::Going {
                     let percent = status.done * 100.0;
-                    let why = format!("a sanitize of its drive is going on ({percent:.0} % done)");
+                    let why = format!("its drive is being sanitized ({percent:.0} % done)");
                     return Err(cannot(why, Vec::new()));
                 }
                 match action {
@@ -138,7 +138,7 @@ fn verify_all_visible(
             name: name.into(),
             why: format!(
                 "it would destroy namespace {nsid} of the drive as well, which is no block device \
-                 here, so that nobody can tell whether it is in use"
+                 here and may be in use"
             ),
             offered: vec![PurgeMethod::Discard],
         }),

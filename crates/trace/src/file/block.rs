@@ -90,7 +90,7 @@ impl<R: BufRead> Blocks<R> {
         }
         let Ok(bytes) = <&[u8; HEAD_BYTES]>::try_from(&head[..]) else {
             self.at += head.len() as u64;
-            return damaged("it ends within a block");
+            return damaged("truncated block");
         };
         let Some(found) = Head::parse(bytes) else {
             self.seek_mark(head)?;
@@ -100,10 +100,10 @@ impl<R: BufRead> Blocks<R> {
         self.fill(&mut contents, found.length as usize)?;
         self.at += (HEAD_BYTES + contents.len()) as u64;
         if contents.len() < found.length as usize {
-            return damaged("it ends within a block");
+            return damaged("truncated block");
         }
         if crc32c::crc32c(&contents) != found.checksum {
-            return damaged("the block's checksum is wrong");
+            return damaged("wrong block checksum");
         }
         Ok(Some((found, at, contents)))
     }

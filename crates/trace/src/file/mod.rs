@@ -80,13 +80,13 @@ pub struct Ending {
 #[derive(Debug, Error)]
 pub enum TraceError {
     /// A system call failed.
-    #[error("it cannot be read or written: {0}")]
+    #[error("cannot read or write it: {0}")]
     System(#[from] io::Error),
     /// The file is not an iodyno trace.
-    #[error("no trace of iodyno's (.iotrace)")]
+    #[error("not an iodyno trace (.iotrace)")]
     NotATrace,
     /// The file was written by a later iodyno.
-    #[error("a trace of version {0}; this iodyno reads version 1")]
+    #[error("trace version {0}; this iodyno reads version 1")]
     Version(u8),
     /// The bytes were altered; the blocks after the damage can be read.
     #[error("damaged at byte {at}: {what}")]
@@ -97,7 +97,7 @@ pub enum TraceError {
         what: &'static str,
     },
     /// I/Os must be written in order of time.
-    #[error("an I/O at {at_ns} ns behind one at {before_ns} ns")]
+    #[error("an I/O at {at_ns} ns after one at {before_ns} ns")]
     Order {
         /// Time of the I/O.
         at_ns: u64,

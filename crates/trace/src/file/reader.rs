@@ -129,7 +129,7 @@ impl<R: BufRead> Reader<R> {
                     continue;
                 }
                 let chunk = Chunk::decode(&contents, &mut self.names);
-                let chunk = chunk.ok_or(damaged("the columns make no sense"))?;
+                let chunk = chunk.ok_or(damaged("invalid columns"))?;
                 self.lost += chunk.lost;
                 return Ok(Some(chunk));
             }
@@ -138,12 +138,12 @@ impl<R: BufRead> Reader<R> {
             {
                 let slices = Slices::decode(&contents);
                 let ios = slices.and_then(|slices| generator.expand(&slices, &mut self.names));
-                let (ios, _) = ios.ok_or(damaged("the counts make no sense"))?;
+                let (ios, _) = ios.ok_or(damaged("invalid counts"))?;
                 return Ok(Some(Chunk { ios, lost: 0 }));
             }
             if head.is(Kind::Ending) {
                 let ending: Option<Ending> = serde_json::from_slice(&contents).ok();
-                let ending = ending.ok_or(damaged("the end makes no sense"))?;
+                let ending = ending.ok_or(damaged("invalid ending"))?;
                 // Lost after the last chunk, or in a damaged one.
                 self.lost = ending.lost.saturating_sub(self.lost_before).max(self.lost);
                 self.ending = Some(ending);

@@ -126,7 +126,7 @@ impl Blktrace {
         let mut bytes = [0; RECORD_BYTES];
         match input.read_exact(&mut bytes) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                return Err(self.wrong("it ends within a record"));
+                return Err(self.wrong("truncated record"));
             }
             read => read?,
         }
@@ -143,10 +143,10 @@ impl Blktrace {
         let rest_bytes = if self.swapped { short.swap_bytes() } else { short };
         let (magic, action) = (word(0), word(28));
         if magic & !0xff != MAGIC {
-            return Err(self.wrong("its magic number is wrong"));
+            return Err(self.wrong("wrong magic number"));
         }
         if magic & 0xff != VERSION {
-            return Err(self.wrong("its version is not 7"));
+            return Err(self.wrong("version is not 7"));
         }
         let mut rest = [0; 24];
         let kept = usize::from(rest_bytes).min(rest.len());

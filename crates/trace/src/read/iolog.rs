@@ -103,8 +103,8 @@ impl Iolog {
 }
 
 fn parse(line: &str, timed: bool) -> Result<Entry, &'static str> {
-    let wrong = "a time in us (version 3), a file, an action, and of I/O offset and length \
-                 in bytes were expected";
+    let wrong = "expected time in us (version 3), file, action, and for I/O offset, length \
+                 in bytes";
     let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok());
     let mut words = line.split_ascii_whitespace();
     let time_us = if timed { number(words.next()).ok_or(wrong)? } else { 0 };

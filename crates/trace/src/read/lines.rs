@@ -30,11 +30,11 @@ impl Lines {
         self.number += 1;
         let read = input.take(LINE_BYTES).read_until(b'\n', &mut self.buffer)?;
         if read as u64 == LINE_BYTES {
-            return Err(self.wrong("it is longer than 4096 bytes"));
+            return Err(self.wrong("longer than 4096 bytes"));
         }
         let number = self.number;
         let line = std::str::from_utf8(&self.buffer);
-        let what = "it is not UTF-8";
+        let what = "not UTF-8";
         let line = line.map_err(|_| ReadError::Entry { unit: "line", number, what })?;
         Ok((read > 0).then_some(line))
     }

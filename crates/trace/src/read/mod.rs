@@ -137,17 +137,17 @@ impl Format {
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// It cannot be read.
-    #[error("it cannot be read: {0}")]
+    #[error("cannot read it: {0}")]
     Unreadable(#[from] io::Error),
     /// An `.iotrace` that cannot be read.
     #[error(transparent)]
     Trace(#[from] crate::TraceError),
     /// Neither a blktrace nor an iolog.
-    #[error("neither a blktrace nor an iolog of fio's versions 2 or 3")]
+    #[error("neither a blktrace nor a fio iolog (version 2 or 3)")]
     NotALog,
     /// None of the known formats.
     #[error(
-        "no trace that iodyno reads: .iotrace, blktrace, blkparse, fio's iolog, biosnoop (bcc), \
+        "unknown trace; iodyno reads .iotrace, blktrace, blkparse, fio's iolog, biosnoop (bcc), \
          MSR, ETW, FIU, SYSTOR, Alibaba, Tencent, vscsi"
     )]
     Unknown,

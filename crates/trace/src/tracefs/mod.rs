@@ -30,7 +30,7 @@ pub enum RecordError {
     NotMounted,
     /// The user is not root, or the kernel is locked down.
     #[error("cannot use {path}: permission denied; {}", match rustix::process::geteuid().is_root() {
-        true => "see /sys/kernel/security/lockdown: in mode `confidentiality` root may not either",
+        true => "see /sys/kernel/security/lockdown: in mode `confidentiality` root is denied too",
         false => "run as root",
     })]
     Denied {
@@ -44,7 +44,7 @@ pub enum RecordError {
         event: &'static str,
     },
     /// A `format` file is not understood.
-    #[error("{path} is not understood: it has no field `{field}`")]
+    #[error("{path}: unknown layout, no field `{field}`")]
     Layout {
         /// The `format` file.
         path: PathBuf,

@@ -43,10 +43,10 @@ pub(super) fn hint(
             let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
             format!("{}{serial}{more}: {}", finding.rule, finding.what)
         }
-        (None, None, 3) if cut_short => format!("{profile} not done before its deadline"),
+        (None, None, 3) if cut_short => format!("{profile} did not finish in time"),
         (None, _, 3) => format!("{profile} did not complete"),
-        (None, _, 4) => format!("{profile}: not everything could be judged"),
-        (None, ..) => format!("{profile} could not be carried out"),
+        (None, _, 4) => format!("{profile}: some results not judged"),
+        (None, ..) => format!("{profile} could not be run"),
     };
     // Replaces characters that are special within double quotes of shells and scontrol.
     let harmless =

@@ -75,7 +75,7 @@ pub(crate) fn run(context: &Context, arguments: &Accept) -> Result<u8> {
         let table = table.as_deref().map(|bytes| (format!("{stem}.parquet"), bytes));
         for (name, bytes) in [document, table].into_iter().flatten().filter(|_| !to.is_empty()) {
             let Err(error) = outbox.add(&name, bytes, &to) else { continue };
-            failed.push(error.context("the outbox took no document, which is pushed now or never"));
+            failed.push(error.context("the outbox failed: the document is pushed now or never"));
             print_refusals(&Outbox::send_now(&Upload { name: &name, bytes, until }, &to));
         }
         failed.extend(show(context, arguments, &runs, &claims, &text).err());
@@ -115,8 +115,7 @@ fn refuse(context: &Context, arguments: &Accept, profile: &Profile) -> Result<()
     if profile.writes
         && (arguments.targets.is_empty() || arguments.permissions.allow_write.is_empty())
     {
-        let what =
-            format!("{name} destroys data: name its targets, and --allow-write SERIAL of each");
+        let what = format!("{name} destroys data: name each target and its --allow-write SERIAL");
         return Err(Usage(what).into());
     }
     if context.is_captured() && profile.steps.iter().any(|step| step.run[0] != "check") {
@@ -299,7 +298,7 @@ pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result
     }
     if !pushed.dropped.is_empty() {
         let count = pushed.dropped.len();
-        terminal::note(&format!("the outbox is full: its oldest documents were dropped, {count}"));
+        terminal::note(&format!("the outbox is full: {count} oldest documents dropped"));
     }
     let (file, dropped) = outbox.dropped();
     if dropped > 0 {
@@ -311,8 +310,7 @@ pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result
         terminal::note(&what);
     }
     if pushed.left > 0 {
-        let what =
-            format!("{} left to be pushed: by the next accept, or iodyno runs push", pushed.left);
+        let what = format!("{} left: the next accept or iodyno runs push sends them", pushed.left);
         terminal::note(&what);
     } else if pushed.done > 0 && !context.quiet {
         terminal::note(&format!("pushed: {}", pushed.done));
@@ -322,7 +320,7 @@ pub(crate) fn push(context: &Context, outbox: &Outbox, until: Instant) -> Result
 
 fn print_refusals(refused: &[(DestinationRef, String)]) {
     for (to, why) in refused {
-        terminal::note(&format!("{} took no document: {why}", to.name()));
+        terminal::note(&format!("{} refused: {why}", to.name()));
     }
 }
 

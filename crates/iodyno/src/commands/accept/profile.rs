@@ -83,11 +83,11 @@ impl Profile {
         let wrong = |what: String| Usage(format!("{source}: {what}"));
         let profile: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         if profile.format != FORMAT {
-            return Err(wrong(format!("its format is {:?}, not {FORMAT:?}", profile.format)).into());
+            return Err(wrong(format!("format is {:?}, not {FORMAT:?}", profile.format)).into());
         }
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if profile.name.is_empty() || !profile.name.chars().all(is_plain) {
-            return Err(wrong("name: letters, digits and - were expected".into()).into());
+            return Err(wrong("name: use letters, digits and - only".into()).into());
         }
         profile.deadline_ns().map_err(|what| wrong(format!("deadline: {what}")))?;
         for step in &profile.steps {
@@ -98,7 +98,7 @@ impl Profile {
             }
         }
         match profile.steps.is_empty() {
-            true => Err(wrong("it has no steps".into()).into()),
+            true => Err(wrong("no steps".into()).into()),
             false => Ok(profile),
         }
     }

@@ -36,7 +36,7 @@ pub(super) fn run_step(context: &Context, words: &[String], until: Instant) -> R
     let mut command = Command::new("/proc/self/exe");
     command.arg0("iodyno").args(words).arg("--json").args(context.global_args());
     command.stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command.spawn().context("iodyno cannot be started again")?;
+    let mut child = command.spawn().context("cannot start iodyno again")?;
     let mut output = child.stdout.take();
     let (give, printed) = channel();
     std::thread::spawn(move || {

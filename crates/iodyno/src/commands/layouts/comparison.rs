@@ -12,7 +12,7 @@ use crate::terminal;
 /// Prints the runs of an earlier `iodyno layouts`.
 pub(crate) fn show(context: &Context, arguments: &Show, records: &[RunRecord]) -> Result<u8> {
     if arguments.format.is_some() || arguments.baseline.is_some() {
-        let what = "these are several runs: --format and --baseline are of one (iodyno runs)";
+        let what = "these are several runs: --format and --baseline need one (iodyno runs)";
         return Err(Usage(what.into()).into());
     }
     let named: Vec<_> = records.iter().map(|one| (one.run.name.as_str(), one)).collect();

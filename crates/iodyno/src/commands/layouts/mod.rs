@@ -100,7 +100,7 @@ fn on_drives(
         terminal::print(&scripts)?;
         let permission = arguments.run_options.permission();
         if let Err(error) = Allowed::new(&setup.host, &targets, &permission) {
-            terminal::note("As it is, this would be refused:");
+            terminal::note("This would be refused now:");
             terminal::print_error(&error);
         }
         return Ok(0);
@@ -128,16 +128,16 @@ fn on_drives(
 fn targets(arguments: &Layouts, setup: &Setup, files: Option<&Files>) -> Result<Vec<Target>> {
     let words = files.map_or(&arguments.drives, |files| &files.drives);
     if arguments.dry_run && arguments.on_files.is_some() {
-        let what = "--on-files makes its devices first: name drives, or leave out --dry-run";
+        let what = "--on-files creates devices: name drives, or leave out --dry-run";
         return Err(Usage(what.into()).into());
     }
     if words.is_empty() {
-        let what = "which drives? Name those that are given up for it, or --on-files 1g";
+        let what = "no drives: name drives whose data may be lost, or --on-files 1g";
         return Err(Usage(what.into()).into());
     }
     let targets = resolve_all(&setup.host, words)?;
     if let Some(other) = targets.iter().find(|target| !matches!(target, Target::Block(_))) {
-        return Err(Usage(format!("{}: a drive was expected", other.name())).into());
+        return Err(Usage(format!("{}: expected a drive", other.name())).into());
     }
     Ok(targets)
 }

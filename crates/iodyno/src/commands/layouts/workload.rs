@@ -37,11 +37,11 @@ impl Workload {
     ) -> Result<Self> {
         let mut study = sweep::plan(Some(&arguments.plan))?;
         if study.is_of_steps() {
-            let why = "its steps are of whole targets, not of a part of them";
+            let why = "its steps need whole targets, not parts of them";
             return Err(Usage(format!("--plan {}: {why}", arguments.plan)).into());
         }
         if study.rounds.is_some() || study.scaling.is_some() || study.preparation.is_some() {
-            let why = "its rounds or its preparation are of drives, not of what is built on them";
+            let why = "its rounds or preparation need drives, not layouts built on them";
             return Err(Usage(format!("--plan {}: {why}", arguments.plan)).into());
         }
         arguments.stopping.apply(&mut study);
@@ -55,7 +55,7 @@ impl Workload {
         let own_files = study.steps.iter().any(|step| step.own_file);
         if own_files && layout.file_system().is_none() {
             let why = format!(
-                "--plan {}: its points make files, and {layout} has no file system",
+                "--plan {}: its points create files; {layout} has no file system",
                 arguments.plan
             );
             return Err(Usage(why).into());
@@ -77,7 +77,7 @@ impl Workload {
         }
         if points.is_empty() {
             let why = format!(
-                "--plan {}: none of its points only writes, so {layout} measures nothing",
+                "--plan {}: no point only writes, so {layout} has nothing to measure",
                 arguments.plan
             );
             return Err(Usage(why).into());

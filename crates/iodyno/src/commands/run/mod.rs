@@ -181,7 +181,7 @@ fn read_job_file(path: &str) -> std::io::Result<Vec<u8>> {
         FileError::NotReadable {
             kind: kind @ (Kind::BlockDevice | Kind::CharacterDevice), ..
         } => {
-            let what = format!("it is {kind}; to work on it: --name=job --filename={path}");
+            let what = format!("it is {kind}; as a target: --name=job --filename={path}");
             std::io::Error::other(what)
         }
         error => std::io::Error::other(error),
@@ -223,7 +223,7 @@ fn script(
 fn check_warnings(face: Face, line: &CommandLine, script: &Script) -> Result<()> {
     let told = match face {
         Face::Iodyno if line.notes.is_empty() && script.notes.is_empty() => return Ok(()),
-        Face::Iodyno => "there are notes, see above".into(),
+        Face::Iodyno => "see the notes above".into(),
         Face::Fio => {
             let Some((job, warning)) = script.warnings.first() else { return Ok(()) };
             format!("job `{job}`: {warning}")

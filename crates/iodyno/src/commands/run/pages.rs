@@ -79,10 +79,10 @@ fio [options] [job options] <job file(s)>
   --trigger=cmd\t\tSet this command as local trigger
   --aux-path=path\tUse this path for fio state generated files
 
-This is iodyno, called as fio. Of its own:
-  --allow-write WORD\tA device, or a file that was there before, that may be written
-  --discard-data WORD\tA device whose stale data may be lost
-  --assume-unused WORD\tA device that nobody uses, where that cannot be seen
+This is iodyno, called as fio. It adds:
+  --allow-write WORD\tAllow writes to this device or existing file
+  --discard-data WORD\tAllow loss of unused data on a device
+  --assume-unused WORD\tVouch that nobody uses this device
 ";
 
 /// True if the native generator supports the option, or may ignore it.

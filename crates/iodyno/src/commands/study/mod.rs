@@ -51,7 +51,7 @@ pub(crate) fn refuse_partial_rounds(study: &Study, left_out: usize) -> Result<()
         let targets = study.targets.join(", ");
         let what = if study.rounds.is_some() { "its rounds write" } else { "it writes" };
         let why = format!(
-            "{what} {targets}, and iodyno did not leave it as it is now: --allow-write says what may \
+            "{what} {targets}, which iodyno did not leave in this state: --allow-write names what may \
              be written"
         );
         return Err(Usage(why).into());

@@ -11,10 +11,10 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
     let before = match (study.before.as_str(), &study.preparation) {
         ("", _) => String::new(),
         (before, None) => format!(
-            "to be done before, since nothing here does it: {before} (of drives --purge METHOD \
+            "First, do this yourself: {before} (for drives --purge METHOD \
              does it)\n"
         ),
-        (before, Some(_)) => format!("asked for before, and done here as said below: {before}\n"),
+        (before, Some(_)) => format!("required first, done as shown below: {before}\n"),
     };
     if let Some(rounds) = &study.rounds {
         return Ok(rounds_outline(study, rounds, points) + &before);
@@ -47,14 +47,14 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
         let drives = study.targets.len();
         let _ = writeln!(
             text,
-            "each on 1, 2, ... {drives} targets at once, until another one brings nothing"
+            "each on 1, 2, ... {drives} targets at once, until one more adds nothing"
         );
     }
     if timed < points.len() {
         let own = points.iter().filter(|point| !point.until_known);
         let time = match own.map(Point::runtime_ns).sum::<Option<u64>>() {
             Some(ns) => {
-                format!("last their time, at most {} in all", format_duration_ns(ns as f64))
+                format!("take their full time, at most {}", format_duration_ns(ns as f64))
             }
             None => "end when their work is done".into(),
         };
@@ -71,15 +71,13 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
             true => writeln!(text, "those that write until they are {steady}, too"),
             false => writeln!(
                 text,
-                "those that write last their whole time, which is too short to be {steady} \
-                 (--max-time, or --fresh: the drive as it is just now)"
+                "those that write take their full time, too short to be {steady} \
+                 (--max-time, or --fresh: the drive as it is now)"
             ),
         };
     }
     if study.adaptive {
-        text.push_str(
-            "points that measured neighbours bound are predicted in place of being measured\n",
-        );
+        text.push_str("points that measured neighbours bound are predicted, not measured\n");
     }
     if left_out > 0 {
         let _ = writeln!(text, "{}", skipped_note(left_out));
@@ -89,7 +87,7 @@ pub(crate) fn outline(study: &Study, points: &[Point], left_out: usize) -> Resul
 
 /// Note about points that are not measured.
 pub(crate) fn skipped_note(points: usize) -> String {
-    format!("{points} that write are left out: --allow-write says what may be written")
+    format!("{points} that write are skipped: --allow-write permits writing")
 }
 
 /// Number of loads and their time.

@@ -112,7 +112,7 @@ fn sides(comparison: &Comparison, names: &[String], style: &Style) -> String {
             items.push(format!("{failed} failed or interrupted"));
         }
         if side.runs.iter().any(|run| run.state != RunState::Done) {
-            items.push("not all that was to be measured was".into());
+            items.push("incomplete".into());
         }
         if let Some(other) = side.same_as {
             items.push(format!("the same run as {}", names[other]));
@@ -178,10 +178,10 @@ pub fn row_title(row: &Row) -> String {
 pub(crate) fn outcome(rulings: &[Ruling], exit_status: u8) -> (&'static str, Ink, String) {
     let broken = rulings.iter().filter(|one| one.outcome == Outcome::Broken).count();
     match exit_status {
-        0 => ("PASS", Ink::Good, "no limit is broken".into()),
+        0 => ("PASS", Ink::Good, "all limits kept".into()),
         1 => ("FAIL", Ink::Bad, format!("{} beyond a limit", counted(broken, "difference"))),
         3 => ("UNJUDGED", Ink::Open, "interrupted, or a measurement failed".into()),
-        _ => ("UNJUDGED", Ink::Open, "something asked could not be judged".to_owned()),
+        _ => ("UNJUDGED", Ink::Open, "some limits could not be judged".to_owned()),
     }
 }
 

@@ -39,15 +39,14 @@ pub(super) fn notes(comparison: &Comparison, names: &[String], style: &Style) ->
         };
         if has(Order::OneAfterTheOther) {
             let text = format!(
-                "{name}: not measured in turns with {}, so that what changed meanwhile (heat, \
+                "{name}: not interleaved with {}, so other changes meanwhile (heat, \
                  fill, other load) may be the difference.",
                 names[0]
             );
             out.push_str(&say(Ink::Doubt, text));
         } else if has(Order::Unknown) {
             let with = &names[0];
-            let text =
-                format!("{name}: whether it was measured in turns with {with} is not known.");
+            let text = format!("{name}: unknown whether it was interleaved with {with}.");
             out.push_str(&say(Ink::Dim, text));
         }
     }
@@ -74,7 +73,7 @@ fn rounds_notes(comparison: &Comparison, names: &[String]) -> Vec<String> {
     for (name, without) in names.iter().zip(without) {
         let Some(count) = without.filter(|count| *count > 0) else { continue };
         let runs = counted(count, "run");
-        texts.push(format!("{name}: {runs} with too few rounds for a window, not compared."));
+        texts.push(format!("{name}: {runs} with too few rounds, not compared."));
     }
     texts
 }
@@ -176,7 +175,7 @@ fn caveats_of(cell: &Cell) -> Vec<CellCaveat> {
         push("left out", format!("{} left out", counted(cell.left_out, "repetition")));
     }
     if cell.copies > 0 {
-        push("copies", "a measurement that was named more than once counts once".into());
+        push("copies", "repeated names count once".into());
     }
     all
 }
@@ -232,7 +231,7 @@ pub(super) fn differing(comparison: &Comparison, names: &[String], style: &Style
     };
     for one in &comparison.not_known {
         let what: Vec<String> = one.what.iter().map(|what| clean(what)).collect();
-        plain(format!("Not known of {}: {}.", names[one.side], what.join(", ")));
+        plain(format!("Unknown for {}: {}.", names[one.side], what.join(", ")));
     }
     for (side, name) in names.iter().enumerate() {
         let alone = comparison.alone.iter().filter(|alone| alone.side == side);
@@ -269,7 +268,7 @@ pub(super) fn limits(
             Outcome::Kept => continue,
             Outcome::Broken => ("FAIL", Ink::Bad, String::new(), format!("{by}  {title}")),
             Outcome::NotShown => {
-                let what = ": possible, but not beyond doubt".to_owned();
+                let what = ": possible, but not certain".to_owned();
                 ("OPEN", Ink::Doubt, what, format!("{by}  {title}"))
             }
             Outcome::CannotTell(why) => ("UNJUDGED", Ink::Open, format!(": {why}"), title),

@@ -107,11 +107,9 @@ fn verdict(
         _ if any(Reality::NotInTurns) => (
             "PROBABLY DIFFERENT",
             Ink::Doubt,
-            format!("{of} differ; the sides were not measured in turns"),
+            format!("{of} differ; the sides were not interleaved"),
         ),
-        _ if any(Reality::Unlike) => {
-            ("UNLIKE", Ink::Open, "two workloads, not one measured twice".into())
-        }
+        _ if any(Reality::Unlike) => ("UNLIKE", Ink::Open, "different workloads".into()),
         _ if any(Reality::SpreadUnknown) => {
             let side =
                 |n| (1..=REPETITIONS).map(|i| format!("{n}{i}")).collect::<Vec<_>>().join(",");
@@ -146,7 +144,7 @@ fn conditions(comparison: &Comparison, style: &Style) -> String {
         items.push(format!("Conditions that differ: {}{more}", what.join(", ")));
     }
     if !comparison.alone.is_empty() {
-        items.push(format!("{} in one side only", counted(comparison.alone.len(), "workload")));
+        items.push(format!("{} on one side only", counted(comparison.alone.len(), "workload")));
     }
     hanging("", 0, Ink::Plain, style).lines(&items)
 }
