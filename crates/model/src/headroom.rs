@@ -13,7 +13,7 @@ pub struct HeadroomPlan {
     /// Maximum number of loads to measure, besides the maximum write and read rates, of which the
     /// loads are shares.
     pub points: u32,
-    /// True if the p99 is that of flushes, issued by a third job beside each load.
+    /// True if the p99 is that of flushes, issued by a third step beside each load.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sync: bool,
 }
