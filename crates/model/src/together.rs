@@ -1,4 +1,4 @@
-//! Results of what ran at the same time, as one: clones of a job, jobs of a group.
+//! Combined results of concurrent I/O: clones of a job, jobs of a group.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use crate::{
     SplitLatency, StatedLatencies,
 };
 
-/// Several measurements of the same phase and group, and what they came to.
+/// Combined result of several measurements of the same phase and group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupTotal {
-    /// Which of the run's measurements they are, in order.
+    /// Indices of the run's measurements, in order.
     pub members: Vec<usize>,
-    /// From the first one's start to the last one's end, ns; `None`: not known.
+    /// Time from the first start to the last end, ns; `None`: not known.
     pub duration_ns: Option<u64>,
-    /// Of each direction that occurred.
+    /// Results per direction that occurred.
     pub total: Vec<DirectionResult>,
 }
 
-/// What the jobs of each group came to, where a group has several. How long each of them ran is
-/// known of whatever one report is of; of figures from anywhere nobody says that.
+/// Returns the totals of the groups with several jobs. Measurements without a duration (figures
+/// without a report) are left out: how long each ran is not known.
 pub fn group_totals(measurements: &[Measurement]) -> Vec<GroupTotal> {
     let key = |of: &Measurement| (of.phase, of.group, of.round);
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -42,9 +42,9 @@ fn is_of_a_group(of: &Measurement) -> bool {
     !of.total.is_empty() && of.duration_ns.is_some()
 }
 
-/// From the first one's start to the last one's end, ns, where that is told, and no less than
-/// the longest of them took. What is not counted of one is no time of it: its ramp, and until it
-/// began, since all of a phase have the phase's start.
+/// Returns the time from the first start to the last end, ns, if known, and at least the longest
+/// measurement. Uncounted time (ramp, delayed start) is excluded; all jobs of a phase have the
+/// phase's start.
 pub fn span_ns(all: &[&Measurement]) -> Option<u64> {
     let longest = all.iter().filter_map(|of| of.duration_ns).max()?;
     let start = |of: &&Measurement| Some(of.started_ns?.saturating_add_unsigned(of.warmup_ns));
@@ -56,8 +56,8 @@ pub fn span_ns(all: &[&Measurement]) -> Option<u64> {
     Some(longest.max(span.unwrap_or(0)))
 }
 
-/// What they came to in each direction that occurred. One's rate is of its own time, and theirs
-/// of the time of all of them.
+/// Returns the totals per direction that occurred. Each rate is over its own time; the total rate
+/// is over the time of all.
 pub fn totals(all: &[&Measurement]) -> Vec<DirectionResult> {
     let span_ns = span_ns(all);
     let share = |of: &Measurement| match (of.duration_ns, span_ns) {
@@ -75,7 +75,7 @@ pub fn totals(all: &[&Measurement]) -> Vec<DirectionResult> {
     directions.into_iter().map(of).collect()
 }
 
-/// What several did in one direction; each comes with its share of the time of all.
+/// Adds results of one direction, each weighted by its share of the total time.
 fn sum(direction: Direction, shares: &[(&DirectionResult, f64)]) -> DirectionResult {
     let sides = || shares.iter().map(|(side, _)| *side);
     let count = |of: fn(&DirectionResult) -> Option<u64>| {
@@ -85,7 +85,7 @@ fn sum(direction: Direction, shares: &[(&DirectionResult, f64)]) -> DirectionRes
         let scaled = |(side, share): &(&DirectionResult, f64)| Some(of(side)?.scaled(*share));
         added(shares.iter().map(scaled).collect::<Option<Vec<_>>>()?)
     };
-    // Percentiles cannot be joined, but bins can.
+    // Percentiles cannot be merged; bins can.
     let bins = |kind| -> Histogram {
         let mut joined = Histogram::default();
         let all: Option<Vec<&Histogram>> = sides().map(|side| side.bins(kind)).collect();
@@ -119,7 +119,7 @@ fn added(all: Vec<Estimate>) -> Option<Estimate> {
     all.into_iter().reduce(Estimate::plus)
 }
 
-/// Extremes of all, and the mean weighted by I/Os.
+/// Minimum and maximum over all, and the mean weighted by I/Os.
 fn summary(shares: &[(&DirectionResult, f64)], kind: LatencyKind) -> LatencySummary {
     let sides = || shares.iter().map(|(side, _)| *side);
     let extreme = |of: fn(&DirectionResult, LatencyKind) -> Option<Estimate>, sign: f64| {
@@ -172,7 +172,7 @@ mod tests {
         let iops = side.iops.unwrap();
         assert_eq!((iops.value, iops.low(), iops.high()), (250.0, 225.0, 275.0));
         assert_eq!(side.latency_mean.unwrap().value, 1600.0);
-        // One behind the other they took longer than each.
+        // In sequence they took longer than each alone.
         let jobs = [job(0, 0, 10, 100.0, 1), job(0, 10, 10, 300.0, 1)];
         assert_eq!(group_totals(&jobs)[0].total[0].iops.unwrap().value, 200.0);
     }
@@ -187,7 +187,7 @@ mod tests {
             (total.duration_ns.unwrap() / S, total.total[0].iops.unwrap().value)
         };
         assert_eq!(of([0, 30]), (60, 200.0));
-        // The ramps of all, and one more that waited.
+        // The common ramp, and a job that waited longer.
         assert_eq!(of([10, 10]), (30, 400.0));
         assert_eq!(of([10, 40]), (60, 200.0));
     }
