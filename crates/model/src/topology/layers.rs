@@ -1,18 +1,18 @@
-//! What stands on block devices.
+//! Layer part of the topology: devices above block devices.
 
 use super::{Node, NodeKind};
 use crate::{BlockDevice, BlockKind, Bytes, FileSystem, Host, MappedDevice, MdArray, Mount, Use};
 
-/// More layers than this no machine has: a circle.
+/// No machine has more layers: the devices form a cycle.
 const MOST_LAYERS: usize = 32;
 
-/// Whether several controllers lead to a namespace.
+/// True if several controllers lead to the namespace.
 pub(super) fn is_shared(host: &Host, namespace: &str) -> bool {
     let leads = |drive: &&crate::Drive| drive.namespaces.iter().any(|one| one.name == namespace);
     host.drives.iter().filter(leads).count() > 1
 }
 
-/// What stands on several devices, or on none that hangs on a bus.
+/// Returns devices above several others, and those on no bus.
 pub(super) fn on_several(host: &Host) -> Vec<Node> {
     let is_root = |block: &&BlockDevice| match block.stands_on.len() {
         0 => {
@@ -27,7 +27,7 @@ pub(super) fn on_several(host: &Host) -> Vec<Node> {
     host.blocks.iter().filter(is_root).map(|block| device(host, block)).collect()
 }
 
-/// A block device with what stands on it.
+/// Returns the node of a block device, with everything above it.
 pub(super) fn device(host: &Host, block: &BlockDevice) -> Node {
     node(host, block, MOST_LAYERS)
 }
@@ -82,7 +82,7 @@ fn kind(kind: &BlockKind) -> NodeKind {
     }
 }
 
-/// The part that a device has in a layer on several.
+/// Returns the node of a device's membership in a layer over several.
 fn member(above: &BlockDevice, name: &str) -> Node {
     let mut node = Node::new(NodeKind::Member, &above.name);
     if let BlockKind::Md(array) = &above.kind
@@ -170,7 +170,7 @@ fn paths(host: &Host, namespace: &str) -> String {
     policy.map_or(words.clone(), |policy| format!("{words}, policy {policy}"))
 }
 
-/// `raid5 of 3, chunk 512 KiB, left-symmetric`.
+/// Describes an array: `raid5 of 3, chunk 512 KiB, left-symmetric`.
 fn array_words(array: &MdArray) -> String {
     let mut words = array.level.clone();
     if let Some(disks) = array.raid_disks.get() {
@@ -185,7 +185,7 @@ fn array_words(array: &MdArray) -> String {
     }
 }
 
-/// `striped over 2, chunk 64 KiB`; `linear`.
+/// Describes a mapping: `striped over 2, chunk 64 KiB`; `linear`.
 fn mapped_words(mapped: &MappedDevice) -> Option<String> {
     if let Some((stripes, chunk)) = mapped.stripes() {
         return Some(format!("striped over {stripes}, chunk {}", Bytes(chunk).binary()));
@@ -242,7 +242,7 @@ pub(super) fn stack_under(host: &Host, block: &str) -> Vec<String> {
         words.push(items.join(", "));
     }
     for level in levels_under(host, block) {
-        // Equal devices side by side are one layer.
+        // Equal devices side by side count as one layer.
         let mut here: Vec<(String, usize)> = Vec::new();
         for device in &level {
             let what = layer_words(host, device);
@@ -260,7 +260,7 @@ pub(super) fn stack_under(host: &Host, block: &str) -> Vec<String> {
     words
 }
 
-/// A device without the names of this machine.
+/// Describes a device without names of this machine.
 fn layer_words(host: &Host, block: &BlockDevice) -> String {
     match &block.kind {
         BlockKind::Partition => match block.start.get() {
