@@ -1,4 +1,4 @@
-//! Runs in SQLite. What is added is committed before the call returns.
+//! Stores runs in SQLite. Each addition is committed before the call returns.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

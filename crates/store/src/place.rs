@@ -1,4 +1,4 @@
-//! The file of a store, looked at before SQLite opens it and again behind it.
+//! Checks of the store's file, before and after SQLite opens it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,22 +7,22 @@ use iodyno_files::{FileError, FileIdentity, Kind, NamedBy, There, create_new, lo
 
 use crate::error::StoreError;
 
-/// What SQLite opens beside a database (<https://www.sqlite.org/tempfiles.html>).
+/// Files that SQLite opens beside a database (<https://www.sqlite.org/tempfiles.html>).
 const SIBLINGS: [&str; 3] = ["-journal", "-wal", "-shm"];
 
-/// A regular file that may be a store.
+/// Regular file that may be a store.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// Without symbolic links.
+    /// Path without symbolic links.
     pub(crate) path: PathBuf,
     identity: FileIdentity,
 }
 
 impl Place {
-    /// The store at `path`; `None` where nothing is.
+    /// Checks the store at `path`; `None`: nothing there.
     ///
     /// # Errors
-    /// What is there, or beside it, must not be opened: a device, a FIFO, a folder.
+    /// If it, or a file beside it, must not be opened: a device, a FIFO, a folder.
     pub(crate) fn existing(path: &Path) -> Result<Option<Self>, StoreError> {
         refuse_names_of_sqlite(path)?;
         let identity = match look(path, NamedBy::User) {
@@ -48,10 +48,11 @@ impl Place {
         Ok(Some(Self { path, identity }))
     }
 
-    /// The store at `path`, or an empty file for one, in a folder for its user alone.
+    /// Checks the store at `path`, or creates an empty file for it, in a folder accessible only to
+    /// the user.
     ///
     /// # Errors
-    /// As [`Self::existing`], or it cannot be made.
+    /// As for [`Self::existing`], or if it cannot be created.
     pub(crate) fn made(path: &Path) -> Result<Self, StoreError> {
         if let Some(place) = Self::existing(path)? {
             return Ok(place);
@@ -65,17 +66,17 @@ impl Place {
             })?;
         }
         match create_new(path) {
-            // Another iodyno may make it at the same time.
+            // Another iodyno may create it at the same time.
             Ok(_) | Err(FileError::Exists { .. }) => {}
             Err(error) => return Err(StoreError::File(error)),
         }
         Self::existing(path)?.ok_or_else(|| StoreError::Missing { path: path.into() })
     }
 
-    /// Refuses where another file has the name by now: SQLite may have opened that.
+    /// Checks that the path still names the same file, since SQLite may have opened another.
     ///
     /// # Errors
-    /// It is another file.
+    /// If it is another file.
     pub(crate) fn is_the_same(&self) -> Result<(), StoreError> {
         match look(&self.path, NamedBy::User) {
             Ok(There::File(identity)) if identity == self.identity => Ok(()),
@@ -87,7 +88,7 @@ impl Place {
     }
 }
 
-/// SQLite's own words, of which a user may think that they work here.
+/// Refuses SQLite's special names, which users might expect to work.
 fn refuse_names_of_sqlite(path: &Path) -> Result<(), StoreError> {
     let is_word = |text: &str| text.is_empty() || text == ":memory:" || text.starts_with("file:");
     match path.to_str().is_some_and(is_word) {

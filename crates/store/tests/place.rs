@@ -1,4 +1,4 @@
-//! What a store's name may lead to, and what it must not.
+//! Paths that a store may and may not have.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -16,7 +16,7 @@ fn tool(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A loop device, detached in the end.
+/// A loop device, detached on drop.
 struct Loop(String);
 
 impl Drop for Loop {
@@ -25,7 +25,7 @@ impl Drop for Loop {
     }
 }
 
-/// Every way in.
+/// Opens the store in all three ways.
 fn opened(path: &Path) -> [Result<Store, StoreError>; 3] {
     [Store::open(path), Store::open_existing_readonly(path), Store::copy_of(path)]
 }
@@ -48,7 +48,7 @@ fn a_device_is_no_store_under_any_name() {
     let device = Loop(tool("losetup", &["--find", "--show", image.to_str().unwrap()]));
     let link = folder.path().join("store.sqlite");
     symlink(&device.0, &link).unwrap();
-    // Of an empty disk SQLite would make a store as well.
+    // SQLite would make a store on an empty disk as well.
     for contents in [vec![], vec!["mkfs.ext4", "-q", &device.0]] {
         contents.split_first().map(|(program, rest)| tool(program, rest));
         tool("sync", &[]);
