@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::json::{Named, named, number};
+use crate::json::{Named, named, null_as_nan};
 use crate::{AboveLimit, Caveat, FillOrder, Told, WrittenShare, told};
 
 named! {
@@ -12,7 +12,7 @@ named! {
         /// Outstanding I/Os.
         depth: u32,
         /// I/Os per second at that depth.
-        #[serde(deserialize_with = "number")]
+        #[serde(deserialize_with = "null_as_nan")]
         #[schemars(with = "Option<f64>")]
         iops: f64,
     }
@@ -142,7 +142,7 @@ pub struct Beside {
     /// I/O pattern, as fio's `rw`.
     pub rw: String,
     /// Bytes per second while the measurement was counted.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub bytes_per_s: f64,
 }

@@ -29,7 +29,7 @@ pub enum Spread {
 
 /// A value with its interval, in SI base units (per second, bytes per second, ns).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Flat", from = "Flat")]
+#[serde(into = "EstimateJson", from = "EstimateJson")]
 pub struct Estimate {
     /// The value.
     pub value: f64,
@@ -39,7 +39,7 @@ pub struct Estimate {
 
 /// JSON form: readers find the bounds without knowing the kinds of interval.
 #[derive(Serialize, Deserialize, JsonSchema)]
-struct Flat {
+struct EstimateJson {
     /// The value.
     value: f64,
     /// Lower end of the interval; null: no interval known.
@@ -66,7 +66,7 @@ enum Interval {
     Rounding,
 }
 
-impl From<Estimate> for Flat {
+impl From<Estimate> for EstimateJson {
     /// Leaves out intervals with infinite or NaN bounds.
     fn from(of: Estimate) -> Self {
         let (interval, level) = match of.spread {
@@ -87,8 +87,8 @@ impl From<Estimate> for Flat {
     }
 }
 
-impl From<Flat> for Estimate {
-    fn from(of: Flat) -> Self {
+impl From<EstimateJson> for Estimate {
+    fn from(of: EstimateJson) -> Self {
         let spread = match (of.interval, of.low, of.high, of.level) {
             (Some(Interval::Rounding), Some(low), Some(high), _) => Spread::Rounding { low, high },
             (Some(Interval::Confidence), Some(low), Some(high), Some(level)) => {
@@ -106,7 +106,7 @@ impl JsonSchema for Estimate {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let mut schema = Flat::json_schema(generator);
+        let mut schema = EstimateJson::json_schema(generator);
         schema.insert(
             "description".into(),
             "A value with its spread, in SI base units (per second, bytes per second, ns).".into(),

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use crate::{Estimate, Metric, Spread, WIDTH_NOT_KNOWN};
 
 /// Maximum number of digits, however narrow the interval.
-const MOST_DIGITS: i32 = 5;
+const MAX_DIGITS: i32 = 5;
 
 /// Display unit: value over `divisor`, then `suffix` without a space (`k`), then `unit` after a
 /// space.
@@ -34,7 +34,7 @@ impl Unit {
     }
 
     /// Returns the text after the digits and the suffix.
-    fn behind(self) -> String {
+    fn unit_suffix(self) -> String {
         if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) }
     }
 
@@ -76,7 +76,7 @@ pub fn with_interval(estimate: &Estimate, unit: Unit) -> String {
     let (below, above) = (estimate.value - low, high - estimate.value);
     if (above - below).abs() <= 0.25 * (high - low) {
         let half = rounded_up(below.max(above) / divisor, decimals);
-        format!("{value}{suffix} ± {half}{suffix}{}", unit.behind())
+        format!("{value}{suffix} ± {half}{suffix}{}", unit.unit_suffix())
     } else {
         let (low, high) = (rounded(low / divisor, decimals), rounded(high / divisor, decimals));
         format!("{text} ({low}{suffix}–{high}{suffix})")
@@ -86,7 +86,7 @@ pub fn with_interval(estimate: &Estimate, unit: Unit) -> String {
 /// Formats an estimate in as many digits as its interval supports.
 pub fn without_interval(estimate: &Estimate, unit: Unit) -> String {
     let digits = rounded(estimate.value / unit.divisor, decimals_of(estimate, unit.divisor));
-    format!("{digits}{}{}", unit.suffix, unit.behind())
+    format!("{digits}{}{}", unit.suffix, unit.unit_suffix())
 }
 
 /// Decimals (negative: zeros before the point) that an estimate supports in the unit `divisor`:
@@ -101,13 +101,13 @@ fn decimals_of(estimate: &Estimate, divisor: f64) -> i32 {
     if let Spread::Rounding { .. } = estimate.spread {
         // Small tolerance: a value printed as 0.1 has one decimal.
         let decimals = (-(2.0 * half).log10() - 1e-6).ceil() as i32;
-        return decimals.max(decimals_for(value, 2)).min(decimals_for(value, MOST_DIGITS));
+        return decimals.max(decimals_for(value, 2)).min(decimals_for(value, MAX_DIGITS));
     }
     let exponent = half.log10().floor();
     let two_digits = i32::from(half / 10f64.powf(exponent) < 1.95);
     // Keeps some digits of the value, however wide the interval.
     let fewest = if half >= value.abs() / 2.0 { decimals_for(value, 2) } else { i32::MIN };
-    (two_digits - exponent as i32).max(fewest).min(decimals_for(value, MOST_DIGITS))
+    (two_digits - exponent as i32).max(fewest).min(decimals_for(value, MAX_DIGITS))
 }
 
 /// Returns the decimals that give `value` this many significant digits.
@@ -120,22 +120,15 @@ pub fn decimals_for(value: f64, digits: i32) -> i32 {
 
 /// Formats `value` with this many decimals (negative: zeros before the point).
 pub fn rounded(value: f64, decimals: i32) -> String {
-    let step = 10f64.powi(-decimals.min(0));
-    format!("{:.*}", decimals.max(0) as usize, (value / step).round_if(decimals < 0) * step)
+    if decimals >= 0 {
+        return format!("{value:.*}", decimals as usize);
+    }
+    let step = 10f64.powi(-decimals);
+    format!("{:.0}", (value / step).round() * step)
 }
 
 /// Rounds away from zero, so that an interval never looks narrower than it is.
 pub fn rounded_up(value: f64, decimals: i32) -> String {
     let step = 10f64.powi(-decimals);
     rounded((value / step - 1e-9).ceil() * step, decimals)
-}
-
-trait RoundIf {
-    fn round_if(self, condition: bool) -> f64;
-}
-
-impl RoundIf for f64 {
-    fn round_if(self, condition: bool) -> f64 {
-        if condition { self.round() } else { self }
-    }
 }

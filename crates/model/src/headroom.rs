@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
-use crate::json::number;
+use crate::json::null_as_nan;
 
 /// Settings of the search for read latency under load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,11 +43,11 @@ pub struct Headroom {
     /// File or device, as typed.
     pub target: String,
     /// Maximum write rate without reads, bytes per second.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub most_write_bytes_per_s: f64,
     /// Maximum read rate without writes, I/Os per second.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub most_read_iops: f64,
     /// True if the p99 is that of flushes beside the load instead of its reads.
@@ -77,11 +77,11 @@ impl Headroom {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
     /// Write rate, bytes per second.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub write_bytes_per_s: f64,
     /// Read rate, I/Os per second.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub read_iops: f64,
     /// True if this is the maximum reached, so that the bound is not the limit.
@@ -96,11 +96,11 @@ pub struct LoadCell {
     /// Index of the read rate, from 0.
     pub row: usize,
     /// Requested write rate, bytes per second.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub write_bytes_per_s: f64,
     /// Requested read rate, I/Os per second.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub read_iops: f64,
     /// p99 of the reads, ns, each counted from its scheduled start; null: a rate was not reached.

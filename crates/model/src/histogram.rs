@@ -194,13 +194,13 @@ impl Counts {
 
     /// Returns (index, count) of the non-empty bins, by index.
     fn pairs(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let counts = self.bytes.chunks_exact(self.width.max(1)).map(whole);
+        let counts = self.bytes.chunks_exact(self.width.max(1)).map(decode_count);
         counts.enumerate().filter(|(_, count)| *count > 0).map(|(n, count)| (self.first + n, count))
     }
 
     #[inline]
     fn add(&mut self, index: usize, count: u64) {
-        let Some(at) = self.place(index) else { return self.grow(index, count) };
+        let Some(at) = self.position(index) else { return self.grow(index, count) };
         let mut rest = count;
         for byte in &mut self.bytes[at..at + self.width] {
             rest = rest.saturating_add(u64::from(*byte));
@@ -215,7 +215,7 @@ impl Counts {
     }
 
     /// Returns the position of a bin's count, if there is space for it.
-    fn place(&self, index: usize) -> Option<usize> {
+    fn position(&self, index: usize) -> Option<usize> {
         let at = index.checked_sub(self.first)? * self.width;
         (at < self.bytes.len()).then_some(at)
     }
@@ -229,7 +229,7 @@ impl Counts {
             0 => (group, group + Self::GROUP),
             _ => (self.first.min(group), (self.first + bins).max(group + Self::GROUP)),
         };
-        let width = self.width.max(width(count));
+        let width = self.width.max(byte_width(count));
         let grown = Self { first, width, bytes: vec![0; (end - first) * width] };
         let before = std::mem::replace(self, grown);
         before.pairs().chain([(index, count)]).for_each(|(index, count)| self.add(index, count));
@@ -237,11 +237,11 @@ impl Counts {
 }
 
 /// Returns the bytes that a count needs.
-const fn width(count: u64) -> usize {
+const fn byte_width(count: u64) -> usize {
     1 + ((count | 1).ilog2() / u8::BITS) as usize
 }
 
-fn whole(bytes: &[u8]) -> u64 {
+fn decode_count(bytes: &[u8]) -> u64 {
     bytes.iter().rfold(0, |whole, byte| whole << u8::BITS | u64::from(*byte))
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::json::number;
+use crate::json::null_as_nan;
 use crate::{BlockLife, Direction, Histogram, LatencyRange, Replayed};
 
 /// Statistics of a job, or of all its clones, besides the I/O results.
@@ -131,16 +131,16 @@ pub struct ErrorCount {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
     /// User time of all submitting threads over the run time; 1: one CPU.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub user: f64,
     /// System time of all submitting threads over the run time; 1: one CPU.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub system: f64,
     /// CPU share of the busiest submitting thread, 0..1; the mean of the threads, a lower bound, if
     /// a report has nothing else.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub busiest_thread: f64,
 }

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Maximum number of targets in a title.
-const MOST_TARGETS_NAMED: usize = 8;
+const MAX_TARGETS_IN_TITLE: usize = 8;
 
 /// A measurement, in the same form for every load generator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -246,22 +246,22 @@ impl DirectionResult {
     /// Mean latency, ns, and its kind: the total latency, or the completion latency if nothing else
     /// is known (never the submission latency).
     pub fn mean_latency(&self) -> Option<(LatencyKind, Estimate)> {
-        known(|kind| self.mean_of(kind))
+        total_or_completion(|kind| self.mean_of(kind))
     }
 
     /// Percentile `percent`, ns, of the kind chosen as in [`Self::mean_latency`].
     pub fn percentile(&self, percent: f64) -> Option<(LatencyKind, Estimate)> {
-        known(|kind| self.percentile_of(kind, percent))
+        total_or_completion(|kind| self.percentile_of(kind, percent))
     }
 
     /// Bins of the kind chosen as in [`Self::mean_latency`].
     pub fn known_bins(&self) -> Option<(LatencyKind, &Histogram)> {
-        known(|kind| self.bins(kind))
+        total_or_completion(|kind| self.bins(kind))
     }
 }
 
 /// Value of the total latency, else of the completion latency.
-fn known<T>(of: impl Fn(LatencyKind) -> Option<T>) -> Option<(LatencyKind, T)> {
+fn total_or_completion<T>(of: impl Fn(LatencyKind) -> Option<T>) -> Option<(LatencyKind, T)> {
     let kinds = [LatencyKind::Total, LatencyKind::Completion];
     kinds.into_iter().find_map(|kind| of(kind).map(|known| (kind, known)))
 }
@@ -311,7 +311,7 @@ impl Measurement {
     /// Name with targets: `seq-read nvme0n1`; for many targets only the first.
     pub fn title(&self) -> String {
         match self.targets.as_slice() {
-            [first, .., _] if self.targets.len() > MOST_TARGETS_NAMED => {
+            [first, .., _] if self.targets.len() > MAX_TARGETS_IN_TITLE => {
                 format!("{} {first} and {} more", self.name, self.targets.len() - 1)
             }
             targets => format!("{} {}", self.name, targets.join(" ")),

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::json::{estimate, number};
+use crate::json::{estimate, null_as_nan};
 use crate::{Estimate, Headroom};
 
 /// Results derived from the measurements of a sweep, on demand and never stored.
@@ -71,7 +71,7 @@ pub struct Peak {
     /// Outstanding I/Os.
     pub outstanding: u32,
     /// I/Os per second over all directions.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub iops: f64,
 }

@@ -2,6 +2,7 @@
 //! derived from the results.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,7 @@ pub struct Profile {
     pub on: ProfileTarget,
     /// How often its jobs are measured, one after the other; the spread between rounds gives the
     /// interval.
-    #[serde(default = "usual_rounds")]
+    #[serde(default = "default_rounds")]
     pub rounds: u32,
     /// Fio job file of its I/O, without `filename` and `directory`. Braces, as in `rate_iops={peak
     /// read iops * 0.9}`, hold results of earlier jobs.
@@ -146,7 +147,7 @@ pub struct Smallest {
     pub of: Vec<(String, FigureOf)>,
 }
 
-const fn usual_rounds() -> u32 {
+const fn default_rounds() -> u32 {
     5
 }
 
@@ -218,7 +219,7 @@ impl fmt::Display for ProfileError {
                 write!(f, "format `{format}` is not known; this iodyno reads {PROFILE_FORMAT}")
             }
             Self::Rounds(rounds) => {
-                let (fewest, most) = MOST_ROUNDS;
+                let (fewest, most) = (ROUNDS.start(), ROUNDS.end());
                 write!(f, "rounds = {rounds}: {fewest} to {most} were expected")
             }
             Self::Unit(of, limit) => write!(f, "`{of}` cannot be {limit}"),
@@ -246,7 +247,7 @@ impl Profile {
         if profile.format != PROFILE_FORMAT {
             return Err(ProfileError::Format(profile.format));
         }
-        if !(MOST_ROUNDS.0..=MOST_ROUNDS.1).contains(&profile.rounds) {
+        if !ROUNDS.contains(&profile.rounds) {
             return Err(ProfileError::Rounds(profile.rounds));
         }
         for quantity in &profile.quantities {
@@ -312,7 +313,7 @@ const NAMES: [&str; 8] =
     ["target", "device", "disk", "model", "firmware", "smallest", "sums", "exceed"];
 
 /// Minimum and maximum: fewer rounds give no interval, more do not improve it.
-const MOST_ROUNDS: (u32, u32) = (3, 50);
+const ROUNDS: RangeInclusive<u32> = 3..=50;
 
 #[cfg(test)]
 mod tests {

@@ -138,11 +138,11 @@ pub enum ReplayPace {
 }
 
 /// One in this many I/Os may wait, and as much of the time may be exceeded.
-const FEW: u64 = 100;
+const TOLERANCE_DIVISOR: u64 = 100;
 /// The submission delay may be this fraction of the median latency.
-const SMALL_PART: u64 = 10;
+const DELAY_DIVISOR: u64 = 10;
 /// Submission delay that is always accepted, ns.
-const SMALL_NS: u64 = 20_000;
+const ACCEPTED_DELAY_NS: u64 = 20_000;
 
 impl Replayed {
     /// Judges whether the target kept up with the load.
@@ -151,13 +151,15 @@ impl Replayed {
         let slowest = self.sizes.iter().map(|size| size.replayed.p99_ns).max().unwrap_or(0);
         // Latencies count from the scheduled start; late submission is not the target's fault.
         let slowest = slowest.saturating_sub(self.issue_error.p99_ns);
-        let in_time_ns = self.recorded_ns + self.recorded_ns / FEW + slowest;
+        let in_time_ns = self.recorded_ns + self.recorded_ns / TOLERANCE_DIVISOR + slowest;
         let medians = self.sizes.iter().max_by_key(|size| size.ios);
         let median_ns = medians.map_or(0, |size| size.replayed.p50_ns);
         match () {
             () if self.trace.closed => ReplayPace::Closed,
-            () if self.waited > ios / FEW || self.took_ns > in_time_ns => ReplayPace::Behind,
-            () if self.issue_error.p99_ns > (median_ns / SMALL_PART).max(SMALL_NS) => {
+            () if self.waited > ios / TOLERANCE_DIVISOR || self.took_ns > in_time_ns => {
+                ReplayPace::Behind
+            }
+            () if self.issue_error.p99_ns > (median_ns / DELAY_DIVISOR).max(ACCEPTED_DELAY_NS) => {
                 ReplayPace::Late
             }
             () => ReplayPace::Kept,

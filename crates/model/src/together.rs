@@ -24,7 +24,7 @@ pub fn group_totals(measurements: &[Measurement]) -> Vec<GroupTotal> {
     let key = |of: &Measurement| (of.phase, of.group, of.round);
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut number_of = BTreeMap::new();
-    for (n, of) in measurements.iter().enumerate().filter(|(_, of)| is_of_a_group(of)) {
+    for (n, of) in measurements.iter().enumerate().filter(|(_, of)| has_duration(of)) {
         let number = *number_of.entry(key(of)).or_insert(groups.len());
         match groups.get_mut(number) {
             Some(group) => group.push(n),
@@ -38,7 +38,7 @@ pub fn group_totals(measurements: &[Measurement]) -> Vec<GroupTotal> {
     groups.into_iter().filter(|members| members.len() > 1).map(total).collect()
 }
 
-fn is_of_a_group(of: &Measurement) -> bool {
+fn has_duration(of: &Measurement) -> bool {
     !of.total.is_empty() && of.duration_ns.is_some()
 }
 
@@ -70,20 +70,20 @@ pub fn totals(all: &[&Measurement]) -> Vec<DirectionResult> {
     directions.dedup();
     let of = |direction| {
         let sides = all.iter().filter_map(|of| Some((of.result(direction)?, share(of))));
-        sum(direction, &sides.collect::<Vec<_>>())
+        sum_direction(direction, &sides.collect::<Vec<_>>())
     };
     directions.into_iter().map(of).collect()
 }
 
 /// Adds results of one direction, each weighted by its share of the total time.
-fn sum(direction: Direction, shares: &[(&DirectionResult, f64)]) -> DirectionResult {
+fn sum_direction(direction: Direction, shares: &[(&DirectionResult, f64)]) -> DirectionResult {
     let sides = || shares.iter().map(|(side, _)| *side);
     let count = |of: fn(&DirectionResult) -> Option<u64>| {
         sides().try_fold(0_u64, |sum, side| sum.checked_add(of(side)?))
     };
     let rate = |of: fn(&DirectionResult) -> Option<Estimate>| {
         let scaled = |(side, share): &(&DirectionResult, f64)| Some(of(side)?.scaled(*share));
-        added(shares.iter().map(scaled).collect::<Option<Vec<_>>>()?)
+        sum_estimates(shares.iter().map(scaled).collect::<Option<Vec<_>>>()?)
     };
     // Percentiles cannot be merged; bins can.
     let bins = |kind| -> Histogram {
@@ -115,7 +115,7 @@ fn sum(direction: Direction, shares: &[(&DirectionResult, f64)]) -> DirectionRes
     }
 }
 
-fn added(all: Vec<Estimate>) -> Option<Estimate> {
+fn sum_estimates(all: Vec<Estimate>) -> Option<Estimate> {
     all.into_iter().reduce(Estimate::plus)
 }
 
@@ -130,7 +130,7 @@ fn summary(shares: &[(&DirectionResult, f64)], kind: LatencyKind) -> LatencySumm
     let means: Option<Vec<Estimate>> = sides().map(|side| side.mean_of(kind)).collect();
     let mean = ios.zip(means).and_then(|(ios, means)| {
         let all = ios.iter().sum::<f64>().max(1.0);
-        added(means.iter().zip(ios).map(|(mean, ios)| mean.scaled(ios / all)).collect())
+        sum_estimates(means.iter().zip(ios).map(|(mean, ios)| mean.scaled(ios / all)).collect())
     });
     LatencySummary {
         min_ns: extreme(DirectionResult::min_of, -1.0),

@@ -49,7 +49,7 @@ pub struct WrittenShare {
     /// Resulting state.
     pub state: WrittenState,
     /// Evidence for the share.
-    #[serde(serialize_with = "with_text", deserialize_with = "value_or_words")]
+    #[serde(serialize_with = "with_text", deserialize_with = "value_or_sentence")]
     #[schemars(with = "Told<WrittenEvidence>")]
     pub evidence: WrittenEvidence,
 }
@@ -183,7 +183,7 @@ fn with_text<S: Serializer>(one: &WrittenEvidence, to: S) -> Result<S::Ok, S::Er
 }
 
 /// Reads the value, or the sentence that earlier versions stored.
-fn value_or_words<'de, D: Deserializer<'de>>(from: D) -> Result<WrittenEvidence, D::Error> {
+fn value_or_sentence<'de, D: Deserializer<'de>>(from: D) -> Result<WrittenEvidence, D::Error> {
     match Value::deserialize(from)? {
         Value::String(words) => Ok(words.into()),
         value => WrittenEvidence::deserialize(value).map_err(D::Error::custom),

@@ -17,7 +17,7 @@ impl Store {
         let body = self.body("a drive's state", state)?;
         let written = state.host_written_bytes.and_then(|bytes| i64::try_from(bytes).ok());
         let id = new_id();
-        self.writing(|store| {
+        self.write_or_fall_back(|store| {
             store.execute(
                 "INSERT INTO drive_state
              (id, serial, nsid, run_id, at_ns, state, host_bytes_written, format, body)

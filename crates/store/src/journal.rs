@@ -5,9 +5,9 @@ use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
+use crate::host_identity::HostIdentity;
 use crate::lock::Liveness;
 use crate::open::Store;
-use crate::this_host::Maker;
 
 /// A change to the machine, with what is needed to undo it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub struct SettingChange {
 struct Row<E> {
     /// Changed host; absent in rows of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    host: Option<Maker>,
+    host: Option<HostIdentity>,
     #[serde(flatten)]
     entry: E,
 }
@@ -106,7 +106,7 @@ impl Store {
     /// # Errors
     /// If the store cannot be written.
     pub fn journal_done(&mut self, run_id: &str, ordinal: i64) -> Result<(), StoreError> {
-        self.writing(|store| {
+        self.write_or_fall_back(|store| {
             store.execute(
                 "UPDATE journal SET done = TRUE WHERE run_id = ?1 AND ordinal = ?2",
                 params![run_id, ordinal],
@@ -132,7 +132,7 @@ impl Store {
     }
 
     fn row_of_this_host(&self, entry: &JournalEntry) -> Result<String, StoreError> {
-        let row = Row { host: Some(Maker::this()), entry };
+        let row = Row { host: Some(HostIdentity::this()), entry };
         serde_json::to_string(&row).map_err(|error| self.damaged("an entry", error))
     }
 
@@ -159,14 +159,14 @@ impl Store {
             })
             .map_err(|error| self.explain(error))?;
         let mut pending = Vec::new();
-        let mut looked: Option<(String, Liveness)> = None;
-        let this = Maker::this();
+        let mut last_checked: Option<(String, Liveness)> = None;
+        let this = HostIdentity::this();
         for row in rows {
             let (run_id, ordinal, body, state, owner) = row.map_err(|error| self.explain(error))?;
-            let liveness = match &looked {
+            let liveness = match &last_checked {
                 _ if state != "running" => Liveness::Ended,
                 Some((run, liveness)) if *run == run_id => *liveness,
-                _ => looked.insert((run_id.clone(), self.locks.liveness(&run_id, &owner))).1,
+                _ => last_checked.insert((run_id.clone(), self.locks.liveness(&run_id, &owner))).1,
             };
             if liveness == Liveness::Alive {
                 continue;
@@ -178,7 +178,7 @@ impl Store {
                 Ok(Row { host, entry }) => (host, Ok(entry)),
                 Err(why) => (None, Err(why)),
             };
-            let elsewhere = host.filter(|host| host.is_another(&this)).map(|host| host.name);
+            let elsewhere = host.filter(|host| host.is_other_than(&this)).map(|host| host.name);
             pending.push(Pending { run_id, ordinal, entry, may_be_running, elsewhere });
         }
         Ok(pending)

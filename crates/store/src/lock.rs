@@ -21,7 +21,7 @@ pub(crate) const LOCKED: &str = "lock";
 const UNLOCKED: &str = "no lock";
 
 /// Time within which a killed process releases its locks.
-const ENDS_WITHIN: Duration = Duration::from_millis(200);
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Whether a process works on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Locks {
 /// True if another process holds the lock and is not just ending: the lock of a killed iodyno may
 /// outlast it a little.
 fn is_locked(file: &File) -> io::Result<bool> {
-    let give_up = Instant::now() + ENDS_WITHIN;
+    let give_up = Instant::now() + RELEASE_TIMEOUT;
     loop {
         match file.try_lock_shared() {
             Ok(()) => return Ok(false),

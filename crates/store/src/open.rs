@@ -10,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::StoreError;
 use crate::lock::Locks;
 use crate::migrations;
-use crate::place::Place;
+use crate::store_file::StoreFile;
 
 /// Pages copied at a time.
 const COPIED_PAGES: i32 = 1024;
@@ -21,9 +21,9 @@ const HOT_JOURNAL: i32 = rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
 /// Path of a store in memory.
 const MEMORY: &str = ":memory:";
 /// Time to wait for another process: a commit takes milliseconds, or seconds on a disk under test.
-const OTHERS_TIME: Duration = Duration::from_secs(15);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
 /// Mode bit: writable by every user (inode(7)).
-const OTHERS_WRITE: u32 = 0o002;
+const WORLD_WRITABLE: u32 = 0o002;
 
 /// The store.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub fn default_path() -> PathBuf {
 }
 
 /// Path for results until the next boot, if [`default_path`] is on a read-only file system, as in a
-/// rescue system; `None`: it is not, the user named a store, or this place is read-only too.
+/// rescue system; `None`: it is not, the user named a store, or this path is read-only too.
 pub fn until_boot() -> Option<PathBuf> {
     let base = if is_root() { Some("/run".into()) } else { variable("XDG_RUNTIME_DIR") };
     let other = base?.join("iodyno/store.sqlite");
@@ -74,7 +74,7 @@ impl Store {
     /// # Errors
     /// If it cannot be opened or written, is not a store, or has a newer version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let mut store = Self::at(&Place::made(path)?, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let mut store = Self::at(&StoreFile::made(path)?, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         store.refuse_foreign()?;
         store.prepare().map_err(|error| store.explain(error))?;
         Ok(store)
@@ -128,16 +128,16 @@ impl Store {
     }
 
     fn existing_readonly(path: &Path) -> Result<Self, StoreError> {
-        match Place::existing(path)? {
-            Some(place) => Self::at(&place, OpenFlags::SQLITE_OPEN_READ_ONLY),
+        match StoreFile::existing(path)? {
+            Some(file) => Self::at(&file, OpenFlags::SQLITE_OPEN_READ_ONLY),
             None => Err(StoreError::Missing { path: path.into() }),
         }
     }
 
-    fn at(place: &Place, flags: OpenFlags) -> Result<Self, StoreError> {
-        let store = Self::connect(&place.path, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW)?;
+    fn at(file: &StoreFile, flags: OpenFlags) -> Result<Self, StoreError> {
+        let store = Self::connect(&file.path, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW)?;
         // SQLite reads and writes nothing before the first statement.
-        place.is_the_same()?;
+        file.check_unchanged()?;
         Ok(store)
     }
 
@@ -147,7 +147,7 @@ impl Store {
             .map_err(|error| StoreError::Open { path: path.into(), reason: error.to_string() })?;
         let locks = if path == Path::new(MEMORY) { Locks::default() } else { Locks::of(path) };
         let store = Self { connection, locks, path: path.into(), aside: None };
-        store.wait_at_most(OTHERS_TIME)?;
+        store.wait_at_most(BUSY_TIMEOUT)?;
         Ok(store)
     }
 
@@ -186,7 +186,7 @@ impl Store {
             path: self.path.clone(),
             reason: error.to_string(),
         })?;
-        match [0, own].contains(&uid) && mode & OTHERS_WRITE == 0 {
+        match [0, own].contains(&uid) && mode & WORLD_WRITABLE == 0 {
             true => Ok(()),
             false => Err(StoreError::OfOthers { path: self.path.clone(), uid }),
         }

@@ -19,14 +19,14 @@ impl Store {
         if let Ok(false) = self.locks.take(run_id) {
             return Err(StoreError::StillRunning(run_id.into()));
         }
-        let reopened = self.reopened(run_id);
+        let reopened = self.mark_running(run_id);
         if reopened.is_err() {
             self.locks.release(run_id);
         }
         reopened
     }
 
-    fn reopened(&mut self, run_id: &str) -> Result<Run, StoreError> {
+    fn mark_running(&mut self, run_id: &str) -> Result<Run, StoreError> {
         let run = Run { state: RunState::Running, ended_ns: None, ..self.find(run_id)? };
         let body = self.body("a run", &run)?;
         let owner = self.locks.owner(run_id);

@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::earlier;
 use crate::error::StoreError;
 use crate::lock::Liveness;
+use crate::old_formats;
 use crate::open::Store;
 
 /// Format of the bodies written by this version: the model in the form of the public documents,
@@ -147,7 +147,7 @@ impl Store {
     /// If the store cannot be written.
     pub fn update_run(&mut self, run: &Run) -> Result<(), StoreError> {
         let body = self.body("a run", run)?;
-        self.writing(|store| {
+        self.write_or_fall_back(|store| {
             store.execute(
                 "UPDATE run SET name = ?2, state = ?3, format = ?4, body = ?5 WHERE id = ?1",
                 params![run.id, run.name, state_name(run.state), FORMAT, body],
@@ -165,7 +165,7 @@ impl Store {
     /// If the store cannot be written.
     pub fn add_snapshot(&mut self, run_id: &str, host: &Host) -> Result<usize, StoreError> {
         let body = self.body("a snapshot", host)?;
-        self.writing(|store| store.insert_snapshot(run_id, host, &body))
+        self.write_or_fall_back(|store| store.insert_snapshot(run_id, host, &body))
     }
 
     fn insert_snapshot(
@@ -196,7 +196,7 @@ impl Store {
         measurement: &Measurement,
     ) -> Result<(), StoreError> {
         let body = self.body("a measurement", measurement)?;
-        self.writing(|store| {
+        self.write_or_fall_back(|store| {
             store.execute(
                 "INSERT INTO measurement (run_id, ordinal, phase, name, source, started_ns, format, body)
                  SELECT ?1, coalesce(max(ordinal) + 1, 0), ?2, ?3, ?4, ?5, ?6, ?7
@@ -224,7 +224,7 @@ impl Store {
         assessment: &Assessment,
     ) -> Result<(), StoreError> {
         let body = self.body("an assessment", assessment)?;
-        self.writing(|store| {
+        self.write_or_fall_back(|store| {
             store.execute(
                 "INSERT INTO assessment (run_id, ruleset, format, body) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT (run_id) DO UPDATE SET ruleset = ?2, format = ?3, body = ?4",
@@ -393,7 +393,7 @@ impl Store {
                 return self.parse(WHAT, &body);
             }
             let mut host = self.parse(WHAT, &body)?;
-            earlier::snapshot(&mut host);
+            old_formats::upgrade_snapshot(&mut host);
             // Through text again: deserializing a host from a `Value` as well would double that
             // code.
             self.parse(WHAT, &Value::Object(host).to_string())

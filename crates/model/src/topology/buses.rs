@@ -16,7 +16,7 @@ struct Endpoint<'h> {
 }
 
 /// Remaining links on the way, and the node at their end.
-type Way<'h> = (&'h [String], Node);
+type Branch<'h> = (&'h [String], Node);
 
 /// Returns the root complexes, by address, then drives behind networks.
 pub(super) fn of(host: &Host) -> Vec<Node> {
@@ -27,7 +27,7 @@ pub(super) fn of(host: &Host) -> Vec<Node> {
     let mut nodes: Vec<Node> =
         complexes.into_iter().map(|(bus, below)| root_complex(host, bus, below)).collect();
     for owner in host.drives.iter().filter_map(|drive| Some((drive.vmd.as_ref()?, drive))) {
-        move_behind(host, &mut nodes, owner);
+        move_behind_vmd(host, &mut nodes, owner);
     }
     let mut fabrics: BTreeMap<String, Vec<Node>> = BTreeMap::new();
     for far in host.drives.iter().filter(|drive| drive.address.get().is_none()) {
@@ -119,8 +119,8 @@ fn root_complex(host: &Host, bus: String, mut below: Vec<Endpoint<'_>>) -> Node 
 }
 
 /// Returns the nodes on a bus: ports with their children, then devices without a port.
-fn ports(host: &Host, ways: Vec<Way<'_>>) -> Vec<Node> {
-    let mut behind: Vec<(&String, Vec<Way<'_>>)> = Vec::new();
+fn ports(host: &Host, ways: Vec<Branch<'_>>) -> Vec<Node> {
+    let mut behind: Vec<(&String, Vec<Branch<'_>>)> = Vec::new();
     let mut direct = Vec::new();
     for (links, node) in ways {
         let Some((first, rest)) = links.split_first() else {
@@ -139,7 +139,7 @@ fn ports(host: &Host, ways: Vec<Way<'_>>) -> Vec<Node> {
     nodes
 }
 
-fn port(host: &Host, name: &str, below: Vec<Way<'_>>) -> Node {
+fn port(host: &Host, name: &str, below: Vec<Branch<'_>>) -> Node {
     let is_switch = below.iter().any(|(rest, _)| !rest.is_empty());
     let children = ports(host, below);
     let children = match is_switch {
@@ -150,13 +150,13 @@ fn port(host: &Host, name: &str, below: Vec<Way<'_>>) -> Node {
         return Node { children, ..Node::new(NodeKind::Port, "unknown") };
     };
     let load = LinkLoad::of(host, link);
-    let (facts, concerns) = load.words(link);
+    let (facts, concerns) = load.facts_and_concerns(link);
     let node = Node::new(NodeKind::Port, &link.port.address);
     Node { link: Some(load), facts, concerns, children, ..node }
 }
 
 /// Moves the PCI domain of a VMD controller behind that controller.
-fn move_behind(host: &Host, nodes: &mut Vec<Node>, (owner, drive): (&String, &Drive)) {
+fn move_behind_vmd(host: &Host, nodes: &mut Vec<Node>, (owner, drive): (&String, &Drive)) {
     let Some(address) = drive.address.value() else { return };
     let endpoint = Endpoint {
         links: Some(&drive.links),

@@ -4,7 +4,7 @@ use super::{Node, NodeKind};
 use crate::{BlockDevice, BlockKind, Bytes, FileSystem, Host, MappedDevice, MdArray, Mount, Use};
 
 /// No machine has more layers: the devices form a cycle.
-const MOST_LAYERS: usize = 32;
+const MAX_LAYERS: usize = 32;
 
 /// True if several controllers lead to the namespace.
 pub(super) fn is_shared(host: &Host, namespace: &str) -> bool {
@@ -13,7 +13,7 @@ pub(super) fn is_shared(host: &Host, namespace: &str) -> bool {
 }
 
 /// Returns devices above several others, and those on no bus.
-pub(super) fn on_several(host: &Host) -> Vec<Node> {
+pub(super) fn shared_layers(host: &Host) -> Vec<Node> {
     let is_root = |block: &&BlockDevice| match block.stands_on.len() {
         0 => {
             let empty = block.size.get().is_some_and(|size| size.0 == 0);
@@ -29,7 +29,7 @@ pub(super) fn on_several(host: &Host) -> Vec<Node> {
 
 /// Returns the node of a block device, with everything above it.
 pub(super) fn device(host: &Host, block: &BlockDevice) -> Node {
-    node(host, block, MOST_LAYERS)
+    node(host, block, MAX_LAYERS)
 }
 
 fn node(host: &Host, block: &BlockDevice, layers_left: usize) -> Node {
@@ -112,7 +112,7 @@ fn describe(host: &Host, block: &BlockDevice, node: &mut Node) {
             }
         }
         BlockKind::Md(array) => {
-            node.facts.push(array_words(array));
+            node.facts.push(describe_array(array));
             node.facts.extend(size.map(Bytes::binary));
             node.facts.extend(array.metadata_version.get().map(|v| format!("metadata {v}")));
             node.facts.push(format!("on {}", block.stands_on.join(", ")));
@@ -131,7 +131,7 @@ fn describe(host: &Host, block: &BlockDevice, node: &mut Node) {
                 Some((group, volume)) => format!("LVM {group}/{volume}"),
                 None => format!("{} {}", mapped.owner.as_deref().unwrap_or("dm"), mapped.name),
             });
-            node.facts.extend(mapped_words(mapped));
+            node.facts.extend(describe_mapping(mapped));
             node.facts.extend(size.map(Bytes::binary));
             if block.stands_on.len() > 1 {
                 node.facts.push(format!("on {}", block.stands_on.join(", ")));
@@ -171,7 +171,7 @@ fn paths(host: &Host, namespace: &str) -> String {
 }
 
 /// Describes an array: `raid5 of 3, chunk 512 KiB, left-symmetric`.
-fn array_words(array: &MdArray) -> String {
+fn describe_array(array: &MdArray) -> String {
     let mut words = array.level.clone();
     if let Some(disks) = array.raid_disks.get() {
         words = format!("{words} of {disks}");
@@ -186,7 +186,7 @@ fn array_words(array: &MdArray) -> String {
 }
 
 /// Describes a mapping: `striped over 2, chunk 64 KiB`; `linear`.
-fn mapped_words(mapped: &MappedDevice) -> Option<String> {
+fn describe_mapping(mapped: &MappedDevice) -> Option<String> {
     if let Some((stripes, chunk)) = mapped.stripes() {
         return Some(format!("striped over {stripes}, chunk {}", Bytes(chunk).binary()));
     }
@@ -217,7 +217,7 @@ fn geometry(of: &FileSystem) -> Vec<String> {
 pub(super) fn levels_under<'h>(host: &'h Host, block: &str) -> Vec<Vec<&'h BlockDevice>> {
     let mut levels = Vec::new();
     let mut level: Vec<&BlockDevice> = host.block(block).into_iter().collect();
-    while !level.is_empty() && levels.len() < MOST_LAYERS {
+    while !level.is_empty() && levels.len() < MAX_LAYERS {
         let mut below: Vec<&BlockDevice> = Vec::new();
         for name in level.iter().flat_map(|device| &device.stands_on) {
             if !below.iter().any(|known| known.name == *name) {
@@ -245,7 +245,7 @@ pub(super) fn stack_under(host: &Host, block: &str) -> Vec<String> {
         // Equal devices side by side count as one layer.
         let mut here: Vec<(String, usize)> = Vec::new();
         for device in &level {
-            let what = layer_words(host, device);
+            let what = describe_layer(host, device);
             match here.iter_mut().find(|(known, _)| *known == what) {
                 Some((_, count)) => *count += 1,
                 None => here.push((what, 1)),
@@ -261,16 +261,16 @@ pub(super) fn stack_under(host: &Host, block: &str) -> Vec<String> {
 }
 
 /// Describes a device without names of this machine.
-fn layer_words(host: &Host, block: &BlockDevice) -> String {
+fn describe_layer(host: &Host, block: &BlockDevice) -> String {
     match &block.kind {
         BlockKind::Partition => match block.start.get() {
             Some(start) => format!("partition from {}", start.binary()),
             None => "partition".into(),
         },
-        BlockKind::Md(array) => format!("md {}", array_words(array)),
+        BlockKind::Md(array) => format!("md {}", describe_array(array)),
         BlockKind::DeviceMapper(mapped) => {
             let owner = mapped.owner.as_deref().unwrap_or("dm");
-            mapped_words(mapped).map_or(owner.into(), |words| format!("{owner} {words}"))
+            describe_mapping(mapped).map_or(owner.into(), |words| format!("{owner} {words}"))
         }
         BlockKind::Loop { .. } => "loop device".into(),
         BlockKind::Zram => "zram".into(),

@@ -53,7 +53,7 @@ impl LinkLoad {
     }
 
     /// Returns facts about the link, and concerns (what could be better), in words.
-    pub(super) fn words(&self, link: &Link) -> (Vec<String>, Vec<String>) {
+    pub(super) fn facts_and_concerns(&self, link: &Link) -> (Vec<String>, Vec<String>) {
         let (mut facts, mut concerns) = (Vec::new(), Vec::new());
         let Some(in_use) = self.in_use else {
             let why = link.current.why_unknown().unwrap_or_default();

@@ -102,7 +102,7 @@ pub fn topology(host: &Host) -> Node {
     let name = host.hostname.value().unwrap_or_else(|| "this machine".into());
     let mut root = Node::new(NodeKind::Host, name);
     root.children = buses::of(host);
-    root.children.extend(layers::on_several(host));
+    root.children.extend(layers::shared_layers(host));
     root
 }
 

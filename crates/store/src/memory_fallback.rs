@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::open::Store;
 
 /// Attempts to copy a file locked by another process, 100 ms apart.
-const TRIES: u32 = 20;
+const COPY_ATTEMPTS: u32 = 20;
 
 impl Store {
     /// Why the file can no longer be written; everything since is only in memory.
@@ -20,7 +20,7 @@ impl Store {
     }
 
     /// Runs `write`; if the file fails, copies the store to memory and retries there.
-    pub(crate) fn writing<T>(
+    pub(crate) fn write_or_fall_back<T>(
         &mut self,
         write: impl Fn(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -28,7 +28,7 @@ impl Store {
         match outcome {
             // A transaction fails as a whole.
             Err(error)
-                if error.is_of_the_file()
+                if error.is_file_failure()
                     && self.aside.is_none()
                     && self.connection.is_autocommit() =>
             {
@@ -53,7 +53,7 @@ impl Store {
     /// readers; its uncommitted data are not needed, so the pages are then read without a lock, and
     /// the copy is checked.
     fn in_memory_copy(&self) -> Option<Connection> {
-        copy_of(&self.connection, TRIES).or_else(|| {
+        copy_of(&self.connection, COPY_ATTEMPTS).or_else(|| {
             let locked = Connection::open_with_flags(
                 immutable(&self.path)?,
                 OpenFlags::SQLITE_OPEN_READ_ONLY
@@ -100,7 +100,7 @@ fn immutable(path: &Path) -> Option<PathBuf> {
 
 impl StoreError {
     /// True for failures of the file: full, locked, read-only, a failing disk.
-    fn is_of_the_file(&self) -> bool {
+    fn is_file_failure(&self) -> bool {
         match self {
             Self::Full { .. } | Self::ReadOnly { .. } | Self::Locked { .. } | Self::Open { .. } => {
                 true

@@ -22,7 +22,7 @@ const HOISTED: [(&str, &[(&str, &str)]); 4] = [
 ];
 
 /// Converts a snapshot of format 1 to the current form.
-pub(crate) fn snapshot(host: &mut Map<String, Value>) {
+pub(crate) fn upgrade_snapshot(host: &mut Map<String, Value>) {
     for (object, names) in HOISTED {
         let Some(Value::Object(members)) = host.remove(object) else { continue };
         for (name, value) in members {

@@ -12,19 +12,19 @@ const SIBLINGS: [&str; 3] = ["-journal", "-wal", "-shm"];
 
 /// Regular file that may be a store.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct StoreFile {
     /// Path without symbolic links.
     pub(crate) path: PathBuf,
     identity: FileIdentity,
 }
 
-impl Place {
+impl StoreFile {
     /// Checks the store at `path`; `None`: nothing there.
     ///
     /// # Errors
     /// If it, or a file beside it, must not be opened: a device, a FIFO, a folder.
     pub(crate) fn existing(path: &Path) -> Result<Option<Self>, StoreError> {
-        refuse_names_of_sqlite(path)?;
+        refuse_special_names(path)?;
         let identity = match look(path, NamedBy::User) {
             Ok(There::File(identity)) => identity,
             Ok(There::Nothing) | Err(FileError::NoFolder { .. }) => return Ok(None),
@@ -54,8 +54,8 @@ impl Place {
     /// # Errors
     /// As for [`Self::existing`], or if it cannot be created.
     pub(crate) fn made(path: &Path) -> Result<Self, StoreError> {
-        if let Some(place) = Self::existing(path)? {
-            return Ok(place);
+        if let Some(file) = Self::existing(path)? {
+            return Ok(file);
         }
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             let mut builder = std::fs::DirBuilder::new();
@@ -77,7 +77,7 @@ impl Place {
     ///
     /// # Errors
     /// If it is another file.
-    pub(crate) fn is_the_same(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_unchanged(&self) -> Result<(), StoreError> {
         match look(&self.path, NamedBy::User) {
             Ok(There::File(identity)) if identity == self.identity => Ok(()),
             _ => Err(StoreError::Open {
@@ -89,7 +89,7 @@ impl Place {
 }
 
 /// Refuses SQLite's special names, which users might expect to work.
-fn refuse_names_of_sqlite(path: &Path) -> Result<(), StoreError> {
+fn refuse_special_names(path: &Path) -> Result<(), StoreError> {
     let is_word = |text: &str| text.is_empty() || text == ":memory:" || text.starts_with("file:");
     match path.to_str().is_some_and(is_word) {
         true => Err(StoreError::NotAName { path: path.into() }),

@@ -33,7 +33,7 @@ fn digest(id: &str) -> String {
 
 /// Host in a journal row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Maker {
+pub(crate) struct HostIdentity {
     /// Host name, for people.
     pub(crate) name: String,
     /// Its [`host_ids`].
@@ -42,7 +42,7 @@ pub(crate) struct Maker {
     boot: String,
 }
 
-impl Maker {
+impl HostIdentity {
     /// Returns this host.
     pub(crate) fn this() -> Self {
         let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -51,7 +51,7 @@ impl Maker {
 
     /// True if it is another host than `this`. Containers of one host may have their own ids, but
     /// share its boot id; a host without ids is never taken for another.
-    pub(crate) fn is_another(&self, this: &Self) -> bool {
+    pub(crate) fn is_other_than(&self, this: &Self) -> bool {
         let is_same = self.boot == this.boot || self.ids.iter().any(|id| this.ids.contains(id));
         !self.ids.is_empty() && !is_same
     }
@@ -63,14 +63,14 @@ mod tests {
 
     #[test]
     fn a_host_is_another_one_by_all_that_is_known_of_it() {
-        let host = |ids: &[&str], boot: &str| Maker {
+        let host = |ids: &[&str], boot: &str| HostIdentity {
             name: "any".into(),
             ids: ids.iter().map(|id| digest(id)).collect(),
             boot: boot.into(),
         };
         let this = host(&["machine", "board"], "now");
-        assert!(host(&["other"], "then").is_another(&this));
-        assert!(host(&["other", "other board"], "then").is_another(&host(&[], "now")));
+        assert!(host(&["other"], "then").is_other_than(&this));
+        assert!(host(&["other", "other board"], "then").is_other_than(&host(&[], "now")));
         let of_this_host = [
             host(&["machine"], "then"),
             // A container, or an image with a new machine id at each boot.
@@ -79,7 +79,7 @@ mod tests {
             host(&[], "then"),
         ];
         for one in of_this_host {
-            assert!(!one.is_another(&this), "{one:?}");
+            assert!(!one.is_other_than(&this), "{one:?}");
         }
         assert_eq!(digest("x").len(), DIGITS);
         assert_ne!(digest("x"), digest("y"));
