@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn each_launcher_is_known() {
+    fn ranks_of_all_launchers_are_parsed() {
         let slurm = [("SLURM_PROCID", "3"), ("SLURM_NTASKS", "40"), ("SLURM_JOB_ID", "71")];
         let expected = Rank { by: Launcher::Slurm, rank: 3, of: Some(40), job: Some("71".into()) };
         assert_eq!(rank(&slurm), Some(expected));

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_reads_back_and_is_a_uuid() {
+    fn marks_round_trip_and_match_uuids() {
         let mark = Mark(0x0f9a_b012_3456_7890_abcd_ef01_2345_6789);
         assert_eq!(mark.to_string().parse(), Ok(mark));
         assert_eq!(

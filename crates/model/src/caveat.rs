@@ -351,7 +351,7 @@ mod tests {
     use crate::{Cause, Conditions, EndReason};
 
     #[test]
-    fn values_stand_in_json_with_their_sentences() {
+    fn json_has_values_and_sentences() {
         let first = Failure::of(5, "EIO at offset 0");
         let shortfalls = vec![Caveat::NoDirect, Caveat::IosFailed { failed: 2, ios: 9, first }];
         let conditions = Conditions { shortfalls, ..Conditions::default() };

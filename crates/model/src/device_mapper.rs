@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_volumes_are_parted_at_the_single_hyphen() {
+    fn lvm_names_are_split_at_the_single_hyphen() {
         let volume = |name: &str| {
             let owner = Some("LVM".into());
             MappedDevice { name: name.into(), owner, table: Fact::Absent }.volume()

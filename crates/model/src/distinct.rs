@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_equal_ones_stays() {
+    fn first_of_equal_elements_is_kept() {
         let mut list = distinct([3, 1, 3, 2, 1]);
         add_missing(&mut list, [1, 4, 4]);
         assert_eq!(list, [3, 1, 2, 4]);

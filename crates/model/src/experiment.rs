@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_stands_in_its_row_by_its_name_in_json() {
+    fn table_order_and_names_match_the_variants() {
         for (n, one) in Experiment::all().enumerate() {
             assert_eq!(one as usize, n);
             assert_eq!(serde_json::to_value(one).unwrap(), one.name());

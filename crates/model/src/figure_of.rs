@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_read_as_they_are_written() {
+    fn figures_round_trip_through_text() {
         for text in
             ["wal sync p99", "a read iops", "b write bandwidth", "c trim mean", "d read p99.9"]
         {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_scaled_and_put_into_texts() {
+    fn figures_are_scaled_and_fill_placeholders() {
         let of = |text: &str| text.parse::<Scaled>().map(|one| one.apply(200.0));
         for (text, value) in [
             ("a read iops", 200.0),

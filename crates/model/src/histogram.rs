@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_bins_are_one_ns_wide_and_groups_join_without_gaps() {
+    fn first_bins_are_one_ns_wide_and_groups_have_no_gaps() {
         assert_eq!(Histogram::index(127), 127);
         assert_eq!(Histogram::index(128), 128);
         assert_eq!(Histogram::index(129), 128);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_all_sizes_stand_beside_each_other() {
+    fn counts_of_all_byte_widths_coexist() {
         let mut histogram = Histogram::default();
         histogram.add_counts([(500, 0)], 0.0, 0.0, 0, 0);
         assert_eq!(histogram, Histogram::default());

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_agree_with_the_kernels_strings() {
+    fn link_rates_match_the_kernels_messages() {
         // "15.752 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x2 link"
         let gen3x2 = LinkState { generation: 3, width: 2 };
         assert!((gen3x2.raw_bytes_per_s().unwrap() * 8.0 / 1e9 - 15.753).abs() < 0.002);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_read_as_people_write_it() {
+    fn links_are_parsed() {
         let gen2x4 = LinkState { generation: 2, width: 4 };
         for text in ["gen2x4", "Gen2 x4", "2x4"] {
             assert_eq!(LinkState::parse(text), Ok(gen2x4), "{text}");

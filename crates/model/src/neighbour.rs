@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_share_the_narrowest_thing() {
+    fn neighbours_name_the_closest_shared_part() {
         let host = host();
         let of = |block: &str| -> Vec<(String, String)> {
             let found = host.neighbours(&[block]).into_iter();

@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_in_braces_is_known() {
+    fn unknown_placeholders_are_refused() {
         let parse = |jobs: &str, text: &str| {
             Profile::parse(&format!(
                 "format = \"iodyno.profile/1\"\nname = \"x\"\nabout = \"x\"\non = \"device\"\n\
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_of_the_figures_kind() {
+    fn bounds_match_the_kind_of_figure() {
         assert!(Limit::AtMostMs(10.0).is_of(FigureKind::Percentile(99.0)));
         assert!(!Limit::AtMostMs(10.0).is_of(FigureKind::Iops));
         assert!((Limit::AtMostMs(10.0).value() - 1e7).abs() < f64::EPSILON);

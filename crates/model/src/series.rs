@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_series_stays_small_and_loses_nothing() {
+    fn rate_series_is_bounded_and_keeps_all_counts() {
         let mut series = RateSeries::default();
         let n = 3 * RateSeries::LIMIT as u64 + 17;
         for i in 0..n {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_back_in_a_last_sliver_is_no_rate() {
+    fn short_last_windows_are_dropped() {
         let mut series = RateSeries::default();
         assert!(series.whole().is_empty());
         for (start_ns, duration_ns) in [(0, 40), (40, 60), (100, 101), (201, 99), (300, 1)] {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_over_time_stay_few_and_none_is_lost() {
+    fn latency_series_is_bounded_and_keeps_all_counts() {
         let mut one = Histogram::default();
         one.record(1000);
         let mut series = LatencySeries::default();

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cards_and_blocks_are_read_as_people_write_them() {
+    fn cards_and_blocks_are_parsed() {
         let card = StatedCard::parse("2 x PERC H965i gen4x16").unwrap();
         assert_eq!((card.name.as_str(), card.count), ("PERC H965i", 2));
         assert_eq!(card.link, Some(LinkState { generation: 4, width: 16 }));

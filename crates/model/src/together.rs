@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_total_is_of_the_time_of_all() {
+    fn total_rates_cover_the_time_of_all_jobs() {
         let jobs = [job(0, 0, 10, 100.0, 1000), job(0, 0, 5, 300.0, 2000), job(1, 10, 5, 7.0, 1)];
         let [only] = &group_totals(&jobs)[..] else { panic!() };
         assert_eq!((&only.members[..], only.duration_ns), (&[0, 1][..], Some(10_000_000_000)));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_waited_did_not_run_meanwhile() {
+    fn waiting_time_of_a_job_is_not_counted() {
         const S: u64 = 1_000_000_000;
         let of = |warmups_s: [u64; 2]| {
             let mut jobs = [job(0, 0, 30, 100.0, 1), job(0, 0, 30, 300.0, 1)];
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_of_one_is_unknown_of_all() {
+    fn value_unknown_for_one_job_is_unknown_for_the_group() {
         let mut jobs = [job(0, 0, 10, 100.0, 1000), job(0, 0, 10, 300.0, 2000)];
         jobs[1].total[0].ios = None;
         jobs[1].total[0].latency = Histogram::default();

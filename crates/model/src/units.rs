@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_of_options_are_read() {
+    fn fio_times_are_parsed() {
         let seconds = |text: &str| parse_duration_ns(text, 1e9);
         assert_eq!(seconds("1800ms").map(format_duration_ns).as_deref(), Some("1.8 s"));
         assert_eq!(
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_written_in_both_systems() {
+    fn sizes_are_formatted_in_decimal_and_binary_units() {
         assert_eq!(Bytes(3_840_755_982_336).decimal(), "3.84 TB");
         assert_eq!(Bytes::kib(256).binary(), "256 KiB");
         assert_eq!(Bytes(0).decimal(), "0 B");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_width_beyond_its_value_is_no_figure() {
+    fn intervals_wider_than_the_value_are_not_known() {
         let said =
             [0.001, 0.0149, 0.17, 1.0, 1.01, 3.59, f64::INFINITY, f64::NAN].map(format_width);
         assert_eq!(said[..4], ["± 0.1 %", "± 1.5 %", "± 17 %", "± 100 %"]);

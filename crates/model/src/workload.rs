@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn engine_and_direct_say_whether_the_page_cache_is_in_the_way() {
+    fn engine_and_direct_determine_page_cache_use() {
         let is_buffered = |engine: &str, direct: Option<bool>| {
             Workload { ioengine: Some(engine.into()), direct, ..Workload::default() }.is_buffered()
         };

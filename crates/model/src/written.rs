@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evidence_is_a_value_with_its_sentence_and_sentences_are_read() {
+    fn evidence_has_value_and_sentence_and_reads_sentences() {
         let proof = Some(UnwrittenProof::Faster { uniform_ns: 12e3, data_ns: 80e3 });
         let of = WrittenShare {
             target: "nvme0n1".into(),

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_another_one_by_all_that_is_known_of_it() {
+    fn hosts_are_compared_by_all_known_ids() {
         let host = |ids: &[&str], boot: &str| HostIdentity {
             name: "any".into(),
             ids: ids.iter().map(|id| digest(id)).collect(),

@@ -181,7 +181,7 @@ mod tests {
     const RUN: &str = "0190aaaa";
 
     #[test]
-    fn a_lock_is_taken_once_and_its_file_goes_with_it() {
+    fn lock_is_exclusive_and_its_file_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.sqlite");
         std::fs::write(&path, "").unwrap();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_is_not_guessed() {
+    fn liveness_without_a_lock_is_unknown() {
         let folder = tempfile::tempdir().unwrap();
         let mut locks = Locks::of(&folder.path().join("store.sqlite"));
         for owner in ["", "no lock", "c8b1f2a0-0000-4000-8000-000000000000/123"] {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_that_take_a_lock_one_has_it() {
+    fn only_one_of_many_threads_holds_a_lock() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.sqlite");
         std::fs::write(&path, "").unwrap();

@@ -39,7 +39,7 @@ fn contained(part: &str, store: &Path) -> Command {
 
 fn playing(mut command: Command, part: &str, store: &Path) -> Command {
     command
-        .args(["plays_its_part", "--exact", "--nocapture"])
+        .args(["child_entry_point", "--exact", "--nocapture"])
         .env(PART, part)
         .env(STORE, store)
         .stdout(Stdio::piped());
@@ -48,7 +48,7 @@ fn playing(mut command: Command, part: &str, store: &Path) -> Command {
 
 /// Entry point of children, not a test; returns at once in the parent.
 #[test]
-fn plays_its_part() {
+fn child_entry_point() {
     let Ok(part) = std::env::var(PART) else { return };
     let path = PathBuf::from(std::env::var_os(STORE).unwrap());
     match part.as_str() {
@@ -113,7 +113,7 @@ fn open_read_only(path: &Path) {
 }
 
 #[test]
-fn a_kill_loses_nothing_that_was_committed() {
+fn committed_data_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/folder/store.sqlite");
     let mut child = child("write on and on", &path).spawn().unwrap();
@@ -146,7 +146,7 @@ fn a_kill_loses_nothing_that_was_committed() {
 
 #[test]
 #[ignore = "needs root"]
-fn a_live_run_is_left_alone_from_every_pid_namespace() {
+fn live_runs_are_recognized_from_every_pid_namespace() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let link = folder.path().join("link.sqlite");
@@ -181,7 +181,7 @@ fn a_live_run_is_left_alone_from_every_pid_namespace() {
 }
 
 #[test]
-fn a_program_that_a_run_started_does_not_keep_it_alive() {
+fn child_programs_do_not_keep_a_run_alive() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let mut store = Store::open(&path).unwrap();
@@ -196,7 +196,7 @@ fn a_program_that_a_run_started_does_not_keep_it_alive() {
 }
 
 #[test]
-fn several_write_at_once() {
+fn several_processes_write_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     // None of them finds a store, so they also create it at the same time.
@@ -214,7 +214,7 @@ fn several_write_at_once() {
 }
 
 #[test]
-fn where_nothing_can_be_written_runs_can_be_read() {
+fn unwritable_stores_are_readable() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let kept = Run { state: RunState::Done, ..run("kept", 1) };

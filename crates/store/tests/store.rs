@@ -24,7 +24,7 @@ fn scratch(path: &str) -> JournalEntry {
 }
 
 #[test]
-fn what_is_stored_comes_back() {
+fn stored_runs_round_trip() {
     let mut store = Store::in_memory().unwrap();
     let mut run = run("first", 1);
     store.create_run(&run).unwrap();
@@ -60,7 +60,7 @@ fn what_is_stored_comes_back() {
 }
 
 #[test]
-fn a_measurement_that_would_not_read_back_is_refused() {
+fn unreadable_measurements_are_not_stored() {
     let mut store = Store::in_memory().unwrap();
     let run = run("", 1);
     store.create_run(&run).unwrap();
@@ -97,7 +97,7 @@ fn runs_are_found_by_what_is_unique() {
 }
 
 #[test]
-fn names_are_unique_and_mean_one_thing() {
+fn run_names_are_unique_and_unambiguous() {
     let mut store = Store::in_memory().unwrap();
     store.create_run(&finished("a", 1)).unwrap();
     assert!(matches!(store.create_run(&finished("a", 2)), Err(StoreError::NameTaken(_))));
@@ -108,7 +108,7 @@ fn names_are_unique_and_mean_one_thing() {
 }
 
 #[test]
-fn the_way_back_is_not_thrown_away() {
+fn runs_with_pending_undo_are_not_removed() {
     let mut store = Store::in_memory().unwrap();
     let (running, left, clean) = (run("running", 1), finished("left", 2), finished("clean", 3));
     for run in [&running, &left, &clean] {
@@ -136,7 +136,7 @@ fn the_way_back_is_not_thrown_away() {
 }
 
 #[test]
-fn a_run_of_an_earlier_version_is_ended_by_the_users_word_alone() {
+fn runs_of_earlier_versions_end_only_on_the_users_word() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let mut store = Store::open(&path).unwrap();
@@ -164,7 +164,7 @@ fn a_run_of_an_earlier_version_is_ended_by_the_users_word_alone() {
 
 #[test]
 #[ignore = "needs root"]
-fn a_store_that_others_may_write_is_told_from_ones_own() {
+fn stores_writable_by_others_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let store = Store::open(&path).unwrap();
@@ -183,7 +183,7 @@ fn a_store_that_others_may_write_is_told_from_ones_own() {
 }
 
 #[test]
-fn the_newest_are_kept() {
+fn prune_keeps_the_newest_runs() {
     let mut store = Store::in_memory().unwrap();
     for at in 0..5 {
         store.create_run(&finished("", at)).unwrap();
@@ -194,7 +194,7 @@ fn the_newest_are_kept() {
 }
 
 #[test]
-fn what_is_no_store_is_refused_and_left_alone() {
+fn other_databases_are_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other");
     let both = |path: &Path| [Store::open(path), Store::open_existing_readonly(path)];
@@ -235,7 +235,7 @@ fn what_is_no_store_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_newer_store_is_refused_and_left_alone() {
+fn newer_stores_are_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     drop(Store::open(&path).unwrap());
@@ -269,7 +269,7 @@ fn cut_off(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn half_a_commit_is_taken_back_by_who_reads() {
+fn readers_roll_back_an_interrupted_commit() {
     let folder = tempfile::tempdir().unwrap();
     let path = cut_off(folder.path());
     let half = std::fs::read(&path).unwrap();
@@ -280,7 +280,7 @@ fn half_a_commit_is_taken_back_by_who_reads() {
 }
 
 #[test]
-fn a_damaged_body_is_named() {
+fn damaged_bodies_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let mut store = Store::open(&path).unwrap();
@@ -295,7 +295,7 @@ fn a_damaged_body_is_named() {
 /// A store of each schema, as written by its first version; a missing fixture is the newest one and
 /// is written.
 #[test]
-fn a_store_of_each_schema_opens() {
+fn stores_of_all_schemas_open() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut expected = finished("Größe", 1_700_000_000_000_000_000);
     expected.id = "018bcfe5-6800-7000-8000-000000000001".into();
@@ -371,7 +371,7 @@ fn unsaid() -> Measurement {
 }
 
 #[test]
-fn a_whole_record_is_added_or_nothing_of_it() {
+fn records_are_added_atomically() {
     let mut store = Store::in_memory().unwrap();
     let mut record = RunRecord {
         run: finished("whole", 1),
@@ -391,7 +391,7 @@ fn a_whole_record_is_added_or_nothing_of_it() {
 }
 
 #[test]
-fn the_newest_state_of_a_drive_outlives_its_run() {
+fn drive_states_outlive_their_run() {
     let mut store = Store::in_memory().unwrap();
     let run = finished("", 1);
     store.create_run(&run).unwrap();
@@ -439,7 +439,7 @@ fn ids_sort_by_time() {
 
 /// Every value of a format 1 snapshot of a whole machine is read.
 #[test]
-fn nothing_of_an_earlier_host_is_lost() {
+fn snapshots_of_format_1_are_read_completely() {
     fn leaves(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(members) => members.values().for_each(|value| leaves(value, found)),
@@ -478,7 +478,7 @@ fn nothing_of_an_earlier_host_is_lost() {
 
 /// Up to format 3 the name of a measurement told its purpose; since then names are only the user's.
 #[test]
-fn names_say_what_a_measurement_is_for_in_earlier_stores_alone() {
+fn purpose_follows_from_names_only_in_earlier_stores() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let mut store = Store::open(&path).unwrap();

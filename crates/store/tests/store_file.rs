@@ -41,7 +41,7 @@ fn refused(path: &Path, says: &str) {
 
 #[test]
 #[ignore = "needs root"]
-fn a_device_is_no_store_under_any_name() {
+fn devices_are_refused_under_any_path() {
     let folder = tempfile::tempdir().unwrap();
     let image = folder.path().join("image");
     std::fs::File::create(&image).unwrap().set_len(4 << 20).unwrap();
@@ -61,7 +61,7 @@ fn a_device_is_no_store_under_any_name() {
 }
 
 #[test]
-fn what_is_no_file_is_no_store() {
+fn non_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     tool("mkfifo", &[at("fifo").to_str().unwrap()]);
@@ -75,7 +75,7 @@ fn what_is_no_file_is_no_store() {
 }
 
 #[test]
-fn what_sqlite_opens_beside_a_store_is_looked_at_as_well() {
+fn files_beside_the_store_are_checked_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     drop(Store::open(&path).unwrap());
@@ -91,7 +91,7 @@ fn what_sqlite_opens_beside_a_store_is_looked_at_as_well() {
 }
 
 #[test]
-fn a_link_to_a_store_is_that_store() {
+fn symbolic_links_to_a_store_are_followed() {
     let folder = tempfile::tempdir().unwrap();
     let (path, link) = (folder.path().join("store.sqlite"), folder.path().join("link"));
     drop(Store::open(&path).unwrap());
@@ -101,7 +101,7 @@ fn a_link_to_a_store_is_that_store() {
 }
 
 #[test]
-fn words_of_sqlite_are_no_files() {
+fn special_names_of_sqlite_are_refused() {
     for word in [":memory:", "file:store.sqlite", "file:x?mode=memory", ""] {
         for outcome in opened(Path::new(word)) {
             assert!(matches!(outcome, Err(StoreError::NotAName { .. })), "{outcome:?}");

@@ -78,7 +78,7 @@ fn goes_on(mut store: Store, run: Run) {
 
 #[test]
 #[ignore = "needs root"]
-fn a_full_disk_loses_no_measurement() {
+fn full_disk_loses_no_measurement() {
     let small = Small::new();
     let (store, run) = begun(&small.path("store.sqlite"));
     small.fill();
@@ -89,7 +89,7 @@ fn a_full_disk_loses_no_measurement() {
 }
 
 #[test]
-fn a_store_that_is_locked_by_another_loses_no_measurement() {
+fn locked_store_loses_no_measurement() {
     for lock in ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store?%20#.sqlite");
@@ -107,7 +107,7 @@ fn a_store_that_is_locked_by_another_loses_no_measurement() {
 }
 
 #[test]
-fn a_record_takes_the_place_of_a_part_of_it() {
+fn record_replaces_a_partial_run() {
     let mut store = Store::in_memory().unwrap();
     let run = Run { state: RunState::Interrupted, ..run("cut", 1) };
     store.create_run(&run).unwrap();
