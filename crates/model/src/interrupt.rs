@@ -13,7 +13,7 @@ pub struct Interrupt {
     pub number: u32,
     /// PCI address of the function.
     pub function: String,
-    /// Name of its user: `nvme0q1`.
+    /// Name of the requester: `nvme0q1`.
     pub name: String,
     /// Interrupts taken by each CPU since boot; CPUs without any are left out.
     pub counts: BTreeMap<u32, u64>,

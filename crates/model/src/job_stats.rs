@@ -114,7 +114,7 @@ impl JobStats {
     }
 }
 
-/// I/Os that failed with the same errno.
+/// Failed I/Os with the same errno and direction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
     /// Errno.

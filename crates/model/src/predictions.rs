@@ -12,7 +12,7 @@ use crate::{Estimate, Headroom};
 pub struct Predictions {
     /// Points skipped because measured neighbours bound them.
     pub predictions: Vec<Prediction>,
-    /// Measured points that their neighbours bound as well, as a check of the method.
+    /// Number of measured points that their neighbours bound as well, as a check of the method.
     pub checked: u32,
     /// Number of checked points within their bounds.
     pub held: u32,

@@ -61,9 +61,9 @@ impl Store {
                     | OpenFlags::SQLITE_OPEN_NO_MUTEX,
             );
             let copy = copy_of(&locked.ok()?, 1)?;
-            let said: String =
+            let integrity: String =
                 copy.query_row("PRAGMA integrity_check", [], |row| row.get(0)).ok()?;
-            (said == "ok").then_some(copy)
+            (integrity == "ok").then_some(copy)
         })
     }
 }
