@@ -1,63 +1,63 @@
-//! Acceptance of one node among many: which node, which of the processes that started together.
+//! Acceptance of one node among many: its name, and its rank among processes started together.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a run was a step of, and where.
+/// Step of an acceptance profile that a run belongs to, and the node it ran on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Accepted {
     /// Profile of `iodyno accept`.
     pub profile: String,
-    /// Which of its steps, from 1.
+    /// Number of the step in the profile, from 1.
     pub step: u32,
-    /// Name of the node: the launcher's, else the host's.
+    /// Name of the node: from the launcher, else the host name.
     pub node: String,
-    /// Distinguishes hosts of one name: a digest of the machine id; null: it has none.
+    /// Digest of the machine id, which tells hosts of the same name apart; null: no machine id.
     pub host_id: Option<String>,
-    /// Place among the processes that a launcher started together; absent: none did.
+    /// Rank among the processes started by a launcher; absent: no launcher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
-    /// Start that was agreed on, RFC 3339; absent: none was. The run's own start says how late it was.
+    /// Agreed start time, RFC 3339; absent: none. Compare with the run's own start for its delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at: Option<String>,
-    /// How far the clock may be off at that start, as the kernel knows from what disciplines it, ns; absent:
-    /// nothing was agreed on, or nothing disciplines it.
+    /// Estimated clock error at that start, ns, as the kernel reports it for the clock's
+    /// synchronization; absent: no agreed start, or clock not synchronized.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error_ns: Option<u64>,
-    /// Whether the deadline ended it before it was done.
+    /// True if the deadline ended the step before it was done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
 }
 
-/// Place among the processes that a launcher started together.
+/// Rank among the processes that a launcher started together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rank {
-    /// Who says so.
+    /// Launcher that set the rank.
     pub by: Launcher,
-    /// From 0.
+    /// Rank, from 0.
     pub rank: u32,
-    /// How many there are; null: the launcher does not say.
+    /// Number of processes; null: not set by the launcher.
     pub of: Option<u32>,
-    /// The launcher's name for all of them together.
+    /// Job id or name given by the launcher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
 }
 
-/// Who starts processes on many nodes.
+/// Program that starts processes on many nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Launcher {
-    /// Slurm's srun.
+    /// Slurm (srun).
     Slurm,
-    /// An indexed Job of Kubernetes.
+    /// Kubernetes indexed Job.
     Kubernetes,
-    /// Open MPI's mpirun.
+    /// Open MPI (mpirun).
     OpenMpi,
-    /// Another MPI's, by the process management interface.
+    /// Another MPI, through the process management interface (PMI).
     Pmi,
 }
 
-/// Each launcher's variables: rank, number of processes, job.
+/// Environment variables of each launcher: rank, number of processes, job.
 const VARIABLES: [(Launcher, [&str; 3]); 4] = [
     (Launcher::Slurm, ["SLURM_PROCID", "SLURM_NTASKS", "SLURM_JOB_ID"]),
     (Launcher::Kubernetes, ["JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", "JOB_NAME"]),
@@ -69,8 +69,8 @@ const VARIABLES: [(Launcher, [&str; 3]); 4] = [
 ];
 
 impl Rank {
-    /// What the environment says; of several launchers the outer one, which places one process on
-    /// each node, is Slurm.
+    /// Reads the rank from environment variables. Slurm goes first: where launchers are nested it
+    /// is the outer one, which starts one process per node.
     pub fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         VARIABLES.into_iter().find_map(|(by, [rank, of, job])| {
             let number = |name| variable(name)?.trim().parse().ok();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn each_launcher_is_known() {
+    fn ranks_of_all_launchers_are_parsed() {
         let slurm = [("SLURM_PROCID", "3"), ("SLURM_NTASKS", "40"), ("SLURM_JOB_ID", "71")];
         let expected = Rank { by: Launcher::Slurm, rank: 3, of: Some(40), job: Some("71".into()) };
         assert_eq!(rank(&slurm), Some(expected));

@@ -1,26 +1,26 @@
-//! What a stored run is judged to mean. Pure: it can be made anew, also of an
-//! older version's or another machine's run.
+//! Assessment of a stored run. Pure: it can be repeated at any time, also for runs of older
+//! versions or other machines.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ClaimFigure, Estimate, Finding, RuleReport, format_percent};
 
-/// Whether a measurement says what it seems to say.
+/// Validity of a measurement.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Validity {
-    /// It does.
+    /// Measured what it was meant to measure.
     Valid,
-    /// It does, with the reservations that are stated.
+    /// Valid, with the stated reservations.
     Qualified,
-    /// It does not.
+    /// Did not measure what it was meant to measure.
     Invalid,
 }
 
-/// Whether something is as it should be.
+/// Verdict on a metric, a drive or a run.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -28,7 +28,7 @@ pub enum Validity {
 pub enum Verdict {
     /// As it should be.
     Pass,
-    /// There was nothing to judge it by, or it could not be measured.
+    /// Nothing to compare with, or not measurable.
     Unjudged,
     /// Doubtful.
     Warn,
@@ -36,93 +36,92 @@ pub enum Verdict {
     Fail,
 }
 
-/// What is judged of a measurement.
+/// Metric that is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Bytes per second; more is better.
+    /// Bandwidth, bytes per second; higher is better.
     Bandwidth,
-    /// I/Os per second; more is better.
+    /// I/Os per second; higher is better.
     Iops,
     /// Mean latency, ns; less is better.
     LatencyMean,
 }
 
-/// Too few I/Os were outstanding to hold a figure against its claim, or the job was paced, or the same
-/// workload was faster at another depth, which is judged in its place.
+/// Why a figure is not compared with its claim: too few I/Os outstanding, a rate-limited job, or a
+/// faster result of the same workload at another depth, which is judged instead.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BelowSaturation {
-    /// I/Os outstanding on the average; `None`: not known.
+    /// Mean number of outstanding I/Os; null: not known.
     pub outstanding: Option<f64>,
-    /// I/Os that the claim takes by Little's law; `None`: not known.
+    /// Outstanding I/Os needed for the claimed rate by Little's law; null: not known.
     pub needed: Option<f64>,
-    /// Enough were outstanding.
+    /// True if enough I/Os were outstanding.
     pub enough: bool,
-    /// The best rate of the same workload at another depth, in the metric's unit.
+    /// Best rate of the same workload at another depth, in the metric's unit.
     pub surpassed_by: Option<f64>,
 }
 
-/// One metric of one measurement, judged.
+/// Verdict on one metric of one measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricJudgement {
-    /// What is judged.
+    /// Metric that is judged.
     pub metric: Metric,
-    /// What was measured, in the metric's unit.
+    /// Measured value, in the metric's unit.
     pub estimate: Estimate,
-    /// What the data sheet states.
+    /// Data sheet claim.
     pub claim: Option<ClaimFigure>,
-    /// Why it is not held against that.
+    /// Why the value is not compared with the claim.
     #[serde(default)]
     pub below_saturation: Option<BelowSaturation>,
-    /// The lowest upper bound that is known, in the metric's unit, and what sets it.
+    /// Lowest known upper bound, in the metric's unit, and what sets it.
     pub ceiling: Option<(f64, String)>,
-    /// Median of the equal drives, this one included, in the metric's unit, and
-    /// how many they are.
+    /// Median of the identical drives, this one included, in the metric's unit, and their number.
     pub peers: Option<(f64, u32)>,
     /// The same metric in the baseline run.
     pub baseline: Option<Estimate>,
-    /// The verdict.
+    /// Verdict.
     pub verdict: Verdict,
-    /// What the verdict stands on.
+    /// Basis of the verdict.
     pub reason: Basis,
 }
 
-/// What a metric is held against.
+/// Yardstick that a metric is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Yardstick {
-    /// The data sheet's claim.
+    /// Data sheet claim.
     Claim,
-    /// The median of equal drives.
+    /// Median of identical drives.
     Peers,
-    /// The same measurement in the baseline run.
+    /// Same measurement in the baseline run.
     Baseline,
-    /// The sum of what each target gives alone.
+    /// Sum of what each target reaches alone.
     Alone,
 }
 
-/// What a verdict stands on; `Display` makes its sentence: `104 % of the claim`.
+/// Basis of a verdict; `Display` prints the sentence: `104 % of the claim`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Basis {
-    /// The yardstick, and the measured figure over its figure.
+    /// Yardstick, and the ratio of the measured value to it.
     pub share: Option<(Yardstick, f64)>,
-    /// What else counts, to be read on behind that; without a yardstick, why there is none.
+    /// Text appended to the sentence; without a yardstick, the reason for having none.
     pub more: String,
 }
 
 impl Basis {
-    /// A share of a yardstick.
+    /// Basis that is a ratio to a yardstick.
     pub const fn share(of: Yardstick, ratio: f64) -> Self {
         Self { share: Some((of, ratio)), more: String::new() }
     }
 
-    /// The same, with more to be read behind it.
+    /// Appends text to the sentence.
     pub fn with(mut self, more: impl AsRef<str>) -> Self {
         self.more.push_str(more.as_ref());
         self
     }
 
-    /// Its sentence, with the yardstick's figure in brackets.
+    /// Returns the sentence, with the yardstick's value in brackets.
     pub fn sentence(&self, figure: Option<&str>) -> String {
         let Some((of, ratio)) = self.share else { return self.more.clone() };
         let of = match of {
@@ -148,35 +147,35 @@ impl std::fmt::Display for Basis {
     }
 }
 
-/// Why a measurement does not quite say what it seems to say.
+/// Reservation about a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
-    /// Id of the rule that says so.
+    /// Id of the rule that raised it.
     pub rule: String,
-    /// What it makes of the measurement by itself: qualified or invalid.
+    /// Validity that this reason alone leads to: qualified or invalid.
     pub validity: Validity,
-    /// Why, in a sentence.
+    /// Explanation, one sentence.
     #[serde(rename = "what", alias = "why")]
     pub why: String,
 }
 
-/// A measurement, judged.
+/// Judgement of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgedMeasurement {
     /// Index into the run's measurements.
     pub measurement: usize,
-    /// Whether it says what it seems to say.
+    /// Validity of the measurement.
     pub validity: Validity,
-    /// The reservations, the gravest first.
+    /// Reservations, worst first.
     pub reasons: Vec<Reason>,
-    /// Its metrics.
+    /// Judged metrics.
     pub metrics: Vec<MetricJudgement>,
 }
 
 impl MetricJudgement {
-    /// It was to be judged and could not be. A latency without a claim is shown
-    /// rather than judged, since few sheets state one; of a series of depths the
-    /// best stands for the others.
+    /// True if the metric should have been judged and could not be. A latency without a claim is
+    /// shown and not judged, since few data sheets state one; in a series of depths the best one
+    /// stands for the others.
     pub fn is_open(&self) -> bool {
         let stands_for_it = self.below_saturation.is_some_and(|why| why.surpassed_by.is_some());
         self.verdict == Verdict::Unjudged && self.metric != Metric::LatencyMean && !stands_for_it
@@ -184,32 +183,32 @@ impl MetricJudgement {
 }
 
 impl JudgedMeasurement {
-    /// The reservations that make it what it is: of an invalid measurement not
-    /// those that would only qualify it.
+    /// Returns the reasons that decide the validity: for an invalid measurement, not those that
+    /// would only qualify it.
     pub fn decisive(&self) -> impl Iterator<Item = &Reason> {
         self.reasons.iter().filter(|reason| reason.validity == self.validity)
     }
 }
 
-/// Everything that a run is judged to mean.
+/// Assessment of a whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assessment {
     /// Version of the rules that made it.
     pub ruleset: String,
-    /// Measurements, in the run's order.
+    /// Judged measurements, in the run's order.
     pub measurements: Vec<JudgedMeasurement>,
     /// Findings, worst first.
     pub findings: Vec<Finding>,
-    /// What came of each rule, in the list's order; findings are in `findings` too.
+    /// Outcome of each rule, in list order; findings are in `findings` too.
     pub rules: Vec<RuleReport>,
-    /// The verdict on each drive or target, by name.
+    /// Verdict on each drive or target, by name.
     pub subjects: Vec<(String, Verdict)>,
-    /// The verdict on the whole.
+    /// Overall verdict.
     pub verdict: Verdict,
 }
 
 impl Assessment {
-    /// What was said of a measurement of the run, by its index.
+    /// Returns the judgement of a measurement by its index in the run.
     pub fn of(&self, measurement: usize) -> Option<&JudgedMeasurement> {
         let in_order = self.measurements.get(measurement);
         let is_it = |judged: &&JudgedMeasurement| judged.measurement == measurement;
@@ -218,7 +217,7 @@ impl Assessment {
 }
 
 impl Verdict {
-    /// As it is printed: `PASS`.
+    /// Printed form: `PASS`.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
@@ -230,7 +229,7 @@ impl Verdict {
 }
 
 impl Validity {
-    /// As it is printed: `VALID`.
+    /// Printed form: `VALID`.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Valid => "VALID",

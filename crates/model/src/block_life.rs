@@ -1,18 +1,18 @@
-//! What became of blocks that are trimmed again and again.
+//! Histories of repeatedly trimmed blocks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a job last did to a block; a failure is kept.
+/// Last state of a block; failures are kept.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum BlockState {
-    /// It was not trimmed.
+    /// Not trimmed.
     #[default]
     Untrimmed,
-    /// All of its trims succeeded.
+    /// All trims succeeded.
     Trimmed,
     /// A trim failed.
     TrimFailed,
@@ -20,19 +20,19 @@ pub enum BlockState {
     WriteFailed,
 }
 
-/// Blocks of the same history (fio's `block_error_percentiles`).
+/// Number of blocks with the same history (fio's `block_error_percentiles`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockLife {
-    /// How they ended.
+    /// Final state.
     pub state: BlockState,
-    /// Trims of each until then.
+    /// Trims of each block until then.
     pub trims: u32,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
 }
 
 impl BlockLife {
-    /// Adds blocks to those of the same history in `lives`.
+    /// Adds the blocks to those of the same history in `lives`.
     pub fn add(self, lives: &mut Vec<Self>) {
         let same = |life: &&mut Self| (life.state, life.trims) == (self.state, self.trims);
         match lives.iter_mut().find(same) {

@@ -1,22 +1,22 @@
-//! What was built on drives and has to be taken down again.
+//! Layouts built on drives that have to be taken down again.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// 128 random bits that are written into what is made, or are its name, so that
-/// it is known again: the proof that taking it down asks for.
+/// 128 random bits written into what iodyno builds, or used as its name. Before it takes something
+/// down it looks for them, as proof that it built it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mark(pub u128);
 
 impl Mark {
-    /// Its first five digits, for labels that hold no more.
+    /// Returns the first five digits, for labels that are too short for more.
     pub fn tag(self) -> String {
         self.to_string()[..5].to_owned()
     }
 
-    /// It as a UUID, as file systems and arrays have them:
+    /// Returns the mark as a UUID, as file systems and arrays have it:
     /// `3f9ab…` as `3f9ab012-3456-7890-abcd-ef0123456789`.
     pub fn uuid(self) -> String {
         let digits = self.to_string();
@@ -24,7 +24,7 @@ impl Mark {
         [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
     }
 
-    /// Whether `uuid` is this one, whatever stands between its digits.
+    /// True if `uuid` is this mark, whatever its separators.
     pub fn is_uuid(self, uuid: &str) -> bool {
         let digits: String = uuid.chars().filter(char::is_ascii_hexdigit).collect();
         digits.eq_ignore_ascii_case(&self.to_string())
@@ -32,7 +32,7 @@ impl Mark {
 }
 
 impl fmt::Display for Mark {
-    /// 32 hexadecimal digits.
+    /// Formats as 32 hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
     }
@@ -58,59 +58,59 @@ impl<'de> Deserialize<'de> for Mark {
     }
 }
 
-/// One thing that was built or taken, with what giving it back needs. Earlier
-/// versions wrote no mark: what they left cannot be proved to be ours.
+/// Something that was built or taken, with what is needed to undo it. Earlier versions wrote no
+/// mark; what they left cannot be proved to be ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Built {
-    /// A drive that was given up for it, and is given back empty.
+    /// A drive taken for a layout, and given back empty.
     Drive {
-        /// Its path when it was taken; after a restart that may be another's.
+        /// Path when it was taken; may name another drive after a restart.
         device: String,
-        /// What names it for writing, whatever its path.
+        /// Identifier that permits writing, independent of the path.
         word: String,
-        /// What was written on it, and what all that is built on it bears.
+        /// Mark written on the drive, and on everything built on it.
         #[serde(default)]
         mark: Option<Mark>,
     },
     /// An md array.
     Array {
-        /// `/dev/md127`.
+        /// Path, `/dev/md127`.
         device: String,
-        /// Its name.
+        /// Name of the array.
         name: String,
-        /// Its UUID.
+        /// UUID of the array.
         #[serde(default)]
         mark: Option<Mark>,
     },
-    /// A mapping of device-mapper: a volume, dm-crypt.
+    /// A device-mapper mapping: a logical volume, dm-crypt.
     Mapping {
-        /// Its name, which holds the mark.
+        /// Name, which contains the mark.
         name: String,
-        /// What proves it.
+        /// Proof of ownership.
         #[serde(default)]
         mark: Option<Mark>,
     },
-    /// A file that loop devices stand on.
+    /// Backing file of loop devices.
     BackingFile {
-        /// Its path; its name holds the mark, and an attribute of it.
+        /// Path; the file name contains the mark, and so does an extended attribute.
         path: String,
-        /// What proves it.
+        /// Proof of ownership.
         #[serde(default)]
         mark: Option<Mark>,
     },
     /// A mount.
     Mount {
-        /// Where: a directory that no other has; its name is the mark.
+        /// Mount point: a directory of its own, named after the mark.
         at: String,
-        /// The UUID of the file system.
+        /// UUID of the file system.
         #[serde(default)]
         mark: Option<Mark>,
     },
 }
 
 impl Built {
-    /// In a few words: `md array /dev/md127`.
+    /// Short title: `md array /dev/md127`.
     pub fn title(&self) -> String {
         match self {
             Self::Drive { device, word, .. } => format!("{device} ({word})"),
@@ -121,7 +121,7 @@ impl Built {
         }
     }
 
-    /// What proves that it is ours.
+    /// Proof that it is ours.
     pub const fn mark(&self) -> Option<Mark> {
         match self {
             Self::Drive { mark, .. }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_reads_back_and_is_a_uuid() {
+    fn marks_round_trip_and_match_uuids() {
         let mark = Mark(0x0f9a_b012_3456_7890_abcd_ef01_2345_6789);
         assert_eq!(mark.to_string().parse(), Ok(mark));
         assert_eq!(

@@ -1,5 +1,4 @@
-//! What qualifies a measurement: values with their quantities. Their `Display` is the one place
-//! of their sentences.
+//! Caveats of a measurement, as values. Their sentences are written in one place, `Display`.
 
 use std::fmt;
 
@@ -8,176 +7,176 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Bytes, Failure};
 
-/// What qualifies a measurement: of its target, or of how its I/O was made.
+/// Caveat of a measurement, about its target or how its I/O was done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Caveat {
-    /// The target is a file in a file system that answers or changes I/O by itself.
+    /// The target is a file on a file system that serves or changes I/O by itself.
     FileSystem {
-        /// Its kind, as the kernel names it.
+        /// File system type, as the kernel names it.
         name: String,
-        /// What it does.
+        /// Effect of the file system.
         effect: FileSystemEffect,
     },
-    /// The device below is memory.
+    /// The underlying device is memory.
     Memory {
-        /// What it is.
+        /// Kind of memory device.
         device: String,
     },
     /// The target is a loop device.
     LoopDevice {
-        /// The file behind it.
+        /// Path of the backing file.
         file: String,
-        /// The file system of that file, where it is in memory.
+        /// File system of the backing file, if that is in memory.
         memory: Option<String>,
     },
-    /// A part of the file has no blocks.
+    /// Parts of the file have no blocks allocated.
     PartlyAllocated {
-        /// Bytes that have.
+        /// Allocated bytes.
         allocated_bytes: u64,
         /// Size of the file, bytes.
         size_bytes: u64,
     },
-    /// The target takes no `O_DIRECT`.
+    /// The target does not support `O_DIRECT`.
     NoDirect,
-    /// Fewer I/Os could be outstanding than asked.
+    /// Fewer outstanding I/Os are possible than requested.
     DepthReduced {
         /// `iodepth` of the job.
         asked: u32,
-        /// The depth in effect.
+        /// Effective depth.
         possible: u32,
-        /// What is in the way.
+        /// Cause of the limit.
         limit: DepthLimit,
     },
-    /// The engine makes one I/O at a time.
+    /// The engine issues one I/O at a time, so `iodepth` has no effect.
     DepthIgnored {
-        /// `ioengine`.
+        /// `ioengine` of the job.
         engine: String,
         /// `iodepth` of the job.
         asked: u32,
     },
     /// `hipri` has no effect.
     NotPolled {
-        /// Why.
+        /// Reason.
         why: NotPolled,
     },
-    /// The kernel did not register the files of a ring.
+    /// The kernel did not register the files with the io_uring ring.
     FilesNotRegistered {
-        /// What it said.
+        /// Kernel's reason.
         why: Failure,
     },
-    /// The kernel did not register the buffers of a ring.
+    /// The kernel did not register the buffers with the io_uring ring.
     BuffersNotRegistered {
-        /// Their size.
+        /// Size of the buffers, bytes.
         bytes: u64,
         /// `RLIMIT_MEMLOCK`, bytes; absent: unlimited.
         limit_bytes: Option<u64>,
-        /// What it said.
+        /// Kernel's reason.
         why: Failure,
     },
-    /// A block is larger than the largest buffer that the kernel registers.
+    /// The block size exceeds the largest buffer that the kernel registers.
     BlockTooLargeToRegister,
     /// I/Os failed.
     IosFailed {
-        /// So many.
+        /// Number of failed I/Os.
         failed: u64,
-        /// Of so many.
+        /// Number of all I/Os.
         ios: u64,
-        /// The first of them.
+        /// First failure.
         first: Failure,
     },
-    /// A block does not hold what was written.
+    /// A block does not contain the data that was written.
     Mismatch {
-        /// Its offset, bytes.
+        /// Offset of the block, bytes.
         offset: u64,
-        /// Its length, bytes.
+        /// Length of the block, bytes.
         length: u64,
-        /// What is wrong with it.
+        /// Difference found.
         what: String,
     },
-    /// Writes that could not be verified, since there is not enough memory.
+    /// Writes could not be verified for lack of memory.
     NotVerified {
-        /// So many.
+        /// Number of such writes.
         writes: u64,
     },
-    /// Options that the load generator did not get.
+    /// Options were not passed on to the load generator.
     NotPassedOn {
-        /// Their names.
+        /// Names of the options.
         options: Vec<String>,
-        /// The generator.
+        /// Name of the load generator.
         generator: String,
     },
-    /// A command of a job did not succeed.
+    /// A command of a job failed.
     CommandFailed {
-        /// The option that names it.
+        /// Option that sets the command.
         option: String,
-        /// The command.
+        /// Command line.
         command: String,
-        /// What came of it.
+        /// Reason of the failure.
         why: String,
     },
-    /// A file that a job writes beside its targets is not complete, or not where it belongs.
+    /// A log or other file that a job writes is incomplete or not where it belongs.
     LogNotWritten {
-        /// The option that asks for it.
+        /// Option that requests the file.
         option: String,
-        /// What was in the way.
+        /// Reason.
         why: String,
     },
-    /// Our own I/O beside the measurement failed.
+    /// Background I/O of iodyno itself failed during the measurement.
     BesideFailed {
-        /// What it did, as fio's `rw`.
+        /// Its I/O pattern, as fio's `rw`.
         rw: String,
         /// Its target.
         target: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// Words of another program, or of an earlier version of this one.
+    /// Message of another program, or of an earlier version of iodyno.
     Said {
-        /// A sentence.
+        /// Text of the message.
         words: String,
     },
 }
 
-/// What a file system does beside storing.
+/// Effect of a file system on the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileSystemEffect {
-    /// It is in memory.
+    /// Files are in memory.
     InMemory,
-    /// Another file system is underneath.
+    /// Another file system below does the I/O (overlay).
     Overlay,
-    /// Another machine serves it.
+    /// Another machine serves the files.
     Network,
-    /// It has a cache and a compression of its own.
+    /// Has its own cache and compression.
     OwnCache,
-    /// A process serves it.
+    /// A user-space process serves the files.
     UserSpace,
-    /// It compresses what is written.
+    /// Compresses written data.
     Compresses,
-    /// It decompresses what is read.
+    /// Decompresses read data.
     Decompresses,
 }
 
-/// What keeps I/Os from being outstanding.
+/// Limit on the number of outstanding I/Os.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DepthLimit {
-    /// `fs.aio-max-nr`.
+    /// `fs.aio-max-nr` is used up.
     AioMaxNr,
-    /// The largest ring of io_uring.
+    /// Largest io_uring ring.
     RingSize,
 }
 
-/// Why completions are not polled for.
+/// Why completions are not polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NotPolled {
     /// The device has no poll queues.
     NoPollQueues,
-    /// Linux ignores it for `ioengine=pvsync2`: measured with 6.1, as many interrupts as I/Os.
+    /// Linux ignores it for `ioengine=pvsync2`: measured on 6.1, one interrupt per I/O.
     Kernel,
-    /// libaio cannot.
+    /// libaio cannot poll.
     Libaio,
 }
 
@@ -299,44 +298,44 @@ impl<T: Into<String>> From<T> for Caveat {
     }
 }
 
-/// A value with its sentence, as JSON has it.
+/// A value with its sentence, as written to JSON.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Told{T}")]
 pub struct Told<T> {
-    /// The value.
+    /// Value.
     #[serde(flatten)]
     pub value: T,
-    /// Its sentence.
+    /// The value as a sentence.
     pub text: String,
 }
 
 impl<T: Clone + fmt::Display> Told<T> {
-    /// A value with what it displays.
+    /// Pairs a value with its `Display` text.
     pub(crate) fn of(value: &T) -> Self {
         Self { value: value.clone(), text: value.to_string() }
     }
 }
 
-/// JSON of a list of caveats, each with its sentence; read back, the value counts. What version
-/// 1 wrote is the sentence alone.
+/// JSON form of a list of caveats, each with its sentence. Reading uses the value; version 1 wrote
+/// the sentence alone.
 pub mod told {
     use serde::de::Error;
     use serde_json::Value;
 
     use super::*;
 
-    /// Writes values and sentences.
+    /// Writes values and their sentences.
     ///
     /// # Errors
-    /// Of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(all: &[Caveat], to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(all.iter().map(Told::of))
     }
 
-    /// Reads values, or the sentences that version 1 wrote.
+    /// Reads values, or the sentences of version 1.
     ///
     /// # Errors
-    /// Something else is there.
+    /// If the JSON is neither.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Caveat>, D::Error> {
         let read = |one| match one {
             Value::String(words) => Ok(words.into()),
@@ -352,7 +351,7 @@ mod tests {
     use crate::{Cause, Conditions, EndReason};
 
     #[test]
-    fn values_stand_in_json_with_their_sentences() {
+    fn json_has_values_and_sentences() {
         let first = Failure::of(5, "EIO at offset 0");
         let shortfalls = vec![Caveat::NoDirect, Caveat::IosFailed { failed: 2, ios: 9, first }];
         let conditions = Conditions { shortfalls, ..Conditions::default() };

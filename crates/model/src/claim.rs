@@ -1,37 +1,37 @@
-//! What a data sheet states of a drive, with its conditions.
+//! Data sheet claims of a drive, with their conditions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the figures of a data sheet entry are figures of.
+/// Capacities that the figures of a data sheet entry apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimScope {
-    /// Of this very capacity.
+    /// This exact capacity.
     Exact,
-    /// The read figures are of this capacity, the others the best of the series.
+    /// Read figures are for this capacity, all others are the best of the series.
     ExactRead,
-    /// The best of the series: an upper bound, never a reason to fail.
+    /// Best of the series: an upper bound, never a reason to fail.
     SeriesMax,
 }
 
-/// The figures that a data sheet states, each optional. MB/s are decimal,
-/// IOPS are for 4 KiB unless `rand_cond` says otherwise, latencies in us.
+/// Figures of a data sheet, each optional. MB/s are decimal, IOPS are for 4 KiB unless `rand_cond`
+/// differs, latencies are in us.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
     /// Vendor.
     pub vendor: String,
-    /// Family.
+    /// Product family.
     #[serde(default)]
     pub family: String,
     /// Name on the data sheet.
     pub model: String,
-    /// Capacity, GB (decimal); absent where the sheet speaks of a whole series.
+    /// Capacity, GB (decimal); absent if the sheet covers a whole series.
     pub capacity_gb: Option<u64>,
     /// PCIe generation of the drive.
     pub pcie_gen: Option<u8>,
-    /// Lanes of the drive.
+    /// PCIe lanes of the drive.
     pub lanes: Option<u8>,
     /// Regular expressions for the trimmed model string, case sensitive.
     #[serde(rename = "match")]
@@ -57,7 +57,7 @@ pub struct Claim {
     pub lat_read_us: Option<f64>,
     /// Write latency, us.
     pub lat_write_us: Option<f64>,
-    /// Drive writes a day.
+    /// Drive writes per day.
     pub dwpd: Option<f64>,
     /// Endurance, TB written.
     pub tbw_tb: Option<f64>,
@@ -70,9 +70,9 @@ pub struct Claim {
     /// Conditions of the latencies, as printed.
     #[serde(default)]
     pub lat_cond: String,
-    /// What the figures are figures of.
+    /// Capacities that the figures apply to.
     pub scope: ClaimScope,
-    /// Where they were read.
+    /// Source of the figures.
     pub source: String,
     /// `datasheet`, `vendor guide`, `review`, `secondary`, …
     #[serde(default)]
@@ -85,17 +85,17 @@ pub struct Claim {
     pub note: String,
 }
 
-/// One figure of a claim, as it was held against a measurement.
+/// Figure of a claim that a measurement was compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimFigure {
-    /// The figure in the metric's base unit (bytes per second, per second, ns).
+    /// Claimed value in the metric's base unit (bytes per second, per second, ns).
     pub value: f64,
-    /// Its conditions, as printed.
+    /// Conditions of the figure, as printed.
     pub conditions: String,
-    /// The data sheet's name of the drive.
+    /// Name of the drive on the data sheet.
     pub model: String,
-    /// What it is a figure of.
+    /// Capacities that the figure applies to.
     pub scope: ClaimScope,
-    /// Where it was read.
+    /// Source of the figure.
     pub source: String,
 }

@@ -1,18 +1,18 @@
-//! What a measurement was taken under.
+//! Conditions of a measurement.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::json::{Named, named, number};
+use crate::json::{Named, named, null_as_nan};
 use crate::{AboveLimit, Caveat, FillOrder, Told, WrittenShare, told};
 
 named! {
-    /// One depth of the search for the depth that suffices.
+    /// One depth tried by the search for a sufficient depth.
     DepthTried {
         /// Outstanding I/Os.
         depth: u32,
-        /// I/Os per second that came of it.
-        #[serde(deserialize_with = "number")]
+        /// I/Os per second at that depth.
+        #[serde(deserialize_with = "null_as_nan")]
         #[schemars(with = "Option<f64>")]
         iops: f64,
     }
@@ -21,140 +21,139 @@ named! {
 named! {
     /// A range of offsets.
     Range {
-        /// First byte.
+        /// Offset of the first byte.
         offset_bytes: u64,
         /// Length, bytes.
         length_bytes: u64,
     }
 }
 
-/// What a measurement was taken under, as far as it was in effect or known.
+/// Conditions of a measurement, as far as they applied or are known.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
-    /// Why this I/O engine: `io_uring`, or what made it fall back.
+    /// Why this I/O engine was used: `io_uring`, or the reason for a fallback.
     pub engine_reason: Option<String>,
-    /// Kernel worker threads ran the I/O (the target has no NOWAIT support).
+    /// True if kernel worker threads issued the I/O (the target has no NOWAIT support).
     pub punted: Option<bool>,
-    /// Buffers were registered with the kernel.
+    /// True if buffers were registered with the kernel.
     pub registered_buffers: Option<bool>,
-    /// Threads that submitted.
+    /// Number of submitting threads.
     pub threads: Option<u32>,
-    /// CPUs that they were kept on.
+    /// CPUs that the threads were bound to.
     pub cpus: Vec<u32>,
-    /// Outstanding I/Os that were asked for, over all threads and targets.
+    /// Requested outstanding I/Os, over all threads and targets.
     pub depth_asked: Option<u32>,
-    /// Outstanding I/Os on the average, by Little's law: rate x mean latency.
+    /// Mean outstanding I/Os, by Little's law: rate x mean latency.
     pub depth_reached: Option<f64>,
-    /// Depths tried by the search for the depth that suffices, with their IOPS.
+    /// Depths tried by the search for a sufficient depth, with their IOPS.
     #[serde(with = "Named::<DepthTried>")]
     #[schemars(with = "Vec<DepthTried>")]
     pub depths_tried: Vec<(u32, f64)>,
-    /// Offsets stayed inside these (offset, length) ranges, bytes; empty: the whole target.
+    /// Offset ranges that the I/O was confined to (offset, length), bytes; empty: whole target.
     #[serde(with = "Named::<Range>")]
     #[schemars(with = "Vec<Range>")]
     pub ranges: Vec<(u64, u64)>,
-    /// Which share of the blocks was ever written, for each target.
+    /// Share of blocks ever written, for each target.
     pub written: Vec<WrittenShare>,
-    /// In which order they were written, where that is known.
+    /// Order in which the blocks were written; null: not known.
     #[serde(default)]
     pub fill: Option<FillOrder>,
-    /// The block device under a target that is a file or a directory, where it is known.
+    /// Block device under a target that is a file or directory; null: not known.
     pub device: Option<String>,
-    /// The target is a scratch file that was made for the run.
+    /// True if the target is a scratch file created for the run.
     pub scratch: bool,
-    /// What qualifies the target.
+    /// Caveats about the target.
     #[serde(with = "told")]
     #[schemars(with = "Vec<Told<Caveat>>")]
     pub target_remarks: Vec<Caveat>,
-    /// What qualifies the load.
+    /// Caveats about the load.
     #[serde(with = "told")]
     #[schemars(with = "Vec<Told<Caveat>>")]
     pub shortfalls: Vec<Caveat>,
-    /// I/Os on the devices that were not ours, per second, while it ran.
+    /// I/Os per second by others on the same devices meanwhile.
     pub other_iops: Option<f64>,
-    /// Bytes on the devices that were not ours, per second, while it ran.
+    /// Bytes per second by others on the same devices meanwhile.
     pub other_bytes_per_s: Option<f64>,
-    /// Relative half width of the interval that was asked for.
+    /// Requested relative half width of the confidence interval.
     pub precision_asked: Option<f64>,
-    /// How long the measuring process did not run, ns, each time (stopped, asleep, its machine
-    /// moved): not counted.
+    /// Pauses of the measuring process, ns each (stopped, suspended, VM migrated): not counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lapses_ns: Vec<u64>,
-    /// Settings of the machine that the plan asked for.
+    /// Machine settings made by the plan.
     #[serde(default)]
     pub settings: Vec<Setting>,
-    /// Relative half width of the p99's interval, where that was asked for, too.
+    /// Requested relative half width of the p99's confidence interval; absent: none requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_precision_asked: Option<f64>,
-    /// What its rate had to be steady over, where that was asked for, too.
+    /// Requested steady state and its result; absent: none requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_state: Option<SteadyState>,
-    /// When volumes of a cloud asked for more than their limits give, by their own counts.
+    /// Times at which cloud volumes exceeded their limits, by their own counters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub above_limits: Vec<AboveLimit>,
-    /// Our own I/O beside what was measured, where that was the experiment.
+    /// Background I/O of iodyno itself, where an experiment calls for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Beside>,
-    /// Where I/Os were while they were under way, where that was looked at.
+    /// Time in the block layer and in the device; absent: not traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_times: Option<BlockTimes>,
 }
 
-/// Where I/Os were while they were under way, as the kernel's block tracepoints tell of some of
-/// them at the beginning: `block_bio_queue`, `block_rq_issue`, `block_rq_complete`.
+/// Time of I/Os in the block layer and in the device, from the kernel's tracepoints
+/// `block_bio_queue`, `block_rq_issue` and `block_rq_complete`. Traces some of the I/Os at the
+/// beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockTimes {
-    /// How many were seen from end to end.
+    /// Number of I/Os traced from end to end.
     pub ios: u64,
-    /// From the first to the last of them, ns.
+    /// Time from the first to the last of them, ns.
     pub duration_ns: u64,
-    /// Mean time in the block layer before the driver had them (scheduler, tags, limits), ns.
+    /// Mean time in the block layer before dispatch to the driver (scheduler, tags, limits), ns.
     pub queue_mean_ns: f64,
-    /// The 99th percentile of it, ns.
+    /// p99 of the time in the block layer, ns.
     pub queue_p99_ns: u64,
     /// Mean time in driver and device, ns.
     pub device_mean_ns: f64,
-    /// The 99th percentile of it, ns.
+    /// p99 of the time in driver and device, ns.
     pub device_p99_ns: u64,
-    /// Share of that time in which a device had nothing to do, of several the mean.
+    /// Share of the traced time in which the device was idle; mean over several devices.
     pub idle: f64,
 }
 
-/// A steady state that was asked of a measurement's own rate over the last of its rounds (SNIA
-/// PTS 2.0.2, 2.1.24), and what they came to.
+/// Steady state requested of a measurement's own rate over its last rounds (SNIA PTS 2.0.2,
+/// 2.1.24), and the result.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
-    /// Rounds of the window.
+    /// Rounds in the window.
     pub rounds: u32,
     /// Length of a round, ns.
     pub round_ns: u64,
-    /// Greatest less smallest rate of them as a share of their average; `None`: there were not as
-    /// many rounds.
+    /// Maximum minus minimum rate of the rounds, as a share of their average; null: too few rounds.
     pub excursion: Option<f64>,
-    /// Rise or fall of the line through them as a share of their average.
+    /// Rise or fall of the regression line through the rounds, as a share of their average.
     pub slope_excursion: Option<f64>,
 }
 
-/// Our own I/O that went on beside what was measured, and is not part of it.
+/// Background I/O of iodyno itself during a measurement, and not part of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Beside {
     /// Its target.
     pub target: String,
-    /// What it did, as fio's `rw`.
+    /// I/O pattern, as fio's `rw`.
     pub rw: String,
-    /// Bytes per second that it moved while the measurement counted.
-    #[serde(deserialize_with = "number")]
+    /// Bytes per second while the measurement was counted.
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub bytes_per_s: f64,
 }
 
-/// A setting of the machine while it was measured.
+/// Machine setting during a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
-    /// Its file in sysfs.
+    /// Path in sysfs.
     pub path: String,
-    /// What it was before the plan.
+    /// Value before the plan.
     pub before: String,
-    /// What it was set to.
+    /// Value set by the plan.
     pub value: String,
 }

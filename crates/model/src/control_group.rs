@@ -7,7 +7,7 @@ use crate::Fact;
 use crate::json::{Named, named};
 
 named! {
-    /// A latency target of a control group.
+    /// Latency target of a control group (io.latency).
     IoLatency {
         /// Block device.
         device: String,
@@ -16,35 +16,35 @@ named! {
     }
 }
 
-/// A control group that this process is in: its own, or one above it (Linux, admin-guide/cgroup-v2).
+/// Control group of this process, or one of its parents (Linux, admin-guide/cgroup-v2).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ControlGroup {
-    /// Its path below the root that this process sees: `/system.slice/a.service`; of version 1
-    /// behind its controllers: `cpu,cpuacct:/docker/a`.
+    /// Path below the root that this process sees: `/system.slice/a.service`; cgroup v1 with its
+    /// controllers in front: `cpu,cpuacct:/docker/a`.
     pub path: String,
-    /// What it lets through to devices (io.max).
+    /// Limits on device I/O (io.max).
     pub io_max: Vec<IoMax>,
-    /// Block devices on which it has a latency target, us (io.latency): groups beside one that
-    /// misses its target are held back.
+    /// Block devices with a latency target, us (io.latency): if the group misses its target, its
+    /// sibling groups are throttled.
     #[serde(with = "Named::<IoLatency>")]
     #[schemars(with = "Vec<IoLatency>")]
     pub io_latency: Vec<(String, u64)>,
-    /// Block devices that are shared out by cost (io.cost.qos, of the root).
+    /// Block devices with cost-based I/O control (io.cost.qos, root group).
     pub io_cost: Vec<String>,
-    /// CPUs' worth of time that it may use (cpu.max); absent: no limit.
+    /// CPU time limit, CPUs (cpu.max); absent: no limit.
     pub cpu_max: Fact<f64>,
-    /// CPUs that it may run on (cpuset.cpus.effective).
+    /// CPUs that the group may use (cpuset.cpus.effective).
     pub cpus: Fact<Vec<u32>>,
-    /// Time in which some task of it waited for I/O so far, us (io.pressure, some).
+    /// Total time in which some task waited for I/O, us (io.pressure, some).
     pub io_stalled_us: Fact<u64>,
-    /// What cpu.max did so far (cpu.stat).
+    /// Throttling by cpu.max so far (cpu.stat).
     pub cpu_throttling: Fact<CpuThrottling>,
 }
 
-/// What a control group lets through to one block device; `None`: no limit.
+/// I/O limits of a control group on one block device; null: no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct IoMax {
-    /// Block device, or its number where it has no name here.
+    /// Block device, or its number if it has no name here.
     pub device: String,
     /// Bytes read per second (rbps).
     pub read_bytes_per_s: Option<u64>,
@@ -56,13 +56,13 @@ pub struct IoMax {
     pub write_iops: Option<u64>,
 }
 
-/// How often a group was out of CPU time.
+/// CPU throttling of a control group (cpu.stat).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuThrottling {
-    /// Periods in which it ran.
+    /// Periods in which the group ran (nr_periods).
     pub periods: u64,
-    /// Those of them in which its time ended before they did.
+    /// Periods in which it was throttled (nr_throttled).
     pub throttled_periods: u64,
-    /// Time that its tasks were kept waiting for, over all CPUs, us.
+    /// Total time its tasks were throttled, over all CPUs, us.
     pub throttled_us: u64,
 }

@@ -12,39 +12,38 @@ pub struct MappedDevice {
     pub name: String,
     /// Owner, from the UUID's prefix (`LVM`, `CRYPT`, `mpath`).
     pub owner: Option<String>,
-    /// Its table, in the order of its blocks; root only.
+    /// Device-mapper table, in block order; root only.
     #[serde(default)]
     pub table: Fact<Vec<MappedSegment>>,
 }
 
-/// A line of a table: what a part of the device is made of.
+/// Line of a device-mapper table: the mapping of one segment of the device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MappedSegment {
-    /// Where it begins on the device, bytes.
+    /// Start of the segment on the device, bytes.
     pub start_bytes: u64,
-    /// Its length, bytes.
+    /// Length of the segment, bytes.
     pub length_bytes: u64,
-    /// The kind of target: `linear`, `striped`, `crypt`, …
+    /// Device-mapper target: `linear`, `striped`, `crypt`, …
     pub target: String,
-    /// Chunk of a stripe, bytes.
+    /// Stripe chunk size, bytes.
     pub chunk_bytes: Option<u64>,
-    /// What it lies on, where the target is `linear` or `striped`: one place,
-    /// or one for each stripe in their order.
+    /// Underlying locations of a `linear` or `striped` segment: one, or one per stripe in order.
     pub places: Vec<MappedPlace>,
 }
 
-/// A place on a block device below.
+/// Location on an underlying block device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MappedPlace {
-    /// Block device.
+    /// Underlying block device.
     pub device: String,
-    /// Where it begins there, bytes.
+    /// Start on that device, bytes.
     pub start_bytes: u64,
 }
 
 impl MappedDevice {
-    /// Volume group and logical volume, where LVM owns it: of `vg-my--data`,
-    /// `vg` and `my-data` (lvm(8), a hyphen in a name is written twice).
+    /// Returns the volume group and the logical volume of an LVM device: `vg` and `my-data` for
+    /// `vg-my--data` (lvm(8), a hyphen in a name is doubled).
     pub fn volume(&self) -> Option<(String, String)> {
         if self.owner.as_deref() != Some("LVM") {
             return None;
@@ -64,7 +63,7 @@ impl MappedDevice {
         None
     }
 
-    /// The first striped segment's number of stripes and chunk, bytes.
+    /// Returns the number of stripes and the chunk size, bytes, of the first striped segment.
     pub fn stripes(&self) -> Option<(usize, u64)> {
         let segments = self.table.get()?;
         let striped = segments.iter().find(|segment| segment.target == "striped")?;
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_volumes_are_parted_at_the_single_hyphen() {
+    fn lvm_names_are_split_at_the_single_hyphen() {
         let volume = |name: &str| {
             let owner = Some("LVM".into());
             MappedDevice { name: name.into(), owner, table: Fact::Absent }.volume()

@@ -1,12 +1,12 @@
-//! What block devices did over a time, by their counters.
+//! Block device activity between two readings of the counters.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::DiskStats;
 
-/// What a block device did while the jobs ran: the difference of its
-/// counters (kernel documentation, admin-guide/iostats).
+/// Activity of a block device while the jobs ran: the difference of its counters (kernel
+/// documentation, admin-guide/iostats).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DiskUse {
@@ -18,34 +18,34 @@ pub struct DiskUse {
     /// Writes completed.
     #[serde(rename = "writes", alias = "write_ios")]
     pub write_ios: u64,
-    /// Sectors of 512 bytes read.
+    /// 512-byte sectors read.
     pub read_sectors: u64,
-    /// Sectors of 512 bytes written.
+    /// 512-byte sectors written.
     #[serde(rename = "written_sectors", alias = "write_sectors")]
     pub write_sectors: u64,
-    /// Reads that were merged with others.
+    /// Reads merged by the block layer.
     pub read_merges: u64,
-    /// Writes that were merged with others.
+    /// Writes merged by the block layer.
     pub write_merges: u64,
-    /// Time that reads took together, ms.
+    /// Total time of all reads, ms.
     #[serde(rename = "read_ms", alias = "read_ticks_ms")]
     pub read_ticks_ms: u64,
-    /// Time that writes took together, ms.
+    /// Total time of all writes, ms.
     #[serde(rename = "write_ms", alias = "write_ticks_ms")]
     pub write_ticks_ms: u64,
-    /// Time that all I/Os took together, ms.
+    /// Total time of all I/Os, ms.
     pub in_queue_ms: u64,
     /// Time with I/O in flight, ns.
     pub busy_ns: u64,
-    /// Time between both readings of the counters, ns.
+    /// Time between the two readings, ns.
     pub elapsed_ns: u64,
-    /// The devices that it stands on.
+    /// Underlying devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<DiskUse>,
 }
 
 impl DiskUse {
-    /// What a device did from `before` to `after`, `elapsed_ns` later.
+    /// Returns the activity between `before` and `after`, `elapsed_ns` apart.
     pub fn between(before: &DiskStats, after: &DiskStats, elapsed_ns: u64) -> Self {
         const SECTOR: u64 = 512;
         let beyond = |count: fn(&DiskStats) -> u64| count(after).saturating_sub(count(before));
@@ -74,8 +74,8 @@ impl DiskUse {
         (100.0 * self.busy_ns as f64 / self.elapsed_ns as f64).min(100.0)
     }
 
-    /// The mean over the devices that it stands on, with the highest
-    /// utilisation, percent; `None` where it stands on none.
+    /// Returns the mean over the underlying devices, and the highest utilization among them,
+    /// percent; `None` if there are none.
     pub fn aggregate(&self) -> Option<(Self, f64)> {
         let count = self.members.len() as u64;
         let mean = |field: fn(&Self) -> u64| {

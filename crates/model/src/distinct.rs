@@ -1,13 +1,13 @@
-//! Lists in which nothing stands twice.
+//! Lists without duplicates.
 
-/// Each of `all` once, in their order.
+/// Returns each element of `all` once, in order of first occurrence.
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut list = Vec::new();
     add_missing(&mut list, all);
     list
 }
 
-/// Appends to `list` those of `all` that it does not hold.
+/// Appends the elements of `all` that `list` does not contain.
 pub fn add_missing<T: PartialEq>(list: &mut Vec<T>, all: impl IntoIterator<Item = T>) {
     for one in all {
         if !list.contains(&one) {
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_equal_ones_stays() {
+    fn first_of_equal_elements_is_kept() {
         let mut list = distinct([3, 1, 3, 2, 1]);
         add_missing(&mut list, [1, 4, 4]);
         assert_eq!(list, [3, 1, 2, 4]);

@@ -1,14 +1,14 @@
-//! An NVMe drive: its controller, its namespaces, and what they say of themselves.
+//! NVMe drives: controller, namespaces, and their own reports.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Fact, Iommu, LatencyMonitor, NamespacePath, OcpHealth, VolumeLimits};
 
-/// A drive: one NVMe controller and the namespaces behind it.
+/// An NVMe controller and its namespaces.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Drive {
-    /// Controller, `nvme0`.
+    /// Controller name, `nvme0`.
     pub name: String,
     /// Model string, trimmed.
     pub model: Fact<String>,
@@ -16,170 +16,169 @@ pub struct Drive {
     pub serial: Fact<String>,
     /// Firmware revision, trimmed.
     pub firmware: Fact<String>,
-    /// `new`, `live`, `resetting`, `connecting`, `deleting`, `deleting (no IO)`, `dead` (Linux:
-    /// drivers/nvme/host/sysfs.c).
+    /// Controller state: `new`, `live`, `resetting`, `connecting`, `deleting`, `deleting (no IO)`,
+    /// `dead` (Linux: drivers/nvme/host/sysfs.c).
     pub state: Fact<String>,
-    /// `pcie`, `tcp`, `rdma`, `fc`, `loop`.
+    /// Transport: `pcie`, `tcp`, `rdma`, `fc`, `loop`.
     pub transport: Fact<String>,
-    /// NVMe qualified name of its subsystem; controllers of one drive share it.
+    /// NVMe qualified name (NQN) of the subsystem; shared by all controllers of one drive.
     pub subsystem_nqn: Fact<String>,
     /// PCI address.
     pub address: Fact<String>,
-    /// The links from the root port down to the drive, by the PCI address of
-    /// their device end. Empty: integrated, or not on PCIe.
+    /// PCIe links from the root port to the drive, by the PCI address of their device end. Empty:
+    /// integrated, or not on PCIe.
     pub links: Vec<String>,
     /// NUMA node.
     pub numa_node: Fact<u32>,
-    /// CPUs near the drive.
+    /// CPUs local to the drive.
     pub local_cpus: Fact<Vec<u32>>,
     /// Total capacity of the NVM subsystem.
     #[serde(rename = "capacity_bytes", alias = "capacity")]
     pub capacity: Fact<Bytes>,
-    /// A virtual disk that reports as NVMe: which cloud's or hypervisor's.
+    /// Cloud or hypervisor of a virtual disk that presents itself as NVMe.
     pub virtual_disk: Option<String>,
     /// Temperature.
     pub temperature: Fact<Temperature>,
-    /// What Identify Controller says; root only.
+    /// Identify Controller data; root only.
     pub identify: Fact<IdentifyController>,
-    /// The SMART / Health log; root only.
+    /// SMART / Health log; root only.
     pub health: Fact<HealthLog>,
-    /// Its namespaces that are block devices.
+    /// Namespaces that are block devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(skip)]
     pub namespaces: Vec<Namespace>,
-    /// PCI address of the VMD controller (Intel Volume Management Device) whose
-    /// domain it is in.
+    /// PCI address of the VMD controller (Intel Volume Management Device) that the drive is behind.
     #[serde(default)]
     pub vmd: Option<String>,
-    /// How its memory accesses are translated; absent: not at all.
+    /// IOMMU translation of the drive's memory accesses; absent: none.
     #[serde(default)]
     pub iommu: Fact<Iommu>,
-    /// Its power state now (Get Features 02h), an index into
-    /// [`IdentifyController::power_states`]; root only.
+    /// Current power state (Get Features 02h), an index into [`IdentifyController::power_states`];
+    /// root only.
     #[serde(default)]
     pub power_state: Fact<u8>,
-    /// Whether it may change its power state itself (APST, Get Features 0Ch); root only.
+    /// True if the drive may change its power state by itself (APST, Get Features 0Ch); root only.
     #[serde(default)]
     pub autonomous_power_states: Fact<bool>,
-    /// Whether its volatile write cache is on (Get Features 06h), where it has one; root only.
-    /// The kernel's queue flag is another thing: it stays as it was when the feature is changed.
+    /// True if the volatile write cache, if present, is enabled (Get Features 06h); root only. The
+    /// kernel's queue flag differs: it does not follow changes of the feature.
     #[serde(default)]
     pub write_cache_on: Fact<bool>,
-    /// The OCP extended health log, where the drive has it; root only.
+    /// OCP extended health log, if supported; root only.
     #[serde(default)]
     pub ocp_health: Fact<OcpHealth>,
-    /// The OCP latency monitor, where the drive has it; root only.
+    /// OCP latency monitor, if supported; root only.
     #[serde(default)]
     pub latency_monitor: Fact<LatencyMonitor>,
-    /// What a volume of Amazon's counts of its limits; root only.
+    /// Limit counters of an Amazon EBS volume; root only.
     #[serde(default)]
     pub volume_limits: Fact<VolumeLimits>,
 }
 
-/// 0 K in °C: what a drive that reports no temperature seems to have.
+/// 0 K in °C: the temperature of a drive that reports none.
 pub const ABSOLUTE_ZERO_C: f64 = -273.15;
 
-/// Composite temperature and its levels, °C.
+/// Composite temperature and its thresholds, °C.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Temperature {
     /// Composite temperature, °C.
     pub composite_c: f64,
-    /// Warning level (WCTEMP), °C.
+    /// Warning threshold (WCTEMP), °C.
     pub warning_c: Option<f64>,
-    /// Critical level (CCTEMP), °C.
+    /// Critical threshold (CCTEMP), °C.
     pub critical_c: Option<f64>,
 }
 
-/// A namespace.
+/// An NVMe namespace.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Namespace {
-    /// Block device, `nvme0n1`.
+    /// Block device name, `nvme0n1`.
     pub name: String,
     /// Namespace id.
     pub nsid: Fact<u32>,
-    /// World-wide id as the kernel builds it.
+    /// World-wide id, as the kernel composes it.
     pub wwid: Fact<String>,
-    /// Size as the block layer gives it.
+    /// Size reported by the block layer.
     #[serde(rename = "size_bytes", alias = "size")]
     pub size: Fact<Bytes>,
-    /// Logical block in use, bytes (queue/logical_block_size; readable by everybody).
+    /// Logical block size in use, bytes (queue/logical_block_size; readable by everybody).
     pub logical_block_bytes: Fact<u32>,
-    /// What Identify Namespace says; root only.
+    /// Identify Namespace data; root only.
     pub identify: Fact<IdentifyNamespace>,
-    /// Under multipath, the path to it through this controller; the namespace
-    /// itself is the head.
+    /// With multipath: the path through this controller; the namespace itself is the multipath
+    /// head.
     #[serde(default)]
     pub path: Option<NamespacePath>,
 }
 
-/// Identify Controller (NVM Express Base Specification 2.0, figure 275), the fields that are used.
+/// Identify Controller fields in use (NVM Express Base Specification 2.0, figure 275).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct IdentifyController {
-    /// Version, `1.4.0`.
+    /// NVMe version, `1.4.0`.
     pub version: String,
-    /// Largest transfer, bytes; `None` = no limit.
+    /// Maximum data transfer size, bytes; null: no limit.
     pub max_transfer_bytes: Option<u64>,
-    /// Warning composite temperature, K; 0 = not reported.
+    /// Warning composite temperature threshold, K; 0: not reported.
     pub warning_temperature_k: u16,
-    /// Critical composite temperature, K; 0 = not reported.
+    /// Critical composite temperature threshold, K; 0: not reported.
     pub critical_temperature_k: u16,
-    /// Number of namespaces that the controller supports.
+    /// Number of namespaces supported by the controller.
     pub namespace_count: u32,
-    /// Volatile write cache present.
+    /// True if the drive has a volatile write cache.
     pub volatile_write_cache: bool,
-    /// Optional: Dataset Management (trim).
+    /// Supports Dataset Management (trim).
     pub supports_trim: bool,
     /// Unallocated capacity, bytes.
     #[serde(with = "crate::json::count")]
     #[schemars(with = "Option<u64>")]
     pub unallocated_bytes: u128,
-    /// Multi-path capabilities: the subsystem may have several ports.
+    /// Multi-path capability: the subsystem may have several ports.
     pub multi_port: bool,
-    /// Its power states, from 0.
+    /// Power states, from 0.
     #[serde(default)]
     pub power_states: Vec<PowerState>,
 }
 
-/// A power state (Base Specification 2.0, figure 276).
+/// NVMe power state (Base Specification 2.0, figure 276).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PowerState {
-    /// Most power that it takes, mW; `None` where the drive does not say.
+    /// Maximum power, mW; null: not reported.
     pub max_power_mw: Option<u64>,
-    /// Whether I/O is done in it.
+    /// True if the drive does I/O in this state.
     pub operational: bool,
-    /// Time to enter it, us; 0 = not reported.
+    /// Entry latency, us; 0: not reported.
     pub entry_us: u32,
-    /// Time to leave it, us; 0 = not reported.
+    /// Exit latency, us; 0: not reported.
     pub exit_us: u32,
 }
 
-/// One LBA format that a namespace offers.
+/// LBA format supported by a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LbaFormat {
-    /// Data bytes of a logical block.
+    /// Data bytes per logical block.
     pub data_bytes: u32,
-    /// Metadata bytes of a logical block.
+    /// Metadata bytes per logical block.
     pub metadata_bytes: u16,
     /// Relative performance: 0 best, 1 better, 2 good, 3 degraded.
     pub relative_performance: u8,
 }
 
-/// Identify Namespace (NVM Command Set Specification 1.0, figure 97), the fields that are used.
+/// Identify Namespace fields in use (NVM Command Set Specification 1.0, figure 97).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IdentifyNamespace {
-    /// Namespace size, logical blocks.
+    /// Namespace size (NSZE), logical blocks.
     pub size_blocks: u64,
-    /// Namespace capacity, logical blocks.
+    /// Namespace capacity (NCAP), logical blocks.
     pub capacity_blocks: u64,
-    /// Namespace utilisation (NUSE), logical blocks.
+    /// Namespace utilization (NUSE), logical blocks.
     pub used_blocks: u64,
-    /// What reading a deallocated block gives (DLFEAT 2:0): `Some(0x00)`, `Some(0xff)`, or not reported.
+    /// Byte that deallocated blocks read as (DLFEAT 2:0): 0x00 or 0xff; null: not reported.
     pub deallocated_reads_as: Option<u8>,
-    /// Reading a deallocated block may fail (NSFEAT bit 2).
+    /// Reads of deallocated blocks may fail (NSFEAT bit 2).
     pub deallocated_read_may_fail: bool,
-    /// LBA formats on offer.
+    /// Supported LBA formats.
     pub formats: Vec<LbaFormat>,
-    /// The one in use, an index into `formats`.
+    /// LBA format in use, an index into `formats`.
     pub format_in_use: usize,
 }
 
@@ -193,23 +192,23 @@ pub struct HealthLog {
     pub temperature_k: u16,
     /// Available spare, %.
     pub available_spare_percent: u8,
-    /// Threshold of available spare, %.
+    /// Available spare threshold, %.
     pub spare_threshold_percent: u8,
-    /// Endurance used, %; may exceed 100.
+    /// Percentage used (endurance), %; may exceed 100.
     pub used_percent: u8,
-    /// Bytes that the host read (data units x 512000).
+    /// Bytes read by the host (data units x 512000).
     #[serde(with = "crate::json::count")]
     #[schemars(with = "Option<u64>")]
     pub host_read_bytes: u128,
-    /// Bytes that the host wrote (data units x 512000).
+    /// Bytes written by the host (data units x 512000).
     #[serde(with = "crate::json::count")]
     #[schemars(with = "Option<u64>")]
     pub host_written_bytes: u128,
-    /// Read commands.
+    /// Host read commands.
     #[serde(with = "crate::json::count")]
     #[schemars(with = "Option<u64>")]
     pub host_read_commands: u128,
-    /// Write commands.
+    /// Host write commands.
     #[serde(with = "crate::json::count")]
     #[schemars(with = "Option<u64>")]
     pub host_write_commands: u128,
@@ -233,24 +232,25 @@ pub struct HealthLog {
     #[serde(with = "crate::json::count")]
     #[schemars(with = "Option<u64>")]
     pub error_log_entries: u128,
-    /// Minutes above the warning temperature.
+    /// Time above the warning temperature, minutes.
     pub warning_temperature_min: u32,
-    /// Minutes above the critical temperature.
+    /// Time above the critical temperature, minutes.
     pub critical_temperature_min: u32,
-    /// Transitions to light and heavy thermal management.
+    /// Transitions to light and heavy thermal management (throttling).
     pub thermal_transitions: [u32; 2],
-    /// Seconds in light and heavy thermal management.
+    /// Time in light and heavy thermal management, seconds.
     pub thermal_seconds: [u32; 2],
 }
 
 impl Drive {
-    /// Whether the kernel is removing it: what is left of a drive that was pulled, until its requests ended.
+    /// True if the kernel is removing the drive: it was pulled, and requests are still pending.
     pub fn is_going(&self) -> bool {
         let word = self.state.get().and_then(|state| state.split(' ').next());
         word == Some("deleting")
     }
 
-    /// Composite temperature, °C, by the hardware monitor or the log; `None`: not reported.
+    /// Composite temperature, °C, from the hardware monitor or the health log; `None`: not
+    /// reported.
     pub fn composite_c(&self) -> Option<f64> {
         let monitor = self.temperature.get().map(|temperature| temperature.composite_c);
         let log = self.health.get().map(|log| f64::from(log.temperature_k) + ABSOLUTE_ZERO_C);
@@ -259,8 +259,8 @@ impl Drive {
 }
 
 impl HealthLog {
-    /// Whether the counters say that the drive throttled for heat between
-    /// `earlier` and this log: any of bytes 192, 196, 216, 220, 224, 228 grew.
+    /// True if the drive throttled for heat between `earlier` and this log: any of the counters at
+    /// bytes 192, 196, 216, 220, 224, 228 grew.
     pub fn throttled_since(&self, earlier: &Self) -> bool {
         self.warning_temperature_min > earlier.warning_temperature_min
             || self.critical_temperature_min > earlier.critical_temperature_min
@@ -277,8 +277,8 @@ impl IdentifyNamespace {
         self.formats.get(self.format_in_use)
     }
 
-    /// The format with the best relative performance; among equals the one in
-    /// use, then the one without metadata, then the larger block.
+    /// Returns the format with the best relative performance; among equals the one in use, then one
+    /// without metadata, then the largest block.
     pub fn best_format(&self) -> Option<&LbaFormat> {
         self.formats
             .iter()
@@ -294,8 +294,8 @@ impl IdentifyNamespace {
             .map(|(_, format)| format)
     }
 
-    /// Share of the namespace in use according to NUSE, 0..1, where the drive
-    /// tracks it: many report NUSE = NSZE always, which says nothing.
+    /// Share of the namespace in use by NUSE, 0..1; `None`: not tracked. Many drives always report
+    /// NUSE = NSZE, which tells nothing.
     pub fn used_share(&self) -> Option<f64> {
         (self.size_blocks > 0 && self.used_blocks < self.size_blocks)
             .then(|| self.used_blocks as f64 / self.size_blocks as f64)

@@ -1,14 +1,13 @@
-//! What a drive was put through, so that a later run knows.
+//! State that preparations left drives in, for later runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a drive is emptied, so that its next writes run as if it had never been
-/// written (SNIA SSS PTS: purge).
+/// Method of emptying a drive, so that it next performs as if never written (SNIA SSS PTS: purge).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PurgeMethod {
-    /// Every block is discarded (trimmed).
+    /// Discard (trim) every block.
     Discard,
     /// Format NVM without a secure erase.
     Format,
@@ -23,7 +22,7 @@ pub enum PurgeMethod {
 }
 
 impl PurgeMethod {
-    /// As it is typed: `format-crypto`.
+    /// Name on the command line: `format-crypto`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Discard => "discard",
@@ -36,22 +35,22 @@ impl PurgeMethod {
     }
 }
 
-/// How far a preparation got.
+/// Progress of a preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PreparationState {
-    /// It is going on, or its process was killed.
+    /// In progress, or its process was killed.
     Begun,
-    /// To its end.
+    /// Completed.
     Done,
-    /// The user stopped it.
+    /// Interrupted by the user.
     Interrupted,
-    /// A part of it failed.
+    /// Failed in part.
     Failed,
 }
 
 impl PreparationState {
-    /// In a word.
+    /// Name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Begun => "begun",
@@ -62,52 +61,52 @@ impl PreparationState {
     }
 }
 
-/// What the blocks of a drive were filled with, in sequence from the first on.
+/// Sequential fill of a drive, from its first block on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FillState {
-    /// Bytes that were written, which may be several times the capacity.
+    /// Bytes written; may be several times the capacity.
     pub written_bytes: u64,
-    /// Time that it took, ns.
+    /// Duration, ns.
     pub duration_ns: u64,
 }
 
-/// What a drive was conditioned by (SNIA SSS PTS: workload dependent preconditioning).
+/// Preconditioning of a drive (SNIA SSS PTS: workload dependent preconditioning).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionState {
-    /// Options of the jobs, as they were typed: `rw=randwrite bs=4k`.
+    /// Job options, as typed: `rw=randwrite bs=4k`.
     pub workload: String,
-    /// Rounds that were measured.
+    /// Number of measured rounds.
     pub rounds: u32,
-    /// The round in which it came to its steady state; `None`: it did not.
+    /// Round in which the drive reached steady state; null: not reached.
     pub steady_in: Option<u32>,
 }
 
-/// The state that a preparation left a namespace in. It holds as long as the
-/// drive's own count of written bytes stays what it was.
+/// State in which a preparation left a namespace. Valid as long as the drive's own count of written
+/// bytes does not change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DriveState {
     /// Serial number of the drive.
     pub serial: String,
     /// Namespace id.
     pub nsid: u32,
-    /// The run that prepared it; `None`: it was removed since.
+    /// Run that prepared the drive; null: removed since.
     #[serde(rename = "run", alias = "run_id")]
     pub run_id: Option<String>,
-    /// When, ns since 1970 UTC.
+    /// Time of the preparation, ns since 1970 UTC.
     #[serde(rename = "at", alias = "at_ns", with = "crate::json::time")]
     #[schemars(with = "String")]
     pub at_ns: i64,
-    /// How far it got.
+    /// Progress of the preparation.
     pub state: PreparationState,
-    /// The purge that was begun or done.
+    /// Purge that was begun or completed.
     pub purge: Option<PurgeMethod>,
-    /// What was written; `None`: nothing yet.
+    /// Fill; null: nothing written yet.
     pub fill: Option<FillState>,
-    /// What it was conditioned by after that.
+    /// Preconditioning after the fill.
     #[serde(default)]
     pub condition: Option<ConditionState>,
     /// Size of the namespace, bytes.
     pub capacity_bytes: Option<u64>,
-    /// Bytes that hosts wrote to the drive, by its own count.
+    /// Total bytes written by hosts, from the drive's own counter.
     pub host_written_bytes: Option<u128>,
 }

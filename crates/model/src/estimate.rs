@@ -1,73 +1,73 @@
-//! A value with its spread.
+//! A value with its interval.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How sure a value is.
+/// Interval around a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spread {
-    /// A confidence interval of the stated level (0.95 = 95 %).
+    /// Confidence interval of the stated level (0.95 = 95 %).
     Confidence {
         /// Lower end, in the value's unit.
         low: f64,
         /// Upper end, in the value's unit.
         high: f64,
-        /// Coverage that is claimed, 0..1.
+        /// Confidence level, 0..1.
         level: f64,
     },
-    /// The value was printed rounded or truncated and stood within these bounds.
+    /// The value was printed rounded or truncated; the original lay within these bounds.
     Rounding {
         /// Lower end, in the value's unit.
         low: f64,
         /// Upper end, in the value's unit.
         high: f64,
     },
-    /// Nothing is known of the spread.
+    /// No interval is known.
     Unknown,
 }
 
-/// A value with its spread, in SI base units (per second, bytes per second, ns).
+/// A value with its interval, in SI base units (per second, bytes per second, ns).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Flat", from = "Flat")]
+#[serde(into = "EstimateJson", from = "EstimateJson")]
 pub struct Estimate {
     /// The value.
     pub value: f64,
-    /// Its spread.
+    /// Interval around the value.
     pub spread: Spread,
 }
 
-/// How JSON has it: readers find the bounds without knowing the kinds of spread.
+/// JSON form: readers find the bounds without knowing the kinds of interval.
 #[derive(Serialize, Deserialize, JsonSchema)]
-struct Flat {
+struct EstimateJson {
     /// The value.
     value: f64,
-    /// Lower end of the interval; null where the spread is unknown.
+    /// Lower end of the interval; null: no interval known.
     low: Option<f64>,
-    /// Upper end of the interval; null where the spread is unknown.
+    /// Upper end of the interval; null: no interval known.
     high: Option<f64>,
-    /// What the interval is; null where the spread is unknown.
+    /// Kind of interval; null: no interval known.
     interval: Option<Interval>,
-    /// Coverage of a confidence interval, 0..1.
+    /// Confidence level of the interval, 0..1.
     level: Option<f64>,
-    /// As it was stored before.
+    /// Form stored by earlier versions.
     #[serde(default, skip_serializing)]
     #[schemars(skip)]
     spread: Option<Spread>,
 }
 
-/// What kind of interval it is.
+/// Kind of interval.
 #[derive(Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Interval {
-    /// A confidence interval.
+    /// Confidence interval.
     Confidence,
-    /// The value was printed rounded and stood within these bounds.
+    /// The value was printed rounded; the original lay within these bounds.
     Rounding,
 }
 
-impl From<Estimate> for Flat {
-    /// An interval that is none is left out.
+impl From<Estimate> for EstimateJson {
+    /// Leaves out intervals with infinite or NaN bounds.
     fn from(of: Estimate) -> Self {
         let (interval, level) = match of.spread {
             Spread::Confidence { level, .. } => (Some(Interval::Confidence), Some(level)),
@@ -87,8 +87,8 @@ impl From<Estimate> for Flat {
     }
 }
 
-impl From<Flat> for Estimate {
-    fn from(of: Flat) -> Self {
+impl From<EstimateJson> for Estimate {
+    fn from(of: EstimateJson) -> Self {
         let spread = match (of.interval, of.low, of.high, of.level) {
             (Some(Interval::Rounding), Some(low), Some(high), _) => Spread::Rounding { low, high },
             (Some(Interval::Confidence), Some(low), Some(high), Some(level)) => {
@@ -106,7 +106,7 @@ impl JsonSchema for Estimate {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let mut schema = Flat::json_schema(generator);
+        let mut schema = EstimateJson::json_schema(generator);
         schema.insert(
             "description".into(),
             "A value with its spread, in SI base units (per second, bytes per second, ns).".into(),
@@ -116,22 +116,22 @@ impl JsonSchema for Estimate {
 }
 
 impl Estimate {
-    /// The estimate, unless its value is infinite or no number.
+    /// Returns the estimate, unless its value is infinite or NaN.
     pub fn finite(self) -> Option<Self> {
         self.value.is_finite().then_some(self)
     }
 
-    /// A value of unknown spread.
+    /// Makes a value without an interval.
     pub const fn bare(value: f64) -> Self {
         Self { value, spread: Spread::Unknown }
     }
 
-    /// A value with a confidence interval.
+    /// Makes a value with a confidence interval.
     pub const fn confident(value: f64, low: f64, high: f64, level: f64) -> Self {
         Self { value, spread: Spread::Confidence { low, high, level } }
     }
 
-    /// The bounds, where any are known.
+    /// Bounds of the interval, if known.
     pub fn bounds(&self) -> Option<(f64, f64)> {
         match self.spread {
             Spread::Confidence { low, high, .. } | Spread::Rounding { low, high } => {
@@ -141,30 +141,30 @@ impl Estimate {
         }
     }
 
-    /// Lower end, or the value itself where the spread is unknown.
+    /// Lower bound, or the value itself without an interval.
     pub fn low(&self) -> f64 {
         self.bounds().map_or(self.value, |(low, _)| low)
     }
 
-    /// Upper end, or the value itself where the spread is unknown.
+    /// Upper bound, or the value itself without an interval.
     pub fn high(&self) -> f64 {
         self.bounds().map_or(self.value, |(_, high)| high)
     }
 
-    /// Half the width of the confidence interval over the value, where both mean something. How
-    /// a figure was rounded is no interval: it says nothing of how much the next one will differ.
+    /// Half the width of the confidence interval over the value. `None` for rounding bounds: they
+    /// do not tell how much the next measurement will differ.
     pub fn relative_half_width(&self) -> Option<f64> {
         let Spread::Confidence { low, high, .. } = self.spread else { return None };
         (self.value != 0.0).then(|| (high - low) / 2.0 / self.value.abs())
     }
 
-    /// Whether there is an interval that says so little that it is not shown: half of it is more than the value.
+    /// True if the interval is too wide to be shown: half of it exceeds the value.
     pub fn is_hardly_known(&self) -> bool {
         self.relative_half_width().is_some_and(|width| width.is_nan() || width > 1.0)
     }
 
-    /// Both together. Their intervals add up, which is wide for errors that are
-    /// each its own; where one has none, the sum has none.
+    /// Adds two estimates. Their intervals add up, which is too wide for independent errors; if one
+    /// has no interval, the sum has none.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let value = self.value + other.value;
@@ -181,7 +181,7 @@ impl Estimate {
         }
     }
 
-    /// The estimate in another unit: value and bounds times `factor` (positive).
+    /// Converts to another unit: value and bounds times `factor` (positive).
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
         let spread = match self.spread {

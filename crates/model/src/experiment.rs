@@ -1,62 +1,63 @@
-//! Experiments: one thing is changed, and it is seen what the rate does.
+//! Experiments: change one condition, then compare the rate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something that can be changed.
+/// Condition changed by an experiment.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Experiment {
-    /// Each job twice as deep.
+    /// Twice the queue depth of each job.
     TwiceTheDepth,
-    /// Twice as many jobs, each as deep.
+    /// Twice as many jobs, each with the same queue depth.
     TwiceTheJobs,
     /// Half the drives at once.
     HalfTheDrives,
     /// Four times the block size.
     LargerBlocks,
-    /// The submitting threads on other CPUs, of another NUMA node where there is one.
+    /// Submitting threads on other CPUs, of another NUMA node if there is one.
     OtherCpus,
-    /// Blocks that were never written.
+    /// Never-written blocks.
     UnwrittenBlocks,
     /// Blocks that hold data.
     WrittenBlocks,
-    /// The same blocks, written in sequence before.
+    /// The same blocks, after a sequential fill.
     SequentialFill,
-    /// No change: what the provider of a virtual disk states for it.
+    /// No change: compares with the provider's stated limit of a virtual disk.
     StatedLimit,
-    /// Completions polled for, instead of awaited as interrupts.
+    /// Completions polled instead of signalled by interrupts.
     Polling,
-    /// NVMe commands through io_uring, past the kernel's block layer.
+    /// NVMe commands through io_uring, bypassing the block layer.
     Passthrough,
-    /// The submitting threads off the one CPU that takes the interrupts.
+    /// Submitting threads kept off the one CPU that takes the interrupts.
     OffInterrupts,
-    /// While other reads let neither link nor drive rest.
+    /// Concurrent reads that keep the link and the drive out of low power states.
     KeptAwake,
-    /// In the drive's first power state.
+    /// Drive in power state 0.
     FullPower,
-    /// The same at the end once more: warm against cool.
+    /// Same measurement again at the end: warm instead of cool.
     OnceMore,
-    /// The same once more after a rest: cool against warm.
+    /// Same measurement again after a rest: cool instead of warm.
     Rest,
-    /// While a drive beside it is written.
+    /// Concurrent writes to a neighbouring drive.
     NeighbourWrites,
-    /// The device alone, without what lies above it.
+    /// Device alone, without the layers above it.
     OneDriveAlone,
-    /// All devices under the layer at once, without it.
+    /// All member devices at once, without the layer above them.
     MembersAtOnce,
-    /// The same drive on a faster link.
+    /// Same drive on a faster link.
     FasterLink,
-    /// The drive on a slot of its own, without the card.
+    /// Drive in a slot of its own, without the card.
     WithoutTheCard,
-    /// As many requests in the device's queue as its hardware holds.
+    /// Queue as long as the hardware allows (nr_requests).
     LongerQueue,
 }
 
 impl Experiment {
-    /// Each in its place, with its name and what to do, as a sentence without its end.
+    /// Experiments in the order of their variants, with name and instruction (a sentence without
+    /// its full stop).
     const TABLE: [(Self, &str, &str); 22] = [
         (Self::TwiceTheDepth, "twice-the-depth", "measure with twice the iodepth"),
         (Self::TwiceTheJobs, "twice-the-jobs", "measure with twice the jobs"),
@@ -118,17 +119,17 @@ impl Experiment {
         ),
     ];
 
-    /// All of them.
+    /// Returns all experiments.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::TABLE.into_iter().map(|(one, ..)| one)
     }
 
-    /// Its name, with which those of its measurements begin: `twice-the-depth`.
+    /// Name, which is also the prefix of its measurements: `twice-the-depth`.
     pub const fn name(self) -> &'static str {
         Self::TABLE[self as usize].1
     }
 
-    /// What to do: `measure with twice the iodepth`.
+    /// Instruction: `measure with twice the iodepth`.
     pub const fn what(self) -> &'static str {
         Self::TABLE[self as usize].2
     }
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_stands_in_its_row_by_its_name_in_json() {
+    fn table_order_and_names_match_the_variants() {
         for (n, one) in Experiment::all().enumerate() {
             assert_eq!(one as usize, n);
             assert_eq!(serde_json::to_value(one).unwrap(), one.name());

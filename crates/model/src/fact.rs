@@ -1,4 +1,4 @@
-//! A fact about the host, which may be unknown, and says where it came from.
+//! A fact about the host that may be unknown, with its source.
 
 use std::borrow::Cow;
 
@@ -9,32 +9,32 @@ use serde_json::Value;
 
 /// A fact that was read, was stated by the user, or is unknown for a reason.
 ///
-/// In JSON it is the plain value, or null where it is absent; `{"stated": value}` and
-/// `{"unknown": why}` are the others.
+/// JSON has the plain value, or null if absent; otherwise `{"stated": value}` or `{"unknown":
+/// reason}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Fact<T> {
     /// Read from the machine, live or captured.
     Read(T),
-    /// Stated by the user, for instance about an imported result.
+    /// Stated by the user, for example for an imported result.
     Stated(T),
     /// Exists, but only root may read it.
     NeedsRoot,
-    /// The machine, driver or kernel does not offer it.
+    /// Not offered by the machine, driver or kernel.
     #[default]
     Absent,
-    /// It was not asked for: asking would have disturbed a measurement.
+    /// Not read, since reading would have disturbed a measurement.
     NotAsked,
-    /// Reading it failed or gave something that makes no sense; says what.
+    /// Reading failed or gave nonsense; holds the reason.
     Unreadable(String),
 }
 
-/// A fact in JSON, where it is not the plain value.
+/// JSON form of a fact other than the plain value.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Tagged<T> {
     Stated(T),
     Unknown(Unknown),
-    // As facts were stored before.
+    // Forms stored by earlier versions.
     Read(T),
     NeedsRoot,
     Absent,
@@ -64,10 +64,11 @@ impl<T: Serialize> Serialize for Fact<T> {
     }
 }
 
-/// By way of a value: else `T` would be compiled for each format and for each way through its types.
+/// Goes through a [`Value`]: else `T` would be compiled for each format and each path through its
+/// types.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fact<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // An option may be missing altogether.
+        // Fields may be missing altogether.
         let json = Option::<Value>::deserialize(from)?;
         let read = |value| T::deserialize(value).map_err(D::Error::custom);
         Ok(match json.map_or(Tagged::Absent, tagged) {
@@ -87,8 +88,8 @@ fn tagged(json: Value) -> Tagged<Value> {
     Tagged::deserialize(&json).unwrap_or(Tagged::Read(json))
 }
 
-/// As documents have it: the value or null, and the member [`Fact::IN_SCHEMA`], which says that the
-/// object's `unknown` may have a reason.
+/// Schema of the value or null, plus the member [`Fact::IN_SCHEMA`], which says that the object's
+/// `unknown` may hold a reason.
 impl<T: JsonSchema> JsonSchema for Fact<T> {
     fn inline_schema() -> bool {
         true
@@ -116,8 +117,8 @@ const NOT_ASKED: &str = "not asked for, so as not to disturb a measurement";
 const UNREADABLE: &str = "unreadable: ";
 
 impl<T> Fact<T> {
-    /// The unknown fact of which [`Self::why_unknown`] says `why`; other words
-    /// are taken for what made it unreadable.
+    /// Returns the unknown fact with the reason `why`, as [`Self::why_unknown`] words it; other
+    /// texts are kept as the reason of [`Self::Unreadable`].
     pub fn unknown(why: &str) -> Self {
         match why {
             NEEDS_ROOT => Self::NeedsRoot,
@@ -127,7 +128,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// The value, where it is known.
+    /// Returns the value, if known.
     pub fn get(&self) -> Option<&T> {
         match self {
             Self::Read(value) | Self::Stated(value) => Some(value),
@@ -135,7 +136,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// A copy of the value, where it is known.
+    /// Returns a copy of the value, if known.
     pub fn value(&self) -> Option<T>
     where
         T: Clone,
@@ -143,7 +144,7 @@ impl<T> Fact<T> {
         self.get().cloned()
     }
 
-    /// Why it is unknown, in words; `None` where it is known.
+    /// Reason why it is unknown, in words; `None`: known.
     pub fn why_unknown(&self) -> Option<String> {
         match self {
             Self::Read(_) | Self::Stated(_) => None,
@@ -154,12 +155,12 @@ impl<T> Fact<T> {
         }
     }
 
-    /// There is no such thing.
+    /// True if the machine does not offer it.
     pub const fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
 
-    /// The same fact with its value transformed.
+    /// Applies `f` to the value, if known.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Fact<U> {
         match self {
             Self::Read(value) => Fact::Read(f(value)),
@@ -171,7 +172,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// What follows from the value, itself a fact that may be unknown.
+    /// Applies `f`, which may give an unknown fact, to the value, if known.
     pub fn and_then<U>(self, f: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
         match self {
             Self::Read(value) | Self::Stated(value) => f(value),
@@ -182,7 +183,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// The same fact, borrowed.
+    /// Borrows the value.
     pub fn as_ref(&self) -> Fact<&T> {
         match self {
             Self::Read(value) => Fact::Read(value),

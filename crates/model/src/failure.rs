@@ -1,47 +1,47 @@
-//! Why something failed.
+//! Causes of failures.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Why something failed.
+/// A failure and its cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
-    /// What kind of failure.
+    /// Cause of the failure.
     pub cause: Cause,
-    /// How it failed, in a sentence.
+    /// Description, one sentence.
     pub text: String,
 }
 
-/// What kind of failure it was.
+/// Cause of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// The job does not fit its target, and was never begun.
+    /// The job does not fit its target and was never started.
     Unfit,
     /// The I/O engine cannot be used on this machine.
     Engine,
-    /// An I/O did not come back.
+    /// An I/O never completed.
     NoAnswer,
-    /// The kernel refused something.
+    /// The kernel returned this errno.
     Errno(i32),
-    /// It is not known.
+    /// Not known.
     #[default]
     Unknown,
 }
 
 impl Failure {
-    /// Of this errno; 0: it is not known.
+    /// Makes a failure with this errno; 0: cause not known.
     pub fn of(errno: i32, text: impl Into<String>) -> Self {
         let cause = if errno == 0 { Cause::Unknown } else { Cause::Errno(errno) };
         Self { cause, text: text.into() }
     }
 
-    /// Reads a failure, or the sentence that version 1 wrote.
+    /// Reads a failure, or the sentence of version 1.
     ///
     /// # Errors
-    /// Something else is there.
+    /// If the JSON is neither.
     pub(crate) fn stored<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]

@@ -1,4 +1,4 @@
-//! Figures of an application's jobs, by name, and texts that they are put into.
+//! Named figures of jobs, and texts with placeholders for them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Direction, ParseError};
 
-/// Which figure of a job: `wal sync p99`, `read-4k read iops`.
+/// Reference to a figure of a job: `wal sync p99`, `read-4k read iops`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct FigureOf {
     /// Name of the job.
     pub job: String,
-    /// Which of its I/O.
+    /// I/O that the figure is about.
     pub io: IoOf,
-    /// What of that.
+    /// Kind of figure.
     pub figure: FigureKind,
 }
 
-/// Which I/O of a job.
+/// I/O of a job that a figure is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoOf {
-    /// One direction.
+    /// I/O of one direction.
     Data(Direction),
     /// Flushes: fsync, fdatasync.
     Sync,
 }
 
-/// A figure.
+/// Kind of figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FigureKind {
     /// I/Os per second.
@@ -43,20 +43,20 @@ pub enum FigureKind {
     Percentile(f64),
 }
 
-/// A figure with what it is multiplied by: `wal sync p95 * 1.5`, `read read iops / 2`,
-/// `105e9 / write write bandwidth`.
+/// Figure with a factor: `wal sync p95 * 1.5`, `read read iops / 2`, `105e9 / write write
+/// bandwidth`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaled {
     /// The figure.
     pub of: FigureOf,
     /// The factor.
     pub factor: f64,
-    /// The factor is divided by the figure.
+    /// True if the factor is divided by the figure.
     pub is_inverse: bool,
 }
 
 impl Scaled {
-    /// What becomes of the figure's value.
+    /// Scales the figure's value.
     pub fn apply(&self, value: f64) -> f64 {
         if self.is_inverse { self.factor / value } else { self.factor * value }
     }
@@ -146,15 +146,15 @@ impl fmt::Display for FigureOf {
     }
 }
 
-/// What stands in braces in a text.
+/// Returns the names in braces in a text.
 pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0))
 }
 
-/// A text with what `value` says in place of what stands in braces.
+/// Replaces each name in braces by its `value`.
 ///
 /// # Errors
-/// The first name in braces of which it says nothing.
+/// The first name without a value.
 pub fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, NotKnown> {
     placeholders(text).try_fold(text.to_owned(), |text, name| {
         let value = value(name).ok_or_else(|| NotKnown(name.to_owned()))?;
@@ -162,7 +162,7 @@ pub fn filled(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<Stri
     })
 }
 
-/// A name in braces that stands for nothing known.
+/// Unknown name in braces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotKnown(pub String);
 
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_read_as_they_are_written() {
+    fn figures_round_trip_through_text() {
         for text in
             ["wal sync p99", "a read iops", "b write bandwidth", "c trim mean", "d read p99.9"]
         {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_scaled_and_put_into_texts() {
+    fn figures_are_scaled_and_fill_placeholders() {
         let of = |text: &str| text.parse::<Scaled>().map(|one| one.apply(200.0));
         for (text, value) in [
             ("a read iops", 200.0),

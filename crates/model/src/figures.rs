@@ -1,44 +1,44 @@
-//! Figures with their intervals as people read them: as many digits as the interval supports.
+//! Formatting of values with their intervals, in as many digits as the interval supports.
 //!
-//! A quantity has one interval, that of its own estimate, and one form: `79.5k ± 1.9k IOPS`. Only a
-//! width that stands beside a goal in percent is one in percent, of the same estimate.
+//! A quantity has one interval, that of its own estimate, and one form: `79.5k ± 1.9k IOPS`. A
+//! width is given in percent only beside a target in percent, for the same estimate.
 
 use std::cmp::Ordering;
 
 use crate::{Estimate, Metric, Spread, WIDTH_NOT_KNOWN};
 
-/// Digits that are shown at most, however narrow the interval.
-const MOST_DIGITS: i32 = 5;
+/// Maximum number of digits, however narrow the interval.
+const MAX_DIGITS: i32 = 5;
 
-/// A unit that a figure is shown in: value over `divisor`, `suffix` at once
-/// behind the digits (`k`), `unit` after a space.
+/// Display unit: value over `divisor`, then `suffix` without a space (`k`), then `unit` after a
+/// space.
 #[derive(Debug, Clone, Copy)]
 pub struct Unit {
-    /// What values are divided by.
+    /// Divisor of the value.
     pub divisor: f64,
-    /// At once behind the digits: `k`.
+    /// Suffix directly after the digits: `k`.
     pub suffix: &'static str,
-    /// Behind a space: `IOPS`. Empty: neither.
+    /// Unit after a space: `IOPS`. Empty: no space either.
     pub unit: &'static str,
 }
 
 impl Unit {
-    /// A unit.
+    /// Makes a unit.
     pub const fn new(divisor: f64, suffix: &'static str, unit: &'static str) -> Self {
         Self { divisor, suffix, unit }
     }
 
-    /// I/Os per second where a heading says so.
+    /// I/Os per second, without the unit: for columns whose heading names it.
     pub fn iops_unnamed(value: f64) -> Self {
         Self { unit: "", ..Self::of(Metric::Iops, value) }
     }
 
-    /// What stands behind the digits and the suffix.
-    fn behind(self) -> String {
+    /// Returns the text after the digits and the suffix.
+    fn unit_suffix(self) -> String {
         if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) }
     }
 
-    /// The unit that suits a value.
+    /// Selects the unit for a value.
     pub fn of(metric: Metric, value: f64) -> Self {
         let size = value.abs();
         match metric {
@@ -54,12 +54,13 @@ impl Unit {
     }
 }
 
-/// An estimate with its interval, in one unit: `6853 ± 12 MB/s`.
+/// Formats an estimate with its interval, in one unit: `6853 ± 12 MB/s`.
 pub fn format_estimate(metric: Metric, estimate: &Estimate) -> String {
     with_interval(estimate, Unit::of(metric, estimate.value))
 }
 
-/// How a figure was rounded is no interval, and one that is wider than the value is not known.
+/// Formats an estimate with its interval. Rounding bounds are not shown; an interval wider than the
+/// value is shown as not known.
 pub fn with_interval(estimate: &Estimate, unit: Unit) -> String {
     let text = without_interval(estimate, unit);
     let Spread::Confidence { low, high, .. } = estimate.spread else { return text };
@@ -75,23 +76,22 @@ pub fn with_interval(estimate: &Estimate, unit: Unit) -> String {
     let (below, above) = (estimate.value - low, high - estimate.value);
     if (above - below).abs() <= 0.25 * (high - low) {
         let half = rounded_up(below.max(above) / divisor, decimals);
-        format!("{value}{suffix} ± {half}{suffix}{}", unit.behind())
+        format!("{value}{suffix} ± {half}{suffix}{}", unit.unit_suffix())
     } else {
         let (low, high) = (rounded(low / divisor, decimals), rounded(high / divisor, decimals));
         format!("{text} ({low}{suffix}–{high}{suffix})")
     }
 }
 
-/// An estimate in as many digits as its interval supports.
+/// Formats an estimate in as many digits as its interval supports.
 pub fn without_interval(estimate: &Estimate, unit: Unit) -> String {
     let digits = rounded(estimate.value / unit.divisor, decimals_of(estimate, unit.divisor));
-    format!("{digits}{}{}", unit.suffix, unit.behind())
+    format!("{digits}{}{}", unit.suffix, unit.unit_suffix())
 }
 
-/// Decimals (negative: zeros before the point) that an estimate supports in
-/// the unit `divisor`: half of the interval keeps one digit, two where it
-/// starts with 1; what was printed, those that it was printed with; three
-/// significant digits where nothing is known.
+/// Decimals (negative: zeros before the point) that an estimate supports in the unit `divisor`:
+/// half of the interval keeps one digit, or two if it starts with 1; a rounded value keeps the
+/// decimals it was printed with; three significant digits without an interval.
 fn decimals_of(estimate: &Estimate, divisor: f64) -> i32 {
     let value = estimate.value / divisor;
     let half = estimate.bounds().map_or(0.0, |(low, high)| (high - low) / 2.0 / divisor);
@@ -99,18 +99,18 @@ fn decimals_of(estimate: &Estimate, divisor: f64) -> i32 {
         return decimals_for(value, 3);
     }
     if let Spread::Rounding { .. } = estimate.spread {
-        // A hair of tolerance: what was printed as 0.1 is no more than that.
+        // Small tolerance: a value printed as 0.1 has one decimal.
         let decimals = (-(2.0 * half).log10() - 1e-6).ceil() as i32;
-        return decimals.max(decimals_for(value, 2)).min(decimals_for(value, MOST_DIGITS));
+        return decimals.max(decimals_for(value, 2)).min(decimals_for(value, MAX_DIGITS));
     }
     let exponent = half.log10().floor();
     let two_digits = i32::from(half / 10f64.powf(exponent) < 1.95);
-    // However wide the interval, something of the value itself is left.
+    // Keeps some digits of the value, however wide the interval.
     let fewest = if half >= value.abs() / 2.0 { decimals_for(value, 2) } else { i32::MIN };
-    (two_digits - exponent as i32).max(fewest).min(decimals_for(value, MOST_DIGITS))
+    (two_digits - exponent as i32).max(fewest).min(decimals_for(value, MAX_DIGITS))
 }
 
-/// Decimals that give `value` so many significant digits.
+/// Returns the decimals that give `value` this many significant digits.
 pub fn decimals_for(value: f64, digits: i32) -> i32 {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -118,24 +118,17 @@ pub fn decimals_for(value: f64, digits: i32) -> i32 {
     digits - 1 - value.abs().log10().floor() as i32
 }
 
-/// `value` in so many decimals (negative: zeros before the point).
+/// Formats `value` with this many decimals (negative: zeros before the point).
 pub fn rounded(value: f64, decimals: i32) -> String {
-    let step = 10f64.powi(-decimals.min(0));
-    format!("{:.*}", decimals.max(0) as usize, (value / step).round_if(decimals < 0) * step)
+    if decimals >= 0 {
+        return format!("{value:.*}", decimals as usize);
+    }
+    let step = 10f64.powi(-decimals);
+    format!("{:.0}", (value / step).round() * step)
 }
 
-/// Rounded away from zero, so that an interval never looks narrower than it is.
+/// Rounds away from zero, so that an interval never looks narrower than it is.
 pub fn rounded_up(value: f64, decimals: i32) -> String {
     let step = 10f64.powi(-decimals);
     rounded((value / step - 1e-9).ceil() * step, decimals)
-}
-
-trait RoundIf {
-    fn round_if(self, condition: bool) -> f64;
-}
-
-impl RoundIf for f64 {
-    fn round_if(self, condition: bool) -> f64 {
-        if condition { self.round() } else { self }
-    }
 }

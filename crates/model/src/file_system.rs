@@ -5,23 +5,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::Fact;
 
-/// A mounted file system, as its superblock or its mount options describe it.
+/// Mounted file system, as described by its superblock or mount options.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FileSystem {
     /// Type, `ext4`.
     pub kind: String,
-    /// Block, bytes; root only.
+    /// Block size, bytes; root only.
     pub block_bytes: Fact<u32>,
-    /// Stripe unit (xfs `su`, ext4 `stride`), bytes; absent: made without.
+    /// Stripe unit (xfs `su`, ext4 `stride`), bytes; absent: none.
     pub stripe_unit_bytes: Fact<u64>,
-    /// Stripe width: the unit on each data disk once (xfs `sw`, ext4
-    /// `stripe_width`), bytes; absent: made without.
+    /// Stripe width: the stripe unit times the data disks (xfs `sw`, ext4 `stripe_width`), bytes;
+    /// absent: none.
     pub stripe_width_bytes: Fact<u64>,
-    /// How btrfs spreads its data over its devices: `single`, `raid1`, …;
-    /// several while it is converted.
+    /// btrfs data profile: `single`, `raid1`, …; several during a conversion.
     #[serde(default)]
     pub data_profile: Fact<String>,
-    /// Devices that it is made of, where it may be several (btrfs).
+    /// Number of devices, if it may have several (btrfs).
     #[serde(default)]
     pub devices: Fact<u32>,
 }

@@ -1,9 +1,9 @@
-//! What rules say.
+//! Findings of rules.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How grave a finding is.
+/// Severity of a finding.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -11,54 +11,54 @@ use serde::{Deserialize, Serialize};
 pub enum Severity {
     /// Worth knowing.
     Info,
-    /// Something is not as it should be; the machine works.
+    /// Not as it should be; the machine works.
     Warn,
     /// Something is wrong.
     Fail,
 }
 
-/// A figure that a finding stands on.
+/// Figure that supports a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// What it is: `link in use`.
+    /// Name of the figure: `link in use`.
     pub what: String,
-    /// The figure with its unit: `Gen3 x2`.
+    /// Value with its unit: `Gen3 x2`.
     pub value: String,
 }
 
-/// What a rule found.
+/// Finding of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Id of the rule.
     pub rule: String,
-    /// How grave.
+    /// Severity.
     pub severity: Severity,
-    /// Names of the drives, namespaces, links or files that it is about.
+    /// Names of the drives, namespaces, links or files concerned.
     pub subjects: Vec<String>,
-    /// What was found, in a sentence.
+    /// Finding, one sentence.
     pub what: String,
-    /// The figures.
+    /// Supporting figures.
     pub evidence: Vec<Evidence>,
-    /// Why it matters, in a sentence.
+    /// Why it matters, one sentence.
     pub why: String,
-    /// What to do next, in a sentence.
+    /// Next step, one sentence.
     pub next: String,
-    /// Id of the rule whose finding explains this one: it goes away with that.
+    /// Id of the rule whose finding causes this one; fixing that one fixes both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
 }
 
-/// What came of applying a rule.
+/// Outcome of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleOutcome {
-    /// It looked and found nothing.
+    /// Checked, nothing found.
     Clear,
-    /// It found these.
+    /// Findings.
     Findings(Vec<Finding>),
-    /// It could not tell; says what is missing.
+    /// Undecided; holds the missing information.
     CannotTell(String),
-    /// There is nothing that it could be about (no PCIe drive, no peers).
+    /// Nothing to check (no PCIe drive, no peers).
     NotApplicable,
 }
 
@@ -67,15 +67,14 @@ pub enum RuleOutcome {
 pub struct RuleReport {
     /// Id of the rule.
     pub rule: String,
-    /// What came of it.
+    /// Outcome of the rule.
     pub outcome: RuleOutcome,
-    /// Of what it could not tell although it found something elsewhere:
-    /// (subject, what is missing).
+    /// Undecided subjects of a rule that found something elsewhere: (subject, missing information).
     pub cannot_tell: Vec<(String, String)>,
 }
 
 impl Evidence {
-    /// A figure with its name.
+    /// Makes a figure with its name.
     pub fn new(what: impl Into<String>, value: impl Into<String>) -> Self {
         Self { what: what.into(), value: value.into() }
     }

@@ -1,18 +1,19 @@
-//! Read latency under load: what a plan asks for, and the surface that it measured.
+//! Read latency under load: the plan, and the measured surface.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
-use crate::json::number;
+use crate::json::null_as_nan;
 
-/// How read latency under load is looked for.
+/// Settings of the search for read latency under load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HeadroomPlan {
-    /// Points at most, besides the most writes and the most reads, which the others are shares of.
+    /// Maximum number of loads to measure, besides the maximum write and read rates, of which the
+    /// loads are shares.
     pub points: u32,
-    /// The p99 is that of flushes, which a third step makes beside each load.
+    /// True if the p99 is that of flushes, issued by a third step beside each load.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sync: bool,
 }
@@ -23,87 +24,88 @@ impl Default for HeadroomPlan {
     }
 }
 
-/// What a drive took in an earlier run.
+/// Headroom of a drive from an earlier run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EarlierHeadroom {
     /// Key of the run.
     pub run: String,
-    /// When it began, ns since 1970 UTC.
+    /// Start of the run, ns since 1970 UTC.
     pub run_started_ns: i64,
-    /// The same drive as it is called now.
+    /// Result, with the drive's current name.
     #[serde(flatten)]
     pub of: Headroom,
 }
 
-/// The p99 of reads against the rates of background writes and of reads. It is derived from
-/// measurements whenever it is asked for, and never stored beside them.
+/// p99 of reads over the rates of background writes and reads. Derived from measurements on demand,
+/// never stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Headroom {
-    /// File or device, as it was typed.
+    /// File or device, as typed.
     pub target: String,
-    /// The most writes without any reads, bytes per second.
-    #[serde(deserialize_with = "number")]
+    /// Maximum write rate without reads, bytes per second.
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub most_write_bytes_per_s: f64,
-    /// The most reads without any writes, per second.
-    #[serde(deserialize_with = "number")]
+    /// Maximum read rate without writes, I/Os per second.
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub most_read_iops: f64,
-    /// The p99 is that of flushes beside the load, and not of its reads.
+    /// True if the p99 is that of flushes beside the load instead of its reads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sync: bool,
-    /// The bound of the p99, ns.
+    /// Bound on the p99, ns.
     pub p99_bound_ns: u64,
-    /// The most writes beside few reads whose p99 keeps the bound; null: none.
+    /// Largest write rate, beside few reads, whose p99 is within the bound; null: none.
     pub writes: Option<Load>,
-    /// The most reads without writes whose p99 keeps the bound; null: none.
+    /// Largest read rate, without writes, whose p99 is within the bound; null: none.
     pub reads: Option<Load>,
-    /// The most of both, equal shares of the most, whose p99 keeps the bound; null: none.
+    /// Largest load, at equal shares of the maximum write and read rates, whose p99 is within the
+    /// bound; null: none.
     pub both: Option<Load>,
-    /// All loads, by writes and then by reads: measured, interpolated, or not reached.
+    /// All loads, by write rate, then read rate: measured, interpolated, or not reached.
     pub cells: Vec<LoadCell>,
 }
 
 impl Headroom {
-    /// What waits: `read` or `sync`.
+    /// Name of the operation whose latency is bounded: `read` or `sync`.
     pub const fn what(&self) -> &'static str {
         if self.sync { "sync" } else { "read" }
     }
 }
 
-/// A load whose p99 keeps a bound.
+/// Load whose p99 is within a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
-    /// Writes, bytes per second.
-    #[serde(deserialize_with = "number")]
+    /// Write rate, bytes per second.
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub write_bytes_per_s: f64,
-    /// Reads per second.
-    #[serde(deserialize_with = "number")]
+    /// Read rate, I/Os per second.
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub read_iops: f64,
-    /// More is not reached, so the bound is not what limits it.
+    /// True if this is the maximum reached, so that the bound is not the limit.
     pub is_most: bool,
 }
 
-/// A load, and the p99 of its reads.
+/// Load and the p99 of its reads.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadCell {
-    /// Number of its rate of writes, from 0.
+    /// Index of the write rate, from 0.
     pub column: usize,
-    /// Number of its rate of reads, from 0.
+    /// Index of the read rate, from 0.
     pub row: usize,
-    /// Writes that were asked for, bytes per second.
-    #[serde(deserialize_with = "number")]
+    /// Requested write rate, bytes per second.
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub write_bytes_per_s: f64,
-    /// Reads that were asked for, per second.
-    #[serde(deserialize_with = "number")]
+    /// Requested read rate, I/Os per second.
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub read_iops: f64,
-    /// The p99 of its reads, ns, each counted from when it was due; null: a rate is not reached.
-    /// With an interval it was measured, else interpolated.
+    /// p99 of the reads, ns, each counted from its scheduled start; null: a rate was not reached.
+    /// Measured if it has an interval, else interpolated.
     pub p99_ns: Option<Estimate>,
-    /// Index of the measurement of its reads; null: it was not measured.
+    /// Index of the measurement of the reads; null: not measured.
     pub measurement: Option<usize>,
 }

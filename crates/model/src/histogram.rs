@@ -1,9 +1,8 @@
-//! A latency histogram with fio's own bins.
+//! Latency histogram with fio's bins.
 //!
-//! 64 sub-buckets for each power of two: values below 128 ns have a bin each,
-//! above that a bin is at most 1/64 of its value wide. fio stops at about 17 s
-//! (29 groups); the same rule is continued to the end of `u64`, so fio's JSON+
-//! and histogram logs convert without loss. (fio, stat.h and
+//! 64 sub-buckets per power of two: one bin per ns below 128 ns, above that bins of at most 1/64 of
+//! their value. fio stops at about 17 s (29 groups); here the same rule continues to the end of
+//! `u64`, so fio's JSON+ and histogram logs convert without loss. (fio, stat.h and
 //! `plat_val_to_idx` in stat.c: the documented layout; the code is our own.)
 
 use schemars::JsonSchema;
@@ -12,22 +11,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 const SUB_BITS: u32 = 6;
 const SUB: u64 = 1 << SUB_BITS;
 
-/// A bin: values from `low` to `high` ns inclusive, seen `count` times.
+/// A bin: values from `low_ns` to `high_ns` inclusive, and their count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bin {
     /// Smallest value of the bin, ns.
     pub low_ns: u64,
     /// Largest value of the bin, ns.
     pub high_ns: u64,
-    /// How many were seen.
+    /// Number of values.
     pub count: u64,
 }
 
-/// Counts of latencies in log-linear bins, with exact count, sum, sum of
-/// squares, minimum and maximum.
+/// Latency counts in log-linear bins, with exact count, sum, sum of squares, minimum and maximum.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Histogram {
-    /// (bin index, count), by index, without empty bins.
+    /// (bin index, count) of non-empty bins, by index.
     #[schemars(with = "Vec<(u64, u64)>")]
     counts: Counts,
     count: u64,
@@ -38,21 +36,21 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Number of bins that cover all of `u64`.
+    /// Number of bins needed for all of `u64`.
     pub const BINS: usize = ((64 - SUB_BITS as usize) << SUB_BITS) + SUB as usize;
 
-    /// The bin of a value in ns.
+    /// Returns the bin index of a value in ns.
     #[inline]
     pub const fn index(ns: u64) -> usize {
         if ns < 2 * SUB {
             return ns as usize;
         }
-        // What is left of the value has SUB as its highest bit: it counts one group.
+        // After the shift the highest bit of the value is SUB, which adds one to the group.
         let shift = ns.ilog2() - SUB_BITS;
         ((shift as usize) << SUB_BITS) + (ns >> shift) as usize
     }
 
-    /// Smallest and largest value, ns, of the bin `index` (below [`Self::BINS`]).
+    /// Returns the smallest and the largest value, ns, of the bin `index` (below [`Self::BINS`]).
     pub const fn bounds(index: usize) -> (u64, u64) {
         if index < 2 * SUB as usize {
             return (index as u64, index as u64);
@@ -68,9 +66,8 @@ impl Histogram {
         self.add_moments(1, ns as f64, (ns as f64) * (ns as f64), ns, ns);
     }
 
-    /// Adds counts by bin, with the exact moments of the same values (sum in
-    /// ns, sum of squares in ns², extremes in ns). Bins beyond [`Self::BINS`]
-    /// go into the last one.
+    /// Adds counts by bin, with the exact moments of the same values (sum in ns, sum of squares in
+    /// ns², extremes in ns). Bins beyond [`Self::BINS`] are counted in the last one.
     pub fn add_counts(
         &mut self,
         counts: impl IntoIterator<Item = (usize, u64)>,
@@ -87,7 +84,7 @@ impl Histogram {
         self.add_moments(added, sum_ns, sum_squares, min_ns, max_ns);
     }
 
-    /// Adds all of `other`.
+    /// Adds the values of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (index, count) in other.counts.pairs() {
             self.counts.add(index, count);
@@ -101,23 +98,23 @@ impl Histogram {
         }
         self.min_ns = if self.count == 0 { min_ns } else { self.min_ns.min(min_ns) };
         self.max_ns = self.max_ns.max(max_ns);
-        // Documents of others may claim any number.
+        // Imported documents may claim any number.
         self.count = self.count.saturating_add(count);
         self.sum_ns += sum;
         self.sum_squares += squares;
     }
 
-    /// How many values were counted.
+    /// Number of values.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Nothing was counted.
+    /// True if there are no values.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// How many values lie in the bin `index` or above it.
+    /// Returns the number of values in bin `index` and above.
     pub fn count_from(&self, index: usize) -> u64 {
         self.counts.pairs().filter(|(bin, _)| *bin >= index).map(|(_, count)| count).sum()
     }
@@ -132,7 +129,7 @@ impl Histogram {
         self.sum_ns
     }
 
-    /// Standard deviation of the sample, ns.
+    /// Sample standard deviation, ns.
     pub fn stdev_ns(&self) -> Option<f64> {
         let mean = self.mean_ns()?;
         let n = self.count as f64;
@@ -149,9 +146,9 @@ impl Histogram {
         (self.count > 0).then_some(self.max_ns)
     }
 
-    /// The value of rank `rank` (1 = smallest) as far as the bins know it: the
-    /// upper end of its bin, as fio reports percentiles, within the exact
-    /// extremes. `None` for a rank of 0 or beyond the count.
+    /// Returns the value of rank `rank` (1 = smallest) to bin precision: the upper end of its bin,
+    /// as fio reports percentiles, within the exact extremes. `None` for rank 0 or beyond the
+    /// count.
     pub fn value_at_rank(&self, rank: u64) -> Option<u64> {
         if rank == 0 || rank > self.count {
             return None;
@@ -165,13 +162,13 @@ impl Histogram {
             .map(|bin| bin.high_ns.clamp(self.min_ns, self.max_ns))
     }
 
-    /// The quantile `q` (0..=1): the value of rank ceil(q n).
+    /// Returns the quantile `q` (0..=1): the value of rank ceil(q n).
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64;
         self.value_at_rank(rank.max(1))
     }
 
-    /// The bins that are not empty, smallest first.
+    /// Returns the non-empty bins, smallest first.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
         self.counts.pairs().map(|(index, count)| {
             let (low_ns, high_ns) = Self::bounds(index);
@@ -180,30 +177,30 @@ impl Histogram {
     }
 }
 
-/// Counts of neighbouring bins, each in as many bytes as the largest one takes: a report of ten
-/// thousand jobs has twice as many histograms, and they are held at the same time.
+/// Counts of consecutive bins, each in as many bytes as the largest one needs: a report of ten
+/// thousand jobs holds twice as many histograms at the same time.
 #[derive(Debug, Clone, Default)]
 struct Counts {
-    /// The first bin.
+    /// Index of the first bin.
     first: usize,
-    /// Bytes of a count.
+    /// Bytes per count.
     width: usize,
     bytes: Vec<u8>,
 }
 
 impl Counts {
-    /// Bins of a group: space is taken for whole ones, so that it seldom grows.
+    /// Bins per group: space is allocated in whole groups, so that it seldom grows.
     const GROUP: usize = SUB as usize;
 
-    /// (index, count) of the bins that are not empty, by index.
+    /// Returns (index, count) of the non-empty bins, by index.
     fn pairs(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let counts = self.bytes.chunks_exact(self.width.max(1)).map(whole);
+        let counts = self.bytes.chunks_exact(self.width.max(1)).map(decode_count);
         counts.enumerate().filter(|(_, count)| *count > 0).map(|(n, count)| (self.first + n, count))
     }
 
     #[inline]
     fn add(&mut self, index: usize, count: u64) {
-        let Some(at) = self.place(index) else { return self.grow(index, count) };
+        let Some(at) = self.position(index) else { return self.grow(index, count) };
         let mut rest = count;
         for byte in &mut self.bytes[at..at + self.width] {
             rest = rest.saturating_add(u64::from(*byte));
@@ -213,17 +210,17 @@ impl Counts {
                 return;
             }
         }
-        // What is beyond its bytes; what is beyond eight was never counted.
+        // Grows for the carry beyond the last byte; a carry beyond eight bytes is dropped.
         self.grow(index, rest.checked_shl(u8::BITS * self.width as u32).unwrap_or(0));
     }
 
-    /// Where the count of a bin begins, if there is space for it.
-    fn place(&self, index: usize) -> Option<usize> {
+    /// Returns the position of a bin's count, if there is space for it.
+    fn position(&self, index: usize) -> Option<usize> {
         let at = index.checked_sub(self.first)? * self.width;
         (at < self.bytes.len()).then_some(at)
     }
 
-    /// Adds `count` to a bin for which there was no space, or too few bytes.
+    /// Adds `count` to a bin that has no space yet, or too few bytes.
     #[cold]
     fn grow(&mut self, index: usize, count: u64) {
         let group = index - index % Self::GROUP;
@@ -232,23 +229,23 @@ impl Counts {
             0 => (group, group + Self::GROUP),
             _ => (self.first.min(group), (self.first + bins).max(group + Self::GROUP)),
         };
-        let width = self.width.max(width(count));
+        let width = self.width.max(byte_width(count));
         let grown = Self { first, width, bytes: vec![0; (end - first) * width] };
         let before = std::mem::replace(self, grown);
         before.pairs().chain([(index, count)]).for_each(|(index, count)| self.add(index, count));
     }
 }
 
-/// Bytes that a count takes.
-const fn width(count: u64) -> usize {
+/// Returns the bytes that a count needs.
+const fn byte_width(count: u64) -> usize {
     1 + ((count | 1).ilog2() / u8::BITS) as usize
 }
 
-fn whole(bytes: &[u8]) -> u64 {
+fn decode_count(bytes: &[u8]) -> u64 {
     bytes.iter().rfold(0, |whole, byte| whole << u8::BITS | u64::from(*byte))
 }
 
-/// Two are equal if their bins are, whatever space they take.
+/// Equal if the bins are equal, whatever space they take.
 impl PartialEq for Counts {
     fn eq(&self, other: &Self) -> bool {
         self.pairs().eq(other.pairs())
@@ -281,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_bins_are_one_ns_wide_and_groups_join_without_gaps() {
+    fn first_bins_are_one_ns_wide_and_groups_have_no_gaps() {
         assert_eq!(Histogram::index(127), 127);
         assert_eq!(Histogram::index(128), 128);
         assert_eq!(Histogram::index(129), 128);
@@ -296,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_all_sizes_stand_beside_each_other() {
+    fn counts_of_all_byte_widths_coexist() {
         let mut histogram = Histogram::default();
         histogram.add_counts([(500, 0)], 0.0, 0.0, 0, 0);
         assert_eq!(histogram, Histogram::default());

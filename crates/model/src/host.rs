@@ -1,4 +1,4 @@
-//! The host: everything about the machine that a number depends on.
+//! The host: everything about the machine that results depend on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,37 +7,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BlockDevice, Bytes, ControlGroup, Drive, Fact, Interrupt, Iommu, Link, Subsystem};
 
-/// The machine at one moment. A run keeps one snapshot before and one after
-/// each measurement; their difference is evidence.
+/// Snapshot of the machine. A run keeps one before and one after each measurement; their difference
+/// is evidence.
 ///
-/// What the schema skips has a place of its own in documents, or means nothing there: counters
-/// of one moment.
+/// Fields that the schema skips are elsewhere in documents, or are momentary counters without
+/// meaning of their own there.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
-    /// When it was read, ns since 1970 UTC.
+    /// Time of the snapshot, ns since 1970 UTC.
     #[serde(rename = "taken", alias = "taken_ns", with = "crate::json::time")]
     #[schemars(with = "String")]
     pub taken_ns: i64,
     /// Host name.
     pub hostname: Fact<String>,
-    /// Maker, product and BIOS.
+    /// Vendor, product and BIOS.
     #[serde(flatten)]
     pub system: System,
     /// CPUs and NUMA nodes.
     #[serde(flatten)]
     pub cpus: Cpus,
-    /// Memory.
+    /// Memory size.
     #[serde(rename = "memory_bytes", alias = "memory")]
     pub memory: Fact<Bytes>,
-    /// Kernel.
+    /// Kernel and distribution.
     #[serde(flatten)]
     pub kernel: Kernel,
     /// Page size, bytes.
     pub page_bytes: Fact<u32>,
-    /// Limits that a load generator meets.
+    /// Limits for load generators.
     #[serde(flatten)]
     pub limits: Limits,
-    /// Drivers of storage that are loaded.
+    /// Loaded storage drivers.
     pub drivers: Vec<Driver>,
     /// RAID and host bus adapters.
     pub cards: Vec<StorageCard>,
@@ -45,13 +45,13 @@ pub struct Host {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(skip)]
     pub drives: Vec<Drive>,
-    /// Every PCIe link from a root port to a drive or a storage card, once each.
+    /// PCIe links from root ports to drives or storage cards, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(skip)]
     pub links: Vec<Link>,
     /// PCI functions of class NVMe, with or without a controller.
     pub nvme_functions: Vec<PciFunction>,
-    /// PCIe slots that the platform names.
+    /// PCIe slots named by the platform.
     pub slots: Vec<Slot>,
     /// Block devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -61,8 +61,8 @@ pub struct Host {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(skip)]
     pub disk_stats: Vec<DiskStats>,
-    /// There is no /sys here (a container or chroot that mounts none): which devices the machine has
-    /// is not known.
+    /// True if /sys is missing (a container or chroot without it): the machine's devices are not
+    /// known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_sysfs: bool,
     /// NVMe subsystems.
@@ -72,16 +72,15 @@ pub struct Host {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(skip)]
     pub interrupts: Vec<Interrupt>,
-    /// The control group of this process and those above it, the innermost first; absent:
-    /// there are none of version 2.
+    /// Control group of this process and its parents, innermost first; absent: no cgroup v2.
     #[serde(default)]
     pub control_groups: Fact<Vec<ControlGroup>>,
 }
 
-/// Maker, product and BIOS (DMI).
+/// Vendor, product and BIOS (DMI).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct System {
-    /// Maker.
+    /// Vendor.
     #[serde(rename = "system_vendor")]
     pub vendor: Fact<String>,
     /// Product.
@@ -105,7 +104,7 @@ pub struct Cpus {
     /// Cores.
     #[serde(rename = "cpu_cores")]
     pub cores: Fact<u32>,
-    /// CPUs that are online (hardware threads), by number.
+    /// Online CPUs (hardware threads), by number.
     #[serde(rename = "cpus_online")]
     pub online: Fact<Vec<u32>>,
     /// Frequency governor of CPU 0.
@@ -121,7 +120,7 @@ pub struct Cpus {
 pub struct NumaNode {
     /// Number.
     pub id: u32,
-    /// Its CPUs.
+    /// CPUs of the node.
     pub cpus: Vec<u32>,
 }
 
@@ -131,36 +130,36 @@ pub struct Kernel {
     /// Release, `6.1.0-56-amd64`.
     #[serde(rename = "kernel")]
     pub release: Fact<String>,
-    /// Command line.
+    /// Kernel command line.
     #[serde(rename = "kernel_command_line")]
     pub command_line: Fact<String>,
-    /// Operating system's pretty name.
+    /// Name of the operating system.
     pub distribution: Fact<String>,
-    /// Parameters of modules that storage depends on, as far as the kernel has
-    /// them: `nvme.poll_queues` is `0`, `pcie_aspm.policy` is `default`.
+    /// Module parameters that storage depends on, as far as the kernel has them: `nvme.poll_queues`
+    /// is `0`, `pcie_aspm.policy` is `default`.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
 }
 
-/// Limits that a load generator meets.
+/// Limits for load generators.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
-    /// Locked memory of a process (RLIMIT_MEMLOCK, soft), bytes; absent = unlimited.
+    /// Lockable memory per process (RLIMIT_MEMLOCK, soft), bytes; absent: unlimited.
     pub memlock_bytes: Fact<u64>,
-    /// fs.aio-max-nr less fs.aio-nr: asynchronous requests still to be had.
+    /// Asynchronous requests left: fs.aio-max-nr minus fs.aio-nr.
     pub aio_free: Fact<u64>,
     /// kernel.io_uring_disabled: 0 allowed, 1 only for a group, 2 off.
     pub io_uring_disabled: Fact<u8>,
 }
 
-/// A driver of storage.
+/// Storage driver.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Driver {
     /// Module name.
     pub name: String,
-    /// Version, where the module states one; in-tree modules often do not.
+    /// Module version, if stated; in-tree modules often state none.
     pub version: Fact<String>,
-    /// Built outside the kernel's tree (taint flag O).
+    /// True if built out of tree (taint flag O).
     pub out_of_tree: Fact<bool>,
 }
 
@@ -173,20 +172,20 @@ pub struct StorageCard {
     pub kind: String,
     /// Vendor and device id, `1000:0016`.
     pub pci_id: String,
-    /// Name, from the SCSI host or the subsystem, where known.
+    /// Name, from the SCSI host or the subsystem, if known.
     pub name: Fact<String>,
-    /// Driver that has it.
+    /// Driver bound to the card.
     pub driver: Fact<String>,
-    /// Firmware, where the driver shows it.
+    /// Firmware version, if the driver reports it.
     pub firmware: Fact<String>,
-    /// The links from the root port to the card, by the PCI address of their device end.
+    /// PCIe links from the root port to the card, by the PCI address of their device end.
     pub links: Vec<String>,
-    /// Block devices behind it.
+    /// Block devices behind the card.
     pub blocks: Vec<String>,
     /// NUMA node.
     #[serde(default)]
     pub numa_node: Fact<u32>,
-    /// How its memory accesses are translated; absent: not at all.
+    /// IOMMU translation of the card's memory accesses; absent: none.
     #[serde(default)]
     pub iommu: Fact<Iommu>,
 }
@@ -198,21 +197,21 @@ pub struct PciFunction {
     pub address: String,
     /// Vendor and device id.
     pub pci_id: String,
-    /// Driver that has it; absent = none.
+    /// Driver bound to the function; absent: none.
     pub driver: Fact<String>,
-    /// The NVMe controller that came of it, `nvme0`.
+    /// NVMe controller of the function, `nvme0`.
     pub controller: Option<String>,
-    /// The links from the root port to it, by the PCI address of their device end.
+    /// PCIe links from the root port to the function, by the PCI address of their device end.
     #[serde(default)]
     pub links: Vec<String>,
 }
 
-/// A slot whose port can say whether something is plugged in.
+/// PCIe slot whose port reports whether it is occupied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slot {
-    /// The platform's name of it.
+    /// Slot name given by the platform.
     pub name: String,
-    /// PCI address of the port, or of what sits in it, as the platform gives it.
+    /// PCI address of the port, or of the inserted device, as the platform reports it.
     pub address: String,
     /// Presence detected (Slot Status bit 6), root only.
     pub present: Fact<bool>,
@@ -236,39 +235,39 @@ pub struct DiskStats {
     pub written_bytes: u64,
     /// Time with I/O in flight, ms.
     pub busy_ms: u64,
-    /// Reads that were merged with others.
+    /// Reads merged by the block layer.
     pub read_merges: u64,
-    /// Writes that were merged with others.
+    /// Writes merged by the block layer.
     pub write_merges: u64,
-    /// Time that reads took together, ms.
+    /// Total time of all reads, ms.
     pub read_ms: u64,
-    /// Time that writes took together, ms.
+    /// Total time of all writes, ms.
     pub write_ms: u64,
-    /// Time that all I/Os took together, ms.
+    /// Total time of all I/Os, ms.
     pub in_queue_ms: u64,
 }
 
 impl DiskStats {
-    /// Those of this block device among `all`.
+    /// Returns the counters of a block device among `all`.
     pub fn of<'s>(all: &'s [Self], block: &str) -> Option<&'s Self> {
         all.iter().find(|stats| stats.name == block)
     }
 }
 
 impl StorageCard {
-    /// A VMD controller: it has the class of a RAID card, and hides no drives.
+    /// True for a VMD controller: it has the class of a RAID card, but hides no drives.
     pub fn is_vmd(&self) -> bool {
         self.driver.get().is_some_and(|driver| driver == "vmd")
     }
 }
 
 impl Host {
-    /// The drive of this controller name.
+    /// Returns the drive with this controller name.
     pub fn drive(&self, name: &str) -> Option<&Drive> {
         self.drives.iter().find(|drive| drive.name == name)
     }
 
-    /// NVMe drives, however many controllers lead to each.
+    /// Number of NVMe drives; several controllers of one drive count once.
     pub fn drive_count(&self) -> usize {
         let drive = |controller: &Drive| match self.subsystem_of(&controller.name) {
             Some(subsystem) => subsystem.name.clone(),
@@ -277,7 +276,7 @@ impl Host {
         self.drives.iter().map(drive).collect::<BTreeSet<_>>().len()
     }
 
-    /// The drive and namespace of this block device name.
+    /// Returns the drive and the namespace of a block device.
     pub fn namespace(&self, block: &str) -> Option<(&Drive, &crate::Namespace)> {
         self.drives.iter().find_map(|drive| {
             let namespace = drive.namespaces.iter().find(|namespace| namespace.name == block)?;
@@ -285,48 +284,48 @@ impl Host {
         })
     }
 
-    /// The block device of this name.
+    /// Returns the block device with this name.
     pub fn block(&self, name: &str) -> Option<&BlockDevice> {
         self.blocks.iter().find(|block| block.name == name)
     }
 
-    /// The block device with this number; `None` for an anonymous one (major 0).
+    /// Returns the block device with this number; `None` for an anonymous one (major 0).
     pub fn block_by_number(&self, major: u32, minor: u32) -> Option<&BlockDevice> {
         self.blocks.iter().find(|block| (block.major, block.minor) == (major, minor))
     }
 
-    /// The link whose device end has this PCI address.
+    /// Returns the link whose device end has this PCI address.
     pub fn link(&self, device_address: &str) -> Option<&Link> {
         self.links.iter().find(|link| link.device.address == device_address)
     }
 
-    /// The interrupts of this PCI function, by number.
+    /// Returns the interrupts of a PCI function, by number.
     pub fn interrupts_of<'h>(&'h self, function: &'h str) -> impl Iterator<Item = &'h Interrupt> {
         self.interrupts.iter().filter(move |interrupt| interrupt.function == function)
     }
 
-    /// The drive's own link, the last of its path.
+    /// Returns the drive's own link, the last on its path.
     pub fn own_link(&self, drive: &Drive) -> Option<&Link> {
         self.link(drive.links.last()?)
     }
 
-    /// The drive whose own link this is.
+    /// Returns the drive whose own link this is.
     pub fn drive_of(&self, link: &Link) -> Option<&Drive> {
         self.drives.iter().find(|drive| drive.links.last().is_some_and(|own| own == link.name()))
     }
 
-    /// The subsystem that this controller belongs to.
+    /// Returns the subsystem of a controller.
     pub fn subsystem_of(&self, controller: &str) -> Option<&Subsystem> {
         self.subsystems.iter().find(|one| one.controllers.iter().any(|name| name == controller))
     }
 
-    /// I/O counters of this block device.
+    /// Returns the I/O counters of a block device.
     pub fn stats(&self, block: &str) -> Option<&DiskStats> {
         DiskStats::of(&self.disk_stats, block)
     }
 
-    /// The whole devices at the bottom of `block`: itself, or what its layers
-    /// stand on in the end, each once, in name order.
+    /// Returns the whole devices at the bottom of `block`: itself, or the lowest devices under its
+    /// layers, each once, in name order.
     pub fn bottom_of(&self, block: &str) -> Vec<&BlockDevice> {
         let mut bottom = Vec::new();
         let mut seen = Vec::new();
@@ -347,7 +346,7 @@ impl Host {
         bottom
     }
 
-    /// Everything that stands on `block`, partitions included, in breadth-first order.
+    /// Returns everything above `block`, partitions included, in breadth-first order.
     pub fn above(&self, block: &str) -> Vec<&BlockDevice> {
         let mut above: Vec<&BlockDevice> = Vec::new();
         let mut todo = std::collections::VecDeque::from([block]);

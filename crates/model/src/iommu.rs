@@ -1,19 +1,19 @@
-//! How a PCI function's memory accesses are translated.
+//! IOMMU translation of a PCI function's memory accesses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Fact;
 
-/// The IOMMU group of a PCI function and the kind of its domain.
+/// IOMMU group of a PCI function and its domain type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Iommu {
-    /// Number of the group.
+    /// Group number.
     pub group: u32,
-    /// `DMA` (translated), `DMA-FQ` (translated, invalidated lazily),
-    /// `identity` (not translated), … (kernel ABI, sysfs-kernel-iommu_groups).
+    /// Domain type: `DMA` (translated), `DMA-FQ` (translated, lazy invalidation), `identity` (not
+    /// translated), … (kernel ABI, sysfs-kernel-iommu_groups).
     pub domain: Fact<String>,
-    /// Whether each unmapping waits for the IOMMU's caches to forget it, which
-    /// costs every I/O; absent where the kernel (before 5.15) does not say.
+    /// True if each unmap waits for the IOMMU's caches to be invalidated, which slows every I/O;
+    /// absent: not reported (kernels before 5.15).
     pub strict: Fact<bool>,
 }

@@ -1,96 +1,98 @@
-//! What jobs did besides moving data.
+//! Statistics of jobs besides their I/O results.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::json::number;
+use crate::json::null_as_nan;
 use crate::{BlockLife, Direction, Histogram, LatencyRange, Replayed};
 
-/// What a job, or all clones of one, did besides moving data.
+/// Statistics of a job, or of all its clones, besides the I/O results.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct JobStats {
-    /// Start, ns since 1970 UTC.
+    /// Start time, ns since 1970 UTC.
     #[serde(rename = "started", alias = "started_ns", with = "crate::json::time")]
     #[schemars(with = "String")]
     pub started_ns: i64,
-    /// From its start to its end, ramp included, ns.
+    /// Time from start to end, ramp included, ns.
     pub elapsed_ns: u64,
-    /// Of that, what is counted, ns.
+    /// Counted part of it, ns.
     pub counted_ns: u64,
-    /// Why it ended early: errno and what happened; errno 0 where it did not.
+    /// Errno of the failure that ended the job early; 0: none.
     pub error: i32,
-    /// As a sentence.
+    /// The failure, one sentence.
     pub failure: Option<String>,
-    /// I/Os that failed, by errno.
+    /// Failed I/Os, by errno.
     pub errors: Vec<ErrorCount>,
-    /// Blocks that were verified, and those that were not what was written.
+    /// Verified blocks, mismatches included.
     pub verified: u64,
-    /// Blocks that were not what was written.
+    /// Blocks whose content differed from what was written.
     pub mismatches: u64,
-    /// Threads that a report adds up in it; 0: it is of one, or of parts that are known apart.
+    /// Number of threads that a report sums up here; 0: a single thread, or threads reported
+    /// separately.
     pub threads: u32,
-    /// CPU time of its threads.
+    /// CPU time of the threads.
     pub cpu: CpuUse,
-    /// Context switches of its threads.
+    /// Context switches of the threads.
     #[serde(rename = "context_switches", alias = "switches")]
     pub switches: u64,
     /// Major page faults.
     pub major_faults: u64,
     /// Minor page faults.
     pub minor_faults: u64,
-    /// I/Os that were submitted while 1, 2, 4, 8, 16, 32, 64 or more were
-    /// outstanding (that one included).
+    /// I/Os submitted at a depth of 1, 2, 4, 8, 16, 32, 64 or more outstanding I/Os (this one
+    /// included).
     pub depth_levels: [u64; 7],
-    /// System calls that submitted 0, 1-4, 5-8, 9-16, 17-32, 33-64, more.
+    /// System calls that submitted 0, 1-4, 5-8, 9-16, 17-32, 33-64 or more I/Os.
     pub submit_levels: [u64; 7],
-    /// Times that 0, 1-4, 5-8, 9-16, 17-32, 33-64, more completions were seen.
+    /// Number of times that 0, 1-4, 5-8, 9-16, 17-32, 33-64 or more completions were reaped at
+    /// once.
     pub complete_levels: [u64; 7],
     /// Latencies of fsync and fdatasync, ns.
     #[serde(rename = "sync_bins", alias = "sync", skip_serializing_if = "Histogram::is_empty")]
     #[schemars(skip)]
     pub sync: Histogram,
-    /// Shares of I/Os by latency, over all directions, as a report states them.
+    /// Shares of I/Os by latency, over all directions, as stated in a report.
     #[serde(
         rename = "latency_classes",
         alias = "latency_ranges",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub latency_ranges: Vec<LatencyRange>,
-    /// Blocks by how often they were trimmed and how they ended, where a job asks for it
-    /// (fio's `block_error_percentiles`).
+    /// Blocks by number of trims and final state, if the job requests it (fio's
+    /// `block_error_percentiles`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub block_lives: Vec<BlockLife>,
-    /// What `latency_target` found: the depth that keeps it.
+    /// Result of `latency_target`: depth that meets it.
     pub latency_target_depth: Option<u32>,
-    /// The trace that it replayed, recorded and replayed side by side.
+    /// Replayed trace: recorded and replayed results side by side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Box<Replayed>>,
-    /// What `steadystate` found.
+    /// Result of `steadystate`: true if attained.
     pub steadystate_attained: Option<bool>,
-    /// The samples that it was judged by, over `steadystate_duration`, of all jobs that were judged
-    /// together: with the first of them.
+    /// Samples over `steadystate_duration` that the steady state was judged by, for all jobs judged
+    /// together; stored with the first of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steadystate_samples: Vec<SteadySample>,
 }
 
-/// What jobs did between two looks of `steadystate`.
+/// I/O between two `steadystate` checks.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SteadySample {
-    /// Time between them, ns.
+    /// Time between the checks, ns.
     pub duration_ns: u64,
     /// I/Os completed.
     pub ios: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// Sum of their latencies, ns.
+    /// Sum of the latencies, ns.
     pub latency_sum_ns: f64,
 }
 
 impl JobStats {
-    /// Adds what `other` counted; times, and what is not counted, stay.
+    /// Adds the counts of `other`; times and other values stay.
     pub fn add_counts(&mut self, other: &Self) {
-        // Counts that a report states may be anything.
+        // Imported reports may claim any count.
         let add = |sum: &mut u64, one: u64| *sum = sum.saturating_add(one);
         add(&mut self.verified, other.verified);
         add(&mut self.mismatches, other.mismatches);
@@ -112,33 +114,33 @@ impl JobStats {
     }
 }
 
-/// I/Os that failed in one way.
+/// Failed I/Os with the same errno and direction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
     /// Errno.
     pub errno: i32,
-    /// In which direction.
+    /// Direction of the I/Os.
     pub direction: Direction,
-    /// How many.
+    /// Number of failures.
     pub count: u64,
-    /// The first offsets, bytes, at most eight.
+    /// Offsets of the first failures, bytes, at most eight.
     pub offsets: Vec<u64>,
 }
 
-/// CPU time that a measurement took.
+/// CPU time of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
-    /// User time of all submitting threads over the run time, 1 = one CPU.
-    #[serde(deserialize_with = "number")]
+    /// User time of all submitting threads over the run time; 1: one CPU.
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub user: f64,
-    /// System time of all submitting threads over the run time, 1 = one CPU.
-    #[serde(deserialize_with = "number")]
+    /// System time of all submitting threads over the run time; 1: one CPU.
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub system: f64,
-    /// The busiest submitting thread's share of a CPU, 0..1; where a report has no more than the
-    /// mean of its threads, that, which it is at least.
-    #[serde(deserialize_with = "number")]
+    /// CPU share of the busiest submitting thread, 0..1; the mean of the threads, a lower bound, if
+    /// a report has nothing else.
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub busiest_thread: f64,
 }

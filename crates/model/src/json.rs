@@ -1,4 +1,4 @@
-//! Where JSON is not as the types are.
+//! JSON forms that differ from the types.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Estimate;
 
-/// Pairs are objects there, so that each of the two has a name.
+/// Writes pairs as objects, so that both members have names.
 pub(crate) struct Named<P>(PhantomData<P>);
 
 impl<P> Named<P> {
@@ -21,7 +21,7 @@ impl<P> Named<P> {
         to.collect_seq(pairs.iter().cloned().map(Into::<P>::into))
     }
 
-    /// Pairs without names, as they were stored before, are read as well.
+    /// Also reads unnamed pairs, the form of earlier versions.
     pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<Vec<T>, D::Error>
     where
         P: Deserialize<'de> + Into<T>,
@@ -31,7 +31,7 @@ impl<P> Named<P> {
     }
 }
 
-/// A pair by its names.
+/// Declares a pair with named members.
 macro_rules! named {
     ($(#[$of:meta])* $name:ident {
         $(#[$of_a:meta])* $a:ident: $A:ty,
@@ -59,12 +59,12 @@ macro_rules! named {
 }
 pub(crate) use named;
 
-/// What is no number is null there.
-pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+/// Reads null as NaN.
+pub(crate) fn null_as_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
-/// The same of an estimate.
+/// Writes an estimate without a finite value as null, and reads null as NaN.
 pub(crate) mod estimate {
     use super::*;
 
@@ -77,7 +77,8 @@ pub(crate) mod estimate {
     }
 }
 
-/// Counts of drives have 128 bits, and the integers of most readers 64: beyond those a count is null.
+/// Writes 128-bit counts of drives as null where they exceed 64 bits, the limit of most JSON
+/// readers.
 pub(crate) mod count {
     use super::*;
 
@@ -102,7 +103,7 @@ pub(crate) mod count {
                 Ok(count.into())
             }
 
-            // One beyond 64 bits, as it was stored before.
+            // A count beyond 64 bits, as stored by earlier versions.
             fn visit_f64<E: Error>(self, count: f64) -> Result<u128, E> {
                 if count >= u64::MAX as f64 {
                     Ok(count as u128)
@@ -115,7 +116,7 @@ pub(crate) mod count {
     }
 }
 
-/// Times are RFC 3339 in UTC there, and ns since 1970 where they were stored before.
+/// Writes times as RFC 3339 in UTC; also reads ns since 1970, the form of earlier versions.
 pub(crate) mod time {
     use super::*;
 

@@ -1,15 +1,15 @@
-//! What is known of latencies where their bins are not.
+//! Latency figures that come without histogram bins.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
 
-/// Percentiles that are kept and published, in percent.
+/// Percentiles that are stored and reported, in percent.
 pub const PERCENTILES: [f64; 15] =
     [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999, 99.9999];
 
-/// From where to where a latency runs.
+/// Part of an I/O that a latency covers.
 #[derive(
     Debug,
     Clone,
@@ -26,20 +26,20 @@ pub const PERCENTILES: [f64; 15] =
 )]
 #[serde(rename_all = "snake_case")]
 pub enum LatencyKind {
-    /// Until the submitting system call returned (fio's slat).
+    /// Start of the I/O to the return of the submitting system call (fio's slat).
     Submission,
-    /// From there to the completion (fio's clat).
+    /// Return of the submitting system call to completion (fio's clat).
     Completion,
-    /// From the submission to the completion (fio's lat).
+    /// Submission to completion (fio's lat).
     #[default]
     Total,
 }
 
 impl LatencyKind {
-    /// All of them, in the order of time.
+    /// All kinds, in order of time.
     pub const ALL: [Self; 3] = [Self::Submission, Self::Completion, Self::Total];
 
-    /// As documents name it: `submission`.
+    /// Name in documents: `submission`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Submission => "submission",
@@ -48,7 +48,7 @@ impl LatencyKind {
         }
     }
 
-    /// As fio names it: `slat`.
+    /// fio's name: `slat`.
     pub const fn fio_name(self) -> &'static str {
         match self {
             Self::Submission => "slat",
@@ -58,15 +58,15 @@ impl LatencyKind {
     }
 }
 
-/// Latencies of one kind as a report states them. ns.
+/// Latencies of one kind as stated in a report, ns.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencySummary {
-    /// Smallest.
+    /// Minimum.
     pub min_ns: Option<Estimate>,
     /// Mean.
     pub mean_ns: Option<Estimate>,
-    /// Largest.
+    /// Maximum.
     pub max_ns: Option<Estimate>,
     /// Standard deviation.
     pub stdev_ns: Option<Estimate>,
@@ -75,32 +75,32 @@ pub struct LatencySummary {
 }
 
 impl LatencySummary {
-    /// Nothing is stated.
+    /// True if nothing is stated.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The percentile `percent`, if it is stated.
+    /// Returns the percentile `percent`, if stated.
     pub fn percentile(&self, percent: f64) -> Option<Estimate> {
         let found = self.percentiles.iter().find(|(of, _)| (of - percent).abs() < 1e-6);
         found.map(|(_, value)| *value)
     }
 }
 
-/// Latencies as a report states them, by kind.
+/// Latencies stated in a report, by kind.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StatedLatencies {
-    /// Until the submitting system call returned.
+    /// Submission latency (fio's slat).
     pub submission: LatencySummary,
-    /// From there to the completion.
+    /// Completion latency (fio's clat).
     pub completion: LatencySummary,
-    /// Both.
+    /// Total latency (fio's lat).
     pub total: LatencySummary,
 }
 
 impl StatedLatencies {
-    /// What is stated of `kind`.
+    /// Returns the summary of `kind`.
     pub const fn of(&self, kind: LatencyKind) -> &LatencySummary {
         match kind {
             LatencyKind::Submission => &self.submission,
@@ -109,7 +109,7 @@ impl StatedLatencies {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the summary of `kind`, mutable.
     pub const fn of_mut(&mut self, kind: LatencyKind) -> &mut LatencySummary {
         match kind {
             LatencyKind::Submission => &mut self.submission,
@@ -119,13 +119,13 @@ impl StatedLatencies {
     }
 }
 
-/// A share of I/Os whose latency lay in a range, as fio's `lat (usec)` lines
-/// say of all directions of a job together.
+/// Share of I/Os with a latency in a range, over all directions of a job, from fio's `lat (usec)`
+/// lines.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyRange {
     /// Lower end, ns.
     pub low_ns: u64,
-    /// Upper end, ns; `None`: none.
+    /// Upper end, ns; null: no limit.
     pub high_ns: Option<u64>,
     /// Share of the I/Os, 0..1.
     #[serde(with = "crate::json::estimate")]

@@ -1,99 +1,99 @@
-//! Block devices, what they stand on, and what uses them.
+//! Block devices, the devices below them, and their users.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Fact, FileSystem, MappedDevice, MdArray};
 
-/// What kind of block device it is.
+/// Kind of block device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockKind {
-    /// A namespace of an NVMe controller (also a multipath head).
+    /// NVMe namespace (also a multipath head).
     Nvme,
-    /// A partition of its single parent.
+    /// Partition of its only parent.
     Partition,
-    /// An md array.
+    /// md array.
     Md(Box<MdArray>),
-    /// A device-mapper device.
+    /// Device-mapper device.
     DeviceMapper(MappedDevice),
-    /// A loop device and its backing file.
+    /// Loop device and its backing file.
     Loop {
-        /// Path of the backing file as the kernel gives it; none: it is free.
+        /// Path of the backing file, as the kernel gives it; null: loop device is free.
         backing_file: Option<String>,
-        /// Which file that is, whatever path it has by now. Only users who may
-        /// open the loop device can read this.
+        /// Identity of the backing file, independent of its path. Readable only by users who may
+        /// open the loop device.
         #[serde(default)]
         backing: Fact<BackingFile>,
     },
-    /// A virtual disk (virtio, Xen, Hyper-V): its limits are a contract's, not a drive's.
+    /// Virtual disk (virtio, Xen, Hyper-V): its limits are set by contract, not by a drive.
     Virtual,
-    /// A SCSI or SATA disk, or a RAID controller's virtual drive.
+    /// SCSI or SATA disk, or virtual drive of a RAID controller.
     Scsi,
-    /// Compressed memory.
+    /// zram (compressed memory).
     Zram,
-    /// Memory or null device, and everything else.
+    /// RAM disk, null device, and everything else.
     #[default]
     Other,
 }
 
-/// What a loop device lies on, by identity instead of by path: paths are
-/// renamed, unlinked, and mean nothing in another mount namespace.
+/// Identity of a loop device's backing file. Paths are renamed, unlinked, and mean nothing in
+/// another mount namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackingFile {
-    /// Device number (major, minor) of the file's file system, as stat(2) gives it.
+    /// Device number (major, minor) of the file's file system, from stat(2).
     pub device: (u32, u32),
     /// Inode number.
     pub inode: u64,
-    /// Device number (major, minor) where the file is a block device's node.
+    /// Device number (major, minor), if the file is a block device node.
     pub block: Option<(u32, u32)>,
-    /// Where in the file the loop device begins, bytes.
+    /// Offset of the loop device in the file, bytes.
     pub offset_bytes: u64,
 }
 
-/// Settings of a block device's queue.
+/// Queue settings of a block device.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Queue {
-    /// The I/O scheduler in use.
+    /// I/O scheduler in use.
     pub scheduler: Fact<String>,
-    /// Requests that may be queued in each hardware queue.
+    /// Queue size of each hardware queue, requests.
     pub nr_requests: Fact<u32>,
     /// Logical block size, bytes.
     pub logical_block_bytes: Fact<u32>,
     /// Physical block size, bytes.
     pub physical_block_bytes: Fact<u32>,
-    /// Largest request, KiB.
+    /// Maximum request size, KiB.
     pub max_sectors_kib: Fact<u32>,
-    /// Largest request that the hardware takes, KiB.
+    /// Maximum request size of the hardware, KiB.
     pub max_hw_sectors_kib: Fact<u32>,
-    /// Optimal I/O size, bytes; 0 = not stated.
+    /// Optimal I/O size, bytes; 0: not stated.
     pub optimal_io_bytes: Fact<u32>,
-    /// Rotational.
+    /// True for rotational media.
     pub rotational: Fact<bool>,
-    /// `write back` or `write through`.
+    /// Write cache mode: `write back` or `write through`.
     pub write_cache: Fact<String>,
-    /// Discard limit, bytes; 0 = no discard.
+    /// Discard limit, bytes; 0: no discard.
     pub discard_max_bytes: Fact<u64>,
-    /// Hardware queues (directories under mq/).
+    /// Number of hardware queues (directories under mq/).
     pub hardware_queues: Fact<u32>,
-    /// Smallest I/O that needs no read-modify-write, bytes: of an array its chunk.
+    /// Smallest I/O without read-modify-write, bytes; for an array its chunk.
     #[serde(default)]
     pub minimum_io_bytes: Fact<u32>,
-    /// Write-back throttling's target latency, us; 0 = off. Absent where the
-    /// kernel has none for this queue.
+    /// Target latency of write-back throttling, us; 0: off. Absent if the kernel has none for this
+    /// queue.
     #[serde(default)]
     pub wbt_lat_us: Fact<u64>,
-    /// Whether the queue can be polled.
+    /// True if the queue can be polled.
     #[serde(default)]
     pub io_poll: Fact<bool>,
-    /// `none`, `host-managed` or `host-aware`.
+    /// Zone model: `none`, `host-managed` or `host-aware`.
     #[serde(default)]
     pub zoned: Fact<String>,
-    /// Size of a zone, bytes; of a device without zones what sysfs calls a chunk.
+    /// Zone size, bytes; for devices without zones the chunk size of sysfs.
     #[serde(default)]
     pub zone_bytes: Fact<u64>,
-    /// Where completions are handled: 0 where the interrupt came, 1 in the
-    /// submitter's CPU group, 2 on the submitter's CPU.
+    /// CPU that handles completions: 0 the interrupted one, 1 one in the submitter's CPU group, 2
+    /// the submitter's.
     #[serde(default)]
     pub rq_affinity: Fact<u8>,
 }
@@ -105,35 +105,35 @@ pub struct Mount {
     pub at: String,
     /// File system type.
     pub file_system: String,
-    /// Mount options, per superblock and per mount.
+    /// Mount options, of the superblock and the mount.
     pub options: String,
 }
 
-/// One way in which a block device is in use.
+/// Use of a block device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Use {
     /// Mounted.
     Mounted(Mount),
-    /// Swap space.
+    /// Used as swap space.
     Swap,
-    /// Something stands on it: an md array, a dm device, bcache (block device name).
+    /// Used by a device above: md, device-mapper, bcache (block device name).
     HeldBy(String),
-    /// A loop device has it as its backing file (block device name).
+    /// Backing file of a loop device (block device name).
     LoopBacking(String),
-    /// A multi-device file system has it (btrfs, by its UUID).
+    /// Member of a multi-device file system (btrfs, by its UUID).
     FileSystemMember(String),
-    /// A server in the kernel hands it out to other machines or guests
-    /// (nvmet, LIO), and as what: `nvmet as nqn.2014-08.org.example/1`.
+    /// Exported to other machines or guests by a server in the kernel (nvmet, LIO): `nvmet as
+    /// nqn.2014-08.org.example/1`.
     Exported(String),
-    /// A process has it open.
+    /// Opened by a process.
     OpenBy {
         /// Process id.
         pid: u32,
         /// Command name.
         command: String,
     },
-    /// It holds a signature (partition table, file system, RAID, LVM, crypt), by blkid's name.
+    /// Contains a signature (partition table, file system, RAID, LVM, crypt), by blkid's name.
     Signature(String),
 }
 
@@ -146,42 +146,42 @@ pub struct BlockDevice {
     pub major: u32,
     /// Device number, minor.
     pub minor: u32,
-    /// What it is.
+    /// Kind of device.
     pub kind: BlockKind,
     /// Size.
     pub size: Fact<Bytes>,
-    /// Model string of the device, where it has one.
+    /// Model string of the device, if any.
     pub model: Fact<String>,
-    /// Block devices that it stands on: a partition's disk, an array's members.
+    /// Underlying block devices: a partition's disk, an array's members.
     pub stands_on: Vec<String>,
-    /// What uses it, itself; partitions have their own.
+    /// Direct uses; partitions have their own.
     pub used_by: Vec<Use>,
-    /// Queue settings; a partition has its disk's.
+    /// Queue settings; for a partition, those of its disk.
     pub queue: Queue,
-    /// Where a partition begins on its disk.
+    /// Start of a partition on its disk.
     #[serde(default)]
     pub start: Fact<Bytes>,
-    /// PCI address of the function that it is behind; none: virtual, a layer, a
-    /// multipath head, or on no PCI bus.
+    /// PCI address of the function above it; null: virtual, a layer, a multipath head, or not on
+    /// PCI.
     #[serde(default)]
     pub pci_function: Option<String>,
-    /// A SATA disk, whether an HBA translates for it or the kernel does.
+    /// True for a SATA disk, whether an HBA or the kernel translates.
     #[serde(default)]
     pub sata: bool,
-    /// The file system on it, where one is mounted and its kind is known.
+    /// File system on it, if mounted and of a known type.
     #[serde(default)]
     pub file_system: Option<FileSystem>,
 }
 
 impl BlockDevice {
-    /// Of a device of which each zone has to be written from its start on, one block after the
-    /// other, the size of its zones, bytes; `None` in it: not known.
+    /// Zone size, bytes, of a device whose zones must be written sequentially from their start;
+    /// outer `None`: not such a device, inner `None`: size not known.
     pub fn zones(&self) -> Option<Option<u64>> {
         let zoned = self.queue.zoned.get().is_some_and(|model| model == "host-managed");
         zoned.then(|| self.queue.zone_bytes.value().filter(|bytes| *bytes > 0))
     }
 
-    /// What it is, where it is memory and no storage.
+    /// Description of a device that is memory instead of storage.
     pub fn memory(&self) -> Option<&'static str> {
         let numbered = |prefix: &str| {
             let rest = self.name.strip_prefix(prefix);
@@ -196,7 +196,7 @@ impl BlockDevice {
         }
     }
 
-    /// Where it is mounted first.
+    /// Returns its first mount.
     pub fn mount(&self) -> Option<&Mount> {
         self.used_by.iter().find_map(|used| match used {
             Use::Mounted(mount) => Some(mount),
@@ -206,7 +206,7 @@ impl BlockDevice {
 }
 
 impl Use {
-    /// In a few words: `mounted at /`, `md0`, `swap`.
+    /// Short description: `mounted at /`, `md0`, `swap`.
     pub fn label(&self) -> String {
         match self {
             Self::Mounted(mount) => format!("mounted at {}", mount.at),

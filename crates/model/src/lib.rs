@@ -1,10 +1,8 @@
-//! The words of the field as plain types.
+//! Storage benchmarking terms as plain types.
 //!
-//! Everything here is a value: no I/O, no clock, no policy. A measurement has
-//! the same type whoever made it, and everything after it neither knows nor
-//! cares. Serde and schemas on these types are what the store keeps and what
-//! `iodyno-report`'s documents show: a name changed here is one changed for
-//! readers of both.
+//! Everything here is a value: no I/O, no clock, no policy. A measurement has the same type
+//! whichever load generator made it. The store keeps these types as serde writes them, and
+//! `iodyno-report`'s documents show them: renaming a field changes both formats.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,20 +1,20 @@
-//! A PCIe link: two ends, and what it was trained to.
+//! PCIe links: their two ends and trained state.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Fact, ParseError};
 
-/// What one end of a link can do.
+/// Capabilities and settings of one end of a PCIe link.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LinkEnd {
     /// PCI address, `0000:03:00.0`.
     pub address: String,
-    /// Generation that it is able to (1 = 2.5 GT/s … 6 = 64 GT/s).
+    /// Highest supported generation (1 = 2.5 GT/s … 6 = 64 GT/s).
     pub max_generation: Fact<u8>,
-    /// Lanes that it is able to.
+    /// Highest supported width, lanes.
     pub max_width: Fact<u8>,
-    /// Generation that firmware or software set as target (Link Control 2), root only.
+    /// Target generation set by firmware or software (Link Control 2), root only.
     pub target_generation: Fact<u8>,
     /// Maximum payload size in force, bytes (Device Control), root only.
     pub max_payload_bytes: Fact<u32>,
@@ -22,51 +22,51 @@ pub struct LinkEnd {
     pub correctable_errors: Fact<u64>,
     /// Uncorrectable errors counted by AER, nonfatal and fatal.
     pub uncorrectable_errors: Fact<u64>,
-    /// Maximum payload size that it is able to, bytes (Device Capabilities), root only.
+    /// Maximum payload size supported, bytes (Device Capabilities), root only.
     #[serde(default)]
     pub able_payload_bytes: Fact<u32>,
     /// Maximum read request size in force, bytes (Device Control), root only.
     #[serde(default)]
     pub max_read_request_bytes: Fact<u32>,
-    /// The errors by kind, those that occurred.
+    /// Errors by kind, only those that occurred.
     #[serde(default)]
     pub errors: Vec<PcieError>,
 }
 
-/// How bad an error of PCIe is.
+/// Severity of a PCIe error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PcieSeverity {
-    /// Mended by the link itself, which costs time.
+    /// Corrected by the link itself, at the cost of time.
     Correctable,
     /// A transaction was lost.
     Nonfatal,
-    /// The link cannot be trusted any more.
+    /// The link is no longer reliable.
     Fatal,
 }
 
-/// Errors of one kind that AER counted at one end since boot.
+/// Errors of one kind counted by AER at one end since boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PcieError {
-    /// How bad.
+    /// Severity.
     pub severity: PcieSeverity,
-    /// The kernel's short name: `RxErr`, `BadTLP`, `CmpltTO`, …
+    /// Kernel's short name: `RxErr`, `BadTLP`, `CmpltTO`, …
     pub kind: String,
-    /// How many.
+    /// Number of errors.
     pub count: u64,
 }
 
-/// Which states a link may rest in (Active State Power Management).
+/// Low-power states enabled by Active State Power Management (ASPM).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Aspm {
-    /// L0s, which takes less than a microsecond to leave.
+    /// L0s: exit takes less than a microsecond.
     pub l0s: bool,
-    /// L1, which takes microseconds to leave.
+    /// L1: exit takes microseconds.
     pub l1: bool,
 }
 
 impl Aspm {
-    /// The states in which the link may rest: `L0s and L1`; `None`: it does not.
+    /// Enabled states: `L0s and L1`; `None`: none.
     pub const fn label(self) -> Option<&'static str> {
         match (self.l0s, self.l1) {
             (false, false) => None,
@@ -77,12 +77,12 @@ impl Aspm {
     }
 }
 
-/// What a link was trained to.
+/// Generation and width of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkState {
-    /// Generation in use.
+    /// PCIe generation.
     pub generation: u8,
-    /// Lanes in use.
+    /// Number of lanes.
     pub width: u8,
 }
 
@@ -93,23 +93,22 @@ pub struct Link {
     pub port: LinkEnd,
     /// The end towards the drive: switch upstream port, drive, or card.
     pub device: LinkEnd,
-    /// What it was trained to.
+    /// Trained state (speed and width in use).
     #[serde(rename = "in_use", alias = "current")]
     pub current: Fact<LinkState>,
-    /// Physical slot of the port, where the platform names it.
+    /// Physical slot of the port, if named by the platform.
     pub slot: Option<String>,
-    /// States of rest that are enabled at the device end.
+    /// ASPM states enabled at the device end.
     #[serde(default)]
     pub aspm: Fact<Aspm>,
 }
 
 impl LinkState {
-    /// Raw bytes per second in one direction after line coding; `None` for a
-    /// generation that does not exist (1 to 6 do).
+    /// Raw bytes per second in one direction after line coding; `None` for unknown generations (1
+    /// to 6 are known).
     ///
-    /// GT/s x lanes x coding / 8, coding 8b/10b for generations 1 and 2,
-    /// 128b/130b for 3 to 5, 236 of 256 bytes of a flit for 6 (PCIe Base
-    /// Specification 6.0, sections 4.2.1 to 4.2.3).
+    /// GT/s x lanes x coding / 8, coding 8b/10b for generations 1 and 2, 128b/130b for 3 to 5, 236
+    /// of 256 bytes of a flit for 6 (PCIe Base Specification 6.0, sections 4.2.1 to 4.2.3).
     pub fn raw_bytes_per_s(self) -> Option<f64> {
         let (transfers_per_s, coding) = match self.generation {
             1 => (2.5e9, 0.8),
@@ -123,13 +122,12 @@ impl LinkState {
         Some(transfers_per_s * f64::from(self.width) * coding / 8.0)
     }
 
-    /// Bytes of data per second that a drive can send to memory over this
-    /// link, with a maximum payload size of `max_payload_bytes`.
+    /// Payload bytes per second from a drive to memory over this link, with a maximum payload size
+    /// of `max_payload_bytes`.
     ///
-    /// raw x MPS / (MPS + 24) x 0.985: 24 bytes of framing, sequence number,
-    /// four-word header and LCRC for each packet; 1.5 % acknowledgements, flow
-    /// control and skip sets (Intel AN 456 and AN 829). In generation 6 the
-    /// flit carries the latter: 16 bytes for each packet and no 0.985.
+    /// raw x MPS / (MPS + 24) x 0.985: 24 bytes of framing, sequence number, four-word header and
+    /// LCRC per packet; 1.5 % acknowledgements, flow control and skip sets (Intel AN 456 and AN
+    /// 829). In generation 6 the flit carries the latter: 16 bytes per packet and no 0.985.
     pub fn payload_bytes_per_s(self, max_payload_bytes: u32) -> Option<f64> {
         let raw = self.raw_bytes_per_s()?;
         let payload = f64::from(max_payload_bytes);
@@ -140,14 +138,13 @@ impl LinkState {
         })
     }
 
-    /// Bytes of data per second that memory can send to a drive over this link,
-    /// in completions of `completion_bytes` each.
+    /// Payload bytes per second from memory to a drive over this link, in completions of
+    /// `completion_bytes` each.
     ///
-    /// What is written the drive reads from memory, and gets it as completions: a
-    /// header of three words, so 20 bytes for each packet (12 in generation 6).
-    /// The root may split them at its read completion boundary of 64 or 128
-    /// bytes, and none is larger than the maximum payload size (PCIe Base
-    /// Specification 6.0, sections 2.2.9 and 2.3.1.1; Intel AN 456).
+    /// For a write the drive reads memory and receives the data as completions: a header of three
+    /// words, so 20 bytes per packet (12 in generation 6). The root complex may split them at its
+    /// read completion boundary of 64 or 128 bytes; none exceeds the maximum payload size (PCIe
+    /// Base Specification 6.0, sections 2.2.9 and 2.3.1.1; Intel AN 456).
     pub fn written_bytes_per_s(self, completion_bytes: u32) -> Option<f64> {
         let raw = self.raw_bytes_per_s()?;
         let payload = f64::from(completion_bytes);
@@ -158,10 +155,10 @@ impl LinkState {
         })
     }
 
-    /// Reads `gen4x4`, `Gen4 x4` or `4x4`.
+    /// Parses `gen4x4`, `Gen4 x4` or `4x4`.
     ///
     /// # Errors
-    /// It is none of these, or there is no such generation or width.
+    /// If it is none of these, or there is no such generation or width.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let plain = text.to_ascii_lowercase().replace(' ', "");
         let halves = plain.strip_prefix("gen").unwrap_or(&plain).split_once('x');
@@ -175,22 +172,21 @@ impl LinkState {
             .ok_or_else(|| ParseError::new(text, "a link such as gen4x4"))
     }
 
-    /// As people write it: `Gen4 x4`.
+    /// Printed form: `Gen4 x4`.
     pub fn label(self) -> String {
         format!("Gen{} x{}", self.generation, self.width)
     }
 }
 
 impl Link {
-    /// What both ends are able to: the smaller of the two in each respect.
+    /// Highest state supported by both ends: the lower generation and the lower width.
     pub fn able(&self) -> Option<LinkState> {
         let generation = self.port.max_generation.get()?.min(self.device.max_generation.get()?);
         let width = self.port.max_width.get()?.min(self.device.max_width.get()?);
         Some(LinkState { generation: *generation, width: *width })
     }
 
-    /// What the port is able to, and what is behind it, each where that is more
-    /// than both are.
+    /// Highest states of the port and of the device, each only if above what both support.
     pub fn able_beyond(&self) -> [Option<LinkState>; 2] {
         [&self.port, &self.device].map(|end| {
             let (generation, width) = (*end.max_generation.get()?, *end.max_width.get()?);
@@ -199,27 +195,26 @@ impl Link {
         })
     }
 
-    /// The maximum payload size that both ends are able to, bytes.
+    /// Maximum payload size supported by both ends, bytes.
     pub fn able_payload_bytes(&self) -> Option<u32> {
         let (port, device) =
             (self.port.able_payload_bytes.get()?, self.device.able_payload_bytes.get()?);
         Some(*port.min(device))
     }
 
-    /// The maximum payload size in force on this link, bytes: the smaller of
-    /// the two ends; 256, what servers use, where it cannot be read.
+    /// Maximum payload size in force on this link, bytes: the smaller of the two ends; 256, usual
+    /// in servers, if unreadable.
     pub fn max_payload_bytes(&self) -> u32 {
         let ends = [self.port.max_payload_bytes.get(), self.device.max_payload_bytes.get()];
         ends.into_iter().flatten().min().copied().unwrap_or(256)
     }
 
-    /// Bytes of data per second that the link carries towards memory as it is
-    /// trained now; `None` where its state is unknown.
+    /// Payload bytes per second towards memory in the trained state; `None`: state unknown.
     pub fn payload_bytes_per_s(&self) -> Option<f64> {
         self.current.get()?.payload_bytes_per_s(self.max_payload_bytes())
     }
 
-    /// How people name it: by its device end.
+    /// Name of the link: PCI address of its device end.
     pub fn name(&self) -> &str {
         &self.device.address
     }
@@ -230,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_agree_with_the_kernels_strings() {
+    fn link_rates_match_the_kernels_messages() {
         // "15.752 Gb/s available PCIe bandwidth, limited by 8.0 GT/s PCIe x2 link"
         let gen3x2 = LinkState { generation: 3, width: 2 };
         assert!((gen3x2.raw_bytes_per_s().unwrap() * 8.0 / 1e9 - 15.753).abs() < 0.002);
@@ -245,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_read_as_people_write_it() {
+    fn links_are_parsed() {
         let gen2x4 = LinkState { generation: 2, width: 4 };
         for text in ["gen2x4", "Gen2 x4", "2x4"] {
             assert_eq!(LinkState::parse(text), Ok(gen2x4), "{text}");

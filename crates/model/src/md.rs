@@ -1,4 +1,4 @@
-//! md arrays, as the kernel runs them.
+//! md arrays (Linux software RAID).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,39 +8,38 @@ use crate::Fact;
 /// An md array (kernel documentation, admin-guide/md, "MD devices in sysfs").
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MdArray {
-    /// `raid0`, `raid1`, `raid5`, …
+    /// RAID level: `raid0`, `raid1`, `raid5`, …
     #[serde(default)]
     pub level: String,
-    /// Chunk size, bytes; `None` where the level has none.
+    /// Chunk size, bytes; null if the level has none.
     pub chunk_bytes: Option<u64>,
-    /// Members that are missing or failed; `None` where the level tolerates none.
+    /// Missing or failed members; null if the level tolerates none.
     pub degraded: Option<u32>,
-    /// Members that the array should have.
+    /// Number of members of the complete array.
     #[serde(default)]
     pub raid_disks: Fact<u32>,
-    /// How blocks lie on the members, as the level numbers it.
+    /// Layout number, in the numbering of the level.
     #[serde(default)]
     pub layout: Fact<u32>,
-    /// Version of the superblocks, `1.2`.
+    /// Superblock version, `1.2`.
     #[serde(default)]
     pub metadata_version: Fact<String>,
-    /// `clean`, `active`, `readonly`, …
+    /// Array state: `clean`, `active`, `readonly`, …
     #[serde(default)]
     pub state: Fact<String>,
-    /// `idle`, `resync`, `recover`, `check`, …; absent where the level has nothing to sync.
+    /// Sync action: `idle`, `resync`, `recover`, `check`, …; absent if the level has none.
     #[serde(default)]
     pub sync_action: Fact<String>,
-    /// Where the write-intent bitmap is, `+8` (sectors from the superblock) or
-    /// a file; `none`: there is none.
+    /// Location of the write-intent bitmap: `+8` (sectors from the superblock), a file, or `none`.
     #[serde(default)]
     pub bitmap: Fact<String>,
-    /// Pages that the stripe cache may hold for each member (RAID 4, 5 and 6).
+    /// Stripe cache size, pages per member (RAID 4, 5 and 6).
     #[serde(default)]
     pub stripe_cache_pages: Fact<u32>,
-    /// Threads that handle stripes (RAID 4, 5 and 6); 0 = the array's own alone.
+    /// Threads for stripe handling (RAID 4, 5 and 6); 0: only the array's own.
     #[serde(default)]
     pub stripe_threads: Fact<u32>,
-    /// Its members, in the order of their roles, spares last.
+    /// Members, by role, spares last.
     #[serde(default)]
     pub members: Vec<MdMember>,
 }
@@ -50,20 +49,19 @@ pub struct MdArray {
 pub struct MdMember {
     /// Block device.
     pub device: String,
-    /// Its role, from 0; `None`: a spare, or failed.
+    /// Role number, from 0; null: spare or failed.
     pub slot: Option<u32>,
-    /// `in_sync`, `spare`, `faulty`, …; several with commas.
+    /// Member state: `in_sync`, `spare`, `faulty`, …; comma-separated.
     pub state: Fact<String>,
-    /// Where the array's data begin on it, bytes.
+    /// Start of the array's data on the member, bytes.
     pub data_offset_bytes: Fact<u64>,
-    /// Read errors that were corrected.
+    /// Corrected read errors.
     pub errors: Fact<u64>,
 }
 
 impl MdArray {
-    /// How blocks lie on the members, as mdadm names it: `left-symmetric`,
-    /// `near=2`; `None` where it is not known or the level has but one way
-    /// (drivers/md/raid5.h, and md(4) for RAID 10).
+    /// Returns mdadm's name of the layout: `left-symmetric`, `near=2`; `None` if not known or if
+    /// the level has only one (drivers/md/raid5.h, and md(4) for RAID 10).
     pub fn layout_name(&self) -> Option<String> {
         let layout = *self.layout.get()?;
         match self.level.as_str() {

@@ -1,5 +1,4 @@
-//! One workload on its targets within one phase, with its results and the
-//! conditions that it was taken under.
+//! One workload on its targets within one phase, with results and conditions.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,101 +7,101 @@ use crate::{
     LatencySeries, PriorityLatencies, Purpose, RateSeries, SampledRates, StatedLatencies, Workload,
 };
 
-/// A title names so many targets at most.
-const MOST_TARGETS_NAMED: usize = 8;
+/// Maximum number of targets in a title.
+const MAX_TARGETS_IN_TITLE: usize = 8;
 
-/// A measurement. Whoever made it, it has this form.
+/// A measurement, in the same form for every load generator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// Name of the step that asked for it: `seq-read`, `rand-read`, `latency`.
-    /// The same step on all drives at once has the same name and several targets.
+    /// Name of its step: `seq-read`, `rand-read`, `latency`. One step on all drives at once is one
+    /// measurement with several targets.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the step.
     #[serde(default, skip_serializing_if = "Purpose::is_measure")]
     pub purpose: Purpose,
-    /// Phase within the run: equal phase means at the same time.
+    /// Phase within the run; measurements of the same phase run at the same time.
     pub phase: u32,
-    /// fio's reporting group: with `group_reporting` what is reported as one.
+    /// fio's reporting group: with `group_reporting`, jobs reported as one.
     #[serde(default)]
     pub group: u32,
-    /// Which round of a plan in rounds, from 1; `None`: it is not one of a round.
+    /// Round of a plan in rounds, from 1; null: not part of a round.
     #[serde(default)]
     pub round: Option<u32>,
     /// Targets, by block device name or path.
     pub targets: Vec<String>,
-    /// What is known of the I/O that was made.
+    /// Known settings of the I/O.
     pub workload: Workload,
-    /// Who measured: `native 0.1.0`, `simulated`, `fio 3.36`.
+    /// Load generator: `native 0.1.0`, `simulated`, `fio 3.36`.
     pub source: String,
-    /// Start, ns since 1970 UTC; `None`: a report does not say.
+    /// Start, ns since 1970 UTC; null: not in the report.
     pub started_ns: Option<i64>,
-    /// When a report was printed by the clock of its machine, whose time zone it does not
-    /// say: `2017-12-28T00:16:42`.
+    /// Time a report was printed, by its machine's clock in an unknown time zone:
+    /// `2017-12-28T00:16:42`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<String>,
-    /// Length of the measured window, after warm-up, ns; `None`: a report does not say.
+    /// Length of the measured window, after warm-up, ns; null: not in the report.
     pub duration_ns: Option<u64>,
-    /// Warm-up that was cut off in front of it, ns.
+    /// Warm-up before the measured window, ns.
     pub warmup_ns: u64,
-    /// Results over all targets, one for each direction that occurred.
+    /// Results over all targets, one per direction that occurred.
     pub total: Vec<DirectionResult>,
-    /// The same for each target, where there are several and they are known apart.
+    /// Results per target, if there are several and they are known separately.
     pub parts: Vec<Part>,
-    /// What it was taken under.
+    /// Conditions of the measurement.
     pub conditions: Conditions,
     /// CPU time.
     pub cpu: Option<CpuUse>,
-    /// What else its jobs did, over all of them; `None` where nobody counted.
+    /// Statistics of its jobs, over all of them; null: not counted.
     #[serde(default)]
     pub account: Option<JobStats>,
-    /// What block devices did while everything ran that its report is of, as that states it.
+    /// Block device activity while all jobs of its report ran, as stated there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskUse>,
-    /// Why it ended.
+    /// Reason for its end.
     pub end: EndReason,
     /// Snapshot before it, an index into the run's snapshots.
     pub before: Option<usize>,
-    /// Snapshot of links and temperatures while it ran, read without admin commands.
+    /// Snapshot of links and temperatures under load, taken without admin commands.
     pub under_load: Option<usize>,
     /// Snapshot after it.
     pub after: Option<usize>,
 }
 
-/// Results of one target of several, or of one clone of a job.
+/// Results of one of several targets, or of one clone of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// Target, as in `Measurement::targets`; of a clone with several, joined by `:`.
+    /// Target, as in `Measurement::targets`; several targets of a clone are joined by `:`.
     pub target: String,
-    /// Which clone of the job (fio's `numjobs`), from 0; `None` where the parts are targets.
+    /// Number of the job clone (fio's `numjobs`), from 0; null if the parts are targets.
     #[serde(default)]
     pub clone: Option<u32>,
-    /// Its results.
+    /// Results per direction.
     pub results: Vec<DirectionResult>,
-    /// What else it did; `None` where nobody counted.
+    /// Other statistics; null: not counted.
     #[serde(default)]
     pub account: Option<JobStats>,
-    /// Why it could not go on, where it is it that failed.
+    /// Reason of the failure, if this part failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// Results of one direction. `None` is what a report that it was read from
-/// does not say; nothing that was measured here is `None`.
+/// Results of one direction. `None`: missing in the report that was read; iodyno's own measurements
+/// have every value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DirectionResult {
     /// Direction.
     pub direction: Direction,
     /// I/Os completed in the measured window.
     pub ios: Option<u64>,
-    /// Bytes moved in the measured window.
+    /// Bytes transferred in the measured window.
     pub bytes: Option<u64>,
-    /// I/Os issued in all, warm-up included; what a drive's own counters count.
+    /// I/Os issued in total, warm-up included; comparable with the drive's own counters.
     pub whole_ios: Option<u64>,
-    /// Bytes issued in all.
+    /// Bytes issued in total.
     pub whole_bytes: Option<u64>,
-    /// I/Os that failed, in all.
+    /// Failed I/Os in total.
     pub errors: Option<u64>,
-    /// I/Os that moved fewer bytes than they were asked to, in all.
+    /// Short I/Os (fewer bytes transferred than requested) in total.
     #[serde(default)]
     pub short_ios: Option<u64>,
     /// I/Os per second.
@@ -111,20 +110,20 @@ pub struct DirectionResult {
     pub bandwidth: Option<Estimate>,
     /// Mean of the total latency (submission to completion), ns.
     pub latency_mean: Option<Estimate>,
-    /// Total latencies in the measured window; empty where their bins are not known.
+    /// Total latencies in the measured window; empty if bins are not known.
     pub latency: Histogram,
-    /// Latencies as a report states them, where it was read from one.
+    /// Latencies as stated in a report, if read from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated: Option<Box<StatedLatencies>>,
-    /// Rates that fio sampled while it ran, where a report states them.
+    /// Rates sampled by fio, if stated in a report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled: Option<Box<SampledRates>>,
-    /// Its parts up to the end of the submitting system call, and from there
-    /// to the completion (fio's slat and clat), where each I/O was stamped for it.
+    /// Submission and completion latencies (fio's slat and clat), if timestamps were taken for each
+    /// I/O.
     #[serde(default)]
     pub split: Option<SplitLatency>,
-    /// Latencies by priority as in ioprio_set(2), where I/Os have one each (fio's `cmdprio_*`):
-    /// total ones with `lat_percentiles`, else completion latencies.
+    /// Latencies by priority (ioprio_set(2)), if I/Os have individual priorities (fio's
+    /// `cmdprio_*`): total latencies with `lat_percentiles`, else completion latencies.
     #[serde(default, skip_serializing_if = "PriorityLatencies::is_empty")]
     pub by_priority: PriorityLatencies,
     /// Rates over time, warm-up included.
@@ -132,57 +131,55 @@ pub struct DirectionResult {
     /// Latencies over time, warm-up included.
     #[serde(default)]
     pub latency_series: LatencySeries,
-    /// The rate neither grew nor fell over the measured window, as far as that
-    /// can be told; `None` where it cannot.
+    /// True if no trend of the rate was found over the measured window; null: not known.
     pub steady: Option<bool>,
-    /// The rate fluctuates as slowly as the measured window is long, or may: its intervals are of
-    /// that window only. `None` where it cannot be told.
+    /// True if the rate fluctuates, or may, over times as long as the measured window, so that its
+    /// intervals hold for that window only; null: not known.
     #[serde(default)]
     pub slow: Option<bool>,
-    /// How far total latencies come in clusters, by percentile, in ascending order; empty where
-    /// that is not known.
+    /// Clustering of total latencies by percentile, in ascending order; empty: not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clustering: Vec<Clustering>,
 }
 
-/// How many I/Os say as much of a percentile as an independent one would.
+/// Number of I/Os that tell as much about a percentile as one independent I/O (design effect).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Clustering {
-    /// The percentile, in percent.
+    /// Percentile, in percent.
     pub percent: f64,
-    /// That many: 1 or more (statistics call it the design effect); `None`: the windows are too few to say.
+    /// Design effect, 1 or more; null: too few windows.
     pub effect: Option<f64>,
 }
 
 /// Latency in two parts (fio's slat and clat).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SplitLatency {
-    /// Until the submitting system call returned.
+    /// Submission latency (fio's slat).
     pub submission: Histogram,
-    /// From there to the completion.
+    /// Completion latency (fio's clat).
     pub completion: Histogram,
 }
 
-/// Why a measurement ended.
+/// Reason for the end of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
-    /// The time that was fixed for it was over.
+    /// Fixed run time elapsed.
     Time,
-    /// The interval was narrow enough.
+    /// Confidence interval narrow enough.
     Precision,
-    /// The longest time was over before the interval was narrow enough.
+    /// Maximum run time elapsed before the interval was narrow enough.
     MaxTime,
-    /// All of the work was done.
+    /// All work done.
     Done,
-    /// The user stopped it.
+    /// Interrupted by the user.
     Interrupted,
-    /// It failed.
+    /// Failed.
     Failed(#[serde(deserialize_with = "Failure::stored")] Failure),
 }
 
 impl DirectionResult {
-    /// An empty result of `direction`: nothing is known of it.
+    /// Makes an empty result of `direction`.
     pub fn unknown(direction: Direction) -> Self {
         Self {
             direction,
@@ -208,7 +205,7 @@ impl DirectionResult {
         }
     }
 
-    /// Bins of the latencies of `kind`, where they are known.
+    /// Bins of the latencies of `kind`, if known.
     pub fn bins(&self, kind: LatencyKind) -> Option<&Histogram> {
         let bins = match (kind, &self.split) {
             (LatencyKind::Total, _) => &self.latency,
@@ -226,20 +223,19 @@ impl DirectionResult {
             .or_else(|| self.bins(kind)?.mean_ns().map(Estimate::bare))
     }
 
-    /// Smallest latency of `kind`, ns.
+    /// Minimum latency of `kind`, ns.
     pub fn min_of(&self, kind: LatencyKind) -> Option<Estimate> {
         let binned = self.bins(kind).and_then(Histogram::min_ns);
         binned.map(|ns| Estimate::bare(ns as f64)).or_else(|| self.stated.as_ref()?.of(kind).min_ns)
     }
 
-    /// Largest latency of `kind`, ns.
+    /// Maximum latency of `kind`, ns.
     pub fn max_of(&self, kind: LatencyKind) -> Option<Estimate> {
         let binned = self.bins(kind).and_then(Histogram::max_ns);
         binned.map(|ns| Estimate::bare(ns as f64)).or_else(|| self.stated.as_ref()?.of(kind).max_ns)
     }
 
-    /// The percentile `percent` of the latencies of `kind`, ns: from the bins,
-    /// else as it is stated.
+    /// Percentile `percent` of the latencies of `kind`, ns: from the bins, else as stated.
     pub fn percentile_of(&self, kind: LatencyKind, percent: f64) -> Option<Estimate> {
         let binned = self.bins(kind).and_then(|bins| bins.quantile_ns(percent / 100.0));
         binned
@@ -247,31 +243,31 @@ impl DirectionResult {
             .or_else(|| self.stated.as_ref()?.of(kind).percentile(percent))
     }
 
-    /// Mean latency, ns, and from where to where it runs: the total, or the
-    /// completion alone where nothing else is known (never the submission).
+    /// Mean latency, ns, and its kind: the total latency, or the completion latency if nothing else
+    /// is known (never the submission latency).
     pub fn mean_latency(&self) -> Option<(LatencyKind, Estimate)> {
-        known(|kind| self.mean_of(kind))
+        total_or_completion(|kind| self.mean_of(kind))
     }
 
-    /// The percentile `percent`, ns, as [`Self::mean_latency`] chooses.
+    /// Percentile `percent`, ns, of the kind chosen as in [`Self::mean_latency`].
     pub fn percentile(&self, percent: f64) -> Option<(LatencyKind, Estimate)> {
-        known(|kind| self.percentile_of(kind, percent))
+        total_or_completion(|kind| self.percentile_of(kind, percent))
     }
 
-    /// Bins, as [`Self::mean_latency`] chooses.
+    /// Bins of the kind chosen as in [`Self::mean_latency`].
     pub fn known_bins(&self) -> Option<(LatencyKind, &Histogram)> {
-        known(|kind| self.bins(kind))
+        total_or_completion(|kind| self.bins(kind))
     }
 }
 
-/// Of the total, else of the completion.
-fn known<T>(of: impl Fn(LatencyKind) -> Option<T>) -> Option<(LatencyKind, T)> {
+/// Value of the total latency, else of the completion latency.
+fn total_or_completion<T>(of: impl Fn(LatencyKind) -> Option<T>) -> Option<(LatencyKind, T)> {
     let kinds = [LatencyKind::Total, LatencyKind::Completion];
     kinds.into_iter().find_map(|kind| of(kind).map(|known| (kind, known)))
 }
 
 impl SplitLatency {
-    /// Adds all of `other`.
+    /// Adds the latencies of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.submission.merge(&other.submission);
         self.completion.merge(&other.completion);
@@ -279,7 +275,7 @@ impl SplitLatency {
 }
 
 impl Measurement {
-    /// A measurement of this name of which nothing else is known; it ended at its time.
+    /// Makes an empty measurement with this name, which ended at its time.
     pub fn unknown(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -307,22 +303,22 @@ impl Measurement {
         }
     }
 
-    /// The result of a direction.
+    /// Returns the result of a direction.
     pub fn result(&self, direction: Direction) -> Option<&DirectionResult> {
         self.total.iter().find(|result| result.direction == direction)
     }
 
-    /// Its name with its targets: `seq-read nvme0n1`; of many the first.
+    /// Name with targets: `seq-read nvme0n1`; for many targets only the first.
     pub fn title(&self) -> String {
         match self.targets.as_slice() {
-            [first, .., _] if self.targets.len() > MOST_TARGETS_NAMED => {
+            [first, .., _] if self.targets.len() > MAX_TARGETS_IN_TITLE => {
                 format!("{} {first} and {} more", self.name, self.targets.len() - 1)
             }
             targets => format!("{} {}", self.name, targets.join(" ")),
         }
     }
 
-    /// It ended without anything to judge.
+    /// Reason of the failure, if it failed.
     pub fn failure(&self) -> Option<&str> {
         match &self.end {
             EndReason::Failed(how) => Some(&how.text),

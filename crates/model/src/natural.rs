@@ -1,6 +1,6 @@
-//! Names in the order in which people count.
+//! Natural sort order of names.
 
-/// Orders `nvme2` before `nvme10`: words and the numbers behind them.
+/// Sort key that puts `nvme2` before `nvme10`: words, each with the number after it.
 pub fn natural(name: &str) -> Vec<(String, u64)> {
     let mut parts = Vec::new();
     let mut rest = name;

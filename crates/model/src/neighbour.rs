@@ -1,29 +1,28 @@
-//! Devices that have something in common on their way to memory.
+//! Block devices that share a controller, card or PCIe link.
 
 use crate::Host;
 
-/// A whole block device that shares something with others.
+/// A whole block device that shares hardware with others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbour {
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// What they share: `the uplink 0000:02:00.0`.
+    /// Shared part: `the uplink 0000:02:00.0`.
     pub shares: String,
-    /// It is a link or a card, and not the drive itself.
+    /// True if the shared part is a link or card, not the drive itself.
     pub link: bool,
 }
 
 impl Host {
-    /// The links from the root port down to a whole block device; `None`: not on PCIe, as
-    /// far as is known.
+    /// PCIe links from the root port to a whole block device; `None`: not known to be on PCIe.
     pub fn way_to(&self, block: &str) -> Option<&[String]> {
         let drive = self.namespace(block).map(|(drive, _)| drive.links.as_slice());
         let card = || self.cards.iter().find(|card| card.blocks.iter().any(|one| one == block));
         drive.or_else(|| Some(card()?.links.as_slice()))
     }
 
-    /// The whole block devices, other than `blocks`, that share a controller, a
-    /// card or a PCIe link with any of them, in name order.
+    /// Returns the whole block devices, other than `blocks`, that share a controller, a card or a
+    /// PCIe link with any of them, in name order.
     pub fn neighbours(&self, blocks: &[&str]) -> Vec<Neighbour> {
         let whole = |name: &str| self.block(name).is_some_and(|block| block.stands_on.is_empty());
         let mut names: Vec<&str> = self
@@ -37,7 +36,7 @@ impl Host {
         names.iter().filter_map(found).collect()
     }
 
-    /// What `name` shares with `own`, the narrowest thing.
+    /// Returns the closest hardware that `name` shares with `own`.
     fn shared(&self, own: &str, name: &str) -> Option<Neighbour> {
         let drive = |block: &str| self.namespace(block).map(|(drive, _)| drive);
         let neighbour =
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_share_the_narrowest_thing() {
+    fn neighbours_name_the_closest_shared_part() {
         let host = host();
         let of = |block: &str| -> Vec<(String, String)> {
             let found = host.neighbours(&[block]).into_iter();
@@ -108,7 +107,7 @@ mod tests {
         assert_eq!(of("sdb"), [pair("sda", "the card HBA")]);
         assert_eq!(of("nvme2n1"), []);
         assert_eq!(of("loop0"), []);
-        // What is measured itself is none.
+        // The measured devices themselves do not count.
         assert_eq!(host.neighbours(&["nvme0n1", "nvme0n2", "nvme1n1"]), []);
     }
 }

@@ -1,18 +1,18 @@
-//! A word that is not what was expected.
+//! Errors of parsing user input.
 
 use std::fmt;
 
-/// What was typed, and what would be understood.
+/// Input text that could not be parsed, and the expected form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
-    /// What was typed.
+    /// Input text.
     pub text: String,
-    /// What was expected: `a link such as gen4x4`.
+    /// Expected form: `a link such as gen4x4`.
     pub expected: String,
 }
 
 impl ParseError {
-    /// `text` stands where something else was expected.
+    /// Makes an error for `text`, with the expected form.
     pub fn new(text: &str, expected: impl Into<String>) -> Self {
         Self { text: text.into(), expected: expected.into() }
     }

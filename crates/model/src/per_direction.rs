@@ -1,26 +1,26 @@
-//! One value for each direction.
+//! Values per direction.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Direction;
 
-/// The directions that I/O is issued in; fio's order.
+/// Directions in which I/O is issued, in fio's order.
 pub const DIRECTIONS: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
 
-/// One value for each direction that I/O is issued in.
+/// One value per direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PerDirection<T: Default> {
-    /// For reads.
+    /// Value for reads.
     pub read: T,
-    /// For writes.
+    /// Value for writes.
     pub write: T,
-    /// For trims.
+    /// Value for trims.
     pub trim: T,
 }
 
 impl<T: Default> PerDirection<T> {
-    /// The same for all.
+    /// Makes the same value for all directions.
     pub fn all(value: T) -> Self
     where
         T: Clone,
@@ -28,7 +28,7 @@ impl<T: Default> PerDirection<T> {
         Self { read: value.clone(), write: value.clone(), trim: value }
     }
 
-    /// The value of `direction`; of `Mixed`, which nothing issues, that of reads.
+    /// Returns the value of `direction`; for `Mixed`, which is never issued, that of reads.
     pub const fn of(&self, direction: Direction) -> &T {
         match direction {
             Direction::Read | Direction::Mixed => &self.read,
@@ -37,7 +37,7 @@ impl<T: Default> PerDirection<T> {
         }
     }
 
-    /// As [`PerDirection::of`], to be changed.
+    /// As [`PerDirection::of`], mutable.
     pub const fn of_mut(&mut self, direction: Direction) -> &mut T {
         match direction {
             Direction::Read | Direction::Mixed => &mut self.read,
@@ -46,12 +46,12 @@ impl<T: Default> PerDirection<T> {
         }
     }
 
-    /// Each with its direction, in fio's order.
+    /// Iterates over the directions with their values, in fio's order.
     pub fn iter(&self) -> impl Iterator<Item = (Direction, &T)> {
         DIRECTIONS.into_iter().map(|direction| (direction, self.of(direction)))
     }
 
-    /// Each made of this one.
+    /// Applies `make` to each value.
     pub fn map<U: Default>(&self, mut make: impl FnMut(&T) -> U) -> PerDirection<U> {
         PerDirection { read: make(&self.read), write: make(&self.write), trim: make(&self.trim) }
     }

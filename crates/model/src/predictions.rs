@@ -1,65 +1,64 @@
-//! What the measurements of a sweep say beyond themselves: points that they
-//! bound, and where more outstanding I/O no longer helps.
+//! Results derived from a sweep: points bounded by measured ones, and knees where more outstanding
+//! I/O no longer helps.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::json::{estimate, number};
+use crate::json::{estimate, null_as_nan};
 use crate::{Estimate, Headroom};
 
-/// What follows from the measurements of a sweep. It is derived from them
-/// whenever it is asked for, and never stored beside them.
+/// Results derived from the measurements of a sweep, on demand and never stored.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Predictions {
-    /// Points that were not measured, since measured neighbours bound them.
+    /// Points skipped because measured neighbours bound them.
     pub predictions: Vec<Prediction>,
-    /// Measured points that their neighbours bound as well: so many tried it out.
+    /// Number of measured points that their neighbours bound as well, as a check of the method.
     pub checked: u32,
-    /// So many of those were what the bounds said.
+    /// Number of checked points within their bounds.
     pub held: u32,
-    /// For each curve of rates over outstanding I/Os that has a knee.
+    /// Knees of the curves of rate over outstanding I/Os.
     pub knees: Vec<Knee>,
-    /// For each target the p99 of reads under load, where that was looked for.
+    /// p99 of reads under load, for each target on which it was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headroom: Vec<Headroom>,
 }
 
-/// A point that was not measured.
+/// Prediction for a point that was not measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prediction {
-    /// The point's name.
+    /// Name of the point.
     pub name: String,
-    /// File or device, as it was typed.
+    /// File or device, as typed.
     pub target: String,
-    /// Index of a measurement of the same curve, from which it differs in depth and jobs alone.
+    /// Index of a measurement of the same curve, differing only in depth and jobs.
     #[serde(default)]
     pub beside: usize,
-    /// Its depth, of each job.
+    /// Queue depth per job.
     #[serde(default)]
     pub iodepth: u32,
-    /// Its jobs.
+    /// Number of jobs.
     #[serde(default)]
     pub numjobs: u32,
-    /// I/Os per second over all directions: the middle of the interval that its neighbours leave.
+    /// I/Os per second over all directions: middle of the interval left by its neighbours.
     #[serde(with = "estimate")]
     #[schemars(with = "Option<Estimate>")]
     pub iops: Estimate,
 }
 
-/// Where a curve of rates over outstanding I/Os stops to rise.
+/// Knee of a curve of rate over outstanding I/Os.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
-    /// What its points have in common: `rw=randread bs=4k`; empty where there is one curve.
+    /// Settings common to its points: `rw=randread bs=4k`; empty if there is only one curve.
     pub curve: String,
-    /// File or device, as it was typed.
+    /// File or device, as typed.
     pub target: String,
-    /// The least outstanding I/O whose rate is within 5 % of the most.
+    /// Fewest outstanding I/Os with a rate within 5 % of the maximum.
     pub knee: Peak,
-    /// The most of all points that were measured.
+    /// Point with the maximum rate.
     pub most: Peak,
-    /// It is the greatest that was measured: more may give more.
+    /// True if the knee is the largest measured depth: more may give a higher rate.
     pub is_last: bool,
-    /// The most under a bound of the p99, where one was given.
+    /// Best point with a p99 within a bound, if one was given.
     #[serde(flatten)]
     pub under: Option<Under>,
 }
@@ -67,34 +66,34 @@ pub struct Knee {
 /// A measured point of a curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
-    /// What sets it apart from the others: `iodepth=16 numjobs=4`.
+    /// Settings that distinguish the point: `iodepth=16 numjobs=4`.
     pub at: String,
     /// Outstanding I/Os.
     pub outstanding: u32,
     /// I/Os per second over all directions.
-    #[serde(deserialize_with = "number")]
+    #[serde(deserialize_with = "null_as_nan")]
     #[schemars(with = "Option<f64>")]
     pub iops: f64,
 }
 
-/// The best point whose latencies keep a bound.
+/// Best point with latencies within a bound.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Under {
-    /// The bound of the p99, ns.
+    /// Bound on the p99, ns.
     #[serde(rename = "p99_bound_ns")]
     #[schemars(with = "Option<u64>")]
     pub bound_ns: u64,
-    /// `None`: no measured point keeps it.
+    /// The best point; null: no measured point is within the bound.
     #[serde(rename = "best_under_bound")]
     pub best: Option<PeakUnder>,
 }
 
-/// A measured point that keeps a bound.
+/// Measured point within a bound.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeakUnder {
-    /// The point.
+    /// The measured point.
     #[serde(flatten)]
     pub peak: Peak,
-    /// Its p99, ns.
+    /// p99 of the point, ns.
     pub p99_ns: u64,
 }

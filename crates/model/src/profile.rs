@@ -1,7 +1,8 @@
-//! What an application asks of its storage: the I/O that it makes, the quantities that decide
-//! whether it runs well, with the bounds that somebody published, and the settings that follow.
+//! Application profiles: I/O pattern, decisive quantities with published bounds, and the settings
+//! derived from the results.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,149 +10,149 @@ use serde::{Deserialize, Serialize};
 use crate::figure_of::placeholders;
 use crate::{FigureKind, FigureOf, Scaled, Severity, format_mb_per_s};
 
-/// The version of the format that this iodyno reads.
+/// Format version read by this iodyno.
 pub const PROFILE_FORMAT: &str = "iodyno.profile/1";
 
-/// An application's profile, as its TOML file has it.
+/// Profile of an application, as in its TOML file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Version of the format.
+    /// Format version.
     #[schemars(extend("const" = PROFILE_FORMAT))]
     pub format: String,
-    /// Its name.
+    /// Name of the profile.
     pub name: String,
-    /// One line about it.
+    /// One-line description.
     pub about: String,
-    /// What it is measured on.
+    /// Kind of target.
     pub on: ProfileTarget,
-    /// How often its jobs are measured, one after the other: what differs between rounds is the
+    /// How often its jobs are measured, one after the other; the spread between rounds gives the
     /// interval.
-    #[serde(default = "usual_rounds")]
+    #[serde(default = "default_rounds")]
     pub rounds: u32,
-    /// Its I/O: a job file of fio without `filename` and `directory`. What stands in braces, as in
-    /// `rate_iops={peak read iops * 0.9}`, is what earlier jobs came to.
+    /// Fio job file of its I/O, without `filename` and `directory`. Braces, as in `rate_iops={peak
+    /// read iops * 0.9}`, hold results of earlier jobs.
     pub jobs: String,
-    /// Quantities that are shown, the deciding ones first.
+    /// Quantities to show, the decisive ones first.
     #[serde(rename = "quantity")]
     pub quantities: Vec<ProfileQuantity>,
-    /// Settings of the application that follow from them.
+    /// Application settings derived from the results.
     #[serde(default, rename = "setting", skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<ProfileSetting>,
-    /// What a reader has to know of the figures, a sentence each.
+    /// Notes on the figures, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// What a profile is measured on.
+/// Kind of target of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileTarget {
-    /// Files in a directory, as the application makes them.
+    /// Files in a directory, created like those of the application.
     Directory,
-    /// A whole device; one of its jobs writes, and what the device holds is lost.
+    /// A whole device; one of the jobs writes, so its data are lost.
     Device,
 }
 
-/// A quantity, and what it has to be.
+/// A quantity and its bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileQuantity {
-    /// What it is to the application, in a few words.
+    /// Short description of its role in the application.
     pub name: String,
-    /// Which figure of which job it is.
+    /// Figure of a job that it is.
     pub of: FigureOf,
-    /// What it is held against.
+    /// Bounds for the figure.
     #[serde(default, rename = "bound", skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bound>,
 }
 
-/// A bound that somebody published.
+/// A published bound.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bound {
-    /// The bound.
+    /// Limit value.
     pub limit: Limit,
-    /// What missing it means.
+    /// Severity of missing it.
     pub severity: Severity,
-    /// What for: `heavy load`; empty: to run at all.
+    /// Load it is for: `heavy load`; empty: to run at all.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub level: String,
-    /// Who says so.
+    /// Source of the bound.
     pub source: String,
-    /// When that was read: `2026-08`.
+    /// Month in which the source was read: `2026-08`.
     pub date: String,
 }
 
-/// A bound's value, with its direction and unit.
+/// Limit value with direction and unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// Milliseconds or less.
+    /// At most this many milliseconds.
     AtMostMs(f64),
-    /// I/Os per second or more.
+    /// At least this many I/Os per second.
     AtLeastIops(f64),
-    /// 10^6 bytes per second or more.
+    /// At least this many MB/s (10^6 bytes).
     AtLeastMbPerS(f64),
-    /// 2^20 bytes per second or more.
+    /// At least this many MiB/s (2^20 bytes).
     AtLeastMibPerS(f64),
 }
 
-/// A line that sets something in the application.
+/// Setting of the application, as lines of text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileSetting {
-    /// The lines, in which `{wal sync p99}` stands for a figure (bytes per second, I/Os per second
-    /// or us, whole numbers, rounded down), `{read read iops * 0.9}`, `{wal sync p99 / 2}` and
-    /// `{105e9 / write write bandwidth}` for what follows from it, `{target}`, `{device}` (259:0), `{disk}`,
-    /// `{model}` and `{firmware}` for what was measured, `{smallest}`, `{sums}` and `{exceed}` for
-    /// what these fields come to.
+    /// The lines. Placeholders: `{wal sync p99}` is a figure (bytes per second, I/Os per second or
+    /// us, rounded down to whole numbers); `{read read iops * 0.9}`, `{wal sync p99 / 2}` and
+    /// `{105e9 / write write bandwidth}` are derived values; `{target}`, `{device}` (259:0),
+    /// `{disk}`, `{model}` and `{firmware}` name the measured device; `{smallest}`, `{sums}` and
+    /// `{exceed}` are results of the fields below.
     pub text: String,
-    /// Which file they belong into, or how they are applied.
+    /// File to put them in, or how to apply them.
     pub apply: String,
-    /// Why these.
+    /// Reason for these settings.
     pub why: String,
-    /// The first of several that is nearly as good as the best.
+    /// First of several candidates that is nearly as good as the best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest: Option<Smallest>,
     /// Sums of quotients of figures, such as the shares of its limits that a drive reaches at once:
-    /// `{sums}` are their values, `{exceed}` is `true` where each is more than 1 by its interval.
+    /// `{sums}` are their values, `{exceed}` is `true` if each exceeds 1 with its whole interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sums: Vec<Vec<(FigureOf, FigureOf)>>,
 }
 
-/// How a bound stands to what was measured.
+/// Result of comparing a measured figure with a bound.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Kept {
-    /// The whole interval keeps to it.
+    /// The whole interval meets the bound.
     Yes,
-    /// It is not known.
+    /// Not known.
     Unknown,
-    /// The interval holds it.
+    /// The bound is inside the interval.
     Borderline,
-    /// The whole interval misses it.
+    /// The whole interval misses the bound.
     No,
 }
 
-/// The first of several jobs whose figure reaches a share of the largest.
+/// First of several jobs whose figure reaches a share of the largest one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Smallest {
-    /// The share, 0..1.
+    /// Share, 0..1.
     pub share: f64,
-    /// What each stands for, with its figure.
+    /// Candidates: text to insert, and the figure.
     pub of: Vec<(String, FigureOf)>,
 }
 
-const fn usual_rounds() -> u32 {
+const fn default_rounds() -> u32 {
     5
 }
 
 impl Limit {
-    /// What has to be kept, in ns, I/Os per second or bytes per second.
+    /// Limit in ns, I/Os per second or bytes per second.
     pub fn value(self) -> f64 {
         match self {
             Self::AtMostMs(ms) => ms * 1e6,
@@ -161,12 +162,12 @@ impl Limit {
         }
     }
 
-    /// More is worse.
+    /// True if higher values are worse.
     pub const fn is_upper(self) -> bool {
         matches!(self, Self::AtMostMs(_))
     }
 
-    /// It is a bound of this kind of figure.
+    /// True if the limit suits this kind of figure.
     pub const fn is_of(self, figure: FigureKind) -> bool {
         match self {
             Self::AtMostMs(_) => matches!(figure, FigureKind::Mean | FigureKind::Percentile(_)),
@@ -191,22 +192,22 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What is wrong with a profile.
+/// Error in a profile.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProfileError {
-    /// It is no such TOML; with line and column.
+    /// Invalid TOML, with line and column.
     Toml(toml::de::Error),
-    /// Its format is another one.
+    /// Unknown format version.
     Format(String),
-    /// So many rounds are too few or too many.
+    /// Number of rounds out of range.
     Rounds(u32),
-    /// A figure has a bound of another unit.
+    /// Bound in a unit that the figure does not have.
     Unit(FigureOf, Limit),
-    /// A bound is no number above 0.
+    /// Bound that is not a number above 0.
     Bound(Limit),
-    /// A share is not above 0 and at most 1.
+    /// Share not above 0 and at most 1.
     Share(f64),
-    /// What stands in braces is no figure and no name.
+    /// Placeholder that is neither a figure nor a known name.
     Placeholder(String),
 }
 
@@ -218,7 +219,7 @@ impl fmt::Display for ProfileError {
                 write!(f, "format `{format}` is not known; this iodyno reads {PROFILE_FORMAT}")
             }
             Self::Rounds(rounds) => {
-                let (fewest, most) = MOST_ROUNDS;
+                let (fewest, most) = (ROUNDS.start(), ROUNDS.end());
                 write!(f, "rounds = {rounds}: {fewest} to {most} were expected")
             }
             Self::Unit(of, limit) => write!(f, "`{of}` cannot be {limit}"),
@@ -237,16 +238,16 @@ impl fmt::Display for ProfileError {
 impl std::error::Error for ProfileError {}
 
 impl Profile {
-    /// Reads a profile.
+    /// Parses a profile.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// First error of the profile.
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
         let profile: Self = toml::from_str(text).map_err(ProfileError::Toml)?;
         if profile.format != PROFILE_FORMAT {
             return Err(ProfileError::Format(profile.format));
         }
-        if !(MOST_ROUNDS.0..=MOST_ROUNDS.1).contains(&profile.rounds) {
+        if !ROUNDS.contains(&profile.rounds) {
             return Err(ProfileError::Rounds(profile.rounds));
         }
         for quantity in &profile.quantities {
@@ -271,7 +272,8 @@ impl Profile {
         }
     }
 
-    /// What stands in braces in its jobs and is no figure, or in its settings and is no name either.
+    /// Returns the first placeholder that is not a figure (in jobs), or neither a figure nor a name
+    /// (in settings).
     fn unknown_placeholder(&self) -> Option<&str> {
         let is_figure = |name: &str| name.parse::<Scaled>().is_ok();
         let in_texts = self.settings.iter().flat_map(|one| [&one.text, &one.why]);
@@ -280,7 +282,7 @@ impl Profile {
         in_jobs.or_else(|| in_texts.find(|name| !NAMES.contains(name) && !is_figure(name)))
     }
 
-    /// The figures that it is about, in its jobs and settings too.
+    /// Returns all figures that it refers to, in its jobs and settings too.
     pub fn figures(&self) -> impl Iterator<Item = FigureOf> + '_ {
         let shown = self.quantities.iter().map(|one| one.of.clone());
         let texts = self.settings.iter().flat_map(|one| [&one.text, &one.why]);
@@ -294,7 +296,7 @@ impl Profile {
         shown.chain(named).chain(set)
     }
 
-    /// Where a run of it measured: the directory or the device, by the run's targets.
+    /// Returns the directory or the device of a run, from the run's targets.
     pub fn place(&self, targets: &[String]) -> String {
         let first = targets.first().map_or("-", String::as_str);
         match self.on {
@@ -306,19 +308,19 @@ impl Profile {
     }
 }
 
-/// Names that may stand in braces in a setting, beside figures.
+/// Placeholders in settings, besides figures.
 const NAMES: [&str; 8] =
     ["target", "device", "disk", "model", "firmware", "smallest", "sums", "exceed"];
 
-/// Fewer rounds give no interval, more no better one.
-const MOST_ROUNDS: (u32, u32) = (3, 50);
+/// Minimum and maximum: fewer rounds give no interval, more do not improve it.
+const ROUNDS: RangeInclusive<u32> = 3..=50;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_in_braces_is_known() {
+    fn unknown_placeholders_are_refused() {
         let parse = |jobs: &str, text: &str| {
             Profile::parse(&format!(
                 "format = \"iodyno.profile/1\"\nname = \"x\"\nabout = \"x\"\non = \"device\"\n\
@@ -355,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_of_the_figures_kind() {
+    fn bounds_match_the_kind_of_figure() {
         assert!(Limit::AtMostMs(10.0).is_of(FigureKind::Percentile(99.0)));
         assert!(!Limit::AtMostMs(10.0).is_of(FigureKind::Iops));
         assert!((Limit::AtMostMs(10.0).value() - 1e7).abs() < f64::EPSILON);

@@ -1,11 +1,11 @@
-//! What a step is for. Its name is the user's, or a label.
+//! Purpose of a step; its name is chosen by the user, or a label.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Experiment, Measurement, RunKind};
 
-/// What a step is for.
+/// Purpose of a step.
 #[derive(
     Debug,
     Clone,
@@ -22,35 +22,36 @@ use crate::{Experiment, Measurement, RunKind};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// It is measured for its own sake.
+    /// Measured for its own sake.
     #[default]
     Measure,
-    /// It fills what is measured then, in sequence.
+    /// Sequential fill of what is measured next.
     Fill,
-    /// It fills what is left of a device behind the last whole block of a fill.
+    /// Fill of the rest of a device, after the last whole block of a fill.
     FillRest,
-    /// It discards what a device holds.
+    /// Discard (trim) of a device.
     Discard,
-    /// It conditions a drive, in rounds.
+    /// Preconditioning of a drive, in rounds.
     Condition,
-    /// It is what a run explains, for the first time or once more.
+    /// The workload that an explain run examines, also when repeated.
     Asked,
-    /// It is what a run explains with one thing changed.
+    /// The examined workload with one condition changed.
     Experiment(Experiment),
 }
 
 impl Purpose {
-    /// It is measured for its own sake.
+    /// True if measured for its own sake.
     pub fn is_measure(&self) -> bool {
         *self == Self::Measure
     }
 
-    /// It writes what is measured then.
+    /// True if it writes what is measured next.
     pub const fn is_fill(self) -> bool {
         matches!(self, Self::Fill | Self::FillRest)
     }
 
-    /// Of a measurement of an earlier version, in a run of this kind: its name said so.
+    /// Purpose of a measurement stored by an earlier version, derived from its name and the kind of
+    /// its run.
     pub fn of_earlier(kind: RunKind, of: &Measurement) -> Self {
         let first = match of.name.rsplit_once('-') {
             Some((first, nth)) if nth.parse::<u32>().is_ok() => first,

@@ -1,51 +1,50 @@
-//! A trace that was replayed: what was recorded beside what was measured.
+//! Replayed traces: recorded and measured results side by side.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
-/// Which I/Os of a trace are replayed, when, and where.
+/// Trace to replay: selected I/Os, timing and addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReplayedTrace {
-    /// Its file.
+    /// Trace file.
     pub file: String,
-    /// How it was recorded: `tracefs`, or another tool's format.
+    /// Recorder or format of the trace: `tracefs`, or another tool's format.
     pub source: String,
-    /// The step of its times, ns.
+    /// Resolution of the timestamps, ns.
     pub tick_ns: u64,
-    /// It tells how long I/Os took.
+    /// True if the trace contains latencies.
     pub has_latencies: bool,
-    /// Each I/O waits for those that had completed before it, and for the pause behind them; else
-    /// it is issued at its time.
+    /// True for a closed loop: each I/O waits for those that had completed before it, then for the
+    /// recorded pause; else it is issued at its recorded time.
     pub closed: bool,
-    /// How fast time passes, percent: 200 is twice as fast.
+    /// Replay speed, percent: 200 is twice as fast.
     pub speed_percent: u32,
-    /// Where in the trace the replay begins, ns.
+    /// Start of the replay within the trace, ns.
     pub from_ns: u64,
-    /// From the first I/O to the last, as recorded, ns.
+    /// Recorded time from the first to the last I/O, ns.
     pub span_ns: u64,
-    /// I/Os to replay, by what they do.
+    /// I/Os to replay, by operation.
     pub ios: ReplayedIos,
-    /// I/Os of that time that are left out.
+    /// I/Os left out within that time, by operation.
     pub left_out: ReplayedIos,
-    /// Events that the kernel dropped while that time was recorded: I/Os are missing.
+    /// Events dropped by the kernel during that time: I/Os are missing.
     pub lost: u64,
     /// Bytes to read.
     pub read_bytes: u64,
     /// Bytes to write.
     pub write_bytes: u64,
-    /// Of the writes, those that were durable on completion, or had a flush in front of them; both
-    /// are replayed as plain writes.
+    /// Writes with FUA or a flush in front of them; both are replayed as plain writes.
     pub durable: u64,
-    /// The recorded devices, and where on the target each begins.
+    /// Recorded devices and their position on the target.
     pub devices: Vec<ReplayedDevice>,
-    /// How addresses were packed; null: they are as recorded.
+    /// Packing of the addresses; null: addresses as recorded.
     pub packed: Option<PackedAddresses>,
 }
 
-/// I/Os, by what they do.
+/// Number of I/Os, by operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReplayedIos {
@@ -57,12 +56,12 @@ pub struct ReplayedIos {
     pub discards: u64,
     /// Flushes.
     pub flushes: u64,
-    /// Others: passthrough commands, zone management, zeroes without data, I/Os of no bytes.
+    /// Other I/Os: passthrough commands, zone management, zeroes without data, zero-length I/Os.
     pub others: u64,
 }
 
 impl ReplayedIos {
-    /// All of them.
+    /// Number of all I/Os.
     pub const fn all(&self) -> u64 {
         self.reads + self.writes + self.discards + self.flushes + self.others
     }
@@ -72,93 +71,95 @@ impl ReplayedIos {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReplayedDevice {
-    /// Its name where it was recorded.
+    /// Name of the device on the recorded machine.
     pub name: String,
-    /// Where on the target its first byte is, bytes; meaningless where addresses are packed.
+    /// Offset of its first byte on the target, bytes; meaningless with packed addresses.
     pub at_bytes: u64,
-    /// Where its last I/O ends, bytes.
+    /// End of its last I/O, bytes.
     pub end_bytes: u64,
 }
 
-/// Pieces of the recorded devices, one behind the other on the target.
+/// Packed addresses: used pieces of the recorded devices, one after the other on the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PackedAddresses {
-    /// Size of a piece, bytes.
+    /// Piece size, bytes.
     pub piece_bytes: u64,
-    /// Pieces that were read or written.
+    /// Number of pieces read or written.
     pub pieces: u64,
-    /// Places for them on the target; fewer than pieces: neighbours share one.
+    /// Number of places for pieces on the target; if fewer than pieces, neighbours share a place.
     pub places: u64,
 }
 
-/// What replaying a trace came to.
+/// Result of replaying a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Replayed {
-    /// What was replayed, and how.
+    /// Replayed trace and settings.
     pub trace: ReplayedTrace,
-    /// Whether the target carried the recorded load.
+    /// Whether the target kept up with the recorded load.
     pub pace: ReplayPace,
-    /// I/Os that could be in flight.
+    /// Maximum number of I/Os in flight.
     pub depth: u32,
-    /// From when the first I/O was due to the last completion, ns.
+    /// Time from the scheduled start of the first I/O to the last completion, ns.
     pub took_ns: u64,
-    /// The same in the recording at the speed that was asked for, ns; of a trace without latencies
-    /// to when the last I/O was issued.
+    /// Same time in the recording, at the requested speed, ns; without recorded latencies, to the
+    /// last submission.
     pub recorded_ns: u64,
-    /// How much later than intended I/Os were issued, ns; without those that waited for room.
+    /// Delay of submissions, ns, except of I/Os that waited for a free slot.
     pub issue_error: ReplayedLatency,
-    /// I/Os that were issued late because `depth` others were in flight.
+    /// I/Os issued late because `depth` others were in flight.
     pub waited: u64,
-    /// I/Os that were made larger, to whole blocks of the target.
+    /// I/Os enlarged to whole blocks of the target.
     pub aligned: u64,
-    /// Discards that were left out, since addresses are packed and nothing else touches theirs.
+    /// Discards left out, since with packed addresses nothing else uses their range.
     pub discards_left_out: u64,
-    /// By operation and size, in this order.
+    /// Results by operation, then size.
     pub sizes: Vec<ReplayedSize>,
-    /// Length of a slot of `slots`, ns.
+    /// Length of each slot in `slots`, ns.
     pub slot_ns: u64,
     /// Completed I/Os over time.
     pub slots: Vec<ReplayedSlot>,
 }
 
-/// Whether a target carried a recorded load.
+/// Whether a target kept up with a recorded load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayPace {
-    /// I/Os waited for others, not for their times.
+    /// Not judged: a closed loop, paced by completions instead of time.
     #[default]
     Closed,
-    /// I/Os were issued when they were due, and done in time.
+    /// I/Os were issued on time and completed in time.
     Kept,
-    /// The target is slower: I/Os waited for room among those in flight, or the last were done late.
+    /// Target too slow: I/Os waited for a free slot, or the last ones completed late.
     Behind,
-    /// The host is slower: I/Os were issued late, so latencies are not the target's alone.
+    /// Host too slow: I/Os were issued late, so that latencies are not only the target's.
     Late,
 }
 
-/// A share of I/Os that may wait, and of the time that may be missing: this many in one.
-const FEW: u64 = 100;
-/// The error of issue may be this part of the median latency.
-const SMALL_PART: u64 = 10;
-/// It may always be this, ns.
-const SMALL_NS: u64 = 20_000;
+/// One in this many I/Os may wait, and as much of the time may be exceeded.
+const TOLERANCE_DIVISOR: u64 = 100;
+/// The submission delay may be this fraction of the median latency.
+const DELAY_DIVISOR: u64 = 10;
+/// Submission delay that is always accepted, ns.
+const ACCEPTED_DELAY_NS: u64 = 20_000;
 
 impl Replayed {
-    /// Whether the target carried the load.
+    /// Judges whether the target kept up with the load.
     pub fn judge(&self) -> ReplayPace {
         let ios = self.sizes.iter().map(|size| size.ios).sum::<u64>();
         let slowest = self.sizes.iter().map(|size| size.replayed.p99_ns).max().unwrap_or(0);
-        // Latencies count from when I/Os were due: what was issued late is none of the target's.
+        // Latencies count from the scheduled start; late submission is not the target's fault.
         let slowest = slowest.saturating_sub(self.issue_error.p99_ns);
-        let in_time_ns = self.recorded_ns + self.recorded_ns / FEW + slowest;
+        let in_time_ns = self.recorded_ns + self.recorded_ns / TOLERANCE_DIVISOR + slowest;
         let medians = self.sizes.iter().max_by_key(|size| size.ios);
         let median_ns = medians.map_or(0, |size| size.replayed.p50_ns);
         match () {
             () if self.trace.closed => ReplayPace::Closed,
-            () if self.waited > ios / FEW || self.took_ns > in_time_ns => ReplayPace::Behind,
-            () if self.issue_error.p99_ns > (median_ns / SMALL_PART).max(SMALL_NS) => {
+            () if self.waited > ios / TOLERANCE_DIVISOR || self.took_ns > in_time_ns => {
+                ReplayPace::Behind
+            }
+            () if self.issue_error.p99_ns > (median_ns / DELAY_DIVISOR).max(ACCEPTED_DELAY_NS) => {
                 ReplayPace::Late
             }
             () => ReplayPace::Kept,
@@ -166,40 +167,40 @@ impl Replayed {
     }
 }
 
-/// I/Os of one operation and about one size.
+/// I/Os of one operation and size class.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReplayedSize {
-    /// `read`, `write`, `discard`, `flush`.
+    /// Operation: `read`, `write`, `discard`, `flush`.
     pub operation: String,
-    /// They have at most this many bytes, and more than half of it.
+    /// Upper limit of the size class, bytes; the lower limit is half of it, exclusive.
     pub up_to_bytes: u64,
-    /// How many were replayed.
+    /// Number of I/Os replayed.
     pub ios: u64,
-    /// Bytes of them.
+    /// Total bytes of these I/Os.
     pub bytes: u64,
-    /// As recorded; null: the trace does not tell.
+    /// Recorded latencies; null: not in the trace.
     pub recorded: Option<ReplayedLatency>,
-    /// As measured, from when each was due.
+    /// Measured latencies, from the scheduled start of each I/O.
     pub replayed: ReplayedLatency,
 }
 
-/// Quantiles of a latency, ns.
+/// Latency percentiles, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReplayedLatency {
-    /// Half are at most this.
+    /// Median.
     pub p50_ns: u64,
-    /// 99 % are at most this.
+    /// p99.
     pub p99_ns: u64,
-    /// 99.9 % are at most this.
+    /// p99.9.
     pub p999_ns: u64,
-    /// The largest.
+    /// Maximum.
     pub max_ns: u64,
 }
 
 impl ReplayedLatency {
-    /// Those of a histogram; none: it is empty.
+    /// Percentiles of a histogram; `None`: empty.
     pub fn of(histogram: &Histogram) -> Option<Self> {
         Some(Self {
             p50_ns: histogram.quantile_ns(0.5)?,
@@ -210,12 +211,12 @@ impl ReplayedLatency {
     }
 }
 
-/// I/Os that completed in a stretch of time.
+/// I/Os completed in one time slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReplayedSlot {
-    /// When recorded; of a trace without latencies those that were issued.
+    /// In the recording; without recorded latencies, I/Os issued.
     pub recorded: u64,
-    /// When replayed.
+    /// In the replay.
     pub replayed: u64,
 }

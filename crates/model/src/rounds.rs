@@ -1,39 +1,39 @@
-//! Rounds: the same points measured again and again until a drive is steady.
-//! Scaling: the same point on more and more drives at once.
+//! Rounds: the same points measured repeatedly until a drive is in steady state. Scaling: the same
+//! point on more and more drives at once.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Metric;
 
-/// What the SNIA PTS wants to be reported and no program can read.
+/// Facts that an SNIA PTS report requires and no program can read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PtsStatement {
-    /// Who ran the test.
+    /// Person who ran the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
-    /// Who audited it.
+    /// Person who audited the test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auditor: Option<String>,
     /// Form factor of the drives, `U.2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form_factor: Option<String>,
-    /// Their media, `TLC`.
+    /// Media of the drives, `TLC`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media: Option<String>,
 }
 
 impl PtsStatement {
-    /// The names of all that can be stated.
+    /// Names of all facts that can be stated.
     pub const NAMES: [&str; 4] = ["operator", "auditor", "form_factor", "media"];
 
-    /// Nothing is stated.
+    /// True if nothing is stated.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// States `what`, one of [`Self::NAMES`]; whether it is one.
+    /// Sets `what`, one of [`Self::NAMES`]; false for any other name.
     pub fn state(&mut self, what: &str, text: &str) -> bool {
         let field = match what {
             "operator" => &mut self.operator,
@@ -46,7 +46,7 @@ impl PtsStatement {
         true
     }
 
-    /// Everything that can be stated, with what is stated of it.
+    /// Returns all names with their stated values.
     pub fn entries(&self) -> [(&'static str, Option<&str>); 4] {
         let Self { operator, auditor, form_factor, media } = self;
         let [a, b, c, d] = [operator, auditor, form_factor, media].map(Option::as_deref);
@@ -54,38 +54,38 @@ impl PtsStatement {
     }
 }
 
-/// When a plan in rounds is over (SNIA PTS 2.0.2, 2.1.24).
+/// End condition of a plan in rounds (SNIA PTS 2.0.2, 2.1.24).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rounds {
-    /// Rounds at most.
+    /// Maximum number of rounds.
     pub most: u32,
-    /// Rounds of the measurement window, the last ones.
+    /// Rounds in the measurement window, the last ones.
     pub window: u32,
-    /// Greatest less smallest value of the window, in percent of their average, at most.
+    /// Maximum data excursion in the window: largest minus smallest value, in percent of their
+    /// average.
     pub excursion_percent: f64,
-    /// Rise or fall of the line through them, in percent of their average, at most.
+    /// Maximum slope excursion: rise or fall of the regression line, in percent of their average.
     pub slope_percent: f64,
-    /// They are over, too, once so many times the tested range was written;
-    /// `None`: only when it is steady.
+    /// Also ends once the tested range was written this many times; null: only in steady state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written_times: Option<f64>,
-    /// What has to be steady, all of it.
+    /// Figures that must all be steady.
     pub track: Vec<Tracked>,
 }
 
-/// A figure that has to be steady.
+/// Figure that must be steady.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tracked {
-    /// Of the point of this name.
+    /// Name of the point.
     pub point: String,
-    /// Which one, over all directions.
+    /// Metric, over all directions.
     pub metric: Metric,
 }
 
 impl Default for Rounds {
-    /// As the specification has it.
+    /// Defaults of the specification.
     fn default() -> Self {
         Self {
             most: 25,
@@ -98,12 +98,11 @@ impl Default for Rounds {
     }
 }
 
-/// When drives are added no more.
+/// End condition of adding drives.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scaling {
-    /// A drive more has to bring at least so much of what the first one brought
-    /// alone, in percent.
+    /// Minimum gain of one more drive, in percent of the first drive's rate alone.
     pub least_gain_percent: f64,
 }
 
@@ -114,7 +113,7 @@ impl Default for Scaling {
 }
 
 impl Rounds {
-    /// Whether a figure of the point of this name has to be steady.
+    /// True if a figure of this point must be steady.
     pub fn tracks(&self, point: &str) -> bool {
         self.track.iter().any(|one| one.point == point)
     }

@@ -1,4 +1,4 @@
-//! A plan carried out: what the store keeps.
+//! Runs: executed plans, as kept by the store.
 
 use std::fmt;
 
@@ -8,68 +8,68 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Accepted, Host, Measurement, Profile, PtsStatement, PurgeMethod, Rounds};
 
-/// What kind of run it is.
+/// Kind of run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunKind {
-    /// Steps on whole targets, each by its own metric.
+    /// Check: steps on whole targets, each with its own metric.
     Check,
-    /// The machine as it is, without load.
+    /// Capture: state of the machine, without load.
     Capture,
-    /// Job files, or jobs of a command line.
+    /// Job files, or jobs on the command line.
     #[default]
     Run,
-    /// Points, one by one or in rounds: it can be resumed.
+    /// Sweep: single points or rounds; resumable.
     Sweep,
-    /// A preparation of drives alone: it can be resumed.
+    /// Preparation of drives only; resumable.
     Prepare,
-    /// Experiments that tell what limits a job.
+    /// Explain: experiments to find what limits a job.
     Explain,
-    /// What an application does to its storage, held against what it needs.
+    /// Fit: an application's I/O compared with its needs.
     Fit,
-    /// Devices over files, which other runs are measured on.
+    /// Files: devices with files for other runs.
     Files,
-    /// What another tool measured.
+    /// Import: results of another tool.
     Import,
 }
 
-/// A plan in rounds, as far as rounds are judged and shown by it.
+/// Plan in rounds, as far as judging and reporting rounds needs it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RoundsPlan {
-    /// What it is about, in a line.
+    /// One-line description.
     #[serde(default)]
     pub about: String,
-    /// What it wants to be done to a drive before; empty: nothing.
+    /// Preparation of the drive that the user has to do; empty: none.
     #[serde(default)]
     pub before: String,
-    /// What the run itself did to its drives before; `None`: nothing.
+    /// Preparation done by the run itself; null: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<PlanPreparation>,
-    /// What is stated for its report.
+    /// Stated facts for the report.
     #[serde(default)]
     pub report: PtsStatement,
-    /// When its rounds are over.
+    /// End condition of the rounds.
     pub rounds: Rounds,
 }
 
-/// What a plan does to its drives before its rounds.
+/// Preparation of drives by a plan before its rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanPreparation {
-    /// How they are emptied; `None`: not at all.
+    /// Purge method; null: no purge.
     pub purge: Option<PurgeMethod>,
-    /// How often they are filled; `None`: not at all.
+    /// Number of fills; null: no fill.
     pub fill: Option<f64>,
 }
 
 impl RunKind {
-    /// Of a check, or of a capture, which is judged as one without load: each drive is what it is
-    /// about, and not each job.
+    /// True for a check, or a capture, which is judged as a check without load: drives are judged,
+    /// not jobs.
     pub const fn is_of_drives(self) -> bool {
         matches!(self, Self::Check | Self::Capture)
     }
 
-    /// Of a run of an earlier version, which stored the name and the text of its plan alone; and
-    /// its rounds.
+    /// Kind and rounds of a run stored by an earlier version, which kept only the name and the text
+    /// of the plan.
     pub fn of_earlier(plan_name: &str, plan: &str) -> (Self, Option<RoundsPlan>) {
         #[derive(Deserialize)]
         struct Step {
@@ -102,21 +102,21 @@ impl RunKind {
     }
 }
 
-/// How far a run got.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// It is going on, or was killed.
+    /// In progress, or killed.
     Running,
-    /// Every step was carried out or skipped for a reason that is recorded.
+    /// All steps were executed, or skipped for a recorded reason.
     Done,
-    /// The user stopped it.
+    /// Interrupted by the user.
     Interrupted,
     /// A step failed.
     Failed,
 }
 
-/// Where a run came from.
+/// Origin of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -124,19 +124,19 @@ pub enum Origin {
     Measured,
     /// Measured on a simulated drive.
     Simulated,
-    /// Read from somebody's output; says from where.
+    /// Imported from another tool's output; holds the source.
     Imported(String),
 }
 
-/// What a run was asked about.
+/// Scope of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// The whole machine: nobody named a target. Also where it is not recorded, as in
-    /// runs of earlier versions: what is wrong with any drive counts.
+    /// The whole machine: no target was named, or the scope is not recorded (earlier versions).
+    /// Problems of any drive count.
     #[default]
     Machine,
-    /// The targets that were named: `Run::targets`, and those in `Run::skipped`.
+    /// The named targets: those in `Run::targets` and `Run::skipped`.
     Targets,
 }
 
@@ -147,47 +147,47 @@ pub struct Run {
     pub id: String,
     /// Name; unique where the user gave one.
     pub name: String,
-    /// The command as it was typed.
+    /// Command line, as typed.
     pub command: String,
-    /// How far it got.
+    /// Progress.
     pub state: RunState,
     /// Start, ns since 1970 UTC.
     pub started_ns: i64,
     /// End, ns since 1970 UTC.
     pub ended_ns: Option<i64>,
-    /// Version of iodyno that wrote it.
+    /// iodyno version that wrote the run.
     pub writer: String,
-    /// What kind of run it is.
+    /// Kind of run.
     #[serde(default)]
     pub kind: RunKind,
-    /// The plan's name.
+    /// Name of the plan.
     pub plan_name: String,
-    /// The plan, as TOML.
+    /// Plan, as TOML.
     pub plan: String,
-    /// Its rounds; `None`: it has none.
+    /// Rounds of the plan; null: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<RoundsPlan>,
-    /// Where it came from.
+    /// Origin.
     pub origin: Origin,
-    /// Whether targets were named.
+    /// Scope: the whole machine or named targets.
     #[serde(default)]
     pub scope: Scope,
-    /// Targets that were asked for, by block device name or path, resolved.
+    /// Requested targets, by block device name or path, resolved.
     pub targets: Vec<String>,
-    /// What was asked for and not done, and why.
+    /// Requested but skipped targets or steps, with reasons.
     pub skipped: Vec<Skipped>,
-    /// What it was a step of; `None`: nothing.
+    /// Acceptance step that the run belongs to; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Accepted>,
 }
 
 impl Run {
-    /// The profile that it holds an application's I/O against, where it is of one.
+    /// Returns the application profile of a fit run.
     pub fn profile(&self) -> Option<Profile> {
         (self.kind == RunKind::Fit).then(|| Profile::parse(&self.plan).ok())?
     }
 
-    /// One that begins on this machine, of a plan without a name.
+    /// Makes a run that starts on this machine, with an unnamed plan.
     pub fn new(id: impl Into<String>, started_ns: i64) -> Self {
         Self {
             id: id.into(),
@@ -210,45 +210,45 @@ impl Run {
     }
 }
 
-/// Why something was not done.
+/// Reason for skipping something.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SkipReason {
-    /// The target serves others.
+    /// The target is in use by others.
     Busy {
-        /// The device that does.
+        /// Busy device.
         device: String,
-        /// Their I/Os per second.
+        /// I/Os per second by others.
         iops: f64,
-        /// Their bytes per second.
+        /// Bytes per second by others.
         bytes_per_s: f64,
     },
-    /// The drive purges itself, and it was no longer waited for.
+    /// A purge takes longer than iodyno waited; the drive continues it.
     PurgeGoesOn,
-    /// Something failed on it before, or it may not be used.
+    /// Something failed before, or the target may not be used.
     Failed {
-        /// Why, in a sentence.
+        /// Reason, one sentence.
         why: String,
     },
-    /// Words of an earlier version.
+    /// Sentence of an earlier version.
     #[serde(skip)]
     Said {
-        /// A sentence.
+        /// Text of the sentence.
         words: String,
     },
 }
 
-/// A reason with its sentence, as JSON has it.
+/// A reason with its sentence, as in JSON.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct ToldReason {
-    /// Why, in a sentence.
+    /// Reason, one sentence.
     why: String,
-    /// The same as a value; absent of earlier versions.
+    /// Reason as a value; absent in runs of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<SkipReason>,
 }
 
-/// JSON of a reason; read back, the value counts.
+/// JSON form of a reason; when reading, the value takes precedence.
 mod told_reason {
     use serde::{Deserializer, Serializer};
 
@@ -288,39 +288,39 @@ impl<T: Into<String>> From<T> for SkipReason {
     }
 }
 
-/// Something that was asked for and not done.
+/// Something requested and not done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     /// Target.
     pub target: String,
-    /// The step, or `None` for everything on the target.
+    /// Name of the step; null: everything on the target.
     pub step: Option<String>,
-    /// Why.
+    /// Reason.
     #[serde(flatten, with = "told_reason")]
     #[schemars(with = "ToldReason")]
     pub why: SkipReason,
-    /// What the user can type to have it done.
+    /// Command to type to have it done.
     pub next: String,
 }
 
-/// A run with all that was recorded of it.
+/// A run with all recorded data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// The run.
     pub run: Run,
-    /// Snapshots of the host, in order of time; the first is the run's start.
+    /// Host snapshots, in time order; the first is from the run's start.
     pub snapshots: Vec<Host>,
-    /// Measurements, in order of time.
+    /// Measurements, in time order.
     pub measurements: Vec<Measurement>,
 }
 
 impl RunRecord {
-    /// The host at the start of the run.
+    /// Host at the start of the run.
     pub fn host(&self) -> Option<&Host> {
         self.snapshots.first()
     }
 
-    /// The host at the end of the run.
+    /// Host at the end of the run.
     pub fn host_after(&self) -> Option<&Host> {
         self.snapshots.last()
     }

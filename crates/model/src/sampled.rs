@@ -1,11 +1,11 @@
-//! Rates that fio sampled, as its reports state them.
+//! Rates sampled by fio, as stated in its reports.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
 
-/// Samples of the rates of one direction; fio takes one every 500 ms (bwavgtime, iopsavgtime).
+/// Rate samples of one direction; fio takes one every 500 ms (bwavgtime, iopsavgtime).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SampledRates {
@@ -15,18 +15,18 @@ pub struct SampledRates {
     pub iops: RateSamples,
 }
 
-/// Samples of a rate, per second.
+/// Summary of rate samples, per second.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RateSamples {
-    /// Smallest.
+    /// Minimum.
     pub min: Option<Estimate>,
-    /// Largest.
+    /// Maximum.
     pub max: Option<Estimate>,
     /// Mean.
     pub mean: Option<Estimate>,
     /// Standard deviation.
     pub stdev: Option<Estimate>,
-    /// How many there are.
+    /// Number of samples.
     pub count: Option<u64>,
 }

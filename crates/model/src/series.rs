@@ -1,42 +1,42 @@
-//! Rates and latencies over time, in constant memory.
+//! Rates and latencies over time, in bounded memory.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Histogram, LatencyKind};
 
-/// What was completed in one stretch of time.
+/// Completed I/O in one time window.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Window {
-    /// Start, ns since the measurement's start.
+    /// Start, ns since the start of the measurement.
     pub start_ns: u64,
-    /// Real length, ns.
+    /// Actual length, ns.
     pub duration_ns: u64,
-    /// I/Os completed; `None`: a log does not say.
+    /// I/Os completed; null: not in the log.
     pub ios: Option<u64>,
-    /// Bytes moved; `None`: a log does not say.
+    /// Bytes transferred; null: not in the log.
     pub bytes: Option<u64>,
     /// Sum of latencies, ns.
     pub latency_sum_ns: f64,
-    /// How many latencies the sum is of, where they are not those of all `ios`.
+    /// Number of latencies in the sum, if different from `ios`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_count: Option<u64>,
-    /// Composite temperature read near its end, °C; no command is sent for it
+    /// Composite temperature near the end of the window, °C; read without a command to the drive
     /// while latencies are measured.
     pub temperature_c: Option<f32>,
 }
 
 impl Window {
-    /// I/Os per second; 0 for an empty stretch.
+    /// I/Os per second; 0 for an empty window.
     pub fn iops(&self) -> Option<f64> {
         self.ios.map(|ios| self.per_s(ios))
     }
 
-    /// Bytes per second; 0 for an empty stretch.
+    /// Bytes per second; 0 for an empty window.
     pub fn bytes_per_s(&self) -> Option<f64> {
         self.bytes.map(|bytes| self.per_s(bytes))
     }
 
-    /// Mean latency of the I/Os that ended in it, ns.
+    /// Mean latency of the I/Os completed in the window, ns.
     pub fn latency_mean_ns(&self) -> Option<f64> {
         let count = self.latency_count.or(self.ios).filter(|count| *count > 0)?;
         Some(self.latency_sum_ns / count as f64)
@@ -46,8 +46,8 @@ impl Window {
         if self.duration_ns == 0 { 0.0 } else { amount as f64 * 1e9 / self.duration_ns as f64 }
     }
 
-    /// Adds what was completed in the same stretch of time elsewhere, or in
-    /// the next one; the lengths are the caller's.
+    /// Adds what was completed elsewhere in the same window, or in the next one; the caller sets
+    /// the length.
     pub fn add(&mut self, other: &Self) {
         let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         self.latency_count = match (self.latency_count, other.latency_count) {
@@ -63,32 +63,32 @@ impl Window {
         };
     }
 
-    /// Adds the next stretch of time, which makes it longer.
+    /// Adds the next window and extends this one by its length.
     pub fn absorb(&mut self, next: &Self) {
         self.duration_ns += next.duration_ns;
         self.add(next);
     }
 }
 
-/// Windows one behind the other. At most [`RateSeries::LIMIT`] are held:
-/// then neighbours merge and new windows are gathered until they are as long.
+/// Consecutive windows. At most [`RateSeries::LIMIT`] are kept: beyond it neighbours are merged,
+/// and new windows are merged to the same length.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RateSeries {
     windows: Vec<Window>,
-    /// How many pushed windows make one held window.
+    /// Number of pushed windows per kept window.
     gathered_per_window: u32,
-    /// How many pushed windows the last held one holds.
+    /// Number of pushed windows in the last kept one.
     gathered: u32,
-    /// Which latencies the windows' sums are of.
+    /// Kind of latency in the windows' sums.
     #[serde(default)]
     pub latency_kind: LatencyKind,
 }
 
 impl RateSeries {
-    /// Windows held at most.
+    /// Maximum number of windows.
     pub const LIMIT: usize = 4096;
 
-    /// Adds the next window.
+    /// Appends the next window.
     pub fn push(&mut self, window: Window) {
         self.gathered_per_window = self.gathered_per_window.max(1);
         match self.windows.last_mut() {
@@ -111,29 +111,29 @@ impl RateSeries {
         self.gathered_per_window *= 2;
     }
 
-    /// How many pushed windows make one held window; 0: there is none.
+    /// Number of pushed windows per kept window; 0: no windows.
     pub const fn pushed_per_window(&self) -> u32 {
         self.gathered_per_window
     }
 
-    /// The windows joined until each holds `pushed` pushed ones, where they hold fewer.
+    /// Returns the windows merged until each holds `pushed` pushed ones, where they hold fewer.
     pub fn joined(&self, pushed: u32) -> Vec<Window> {
         let at_once = pushed / self.gathered_per_window.max(1);
         joined(&self.windows, at_once.max(1) as usize)
     }
 
-    /// Keeps those of the windows that `kept` says, in order.
+    /// Keeps only the windows for which `kept` yields true, in order.
     pub fn keep(&mut self, mut kept: impl Iterator<Item = bool>) {
         self.windows.retain(|_| kept.next().unwrap_or(true));
     }
 
-    /// The windows, in order of time.
+    /// Windows, in time order.
     pub fn windows(&self) -> &[Window] {
         &self.windows
     }
 
-    /// The windows without slivers, of less than a quarter of the median's length, as the last one of a job that
-    /// ends between two borders: what was in flight comes back in it, at a rate that nobody has.
+    /// Returns the windows without those shorter than a quarter of the median length, such as the
+    /// last one of a job: I/Os in flight complete in it, at a rate that is not real.
     pub fn whole(&self) -> Vec<Window> {
         let mut lengths_ns: Vec<u64> = self.windows.iter().map(|one| one.duration_ns).collect();
         let middle = lengths_ns.len() / 2;
@@ -145,7 +145,7 @@ impl RateSeries {
     }
 }
 
-/// Each `at_once` neighbours as one.
+/// Merges every `at_once` neighbouring windows.
 fn joined(windows: &[Window], at_once: usize) -> Vec<Window> {
     let neighbours = windows.chunks(at_once).map(|neighbours| {
         let mut first = neighbours[0];
@@ -155,40 +155,40 @@ fn joined(windows: &[Window], at_once: usize) -> Vec<Window> {
     neighbours.collect()
 }
 
-/// Latencies of one stretch of time.
+/// Latencies in one time window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LatencyWindow {
-    /// Start, ns since the measurement's start.
+    /// Start, ns since the start of the measurement.
     pub start_ns: u64,
     /// Length, ns.
     pub duration_ns: u64,
-    /// Latencies of the I/Os that ended in it.
+    /// Latencies of the I/Os completed in the window.
     pub latency: Histogram,
 }
 
-/// Latencies by stretches of time, one behind the other: of a second each, or
-/// longer where more than [`LatencySeries::LIMIT`] would be held.
+/// Latencies in consecutive windows of one second, or longer if there would be more than
+/// [`LatencySeries::LIMIT`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencySeries {
     windows: Vec<LatencyWindow>,
-    /// Pushed windows are gathered until they are this long, ns; 0: as long as the shortest.
+    /// Length to which pushed windows are merged, ns; 0: the shortest.
     window_ns: u64,
-    /// Which latencies.
+    /// Kind of latency.
     pub kind: LatencyKind,
 }
 
 impl LatencySeries {
-    /// Windows held at most.
+    /// Maximum number of windows.
     pub const LIMIT: usize = 1024;
-    /// Windows are at least this long, ns.
+    /// Minimum length of a window, ns.
     pub const SHORTEST_NS: u64 = 1_000_000_000;
 
-    /// Adds what ended in the next stretch of time, or in one that was added before.
+    /// Adds latencies of the next window, or of one that was added before.
     pub fn push(&mut self, start_ns: u64, duration_ns: u64, latency: &Histogram) {
         self.window_ns = self.window_ns.max(Self::SHORTEST_NS);
         let end_ns = start_ns.saturating_add(duration_ns);
-        // A tenth of tolerance: intervals are never of exactly 100 ms.
+        // A tenth of tolerance: intervals are never exactly 100 ms.
         let longest_ns = self.window_ns + self.window_ns / 10;
         match self.windows.last_mut() {
             Some(last) if end_ns.saturating_sub(last.start_ns) <= longest_ns => {
@@ -223,7 +223,7 @@ impl LatencySeries {
         self.windows = merged;
     }
 
-    /// Adds the latencies of another series to the windows in which they ended.
+    /// Adds the latencies of another series to the windows in which they were completed.
     pub fn merge(&mut self, other: &Self) {
         for window in &other.windows {
             let next = self.windows.partition_point(|mine| mine.start_ns <= window.start_ns);
@@ -239,7 +239,7 @@ impl LatencySeries {
         }
     }
 
-    /// The windows, in order of time.
+    /// Windows, in time order.
     pub fn windows(&self) -> &[LatencyWindow] {
         &self.windows
     }
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_series_stays_small_and_loses_nothing() {
+    fn rate_series_is_bounded_and_keeps_all_counts() {
         let mut series = RateSeries::default();
         let n = 3 * RateSeries::LIMIT as u64 + 17;
         for i in 0..n {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_back_in_a_last_sliver_is_no_rate() {
+    fn short_last_windows_are_dropped() {
         let mut series = RateSeries::default();
         assert!(series.whole().is_empty());
         for (start_ns, duration_ns) in [(0, 40), (40, 60), (100, 101), (201, 99), (300, 1)] {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_over_time_stay_few_and_none_is_lost() {
+    fn latency_series_is_bounded_and_keeps_all_counts() {
         let mut one = Histogram::default();
         one.record(1000);
         let mut series = LatencySeries::default();

@@ -1,6 +1,6 @@
-//! Words of commands that people are to type.
+//! Shell quoting for commands that users are told to type.
 
-/// A word as a shell reads it: in quotes where it needs them.
+/// Quotes a word for the shell where needed.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%^".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

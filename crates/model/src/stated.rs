@@ -1,59 +1,58 @@
-//! What a user states of the machine that a result came from, where nothing of
-//! it was read.
+//! Facts stated by the user about the machine of a result, where none could be read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{LinkState, ParseError};
 
-/// An environment as it was stated; what was not stated is `None`.
+/// Stated environment; values not stated are null.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Stated {
-    /// What each drive's own link was trained to.
+    /// Trained state of each drive's own link.
     pub link: Option<LinkState>,
-    /// Model of the drives: their model string, or their name on the data sheet.
+    /// Drive model: the model string, or the name on the data sheet.
     pub model: Option<String>,
-    /// What the blocks held.
+    /// Content of the blocks.
     pub blocks: Option<StatedBlocks>,
-    /// What the drives were behind.
+    /// Cards that the drives were behind.
     pub behind: Option<StatedCard>,
-    /// How many drives there were.
+    /// Number of drives.
     pub drives: Option<u32>,
-    /// What made one target of several drives: `raid0`, `raid6`, `stripe`.
+    /// Layer that joined several drives into one target: `raid0`, `raid6`, `stripe`.
     pub layer: Option<String>,
 }
 
-/// What the blocks that were measured held.
+/// Content of the measured blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatedBlocks {
-    /// Data, written in sequence.
+    /// Data written sequentially.
     WrittenSeq,
-    /// Data, written in random order.
+    /// Data written in random order.
     WrittenRandom,
-    /// Nothing: trimmed, formatted or new.
+    /// No data: trimmed, formatted or new.
     Trimmed,
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 
-/// Cards that drives were behind.
+/// Cards between host and drives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatedCard {
     /// Name of the card.
     pub name: String,
-    /// How many of them shared the drives.
+    /// Number of cards that shared the drives.
     pub count: u32,
-    /// What each card's own link was trained to.
+    /// Trained state of each card's own link.
     pub link: Option<LinkState>,
 }
 
 impl StatedBlocks {
-    /// All of them, in the order of help texts.
+    /// All values, in the order of help texts.
     pub const ALL: [Self; 4] =
         [Self::WrittenSeq, Self::WrittenRandom, Self::Trimmed, Self::Unknown];
 
-    /// As it is typed: `written-seq`.
+    /// Name on the command line: `written-seq`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::WrittenSeq => "written-seq",
@@ -63,10 +62,10 @@ impl StatedBlocks {
         }
     }
 
-    /// Reads `trimmed`.
+    /// Parses `trimmed`.
     ///
     /// # Errors
-    /// None of the words, which the message lists.
+    /// If it is none of the names; the message lists them.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let found = Self::ALL.into_iter().find(|blocks| blocks.name() == text.trim());
         found.ok_or_else(|| {
@@ -77,11 +76,11 @@ impl StatedBlocks {
 }
 
 impl StatedCard {
-    /// Reads `PERC H965i`, `2 x PERC H965i gen4x16`: how many, the name, and
-    /// the link of each; only the name has to be there.
+    /// Parses `PERC H965i`, `2 x PERC H965i gen4x16`: count, name, and link of each; only the name
+    /// is required.
     ///
     /// # Errors
-    /// No name, or no card at all.
+    /// If there is no name, or the count is 0.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut words: Vec<&str> = text.split_whitespace().collect();
         let link = words.last().and_then(|last| LinkState::parse(last).ok());
@@ -107,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cards_and_blocks_are_read_as_people_write_them() {
+    fn cards_and_blocks_are_parsed() {
         let card = StatedCard::parse("2 x PERC H965i gen4x16").unwrap();
         assert_eq!((card.name.as_str(), card.count), ("PERC H965i", 2));
         assert_eq!(card.link, Some(LinkState { generation: 4, width: 16 }));

@@ -1,4 +1,4 @@
-//! Results of what ran at the same time, as one: clones of a job, jobs of a group.
+//! Combined results of concurrent I/O: clones of a job, jobs of a group.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use crate::{
     SplitLatency, StatedLatencies,
 };
 
-/// Several measurements of the same phase and group, and what they came to.
+/// Combined result of several measurements of the same phase and group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupTotal {
-    /// Which of the run's measurements they are, in order.
+    /// Indices of the run's measurements, in order.
     pub members: Vec<usize>,
-    /// From the first one's start to the last one's end, ns; `None`: not known.
+    /// Time from the first start to the last end, ns; `None`: not known.
     pub duration_ns: Option<u64>,
-    /// Of each direction that occurred.
+    /// Results per direction that occurred.
     pub total: Vec<DirectionResult>,
 }
 
-/// What the jobs of each group came to, where a group has several. How long each of them ran is
-/// known of whatever one report is of; of figures from anywhere nobody says that.
+/// Returns the totals of the groups with several jobs. Measurements without a duration (figures
+/// without a report) are left out: how long each ran is not known.
 pub fn group_totals(measurements: &[Measurement]) -> Vec<GroupTotal> {
     let key = |of: &Measurement| (of.phase, of.group, of.round);
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut number_of = BTreeMap::new();
-    for (n, of) in measurements.iter().enumerate().filter(|(_, of)| is_of_a_group(of)) {
+    for (n, of) in measurements.iter().enumerate().filter(|(_, of)| has_duration(of)) {
         let number = *number_of.entry(key(of)).or_insert(groups.len());
         match groups.get_mut(number) {
             Some(group) => group.push(n),
@@ -38,13 +38,13 @@ pub fn group_totals(measurements: &[Measurement]) -> Vec<GroupTotal> {
     groups.into_iter().filter(|members| members.len() > 1).map(total).collect()
 }
 
-fn is_of_a_group(of: &Measurement) -> bool {
+fn has_duration(of: &Measurement) -> bool {
     !of.total.is_empty() && of.duration_ns.is_some()
 }
 
-/// From the first one's start to the last one's end, ns, where that is told, and no less than
-/// the longest of them took. What is not counted of one is no time of it: its ramp, and until it
-/// began, since all of a phase have the phase's start.
+/// Returns the time from the first start to the last end, ns, if known, and at least the longest
+/// measurement. Uncounted time (ramp, delayed start) is excluded; all jobs of a phase have the
+/// phase's start.
 pub fn span_ns(all: &[&Measurement]) -> Option<u64> {
     let longest = all.iter().filter_map(|of| of.duration_ns).max()?;
     let start = |of: &&Measurement| Some(of.started_ns?.saturating_add_unsigned(of.warmup_ns));
@@ -56,8 +56,8 @@ pub fn span_ns(all: &[&Measurement]) -> Option<u64> {
     Some(longest.max(span.unwrap_or(0)))
 }
 
-/// What they came to in each direction that occurred. One's rate is of its own time, and theirs
-/// of the time of all of them.
+/// Returns the totals per direction that occurred. Each rate is over its own time; the total rate
+/// is over the time of all.
 pub fn totals(all: &[&Measurement]) -> Vec<DirectionResult> {
     let span_ns = span_ns(all);
     let share = |of: &Measurement| match (of.duration_ns, span_ns) {
@@ -70,22 +70,22 @@ pub fn totals(all: &[&Measurement]) -> Vec<DirectionResult> {
     directions.dedup();
     let of = |direction| {
         let sides = all.iter().filter_map(|of| Some((of.result(direction)?, share(of))));
-        sum(direction, &sides.collect::<Vec<_>>())
+        sum_direction(direction, &sides.collect::<Vec<_>>())
     };
     directions.into_iter().map(of).collect()
 }
 
-/// What several did in one direction; each comes with its share of the time of all.
-fn sum(direction: Direction, shares: &[(&DirectionResult, f64)]) -> DirectionResult {
+/// Adds results of one direction, each weighted by its share of the total time.
+fn sum_direction(direction: Direction, shares: &[(&DirectionResult, f64)]) -> DirectionResult {
     let sides = || shares.iter().map(|(side, _)| *side);
     let count = |of: fn(&DirectionResult) -> Option<u64>| {
         sides().try_fold(0_u64, |sum, side| sum.checked_add(of(side)?))
     };
     let rate = |of: fn(&DirectionResult) -> Option<Estimate>| {
         let scaled = |(side, share): &(&DirectionResult, f64)| Some(of(side)?.scaled(*share));
-        added(shares.iter().map(scaled).collect::<Option<Vec<_>>>()?)
+        sum_estimates(shares.iter().map(scaled).collect::<Option<Vec<_>>>()?)
     };
-    // Percentiles cannot be joined, but bins can.
+    // Percentiles cannot be merged; bins can.
     let bins = |kind| -> Histogram {
         let mut joined = Histogram::default();
         let all: Option<Vec<&Histogram>> = sides().map(|side| side.bins(kind)).collect();
@@ -115,11 +115,11 @@ fn sum(direction: Direction, shares: &[(&DirectionResult, f64)]) -> DirectionRes
     }
 }
 
-fn added(all: Vec<Estimate>) -> Option<Estimate> {
+fn sum_estimates(all: Vec<Estimate>) -> Option<Estimate> {
     all.into_iter().reduce(Estimate::plus)
 }
 
-/// Extremes of all, and the mean weighted by I/Os.
+/// Minimum and maximum over all, and the mean weighted by I/Os.
 fn summary(shares: &[(&DirectionResult, f64)], kind: LatencyKind) -> LatencySummary {
     let sides = || shares.iter().map(|(side, _)| *side);
     let extreme = |of: fn(&DirectionResult, LatencyKind) -> Option<Estimate>, sign: f64| {
@@ -130,7 +130,7 @@ fn summary(shares: &[(&DirectionResult, f64)], kind: LatencyKind) -> LatencySumm
     let means: Option<Vec<Estimate>> = sides().map(|side| side.mean_of(kind)).collect();
     let mean = ios.zip(means).and_then(|(ios, means)| {
         let all = ios.iter().sum::<f64>().max(1.0);
-        added(means.iter().zip(ios).map(|(mean, ios)| mean.scaled(ios / all)).collect())
+        sum_estimates(means.iter().zip(ios).map(|(mean, ios)| mean.scaled(ios / all)).collect())
     });
     LatencySummary {
         min_ns: extreme(DirectionResult::min_of, -1.0),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_total_is_of_the_time_of_all() {
+    fn total_rates_cover_the_time_of_all_jobs() {
         let jobs = [job(0, 0, 10, 100.0, 1000), job(0, 0, 5, 300.0, 2000), job(1, 10, 5, 7.0, 1)];
         let [only] = &group_totals(&jobs)[..] else { panic!() };
         assert_eq!((&only.members[..], only.duration_ns), (&[0, 1][..], Some(10_000_000_000)));
@@ -172,13 +172,13 @@ mod tests {
         let iops = side.iops.unwrap();
         assert_eq!((iops.value, iops.low(), iops.high()), (250.0, 225.0, 275.0));
         assert_eq!(side.latency_mean.unwrap().value, 1600.0);
-        // One behind the other they took longer than each.
+        // In sequence they took longer than each alone.
         let jobs = [job(0, 0, 10, 100.0, 1), job(0, 10, 10, 300.0, 1)];
         assert_eq!(group_totals(&jobs)[0].total[0].iops.unwrap().value, 200.0);
     }
 
     #[test]
-    fn a_job_that_waited_did_not_run_meanwhile() {
+    fn waiting_time_of_a_job_is_not_counted() {
         const S: u64 = 1_000_000_000;
         let of = |warmups_s: [u64; 2]| {
             let mut jobs = [job(0, 0, 30, 100.0, 1), job(0, 0, 30, 300.0, 1)];
@@ -187,13 +187,13 @@ mod tests {
             (total.duration_ns.unwrap() / S, total.total[0].iops.unwrap().value)
         };
         assert_eq!(of([0, 30]), (60, 200.0));
-        // The ramps of all, and one more that waited.
+        // The common ramp, and a job that waited longer.
         assert_eq!(of([10, 10]), (30, 400.0));
         assert_eq!(of([10, 40]), (60, 200.0));
     }
 
     #[test]
-    fn what_is_unknown_of_one_is_unknown_of_all() {
+    fn value_unknown_for_one_job_is_unknown_for_the_group() {
         let mut jobs = [job(0, 0, 10, 100.0, 1000), job(0, 0, 10, 300.0, 2000)];
         jobs[1].total[0].ios = None;
         jobs[1].total[0].latency = Histogram::default();

@@ -1,136 +1,136 @@
-//! What a trace of I/Os comes to, without the I/Os.
+//! Summary of an I/O trace, without its I/Os.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
-/// What a trace of I/Os comes to.
+/// Summary of an I/O trace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceSummary {
-    /// Where the I/Os come from: `tracefs`, or the format that was read.
+    /// Source of the I/Os: `tracefs`, or the format that was read.
     pub source: String,
     /// Names of the devices.
     pub devices: Vec<String>,
-    /// How long they were watched, ns.
+    /// Recorded time, ns.
     pub duration_ns: u64,
-    /// The step of the times, ns.
+    /// Resolution of the timestamps, ns.
     pub tick_ns: u64,
-    /// Events that the kernel dropped.
+    /// Events dropped by the kernel.
     pub lost: u64,
-    /// I/Os whose completion was not seen, and completions of unknown I/Os.
+    /// I/Os without a completion, and completions without an I/O.
     pub unmatched: u64,
-    /// Bytes of the file that could not be read as they were written: blocks, lines or records.
+    /// Unreadable parts of the file, bytes: blocks, lines or records.
     pub damaged: u64,
-    /// The recording was cut off.
+    /// True if the recording is cut off.
     pub is_cut: bool,
-    /// What was done, each operation that occurs.
+    /// Operations that occur.
     pub operations: Vec<TracedOperation>,
-    /// I/Os of a file system's metadata.
+    /// I/Os of file system metadata.
     pub metadata: u64,
-    /// I/Os that are durable before they complete.
+    /// I/Os with FUA (durable on completion).
     pub fua: u64,
-    /// How the rate varies, at several scales.
+    /// Burstiness of the rate at several time scales.
     pub bursts: Vec<TraceBurst>,
-    /// Who asked for most, the busiest first.
+    /// Processes with the most I/Os, busiest first.
     pub actors: Vec<TracedActor>,
-    /// What was done when and where; none: it was not counted.
+    /// I/O over time and address; null: not counted.
     #[serde(default)]
     pub course: Option<TraceCourse>,
 }
 
-/// Reads and writes by time and address: at most 128 slots of 64 zones.
+/// Reads and writes over time and address: at most 128 slots of 64 zones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceCourse {
-    /// How long a slot is, ns.
+    /// Length of a slot, ns.
     pub slot_ns: u64,
-    /// How large a zone is, bytes. Devices overlie each other.
+    /// Size of a zone, bytes. All devices share the same zones.
     pub zone_bytes: u64,
-    /// Where the last I/O ends, bytes.
+    /// End of the last I/O, bytes.
     pub end_bytes: u64,
-    /// In the order of time, from the trace's start.
+    /// Slots in time order, from the start of the trace.
     pub slots: Vec<TraceSlot>,
 }
 
-/// A slot of a [`TraceCourse`].
+/// Time slot of a [`TraceCourse`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceSlot {
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Reads by zone, up to the last that has any.
+    /// Reads by zone, up to the last zone with any.
     pub reads: Vec<u64>,
     /// Writes by zone, as `reads`.
     pub writes: Vec<u64>,
 }
 
-/// One kind of I/O in a trace.
+/// One kind of operation in a trace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedOperation {
-    /// `read`, `write`, `discard`, `flush`, `other`.
+    /// Operation: `read`, `write`, `discard`, `flush`, `other`.
     pub operation: String,
-    /// How many.
+    /// Number of I/Os.
     pub ios: u64,
-    /// Bytes.
+    /// Total bytes.
     pub bytes: u64,
-    /// Of these, I/Os that began where the one before of the same kind on the device ended.
+    /// Sequential I/Os: start where the previous one of the same kind on the device ended.
     pub sequential: u64,
-    /// By size, the most frequent first.
+    /// I/Os by size, the most frequent first.
     pub sizes: Vec<TracedSize>,
     /// Time before dispatch, ns.
     pub queue: Histogram,
-    /// From dispatch to completion, ns.
+    /// Time from dispatch to completion, ns.
     pub device: Histogram,
-    /// All that is known of the latency, ns.
+    /// Total latency as far as known, ns.
     pub latency: Histogram,
 }
 
 /// I/Os of one size.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedSize {
-    /// Bytes; `None`: all sizes that are rarer.
+    /// I/O size, bytes; null: all rarer sizes.
     pub bytes: Option<u32>,
-    /// How many.
+    /// Number of I/Os.
     pub ios: u64,
-    /// Their latency, ns.
+    /// Latency, ns.
     pub latency: Histogram,
 }
 
-/// How much a rate varies.
+/// Burstiness of a rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceBurst {
-    /// The time over which I/Os are counted, ns.
+    /// Time slot in which I/Os are counted, ns.
     pub slot_ns: u64,
-    /// Variance of the counts by their mean (index of dispersion): 1 of a Poisson process.
+    /// Index of dispersion (variance over mean of the counts): 1 for a Poisson process.
     pub dispersion: f64,
-    /// The most I/Os in one slot.
+    /// Most I/Os in one slot.
     pub most: u64,
 }
 
-/// A process of a trace.
+/// A process in a trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedActor {
-    /// Its name, or `pid N`.
+    /// Process name, or `pid N`.
     pub name: String,
-    /// How many I/Os it asked for.
+    /// Number of I/Os it issued.
     pub ios: u64,
-    /// Bytes of them.
+    /// Total bytes of its I/Os.
     pub bytes: u64,
 }
 
 impl TraceSummary {
-    /// How many I/Os there are.
+    /// Number of I/Os.
     pub fn ios(&self) -> u64 {
         self.operations.iter().map(|one| one.ios).sum()
     }
 
-    /// Bytes of all of them.
+    /// Total bytes.
     pub fn bytes(&self) -> u64 {
         self.operations.iter().map(|one| one.bytes).sum()
     }
 
-    /// Latency of reads and writes together, ns.
+    /// Latencies of reads and writes together, ns.
     pub fn latency(&self) -> Histogram {
         let mut all = Histogram::default();
         let data = self.operations.iter().filter(|one| one.bytes > 0);

@@ -1,7 +1,7 @@
-//! Sizes, and how sizes, rates and times are written for people.
+//! Sizes, and formatting of sizes, rates and times for people.
 //!
-//! Decimal units count as data sheets do (1 MB = 10^6 bytes), binary units as
-//! the kernel does (1 MiB = 2^20 bytes); a text always says which.
+//! Decimal units count as on data sheets (1 MB = 10^6 bytes), binary units as in the kernel (1 MiB
+//! = 2^20 bytes); a text always says which.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,27 +25,27 @@ use serde::{Deserialize, Serialize};
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// `n` KiB.
+    /// Makes a size of `n` KiB.
     pub const fn kib(n: u64) -> Self {
         Self(n << 10)
     }
 
-    /// `n` MiB.
+    /// Makes a size of `n` MiB.
     pub const fn mib(n: u64) -> Self {
         Self(n << 20)
     }
 
-    /// `n` GiB.
+    /// Makes a size of `n` GiB.
     pub const fn gib(n: u64) -> Self {
         Self(n << 30)
     }
 
-    /// In decimal units with three significant digits, as on a data sheet: `3.84 TB`.
+    /// Formats in decimal units with three significant digits, as on a data sheet: `3.84 TB`.
     pub fn decimal(self) -> String {
         scaled(self.0 as f64, 1000.0, ["B", "kB", "MB", "GB", "TB", "PB"])
     }
 
-    /// In binary units with three significant digits: `256 KiB`.
+    /// Formats in binary units with three significant digits: `256 KiB`.
     pub fn binary(self) -> String {
         scaled(self.0 as f64, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
     }
@@ -60,8 +60,8 @@ fn scaled(mut value: f64, base: f64, units: [&str; 6]) -> String {
     format!("{} {}", significant(value, 3), units[unit])
 }
 
-/// `value` with at least `digits` significant digits and no trailing zeros
-/// behind the point.
+/// Formats `value` with at least `digits` significant digits, without trailing zeros after the
+/// point.
 pub fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -75,23 +75,23 @@ pub fn significant(value: f64, digits: i32) -> String {
     }
 }
 
-/// A bandwidth (bytes per second) in MB/s, as data sheets count: `6938 MB/s`.
+/// Formats a bandwidth (bytes per second) in MB/s, as on data sheets: `6938 MB/s`.
 pub fn format_mb_per_s(bytes_per_s: f64) -> String {
     format!("{} MB/s", significant(bytes_per_s / 1e6, 3))
 }
 
-/// A bandwidth (bytes per second) in MiB/s: `6617 MiB/s`.
+/// Formats a bandwidth (bytes per second) in MiB/s: `6617 MiB/s`.
 pub fn format_mib_per_s(bytes_per_s: f64) -> String {
     format!("{} MiB/s", significant(bytes_per_s / f64::from(1 << 20), 3))
 }
 
-/// `97 %`, `8.2 %`.
+/// Formats a share in percent: `97 %`, `8.2 %`.
 pub fn format_percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent.abs() < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
-/// A count or a rate of things, with k and M: `412k`, `1.65M`, `930`.
+/// Formats a count or rate with k and M: `412k`, `1.65M`, `930`.
 pub fn format_count(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude >= 999_500.0 {
@@ -105,11 +105,11 @@ pub fn format_count(value: f64) -> String {
     }
 }
 
-/// In place of an interval that is wider than its value.
+/// Printed instead of an interval wider than its value.
 pub const WIDTH_NOT_KNOWN: &str = "± not known";
 
-/// Half the width of an interval as a share of its value: `± 1.4 %`, `± 17 %`;
-/// beyond 100 % the figure would say nothing, and it is [`WIDTH_NOT_KNOWN`].
+/// Formats the half width of an interval, relative to its value: `± 1.4 %`, `± 17 %`; above 100 %
+/// the number would be meaningless: [`WIDTH_NOT_KNOWN`].
 pub fn format_width(share: f64) -> String {
     match share * 100.0 {
         percent if percent < 10.0 => format!("± {percent:.1} %"),
@@ -118,12 +118,11 @@ pub fn format_width(share: f64) -> String {
     }
 }
 
-/// A time in ns, in the unit that suits it: `85.2 us`, `1.3 ms`, `10 s`,
-/// `22 min`, `3 h 16 min`.
+/// Formats a time in ns in a suitable unit: `85.2 us`, `1.3 ms`, `10 s`, `22 min`, `3 h 16 min`.
 pub fn format_duration_ns(ns: f64) -> String {
     const MINUTE_NS: f64 = 60e9;
     let minutes = (ns / MINUTE_NS).round();
-    // Two minutes and two hours keep two digits.
+    // From two minutes on: two digits of minutes, or hours and minutes.
     if ns.is_finite() && ns >= 2.0 * MINUTE_NS {
         let (hours, rest) = ((minutes / 60.0).trunc(), minutes % 60.0);
         return match (hours >= 2.0, rest > 0.0) {
@@ -141,7 +140,7 @@ pub fn format_duration_ns(ns: f64) -> String {
     format!("{} {unit}", significant(ns / scale, 3))
 }
 
-/// `text` with `µs` where it has microseconds as a terminal shows them: `85.2 us`.
+/// Writes microseconds in `text` as `µs`, for terminals: `85.2 us` becomes `85.2 µs`.
 pub fn with_micro(text: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find(" us") {
@@ -155,21 +154,21 @@ pub fn with_micro(text: &str) -> String {
     out + rest
 }
 
-/// A time as RFC 3339 in UTC, from ns since 1970.
+/// Formats ns since 1970 as RFC 3339 in UTC.
 pub fn rfc3339(ns: i64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(ns))
         .expect("64 bits of nanoseconds reach from 1677 to 2262, a Timestamp from -9999 to 9999")
         .to_string()
 }
 
-/// ns since 1970 UTC, from RFC 3339; `None`: it is none, or beyond 1677 to 2262.
+/// Parses RFC 3339 to ns since 1970 UTC; `None`: no such time, or outside 1677 to 2262.
 pub fn parse_rfc3339(text: &str) -> Option<i64> {
     let time: jiff::Timestamp = text.parse().ok()?;
     i64::try_from(time.as_nanosecond()).ok()
 }
 
-/// A time as fio's options have it (`500ms`, `2m`), ns; a number alone counts in units of
-/// `bare_ns`. `None`: it is none.
+/// Parses a time as in fio's options (`500ms`, `2m`), ns; a plain number is in units of `bare_ns`.
+/// `None`: not a time.
 pub fn parse_duration_ns(text: &str, bare_ns: f64) -> Option<f64> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit_ns = match text.get(number.len()..)?.to_ascii_lowercase().as_str() {
@@ -191,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_of_options_are_read() {
+    fn fio_times_are_parsed() {
         let seconds = |text: &str| parse_duration_ns(text, 1e9);
         assert_eq!(seconds("1800ms").map(format_duration_ns).as_deref(), Some("1.8 s"));
         assert_eq!(
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_written_in_both_systems() {
+    fn sizes_are_formatted_in_decimal_and_binary_units() {
         assert_eq!(Bytes(3_840_755_982_336).decimal(), "3.84 TB");
         assert_eq!(Bytes::kib(256).binary(), "256 KiB");
         assert_eq!(Bytes(0).decimal(), "0 B");
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_width_beyond_its_value_is_no_figure() {
+    fn intervals_wider_than_the_value_are_not_known() {
         let said =
             [0.001, 0.0149, 0.17, 1.0, 1.01, 3.59, f64::INFINITY, f64::NAN].map(format_width);
         assert_eq!(said[..4], ["± 0.1 %", "± 1.5 %", "± 17 %", "± 100 %"]);

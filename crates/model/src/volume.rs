@@ -1,57 +1,57 @@
-//! What a cloud's volume counts of its own limits.
+//! Limit counters of cloud volumes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::format_duration_ns;
 
-/// Time that an Amazon volume asked for more than its limits give, since it was attached (log page
-/// D0h of EBS volumes and EC2 instance storage).
+/// Time an Amazon volume spent above its limits since it was attached (log page D0h of EBS volumes
+/// and EC2 instance storage).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct VolumeLimits {
-    /// Above the IOPS of the volume, us; null: instance storage has no such contract.
+    /// Time above the volume's IOPS limit, us; null: instance storage, which has none.
     pub volume_iops_us: Option<u64>,
-    /// Above the throughput of the volume, us; null likewise.
+    /// Time above the volume's throughput limit, us; null: instance storage, which has none.
     pub volume_throughput_us: Option<u64>,
-    /// Above the IOPS of the instance, us.
+    /// Time above the instance's IOPS limit, us.
     pub instance_iops_us: u64,
-    /// Above the throughput of the instance, us.
+    /// Time above the instance's throughput limit, us.
     pub instance_throughput_us: u64,
-    /// I/Os in its queue at that moment.
+    /// Current queue length, I/Os.
     pub queue_length: u64,
 }
 
-/// One of the limits of a volume.
+/// Limit of a cloud volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VolumeLimit {
-    /// The volume's IOPS.
+    /// IOPS of the volume.
     VolumeIops,
-    /// The volume's throughput.
+    /// Throughput of the volume.
     VolumeThroughput,
-    /// The instance's IOPS, over all of its volumes.
+    /// IOPS of the instance, over all of its volumes.
     InstanceIops,
-    /// The instance's throughput, likewise.
+    /// Throughput of the instance, over all of its volumes.
     InstanceThroughput,
 }
 
-/// A time in which a volume asked for more than one of its limits gives, to the second.
+/// Time in which a volume exceeded one of its limits, to the second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AboveLimit {
-    /// The volume, `nvme1`.
+    /// Controller of the volume, `nvme1`.
     pub drive: String,
-    /// Which limit.
+    /// Exceeded limit.
     pub limit: VolumeLimit,
-    /// Begin, since the load began, ns.
+    /// Begin, ns since the start of the load.
     pub from_ns: u64,
-    /// End, ns.
+    /// End, ns since the start of the load.
     pub to_ns: u64,
-    /// What the volume counted above its limit meanwhile, us.
+    /// Time above the limit in between, by the volume's own count, us.
     pub above_us: u64,
 }
 
 impl std::fmt::Display for AboveLimit {
-    /// `12 s to 30 s`.
+    /// Formats the time: `12 s to 30 s`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [from, to] = [self.from_ns, self.to_ns].map(|ns| format_duration_ns(ns as f64));
         write!(f, "{from} to {to}")
@@ -59,7 +59,7 @@ impl std::fmt::Display for AboveLimit {
 }
 
 impl VolumeLimit {
-    /// `the volume's IOPS contract`.
+    /// Name in sentences: `the volume's IOPS contract`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::VolumeIops => "the volume's IOPS contract",
@@ -71,8 +71,8 @@ impl VolumeLimit {
 }
 
 impl VolumeLimits {
-    /// For how long each limit was exceeded since `before`, us, the longest first; those that were
-    /// not are left out. Empty as well where the counters began anew.
+    /// Time that each limit was exceeded since `before`, us, longest first, without those not
+    /// exceeded. Also empty if the counters restarted.
     pub fn exceeded_since(&self, before: &Self) -> Vec<(VolumeLimit, u64)> {
         let grown = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         let mut all: Vec<(VolumeLimit, u64)> = [

@@ -1,4 +1,4 @@
-//! What is known of which I/O was made.
+//! Known settings of the I/O of a measurement.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// As fio names it: `read`.
+    /// fio's name: `read`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -33,28 +33,27 @@ impl Direction {
     }
 }
 
-/// What is known of a workload, in fio's option names; what is not known is
-/// absent, never a default.
+/// Known settings of a workload, by fio's option names; unknown ones are absent, never defaults.
 ///
-/// In JSON it is a flat object of words, as fio's options are written: `{"bs": "4096", "rw": "read"}`.
+/// In JSON a flat object of strings, like fio's options: `{"bs": "4096", "rw": "read"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(into = "Options", from = "Json")]
 pub struct Workload {
-    /// fio's `rw`: `read`, `randread`, …
+    /// I/O pattern, fio's `rw`: `read`, `randread`, …
     pub rw: Option<String>,
     /// Block size, bytes.
     pub bs: Option<u64>,
-    /// Depth of each job.
+    /// Queue depth per job.
     pub iodepth: Option<u32>,
-    /// Jobs.
+    /// Number of jobs.
     pub numjobs: Option<u32>,
-    /// I/O engine that was in effect.
+    /// Effective I/O engine.
     pub ioengine: Option<String>,
-    /// Page cache bypassed.
+    /// True if the page cache was bypassed.
     pub direct: Option<bool>,
-    /// Bytes of the target that were in reach.
+    /// Size of the I/O region, bytes.
     pub size: Option<u64>,
-    /// Everything else, by fio's option name, sorted.
+    /// All other options, by fio's name, sorted.
     pub options: BTreeMap<String, String>,
 }
 
@@ -64,7 +63,7 @@ type Options = BTreeMap<String, String>;
 #[serde(untagged)]
 enum Json {
     Flat(Options),
-    /// As it was stored before.
+    /// Form stored by earlier versions.
     Fields {
         rw: Option<String>,
         bs: Option<u64>,
@@ -96,7 +95,7 @@ impl From<Workload> for Options {
 }
 
 impl From<Json> for Workload {
-    /// A value that is no number of its kind stays an option as it is written.
+    /// Values that do not parse as numbers stay in `options` as text.
     fn from(json: Json) -> Self {
         fn number<T: std::str::FromStr>(options: &mut Options, name: &str) -> Option<T> {
             let value = options.get(name)?.parse().ok()?;
@@ -136,19 +135,18 @@ impl JsonSchema for Workload {
 }
 
 impl Workload {
-    /// Whether it went through the page cache, by engine and `direct`; `None`: not known.
+    /// True if the page cache was used, by engine and `direct`; `None`: not known.
     pub fn is_buffered(&self) -> Option<bool> {
         match self.ioengine.as_deref() {
-            // Commands that are passed to a drive know no page cache, whatever `direct` says:
-            // the character devices of NVMe drives take no O_DIRECT.
-            // The last ones move no data.
+            // Passthrough commands bypass the page cache, whatever `direct` says: the character
+            // devices of NVMe drives do not support O_DIRECT. The last two engines move no data.
             Some("io_uring_cmd" | "sg" | "null" | "falloc") => Some(false),
             Some("mmap") => Some(true),
             _ => self.direct.map(|direct| !direct),
         }
     }
 
-    /// As one line of fio's options, the known ones: `rw=randread bs=4k iodepth=64`.
+    /// Formats the known options as one line: `rw=randread bs=4k iodepth=64`.
     pub fn label(&self) -> String {
         let mut words = Vec::new();
         let mut push = |name: &str, value: Option<String>| {
@@ -167,7 +165,7 @@ impl Workload {
     }
 }
 
-/// A size as fio writes it: `4k`, `1m`, `512`.
+/// Formats a size as fio does: `4k`, `1m`, `512`.
 fn short_size(bytes: u64) -> String {
     match bytes {
         b if b > 0 && b % (1 << 20) == 0 => format!("{}m", b >> 20),
@@ -181,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn engine_and_direct_say_whether_the_page_cache_is_in_the_way() {
+    fn engine_and_direct_determine_page_cache_use() {
         let is_buffered = |engine: &str, direct: Option<bool>| {
             Workload { ioengine: Some(engine.into()), direct, ..Workload::default() }.is_buffered()
         };

@@ -1,4 +1,4 @@
-//! Which of a target's blocks were ever written, and how that was told.
+//! Share of blocks ever written on a target, and the evidence for it.
 
 use std::fmt;
 
@@ -10,112 +10,112 @@ use serde_json::Value;
 use crate::json::estimate;
 use crate::{Estimate, PurgeMethod, StatedBlocks, Told, format_duration_ns};
 
-/// Whether blocks were ever written.
+/// Whether the measured blocks were ever written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WrittenState {
-    /// All measured blocks hold data.
+    /// All contain data.
     Written,
     /// Some were never written.
     Partly,
     /// None, or too few to measure, were ever written.
     Unwritten,
-    /// It cannot be told.
+    /// Not known.
     Unknown,
 }
 
-/// In which order blocks were written. A drive reads what was written at
-/// random as many small pieces, however large the read.
+/// Order in which blocks were written. Reads of randomly written data are many small pieces for a
+/// drive, however large the read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FillOrder {
-    /// In sequence.
+    /// Sequential.
     Sequential,
-    /// At random.
+    /// Random.
     Random,
 }
 
-/// Which share of a target's blocks was ever written, from samples.
+/// Share of a target's blocks ever written, from samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WrittenShare {
     /// Target.
     pub target: String,
-    /// Blocks that were looked at.
+    /// Number of sampled blocks.
     pub samples: u32,
-    /// Share that holds data, 0..1, with its interval.
+    /// Share of blocks with data, 0..1, with its interval.
     #[serde(with = "estimate")]
     #[schemars(with = "Option<Estimate>")]
     pub share: Estimate,
-    /// What follows from it.
+    /// Resulting state.
     pub state: WrittenState,
-    /// How it was told, and of what.
-    #[serde(serialize_with = "with_text", deserialize_with = "value_or_words")]
+    /// Evidence for the share.
+    #[serde(serialize_with = "with_text", deserialize_with = "value_or_sentence")]
     #[schemars(with = "Told<WrittenEvidence>")]
     pub evidence: WrittenEvidence,
 }
 
-/// By what it was told which blocks were ever written.
+/// Evidence for the share of blocks ever written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum WrittenEvidence {
     /// No sampled block could be read.
     Unreadable,
-    /// By blocks that were sampled.
+    /// Sampled blocks.
     Sampled {
-        /// Those that could be read.
+        /// Readable samples.
         samples: u32,
-        /// Of these, those that hold nothing but one byte's value.
+        /// Readable samples filled with a single byte value.
         uniform: u32,
-        /// What proves that these were never written; absent: nothing does.
+        /// Proof that these were never written; null: none.
         proof: Option<UnwrittenProof>,
     },
-    /// By what the drive says of itself (NVM Command Set: NUSE).
+    /// Namespace utilization reported by the drive (NVM Command Set: NUSE).
     NamespaceUse {
-        /// Share of the namespace that is in use.
+        /// Share of the namespace in use, 0..1.
         share: f64,
     },
-    /// By what the file system says of a file (SEEK_DATA).
+    /// Allocation reported by the file system (SEEK_DATA).
     FileSystem {
-        /// Share of the file that has data.
+        /// Share of the file with data, 0..1.
         share: f64,
     },
-    /// The scratch file was written before.
+    /// The scratch file was written before the measurement.
     ScratchFile,
-    /// The blocks are those between what is known to be written.
+    /// The blocks lie between those known to be written.
     BetweenWritten,
-    /// This run trimmed them.
+    /// Trimmed by this run.
     Trimmed,
-    /// iodyno purged the drive, and nothing was written since.
+    /// Purged by iodyno, and not written since.
     Purged {
-        /// How.
+        /// Purge method.
         method: PurgeMethod,
     },
-    /// It was stated with results of another program.
+    /// Stated by the user for results of another program.
     Stated {
-        /// What was.
+        /// Stated content of the blocks.
         blocks: StatedBlocks,
     },
-    /// Words of an earlier version.
+    /// Sentence of an earlier version.
     Said {
-        /// A sentence.
+        /// Text of the sentence.
         words: String,
     },
 }
 
-/// What proves that blocks of one byte's value were never written.
+/// Proof that blocks filled with a single byte value were never written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum UnwrittenProof {
-    /// The drive holds no more than the rest.
+    /// The drive reports no more data than the other blocks hold.
     NamespaceUse {
-        /// Share of the namespace that is in use.
+        /// Share of the namespace in use, 0..1.
         share: f64,
     },
     /// They are read faster than blocks with data.
     Faster {
-        /// Median latency of theirs at depth 1, ns.
+        /// Median latency of these blocks at depth 1, ns.
         uniform_ns: f64,
-        /// Of blocks with data, ns.
+        /// Median latency of blocks with data at depth 1, ns.
         data_ns: f64,
     },
 }
@@ -182,8 +182,8 @@ fn with_text<S: Serializer>(one: &WrittenEvidence, to: S) -> Result<S::Ok, S::Er
     Told::of(one).serialize(to)
 }
 
-/// The value, or the sentence that was all of it before.
-fn value_or_words<'de, D: Deserializer<'de>>(from: D) -> Result<WrittenEvidence, D::Error> {
+/// Reads the value, or the sentence that earlier versions stored.
+fn value_or_sentence<'de, D: Deserializer<'de>>(from: D) -> Result<WrittenEvidence, D::Error> {
     match Value::deserialize(from)? {
         Value::String(words) => Ok(words.into()),
         value => WrittenEvidence::deserialize(value).map_err(D::Error::custom),
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evidence_is_a_value_with_its_sentence_and_sentences_are_read() {
+    fn evidence_has_value_and_sentence_and_reads_sentences() {
         let proof = Some(UnwrittenProof::Faster { uniform_ns: 12e3, data_ns: 80e3 });
         let of = WrittenShare {
             target: "nvme0n1".into(),

@@ -1,5 +1,5 @@
--- Types that PostgreSQL has as well; keys are UUIDv7 as text; times in ns.
--- `body` is the truth (JSON of the model's types), other columns are for lists.
+-- Column types that PostgreSQL also has; keys are UUIDv7 as text; times in ns.
+-- `body` is authoritative (JSON of the model); other columns serve lists.
 
 CREATE TABLE run (
     id            TEXT PRIMARY KEY,

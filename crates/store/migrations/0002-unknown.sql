@@ -1,5 +1,5 @@
--- What a report that was read leaves unsaid is null. Neither SQLite nor a
--- plain CREATE can drop NOT NULL: the tables are made anew.
+-- Values missing in a report that was read are null. Neither SQLite nor a plain CREATE can drop
+-- NOT NULL, so the tables are rebuilt.
 
 CREATE TABLE measurement_2 (
     run_id     TEXT NOT NULL REFERENCES run (id) ON DELETE CASCADE,

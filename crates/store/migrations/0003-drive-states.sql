@@ -1,4 +1,4 @@
--- What drives were put through. It outlives the run that did it.
+-- States of prepared drives. They outlive the run that prepared them.
 
 CREATE TABLE drive_state (
     id                 TEXT PRIMARY KEY,

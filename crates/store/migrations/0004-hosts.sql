@@ -1,2 +1,2 @@
--- No table is changed. Bodies of format 2 are of hosts and estimates in the shape of the public
--- documents, which earlier versions cannot read: they are to refuse the store as a newer one.
+-- No table changes. Bodies of format 2 hold hosts and estimates in the form of the public documents.
+-- Earlier versions cannot read these and have to refuse the store as a newer one.

@@ -1,5 +1,4 @@
--- What it held stands in the measurements' bodies, and nobody read it here. Bodies of format 3 say
--- of which kind a run is, which earlier versions cannot read: they are to refuse the store as a
--- newer one.
+-- The measurements' bodies contain these values, and nothing read the table. Bodies of format 3 hold
+-- the kind of a run. Earlier versions cannot read these and have to refuse the store as a newer one.
 
 DROP TABLE result;

@@ -1,4 +1,4 @@
-//! What drives were put through.
+//! States of prepared drives.
 
 use iodyno_model::DriveState;
 use rusqlite::{OptionalExtension, params};
@@ -9,15 +9,15 @@ use crate::open::Store;
 use crate::runs::FORMAT;
 
 impl Store {
-    /// Adds a state of a drive.
+    /// Adds a drive state.
     ///
     /// # Errors
-    /// The store cannot be written.
+    /// If the store cannot be written.
     pub fn add_drive_state(&mut self, state: &DriveState) -> Result<(), StoreError> {
         let body = self.body("a drive's state", state)?;
         let written = state.host_written_bytes.and_then(|bytes| i64::try_from(bytes).ok());
         let id = new_id();
-        self.writing(|store| {
+        self.write_or_fall_back(|store| {
             store.execute(
                 "INSERT INTO drive_state
              (id, serial, nsid, run_id, at_ns, state, host_bytes_written, format, body)
@@ -37,10 +37,10 @@ impl Store {
         })
     }
 
-    /// The newest state of a namespace; `None`: it was never prepared.
+    /// Returns the newest state of a namespace; `None`: never prepared.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// If the store cannot be read.
     pub fn newest_drive_state(
         &self,
         serial: &str,
@@ -49,11 +49,10 @@ impl Store {
         self.drive_state_at(serial, nsid, i64::MAX)
     }
 
-    /// The state that a namespace was in at a time, ns since 1970 UTC; `None`: it
-    /// had not been prepared by then.
+    /// Returns the state of a namespace at a time, ns since 1970 UTC; `None`: not prepared by then.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// If the store cannot be read.
     pub fn drive_state_at(
         &self,
         serial: &str,
@@ -75,11 +74,10 @@ impl Store {
         Ok(Some(DriveState { run_id, ..state }))
     }
 
-    /// All states that were ever recorded, of one drive after the other, each
-    /// in order of time.
+    /// Returns all recorded states, drive by drive, each in time order.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// If the store cannot be read.
     pub fn drive_states(&self) -> Result<Vec<DriveState>, StoreError> {
         let mut statement = self
             .connection

@@ -1,82 +1,82 @@
-//! What can go wrong with the store.
+//! Errors of the store.
 
 use std::path::PathBuf;
 
 use iodyno_files::FileError;
 use thiserror::Error;
 
-/// Why the store cannot be used.
+/// Error of the store.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// There is none.
+    /// The store does not exist.
     #[error(
         "there is no store at {path}: nothing was measured yet, or --store names another place"
     )]
     Missing {
-        /// Where it was looked for.
+        /// Path that was tried.
         path: PathBuf,
     },
-    /// What is at its place is no file: nothing was opened.
+    /// The path is not a regular file; nothing was opened.
     #[error("the store {0}")]
     File(FileError),
-    /// A word that SQLite would take for something else than a file.
+    /// A name that SQLite would not take for a file.
     #[error(
         "--store {path}: the store is a file, since what was measured has to outlive the command; name one (./{path} if it is called that)"
     )]
     NotAName {
-        /// As it was typed.
+        /// Path as typed.
         path: PathBuf,
     },
-    /// Its folder cannot be made, or the file not opened.
+    /// The folder cannot be created, or the file cannot be opened.
     #[error("the store {path} cannot be opened: {reason}; name another with --store PATH")]
     Open {
-        /// Where it is.
+        /// Path of the store.
         path: PathBuf,
-        /// What the system says.
+        /// System's error message.
         reason: String,
     },
-    /// It may be read, not written.
+    /// The store is readable but not writable.
     #[error("the store {path} is read-only; name another with --store PATH")]
     ReadOnly {
-        /// Where it is.
+        /// Path of the store.
         path: PathBuf,
     },
-    /// A commit did not end, and it may only be read.
+    /// A commit was interrupted, and the store is read-only.
     #[error(
         "the last write to the store {path} was cut off: `iodyno runs --store {path}`, by one who may write it, takes it back"
     )]
     CutOff {
-        /// Where it is.
+        /// Path of the store.
         path: PathBuf,
     },
-    /// Something else is there.
+    /// The file is something else.
     #[error("{path} is not a store of iodyno; name another with --store PATH")]
     NotAStore {
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// A later iodyno wrote it.
+    /// Written by a newer iodyno.
     #[error(
         "the store {path} has version {found}, this iodyno knows up to {known}: use a newer iodyno, or another store with --store PATH"
     )]
     Newer {
-        /// Where it is.
+        /// Path of the store.
         path: PathBuf,
-        /// Its version.
+        /// Its schema version.
         found: i64,
-        /// The newest version that is known.
+        /// Newest known schema version.
         known: i64,
     },
-    /// The disk under it is full.
+    /// The disk is full.
     #[error("there is no room for the store {path}")]
     Full {
-        /// Where it is.
+        /// Path of the store.
         path: PathBuf,
     },
-    /// It failed before; what is done to the machine could not be undone after a kill.
+    /// The store failed before; changes of the machine could not be undone after a kill.
     #[error("the store {path} takes nothing any more, so nothing on this machine is changed")]
     Aside {
-        /// Where it is.
+        /// Path of the store.
         path: PathBuf,
     },
     /// A run of this name exists.
@@ -84,75 +84,75 @@ pub enum StoreError {
         "there is a run named `{0}` already: choose another --run-name, or `iodyno runs rm '{0}'` first"
     )]
     NameTaken(String),
-    /// A name that would be misread.
+    /// The name is reserved or has control characters.
     #[error(
         "a run cannot be named {0:?}: `last` means the newest run, and a name has no control characters"
     )]
     BadName(String),
-    /// Another user may have written it, and it says what is to be removed.
+    /// Another user may have written the store, whose journal says what to remove.
     #[error(
         "{path} belongs to user {uid}, or every user may write it: what it says that runs left \
          behind is not undone on its word; run clean-up as that user, or chown and chmod it first"
     )]
     OfOthers {
-        /// Where it is.
+        /// Path of the store.
         path: PathBuf,
-        /// Whose it is.
+        /// Owner of the file.
         uid: u32,
     },
-    /// Nobody knows whether a process works on it.
+    /// It cannot be known whether a process works on the run.
     #[error(
         "whether run {0} still goes on cannot be known here (an earlier version began it, or its \
          lock cannot be looked at): if it ended, `iodyno clean-up {0} --ended`"
     )]
     MayBeRunning(String),
-    /// A process works on it.
+    /// A process works on the run.
     #[error("run {0} is going on: stop it first")]
     StillRunning(String),
-    /// Its journal alone knows what it left behind.
+    /// The run left something behind that only its journal lists.
     #[error("run {0} left something behind: `iodyno clean-up {0}` first")]
     PendingUndo(String),
-    /// It would not read back.
+    /// The value would not read back.
     #[error("{what} cannot be stored: {reason}; this is a mistake in iodyno, please report it")]
     Unstorable {
-        /// What.
+        /// Kind of value.
         what: &'static str,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// No run fits.
+    /// No run matches.
     #[error("there is no run `{0}`; `iodyno runs` lists them")]
     NoSuchRun(String),
-    /// Several runs fit.
+    /// Several runs match.
     #[error("`{selector}` fits {count} runs: give more of the id; `iodyno runs` lists them")]
     Ambiguous {
-        /// As it was typed.
+        /// Selector as typed.
         selector: String,
-        /// How many fit.
+        /// Number of matching runs.
         count: usize,
     },
-    /// Something stored cannot be read.
+    /// Stored data cannot be read.
     #[error("the store {path} holds {what} that cannot be read: {reason}")]
     Damaged {
-        /// Where it is.
+        /// Path of the store.
         path: PathBuf,
-        /// What.
+        /// Kind of data.
         what: &'static str,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// Another process holds it.
+    /// Locked by another process.
     #[error("the store {path} is locked by another process; end it, or wait")]
     Locked {
-        /// Where it is.
+        /// Path of the store.
         path: PathBuf,
     },
-    /// SQLite says something else.
+    /// Another SQLite error.
     #[error("the store {path}: {error}")]
     Sqlite {
-        /// Where it is.
+        /// Path of the store.
         path: PathBuf,
-        /// What it says.
+        /// SQLite's error.
         error: rusqlite::Error,
     },
 }

@@ -1,93 +1,92 @@
-//! The journal of undo: every change to the machine stands here before it is
-//! made.
+//! Undo journal: every change to the machine is recorded before it is made.
 
 use iodyno_model::Built;
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
+use crate::host_identity::HostIdentity;
 use crate::lock::Liveness;
 use crate::open::Store;
-use crate::this_host::Maker;
 
-/// A change to the machine, with what undoing it needs.
+/// A change to the machine, with what is needed to undo it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JournalEntry {
     /// A scratch file.
     ScratchFile {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// Device and inode number, once it is there.
+        /// Device and inode number, once the file exists.
         identity: Option<(u64, u64)>,
     },
-    /// Something of a layout.
+    /// Part of a layout.
     Built(Built),
-    /// A setting of the machine.
+    /// Setting of the machine.
     Setting(SettingChange),
-    /// The volatile write cache of an NVMe drive.
+    /// Volatile write cache of an NVMe drive.
     WriteCache(WriteCacheChange),
 }
 
 /// A change of the volatile write cache of an NVMe controller (feature 06h).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteCacheChange {
-    /// The controller, `nvme0`.
+    /// Controller name, `nvme0`.
     pub controller: String,
-    /// Its serial number.
+    /// Serial number of the drive.
     pub serial: String,
-    /// It was switched on; before it was off. The other way round: `false`.
+    /// True if it was switched on (off before), false if it was switched off.
     pub on: bool,
-    /// The boot of the machine on which it was switched: the feature ends with it.
+    /// Boot id at the time of the change; the feature does not survive a boot.
     pub boot_id: String,
 }
 
 /// A change of a setting in sysfs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingChange {
-    /// Its file.
+    /// Path in sysfs.
     pub path: String,
-    /// What it was.
+    /// Value before the change.
     pub before: String,
-    /// What it was set to.
+    /// Value set.
     pub value: String,
-    /// Another file that the kernel sets anew with it, and what that held.
+    /// Another file that the kernel changes with it, and its content before.
     pub with_it: Option<(String, String)>,
-    /// The boot of the machine on which it was set: settings end with it.
+    /// Boot id at the time of the change; settings do not survive a boot.
     #[serde(default)]
     pub boot_id: Option<String>,
 }
 
-/// A row as it is kept.
+/// Journal row as stored.
 #[derive(Serialize, Deserialize)]
 struct Row<E> {
-    /// The host that was changed; earlier versions did not say.
+    /// Changed host; absent in rows of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    host: Option<Maker>,
+    host: Option<HostIdentity>,
     #[serde(flatten)]
     entry: E,
 }
 
-/// An entry that is not undone.
+/// Journal entry that is not undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
-    /// Of this run.
+    /// Run that made the change.
     pub run_id: String,
-    /// Its number within the run.
+    /// Number of the entry within the run.
     pub ordinal: i64,
     /// The change, or why it cannot be read.
     pub entry: Result<JournalEntry, String>,
-    /// No process is known to work on its run, but one may.
+    /// True if a process may still work on the run, though none is known to.
     pub may_be_running: bool,
-    /// The name of the host that was changed, where that is another one.
+    /// Name of the changed host, if it is another one.
     pub elsewhere: Option<String>,
 }
 
 impl Store {
-    /// Adds a change that is going to be made, and returns its number.
+    /// Adds a change about to be made, and returns its number.
     ///
     /// # Errors
-    /// The store cannot be written.
+    /// If the store cannot be written.
     pub fn journal_add(&mut self, run_id: &str, entry: &JournalEntry) -> Result<i64, StoreError> {
         self.refuse_aside()?;
         let body = self.row_of_this_host(entry)?;
@@ -102,12 +101,12 @@ impl Store {
             .map_err(|error| self.explain(error))
     }
 
-    /// Notes that a change is undone.
+    /// Marks a change as undone.
     ///
     /// # Errors
-    /// The store cannot be written.
+    /// If the store cannot be written.
     pub fn journal_done(&mut self, run_id: &str, ordinal: i64) -> Result<(), StoreError> {
-        self.writing(|store| {
+        self.write_or_fall_back(|store| {
             store.execute(
                 "UPDATE journal SET done = TRUE WHERE run_id = ?1 AND ordinal = ?2",
                 params![run_id, ordinal],
@@ -115,13 +114,13 @@ impl Store {
         })
     }
 
-    /// Takes what is pending of a run for changes of this host, whichever the journal names.
+    /// Assigns the pending changes of a run to this host, whichever host the journal names.
     ///
     /// # Errors
-    /// The store cannot be written.
+    /// If the store cannot be written.
     pub fn journal_of_this_host(&mut self, run_id: &str) -> Result<(), StoreError> {
         for Pending { run_id, ordinal, entry, .. } in self.journal_pending(Some(run_id))? {
-            // What cannot be read stays as it is.
+            // Unreadable entries stay as they are.
             let Ok(entry) = entry else { continue };
             let body = self.row_of_this_host(&entry)?;
             self.execute(
@@ -133,15 +132,15 @@ impl Store {
     }
 
     fn row_of_this_host(&self, entry: &JournalEntry) -> Result<String, StoreError> {
-        let row = Row { host: Some(Maker::this()), entry };
+        let row = Row { host: Some(HostIdentity::this()), entry };
         serde_json::to_string(&row).map_err(|error| self.damaged("an entry", error))
     }
 
-    /// Changes that are not undone, the last one first: of one run, or of all
-    /// runs, without those of runs that a process works on.
+    /// Returns the changes not undone, newest first: of one run, or of all runs except those a
+    /// process works on.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// If the store cannot be read.
     pub fn journal_pending(&self, run_id: Option<&str>) -> Result<Vec<Pending>, StoreError> {
         let mut statement = self
             .connection
@@ -160,14 +159,14 @@ impl Store {
             })
             .map_err(|error| self.explain(error))?;
         let mut pending = Vec::new();
-        let mut looked: Option<(String, Liveness)> = None;
-        let this = Maker::this();
+        let mut last_checked: Option<(String, Liveness)> = None;
+        let this = HostIdentity::this();
         for row in rows {
             let (run_id, ordinal, body, state, owner) = row.map_err(|error| self.explain(error))?;
-            let liveness = match &looked {
+            let liveness = match &last_checked {
                 _ if state != "running" => Liveness::Ended,
                 Some((run, liveness)) if *run == run_id => *liveness,
-                _ => looked.insert((run_id.clone(), self.locks.liveness(&run_id, &owner))).1,
+                _ => last_checked.insert((run_id.clone(), self.locks.liveness(&run_id, &owner))).1,
             };
             if liveness == Liveness::Alive {
                 continue;
@@ -179,7 +178,7 @@ impl Store {
                 Ok(Row { host, entry }) => (host, Ok(entry)),
                 Err(why) => (None, Err(why)),
             };
-            let elsewhere = host.filter(|host| host.is_another(&this)).map(|host| host.name);
+            let elsewhere = host.filter(|host| host.is_other_than(&this)).map(|host| host.name);
             pending.push(Pending { run_id, ordinal, entry, may_be_running, elsewhere });
         }
         Ok(pending)

@@ -1,11 +1,10 @@
-//! Who works on a run: whoever holds the lock on its file beside the store,
-//! `STORE.running/RUN`.
+//! Locks that show which runs a process works on: it holds the lock on the run's file beside the
+//! store, `STORE.running/RUN`.
 //!
-//! A pid says little: in another PID namespace, on another host that shares the
-//! store, or later, it is another process's. The kernel lets go of a lock
-//! (flock(2)) when its process ends, however it ends, and the lock is seen from
-//! every namespace, and from every host where the file system passes it on
-//! (NFS since Linux 2.6.12).
+//! A pid is not enough: in another PID namespace, on another host that shares the store, or later,
+//! it belongs to another process. The kernel releases a lock (flock(2)) when its process ends,
+//! however it ends, and the lock is visible in every namespace, and on every host if the file
+//! system supports that (NFS since Linux 2.6.12).
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
@@ -16,46 +15,45 @@ use std::time::{Duration, Instant};
 
 use iodyno_files::{FileIdentity, NamedBy};
 
-/// What a row says of a run whose process holds its lock …
+/// Owner in the row of a run whose process holds its lock.
 pub(crate) const LOCKED: &str = "lock";
-/// … and of one that could not have one. Earlier versions kept a boot.
+/// Owner in the row of a run without a lock. Earlier versions stored a boot id.
 const UNLOCKED: &str = "no lock";
 
-/// A process that is killed lets go of its locks within this.
-const ENDS_WITHIN: Duration = Duration::from_millis(200);
+/// Time within which a killed process releases its locks.
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Whether a process works on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
-    /// One does.
+    /// A process works on it.
     Alive,
-    /// None does.
+    /// No process works on it.
     Ended,
-    /// It cannot be known: an earlier version began it, it could not have a
-    /// lock, or its lock cannot be looked at.
+    /// Not known: begun by an earlier version or without a lock, or the lock cannot be checked.
     Unknown,
 }
 
-/// The locks of a store's runs.
+/// Locks of the runs of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
-    /// Where their files are; `None` for a store in memory, which nobody shares.
+    /// Folder of the lock files; `None`: a store in memory, which is not shared.
     folder: Option<PathBuf>,
     held: BTreeMap<String, Option<File>>,
 }
 
 impl Locks {
-    /// Those of the store at `path`, whatever link leads there.
+    /// Locks of the store at `path`, with links resolved.
     pub(crate) fn of(path: &Path) -> Self {
         let mut name = path.canonicalize().unwrap_or_else(|_| path.into()).into_os_string();
         name.push(".running");
         Self { folder: Some(name.into()), held: BTreeMap::new() }
     }
 
-    /// Takes the lock of a run; `false`: somebody has it.
+    /// Takes the lock of a run; `false`: it is taken.
     ///
     /// # Errors
-    /// Its file cannot be made, or the file system has no locks.
+    /// If its file cannot be created, or the file system has no locks.
     pub(crate) fn take(&mut self, run_id: &str) -> io::Result<bool> {
         if self.held.contains_key(run_id) {
             return Ok(false);
@@ -72,16 +70,16 @@ impl Locks {
                 Ok(()) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
                 Err(TryLockError::WouldBlock) if is_locked(&file)? => return Ok(false),
-                // Somebody was just looking.
+                // Another process was checking the lock.
                 Err(TryLockError::WouldBlock) => {
                     std::thread::yield_now();
                     continue;
                 }
             }
-            // Who had it before may have removed the file in between.
+            // The previous owner may have removed the file in between.
             let is_there = path.metadata().is_ok_and(|there| is_same(&there, &file));
             if is_there {
-                // For people; nothing reads it.
+                // Only informative; nothing reads it.
                 let _ = file.set_len(0);
                 let _ = (&file).write_all(description().as_bytes());
                 self.held.insert(run_id.into(), Some(file));
@@ -90,24 +88,24 @@ impl Locks {
         }
     }
 
-    /// Lets go of the lock of a run, if it is ours, and removes its file.
+    /// Releases the lock of a run, if it is ours, and removes its file.
     pub(crate) fn release(&mut self, run_id: &str) {
         if let Some(Some(held)) = self.held.remove(run_id)
             && let Ok(path) = self.file(run_id)
             && let Ok(own) = held.metadata()
         {
-            // One that stays is an unlocked one.
+            // If removal fails, an unlocked file remains, which is harmless.
             let own = FileIdentity { device: own.dev(), inode: own.ino() };
             let _ = iodyno_files::remove(&path, |there| FileIdentity::of(there) == own);
         }
     }
 
-    /// What the row of a run says of its owner, once its lock was asked for.
+    /// Owner to store in the row of a run, after the attempt to lock it.
     pub(crate) fn owner(&self, run_id: &str) -> &'static str {
         if self.held.contains_key(run_id) { LOCKED } else { UNLOCKED }
     }
 
-    /// Whether a process works on a run whose row says `owner`.
+    /// Checks whether a process works on a run with this `owner` in its row.
     pub(crate) fn liveness(&self, run_id: &str, owner: &str) -> Liveness {
         if self.held.contains_key(run_id) {
             return Liveness::Alive;
@@ -127,7 +125,8 @@ impl Locks {
         }
     }
 
-    /// The file of a run. Its id is a store's word, which anybody may have written.
+    /// Path of a run's lock file. The id comes from a store that anybody may have written, so it is
+    /// checked.
     fn file(&self, run_id: &str) -> io::Result<PathBuf> {
         let is_id = !run_id.is_empty()
             && run_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
@@ -138,10 +137,10 @@ impl Locks {
     }
 }
 
-/// Whether somebody holds the lock on a file, who is not just ending: a killed iodyno is gone a
-/// little before the process in which it worked.
+/// True if another process holds the lock and is not just ending: the lock of a killed iodyno may
+/// outlast it a little.
 fn is_locked(file: &File) -> io::Result<bool> {
-    let give_up = Instant::now() + ENDS_WITHIN;
+    let give_up = Instant::now() + RELEASE_TIMEOUT;
     loop {
         match file.try_lock_shared() {
             Ok(()) => return Ok(false),
@@ -156,7 +155,7 @@ fn is_same(there: &std::fs::Metadata, file: &File) -> bool {
     file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
 }
 
-/// The process that holds a lock, for people.
+/// Description of the process that holds a lock, for people.
 fn description() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -169,7 +168,7 @@ fn description() -> String {
     )
 }
 
-/// What the kernel calls this boot of the machine; empty where it does not say.
+/// Boot id of the kernel; empty if not available.
 pub fn boot_id() -> String {
     let read = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     read.map(|text| text.trim().to_owned()).unwrap_or_default()
@@ -182,7 +181,7 @@ mod tests {
     const RUN: &str = "0190aaaa";
 
     #[test]
-    fn a_lock_is_taken_once_and_its_file_goes_with_it() {
+    fn lock_is_exclusive_and_its_file_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.sqlite");
         std::fs::write(&path, "").unwrap();
@@ -197,14 +196,14 @@ mod tests {
         assert_eq!(other.liveness(RUN, LOCKED), Liveness::Ended);
         assert_eq!(std::fs::read_dir(one.folder.as_ref().unwrap()).unwrap().count(), 0);
         assert!(other.take(RUN).unwrap());
-        // As after a kill: unlocked, and there.
+        // As after a kill: the file exists, unlocked.
         drop(other);
         assert_eq!(one.liveness(RUN, LOCKED), Liveness::Ended);
         assert!(one.take(RUN).unwrap());
     }
 
     #[test]
-    fn what_cannot_be_known_is_not_guessed() {
+    fn liveness_without_a_lock_is_unknown() {
         let folder = tempfile::tempdir().unwrap();
         let mut locks = Locks::of(&folder.path().join("store.sqlite"));
         for owner in ["", "no lock", "c8b1f2a0-0000-4000-8000-000000000000/123"] {
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_that_take_a_lock_one_has_it() {
+    fn only_one_of_many_threads_holds_a_lock() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.sqlite");
         std::fs::write(&path, "").unwrap();

@@ -1,4 +1,4 @@
-//! The store's schema, one file for each version.
+//! Schema migrations, one file per version.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -10,10 +10,10 @@ const MIGRATIONS: [&str; 5] = [
     include_str!("../migrations/0005-no-results.sql"),
 ];
 
-/// The newest version that is known.
+/// Newest schema version.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// The version of an open database; 0 = empty.
+/// Reads the schema version of a database; 0: empty.
 pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     let exists: bool = connection.query_row(
         "SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'schema_version'",
@@ -26,8 +26,8 @@ pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("SELECT coalesce(max(version), 0) FROM schema_version", [], |r| r.get(0))
 }
 
-/// Brings the database to the newest version, in one transaction, which also
-/// keeps a second process out meanwhile.
+/// Migrates the database to the newest version, in one transaction that also locks out other
+/// processes.
 pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     if version(connection)? >= VERSION {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Opening the store.
+//! Opening of stores.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,20 +10,20 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::StoreError;
 use crate::lock::Locks;
 use crate::migrations;
-use crate::place::Place;
+use crate::store_file::StoreFile;
 
-/// Pages that are copied at a time.
+/// Pages copied at a time.
 const COPIED_PAGES: i32 = 1024;
-/// A commit was cut off, and who may only read cannot take it back
+/// SQLite's error for an interrupted commit that a reader cannot roll back
 /// (<https://www.sqlite.org/rescode.html#readonly_rollback>).
 const HOT_JOURNAL: i32 = rusqlite::ffi::SQLITE_READONLY_ROLLBACK;
 
-/// The path of a store that is gone with the process.
+/// Path of a store in memory.
 const MEMORY: &str = ":memory:";
-/// A commit of another process takes milliseconds, and seconds on a disk that is measured.
-const OTHERS_TIME: Duration = Duration::from_secs(15);
-/// Every user may write it (inode(7)).
-const OTHERS_WRITE: u32 = 0o002;
+/// Time to wait for another process: a commit takes milliseconds, or seconds on a disk under test.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
+/// Mode bit: writable by every user (inode(7)).
+const WORLD_WRITABLE: u32 = 0o002;
 
 /// The store.
 #[derive(Debug)]
@@ -31,12 +31,12 @@ pub struct Store {
     pub(crate) connection: Connection,
     pub(crate) locks: Locks,
     pub(crate) path: PathBuf,
-    /// Why the file takes nothing any more; `connection` is then in memory.
+    /// Why the file can no longer be written; `connection` is then in memory.
     pub(crate) aside: Option<StoreError>,
 }
 
-/// Where the store is unless the user says otherwise: /var/lib/iodyno for
-/// root, else the XDG data directory (XDG Base Directory Specification 0.8).
+/// Default path of the store: /var/lib/iodyno for root, else the XDG data directory (XDG Base
+/// Directory Specification 0.8).
 pub fn default_path() -> PathBuf {
     if let Some(path) = variable("IODYNO_STORE") {
         return path;
@@ -50,8 +50,8 @@ pub fn default_path() -> PathBuf {
     base.join("iodyno/store.sqlite")
 }
 
-/// Where results are kept until the next boot if the place of [`default_path`] is on a read-only file
-/// system, as in a rescue system; `None`: it is not, the user named it, or nothing else can be written.
+/// Path for results until the next boot, if [`default_path`] is on a read-only file system, as in a
+/// rescue system; `None`: it is not, the user named a store, or this path is read-only too.
 pub fn until_boot() -> Option<PathBuf> {
     let base = if is_root() { Some("/run".into()) } else { variable("XDG_RUNTIME_DIR") };
     let other = base?.join("iodyno/store.sqlite");
@@ -68,43 +68,42 @@ fn is_root() -> bool {
 }
 
 impl Store {
-    /// Opens the store for writing; makes it, and its folder (for its user
-    /// alone), where there is none.
+    /// Opens the store for writing; creates it, and its folder (accessible only to the user), if
+    /// missing.
     ///
     /// # Errors
-    /// It cannot be opened or written, is no store, or is of a later version.
+    /// If it cannot be opened or written, is not a store, or has a newer version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let mut store = Self::at(&Place::made(path)?, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let mut store = Self::at(&StoreFile::made(path)?, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         store.refuse_foreign()?;
         store.prepare().map_err(|error| store.explain(error))?;
         Ok(store)
     }
 
-    /// Opens the store for reading alone.
+    /// Opens the store read-only.
     ///
     /// # Errors
-    /// There is none, it cannot be read, is no store, or is of a later version.
+    /// If it is missing or unreadable, is not a store, or has a newer version.
     pub fn open_existing_readonly(path: &Path) -> Result<Self, StoreError> {
         let store = Self::existing_readonly(path)?;
         let needs_writing = match store.refuse_foreign() {
             Ok(()) => store.version()? < migrations::VERSION,
-            // A power cut or a kill in the midst of a commit.
+            // A power cut or a kill during a commit.
             Err(StoreError::CutOff { .. }) => true,
             Err(other) => return Err(other),
         };
         if needs_writing {
-            // Opening it for writing brings it up to date, and takes back half a commit.
+            // Opening for writing migrates the store, and rolls back an interrupted commit.
             drop(store);
             return Self::open(path);
         }
         Ok(store)
     }
 
-    /// A copy of the store in memory, brought up to date there: another host's
-    /// file stays as it is.
+    /// Copies the store to memory and migrates it there: another host's file is not changed.
     ///
     /// # Errors
-    /// As of [`Self::open_existing_readonly`].
+    /// As for [`Self::open_existing_readonly`].
     pub fn copy_of(path: &Path) -> Result<Self, StoreError> {
         let file = Self::existing_readonly(path)?;
         file.refuse_foreign()?;
@@ -118,10 +117,10 @@ impl Store {
         Ok(copy)
     }
 
-    /// A store that is gone with the process.
+    /// Makes a store in memory, which ends with the process.
     ///
     /// # Errors
-    /// No memory.
+    /// If memory is exhausted.
     pub fn in_memory() -> Result<Self, StoreError> {
         let mut store = Self::connect(Path::new(MEMORY), OpenFlags::default())?;
         store.prepare().map_err(|error| store.explain(error))?;
@@ -129,16 +128,16 @@ impl Store {
     }
 
     fn existing_readonly(path: &Path) -> Result<Self, StoreError> {
-        match Place::existing(path)? {
-            Some(place) => Self::at(&place, OpenFlags::SQLITE_OPEN_READ_ONLY),
+        match StoreFile::existing(path)? {
+            Some(file) => Self::at(&file, OpenFlags::SQLITE_OPEN_READ_ONLY),
             None => Err(StoreError::Missing { path: path.into() }),
         }
     }
 
-    fn at(place: &Place, flags: OpenFlags) -> Result<Self, StoreError> {
-        let store = Self::connect(&place.path, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW)?;
-        // Nothing is read or written before the first statement.
-        place.is_the_same()?;
+    fn at(file: &StoreFile, flags: OpenFlags) -> Result<Self, StoreError> {
+        let store = Self::connect(&file.path, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW)?;
+        // SQLite reads and writes nothing before the first statement.
+        file.check_unchanged()?;
         Ok(store)
     }
 
@@ -148,35 +147,33 @@ impl Store {
             .map_err(|error| StoreError::Open { path: path.into(), reason: error.to_string() })?;
         let locks = if path == Path::new(MEMORY) { Locks::default() } else { Locks::of(path) };
         let store = Self { connection, locks, path: path.into(), aside: None };
-        store.wait_at_most(OTHERS_TIME)?;
+        store.wait_at_most(BUSY_TIMEOUT)?;
         Ok(store)
     }
 
-    /// Sets how long a write waits for another iodyno that is writing; 15 s
-    /// unless set.
+    /// Sets how long a write waits for another iodyno to finish writing; default 15 s.
     ///
     /// # Errors
-    /// SQLite's own.
+    /// Errors of SQLite.
     pub fn wait_at_most(&self, time: Duration) -> Result<(), StoreError> {
         self.connection.busy_timeout(time).map_err(|error| self.explain(error))
     }
 
     fn prepare(&mut self) -> rusqlite::Result<()> {
-        // A rollback journal and a sync at each commit: what was measured
-        // survives a power cut, and one file is the whole store. A commit
-        // stands between measurements, so its milliseconds do not matter.
-        // EXTRA also syncs the folder: FULL could bring the rollback journal
-        // back after a power cut, and with it take back the last commit.
+        // A rollback journal and a sync per commit: measurements survive a power cut, and one file
+        // is the whole store. Commits happen between measurements, so their milliseconds do not
+        // matter. EXTRA also syncs the folder: with FULL the rollback journal could reappear after
+        // a power cut and revert the last commit.
         self.connection.pragma_update(None, "synchronous", "EXTRA")?;
         self.connection.pragma_update(None, "foreign_keys", true)?;
         migrations::migrate(&mut self.connection)
     }
 
-    /// That its journal may be acted upon: nobody may have written it but this
-    /// user, root, and a group that was given the file.
+    /// Checks that the journal can be trusted: only this user, root, and a group given the file may
+    /// have written it.
     ///
     /// # Errors
-    /// Another user owns it, or every user may write it.
+    /// If another user owns it, or every user may write it.
     pub fn refuse_others(&self) -> Result<(), StoreError> {
         use std::os::unix::fs::MetadataExt as _;
         if self.path == Path::new(MEMORY) {
@@ -189,15 +186,15 @@ impl Store {
             path: self.path.clone(),
             reason: error.to_string(),
         })?;
-        match [0, own].contains(&uid) && mode & OTHERS_WRITE == 0 {
+        match [0, own].contains(&uid) && mode & WORLD_WRITABLE == 0 {
             true => Ok(()),
             false => Err(StoreError::OfOthers { path: self.path.clone(), uid }),
         }
     }
 
-    /// Another program's database is left alone, a later version's too.
+    /// Refuses databases of other programs and of newer versions.
     fn refuse_foreign(&self) -> Result<(), StoreError> {
-        // `schema_version` is a name that others use, too.
+        // Other programs use the name `schema_version`, too.
         let ours = "name IN ('run', 'snapshot', 'measurement', 'journal')";
         let (objects, ours): (i64, i64) = self
             .connection
@@ -225,7 +222,7 @@ impl Store {
         migrations::version(&self.connection).map_err(|error| self.explain(error))
     }
 
-    /// SQLite's error in words that say what to do.
+    /// Converts an SQLite error to one that says what to do.
     pub(crate) fn explain(&self, error: rusqlite::Error) -> StoreError {
         let path = self.path.clone();
         match error.sqlite_error_code() {

@@ -1,5 +1,4 @@
-//! Runs that a process works on: taking one up again, holding it, and ending
-//! one whose process is gone.
+//! Runs in progress: resuming, holding, and ending those whose process is gone.
 
 use iodyno_model::{Run, RunState};
 use rusqlite::{OptionalExtension as _, Row, params};
@@ -10,24 +9,24 @@ use crate::open::Store;
 use crate::runs::state_name;
 
 impl Store {
-    /// Takes a run that its process left up again, in the state `running`.
+    /// Resumes a run whose process is gone, in the state `running`.
     ///
     /// # Errors
-    /// There is none of this id, it is going on or may be, or the store cannot be written.
+    /// If there is no such run, it is or may be in progress, or the store cannot be written.
     pub fn reopen_run(&mut self, run_id: &str) -> Result<Run, StoreError> {
         self.refuse_running(run_id)?;
-        // Of two that take it up at the same time one finds it locked.
+        // If two processes resume it at once, one finds it locked.
         if let Ok(false) = self.locks.take(run_id) {
             return Err(StoreError::StillRunning(run_id.into()));
         }
-        let reopened = self.reopened(run_id);
+        let reopened = self.mark_running(run_id);
         if reopened.is_err() {
             self.locks.release(run_id);
         }
         reopened
     }
 
-    fn reopened(&mut self, run_id: &str) -> Result<Run, StoreError> {
+    fn mark_running(&mut self, run_id: &str) -> Result<Run, StoreError> {
         let run = Run { state: RunState::Running, ended_ns: None, ..self.find(run_id)? };
         let body = self.body("a run", &run)?;
         let owner = self.locks.owner(run_id);
@@ -38,29 +37,27 @@ impl Store {
         Ok(run)
     }
 
-    /// Keeps others from taking a run up, while what it left behind is undone;
-    /// [`Self::let_go`] ends that.
+    /// Prevents others from resuming a run while its changes are undone, until [`Self::let_go`].
     ///
     /// # Errors
-    /// It is going on.
+    /// If it is in progress.
     pub fn hold(&mut self, run_id: &str) -> Result<(), StoreError> {
         match self.locks.take(run_id) {
             Ok(false) => Err(StoreError::StillRunning(run_id.into())),
-            // Where no lock can be made there is none to be taken.
+            // If this process can take no lock, neither can others.
             Ok(true) | Err(_) => Ok(()),
         }
     }
 
-    /// Ends what [`Self::hold`] began.
+    /// Releases a run held by [`Self::hold`].
     pub fn let_go(&mut self, run_id: &str) {
         self.locks.release(run_id);
     }
 
-    /// Ends a run of which the user says that its process has ended, where
-    /// nobody else can know.
+    /// Marks a run as ended on the user's word, where nothing else can tell.
     ///
     /// # Errors
-    /// It is going on, or the store cannot be written.
+    /// If it is in progress, or the store cannot be written.
     pub fn declare_ended(&mut self, run_id: &str) -> Result<(), StoreError> {
         let found = self.find(run_id)?;
         match self.liveness(run_id)? {
@@ -70,10 +67,10 @@ impl Store {
         }
     }
 
-    /// That no process works on a run.
+    /// Checks that no process works on a run.
     ///
     /// # Errors
-    /// One does, or it cannot be known.
+    /// If one does, or it cannot be known.
     pub fn refuse_running(&self, run_id: &str) -> Result<(), StoreError> {
         match self.liveness(run_id)? {
             Liveness::Ended => Ok(()),
@@ -82,7 +79,7 @@ impl Store {
         }
     }
 
-    /// Whether a process works on the run of this whole id.
+    /// Checks whether a process works on the run with this full id.
     fn liveness(&self, run_id: &str) -> Result<Liveness, StoreError> {
         let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
         let row = self

@@ -10,20 +10,20 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::earlier;
 use crate::error::StoreError;
 use crate::lock::Liveness;
+use crate::old_formats;
 use crate::open::Store;
 
-/// The form of the bodies that this version writes: the model as documents have it, but facts. In 1
-/// caveats and failures were sentences, up to 2 a run did not say of which kind it is, up to 3 names of
-/// measurements alone said what they are for.
+/// Format of the bodies written by this version: the model in the form of the public documents,
+/// except facts. In format 1 caveats and failures were sentences; up to 2 runs had no kind; up to 3
+/// measurements had no purpose, only a name that told it.
 pub(crate) const FORMAT: i64 = 4;
 
-/// A new key: UUIDv7 with the time to 244 ns (RFC 9562, 6.2, method 3), so that keys sort by time. It does
-/// not wait for the kernel to gather entropy, which before Linux 5.6 may take minutes after a boot.
+/// Returns a new key: UUIDv7 with the time to 244 ns (RFC 9562, 6.2, method 3), so that keys sort
+/// by time. Does not wait for kernel entropy, which may take minutes after a boot before Linux 5.6.
 pub fn new_id() -> String {
-    /// Milliseconds, and 4096ths of one, of the last.
+    /// Last time used: milliseconds, then 4096ths of one.
     static LAST: AtomicU64 = AtomicU64::new(0);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let part = u64::from(since.subsec_nanos()) % 1_000_000 * 4096 / 1_000_000;
@@ -46,18 +46,18 @@ pub(crate) const fn state_name(state: RunState) -> &'static str {
 }
 
 impl Store {
-    /// Adds a run. An empty name is no name. While it is running it belongs to
-    /// this process, until [`Self::update_run`] says otherwise.
+    /// Adds a run; an empty name means none. A running run belongs to this process until
+    /// [`Self::update_run`] changes its state.
     ///
     /// # Errors
-    /// Its name is taken or no name at all, or the store cannot be written.
+    /// If the name is taken or not allowed, or the store cannot be written.
     pub fn create_run(&mut self, run: &Run) -> Result<(), StoreError> {
         if run.name == "last" || run.name.chars().any(char::is_control) {
             return Err(StoreError::BadName(run.name.clone()));
         }
         let body = self.body("a run", run)?;
         if run.state == RunState::Running {
-            // Without a lock nobody else can know whether it goes on.
+            // Without a lock nobody else can know whether it is in progress.
             let _ = self.locks.take(&run.id);
         }
         let inserted = self.connection.execute(
@@ -86,19 +86,18 @@ impl Store {
         }
     }
 
-    /// Adds a run with all that was recorded of it, or nothing of it.
+    /// Adds a run with all its data, or nothing.
     ///
     /// # Errors
-    /// As of [`Self::create_run`], or a run of this id is there already.
+    /// As for [`Self::create_run`], or if the id exists already.
     pub fn add_record(&mut self, record: &RunRecord) -> Result<(), StoreError> {
         self.in_one(|store| store.add_parts(record))
     }
 
-    /// Puts a record in the place of the run of its id, which has less of it, or
-    /// leaves that as it is.
+    /// Replaces the run with the same id, which has less data, by this record, or changes nothing.
     ///
     /// # Errors
-    /// As of [`Self::add_record`] and [`Self::remove`].
+    /// As for [`Self::add_record`] and [`Self::remove`].
     pub fn replace_record(&mut self, record: &RunRecord) -> Result<(), StoreError> {
         self.in_one(|store| {
             store.remove(&record.run.id)?;
@@ -106,11 +105,11 @@ impl Store {
         })
     }
 
-    /// Does all that `work` does, or nothing of it, in one transaction; within another one
-    /// it is a part of that.
+    /// Runs `work` in one transaction, all or nothing; within another transaction it becomes part
+    /// of that.
     ///
     /// # Errors
-    /// As of `work`, or the store cannot be written.
+    /// As for `work`, or if the store cannot be written.
     pub fn in_one<T, E: From<StoreError>>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, E>,
@@ -124,7 +123,7 @@ impl Store {
             Ok(done)
         });
         if added.is_err() && !self.connection.is_autocommit() {
-            // What went wrong before is what the caller has to know.
+            // The caller needs the earlier error, not one of the rollback.
             let _ = self.execute("ROLLBACK", params![]);
         }
         added
@@ -142,13 +141,13 @@ impl Store {
         Ok(())
     }
 
-    /// Replaces what is known of a run.
+    /// Updates a run.
     ///
     /// # Errors
-    /// The store cannot be written.
+    /// If the store cannot be written.
     pub fn update_run(&mut self, run: &Run) -> Result<(), StoreError> {
         let body = self.body("a run", run)?;
-        self.writing(|store| {
+        self.write_or_fall_back(|store| {
             store.execute(
                 "UPDATE run SET name = ?2, state = ?3, format = ?4, body = ?5 WHERE id = ?1",
                 params![run.id, run.name, state_name(run.state), FORMAT, body],
@@ -163,10 +162,10 @@ impl Store {
     /// Adds a snapshot of the host, and returns its index within the run.
     ///
     /// # Errors
-    /// The store cannot be written.
+    /// If the store cannot be written.
     pub fn add_snapshot(&mut self, run_id: &str, host: &Host) -> Result<usize, StoreError> {
         let body = self.body("a snapshot", host)?;
-        self.writing(|store| store.insert_snapshot(run_id, host, &body))
+        self.write_or_fall_back(|store| store.insert_snapshot(run_id, host, &body))
     }
 
     fn insert_snapshot(
@@ -190,14 +189,14 @@ impl Store {
     /// Adds a measurement.
     ///
     /// # Errors
-    /// The store cannot be written.
+    /// If the store cannot be written.
     pub fn add_measurement(
         &mut self,
         run_id: &str,
         measurement: &Measurement,
     ) -> Result<(), StoreError> {
         let body = self.body("a measurement", measurement)?;
-        self.writing(|store| {
+        self.write_or_fall_back(|store| {
             store.execute(
                 "INSERT INTO measurement (run_id, ordinal, phase, name, source, started_ns, format, body)
                  SELECT ?1, coalesce(max(ordinal) + 1, 0), ?2, ?3, ?4, ?5, ?6, ?7
@@ -215,17 +214,17 @@ impl Store {
         })
     }
 
-    /// Puts a run's assessment in the place of an earlier one.
+    /// Stores the assessment of a run, replacing an earlier one.
     ///
     /// # Errors
-    /// The store cannot be written.
+    /// If the store cannot be written.
     pub fn put_assessment(
         &mut self,
         run_id: &str,
         assessment: &Assessment,
     ) -> Result<(), StoreError> {
         let body = self.body("an assessment", assessment)?;
-        self.writing(|store| {
+        self.write_or_fall_back(|store| {
             store.execute(
                 "INSERT INTO assessment (run_id, ruleset, format, body) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT (run_id) DO UPDATE SET ruleset = ?2, format = ?3, body = ?4",
@@ -234,10 +233,10 @@ impl Store {
         })
     }
 
-    /// A run's assessment, if it has one.
+    /// Returns the assessment of a run, if any.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// If the store cannot be read.
     pub fn assessment(&self, run_id: &str) -> Result<Option<Assessment>, StoreError> {
         self.connection
             .query_row("SELECT body FROM assessment WHERE run_id = ?1", [run_id], |r| r.get(0))
@@ -247,20 +246,19 @@ impl Store {
             .transpose()
     }
 
-    /// All runs, newest first. A run that its process left is interrupted; one
-    /// of which that cannot be known is running.
+    /// Returns all runs, newest first. A run whose process is gone is interrupted; one whose
+    /// process is not known is running.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// If the store cannot be read.
     pub fn runs(&self) -> Result<Vec<Run>, StoreError> {
         self.select_runs("ORDER BY started_ns DESC, id DESC", params![])
     }
 
-    /// The run that `selector` means: `last`, an id, a name, or the beginning
-    /// of one id.
+    /// Finds a run by `last`, id, name, or the beginning of one id.
     ///
     /// # Errors
-    /// None or several fit, or the store cannot be read.
+    /// If no run or several match, or the store cannot be read.
     pub fn find(&self, selector: &str) -> Result<Run, StoreError> {
         if selector == "last" {
             let last = self.select_runs("ORDER BY started_ns DESC, id DESC LIMIT 1", params![])?;
@@ -285,10 +283,10 @@ impl Store {
         }
     }
 
-    /// A run with all that was recorded of it.
+    /// Loads a run with all its data.
     ///
     /// # Errors
-    /// There is none of this id, or the store cannot be read.
+    /// If there is no such run, or the store cannot be read.
     pub fn load(&self, run_id: &str) -> Result<RunRecord, StoreError> {
         let run = self.find(run_id)?;
         let snapshots = self.snapshots(&run.id)?;
@@ -296,12 +294,12 @@ impl Store {
         Ok(RunRecord { run, snapshots, measurements })
     }
 
-    /// What was measured of the run of this whole id; nothing if there is none. Of
-    /// a run that goes on this is read again and again: without its snapshots,
-    /// each of which is a whole host.
+    /// Returns the measurements of the run with this full id; empty if there is none. Read
+    /// repeatedly while a run is in progress, hence without its snapshots, each of which is a whole
+    /// host.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// If the store cannot be read.
     pub fn measurements(&self, run_id: &str) -> Result<Vec<Measurement>, StoreError> {
         let bodies = self.bodies("measurement", run_id)?;
         let is_earlier = bodies.iter().any(|(format, _)| *format < 4);
@@ -316,11 +314,11 @@ impl Store {
         bodies.into_iter().map(read).collect()
     }
 
-    /// Removes a run with all that was recorded of it.
+    /// Removes a run with all its data.
     ///
     /// # Errors
-    /// It is going on, it left something behind that its journal alone knows
-    /// of, or the store cannot be written.
+    /// If it is in progress, left something behind that only its journal lists, or the store cannot
+    /// be written.
     pub fn remove(&mut self, run_id: &str) -> Result<(), StoreError> {
         self.refuse_running(run_id)?;
         let removed = self
@@ -334,18 +332,18 @@ impl Store {
         if removed == 0 {
             return Err(StoreError::PendingUndo(run_id.into()));
         }
-        // The file of one that was killed goes with it.
+        // Also removes the lock file of a killed run.
         if let Ok(true) = self.locks.take(run_id) {
             self.locks.release(run_id);
         }
         Ok(())
     }
 
-    /// Removes all but the newest `keep` runs, and returns how many it removed.
-    /// Runs that are going on or left something behind stay.
+    /// Removes all but the newest `keep` runs, and returns how many. Runs in progress, or that left
+    /// something behind, stay.
     ///
     /// # Errors
-    /// The store cannot be written.
+    /// If the store cannot be written.
     pub fn prune(&mut self, keep: usize) -> Result<usize, StoreError> {
         let mut removed = 0;
         for run in self.runs()?.into_iter().skip(keep) {
@@ -395,14 +393,15 @@ impl Store {
                 return self.parse(WHAT, &body);
             }
             let mut host = self.parse(WHAT, &body)?;
-            earlier::snapshot(&mut host);
-            // As text again: a host that is read of a value, too, would be as much code again.
+            old_formats::upgrade_snapshot(&mut host);
+            // Through text again: deserializing a host from a `Value` as well would double that
+            // code.
             self.parse(WHAT, &Value::Object(host).to_string())
         };
         self.bodies("snapshot", run_id)?.into_iter().map(read).collect()
     }
 
-    /// Formats and bodies, in their order.
+    /// Returns formats and bodies, in order.
     fn bodies(&self, table: &'static str, run_id: &str) -> Result<Vec<(i64, String)>, StoreError> {
         let sql = format!("SELECT format, body FROM {table} WHERE run_id = ?1 ORDER BY ordinal");
         let mut statement = self.connection.prepare(&sql).map_err(|e| self.explain(e))?;
@@ -415,13 +414,13 @@ impl Store {
         sql: &str,
         values: impl rusqlite::Params,
     ) -> Result<(), StoreError> {
-        // A run of ten thousand measurements is inserted by the same few statements.
+        // A run of ten thousand measurements uses the same few statements.
         let done = self.connection.prepare_cached(sql).and_then(|mut one| one.execute(values));
         done.map(drop).map_err(|error| self.explain(error))
     }
 
-    /// JSON that is known to read back. It has no NaN: one would be written as
-    /// null, and the whole run could not be read again.
+    /// Serializes a value and checks that it reads back. JSON has no NaN: it would become null, and
+    /// the whole run could no longer be read.
     pub(crate) fn body<T: Serialize + DeserializeOwned>(
         &self,
         what: &'static str,

@@ -1,5 +1,5 @@
-//! Several processes, and processes that end too early: this program starts
-//! itself again with a part to play.
+//! Several processes, and processes that end too early: this program starts itself again in a given
+//! role.
 
 #![allow(clippy::unwrap_used)] // Also in what tests call.
 
@@ -16,20 +16,20 @@ use common::{host, measurement, run};
 use iodyno_model::{Run, RunState};
 use iodyno_store::{JournalEntry, Store, StoreError};
 
-/// Names the part and the store; set in children only.
+/// Variable with the role and the store; set only in children.
 const PART: &str = "IODYNO_TEST_PART";
 const STORE: &str = "IODYNO_TEST_STORE";
-/// Begins the lines that a child says.
+/// Prefix of a child's output lines.
 const SAYS: &str = "child says ";
 const NOBODY: u32 = 65_534;
 
-/// A child that plays `part`. The link to this program works for every user,
-/// its path need not.
+/// Makes a child with the role `part`. The link to this program works for every user, unlike its
+/// path.
 fn child(part: &str, store: &Path) -> Command {
     playing(Command::new("/proc/self/exe"), part, store)
 }
 
-/// The same in a PID namespace of its own, as in a container; needs root.
+/// The same in its own PID namespace, as in a container; needs root.
 fn contained(part: &str, store: &Path) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
@@ -39,16 +39,16 @@ fn contained(part: &str, store: &Path) -> Command {
 
 fn playing(mut command: Command, part: &str, store: &Path) -> Command {
     command
-        .args(["plays_its_part", "--exact", "--nocapture"])
+        .args(["child_entry_point", "--exact", "--nocapture"])
         .env(PART, part)
         .env(STORE, store)
         .stdout(Stdio::piped());
     command
 }
 
-/// Not a test of its own: what a child does. In the parent there is no part.
+/// Entry point of children, not a test; returns at once in the parent.
 #[test]
-fn plays_its_part() {
+fn child_entry_point() {
     let Ok(part) = std::env::var(PART) else { return };
     let path = PathBuf::from(std::env::var_os(STORE).unwrap());
     match part.as_str() {
@@ -80,7 +80,7 @@ fn write_on_and_on(path: &Path) {
     }
 }
 
-/// A run that is going on, wherever its process is.
+/// Checks the run in progress, wherever its process is.
 fn look_at_the_live_one(path: &Path) {
     let mut store = Store::open(path).unwrap();
     let run = store.find("killed").unwrap();
@@ -113,7 +113,7 @@ fn open_read_only(path: &Path) {
 }
 
 #[test]
-fn a_kill_loses_nothing_that_was_committed() {
+fn committed_data_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/folder/store.sqlite");
     let mut child = child("write on and on", &path).spawn().unwrap();
@@ -146,7 +146,7 @@ fn a_kill_loses_nothing_that_was_committed() {
 
 #[test]
 #[ignore = "needs root"]
-fn a_live_run_is_left_alone_from_every_pid_namespace() {
+fn live_runs_are_recognized_from_every_pid_namespace() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let link = folder.path().join("link.sqlite");
@@ -169,7 +169,7 @@ fn a_live_run_is_left_alone_from_every_pid_namespace() {
     let id = loop {
         assert!(begun.elapsed() < Duration::from_secs(60), "it stays alive after its death");
         let run = store.find("killed").unwrap();
-        // Nobody tells when the last of them is gone.
+        // Nothing reports when the last of them is gone.
         if run.state == RunState::Interrupted {
             break run.id;
         }
@@ -181,7 +181,7 @@ fn a_live_run_is_left_alone_from_every_pid_namespace() {
 }
 
 #[test]
-fn a_program_that_a_run_started_does_not_keep_it_alive() {
+fn child_programs_do_not_keep_a_run_alive() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let mut store = Store::open(&path).unwrap();
@@ -196,10 +196,10 @@ fn a_program_that_a_run_started_does_not_keep_it_alive() {
 }
 
 #[test]
-fn several_write_at_once() {
+fn several_processes_write_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
-    // None of them finds a store: they also make it at once.
+    // None of them finds a store, so they also create it at the same time.
     let children: Vec<_> = (0..4).map(|_| child("write some", &path).spawn().unwrap()).collect();
     for child in children {
         let output = child.wait_with_output().unwrap();
@@ -214,7 +214,7 @@ fn several_write_at_once() {
 }
 
 #[test]
-fn where_nothing_can_be_written_runs_can_be_read() {
+fn unwritable_stores_are_readable() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let kept = Run { state: RunState::Done, ..run("kept", 1) };
@@ -222,7 +222,7 @@ fn where_nothing_can_be_written_runs_can_be_read() {
     let mode = |path: &Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    // Once the file, once only its folder, where the rollback journal would be.
+    // First the file is read-only, then only its folder, where the rollback journal would be.
     for file_mode in [0o444, 0o666] {
         mode(&path, file_mode);
         mode(folder.path(), 0o555);
@@ -230,7 +230,7 @@ fn where_nothing_can_be_written_runs_can_be_read() {
         if std::fs::metadata("/proc/self")
             .is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
         {
-            // Permissions do not bind root.
+            // Root ignores permissions.
             child.uid(NOBODY).gid(NOBODY);
         }
         let output = child.output().unwrap();

@@ -1,4 +1,4 @@
-//! What a store keeps, how runs are found, and what it refuses.
+//! Stored data, finding of runs, and refusals.
 
 #![allow(clippy::unwrap_used)] // Also in what tests call.
 
@@ -24,7 +24,7 @@ fn scratch(path: &str) -> JournalEntry {
 }
 
 #[test]
-fn what_is_stored_comes_back() {
+fn stored_runs_round_trip() {
     let mut store = Store::in_memory().unwrap();
     let mut run = run("first", 1);
     store.create_run(&run).unwrap();
@@ -60,7 +60,7 @@ fn what_is_stored_comes_back() {
 }
 
 #[test]
-fn a_measurement_that_would_not_read_back_is_refused() {
+fn unreadable_measurements_are_not_stored() {
     let mut store = Store::in_memory().unwrap();
     let run = run("", 1);
     store.create_run(&run).unwrap();
@@ -97,7 +97,7 @@ fn runs_are_found_by_what_is_unique() {
 }
 
 #[test]
-fn names_are_unique_and_mean_one_thing() {
+fn run_names_are_unique_and_unambiguous() {
     let mut store = Store::in_memory().unwrap();
     store.create_run(&finished("a", 1)).unwrap();
     assert!(matches!(store.create_run(&finished("a", 2)), Err(StoreError::NameTaken(_))));
@@ -108,7 +108,7 @@ fn names_are_unique_and_mean_one_thing() {
 }
 
 #[test]
-fn the_way_back_is_not_thrown_away() {
+fn runs_with_pending_undo_are_not_removed() {
     let mut store = Store::in_memory().unwrap();
     let (running, left, clean) = (run("running", 1), finished("left", 2), finished("clean", 3));
     for run in [&running, &left, &clean] {
@@ -117,7 +117,7 @@ fn the_way_back_is_not_thrown_away() {
     let first = store.journal_add(&left.id, &scratch("/a")).unwrap();
     let second = store.journal_add(&left.id, &scratch("/b")).unwrap();
     store.journal_add(&running.id, &scratch("/c")).unwrap();
-    // In reverse, and nothing of what a process is still working on.
+    // In reverse order, without runs that a process works on.
     let pending = store.journal_pending(None).unwrap();
     let entries: Vec<_> =
         pending.into_iter().map(|p| (p.run_id, p.ordinal, p.entry.unwrap())).collect();
@@ -136,7 +136,7 @@ fn the_way_back_is_not_thrown_away() {
 }
 
 #[test]
-fn a_run_of_an_earlier_version_is_ended_by_the_users_word_alone() {
+fn runs_of_earlier_versions_end_only_on_the_users_word() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let mut store = Store::open(&path).unwrap();
@@ -144,7 +144,7 @@ fn a_run_of_an_earlier_version_is_ended_by_the_users_word_alone() {
     store.create_run(&old).unwrap();
     store.journal_add(&old.id, &scratch("/a")).unwrap();
     drop(store);
-    // A pid that nobody has here, of this boot and another.
+    // A pid that does not exist here, of this boot and of another.
     for owner in [boot_id(), "c8b1f2a0-0000-4000-8000-000000000000/1234".into()] {
         let sql = "UPDATE run SET owner_pid = 4194304, owner_boot_id = ?1";
         Connection::open(&path).unwrap().execute(sql, [&owner]).unwrap();
@@ -164,7 +164,7 @@ fn a_run_of_an_earlier_version_is_ended_by_the_users_word_alone() {
 
 #[test]
 #[ignore = "needs root"]
-fn a_store_that_others_may_write_is_told_from_ones_own() {
+fn stores_writable_by_others_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let store = Store::open(&path).unwrap();
@@ -183,7 +183,7 @@ fn a_store_that_others_may_write_is_told_from_ones_own() {
 }
 
 #[test]
-fn the_newest_are_kept() {
+fn prune_keeps_the_newest_runs() {
     let mut store = Store::in_memory().unwrap();
     for at in 0..5 {
         store.create_run(&finished("", at)).unwrap();
@@ -194,7 +194,7 @@ fn the_newest_are_kept() {
 }
 
 #[test]
-fn what_is_no_store_is_refused_and_left_alone() {
+fn other_databases_are_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other");
     let both = |path: &Path| [Store::open(path), Store::open_existing_readonly(path)];
@@ -208,7 +208,7 @@ fn what_is_no_store_is_refused_and_left_alone() {
 
     for (name, tables) in [
         ("recipes", "CREATE TABLE recipe (name TEXT)"),
-        // A name and a number that others use, too.
+        // A table name and a version number that other programs use, too.
         (
             "versions",
             "CREATE TABLE schema_version (version INT); INSERT INTO schema_version VALUES (2)",
@@ -235,7 +235,7 @@ fn what_is_no_store_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_newer_store_is_refused_and_left_alone() {
+fn newer_stores_are_refused_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     drop(Store::open(&path).unwrap());
@@ -249,13 +249,14 @@ fn a_newer_store_is_refused_and_left_alone() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
-/// What a power cut leaves in the midst of a commit: pages that were written, and the journal of those before.
+/// Leaves a store as a power cut during a commit would: pages already written, and the journal with
+/// the pages before.
 fn cut_off(folder: &Path) -> PathBuf {
     let path = folder.join("store.sqlite");
     let mut store = Store::open(&path).unwrap();
     store.create_run(&finished("kept", 1)).unwrap();
     let writer = Connection::open(&path).unwrap();
-    // Too little a cache for what it changes: pages are written before the commit.
+    // A cache too small for the changes: pages are written before the commit.
     let more = "PRAGMA cache_size = 1; BEGIN; UPDATE run SET name = 'half';
         CREATE TABLE filling (text); INSERT INTO filling VALUES (hex(randomblob(100000)));";
     writer.execute_batch(more).unwrap();
@@ -268,7 +269,7 @@ fn cut_off(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn half_a_commit_is_taken_back_by_who_reads() {
+fn readers_roll_back_an_interrupted_commit() {
     let folder = tempfile::tempdir().unwrap();
     let path = cut_off(folder.path());
     let half = std::fs::read(&path).unwrap();
@@ -279,7 +280,7 @@ fn half_a_commit_is_taken_back_by_who_reads() {
 }
 
 #[test]
-fn a_damaged_body_is_named() {
+fn damaged_bodies_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let mut store = Store::open(&path).unwrap();
@@ -291,10 +292,10 @@ fn a_damaged_body_is_named() {
     assert!(matches!(damaged, StoreError::Damaged { what: "a snapshot", .. }), "{damaged:?}");
 }
 
-/// A store of each schema, as its first version wrote it: one that is missing is the newest, and is
-/// written.
+/// A store of each schema, as written by its first version; a missing fixture is the newest one and
+/// is written.
 #[test]
-fn a_store_of_each_schema_opens() {
+fn stores_of_all_schemas_open() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut expected = finished("Größe", 1_700_000_000_000_000_000);
     expected.id = "018bcfe5-6800-7000-8000-000000000001".into();
@@ -319,7 +320,7 @@ fn a_store_of_each_schema_opens() {
         assert!(untouched, "copying {version} changed it");
         let mut kept = measurement("rand-read", 1000.0);
         if version != "v4.sqlite" {
-            // Slow fluctuations were not looked for yet.
+            // `slow` did not exist yet.
             kept.total[0].slow = None;
         }
         if version == "v1.sqlite" {
@@ -332,7 +333,7 @@ fn a_store_of_each_schema_opens() {
             assert_eq!(record.snapshots, [host(1)]);
             assert_eq!(record.measurements, std::slice::from_ref(&kept));
             assert_eq!(store.journal_pending(None).unwrap()[0].entry, Ok(scratch("/a")));
-            // What came since is there, and empty.
+            // Newer tables exist and are empty.
             assert_eq!(store.newest_drive_state("S1", 1).unwrap(), None);
             store.add_measurement(&expected.id, &unsaid()).unwrap();
             assert_eq!(store.load("last").unwrap().measurements[1], unsaid());
@@ -340,7 +341,7 @@ fn a_store_of_each_schema_opens() {
     }
 }
 
-/// Caveats and failures were sentences before they were values.
+/// Earlier versions stored caveats and failures as sentences.
 #[test]
 fn sentences_of_earlier_versions_are_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -359,7 +360,7 @@ fn sentences_of_earlier_versions_are_read() {
     assert_eq!(measurement.failure(), Some("EIO at offset 0"));
 }
 
-/// What a report may leave unsaid.
+/// A measurement with everything unknown that a report may omit.
 fn unsaid() -> Measurement {
     Measurement {
         started_ns: None,
@@ -370,7 +371,7 @@ fn unsaid() -> Measurement {
 }
 
 #[test]
-fn a_whole_record_is_added_or_nothing_of_it() {
+fn records_are_added_atomically() {
     let mut store = Store::in_memory().unwrap();
     let mut record = RunRecord {
         run: finished("whole", 1),
@@ -385,12 +386,12 @@ fn a_whole_record_is_added_or_nothing_of_it() {
     record.measurements[1].total[0].iops = Some(Estimate::bare(f64::NAN));
     assert!(matches!(store.add_record(&record), Err(StoreError::Unstorable { .. })));
     assert_eq!(store.runs().unwrap().len(), 1);
-    // The store goes on.
+    // The store is still usable.
     store.create_run(&finished("next", 3)).unwrap();
 }
 
 #[test]
-fn the_newest_state_of_a_drive_outlives_its_run() {
+fn drive_states_outlive_their_run() {
     let mut store = Store::in_memory().unwrap();
     let run = finished("", 1);
     store.create_run(&run).unwrap();
@@ -407,7 +408,7 @@ fn the_newest_state_of_a_drive_outlives_its_run() {
         host_written_bytes: Some(u128::from(u64::MAX) + 1),
     };
     let done = state(1, 2, PreparationState::Done);
-    // In the order of their times, not of their coming.
+    // In order of their times, not of insertion.
     store.add_drive_state(&done).unwrap();
     store.add_drive_state(&state(1, 1, PreparationState::Begun)).unwrap();
     store.add_drive_state(&state(2, 9, PreparationState::Failed)).unwrap();
@@ -436,15 +437,15 @@ fn ids_sort_by_time() {
     );
 }
 
-/// A snapshot of format 1 of a whole machine: everything that stood in it is read.
+/// Every value of a format 1 snapshot of a whole machine is read.
 #[test]
-fn nothing_of_an_earlier_host_is_lost() {
+fn snapshots_of_format_1_are_read_completely() {
     fn leaves(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(members) => members.values().for_each(|value| leaves(value, found)),
             Value::Array(items) => items.iter().for_each(|value| leaves(value, found)),
             Value::Null | Value::Bool(false) => {}
-            // What there is none of is null.
+            // Absent values are null.
             Value::String(text) if text == "absent" => {}
             leaf => found.push(leaf.to_string()),
         }
@@ -475,10 +476,9 @@ fn nothing_of_an_earlier_host_is_lost() {
     assert_eq!(store.load(&run.id).unwrap().snapshots[1], read);
 }
 
-/// Up to format 3 the name of a measurement said what it was for; since then the user's names say
-/// nothing.
+/// Up to format 3 the name of a measurement told its purpose; since then names are only the user's.
 #[test]
-fn names_say_what_a_measurement_is_for_in_earlier_stores_alone() {
+fn purpose_follows_from_names_only_in_earlier_stores() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let mut store = Store::open(&path).unwrap();

@@ -1,4 +1,4 @@
-//! From root complexes down to drives, cards and disks.
+//! Bus part of the topology: root complexes down to drives, cards and disks.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use super::layers::{self, device, is_shared};
 use super::{LinkLoad, Node, NodeKind};
 use crate::{Drive, Host, StorageCard};
 
-/// A function, and the links that lead to it.
+/// PCI function, with the links that lead to it.
 struct Endpoint<'h> {
-    /// `None`: not known.
+    /// Links from the root port; `None`: not known.
     links: Option<&'h [String]>,
     address: String,
     numa_node: Option<u32>,
     node: Node,
 }
 
-/// The links that are still to be gone, and what is at their end.
-type Way<'h> = (&'h [String], Node);
+/// Remaining links on the way, and the node at their end.
+type Branch<'h> = (&'h [String], Node);
 
-/// The root complexes by address, then what hangs on networks.
+/// Returns the root complexes, by address, then drives behind networks.
 pub(super) fn of(host: &Host) -> Vec<Node> {
     let mut complexes: BTreeMap<String, Vec<Endpoint<'_>>> = BTreeMap::new();
     for endpoint in endpoints(host) {
@@ -27,7 +27,7 @@ pub(super) fn of(host: &Host) -> Vec<Node> {
     let mut nodes: Vec<Node> =
         complexes.into_iter().map(|(bus, below)| root_complex(host, bus, below)).collect();
     for owner in host.drives.iter().filter_map(|drive| Some((drive.vmd.as_ref()?, drive))) {
-        move_behind(host, &mut nodes, owner);
+        move_behind_vmd(host, &mut nodes, owner);
     }
     let mut fabrics: BTreeMap<String, Vec<Node>> = BTreeMap::new();
     for far in host.drives.iter().filter(|drive| drive.address.get().is_none()) {
@@ -43,7 +43,7 @@ pub(super) fn of(host: &Host) -> Vec<Node> {
     nodes
 }
 
-/// Drives, cards, and what else has disks or would have.
+/// Returns drives, cards, and other functions with disks or without a driver for them.
 fn endpoints(host: &Host) -> Vec<Endpoint<'_>> {
     let mut endpoints = Vec::new();
     for of in &host.drives {
@@ -85,7 +85,7 @@ fn endpoints(host: &Host) -> Vec<Endpoint<'_>> {
     endpoints
 }
 
-/// Domain and bus: of the first port on the way, which is the root complex's own.
+/// Returns domain and bus of the first port on the way, which is on the root complex.
 fn root_bus(host: &Host, endpoint: &Endpoint<'_>) -> String {
     let first = endpoint.links.and_then(|links| links.first());
     let port = first.and_then(|name| host.link(name));
@@ -94,7 +94,7 @@ fn root_bus(host: &Host, endpoint: &Endpoint<'_>) -> String {
 }
 
 fn root_complex(host: &Host, bus: String, mut below: Vec<Endpoint<'_>>) -> Node {
-    // The first bus of a domain is one; of others a way that is known tells.
+    // Bus 00 of a domain is always a root bus; others only if a link to them is known.
     let is_root = below.iter().any(|one| one.links.is_some()) || bus.ends_with(":00");
     let kind = if is_root { NodeKind::RootComplex } else { NodeKind::Bus };
     let mut node = Node::new(kind, bus);
@@ -104,7 +104,7 @@ fn root_complex(host: &Host, bus: String, mut below: Vec<Endpoint<'_>>) -> Node 
     if !numa.is_empty() {
         let numa: Vec<String> = numa.iter().map(u32::to_string).collect();
         node.facts.push(format!("NUMA node {}", numa.join(" and ")));
-        // Whose is which.
+        // Several NUMA nodes: show each device's own.
         for endpoint in below.iter_mut().filter(|_| numa.len() > 1) {
             let own = endpoint.numa_node.map(|numa| format!("NUMA node {numa}"));
             endpoint.node.facts.extend(own);
@@ -118,9 +118,9 @@ fn root_complex(host: &Host, bus: String, mut below: Vec<Endpoint<'_>>) -> Node 
     node
 }
 
-/// What hangs on a bus: ports with what is behind them, then what needs none.
-fn ports(host: &Host, ways: Vec<Way<'_>>) -> Vec<Node> {
-    let mut behind: Vec<(&String, Vec<Way<'_>>)> = Vec::new();
+/// Returns the nodes on a bus: ports with their children, then devices without a port.
+fn ports(host: &Host, ways: Vec<Branch<'_>>) -> Vec<Node> {
+    let mut behind: Vec<(&String, Vec<Branch<'_>>)> = Vec::new();
     let mut direct = Vec::new();
     for (links, node) in ways {
         let Some((first, rest)) = links.split_first() else {
@@ -139,7 +139,7 @@ fn ports(host: &Host, ways: Vec<Way<'_>>) -> Vec<Node> {
     nodes
 }
 
-fn port(host: &Host, name: &str, below: Vec<Way<'_>>) -> Node {
+fn port(host: &Host, name: &str, below: Vec<Branch<'_>>) -> Node {
     let is_switch = below.iter().any(|(rest, _)| !rest.is_empty());
     let children = ports(host, below);
     let children = match is_switch {
@@ -150,13 +150,13 @@ fn port(host: &Host, name: &str, below: Vec<Way<'_>>) -> Node {
         return Node { children, ..Node::new(NodeKind::Port, "unknown") };
     };
     let load = LinkLoad::of(host, link);
-    let (facts, concerns) = load.words(link);
+    let (facts, concerns) = load.facts_and_concerns(link);
     let node = Node::new(NodeKind::Port, &link.port.address);
     Node { link: Some(load), facts, concerns, children, ..node }
 }
 
-/// The domain that a VMD controller has of its own hangs on it.
-fn move_behind(host: &Host, nodes: &mut Vec<Node>, (owner, drive): (&String, &Drive)) {
+/// Moves the PCI domain of a VMD controller behind that controller.
+fn move_behind_vmd(host: &Host, nodes: &mut Vec<Node>, (owner, drive): (&String, &Drive)) {
     let Some(address) = drive.address.value() else { return };
     let endpoint = Endpoint {
         links: Some(&drive.links),

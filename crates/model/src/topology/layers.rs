@@ -1,19 +1,19 @@
-//! What stands on block devices.
+//! Layer part of the topology: devices above block devices.
 
 use super::{Node, NodeKind};
 use crate::{BlockDevice, BlockKind, Bytes, FileSystem, Host, MappedDevice, MdArray, Mount, Use};
 
-/// More layers than this no machine has: a circle.
-const MOST_LAYERS: usize = 32;
+/// No machine has more layers: the devices form a cycle.
+const MAX_LAYERS: usize = 32;
 
-/// Whether several controllers lead to a namespace.
+/// True if several controllers lead to the namespace.
 pub(super) fn is_shared(host: &Host, namespace: &str) -> bool {
     let leads = |drive: &&crate::Drive| drive.namespaces.iter().any(|one| one.name == namespace);
     host.drives.iter().filter(leads).count() > 1
 }
 
-/// What stands on several devices, or on none that hangs on a bus.
-pub(super) fn on_several(host: &Host) -> Vec<Node> {
+/// Returns devices above several others, and those on no bus.
+pub(super) fn shared_layers(host: &Host) -> Vec<Node> {
     let is_root = |block: &&BlockDevice| match block.stands_on.len() {
         0 => {
             let empty = block.size.get().is_some_and(|size| size.0 == 0);
@@ -27,9 +27,9 @@ pub(super) fn on_several(host: &Host) -> Vec<Node> {
     host.blocks.iter().filter(is_root).map(|block| device(host, block)).collect()
 }
 
-/// A block device with what stands on it.
+/// Returns the node of a block device, with everything above it.
 pub(super) fn device(host: &Host, block: &BlockDevice) -> Node {
-    node(host, block, MOST_LAYERS)
+    node(host, block, MAX_LAYERS)
 }
 
 fn node(host: &Host, block: &BlockDevice, layers_left: usize) -> Node {
@@ -82,7 +82,7 @@ fn kind(kind: &BlockKind) -> NodeKind {
     }
 }
 
-/// The part that a device has in a layer on several.
+/// Returns the node of a device's membership in a layer over several.
 fn member(above: &BlockDevice, name: &str) -> Node {
     let mut node = Node::new(NodeKind::Member, &above.name);
     if let BlockKind::Md(array) = &above.kind
@@ -112,7 +112,7 @@ fn describe(host: &Host, block: &BlockDevice, node: &mut Node) {
             }
         }
         BlockKind::Md(array) => {
-            node.facts.push(array_words(array));
+            node.facts.push(describe_array(array));
             node.facts.extend(size.map(Bytes::binary));
             node.facts.extend(array.metadata_version.get().map(|v| format!("metadata {v}")));
             node.facts.push(format!("on {}", block.stands_on.join(", ")));
@@ -131,7 +131,7 @@ fn describe(host: &Host, block: &BlockDevice, node: &mut Node) {
                 Some((group, volume)) => format!("LVM {group}/{volume}"),
                 None => format!("{} {}", mapped.owner.as_deref().unwrap_or("dm"), mapped.name),
             });
-            node.facts.extend(mapped_words(mapped));
+            node.facts.extend(describe_mapping(mapped));
             node.facts.extend(size.map(Bytes::binary));
             if block.stands_on.len() > 1 {
                 node.facts.push(format!("on {}", block.stands_on.join(", ")));
@@ -170,8 +170,8 @@ fn paths(host: &Host, namespace: &str) -> String {
     policy.map_or(words.clone(), |policy| format!("{words}, policy {policy}"))
 }
 
-/// `raid5 of 3, chunk 512 KiB, left-symmetric`.
-fn array_words(array: &MdArray) -> String {
+/// Describes an array: `raid5 of 3, chunk 512 KiB, left-symmetric`.
+fn describe_array(array: &MdArray) -> String {
     let mut words = array.level.clone();
     if let Some(disks) = array.raid_disks.get() {
         words = format!("{words} of {disks}");
@@ -185,8 +185,8 @@ fn array_words(array: &MdArray) -> String {
     }
 }
 
-/// `striped over 2, chunk 64 KiB`; `linear`.
-fn mapped_words(mapped: &MappedDevice) -> Option<String> {
+/// Describes a mapping: `striped over 2, chunk 64 KiB`; `linear`.
+fn describe_mapping(mapped: &MappedDevice) -> Option<String> {
     if let Some((stripes, chunk)) = mapped.stripes() {
         return Some(format!("striped over {stripes}, chunk {}", Bytes(chunk).binary()));
     }
@@ -217,7 +217,7 @@ fn geometry(of: &FileSystem) -> Vec<String> {
 pub(super) fn levels_under<'h>(host: &'h Host, block: &str) -> Vec<Vec<&'h BlockDevice>> {
     let mut levels = Vec::new();
     let mut level: Vec<&BlockDevice> = host.block(block).into_iter().collect();
-    while !level.is_empty() && levels.len() < MOST_LAYERS {
+    while !level.is_empty() && levels.len() < MAX_LAYERS {
         let mut below: Vec<&BlockDevice> = Vec::new();
         for name in level.iter().flat_map(|device| &device.stands_on) {
             if !below.iter().any(|known| known.name == *name) {
@@ -242,10 +242,10 @@ pub(super) fn stack_under(host: &Host, block: &str) -> Vec<String> {
         words.push(items.join(", "));
     }
     for level in levels_under(host, block) {
-        // Equal devices side by side are one layer.
+        // Equal devices side by side count as one layer.
         let mut here: Vec<(String, usize)> = Vec::new();
         for device in &level {
-            let what = layer_words(host, device);
+            let what = describe_layer(host, device);
             match here.iter_mut().find(|(known, _)| *known == what) {
                 Some((_, count)) => *count += 1,
                 None => here.push((what, 1)),
@@ -260,17 +260,17 @@ pub(super) fn stack_under(host: &Host, block: &str) -> Vec<String> {
     words
 }
 
-/// A device without the names of this machine.
-fn layer_words(host: &Host, block: &BlockDevice) -> String {
+/// Describes a device without names of this machine.
+fn describe_layer(host: &Host, block: &BlockDevice) -> String {
     match &block.kind {
         BlockKind::Partition => match block.start.get() {
             Some(start) => format!("partition from {}", start.binary()),
             None => "partition".into(),
         },
-        BlockKind::Md(array) => format!("md {}", array_words(array)),
+        BlockKind::Md(array) => format!("md {}", describe_array(array)),
         BlockKind::DeviceMapper(mapped) => {
             let owner = mapped.owner.as_deref().unwrap_or("dm");
-            mapped_words(mapped).map_or(owner.into(), |words| format!("{owner} {words}"))
+            describe_mapping(mapped).map_or(owner.into(), |words| format!("{owner} {words}"))
         }
         BlockKind::Loop { .. } => "loop device".into(),
         BlockKind::Zram => "zram".into(),

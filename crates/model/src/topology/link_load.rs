@@ -1,4 +1,4 @@
-//! What a link carries, and what the drives behind it could ask of it.
+//! Capacity of a link, and the demand of the drives behind it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,21 +8,20 @@ use crate::{Host, Link, LinkState, format_mb_per_s};
 /// A link and the drives that share it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LinkLoad {
-    /// PCI address of its device end, by which it is named.
+    /// Name: PCI address of its device end.
     pub name: String,
-    /// What it was trained to.
+    /// Trained state (speed and width in use).
     pub in_use: Option<LinkState>,
-    /// What both ends are able to.
+    /// Highest state supported by both ends.
     pub able: Option<LinkState>,
-    /// Bytes of data per second that it carries towards memory as it is now.
+    /// Payload bytes per second towards memory in the trained state.
     pub payload_bytes_per_s: Option<f64>,
-    /// Drives whose way leads over it.
+    /// Number of drives behind the link.
     pub drives: usize,
-    /// What those could ask of it together: of each what the narrowest of its
-    /// own links behind this one carries. `None` where that is not known of all,
-    /// and where a single drive has it to itself.
+    /// Combined demand of these drives: for each, the capacity of the narrowest of its own links
+    /// behind this one. Null if not known for all drives, or if only one drive uses the link.
     pub wanted_bytes_per_s: Option<f64>,
-    /// How many times what it carries that is; above 1 they cannot all be fast at once.
+    /// Demand over capacity; above 1 the drives cannot all be fast at once.
     pub oversubscription: Option<f64>,
 }
 
@@ -53,8 +52,8 @@ impl LinkLoad {
         }
     }
 
-    /// What is known of it, and what is not as it could be, in words.
-    pub(super) fn words(&self, link: &Link) -> (Vec<String>, Vec<String>) {
+    /// Returns facts about the link, and concerns (what could be better), in words.
+    pub(super) fn facts_and_concerns(&self, link: &Link) -> (Vec<String>, Vec<String>) {
         let (mut facts, mut concerns) = (Vec::new(), Vec::new());
         let Some(in_use) = self.in_use else {
             let why = link.current.why_unknown().unwrap_or_default();
@@ -67,7 +66,7 @@ impl LinkLoad {
         });
         let ends = [&link.port.max_payload_bytes, &link.device.max_payload_bytes];
         if let Some(rate) = self.payload_bytes_per_s {
-            // Without the payload size, which only root may read, it is a guess at it.
+            // The payload size is readable only by root; without it the rate is an estimate.
             let known = ends.iter().any(|end| end.get().is_some());
             let about = if known { "" } else { "about " };
             facts.push(format!("carries {about}{}", format_mb_per_s(rate)));

@@ -1,5 +1,5 @@
-//! How the machine's storage hangs together, as a tree: root complexes, ports,
-//! switches and drives, and on the drives the layers up to file systems.
+//! Topology of the machine's storage as a tree: root complexes, ports, switches and drives, then
+//! the layers on the drives up to file systems.
 
 mod buses;
 mod layers;
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::{BlockDevice, Host};
 
-/// What a node of the tree is.
+/// Kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
@@ -20,23 +20,23 @@ pub enum NodeKind {
     Host,
     /// A PCI domain and root bus.
     RootComplex,
-    /// A PCI bus whose way from the root is not known.
+    /// A PCI bus with an unknown path from the root.
     Bus,
-    /// A root port or a switch's downstream port, with the link that begins there.
+    /// A root port or switch downstream port, with the link below it.
     Port,
     /// A PCIe switch, by its upstream port.
     Switch,
-    /// A VMD controller, with the domain of its own.
+    /// A VMD controller, with its own PCI domain.
     Vmd,
     /// A RAID card or host bus adapter.
     Card,
     /// An NVMe controller.
     Drive,
-    /// An NVMe function without a controller.
+    /// An NVMe function without a controller (no driver, or passed through).
     Function,
     /// Drives behind a network.
     Fabric,
-    /// One path to a namespace that has several.
+    /// One of several paths to a namespace.
     Path,
     /// A whole block device.
     Disk,
@@ -46,38 +46,38 @@ pub enum NodeKind {
     Array,
     /// A device-mapper device.
     Mapped,
-    /// The part that a device has in a layer on several, which stands elsewhere.
+    /// Membership of a device in a layer over several; the layer itself is another node.
     Member,
     /// A file system, or swap space.
     FileSystem,
 }
 
-/// A node of the tree.
+/// A node of the topology tree.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Node {
-    /// What it is.
+    /// Kind.
     pub kind: NodeKind,
-    /// Its name: PCI address, controller, block device, kind of file system.
+    /// Name: PCI address, controller, block device, file system type.
     pub name: String,
-    /// Of a port the link that begins there.
+    /// Link below a port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkLoad>,
-    /// What is known of it, a few words each.
+    /// Facts, a few words each.
     pub facts: Vec<String>,
-    /// What is not as it could be, a few words each.
+    /// Concerns (what could be better), a few words each.
     pub concerns: Vec<String>,
-    /// What hangs on it or stands on it.
+    /// Nodes behind or above this one.
     pub children: Vec<Node>,
 }
 
 impl Node {
-    /// A node of which nothing but its name is known.
+    /// Makes a node with only a name.
     fn new(kind: NodeKind, name: impl Into<String>) -> Self {
         let (facts, concerns, children) = (Vec::new(), Vec::new(), Vec::new());
         Self { kind, name: name.into(), link: None, facts, concerns, children }
     }
 
-    /// What it is and how it is called: `switch 0000:01:00.0`, `nvme0`.
+    /// Printed form, kind and name: `switch 0000:01:00.0`, `nvme0`.
     pub fn label(&self) -> String {
         let what = match self.kind {
             NodeKind::RootComplex => "root complex",
@@ -96,26 +96,26 @@ impl Node {
     }
 }
 
-/// The tree of a machine. What stands on several devices stands behind the
-/// buses, once, and each of its devices says that it is part of it.
+/// Returns the tree of a machine. A layer over several devices is listed once, after the buses;
+/// each of its devices has a member node.
 pub fn topology(host: &Host) -> Node {
     let name = host.hostname.value().unwrap_or_else(|| "this machine".into());
     let mut root = Node::new(NodeKind::Host, name);
     root.children = buses::of(host);
-    root.children.extend(layers::on_several(host));
+    root.children.extend(layers::shared_layers(host));
     root
 }
 
 impl Host {
-    /// The layers from `block` down to the drives, in words that name no
-    /// device of this machine, so that two machines can be compared: `xfs, 4
-    /// KiB blocks`, `md raid5 of 3, chunk 512 KiB`, `3 x SAMSUNG …`.
+    /// Returns the layers from `block` down to the drives, without names of this machine, so that
+    /// two machines can be compared: `xfs, 4 KiB blocks`, `md raid5 of 3, chunk 512 KiB`, `3 x
+    /// SAMSUNG …`.
     pub fn stack_under(&self, block: &str) -> Vec<String> {
         layers::stack_under(self, block)
     }
 
-    /// `block`, what it stands on, what that stands on, and so on: devices
-    /// side by side, the uppermost first; empty where it is not known.
+    /// Returns `block`, the devices below it, those below these, and so on, uppermost level first;
+    /// empty if the device is not known.
     pub fn levels_under(&self, block: &str) -> Vec<Vec<&BlockDevice>> {
         layers::levels_under(self, block)
     }

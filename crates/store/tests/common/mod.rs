@@ -1,4 +1,4 @@
-//! Runs, hosts and measurements to be stored.
+//! Sample runs, hosts and measurements.
 
 use iodyno_model::{
     Direction, DirectionResult, EndReason, Estimate, Fact, Histogram, Host, Measurement, Origin,

@@ -1,4 +1,4 @@
-//! What stores of earlier versions hold is read as it was meant.
+//! JSON stored by earlier versions is still read with its meaning.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Read from the earlier form, and the same from its own.
+/// Reads the earlier form, and checks that the current form reads back equal.
 fn read<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(earlier: Value) -> T {
     let read: T = serde_json::from_value(earlier).unwrap();
     let text = serde_json::to_string(&read).unwrap();
@@ -81,7 +81,7 @@ fn drives_and_reasons_are_read_in_both_forms() {
 }
 
 #[test]
-fn counts_beyond_64_bits_are_null_and_were_numbers() {
+fn counts_beyond_64_bits_are_null_or_earlier_numbers() {
     let log = HealthLog { media_errors: 3, host_written_bytes: 1 << 70, ..HealthLog::default() };
     let mut written = serde_json::to_value(&log).unwrap();
     assert_eq!(
@@ -96,9 +96,9 @@ fn counts_beyond_64_bits_are_null_and_were_numbers() {
     assert_eq!(stored.host_written_bytes, 1 << 70);
 }
 
-/// What kind of run it is was told from the name and the text of its plan.
+/// Earlier versions recorded only name and text of the plan; the kind of run follows from these.
 #[test]
-fn runs_are_of_the_kind_that_their_plans_were() {
+fn run_kind_follows_from_earlier_plans() {
     let kind = |name: &str, plan: &str| RunKind::of_earlier(name, plan).0;
     assert_eq!(kind("check", "name = \"check\""), RunKind::Check);
     assert_eq!(kind("capture", ""), RunKind::Capture);
@@ -111,13 +111,13 @@ fn runs_are_of_the_kind_that_their_plans_were() {
     assert_eq!(kind("mine", &steps("own_file = true")), RunKind::Sweep);
     assert_eq!(kind("mine", &steps("on = [\"each\"]")), RunKind::Check);
     assert_eq!(kind("mine", &steps("outstanding = { most = 8 }")), RunKind::Check);
-    // A job file may be TOML as well.
+    // A job file may also be valid TOML.
     assert_eq!(kind("jobs.fio", "[job]\nsize = 4096"), RunKind::Run);
     assert_eq!(kind("command line", "--rw=read"), RunKind::Run);
 }
 
 #[test]
-fn rounds_are_those_of_the_plan() {
+fn rounds_follow_from_earlier_plans() {
     let plan = "[rounds]\ntrack = [{ point = \"p\", metric = \"iops\" }]\n\
                 [preparation]\npurge = \"discard\"\nround = \"30m\"\n[report]\nmedia = \"TLC\"\n";
     let plan = RunKind::of_earlier("x", plan).1.unwrap();
@@ -130,7 +130,7 @@ fn rounds_are_those_of_the_plan() {
 }
 
 #[test]
-fn reasons_of_what_was_skipped_are_read_in_both_forms() {
+fn skip_reasons_are_read_in_both_forms() {
     let skipped = json!({"target": "nvme0n1", "step": null, "why": "busy", "next": ""});
     assert_eq!(read::<Skipped>(skipped.clone()).why, "busy".into());
     let busy = SkipReason::Busy { device: "nvme0n1".into(), iops: 412.0, bytes_per_s: 3.8e7 };
@@ -144,9 +144,10 @@ fn reasons_of_what_was_skipped_are_read_in_both_forms() {
     assert_eq!(read::<Skipped>(json).why, busy);
 }
 
-/// What a measurement was for was told from its name, and the kind of its run.
+/// Earlier versions recorded no purpose; it follows from the measurement's name and the kind of
+/// run.
 #[test]
-fn measurements_are_for_what_their_names_said() {
+fn purpose_follows_from_earlier_names() {
     let of = |kind, name: &str| Purpose::of_earlier(kind, &Measurement::unknown(name));
     assert_eq!(of(RunKind::Explain, "asked"), Purpose::Asked);
     assert_eq!(of(RunKind::Explain, "asked-10"), Purpose::Asked);

@@ -1,9 +1,9 @@
-//! Bodies as earlier versions wrote them.
+//! Conversion of bodies written by earlier versions.
 
 use serde_json::{Map, Value};
 
-/// Of a snapshot of format 1: the objects whose members have stood in the host itself since, by the
-/// names that they have there.
+/// Objects of a format 1 snapshot whose members are now in the host itself, with the new names of
+/// the renamed ones.
 const HOISTED: [(&str, &[(&str, &str)]); 4] = [
     ("system", &[("vendor", "system_vendor"), ("product", "system_product")]),
     (
@@ -21,8 +21,8 @@ const HOISTED: [(&str, &[(&str, &str)]); 4] = [
     ("limits", &[]),
 ];
 
-/// A snapshot of format 1 in the form that is read now.
-pub(crate) fn snapshot(host: &mut Map<String, Value>) {
+/// Converts a snapshot of format 1 to the current form.
+pub(crate) fn upgrade_snapshot(host: &mut Map<String, Value>) {
     for (object, names) in HOISTED {
         let Some(Value::Object(members)) = host.remove(object) else { continue };
         for (name, value) in members {

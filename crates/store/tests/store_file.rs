@@ -1,4 +1,4 @@
-//! What a store's name may lead to, and what it must not.
+//! Paths that a store may and may not have.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -16,7 +16,7 @@ fn tool(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A loop device, detached in the end.
+/// A loop device, detached on drop.
 struct Loop(String);
 
 impl Drop for Loop {
@@ -25,7 +25,7 @@ impl Drop for Loop {
     }
 }
 
-/// Every way in.
+/// Opens the store in all three ways.
 fn opened(path: &Path) -> [Result<Store, StoreError>; 3] {
     [Store::open(path), Store::open_existing_readonly(path), Store::copy_of(path)]
 }
@@ -41,14 +41,14 @@ fn refused(path: &Path, says: &str) {
 
 #[test]
 #[ignore = "needs root"]
-fn a_device_is_no_store_under_any_name() {
+fn devices_are_refused_under_any_path() {
     let folder = tempfile::tempdir().unwrap();
     let image = folder.path().join("image");
     std::fs::File::create(&image).unwrap().set_len(4 << 20).unwrap();
     let device = Loop(tool("losetup", &["--find", "--show", image.to_str().unwrap()]));
     let link = folder.path().join("store.sqlite");
     symlink(&device.0, &link).unwrap();
-    // Of an empty disk SQLite would make a store as well.
+    // SQLite would make a store on an empty disk as well.
     for contents in [vec![], vec!["mkfs.ext4", "-q", &device.0]] {
         contents.split_first().map(|(program, rest)| tool(program, rest));
         tool("sync", &[]);
@@ -61,7 +61,7 @@ fn a_device_is_no_store_under_any_name() {
 }
 
 #[test]
-fn what_is_no_file_is_no_store() {
+fn non_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     tool("mkfifo", &[at("fifo").to_str().unwrap()]);
@@ -75,7 +75,7 @@ fn what_is_no_file_is_no_store() {
 }
 
 #[test]
-fn what_sqlite_opens_beside_a_store_is_looked_at_as_well() {
+fn files_beside_the_store_are_checked_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     drop(Store::open(&path).unwrap());
@@ -91,7 +91,7 @@ fn what_sqlite_opens_beside_a_store_is_looked_at_as_well() {
 }
 
 #[test]
-fn a_link_to_a_store_is_that_store() {
+fn symbolic_links_to_a_store_are_followed() {
     let folder = tempfile::tempdir().unwrap();
     let (path, link) = (folder.path().join("store.sqlite"), folder.path().join("link"));
     drop(Store::open(&path).unwrap());
@@ -101,7 +101,7 @@ fn a_link_to_a_store_is_that_store() {
 }
 
 #[test]
-fn words_of_sqlite_are_no_files() {
+fn special_names_of_sqlite_are_refused() {
     for word in [":memory:", "file:store.sqlite", "file:x?mode=memory", ""] {
         for outcome in opened(Path::new(word)) {
             assert!(matches!(outcome, Err(StoreError::NotAName { .. })), "{outcome:?}");

@@ -1,4 +1,4 @@
-//! The file of a store, looked at before SQLite opens it and again behind it.
+//! Checks of the store's file, before and after SQLite opens it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,24 +7,24 @@ use iodyno_files::{FileError, FileIdentity, Kind, NamedBy, There, create_new, lo
 
 use crate::error::StoreError;
 
-/// What SQLite opens beside a database (<https://www.sqlite.org/tempfiles.html>).
+/// Files that SQLite opens beside a database (<https://www.sqlite.org/tempfiles.html>).
 const SIBLINGS: [&str; 3] = ["-journal", "-wal", "-shm"];
 
-/// A regular file that may be a store.
+/// Regular file that may be a store.
 #[derive(Debug)]
-pub(crate) struct Place {
-    /// Without symbolic links.
+pub(crate) struct StoreFile {
+    /// Path without symbolic links.
     pub(crate) path: PathBuf,
     identity: FileIdentity,
 }
 
-impl Place {
-    /// The store at `path`; `None` where nothing is.
+impl StoreFile {
+    /// Checks the store at `path`; `None`: nothing there.
     ///
     /// # Errors
-    /// What is there, or beside it, must not be opened: a device, a FIFO, a folder.
+    /// If it, or a file beside it, must not be opened: a device, a FIFO, a folder.
     pub(crate) fn existing(path: &Path) -> Result<Option<Self>, StoreError> {
-        refuse_names_of_sqlite(path)?;
+        refuse_special_names(path)?;
         let identity = match look(path, NamedBy::User) {
             Ok(There::File(identity)) => identity,
             Ok(There::Nothing) | Err(FileError::NoFolder { .. }) => return Ok(None),
@@ -48,13 +48,14 @@ impl Place {
         Ok(Some(Self { path, identity }))
     }
 
-    /// The store at `path`, or an empty file for one, in a folder for its user alone.
+    /// Checks the store at `path`, or creates an empty file for it, in a folder accessible only to
+    /// the user.
     ///
     /// # Errors
-    /// As [`Self::existing`], or it cannot be made.
+    /// As for [`Self::existing`], or if it cannot be created.
     pub(crate) fn made(path: &Path) -> Result<Self, StoreError> {
-        if let Some(place) = Self::existing(path)? {
-            return Ok(place);
+        if let Some(file) = Self::existing(path)? {
+            return Ok(file);
         }
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             let mut builder = std::fs::DirBuilder::new();
@@ -65,18 +66,18 @@ impl Place {
             })?;
         }
         match create_new(path) {
-            // Another iodyno may make it at the same time.
+            // Another iodyno may create it at the same time.
             Ok(_) | Err(FileError::Exists { .. }) => {}
             Err(error) => return Err(StoreError::File(error)),
         }
         Self::existing(path)?.ok_or_else(|| StoreError::Missing { path: path.into() })
     }
 
-    /// Refuses where another file has the name by now: SQLite may have opened that.
+    /// Checks that the path still names the same file, since SQLite may have opened another.
     ///
     /// # Errors
-    /// It is another file.
-    pub(crate) fn is_the_same(&self) -> Result<(), StoreError> {
+    /// If it is another file.
+    pub(crate) fn check_unchanged(&self) -> Result<(), StoreError> {
         match look(&self.path, NamedBy::User) {
             Ok(There::File(identity)) if identity == self.identity => Ok(()),
             _ => Err(StoreError::Open {
@@ -87,8 +88,8 @@ impl Place {
     }
 }
 
-/// SQLite's own words, of which a user may think that they work here.
-fn refuse_names_of_sqlite(path: &Path) -> Result<(), StoreError> {
+/// Refuses SQLite's special names, which users might expect to work.
+fn refuse_special_names(path: &Path) -> Result<(), StoreError> {
     let is_word = |text: &str| text.is_empty() || text == ":memory:" || text.starts_with("file:");
     match path.to_str().is_some_and(is_word) {
         true => Err(StoreError::NotAName { path: path.into() }),

@@ -1,5 +1,5 @@
-//! A store whose file takes nothing any more goes on in memory, so that what is
-//! measured from there on can be kept elsewhere.
+//! Fallback to memory when the store's file can no longer be written, so that further measurements
+//! can still be saved elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,25 +10,25 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::StoreError;
 use crate::open::Store;
 
-/// How often, at 100 ms each, a copy is tried while another process locks the file.
-const TRIES: u32 = 20;
+/// Attempts to copy a file locked by another process, 100 ms apart.
+const COPY_ATTEMPTS: u32 = 20;
 
 impl Store {
-    /// Why the file takes nothing any more; all that was written since is in memory alone.
+    /// Why the file can no longer be written; everything since is only in memory.
     pub const fn aside(&self) -> Option<&StoreError> {
         self.aside.as_ref()
     }
 
-    /// Writes; where the file fails, goes on in memory with a copy of it, and writes there.
-    pub(crate) fn writing<T>(
+    /// Runs `write`; if the file fails, copies the store to memory and retries there.
+    pub(crate) fn write_or_fall_back<T>(
         &mut self,
         write: impl Fn(&mut Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let outcome = write(self);
         match outcome {
-            // Within a transaction all of it fails together.
+            // A transaction fails as a whole.
             Err(error)
-                if error.is_of_the_file()
+                if error.is_file_failure()
                     && self.aside.is_none()
                     && self.connection.is_autocommit() =>
             {
@@ -41,7 +41,7 @@ impl Store {
         }
     }
 
-    /// Refuses where what is written would not outlive the process.
+    /// Refuses a write that must outlive the process.
     pub(crate) fn refuse_aside(&self) -> Result<(), StoreError> {
         match &self.aside {
             Some(_) => Err(StoreError::Aside { path: self.path.clone() }),
@@ -49,11 +49,11 @@ impl Store {
         }
     }
 
-    /// All that is committed. A process that holds the file locked for good keeps
-    /// readers out as well; what it has not committed is not asked for, so the
-    /// pages are then read without its leave, and the copy is checked.
+    /// Copies all committed data. A process that holds the file locked for good also blocks
+    /// readers; its uncommitted data are not needed, so the pages are then read without a lock, and
+    /// the copy is checked.
     fn in_memory_copy(&self) -> Option<Connection> {
-        copy_of(&self.connection, TRIES).or_else(|| {
+        copy_of(&self.connection, COPY_ATTEMPTS).or_else(|| {
             let locked = Connection::open_with_flags(
                 immutable(&self.path)?,
                 OpenFlags::SQLITE_OPEN_READ_ONLY
@@ -61,9 +61,9 @@ impl Store {
                     | OpenFlags::SQLITE_OPEN_NO_MUTEX,
             );
             let copy = copy_of(&locked.ok()?, 1)?;
-            let said: String =
+            let integrity: String =
                 copy.query_row("PRAGMA integrity_check", [], |row| row.get(0)).ok()?;
-            (said == "ok").then_some(copy)
+            (integrity == "ok").then_some(copy)
         })
     }
 }
@@ -73,7 +73,7 @@ fn copy_of(from: &Connection, tries: u32) -> Option<Connection> {
     let copied = (0..tries).any(|_| {
         let backup = Backup::new(from, &mut copy);
         let copied = backup.and_then(|backup| {
-            // Locked is no error to it, but something to wait for.
+            // Locked: returned as a result to wait on, not as an error.
             match backup.step(-1)? {
                 rusqlite::backup::StepResult::Done => Ok(true),
                 _ => Ok(false),
@@ -91,15 +91,16 @@ fn copy_of(from: &Connection, tries: u32) -> Option<Connection> {
     Some(copy)
 }
 
-/// The file as a URI by which SQLite takes no lock (<https://www.sqlite.org/uri.html>).
+/// Returns a URI with which SQLite opens the file without locking
+/// (<https://www.sqlite.org/uri.html>).
 fn immutable(path: &Path) -> Option<PathBuf> {
     let escaped = path.to_str()?.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     Some(format!("file:{escaped}?immutable=1").into())
 }
 
 impl StoreError {
-    /// It is the file's: full, locked, read-only, a failing disk.
-    fn is_of_the_file(&self) -> bool {
+    /// True for failures of the file: full, locked, read-only, a failing disk.
+    fn is_file_failure(&self) -> bool {
         match self {
             Self::Full { .. } | Self::ReadOnly { .. } | Self::Locked { .. } | Self::Open { .. } => {
                 true

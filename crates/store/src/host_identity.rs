@@ -1,15 +1,16 @@
-//! Which host a change was made on: a store may be shared by several, and a change is undone where it was made.
+//! Identity of the host that made a change: a store may be shared by several hosts, and a change
+//! must be undone on its own.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::lock::boot_id;
 
-/// Digits of a digest that tell hosts of one name apart.
+/// Length of a host digest, hexadecimal digits.
 const DIGITS: usize = 12;
 
-/// Digests of what tells this host from others, the best one first: its machine id, which itself is not to be
-/// given away (machine-id(5)), and its board, which containers of one host share.
+/// Returns digests that identify this host, the best one first: of its machine id, which must not
+/// be disclosed itself (machine-id(5)), and of its board, which containers of one host share.
 pub fn host_ids() -> Vec<String> {
     let files = ["/etc/machine-id", "/var/lib/dbus/machine-id", "/sys/class/dmi/id/product_uuid"];
     let texts = files.into_iter().filter_map(|file| std::fs::read_to_string(file).ok());
@@ -30,27 +31,27 @@ fn digest(id: &str) -> String {
     digits
 }
 
-/// A host, as a row of the journal names it.
+/// Host in a journal row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Maker {
-    /// Its name, for people.
+pub(crate) struct HostIdentity {
+    /// Host name, for people.
     pub(crate) name: String,
-    /// [`host_ids`] of it.
+    /// Its [`host_ids`].
     ids: Vec<String>,
-    /// Its boot.
+    /// Its boot id.
     boot: String,
 }
 
-impl Maker {
-    /// This host.
+impl HostIdentity {
+    /// Returns this host.
     pub(crate) fn this() -> Self {
         let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         Self { name: name.trim().to_owned(), ids: host_ids(), boot: boot_id() }
     }
 
-    /// Whether it is another one than `this`. Containers of one host may have ids of their own, and share its
-    /// boot; of a host without an id nothing is known.
-    pub(crate) fn is_another(&self, this: &Self) -> bool {
+    /// True if it is another host than `this`. Containers of one host may have their own ids, but
+    /// share its boot id; a host without ids is never taken for another.
+    pub(crate) fn is_other_than(&self, this: &Self) -> bool {
         let is_same = self.boot == this.boot || self.ids.iter().any(|id| this.ids.contains(id));
         !self.ids.is_empty() && !is_same
     }
@@ -61,24 +62,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_another_one_by_all_that_is_known_of_it() {
-        let host = |ids: &[&str], boot: &str| Maker {
+    fn hosts_are_compared_by_all_known_ids() {
+        let host = |ids: &[&str], boot: &str| HostIdentity {
             name: "any".into(),
             ids: ids.iter().map(|id| digest(id)).collect(),
             boot: boot.into(),
         };
         let this = host(&["machine", "board"], "now");
-        assert!(host(&["other"], "then").is_another(&this));
-        assert!(host(&["other", "other board"], "then").is_another(&host(&[], "now")));
+        assert!(host(&["other"], "then").is_other_than(&this));
+        assert!(host(&["other", "other board"], "then").is_other_than(&host(&[], "now")));
         let of_this_host = [
             host(&["machine"], "then"),
-            // A container's, or an image's that has a new machine id at each boot.
+            // A container, or an image with a new machine id at each boot.
             host(&["other", "board"], "then"),
             host(&["other"], "now"),
             host(&[], "then"),
         ];
         for one in of_this_host {
-            assert!(!one.is_another(&this), "{one:?}");
+            assert!(!one.is_other_than(&this), "{one:?}");
         }
         assert_eq!(digest("x").len(), DIGITS);
         assert_ne!(digest("x"), digest("y"));

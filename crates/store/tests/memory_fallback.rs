@@ -1,4 +1,4 @@
-//! A store whose file fails in the midst of a run.
+//! A store whose file fails during a run.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -36,7 +36,7 @@ impl Small {
         self.folder.path().join(name)
     }
 
-    /// Takes all the room that is left.
+    /// Fills the remaining space.
     fn fill(&self) {
         use std::io::Write as _;
         let mut hog = std::fs::File::create(self.path("hog")).unwrap();
@@ -50,7 +50,7 @@ impl Drop for Small {
     }
 }
 
-/// A store with a run that has a snapshot and a measurement.
+/// Opens a store with a run that has a snapshot and a measurement.
 fn begun(path: &Path) -> (Store, Run) {
     let mut store = Store::open(path).unwrap();
     let run = run("begun", 1);
@@ -60,7 +60,7 @@ fn begun(path: &Path) -> (Store, Run) {
     (store, run)
 }
 
-/// What is measured while the file fails is there in memory, and in the file what was before.
+/// Measurements taken while the file fails are in memory; the file keeps the earlier ones.
 #[track_caller]
 fn goes_on(mut store: Store, run: Run) {
     let id = run.id.clone();
@@ -78,7 +78,7 @@ fn goes_on(mut store: Store, run: Run) {
 
 #[test]
 #[ignore = "needs root"]
-fn a_full_disk_loses_no_measurement() {
+fn full_disk_loses_no_measurement() {
     let small = Small::new();
     let (store, run) = begun(&small.path("store.sqlite"));
     small.fill();
@@ -89,7 +89,7 @@ fn a_full_disk_loses_no_measurement() {
 }
 
 #[test]
-fn a_store_that_is_locked_by_another_loses_no_measurement() {
+fn locked_store_loses_no_measurement() {
     for lock in ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store?%20#.sqlite");
@@ -107,7 +107,7 @@ fn a_store_that_is_locked_by_another_loses_no_measurement() {
 }
 
 #[test]
-fn a_record_takes_the_place_of_a_part_of_it() {
+fn record_replaces_a_partial_run() {
     let mut store = Store::in_memory().unwrap();
     let run = Run { state: RunState::Interrupted, ..run("cut", 1) };
     store.create_run(&run).unwrap();
@@ -117,7 +117,7 @@ fn a_record_takes_the_place_of_a_part_of_it() {
     record.run.state = RunState::Done;
     store.replace_record(&record).unwrap();
     assert_eq!(store.load(&run.id).unwrap(), record);
-    // Of two that have the same name neither is lost.
+    // Two runs of the same name are both kept.
     let other = Run { name: "other".into(), ..common::run("other", 2) };
     store.create_run(&other).unwrap();
     record.run.name = "other".into();
