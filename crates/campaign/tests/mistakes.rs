@@ -23,7 +23,7 @@ fn each_mistake_has_its_place() {
         // The whole.
         (
             said("name = \"x\"\nformat = \"iodyno.plan/9\""),
-            "2, column 10: format `iodyno.plan/9` is not known; this iodyno reads iodyno.plan/1",
+            "2, column 10: format `iodyno.plan/9` is unknown; this iodyno reads iodyno.plan/1",
         ),
         (
             of("repeat = 10000000"),

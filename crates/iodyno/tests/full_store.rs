@@ -82,7 +82,7 @@ fn results_of_a_run_whose_store_is_full_are_printed_and_can_be_imported() {
     let out = text(&filled.stdout);
     assert!(out.contains("IOPS"), "the results are printed: {out}");
     let said = text(&filled.stderr);
-    assert!(said.contains("there is no room for the store"), "{said}");
+    assert!(said.contains("no space left for the store"), "{said}");
     let [kept] = &small.kept("here")[..] else { panic!("{said}") };
     assert!(said.contains(&format!("iodyno import {}", kept.file_name().unwrap().display())));
     // Makes room again.

@@ -186,30 +186,28 @@ impl fmt::Display for Caveat {
             Self::FileSystem { name, effect } => match effect {
                 FileSystemEffect::InMemory => write!(
                     f,
-                    "on {name}: in memory, so that no storage is measured, with O_DIRECT or not"
+                    "on {name}: in memory, so no storage is measured, even with O_DIRECT"
                 ),
                 FileSystemEffect::Overlay => write!(
                     f,
-                    "on {name}: another file system does the I/O underneath, and the drive is not \
-                     known"
+                    "on {name}: another file system below does the I/O; drive not known"
                 ),
                 FileSystemEffect::Network => write!(
                     f,
-                    "on {name}: the network and another machine's cache are part of what is \
-                     measured"
+                    "on {name}: includes the network and another machine's cache"
                 ),
                 FileSystemEffect::OwnCache => write!(
                     f,
-                    "on {name}: its own cache and compression are part of what is measured"
+                    "on {name}: includes its own cache and compression"
                 ),
                 FileSystemEffect::UserSpace => {
-                    write!(f, "on {name}: the process that serves it is part of what is measured")
+                    write!(f, "on {name}: includes the process that serves it")
                 }
                 FileSystemEffect::Compresses => {
-                    write!(f, "{name} compresses: other data than random would give other figures")
+                    write!(f, "{name} compresses: non-random data would give other results")
                 }
                 FileSystemEffect::Decompresses => {
-                    write!(f, "{name} decompresses what it reads: a CPU may be the limit")
+                    write!(f, "{name} decompresses reads: a CPU may be the limit")
                 }
             },
             Self::Memory { device } => write!(f, "{device}, not storage"),
@@ -218,7 +216,7 @@ impl fmt::Display for Caveat {
             }
             Self::LoopDevice { file, memory: None } => write!(
                 f,
-                "a loop device: the file system of {} is part of what is measured",
+                "a loop device: includes the file system of {}",
                 file.escape_debug()
             ),
             Self::PartlyAllocated { allocated_bytes, size_bytes } => write!(
@@ -228,7 +226,7 @@ impl fmt::Display for Caveat {
                 Bytes(*size_bytes).binary()
             ),
             Self::NoDirect => {
-                f.write_str("no O_DIRECT on its file system: the page cache serves what it can")
+                f.write_str("no O_DIRECT on its file system: the page cache is used")
             }
             Self::DepthReduced { asked, possible, limit } => {
                 write!(f, "iodepth={possible} instead of {asked}: ")?;
@@ -236,13 +234,13 @@ impl fmt::Display for Caveat {
                     DepthLimit::AioMaxNr => {
                         "fs.aio-max-nr is used up; raise it with `sysctl fs.aio-max-nr`"
                     }
-                    DepthLimit::RingSize => "io_uring has no larger ring; use numjobs",
+                    DepthLimit::RingSize => "larger than io_uring's ring; use numjobs",
                 })
             }
             Self::DepthIgnored { engine, asked } => {
                 write!(
                     f,
-                    "iodepth={asked} has no effect: ioengine={engine} makes one I/O at a time"
+                    "iodepth={asked} has no effect: ioengine={engine} does one I/O at a time"
                 )
             }
             Self::NotPolled { why } => f.write_str(match why {
@@ -251,41 +249,40 @@ impl fmt::Display for Caveat {
                      nvme.poll_queues=N, or reload the nvme module with poll_queues=N"
                 }
                 NotPolled::Kernel => {
-                    "hipri has no effect: since version 6 Linux ignores it for ioengine=pvsync2; \
-                     take io_uring"
+                    "hipri has no effect: Linux 6 and later ignore it for ioengine=pvsync2; use io_uring"
                 }
                 NotPolled::Libaio => "libaio cannot poll for completions; use io_uring for hipri",
             }),
-            Self::FilesNotRegistered { why } => write!(f, "targets are not registered: {why}"),
+            Self::FilesNotRegistered { why } => write!(f, "files not registered: {why}"),
             Self::BuffersNotRegistered { bytes, limit_bytes, why } => {
                 write!(
                     f,
-                    "buffers of {bytes} bytes are not registered: {why}; RLIMIT_MEMLOCK is "
+                    "buffers of {bytes} bytes not registered: {why}; RLIMIT_MEMLOCK is "
                 )?;
                 match limit_bytes {
                     Some(limit) => write!(f, "{limit} bytes")?,
                     None => f.write_str("unlimited")?,
                 }
-                f.write_str(", raise it with `ulimit -l`")
+                f.write_str("; raise it with `ulimit -l`")
             }
             Self::BlockTooLargeToRegister => f.write_str(
-                "buffers are not registered: a block is larger than what the kernel registers",
+                "buffers not registered: block size above the kernel's limit",
             ),
             Self::IosFailed { failed, ios, first } => {
-                write!(f, "{failed} of {ios} I/Os failed, the first: {first}")
+                write!(f, "{failed} of {ios} I/Os failed, first: {first}")
             }
             Self::Mismatch { offset, what, .. } => write!(f, "verify: offset {offset}: {what}"),
             Self::NotVerified { writes } => write!(
                 f,
-                "{writes} writes were not verified: there is not enough memory to keep them in mind"
+                "{writes} writes not verified: not enough memory to record them"
             ),
             Self::NotPassedOn { options, generator } => {
-                write!(f, "{} were not passed on to {generator}", options.join(" and "))
+                write!(f, "{} not passed on to {generator}", options.join(" and "))
             }
             Self::CommandFailed { option, command, why } => write!(f, "{option}={command}: {why}"),
-            Self::LogNotWritten { option, why } => write!(f, "{option} is not complete: {why}"),
+            Self::LogNotWritten { option, why } => write!(f, "{option} is incomplete: {why}"),
             Self::BesideFailed { rw, target, why } => {
-                write!(f, "beside it rw={rw} on {target} failed: {why}")
+                write!(f, "concurrent rw={rw} on {target} failed: {why}")
             }
             Self::Said { words } => f.write_str(words),
         }

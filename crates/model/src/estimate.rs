@@ -109,7 +109,8 @@ impl JsonSchema for Estimate {
         let mut schema = EstimateJson::json_schema(generator);
         schema.insert(
             "description".into(),
-            "A value with its spread, in SI base units (per second, bytes per second, ns).".into(),
+            "A value with its interval, in SI base units (per second, bytes per second, ns)."
+                .into(),
         );
         schema
     }

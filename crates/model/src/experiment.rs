@@ -70,39 +70,39 @@ impl Experiment {
         ),
         (Self::UnwrittenBlocks, "unwritten-blocks", "read blocks that were never written"),
         (Self::WrittenBlocks, "written-blocks", "write all blocks, then read them"),
-        (Self::SequentialFill, "sequential-fill", "fill the drive in sequence, then measure again"),
+        (
+            Self::SequentialFill,
+            "sequential-fill",
+            "fill the drive sequentially, then measure again",
+        ),
         (
             Self::StatedLimit,
             "stated-limit",
-            "hold it against what the disk's provider states for its size and kind",
+            "compare with the provider's stated limit for its size and type",
         ),
         (
             Self::Polling,
             "polling",
             "poll for completions instead of waiting for interrupts (hipri)",
         ),
-        (Self::Passthrough, "passthrough", "pass NVMe commands by the block layer (io_uring_cmd)"),
+        (Self::Passthrough, "passthrough", "bypass the block layer (io_uring_cmd)"),
         (
             Self::OffInterrupts,
             "off-interrupts",
             "submit from CPUs that take none of its interrupts (cpus_allowed)",
         ),
-        (
-            Self::KeptAwake,
-            "kept-awake",
-            "measure while other reads let neither link nor drive rest",
-        ),
+        (Self::KeptAwake, "kept-awake", "measure while other reads keep link and drive awake"),
         (
             Self::FullPower,
             "full-power",
             "set the drive to power state 0 (nvme set-feature --feature-id=2 --value=0), then measure again",
         ),
-        (Self::OnceMore, "once-more", "measure the same once more, now that it is warm"),
-        (Self::Rest, "rest", "let it rest and cool down, then measure the same once more"),
+        (Self::OnceMore, "once-more", "measure again, now that it is warm"),
+        (Self::Rest, "rest", "let it cool down, then measure again"),
         (
             Self::NeighbourWrites,
             "neighbour-writes",
-            "measure while a drive beside it is written (--allow-write names that)",
+            "measure while another drive is written (name it with --allow-write)",
         ),
         (Self::OneDriveAlone, "one-drive-alone", "measure one drive alone"),
         (Self::MembersAtOnce, "members-at-once", "measure all drives at once without the layer"),
@@ -112,11 +112,7 @@ impl Experiment {
             "without-the-card",
             "measure a drive on a slot of its own, without the card",
         ),
-        (
-            Self::LongerQueue,
-            "longer-queue",
-            "let its queue hold what the hardware holds (nr_requests as mq/0/nr_tags), then measure again",
-        ),
+        (Self::LongerQueue, "longer-queue", "set nr_requests to mq/0/nr_tags, then measure again"),
     ];
 
     /// Returns all experiments.

@@ -113,7 +113,7 @@ impl Fact<()> {
 
 const NEEDS_ROOT: &str = "needs root";
 const ABSENT: &str = "not offered by this machine";
-const NOT_ASKED: &str = "not asked for, so as not to disturb a measurement";
+const NOT_ASKED: &str = "not read, to avoid disturbing a measurement";
 const UNREADABLE: &str = "unreadable: ";
 
 impl<T> Fact<T> {

@@ -191,7 +191,7 @@ impl BlockDevice {
             BlockKind::Zram => Some("zram: compressed memory"),
             BlockKind::Other if numbered("ram") => Some("brd: a RAM disk"),
             BlockKind::Other if numbered("pmem") => Some("pmem: persistent memory"),
-            BlockKind::Other if numbered("nullb") => Some("null_blk: it keeps nothing"),
+            BlockKind::Other if numbered("nullb") => Some("null_blk: stores nothing"),
             _ => None,
         }
     }

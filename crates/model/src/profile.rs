@@ -216,7 +216,7 @@ impl fmt::Display for ProfileError {
         match self {
             Self::Toml(error) => error.fmt(f),
             Self::Format(format) => {
-                write!(f, "format `{format}` is not known; this iodyno reads {PROFILE_FORMAT}")
+                write!(f, "format `{format}` is unknown; this iodyno reads {PROFILE_FORMAT}")
             }
             Self::Rounds(rounds) => {
                 let (fewest, most) = (ROUNDS.start(), ROUNDS.end());

@@ -270,12 +270,11 @@ impl fmt::Display for SkipReason {
         match self {
             Self::Busy { device, iops, bytes_per_s } => write!(
                 f,
-                "{device} serves others: {iops:.0} IOPS and {:.0} MB/s during a look of 1 s, so it \
-                 was not loaded",
+                "{device} is busy, skipped: {iops:.0} IOPS and {:.0} MB/s by others, measured for 1 s",
                 bytes_per_s / 1e6
             ),
             Self::PurgeGoesOn => {
-                f.write_str("it was no longer waited for; the drive goes on by itself")
+                f.write_str("no longer waited for; the drive finishes it by itself")
             }
             Self::Failed { why } | Self::Said { words: why } => f.write_str(why),
         }

@@ -59,13 +59,13 @@ impl std::fmt::Display for AboveLimit {
 }
 
 impl VolumeLimit {
-    /// Name in sentences: `the volume's IOPS contract`.
+    /// Name in sentences: `the volume's IOPS limit`.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::VolumeIops => "the volume's IOPS contract",
-            Self::VolumeThroughput => "the volume's throughput contract",
-            Self::InstanceIops => "the instance's IOPS contract",
-            Self::InstanceThroughput => "the instance's throughput contract",
+            Self::VolumeIops => "the volume's IOPS limit",
+            Self::VolumeThroughput => "the volume's throughput limit",
+            Self::InstanceIops => "the instance's IOPS limit",
+            Self::InstanceThroughput => "the instance's throughput limit",
         }
     }
 }

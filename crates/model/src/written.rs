@@ -123,15 +123,13 @@ pub enum UnwrittenProof {
 impl fmt::Display for WrittenEvidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable => f.write_str("no block could be read"),
+            Self::Unreadable => f.write_str("no block was readable"),
             Self::Sampled { samples, uniform: 0, .. } => {
-                write!(f, "all of {samples} sampled blocks hold data")
+                write!(f, "all {samples} sampled blocks contain data")
             }
             Self::Sampled { samples, uniform, proof: None } => write!(
                 f,
-                "{uniform} of {samples} sampled blocks hold nothing but one byte's value, which \
-                 alone proves nothing: they are not read faster than the others, or there are too \
-                 few to compare"
+                "{uniform} of {samples} sampled blocks contain a single byte value, which proves nothing: not read faster than the others, or too few to compare"
             ),
             Self::Sampled { samples, uniform, proof: Some(proof) } => {
                 let percent = 100.0 * f64::from(*uniform) / f64::from(*samples);
@@ -140,13 +138,13 @@ impl fmt::Display for WrittenEvidence {
             Self::NamespaceUse { share } => namespace_use(f, *share),
             Self::FileSystem { share } => {
                 let percent = 100.0 * share;
-                write!(f, "the file system has data for {percent:.1} % of the file (SEEK_DATA)")
+                write!(f, "{percent:.1} % of the file is allocated (SEEK_DATA)")
             }
             Self::ScratchFile => f.write_str("the scratch file was written just before"),
-            Self::BetweenWritten => f.write_str("what lies between the written stretches"),
-            Self::Trimmed => f.write_str("this run trimmed it, and wrote nothing there since"),
+            Self::BetweenWritten => f.write_str("blocks between the written ranges"),
+            Self::Trimmed => f.write_str("trimmed by this run, not written since"),
             Self::Purged { method } => {
-                write!(f, "iodyno emptied it ({}), and nothing was written since", method.name())
+                write!(f, "purged by iodyno ({}), not written since", method.name())
             }
             Self::Stated { blocks } => write!(f, "stated: {}", blocks.name()),
             Self::Said { words } => f.write_str(words),
@@ -160,7 +158,7 @@ impl fmt::Display for UnwrittenProof {
             Self::NamespaceUse { share } => namespace_use(f, *share),
             Self::Faster { uniform_ns, data_ns } => write!(
                 f,
-                "they read as deallocated and take {} at depth 1, blocks with data {}",
+                "they read as deallocated in {} at depth 1, blocks with data in {}",
                 format_duration_ns(*uniform_ns),
                 format_duration_ns(*data_ns)
             ),

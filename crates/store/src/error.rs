@@ -9,9 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The store does not exist.
-    #[error(
-        "there is no store at {path}: nothing was measured yet, or --store names another place"
-    )]
+    #[error("no store at {path}: nothing measured yet, or --store names another path")]
     Missing {
         /// Path that was tried.
         path: PathBuf,
@@ -21,7 +19,7 @@ pub enum StoreError {
     File(FileError),
     /// A name that SQLite would not take for a file.
     #[error(
-        "--store {path}: the store is a file, since what was measured has to outlive the command; name one (./{path} if it is called that)"
+        "--store {path}: the store must be a file, since results have to outlive the command; name one (./{path} if that is its name)"
     )]
     NotAName {
         /// Path as typed.
@@ -43,14 +41,14 @@ pub enum StoreError {
     },
     /// A commit was interrupted, and the store is read-only.
     #[error(
-        "the last write to the store {path} was cut off: `iodyno runs --store {path}`, by one who may write it, takes it back"
+        "the last write to the store {path} was cut off: `iodyno runs --store {path}`, as a user who may write, rolls it back"
     )]
     CutOff {
         /// Path of the store.
         path: PathBuf,
     },
     /// The file is something else.
-    #[error("{path} is not a store of iodyno; name another with --store PATH")]
+    #[error("{path} is not an iodyno store; name another with --store PATH")]
     NotAStore {
         /// Path of the file.
         path: PathBuf,
@@ -68,20 +66,20 @@ pub enum StoreError {
         known: i64,
     },
     /// The disk is full.
-    #[error("there is no room for the store {path}")]
+    #[error("no space left for the store {path}")]
     Full {
         /// Path of the store.
         path: PathBuf,
     },
     /// The store failed before; changes of the machine could not be undone after a kill.
-    #[error("the store {path} takes nothing any more, so nothing on this machine is changed")]
+    #[error("the store {path} cannot be written, so nothing on this machine is changed")]
     Aside {
         /// Path of the store.
         path: PathBuf,
     },
     /// A run of this name exists.
     #[error(
-        "there is a run named `{0}` already: choose another --run-name, or `iodyno runs rm '{0}'` first"
+        "a run named `{0}` already exists: choose another --run-name, or `iodyno runs rm '{0}'` first"
     )]
     NameTaken(String),
     /// The name is reserved or has control characters.
@@ -91,8 +89,7 @@ pub enum StoreError {
     BadName(String),
     /// Another user may have written the store, whose journal says what to remove.
     #[error(
-        "{path} belongs to user {uid}, or every user may write it: what it says that runs left \
-         behind is not undone on its word; run clean-up as that user, or chown and chmod it first"
+        "{path} belongs to user {uid}, or every user may write it: its list of leftovers is not trusted; run clean-up as that user, or chown and chmod it first"
     )]
     OfOthers {
         /// Path of the store.
@@ -102,18 +99,17 @@ pub enum StoreError {
     },
     /// It cannot be known whether a process works on the run.
     #[error(
-        "whether run {0} still goes on cannot be known here (an earlier version began it, or its \
-         lock cannot be looked at): if it ended, `iodyno clean-up {0} --ended`"
+        "run {0} may still be in progress (begun by an earlier version, or its lock cannot be checked): if it ended, `iodyno clean-up {0} --ended`"
     )]
     MayBeRunning(String),
     /// A process works on the run.
-    #[error("run {0} is going on: stop it first")]
+    #[error("run {0} is running: stop it first")]
     StillRunning(String),
     /// The run left something behind that only its journal lists.
     #[error("run {0} left something behind: `iodyno clean-up {0}` first")]
     PendingUndo(String),
     /// The value would not read back.
-    #[error("{what} cannot be stored: {reason}; this is a mistake in iodyno, please report it")]
+    #[error("cannot store {what}: {reason}; this is a bug in iodyno, please report it")]
     Unstorable {
         /// Kind of value.
         what: &'static str,
@@ -121,10 +117,10 @@ pub enum StoreError {
         reason: String,
     },
     /// No run matches.
-    #[error("there is no run `{0}`; `iodyno runs` lists them")]
+    #[error("no run `{0}`; `iodyno runs` lists them")]
     NoSuchRun(String),
     /// Several runs match.
-    #[error("`{selector}` fits {count} runs: give more of the id; `iodyno runs` lists them")]
+    #[error("`{selector}` matches {count} runs: give a longer id; `iodyno runs` lists them")]
     Ambiguous {
         /// Selector as typed.
         selector: String,

@@ -82,7 +82,7 @@ impl StoreFile {
             Ok(There::File(identity)) if identity == self.identity => Ok(()),
             _ => Err(StoreError::Open {
                 path: self.path.clone(),
-                reason: "another file took its place just now".into(),
+                reason: "another file replaced it just now".into(),
             }),
         }
     }

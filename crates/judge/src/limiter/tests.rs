@@ -94,9 +94,9 @@ fn a_volume_that_counts_time_above_its_contract_is_limited_by_it() {
     };
     let (answer, sentence, _) = of_first(&after(9_000_005, 1005));
     assert!(matches!(answer, Answer::Named { limiter: Limiter::Contract, .. }), "{answer:?}");
-    assert!(sentence.contains("the volume's IOPS contract"), "{sentence}");
+    assert!(sentence.contains("the volume's IOPS limit"), "{sentence}");
     let (_, sentence, _) = of_first(&after(5, 8_000_005));
-    assert!(sentence.contains("the instance's throughput contract"), "{sentence}");
+    assert!(sentence.contains("the instance's throughput limit"), "{sentence}");
     // A moment above a limit is none, nor are counters that stand.
     assert_ne!(limiter(&after(100_005, 5)), Some(Limiter::Contract));
     assert_ne!(limiter(&after(5, 5)), Some(Limiter::Contract));

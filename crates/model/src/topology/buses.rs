@@ -68,7 +68,7 @@ fn endpoints(host: &Host) -> Vec<Endpoint<'_>> {
     for of in host.nvme_functions.iter().filter(|function| function.controller.is_none()) {
         let mut node = Node::new(NodeKind::Function, &of.address);
         node.facts.push(match of.driver.get() {
-            Some(driver) => format!("lent to {driver}: no block device"),
+            Some(driver) => format!("used by {driver}: no block device"),
             None => "no driver".into(),
         });
         let address = of.address.clone();

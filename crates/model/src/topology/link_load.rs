@@ -82,18 +82,18 @@ impl LinkLoad {
         {
             concerns.push(format!("both ends can do {}", able.label()));
         }
-        concerns.extend(device.map(|able| format!("what is behind it can do {}", able.label())));
+        concerns.extend(device.map(|able| format!("device can do {}", able.label())));
         if let Some(able) =
             link.able_payload_bytes().filter(|able| link.max_payload_bytes() < *able)
         {
             let now = link.max_payload_bytes();
-            concerns.push(format!("payloads of {now} bytes where both ends take {able}"));
+            concerns.push(format!("payloads of {now} bytes, both ends support {able}"));
         }
         match (self.drives, self.oversubscription) {
             (0 | 1, _) => {}
             (drives, Some(times)) if times > 1.05 => {
                 concerns.push(format!(
-                    "{drives} drives share it and could ask {times:.1} times as much"
+                    "{drives} drives share it and may need {times:.1} times as much"
                 ));
             }
             (drives, _) => facts.push(format!("{drives} drives share it")),
