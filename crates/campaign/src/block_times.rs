@@ -1,4 +1,5 @@
-//! Where I/Os are while a measurement begins: the kernel's block tracepoints, read for a moment.
+//! Splits latencies into queue and device time at the start of a measurement, from the kernel's
+//! block tracepoints.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,23 +10,23 @@ use iodyno_trace::{Device, Io, Latency};
 
 use crate::targets::PreparedTarget;
 
-/// So many I/Os tell enough: each costs the machine a microsecond.
+/// Enough I/Os: tracing each costs the machine a microsecond.
 const ENOUGH: u64 = 20_000;
-/// Fewer tell nothing.
+/// Minimum number of I/Os for a result.
 const LEAST: u64 = 30;
-/// It is looked no longer than this.
+/// Maximum tracing time.
 const LONGEST: Duration = Duration::from_secs(3);
-/// The first I/Os of all find an idle device, ns.
+/// The first I/Os of all find an idle device and are dropped, ns.
 const START_NS: u64 = 100_000_000;
-/// The kernel's rings are read so often.
+/// Interval between reads of the kernel's ring buffers.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// The devices that the I/Os of `targets` are queued on; `None` where one is not known. What passes
-/// I/Os on without a queue of its own (md, most of dm) is seen to dispatch none.
+/// Block devices whose queues the I/Os of `targets` pass; `None` if one is unknown. Devices that
+/// pass I/Os on without a queue of their own (md, most of dm) dispatch none.
 pub(crate) fn queues(host: &Host, targets: &[&PreparedTarget]) -> Option<Vec<Watched>> {
     let queue = |target: &&PreparedTarget| {
         let mut block = host.block(target.device.as_ref()?)?;
-        // Requests name the disk, whatever partition they are for.
+        // Requests name the disk, also for a partition.
         if block.kind == BlockKind::Partition {
             block = host.block(block.stands_on.first()?)?;
         }
@@ -33,13 +34,13 @@ pub(crate) fn queues(host: &Host, targets: &[&PreparedTarget]) -> Option<Vec<Wat
         Some(Watched { number: block.major << 20 | block.minor, device })
     };
     let mut queues = targets.iter().map(queue).collect::<Option<Vec<_>>>()?;
-    // Several jobs work on one device; the kernel's filter has a page for all names.
+    // Several jobs may work on one device, and the kernel's filter has one page for all names.
     queues.sort_by_key(|queue| queue.number);
     queues.dedup_by_key(|queue| queue.number);
     Some(queues)
 }
 
-/// What `work` gives, and what was seen of `queues` while it began.
+/// Result of `work`, and the block times of `queues` traced while it began.
 pub(crate) fn beside<T>(
     queues: Option<Vec<Watched>>,
     work: impl FnOnce() -> T,
@@ -53,9 +54,9 @@ pub(crate) fn beside<T>(
     })
 }
 
-/// Looks until `ended`, or enough is seen.
+/// Traces until `ended`, or until enough I/Os are seen.
 fn look(queues: &[Watched], ended: &AtomicBool) -> Option<BlockTimes> {
-    // Without root or tracefs nothing is known, which is no failure of the measurement.
+    // Without root or tracefs there are no block times; the measurement goes on.
     let mut recorder = Recorder::start(queues, Options::default()).ok()?;
     let (begun, mut seen) = (Instant::now(), Seen::default());
     while seen.device.count() < ENOUGH
@@ -70,12 +71,12 @@ fn look(queues: &[Watched], ended: &AtomicBool) -> Option<BlockTimes> {
     seen.times()
 }
 
-/// What was seen so far.
+/// Traced I/Os so far.
 #[derive(Debug, Default)]
 struct Seen {
-    /// When the first I/O was asked for, ns.
+    /// Queue time of the first I/O, ns.
     first_ns: Option<u64>,
-    /// When the last one ended, ns.
+    /// Completion of the last I/O, ns.
     last_ns: u64,
     queue: Histogram,
     device: Histogram,
@@ -104,7 +105,7 @@ impl Seen {
         self.busy.sort_unstable();
         let (mut busy_ns, mut devices, mut at) = (0, 0_u32, None);
         for (device, from_ns, to_ns) in self.busy {
-            // From when on it is not counted yet.
+            // Start of the part that is not counted yet.
             let known_ns = match at {
                 Some((of, until_ns)) if of == device => until_ns,
                 _ => {

@@ -1,5 +1,5 @@
-//! The one executor: what a schedule asks for is run on cleared targets, watched, measured and
-//! stored before the next is asked for. It knows no schedule.
+//! The executor: runs each phase that a schedule asks for on cleared targets, watches it and stores
+//! its measurements before asking for the next. Independent of the schedule.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -22,9 +22,9 @@ use crate::targets::{Blocks, PreparedTarget, Targets};
 use crate::tools::{Options, Tools, now_ns};
 use crate::watch::{Begin, Event, Progress};
 
-/// A drive that is cooler by this, °C, has rested.
+/// Temperature drop after which a drive has rested, °C.
 const COOLER_C: f32 = 5.0;
-/// How often its temperature is looked at meanwhile, ns.
+/// Interval between temperature readings while resting, ns.
 const LOOK_NS: u64 = 1_000_000_000;
 
 /// A run under way.
@@ -32,29 +32,29 @@ pub(crate) struct Execution<'a, 't> {
     pub(crate) tools: &'a mut Tools<'t>,
     pub(crate) host: &'a Host,
     pub(crate) options: &'a Options,
-    /// When measurements end.
+    /// Default end of measurements.
     stop: Stop,
-    /// What was set on the machine for it.
+    /// Settings applied to the machine.
     settings: Vec<Setting>,
-    /// The run as it is stored, but for the snapshots that no schedule reads.
+    /// The run as stored, without snapshots unless the schedule reads them.
     pub(crate) record: RunRecord,
     /// Number of the last phase, from 1.
     phase: u32,
-    /// Something failed.
+    /// A phase failed.
     pub(crate) failed: bool,
-    /// What phases and rests took so far at most, ns.
+    /// Longest time of all phases and rests so far, ns.
     spent_ns: u64,
-    /// The snapshot after the last measurement is the one before the next.
+    /// Number of the snapshot after the last measurement, which is the one before the next.
     last_snapshot: usize,
-    /// What it did to the blocks of its targets.
+    /// Knowledge of written blocks on the targets.
     blocks: Blocks,
-    /// The schedule reads the snapshots of the run.
+    /// Keep snapshots in memory, since the schedule reads them.
     keeps_hosts: bool,
 }
 
 impl<'a, 't> Execution<'a, 't> {
-    /// Of a run that is recorded already. So many blocks of a target are sampled to tell which were
-    /// ever written.
+    /// Begins to execute a run that is already recorded. `samples` blocks of each target are
+    /// sampled to find out which were ever written.
     pub(crate) fn begin(
         tools: &'a mut Tools<'t>,
         host: &'a Host,
@@ -85,16 +85,16 @@ impl<'a, 't> Execution<'a, 't> {
         })
     }
 
-    /// Nothing was carried out yet, also not before it was stopped.
+    /// True if no phase has run yet, not even before an interruption.
     pub(crate) const fn is_first(&self) -> bool {
         self.phase == 0
     }
 
-    /// Carries out what `schedule` asks for, on `targets`, until it asks for nothing more; removes
-    /// what is to be unlinked whatever came of that.
+    /// Runs the phases of `schedule` on `targets` until there are no more; then removes the files
+    /// to be unlinked, also after a failure.
     ///
     /// # Errors
-    /// Nothing can be recorded any more, or the first job of all cannot be run.
+    /// Nothing can be recorded any more, or the very first job cannot be run.
     pub(crate) fn carry_out(
         &mut self,
         schedule: &mut dyn Schedule,
@@ -134,7 +134,7 @@ impl<'a, 't> Execution<'a, 't> {
         Ok(())
     }
 
-    /// Looks which blocks of these targets were ever written.
+    /// Samples which blocks of these targets were ever written.
     pub(crate) fn sample(
         &mut self,
         targets: &mut Targets,
@@ -149,7 +149,7 @@ impl<'a, 't> Execution<'a, 't> {
         }
     }
 
-    /// `phase` without the jobs whose targets cannot be measured any more. Each target is looked at
+    /// `phase` without jobs whose targets cannot be measured any more. Each target is sampled
     /// before the first job that is fitted to it.
     fn possible(&mut self, mut phase: Phase, targets: &mut Targets) -> Phase {
         let measured = phase.measured_jobs();
@@ -169,7 +169,7 @@ impl<'a, 't> Execution<'a, 't> {
             n += 1;
             let Some(on) = on.as_ref().filter(|_| n <= measured) else { return true };
             let Some(why) = &on.lost else { return true };
-            // Of a trial it is told where it would be measured.
+            // A trial's failure is reported by the measurement after it.
             if !matches!(phase.measured, Measured::Trial(_)) {
                 self.tools.skip_failed(&mut self.record.run, &on.name, Some(&name), why, "");
                 self.failed = true;
@@ -183,8 +183,8 @@ impl<'a, 't> Execution<'a, 't> {
         phase
     }
 
-    /// Runs a phase and commits what came of it: a measurement for each section, or one. Of a trial
-    /// the rate, I/Os per second; `None`: it failed, as what is measured will, and is told there.
+    /// Runs a phase and stores its measurements: one for each section, or just one. Returns the
+    /// IOPS of a trial; `None` if it failed, which the measurement after it will report.
     fn measure(
         &mut self,
         phase: &Phase,
@@ -249,7 +249,7 @@ impl<'a, 't> Execution<'a, 't> {
         if let (Err(LoadError::Unfit { what, .. }), Measured::Sections, 1, Some(first)) =
             (&report, phase.measured, self.phase, jobs.first())
         {
-            // Nothing was done yet: it is refused like a mistyped option.
+            // Nothing was done yet: refuse it like a mistyped option.
             return Err(CampaignError::of_job(&first.job.name, what.clone()));
         }
         self.spent_ns += phase.most_ns;
@@ -296,7 +296,8 @@ impl<'a, 't> Execution<'a, 't> {
         Ok(None)
     }
 
-    /// Stores how the host is after a phase, and a measurement for each of the jobs' `sections`.
+    /// Stores a snapshot of the host after a phase, and a measurement for each of the jobs'
+    /// `sections`.
     fn commit(
         &mut self,
         over: &OverPhase<'_>,
@@ -335,7 +336,7 @@ impl<'a, 't> Execution<'a, 't> {
         Ok(())
     }
 
-    /// `targets` with what is known of the blocks that `jobs` are about to read.
+    /// `targets` with what is known of the blocks that `jobs` will read.
     fn known(
         &mut self,
         phase: &Phase,
@@ -348,7 +349,7 @@ impl<'a, 't> Execution<'a, 't> {
             if let Some(on) = fitted.find(|on| on.index == one.index) {
                 *one = on.clone();
             } else if phase.measured == Measured::Sections
-                // Rounds go on without a pause, and were prepared.
+                // Rounds follow each other without a pause, on prepared drives.
                 && phase.round.is_none()
                 && let Some(found) = self.blocks.read_by(self.tools, self.host, jobs, one)
             {
@@ -358,7 +359,7 @@ impl<'a, 't> Execution<'a, 't> {
         known
     }
 
-    /// The queues that are looked at while a phase begins, where I/Os are seen by this kernel.
+    /// Queues to trace while a phase begins, if its I/Os go through this kernel.
     fn queues(
         &self,
         phase: &Phase,
@@ -371,8 +372,8 @@ impl<'a, 't> Execution<'a, 't> {
         (is_seen && is_direct).then(|| block_times::queues(self.host, &targets)).flatten()
     }
 
-    /// Makes no I/O until the hottest drive is cooler by [`COOLER_C`], or for `most_ns`. The host as
-    /// it is then is the one before the next measurement.
+    /// Makes no I/O until the hottest drive is cooler by [`COOLER_C`], or for `most_ns`. The
+    /// snapshot after it is the one before the next measurement.
     fn rest(&mut self, targets: &Targets, most_ns: u64) -> Result<(), CampaignError> {
         let source = self.tools.source;
         let measured = || targets.prepared.iter().filter(|target| !target.is_neighbour);
@@ -412,7 +413,7 @@ fn cleared<'c>(phase: &Phase, targets: &'c Targets) -> Cleared<'c> {
     (jobs, sections, on)
 }
 
-/// What jobs work on, as it is shown.
+/// Display name of the targets of jobs.
 fn place(phase: &Phase, jobs: &[ClearedJob<'_>]) -> String {
     let mut targets: Vec<String> = jobs.iter().map(ClearedJob::target).collect();
     targets.sort();

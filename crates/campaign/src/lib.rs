@@ -1,7 +1,7 @@
-//! Everything that measures is a plan and a schedule, carried out here.
+//! Runs plans, job files and investigations: a schedule decides, one executor measures.
 //!
-//! A campaign names no load generator: it is handed one. It prints nothing:
-//! it tells a watcher.
+//! The load generator is passed in by the caller. This crate prints nothing: it reports events to a
+//! watcher.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,7 +1,7 @@
-//! Targets as they were typed, and as measurements name them.
+//! Matches target names in measurements to targets as typed.
 
-/// Whether a measurement on `target` (a device's name or a path) is one of the
-/// target that was `typed`: so, below /dev, or a file of its own in a directory.
+/// True if a measurement on `target` (a device's name or a path) belongs to the target `typed`: the
+/// same name, a name below /dev, or a file of its own in a directory.
 pub(crate) fn is_at(target: &str, typed: &str, own_file: bool) -> bool {
     let resolved = std::fs::canonicalize(typed).ok();
     let resolved = resolved.as_deref().and_then(|path| path.to_str()).unwrap_or(typed);
@@ -12,7 +12,7 @@ pub(crate) fn is_at(target: &str, typed: &str, own_file: bool) -> bool {
     })
 }
 
-/// Whether a measurement on `targets` is one of those that were `typed`, as [`is_at`].
+/// True if a measurement on `targets` belongs to those `typed`, see [`is_at`].
 pub(crate) fn are_at(targets: &[String], typed: &[String], own_file: bool) -> bool {
     let mut pairs = targets.iter().zip(typed);
     targets.len() == typed.len() && pairs.all(|(target, typed)| is_at(target, typed, own_file))
