@@ -1,4 +1,4 @@
-//! What was built, taken down if it proves to be ours.
+//! Takes down what was built, if it is proven ours.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -14,12 +14,12 @@ use super::program;
 use crate::error::CampaignError;
 use crate::undone::Outcome;
 
-/// What is still busy after this long is in use.
+/// Time after which a busy device counts as in use.
 const MOST_BUSY: Duration = Duration::from_secs(10);
-/// So often it is tried again.
+/// Interval between attempts.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Who says that something was made here.
+/// Witness that something was made here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Witness {
     /// This process, which made it.
@@ -28,7 +28,7 @@ pub(crate) enum Witness {
     Journal,
 }
 
-/// Whether something stands, and whose it is.
+/// Existence and owner of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Standing {
     Ours,
@@ -37,7 +37,7 @@ enum Standing {
     Unproven,
 }
 
-/// Takes it down, if it is there and proves to be ours.
+/// Takes it down, if it is there and proven ours.
 ///
 /// # Errors
 /// Why it cannot be taken down.
@@ -62,7 +62,7 @@ pub(crate) fn undo(built: &Built, witness: Witness) -> Result<Outcome, CampaignE
         (Standing::Ours, Some(command)) => {
             once_let_go(|| asked(&command, &[0]))?;
             if let Built::Mount { at, .. } = built {
-                // A directory that something else lies in stays.
+                // Fails, as it should, for a directory with anything else in it.
                 let _ = std::fs::remove_dir(at);
             }
             Outcome::TakenDown
@@ -85,7 +85,7 @@ fn standing(built: &Built, witness: Witness) -> Result<Standing, CampaignError> 
             if !Path::new(device).exists() || program::find("mdadm").is_none() {
                 return Ok(Standing::Gone);
             }
-            // Other statuses than 0: there is none, or it has nothing to say.
+            // Status other than 0: there is no array, or no information.
             array_of(&asked(&detail, &[0, 1, 2, 4])?, name, *mark, witness)
         }
         Built::Drive { .. } | Built::BackingFile { .. } => Standing::Unproven,
@@ -96,7 +96,7 @@ fn is_mount_point(at: &str, mark: Mark) -> bool {
     at == Names::mount_point(mark)
 }
 
-/// Whose a mount is, by the name of its directory and the file system's UUID.
+/// Owner of a mount, by the name of its directory and the file system's UUID.
 fn mounted_by(mount: &MountPoint, mark: Option<Mark>) -> Standing {
     const NOT_OURS: Standing = Standing::Another("iodyno mounts nothing there");
     let at = &mount.mount.at;
@@ -109,7 +109,7 @@ fn mounted_by(mount: &MountPoint, mark: Option<Mark>) -> Standing {
     if !is_mount_point(at, mark) {
         return NOT_OURS;
     }
-    // Of a device that is gone nothing can be read; nobody else mounts there.
+    // A missing device cannot be read; nobody else mounts there.
     match value_of(&device_of(mount), "UUID") {
         Ok(uuid) if !uuid.is_empty() && !mark.is_uuid(&uuid) => {
             Standing::Another("another file system is mounted there by now")
@@ -118,15 +118,14 @@ fn mounted_by(mount: &MountPoint, mark: Option<Mark>) -> Standing {
     }
 }
 
-/// The block device under a mount, by its number where it has one of its own:
-/// a name may be another's by now.
+/// Block device under a mount, by its number if it has its own: the name may have been reused.
 fn device_of(mount: &MountPoint) -> String {
     let link = std::fs::read_link(format!("/sys/dev/block/{}:{}", mount.major, mount.minor));
     let name = link.ok().and_then(|path| Some(path.file_name()?.to_str()?.replace('!', "/")));
     name.map_or_else(|| mount.source.clone(), |name| format!("/dev/{name}"))
 }
 
-/// Whose a mapping is, by its name, which is given once, and its owner.
+/// Owner of a mapping, by its name, which is unique, and its subsystem.
 fn mapped_by(name: &str, mark: Option<Mark>) -> Standing {
     let host = snapshot(&Live::new(), Depth::Quick);
     let mapped = host.blocks.iter().find_map(|block| match &block.kind {
@@ -142,18 +141,18 @@ fn mapped_by(name: &str, mark: Option<Mark>) -> Standing {
     }
 }
 
-/// Whose an array is, by what mdadm says of it.
+/// Owner of an array, by mdadm's output.
 fn array_of(said: &str, name: &str, mark: Option<Mark>, witness: Witness) -> Standing {
     let uuid = said.lines().find_map(|line| line.strip_prefix("MD_UUID="));
     let is_named = !name.is_empty() && said.contains(name);
-    // A UUID may be read by anybody, and be written into a journal.
+    // A UUID alone is no proof: anybody can read it and write it into a journal.
     let bears = |mark| {
         let mut names = said.lines().filter_map(|line| line.strip_prefix("MD_NAME="));
         names.any(|name| Names::is_label(mark, name)) || witness == Witness::Maker
     };
     match (uuid, mark) {
         (Some(uuid), Some(mark)) if mark.is_uuid(uuid) && bears(mark) => Standing::Ours,
-        // Of one whose drives are gone it says no more.
+        // mdadm prints no more for an array whose drives are gone.
         (None, Some(_)) if is_named && witness == Witness::Maker => Standing::Ours,
         (None, Some(_)) if is_named => Standing::Unproven,
         (_, None) if is_named && name.starts_with("iodyno-") => Standing::Unproven,
@@ -161,7 +160,7 @@ fn array_of(said: &str, name: &str, mark: Option<Mark>, witness: Witness) -> Sta
     }
 }
 
-/// Whether it is a name as earlier versions gave it: five letters.
+/// True for a name in the format of earlier versions: five letters.
 fn is_earlier(name: Option<&str>) -> bool {
     name.is_some_and(|name| name.len() == 5 && name.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
@@ -190,9 +189,8 @@ fn remove_file(path: &str, mark: Option<Mark>) -> Result<Outcome, CampaignError>
     })
 }
 
-/// What may be held is tried again for a while. The kernel lets go of the files of
-/// a ring some time after its process has ended, and tells nobody when; udev
-/// looks at what was just closed.
+/// Retries for a while what may be busy. The kernel closes the files of a ring some time after its
+/// process has ended, without notice; udev examines what was just closed.
 fn once_let_go<T>(attempt: impl Fn() -> Result<T, CampaignError>) -> Result<T, CampaignError> {
     let start = Instant::now();
     loop {
@@ -205,7 +203,7 @@ fn once_let_go<T>(attempt: impl Fn() -> Result<T, CampaignError>) -> Result<T, C
     }
 }
 
-/// Somebody has it open. A program that fails has no errno for others to read.
+/// True if it may be open elsewhere. A failed program reports no errno.
 fn may_be_held(why: &CampaignError) -> bool {
     match why {
         CampaignError::Target(error) => error.is_held(),
@@ -214,7 +212,7 @@ fn may_be_held(why: &CampaignError) -> bool {
     }
 }
 
-/// What a program says; undoing is not interrupted.
+/// Output of a program; undoing is not interruptible.
 pub(super) fn asked(command: &Command, fine: &[i32]) -> Result<String, CampaignError> {
     program::run(command, fine, &AtomicBool::new(false))
 }

@@ -1,19 +1,19 @@
-//! When volumes of a cloud are above their limits, by what they count of that each second.
+//! Detects when cloud volumes exceed their limits, from their own counters, read once a second.
 
 use iodyno_model::{AboveLimit, Drive, VolumeLimits};
 
-/// The volumes under a phase.
+/// Volumes under a phase.
 pub(crate) struct LimitWatch<'a, R> {
-    /// Reads what a volume counts; `None`: it does not, or cannot be read.
+    /// Reads a volume's counters; `None` if there are none, or they cannot be read.
     read: R,
     volumes: Vec<(&'a Drive, VolumeLimits)>,
-    /// When they were read last, since the load began, ns.
+    /// Time of the last reading, from the start of the load, ns.
     last_ns: u64,
     found: Vec<AboveLimit>,
 }
 
 impl<'a, R: Fn(&Drive) -> Option<VolumeLimits>> LimitWatch<'a, R> {
-    /// Of those of `drives` that count, as they are before the load.
+    /// Starts with the counters before the load, of those of `drives` that have any.
     pub(crate) fn begin(read: R, drives: impl Iterator<Item = &'a Drive>) -> Self {
         let mut volumes: Vec<(&Drive, VolumeLimits)> = Vec::new();
         for drive in drives {
@@ -26,7 +26,7 @@ impl<'a, R: Fn(&Drive) -> Option<VolumeLimits>> LimitWatch<'a, R> {
         Self { read, volumes, last_ns: 0, found: Vec::new() }
     }
 
-    /// Reads them once the load has lasted for this time, ns.
+    /// Reads the counters after this much load, ns.
     pub(crate) fn look(&mut self, now_ns: u64) {
         for (drive, before) in &mut self.volumes {
             let Some(now) = (self.read)(drive) else { continue };
@@ -53,7 +53,7 @@ impl<'a, R: Fn(&Drive) -> Option<VolumeLimits>> LimitWatch<'a, R> {
         self.last_ns = now_ns;
     }
 
-    /// When they were above a limit.
+    /// Times above a limit.
     pub(crate) fn end(self) -> Vec<AboveLimit> {
         self.found
     }

@@ -1,4 +1,4 @@
-//! What jobs that are still running have come to.
+//! Interim results of running jobs.
 
 use iodyno_load::{ClearedJob, Interval, JobReport, Recorder, Whole};
 use iodyno_model::{Conditions, CpuUse, EndReason, JobStats, Measurement};
@@ -6,9 +6,8 @@ use iodyno_model::{Conditions, CpuUse, EndReason, JobStats, Measurement};
 use super::series::Cut;
 use super::taken::{Member, Members, Taken};
 
-/// Measurements of a phase that goes on, one for each section of `jobs`, which
-/// come clone behind clone, after `interval`: what `recorder` was shown of it.
-/// Of conditions nothing is known yet.
+/// Measurements of a running phase up to and including `interval`, from what `recorder` recorded of
+/// it: one for each section of `jobs`, whose clones follow each other. Without conditions.
 pub fn interim(
     jobs: &[ClearedJob<'_>],
     recorder: &Recorder,

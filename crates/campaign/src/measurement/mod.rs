@@ -1,4 +1,4 @@
-//! What was recorded of jobs as measurements: warm-up cut off, estimates with their intervals.
+//! Turns recordings of jobs into measurements: warm-up cut off, estimates with their intervals.
 
 mod above_limits;
 mod fio_steadystate;

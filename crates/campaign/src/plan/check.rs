@@ -1,4 +1,4 @@
-//! What is wrong with a plan.
+//! Checks a plan for mistakes.
 
 use iodyno_job::Job;
 
@@ -7,7 +7,7 @@ use super::points::{POINTS_MAX, Point};
 use super::study::{FORMAT, MadeBy, Order, Study, StudyStep, apply_value};
 
 impl Study {
-    /// Looks for what is wrong with it.
+    /// Returns the first mistake.
     pub(super) fn look(&self) -> Result<(), Wrong> {
         if self.format != FORMAT {
             let what = format!("format `{}` is not known; this iodyno reads {FORMAT}", self.format);
@@ -38,13 +38,13 @@ impl Study {
         self.check_adaptive()
     }
 
-    /// What is wrong with its options.
+    /// Checks its options.
     fn check_options(&self) -> Result<(), Wrong> {
         if self.repeat == 0 {
             return Err(Wrong::at(&["repeat"], "repeat: at least 1 was expected"));
         }
         for (at, step) in self.parts().iter().enumerate() {
-            // A part's own options and grid go before those of the whole.
+            // A step's own options and grid take precedence over those of the study.
             let wrong = |option: &str, what: String| {
                 let n = at.to_string();
                 let own = |table| ["step", n.as_str(), table, option];
@@ -73,7 +73,7 @@ impl Study {
         Ok(())
     }
 
-    /// What contradicts predicting points.
+    /// Checks for options that contradict predicting points.
     fn check_adaptive(&self) -> Result<(), Wrong> {
         let bound = self.p99_bound_ns();
         bound.map_err(|what| Wrong::at(&["p99_bound"], format!("p99_bound: {what}")))?;
@@ -86,7 +86,7 @@ impl Study {
         Ok(())
     }
 
-    /// What contradicts loads that are shares of the most.
+    /// Checks for options that contradict loads as shares of the maximum.
     fn check_headroom(&self) -> Result<(), Wrong> {
         let Some(headroom) = &self.headroom else { return Ok(()) };
         let wrong = |what: &str| Err(Wrong::at(&["headroom"], format!("headroom: {what}")));
@@ -121,7 +121,7 @@ impl Study {
         Ok(())
     }
 
-    /// What contradicts more and more targets at once.
+    /// Checks for options that contradict adding target after target.
     fn check_scaling(&self) -> Result<(), Wrong> {
         let Some(scaling) = &self.scaling else { return Ok(()) };
         if self.rounds.is_some() || self.order == Order::Random {

@@ -1,4 +1,4 @@
-//! The workload that conditions drives, as rounds of a plan of their own.
+//! The workload that conditions drives, as a plan in rounds.
 
 use iodyno_job::parse_seconds;
 use iodyno_model::{Metric, Purpose, Rounds, Tracked};
@@ -7,16 +7,15 @@ use super::error::{PlanError, Refusal, Wrong};
 use super::preparation::Preparation;
 use super::study::{Order, Study, StudyStep, Until};
 
-/// What a round is looked at by is this part of it, the first one.
+/// The first part of a round, one in this many, is what steadiness is judged by.
 const CHECK: u64 = 30;
 /// Names of the two parts of a round.
 const POINTS: [&str; 2] = ["check", "condition"];
 
-/// A word for the usual one.
+/// Name of the default workload.
 const RANDOM: &str = "random";
 
-/// Options that a workload has unless it says otherwise: random data and
-/// offsets, other ones in each round.
+/// Default options of a workload: random data and offsets, new ones in each round.
 const USUAL: [(&str, &str); 9] = [
     ("ioengine", "auto"),
     ("direct", "1"),
@@ -30,7 +29,7 @@ const USUAL: [(&str, &str); 9] = [
 ];
 
 impl Preparation {
-    /// Looks for what contradicts it.
+    /// Checks the preparation.
     ///
     /// # Errors
     /// It contradicts itself.
@@ -38,7 +37,7 @@ impl Preparation {
         self.look().map_err(|wrong| Refusal(wrong.what))
     }
 
-    /// Looks for what contradicts it.
+    /// Returns the first contradiction.
     pub(super) fn look(&self) -> Result<(), Wrong> {
         if self.fill.is_some_and(|times| !(times > 0.0 && times <= 100.0)) {
             let what = "preparation: fill: above 0 and at most 100 times was expected";
@@ -47,14 +46,14 @@ impl Preparation {
         self.rounds_on(Vec::new()).map(|_| ())
     }
 
-    /// When the rounds that condition a drive are over; `None`: it is not conditioned.
+    /// Rounds that condition a drive, with their end; `None` without conditioning.
     pub fn rounds(&self) -> Option<Rounds> {
         self.condition.as_ref()?;
         let track = vec![Tracked { point: POINTS[0].into(), metric: Metric::Iops }];
         Some(Rounds { track, ..Rounds::default() })
     }
 
-    /// What conditions a drive, in options.
+    /// Conditioning workload as job options.
     pub(crate) fn workload(&self) -> Option<String> {
         let typed = self.condition.as_ref()?;
         Some(if typed.trim() == RANDOM { "rw=randwrite bs=4k".into() } else { typed.clone() })
@@ -102,10 +101,10 @@ impl Preparation {
         Ok(Some(study))
     }
 
-    /// The rounds on these targets as a plan of their own; `None`: drives are not conditioned.
+    /// The rounds on these targets as a plan of their own; `None` without conditioning.
     ///
     /// # Errors
-    /// What is wrong with the workload.
+    /// A mistake in the workload.
     pub(crate) fn study(&self, targets: Vec<String>) -> Result<Option<Study>, PlanError> {
         self.rounds_on(targets).map_err(|wrong| wrong.within("prepare", ""))
     }

@@ -1,5 +1,5 @@
-//! Plans, as data: what is measured, where, in which order and until when. One TOML format for
-//! presets and users.
+//! Plans as data: what is measured, where, in which order and until when. Presets and users share
+//! one TOML format.
 
 mod check;
 mod conditioning;

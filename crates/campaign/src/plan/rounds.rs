@@ -1,5 +1,4 @@
-//! Studies in rounds: the same points, in the same order, again and again
-//! until the drive is steady.
+//! Studies in rounds: the same points in the same order, repeated until the drive is steady.
 
 use iodyno_model::Rounds;
 
@@ -10,8 +9,7 @@ use super::points::axes;
 use super::study::{Order, Study, StudyStep};
 
 impl Study {
-    /// All rounds that there may be, and what comes once after them, for one
-    /// target after the other.
+    /// All possible rounds, and the steps after them, for one target after the other.
     pub(super) fn points_in_rounds(&self, rounds: &Rounds) -> Vec<Point> {
         let (after, every): (Vec<StudyStep>, Vec<_>) =
             self.parts().into_iter().partition(|step| step.after);
@@ -38,7 +36,7 @@ impl Study {
         })
     }
 
-    /// What contradicts rounds.
+    /// Checks for options that contradict rounds.
     pub(super) fn check_rounds(&self) -> Result<(), Wrong> {
         let Some(rounds) = &self.rounds else {
             return match self.steps.iter().position(|step| step.after) {
@@ -57,7 +55,7 @@ impl Study {
         let wrong = |key: &str, what: &str| {
             Wrong::at(&["rounds", key], format!("rounds: {key}: {what}")).or_at(&["rounds"])
         };
-        // A NaN is not above 0.
+        // Written so that NaN fails each check.
         let expected = [
             (rounds.window >= 2, "window", "2 or more were expected"),
             (rounds.most >= rounds.window, "most", "the window or more were expected"),

@@ -1,4 +1,4 @@
-//! The steps of a plan that are measured on whole targets.
+//! Steps of a plan on whole targets.
 
 use iodyno_job::Job;
 use iodyno_model::Purpose;
@@ -8,7 +8,7 @@ use super::steps::{On, Step};
 use super::study::{Study, StudyStep, Until, apply_value};
 
 impl Study {
-    /// It has steps on whole targets in place of points.
+    /// True if it has steps on whole targets instead of points.
     pub fn is_of_steps(&self) -> bool {
         self.steps.iter().any(|step| !step.on.is_empty() || step.outstanding.is_some())
     }
@@ -16,13 +16,13 @@ impl Study {
     /// Its steps on whole targets.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A mistake in a step.
     pub fn target_steps(&self) -> Result<Vec<Step>, PlanError> {
         let steps = self.steps.iter().enumerate().map(|(n, step)| self.target_step(step, n));
         steps.collect::<Result<_, _>>().map_err(|wrong: Wrong| wrong.within(&self.name, ""))
     }
 
-    /// What contradicts steps on whole targets.
+    /// Checks for options that contradict steps on whole targets.
     pub(super) fn check_steps(&self) -> Result<(), Wrong> {
         if !self.is_of_steps() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Preparing drives: emptied, then filled in sequence, all at the same time;
-//! then conditioned by a workload, in rounds until they are steady.
+//! Preparation of drives: purge, then sequential fill, all drives at the same time; then
+//! conditioning by a workload, in rounds until they are steady.
 
 mod conditioning;
 mod execute;
@@ -23,25 +23,25 @@ pub(crate) use execute::prepare;
 use fill::{DISCARD_BYTES, FILL, FILL_BYTES, filled_bytes, place, refused, section, whole_bytes};
 pub use remaining::{Filled, stopped};
 
-/// A preparation of these drives, ready to be carried out.
+/// Preparation of given drives, ready to run.
 #[derive(Debug, Clone)]
 pub struct Preparing {
-    /// How.
+    /// Requested preparation.
     pub how: Preparation,
-    /// What of it is jobs.
+    /// Its discard and fill jobs.
     pub jobs: ScriptJobs,
-    /// What was filled already.
+    /// Progress of earlier fills.
     pub filled: Filled,
-    /// What conditions them then.
+    /// Conditioning after it.
     pub condition: Option<Conditioning>,
 }
 
 impl Preparation {
-    /// Ready for `targets`.
+    /// Prepares to run on `targets`.
     ///
     /// # Errors
-    /// A target that is no block device, or whose size is not known; what is
-    /// wrong with the workload that conditions them.
+    /// A target is not a block device, or its size is unknown; a mistake in the conditioning
+    /// workload.
     pub fn of(&self, targets: &[Target]) -> Result<Preparing, CampaignError> {
         let filled = Filled::default();
         let jobs = self.jobs(targets, &filled)?;
@@ -66,7 +66,7 @@ impl Preparation {
                 zoned::check(self, target.name())?;
             }
             if self.purge == Some(PurgeMethod::Discard) && filled.is_nothing() && !zones {
-                // Past the page cache or not makes no difference to a trim.
+                // Direct or not makes no difference to a trim.
                 let how = [("rw", "trim"), ("ioengine", "psync")];
                 let piece_bytes = DISCARD_BYTES.min(size_bytes);
                 discards.add(target, &how, piece_bytes, 0, size_bytes, size_bytes);
@@ -82,7 +82,7 @@ impl Preparation {
                 ];
                 let bytes = filled_bytes(size_bytes, times);
                 let done_bytes = filled.done_bytes(target.name(), size_bytes, bytes);
-                // The pass that was stopped first; the rest is whole passes.
+                // First the rest of the interrupted pass, then whole passes.
                 let from_bytes = done_bytes % whole_bytes(size_bytes).max(1);
                 let pass_bytes = match from_bytes {
                     0 => 0,
@@ -92,7 +92,7 @@ impl Preparation {
                 if pass_bytes > 0 {
                     let rests = begun.rests.len();
                     begun.add(target, &how, FILL_BYTES, from_bytes, size_bytes, pass_bytes);
-                    // The rest of the device comes once, with the last whole pass.
+                    // The device's last partial block comes once, with the last whole pass.
                     if left_bytes >= whole_bytes(size_bytes) {
                         begun.rests.truncate(rests);
                     }
@@ -110,9 +110,9 @@ impl Preparation {
     }
 }
 
-/// The jobs of one step, of all targets at once, and then of their rests.
+/// Jobs of one step, on all targets at once, then on their last partial blocks.
 struct Steps {
-    /// What they are called and for.
+    /// Names and purposes of both.
     kinds: [(&'static str, Purpose); 2],
     whole: Vec<Section>,
     rests: Vec<Section>,
@@ -123,8 +123,8 @@ impl Steps {
         Self { kinds, whole: Vec::new(), rests: Vec::new() }
     }
 
-    /// A job in blocks of `block_bytes` from `from_bytes` to the end of a
-    /// device, `bytes` in all, and one for what is left behind the last whole block.
+    /// Adds a job in blocks of `block_bytes` from `from_bytes` to the end of a device, `bytes` in
+    /// total, and one for the partial block at the end.
     fn add(
         &mut self,
         target: &Target,
@@ -145,14 +145,14 @@ impl Steps {
         if whole.min(bytes) > 0 {
             self.whole.push(section(name, block_bytes, from_bytes, whole, bytes));
         }
-        // Half a fill leaves the end alone anyway.
+        // Half a fill does not reach the end.
         if end < size_bytes && bytes >= whole {
             let rest = size_bytes - end;
             self.rests.push(section(rest_name, rest, end, rest, rest));
         }
     }
 
-    /// The sections, in at most two phases that wait for what is before them.
+    /// The sections, in at most two phases, one after the other.
     fn phases(self) -> impl Iterator<Item = (Purpose, Vec<Section>)> {
         let phase = |((_, purpose), mut sections): ((_, Purpose), Vec<Section>)| {
             let stonewall = Entry { name: "stonewall".into(), value: None, place: place() };

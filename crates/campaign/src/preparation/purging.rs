@@ -1,4 +1,4 @@
-//! Drives that purge themselves, all at once, while somebody watches.
+//! Runs purges of several drives at once, and reports their progress.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,14 +11,14 @@ use iodyno_target::{Purge, PurgeEnd, TargetError};
 use crate::execute::Execution;
 use crate::watch::Event;
 
-/// The display is told so often that a purge goes on.
+/// Interval of progress reports.
 const TOLD: Duration = Duration::from_millis(100);
 
-/// Carries out all purges at once. What fails is recorded.
+/// Runs all purges at once. Failures are recorded.
 pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method: PurgeMethod) {
     let begun = Instant::now();
     let interrupted: &AtomicBool = execution.tools.interrupted;
-    // Of 1000; 0: the drive does not say.
+    // In thousandths; 0: the drive does not report it.
     let done: Vec<AtomicU32> = purges.iter().map(|_| AtomicU32::new(0)).collect();
     let names: Vec<String> = purges.iter().map(name_of).collect();
     let target = names.join(", ");
@@ -38,7 +38,7 @@ pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method:
                 };
                 let end = purge.carry_out(&progress);
                 done.store(1000, Ordering::Relaxed);
-                // Whoever listened is gone with the campaign.
+                // The receiver is gone only if the campaign is.
                 let _ = ended.send((n, end));
             });
         }
@@ -65,7 +65,7 @@ pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method:
     });
 }
 
-/// What an interruption of a purge comes to.
+/// Warning about what an interruption of a purge does.
 fn waits(target: &str, method: PurgeMethod) -> String {
     match method {
         PurgeMethod::SanitizeBlock | PurgeMethod::SanitizeCrypto => {
@@ -79,7 +79,7 @@ fn waits(target: &str, method: PurgeMethod) -> String {
     }
 }
 
-/// Tells and records how a purge ended.
+/// Reports and records how a purge ended.
 fn purged(
     execution: &mut Execution<'_, '_>,
     name: &str,
@@ -109,7 +109,7 @@ fn purged(
     }
 }
 
-/// Everything that a purge destroys, as one name.
+/// Names of everything that a purge destroys, joined.
 fn name_of(purge: &Purge) -> String {
     let names: Vec<&str> = purge.reached().map(|one| one.as_read().name()).collect();
     names.join(" and ")

@@ -1,5 +1,5 @@
-//! An experiment as it is carried out: the job that was asked about with one
-//! thing changed, and what else it takes.
+//! Jobs of an experiment: the job under investigation with one change, plus background load and
+//! rest.
 
 use iodyno_job::{BlockSize, Extent, IoEngine, Job, Pattern};
 use iodyno_judge::limiter::interrupts_on_one_cpu;
@@ -10,63 +10,63 @@ use iodyno_model::{
 
 use crate::targets::{PreparedTarget, Written, bare_blocks};
 
-/// Larger blocks than this are of no interest, bytes.
+/// Largest block of an experiment, bytes.
 const LARGEST_BLOCK: u64 = 4 << 20;
-/// How many times as large blocks become.
+/// Factor for larger blocks.
 const LARGER: u64 = 4;
-/// Less than this is too little to read, bytes: a drive's buffer would hold it.
+/// Fewest unwritten bytes to read: a drive's buffer would hold less.
 const LEAST_BYTES: u64 = 1 << 30;
-/// Reads that keep link and drive awake: so few hardly stand in another's way.
+/// Depth of the reads that keep link and drive awake: few enough not to disturb others.
 const AWAKE_DEPTH: u32 = 4;
-/// What a neighbour is written with: large blocks in sequence, as fast as it takes them.
+/// Load on a neighbour: large sequential writes at full speed.
 const NEIGHBOUR_BLOCK: u64 = 128 << 10;
 const NEIGHBOUR_DEPTH: u32 = 32;
-/// A shorter rest cools nothing, ns.
+/// Shortest rest that cools a drive, ns.
 pub(crate) const LEAST_REST_NS: u64 = 5_000_000_000;
 
-/// What is known when an experiment is chosen.
+/// State in which an experiment is chosen.
 pub(crate) struct Laboratory<'q> {
     pub(crate) host: &'q Host,
-    /// What was asked about.
+    /// Job under investigation.
     pub(crate) asked: &'q Job,
-    /// Where, and devices beside them that may be written.
+    /// Its targets, and neighbours that may be written.
     pub(crate) targets: &'q [PreparedTarget],
-    /// What was measured so far.
+    /// Measurements so far.
     pub(crate) record: &'q RunRecord,
-    /// Time that is left beside the measurement itself, ns.
+    /// Time left besides the measurement itself, ns.
     pub(crate) spare_ns: u64,
 }
 
-/// An experiment as it is carried out.
+/// An experiment ready to run.
 pub(crate) struct ExperimentJob {
     pub(crate) job: Job,
-    /// Where it is measured.
+    /// Targets to measure on.
     pub(crate) on: Vec<PreparedTarget>,
-    /// What goes on beside it, unmeasured.
+    /// Unmeasured background load.
     pub(crate) beside: Vec<(PreparedTarget, Job)>,
-    /// The drives rest before it for so long at most, ns.
+    /// Longest rest of the drives before it, ns.
     pub(crate) rest_ns: u64,
 }
 
 impl Laboratory<'_> {
-    /// What was asked about, as it was.
+    /// The job under investigation, unchanged.
     pub(crate) fn unchanged(&self) -> ExperimentJob {
         let (job, on) = (self.asked.clone(), self.measured().cloned().collect());
         ExperimentJob { job, on, beside: Vec::new(), rest_ns: 0 }
     }
 
-    /// The targets that are asked about.
+    /// Targets under investigation.
     fn measured(&self) -> impl Iterator<Item = &PreparedTarget> {
         self.targets.iter().filter(|target| !target.is_neighbour)
     }
 
-    /// `None` where the experiment cannot be made here: what writes elsewhere,
-    /// moves a drive, changes the machine or takes minutes is advice.
+    /// Jobs of an experiment; `None` if it cannot be made here: experiments that write elsewhere,
+    /// move a drive, change the machine or take minutes are given as advice.
     pub(crate) fn job(&self, experiment: Experiment) -> Option<ExperimentJob> {
         let ExperimentJob { mut job, mut on, mut beside, mut rest_ns } = self.unchanged();
         match experiment {
             Experiment::TwiceTheDepth => {
-                // Engines that do one I/O at a time have no depth.
+                // Synchronous engines have no depth.
                 if job.engine.ioengine.is_synchronous() {
                     return None;
                 }
@@ -148,7 +148,7 @@ impl Laboratory<'_> {
         Some(ExperimentJob { job, on, beside, rest_ns })
     }
 
-    /// Takes the CPU that has all interrupts from the threads.
+    /// Moves the threads off the CPU that takes all interrupts.
     fn off_interrupts(&self, on: &mut [PreparedTarget]) -> Option<()> {
         let asked = self.record.measurements.first()?;
         let taken = interrupts_on_one_cpu(self.record, asked).ok()??.cpu;
@@ -157,7 +157,7 @@ impl Laboratory<'_> {
         on.iter_mut().all(|target| leaves(target, taken, online, threads)).then_some(())
     }
 
-    /// The same ring can pass NVMe commands to all targets.
+    /// True if the same ring can pass NVMe commands to all targets.
     fn passes_commands(&self) -> bool {
         let asked = self.record.measurements.first();
         let engine = asked.and_then(|asked| asked.workload.ioengine.as_deref());
@@ -171,9 +171,8 @@ impl Laboratory<'_> {
     }
 }
 
-/// Half of the targets, every other in the order of what they gave together: what
-/// only some of them share leaves these slower than the others, and shows where
-/// it is not they alone who are left.
+/// Half of the targets: every other one, ordered by their rates together. If only some of them
+/// share the bottleneck, these are slower than the others, so both kinds remain and it still shows.
 fn half(mut on: Vec<PreparedTarget>, together: Option<&Measurement>) -> Vec<PreparedTarget> {
     let bytes_per_s = |target: &PreparedTarget| {
         let part = together?.parts.iter().find(|part| part.target == target.name)?;
@@ -188,7 +187,7 @@ fn half(mut on: Vec<PreparedTarget>, together: Option<&Measurement>) -> Vec<Prep
     on.into_iter().step_by(2).take(count).collect()
 }
 
-/// Takes `cpu` from a target's threads; whether that left each of them one.
+/// Removes `cpu` from a target's CPUs; true if each of its threads still has one.
 fn leaves(target: &mut PreparedTarget, cpu: u32, online: &[u32], threads: usize) -> bool {
     if target.near_cpus.is_empty() {
         target.near_cpus = online.to_vec();
@@ -204,7 +203,7 @@ fn linux(host: &Host) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// A few reads all over the target, other ones than those of `asked`.
+/// A few random reads over the whole target, with offsets other than those of `asked`.
 fn awake(asked: &Job) -> Job {
     let mut job = asked.clone();
     job.name = Experiment::KeptAwake.name().into();
@@ -223,8 +222,7 @@ fn neighbour_job() -> Job {
     job
 }
 
-/// The blocks of a target that were never written, where there are enough
-/// beside those that were.
+/// Unwritten extents of a target, if there are enough besides written ones.
 fn unwritten(target: &PreparedTarget) -> Option<Written> {
     let written = target.written.as_ref().filter(|written| !written.extents.is_empty())?;
     let mut extents: Vec<Extent> = Vec::new();
@@ -290,8 +288,7 @@ mod tests {
         assert_eq!(on.name, "file");
         assert!(awake.pattern.rw.is_random() && !awake.writes());
         assert_ne!(awake.threads.number, asked.threads.number);
-        // Nothing is read through a character device that is not there, and nobody
-        // allowed a neighbour.
+        // There is no character device to read through, and no neighbour is allowed.
         for experiment in [Experiment::Passthrough, Experiment::NeighbourWrites] {
             assert!(laboratory(&asked, 0, experiment).is_none(), "{experiment:?}");
         }

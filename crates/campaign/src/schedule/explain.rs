@@ -1,5 +1,5 @@
-//! What limits a workload: the experiments that the limiter asks for, one after the other until
-//! it names something or the time is over.
+//! Investigation of what limits a workload: runs the experiments that the judge asks for until it
+//! names a limit or the time is over.
 
 use std::collections::VecDeque;
 
@@ -13,26 +13,26 @@ use crate::phase::{Measured, Phase, PhaseJob, Schedule, Seen};
 use crate::targets::PreparedTarget;
 use crate::watch::{Event, Watcher};
 
-/// Name of what is asked about.
+/// Name of the measurement under investigation.
 pub(crate) const ASKED: &str = "asked";
-/// Drives rest no longer than this, ns.
+/// Longest rest of drives, ns.
 const LONGEST_REST_NS: u64 = 20_000_000_000;
 
-/// An investigation that goes on.
+/// An investigation in progress.
 pub(crate) struct Explain<'a> {
-    /// What is asked about.
+    /// Job under investigation.
     asked: &'a Job,
     claims: &'a ClaimBook,
-    /// The longest time of a measurement, ns.
+    /// Longest duration of a measurement, ns.
     max_ns: u64,
-    /// Longest time for all of them, ns.
+    /// Longest duration of the whole investigation, ns.
     budget_ns: u64,
     begun: bool,
     made: Vec<Experiment>,
-    /// What was decided on, and is not carried out yet, with names and what each is for.
+    /// Experiments decided on and not run yet, with name and purpose.
     ahead: VecDeque<(String, Purpose, ExperimentJob)>,
     round: u32,
-    /// When it was decided last what is next, ns.
+    /// Time of the last decision, ns.
     spent_ns: u64,
 }
 
@@ -56,10 +56,10 @@ impl<'a> Explain<'a> {
         }
     }
 
-    /// What the limiter asks for after all that was measured.
+    /// Queues the next experiment, judging by all measurements so far.
     fn decide(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) {
         let left_ns = self.budget_ns.saturating_sub(seen.spent_ns);
-        // Each turn takes of its time, so that this ends.
+        // Time has to pass between two decisions, so that this ends.
         if left_ns < self.max_ns || seen.spent_ns <= self.spent_ns {
             return;
         }
@@ -104,8 +104,8 @@ impl<'a> Explain<'a> {
         }
     }
 
-    /// Measures what was asked about and `experiments` again. Every other round
-    /// goes backwards, so that what drifts does not favour one of them.
+    /// Repeats the original measurement and `experiments`. Every other round runs in reverse order,
+    /// so that drift does not favour one of them.
     fn repeat(&mut self, laboratory: &Laboratory<'_>, experiments: &[Experiment]) {
         let varied = experiments
             .iter()
@@ -115,7 +115,7 @@ impl<'a> Explain<'a> {
         if self.round.is_multiple_of(2) {
             all.reverse();
         }
-        // Drives have rested once.
+        // Drives rest only the first time.
         let again = |(purpose, job)| {
             (name(purpose, self.round), purpose, ExperimentJob { rest_ns: 0, ..job })
         };
@@ -152,7 +152,7 @@ impl Schedule for Explain<'_> {
             reads_links: is_first,
             traces_blocks: is_first,
             reads_temperature,
-            // An experiment that fails says nothing of others.
+            // A failed experiment says nothing about the others.
             gives_up: is_first,
             ..Phase::fitted(jobs, Measured::Targets(count), self.max_ns)
         })
@@ -163,7 +163,7 @@ impl Schedule for Explain<'_> {
     }
 }
 
-/// The name of the `nth` measurement for this, from 1: `asked-2`.
+/// Name of the `nth` measurement for this purpose, from 1: `asked-2`.
 fn name(purpose: Purpose, nth: u32) -> String {
     let first = match purpose {
         Purpose::Experiment(experiment) => experiment.name(),

@@ -1,4 +1,4 @@
-//! Strategies: which phase is next, by what is measured. Each is a file, and makes no I/O.
+//! Schedules: choose the next phase by the measurements so far. One file each; they make no I/O.
 
 mod adaptive_sweep;
 mod depth_search;

@@ -1,4 +1,4 @@
-//! What measurements of a study say beyond themselves.
+//! Conclusions from the measurements of a study: predictions and knees.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -13,11 +13,11 @@ use crate::measurement::p99::Q;
 use crate::plan::{Point, Study};
 use crate::typed::{are_at, is_at};
 
-/// Level of the intervals of percentiles.
+/// Confidence level of percentiles.
 const LEVEL: f64 = 0.95;
 
 impl Known {
-    /// Of a measurement, the `index`th, that ended by itself and did not fail.
+    /// The `index`th measurement, if it ended by itself and did not fail.
     pub(crate) fn of(measurement: &Measurement, index: usize) -> Option<Self> {
         if matches!(measurement.end, EndReason::Interrupted | EndReason::Failed(_)) {
             return None;
@@ -34,7 +34,7 @@ impl Known {
     }
 }
 
-/// What `measurements` say of each point.
+/// Measured values of each point.
 pub(crate) fn known<'m>(
     points: &[Point],
     measurements: impl Iterator<Item = &'m Measurement> + Clone,
@@ -49,16 +49,16 @@ pub(crate) fn known<'m>(
     points.iter().map(known).collect()
 }
 
-/// The curves of the points of a study.
+/// Curves of the points of a study.
 pub(crate) fn surface(study: &Study, points: &[Point]) -> Surface {
-    // What is wrong with them was said when the study was read.
+    // Mistakes in these were reported when the study was parsed.
     let precision = study.stop().map_or(0.0, |stop| stop.precision);
     Surface::of(points, precision, study.p99_bound_ns().ok().flatten())
 }
 
 impl Study {
-    /// What the measurements of a run of it say beyond themselves: points that are predicted
-    /// (of an adaptive study), and knees. `None` of rounds, repetitions and steps on whole targets.
+    /// Conclusions from the measurements of its run: predicted points (of an adaptive study) and
+    /// knees. `None` for rounds, repetitions and steps on whole targets.
     pub fn outlook(&self, record: &RunRecord) -> Option<Predictions> {
         if self.rounds.is_some() || self.repeat > 1 || self.is_of_steps() {
             return None;
@@ -75,8 +75,8 @@ impl Study {
         Some(outlook(&points, &surface, &known, self.adaptive))
     }
 
-    /// Its targets, and what a run's are called where those were typed in another directory, or
-    /// on another machine.
+    /// Its targets, under the run's names if they were typed in another directory or on another
+    /// machine.
     fn located(&self, began: &[String]) -> Vec<String> {
         let own_file = self.parts().iter().any(|step| step.own_file);
         let locate = |typed: &String| {
@@ -98,8 +98,7 @@ impl Study {
     }
 }
 
-/// What is known of `points`, in words for others; `predicts`: points that were
-/// not measured are predicted.
+/// Conclusions from what is `known` of `points`; `predicts`: predict points that were not measured.
 pub(crate) fn outlook(
     points: &[Point],
     surface: &Surface,

@@ -1,5 +1,5 @@
-//! An application's profile: its jobs in rounds, and more of those that decide where a bound lies
-//! within the interval.
+//! An application profile: its jobs in rounds, then more rounds of jobs whose bound lies within the
+//! interval.
 
 use iodyno_judge::fit::undecided;
 use iodyno_model::{Profile, placeholders};
@@ -10,19 +10,19 @@ use crate::plan::Stop;
 use crate::profiles::script;
 use crate::watch::Watcher;
 
-/// So often the rounds of a profile are measured again at most, where that may decide a bound.
+/// Longest extension: this multiple of the profile's rounds, if more may decide a bound.
 const LONGER: u32 = 2;
 
-/// The phases of a profile in rounds.
+/// Phases of a profile in rounds.
 #[derive(Debug, Clone)]
 pub(super) struct ProfileRounds {
     profile: Profile,
-    /// Its target, as its jobs name it.
+    /// Target, as named by its jobs.
     target: String,
     phases: Vec<Phase>,
-    /// Phases of the round that are left, last one first.
+    /// Phases left in the round, last one first.
     left: Vec<usize>,
-    /// Which round that is, from 1.
+    /// Number of the round, from 1.
     round: u32,
 }
 
@@ -31,7 +31,7 @@ impl ProfileRounds {
         Self { profile, target, phases, left: Vec::new(), round: 0 }
     }
 
-    /// The phases of the next round: all, then those that are not decided.
+    /// Phases of the next round: first all, later the undecided ones.
     fn next_round(&self, seen: &Seen<'_>) -> Vec<usize> {
         let all = (0..self.phases.len()).rev();
         if self.round < self.profile.rounds {
@@ -48,7 +48,7 @@ impl ProfileRounds {
 }
 
 impl ProfileRounds {
-    /// The phase of this number, with what was measured by now where its jobs are made of that.
+    /// Phase of this number, with measured values inserted if its jobs depend on them.
     fn phase(&self, n: usize, seen: &Seen<'_>) -> Phase {
         let is_made = placeholders(&self.profile.jobs).next().is_some();
         let made = is_made.then(|| script(&self.profile, &self.target, Some(seen.record)).ok());

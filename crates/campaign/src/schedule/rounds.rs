@@ -1,4 +1,4 @@
-//! Rounds: once a drive is steady, the rounds that are left are needless.
+//! Rounds: once a drive is steady, the remaining rounds are skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use crate::plan::Point;
 use crate::typed::is_at;
 use crate::watch::{Event, Watcher};
 
-/// A plan in rounds: its script has each point once, however many rounds there are.
+/// A plan in rounds; its script has each point once, whatever the number of rounds.
 #[derive(Debug, Clone)]
 pub(super) struct InRounds {
-    /// When they are over.
+    /// End condition of the rounds.
     asked: Rounds,
     turns: Turns,
-    /// The round with which targets, as they were typed, were done.
+    /// Last round needed, by targets as typed.
     over_in: BTreeMap<Vec<String>, u32>,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn once(points: &[Point]) -> Vec<Point> {
 }
 
 impl InRounds {
-    /// Of `points` in their order, for which there is a phase each where they are [`once`].
+    /// Takes `points` in their order, and a phase for each of [`once`].
     pub(super) fn new(asked: Rounds, points: &[Point], phases: Vec<Phase>) -> Self {
         let of_none = |point: &Point| Point { round: None, ..point.clone() };
         let numbers: BTreeMap<Point, usize> = once(points).iter().map(of_none).zip(0..).collect();
@@ -38,7 +38,7 @@ impl InRounds {
     }
 }
 
-/// How far the rounds came, on each target of `point`.
+/// Progress of the rounds on each target of `point`.
 pub(crate) fn convergences(
     asked: &Rounds,
     host: Option<&Host>,
@@ -55,7 +55,7 @@ pub(crate) fn convergences(
     point.targets.iter().map(of_target).collect()
 }
 
-/// The round with which all targets were done.
+/// Last round needed by all targets.
 pub(crate) fn over_in(all: &[Convergence]) -> Option<u32> {
     let each: Option<Vec<u32>> = all.iter().map(Convergence::over_in).collect();
     each?.into_iter().max()
@@ -65,7 +65,7 @@ impl Schedule for InRounds {
     fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
         self.after(seen, watcher);
         let over_in = &self.over_in;
-        // It is of a round behind the one with which its drives were done.
+        // Skip rounds after the last one that its drives need.
         self.turns.next(|turn| {
             let over_in = turn.point.as_ref().and_then(|point| over_in.get(&point.targets));
             turn.round().zip(over_in).is_some_and(|(round, over_in)| round > *over_in)
@@ -74,8 +74,8 @@ impl Schedule for InRounds {
 }
 
 impl InRounds {
-    /// If the last turn was the last of its round: whether its drives are steady now, or were
-    /// written as often as the plan wants.
+    /// After the last turn of a round: checks whether its drives are steady, or were written as
+    /// often as the plan wants.
     fn after(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) {
         let Some((turn, next)) = self.turns.last() else { return };
         let (Some(point), Some(round)) = (&turn.point, turn.round()) else { return };

@@ -1,4 +1,4 @@
-//! Steps on each target alone, one after the other, and then on all targets at once.
+//! Steps on each target alone, one after the other, then on all targets at once.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::plan::Step;
 use crate::targets::PreparedTarget;
 use crate::watch::Watcher;
 
-/// Steps that go on.
+/// Steps in progress.
 pub(crate) struct Steps<'a> {
     steps: &'a [Step],
     budget: Budget,
-    /// What is carried out, in order; `None`: not known yet, for how many targets.
+    /// Turns in order; `None` until the number of targets is known.
     turns: Option<Vec<Turn>>,
     next: usize,
-    /// A search, on the target of this number, and the depth that it tries.
+    /// Search in progress: number of its target, and the depth being tried.
     search: Option<(usize, DepthSearch, u32)>,
-    /// What sufficed, by step and target: outstanding I/Os.
+    /// Sufficient outstanding I/Os, by step and target.
     found: BTreeMap<(usize, usize), Found>,
 }
 
@@ -27,14 +27,14 @@ struct Turn {
     step: usize,
     /// Numbers of the targets.
     on: Vec<usize>,
-    /// It is the first one on these targets.
+    /// First turn on these targets.
     is_first: bool,
 }
 
-/// What a search came to.
+/// Result of a search.
 struct Found {
     outstanding: u32,
-    /// Number of the turn that it was for.
+    /// Number of the turn that it was made for.
     turn: usize,
     tried: Vec<(u32, f64)>,
 }
@@ -45,7 +45,7 @@ impl<'a> Steps<'a> {
         Self { steps, budget, turns: None, next: 0, search: None, found }
     }
 
-    /// All turns on so many targets.
+    /// All turns on this many targets.
     fn turns(&self, targets: usize) -> Vec<Turn> {
         let of = |on: Vec<usize>, pick: fn(&Step) -> bool| {
             let steps = (0..self.steps.len()).filter(move |n| pick(&self.steps[*n]));
@@ -57,7 +57,7 @@ impl<'a> Steps<'a> {
         each.chain(together.filter(|_| targets > 1)).collect()
     }
 
-    /// The next trial of a search that `turn` needs on one of its targets; `None`: what suffices is
+    /// Next trial of a search that `turn` needs on one of its targets; `None` once all results are
     /// known.
     fn trial(&mut self, turn: &Turn, seen: &Seen<'_>) -> Option<Phase> {
         let step = &self.steps[turn.step];
@@ -66,7 +66,7 @@ impl<'a> Steps<'a> {
             let (target, depths) = match self.search.take() {
                 Some((target, mut depths, depth)) => {
                     let Some(iops) = seen.trial_iops else {
-                        // What goes wrong here goes wrong in the measurement too, and is told there.
+                        // The measurement will fail as well, and report it.
                         self.end(turn, target, &depths);
                         continue;
                     };
@@ -97,7 +97,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// What a measurement may take now, ns, so that all that is left fits into the budget.
+    /// Longest duration of the next measurement, ns, so that all that is left fits into the budget.
     fn most_ns(&self, seen: &Seen<'_>) -> u64 {
         let turns = self.turns(seen.targets.len());
         let cost = |turn: &Turn| {
@@ -128,7 +128,7 @@ impl<'a> Steps<'a> {
                     depths_tried.clone_from(&found.tried);
                     return spread(found.outstanding, cpus);
                 }
-                // All at once: what sufficed alone, on a fair share of the CPUs.
+                // All at once: the depth that sufficed alone, on a fair share of the CPUs.
                 spread(found.outstanding, cpus.min(all_cpus / 2).max(1))
             });
             jobs.push(shaped(step, target, shape));
@@ -160,7 +160,7 @@ impl Schedule for Steps<'_> {
     }
 }
 
-/// The job of a step for a target, with so many threads of such a depth.
+/// Job of a step on a target, with this (number of threads, depth).
 fn shaped(step: &Step, target: &PreparedTarget, shape: Option<(u32, u32)>) -> PhaseJob {
     let mut job = step.job.clone();
     if let Some((threads, depth)) = shape {

@@ -1,4 +1,4 @@
-//! Settings in a folder that stands for sysfs.
+//! Settings in a directory instead of sysfs.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ const SCHEDULER: &str = "/sys/block/sda/queue/scheduler";
 const REQUESTS: &str = "/sys/block/sda/queue/nr_requests";
 const RUN: &str = "0001";
 
-/// A machine of two CPUs and a disk, and the journal of a run that is over.
+/// A machine with two CPUs and a disk, and the journal of a run that is over.
 struct Machine {
     folder: tempfile::TempDir,
     store: Store,
@@ -44,7 +44,7 @@ impl Machine {
         std::fs::read_to_string(self.file(path)).unwrap()
     }
 
-    /// All that can be set.
+    /// Values of all files that can be set.
     fn state(&self) -> Vec<String> {
         let files = [SCHEDULER.to_owned(), REQUESTS.to_owned(), governor(0), governor(1)];
         files.iter().map(|file| self.read(file)).collect()
@@ -83,11 +83,11 @@ fn what_was_set_is_restored() {
     let mut applied = machine.apply(&all()).unwrap();
     assert_eq!(machine.state(), ["none", "64", "performance", "performance"]);
     assert_eq!(machine.pending(), 4);
-    // A condition of all CPUs is told once.
+    // A condition of all CPUs is reported once.
     assert_eq!(applied.conditions.len(), 3);
     assert_eq!(applied.conditions[2].path, "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor");
     assert_eq!((&*applied.conditions[1].before, &*applied.conditions[1].value), ("256", "64"));
-    // The kernel sets it anew with the scheduler.
+    // The kernel resets it with the scheduler.
     machine.write(SCHEDULER, "none");
     assert_eq!(applied.restore_sysfs(&mut machine.store, RUN).unwrap(), Vec::<String>::new());
     assert_eq!(machine.state(), before);
@@ -133,7 +133,7 @@ fn after_a_kill_the_journal_restores_it() {
     for pending in machine.store.journal_pending(Some(RUN)).unwrap() {
         let Ok(JournalEntry::Setting(change)) = pending.entry else { panic!() };
         assert_eq!(restore(&sysfs, &change).unwrap(), Restored::Yes);
-        // As often as one likes.
+        // Restoring again changes nothing.
         assert_eq!(restore(&sysfs, &change).unwrap(), Restored::Yes);
     }
     assert_eq!(machine.state(), before);
@@ -178,7 +178,7 @@ fn a_plan_says_how_write_caches_are_to_be() {
     for preset in ["snia-iops", "snia-throughput", "snia-latency", "snia-wsat", "snia-hir"] {
         let study = crate::Study::preset(preset).unwrap();
         assert_eq!(study.settings.write_cache, Some(WriteCacheState::Off), "{preset}");
-        // What the store keeps of it says the same when it goes on.
+        // The stored plan says the same when the run is resumed.
         let again = crate::Study::parse(&study.to_toml().unwrap(), preset).unwrap();
         assert_eq!(again.settings, study.settings);
     }

@@ -1,10 +1,10 @@
-//! What past the block layer has to be looked at: metadata of blocks.
+//! Checks that passthrough I/O meets blocks without metadata.
 
 use iodyno_model::Namespace;
 
-/// That nothing but data comes with the blocks of a namespace. Past the block
-/// layer nobody makes room for metadata: the drive would put it behind the
-/// buffer, or where its command has a zero address.
+/// Checks that the blocks of a namespace carry no metadata. With passthrough I/O no buffer is
+/// provided for it: the drive would write it after the data buffer, or to address zero of the
+/// command.
 pub(crate) fn bare_blocks(namespace: &Namespace) -> Result<(), String> {
     let name = &namespace.name;
     let format = namespace.identify.get().and_then(|said| said.formats.get(said.format_in_use));

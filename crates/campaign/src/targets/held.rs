@@ -1,4 +1,4 @@
-//! A cleared target, for as long as jobs work on it.
+//! A cleared target, held while jobs work on it.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub(crate) enum Held {
 }
 
 impl Held {
-    /// What jobs may do with it.
+    /// Access that jobs have.
     pub(crate) const fn access(&self) -> Access<'_> {
         match self {
             Self::Read(_, clearance) => Access::Read(clearance),
@@ -40,7 +40,7 @@ impl Held {
         }
     }
 
-    /// What is known of it on `host`.
+    /// Facts about it on `host`.
     pub(super) fn prepared(&self, host: &Host) -> PreparedTarget {
         let access = self.access();
         let clearance = access.read();
@@ -66,7 +66,7 @@ impl Held {
     }
 }
 
-/// Clears a device, for writing where that is wanted.
+/// Clears a device, for writing if `writes`.
 pub(super) fn clear(
     host: &Host,
     target: Target,

@@ -1,4 +1,4 @@
-//! What jobs work on: devices cleared, files laid out, each once.
+//! Targets of jobs: each device cleared once, each file laid out once.
 
 mod bare;
 mod feasible;
@@ -37,30 +37,31 @@ use wanted::{Device, Wanted, devices, entry_key, key, wanted};
 pub(crate) use wanted::{device_of, keys};
 pub(crate) use written::Written;
 
-/// Room of a file that is yet to be made, as far as its job is asked, bytes.
+/// Unlimited size, bytes, for a file to be made whose job sets the size itself.
 const ENDLESS_BYTES: u64 = 1 << 60;
 
-/// Everything that jobs read and write.
+/// All targets of the jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Targets {
     held: Vec<Held>,
-    /// What is known of each.
+    /// Facts about each.
     pub(crate) prepared: Vec<PreparedTarget>,
-    /// By the names that the jobs of a script use.
+    /// Indices by the names in the script's jobs.
     by_name: BTreeMap<String, usize>,
-    /// Where jobs that append begin, bytes, by fio's number of the job.
+    /// Start offsets of jobs that append, bytes, by fio's job number.
     appends: BTreeMap<u32, u64>,
-    /// Keys of the files that are removed once nothing works on them any more.
+    /// Keys of files to remove once no job uses them any more.
     unlinking: BTreeSet<String>,
 }
 
 impl Targets {
     /// Clears all devices and lays out all files of `script`. With `all_words` each word of
-    /// `permission` has to name something that is worked on. Jobs of the `first` phase have to fit
-    /// what they will work on; others that do not fail by themselves, in their turn.
+    /// `permission` has to name something that is worked on. Checks that the jobs of the `first`
+    /// phase fit their targets; later ones fail in their turn.
     ///
     /// # Errors
-    /// What cannot be cleared, before anything is made or written; what then cannot be laid out.
+    /// A target cannot be cleared (before anything is made or written), or a file cannot be laid
+    /// out.
     pub(crate) fn of_script(
         tools: &mut Tools<'_>,
         host: &Host,
@@ -106,7 +107,7 @@ impl Targets {
         targets.unlinking = unlinking.flat_map(|job| wanted::keys(&job.job)).collect();
         for ((name, wanted), surveyed) in files.into_iter().zip(surveyed) {
             let held = lay_out(tools, host, &name, surveyed, permission).inspect_err(|_| {
-                // Nothing will run. What led here is told; an error of this would hide it.
+                // Nothing will run. The error that led here is reported; one of this would hide it.
                 let _ = targets.unlink_all();
             })?;
             if let (Held::File(_, laid_out), true) = (&held, wanted.of_names) {
@@ -114,7 +115,7 @@ impl Targets {
                 let clearance = WriteClearance::of_entry(&name, entry, size_bytes)?;
                 targets.hold([entry_key(&name)], Held::Nothing(clearance));
             }
-            // What is held open is not gone when its name is.
+            // Hold a file only for jobs on its data: an open file is not gone when its name is.
             if wanted.of_data {
                 targets.hold([name], held);
             }
@@ -124,8 +125,8 @@ impl Targets {
         Ok(targets)
     }
 
-    /// What direct I/O on a file or device is a multiple of, bytes: 0 where it takes none; `None`
-    /// where that is not known yet.
+    /// Alignment of direct I/O on a file or device, bytes; 0 if unsupported, `None` if not known
+    /// yet.
     fn direct_bytes(
         &self,
         job: &Job,
@@ -141,7 +142,7 @@ impl Targets {
         }
     }
 
-    /// That direct I/O has a meaning for what a job works on.
+    /// Checks that the targets of a job support direct I/O.
     fn takes_direct(
         &self,
         host: &Host,
@@ -156,7 +157,7 @@ impl Targets {
         }
     }
 
-    /// That a job fits what it will work on: nothing is made for one that does not.
+    /// Checks that a job fits its targets, before anything is made for it.
     fn rehearse(
         &self,
         tools: &Tools<'_>,
@@ -184,7 +185,7 @@ impl Targets {
         fits.map_err(|Unfit(what)| CampaignError::of_job(&job.name, what))
     }
 
-    /// Holds nothing for each file of a job that only pretends, and the place of each that a job
+    /// Holds an empty target for each file of a diskless job, and the place of each file that a job
     /// will make.
     fn pretend(&mut self, host: &Host, job: &Job) -> Result<(), CampaignError> {
         let engine = job.engine.ioengine;
@@ -202,7 +203,7 @@ impl Targets {
                     _ => EntryKind::File,
                 };
                 let entry = entry_to_make(host, Path::new(path), kind)?;
-                // As fio's: a block, unless the job says how much.
+                // Like fio: one block, unless the job sets a size.
                 let sized = job.space.size.is_some() || job.space.filesize.is_some();
                 let block_bytes = job.pattern.bs.of(job.pattern.rw.direction()).smallest();
                 let size_bytes = if sized { ENDLESS_BYTES } else { block_bytes };
@@ -222,20 +223,20 @@ impl Targets {
         self.held.push(held);
     }
 
-    /// That a job past the block layer meets blocks without metadata.
+    /// Checks that a passthrough job meets blocks without metadata.
     fn passes_data_only(&self, host: &Host, job: &Job) -> Result<(), String> {
         if job.engine.ioengine != IoEngine::IoUringCmd {
             return Ok(());
         }
         let held = job.files.paths.iter().filter_map(|path| self.get(job, path));
         let names = held.map(|held| held.access().name());
-        // What is no namespace is refused where it is opened.
+        // Names other than namespaces are refused when opened.
         names
             .filter_map(|name| host.namespace(name))
             .try_for_each(|(_, namespace)| bare_blocks(namespace))
     }
 
-    /// That a job writes to zones as they are written: one block after the other.
+    /// Checks that a job writes zones sequentially, one block at a time.
     fn zones_take(&self, host: &Host, job: &Job) -> Result<(), String> {
         let in_sequence = !job.pattern.rw.is_random() && !job.pattern.rw.has(Direction::Read);
         if !job.writes() || in_sequence && job.outstanding() == 1 && job.threads.numjobs <= 1 {
@@ -252,7 +253,7 @@ impl Targets {
         ))
     }
 
-    /// Makes what is `wanted` as large as `job` needs it.
+    /// Enlarges the files in `wanted` to the size that `job` needs.
     fn enlarge(&mut self, wanted: &mut BTreeMap<String, Wanted>, job: &Job) -> Result<(), String> {
         if !job.replay.ends.is_empty() {
             for (path, end) in job.files.paths.iter().zip(&job.replay.ends) {
@@ -262,7 +263,8 @@ impl Targets {
             }
             return Ok(());
         }
-        // As fio, which sets up one job after the other: a file has what those before made it.
+        // Like fio, which sets up one job after the other: a file has the size that earlier jobs
+        // gave it.
         let room = |path: &String| {
             let made_bytes = wanted.get(path).map_or(0, |wanted| wanted.size_bytes);
             let room = self.room(job, path);
@@ -279,7 +281,7 @@ impl Targets {
         }
         for region in regions {
             let path = &job.files.paths[usize::from(region.file)];
-            // What grows until the device is full (fill_device) has no size beforehand.
+            // A file that grows until the device is full (fill_device) has no size beforehand.
             if let Some(wanted) = wanted.get_mut(path).filter(|_| region.length < u64::MAX) {
                 wanted.size_bytes = wanted.size_bytes.max(region.offset + region.length);
             }
@@ -287,8 +289,8 @@ impl Targets {
         Ok(())
     }
 
-    /// Keeps where a job with `file_append` begins: behind what its files hold now. Once they are
-    /// laid out, that is no more to be seen.
+    /// Remembers the start offset of a job with `file_append`: the current end of its files, which
+    /// is lost once they are laid out.
     fn append(&mut self, job: &Job, regions: &[Region]) -> Result<(), String> {
         let starts: BTreeSet<u64> = regions.iter().map(|region| region.offset).collect();
         match starts.into_iter().collect::<Vec<_>>()[..] {
@@ -304,7 +306,7 @@ impl Targets {
         Ok(())
     }
 
-    /// The job as it is carried out: one that appends begins where its files ended.
+    /// The job as executed: one that appends starts where its files ended.
     fn placed(&self, job: &Job) -> Job {
         let mut job = job.clone();
         if let Some(start) = self.appends.get(&job.threads.number) {
@@ -315,14 +317,14 @@ impl Targets {
         job
     }
 
-    /// A word of `permission` that names no device that is written, and no file that needs it.
+    /// A word of `permission` that names neither a written device nor a file that needs it.
     fn unused(&self, permission: &Permission, files: &[Surveyed]) -> Option<String> {
         let written = self.held.iter().filter_map(|held| held.access().write());
         let names_file = |word: &String| files.iter().any(|file| file.words().contains(word));
         unused_allowances(permission, written).into_iter().find(|word| !names_file(word))
     }
 
-    /// What is there now.
+    /// Current size and block size.
     fn room(&self, job: &Job, name: &str) -> Room {
         match self.get(job, name) {
             Some(held) => {
@@ -344,22 +346,22 @@ impl Targets {
         self.held.get(self.index(job, path)?)
     }
 
-    /// All of them.
+    /// All held targets.
     pub(crate) fn all(&self) -> &[Held] {
         &self.held
     }
 
-    /// Each knows its number.
+    /// Sets the index of each.
     fn number(&mut self) {
         self.prepared.iter_mut().enumerate().for_each(|(n, one)| one.index = n);
     }
 
-    /// One of them by its number, and what is held of it.
+    /// Target of this number, and its clearance.
     pub(crate) fn target(&mut self, number: usize) -> (&mut PreparedTarget, &Held) {
         (&mut self.prepared[number], &self.held[number])
     }
 
-    /// Lets `look` see what a job that is fitted to a target would be.
+    /// Calls `look` with a job as fitted to its target.
     pub(crate) fn look_at(
         &mut self,
         PhaseJob { job, on, .. }: &PhaseJob,
@@ -370,7 +372,7 @@ impl Targets {
         look(target, &ClearedJob { job: on.fitted(job, 0), files: vec![held.access()] });
     }
 
-    /// Numbers of those that some job of `script` reads.
+    /// Numbers of the targets that some job of `script` reads.
     pub(crate) fn read_by(&self, script: &Script) -> BTreeSet<usize> {
         let reading = jobs(script).filter(|job| job.job.pattern.rw.has(Direction::Read));
         let held = reading.flat_map(|job| {
@@ -380,8 +382,8 @@ impl Targets {
     }
 
     /// A job with the clearances of its files and their numbers; `turn` is its number in the phase.
-    /// `None` where it makes no I/O: with `create_only`, and where it has no files, as fio leaves
-    /// clones without whose names others have.
+    /// `None` if it makes no I/O: with `create_only`, and without files, since fio leaves clones
+    /// without files whose names are taken by others.
     pub(crate) fn cleared(
         &self,
         PhaseJob { job, on, .. }: &PhaseJob,
@@ -400,8 +402,8 @@ impl Targets {
         (!files.is_empty()).then(|| (ClearedJob { job: self.placed(job), files }, numbers))
     }
 
-    /// Removes those of these files that jobs made. (fio removes that as well: what comes later
-    /// finds nothing to read there, or makes it anew.)
+    /// Removes those of these files that jobs made. (fio does as well: later jobs find nothing to
+    /// read there, or make them anew.)
     pub(crate) fn unlink(&mut self, keys: &[String]) -> Result<(), CampaignError> {
         for key in keys.iter().filter_map(|key| self.unlinking.take(key)) {
             let held = self.by_name.get(&key).and_then(|held| self.held.get(*held));
@@ -416,7 +418,8 @@ impl Targets {
         Ok(())
     }
 
-    /// Removes all that are left, also those of what did not run: they were laid out all the same.
+    /// Removes all that are left, also files of jobs that did not run: they were laid out all the
+    /// same.
     pub(crate) fn unlink_all(&mut self) -> Result<(), CampaignError> {
         self.unlink(&Vec::from_iter(self.unlinking.clone()))
     }
@@ -426,9 +429,8 @@ fn jobs(script: &Script) -> impl Iterator<Item = &ScriptJob> {
     script.phases.iter().flat_map(|phase| &phase.jobs)
 }
 
-/// Why `direct=1` has no meaning for a file that takes none: it is, or will be, in memory, where
-/// the kernel says so. On disks a file system without O_DIRECT is a doubt that the measurement
-/// carries.
+/// Reason why `direct=1` is refused: the file is, or will be, in memory, and its file system has no
+/// O_DIRECT. On disks a file system without O_DIRECT is only a caveat of the measurement.
 fn not_direct(host: &Host, name: &str) -> Option<String> {
     let path = std::path::absolute(name).ok()?;
     let there = if path.exists() { path.as_path() } else { path.parent()? };

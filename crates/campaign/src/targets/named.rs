@@ -1,4 +1,4 @@
-//! Targets that are given by name, each of which all jobs work on.
+//! Targets given by name, on each of which all jobs work.
 
 use iodyno_model::{Host, Run};
 use iodyno_target::{Target, TargetError, unused_allowances};
@@ -10,26 +10,26 @@ use super::scratch::Scratches;
 use crate::error::CampaignError;
 use crate::tools::{Options, Tools};
 
-/// What is to be cleared.
+/// Targets to be cleared.
 pub(crate) struct Named<'t> {
     pub(crate) targets: Vec<&'t Target>,
-    /// Devices that may be written beside them.
+    /// Devices that background load may write.
     pub(crate) neighbours: Vec<&'t Target>,
-    /// All of the targets are needed, or none.
+    /// Either all targets are usable, or none is used.
     pub(crate) all_or_none: bool,
-    /// They are written.
+    /// The targets are written.
     pub(crate) writes: bool,
-    /// The largest block of the jobs, bytes.
+    /// Largest block of the jobs, bytes.
     pub(crate) block_bytes: u64,
 }
 
 impl Named<'_> {
-    /// Clears them; directories get a scratch file. What cannot be used is skipped, unless all
-    /// are needed.
+    /// Clears them; directories get a scratch file. Unusable targets are skipped unless all are
+    /// needed.
     ///
     /// # Errors
-    /// One of all that are needed, or a neighbour, cannot be cleared; a word of the permission
-    /// names nothing that is written.
+    /// A needed target or a neighbour cannot be cleared, or a word of the permission names nothing
+    /// that is written.
     pub(crate) fn clear(
         &self,
         tools: &mut Tools<'_>,
@@ -94,7 +94,7 @@ impl Named<'_> {
         Ok(targets)
     }
 
-    /// What holds no block of the largest is too small, whatever is wrong with the drive.
+    /// Refuses a target smaller than the largest block, e.g. a defective drive.
     fn holding_a_block(&self, held: Held) -> Result<Held, CampaignError> {
         let clearance = held.access().read();
         let size = clearance.size_bytes();

@@ -1,4 +1,4 @@
-//! What phases came to, of jobs that report what a test says.
+//! Measurements of phases whose jobs report what a test sets.
 
 use iodyno_load::{DirectionInterval, Interval, JobInterval, JobReport};
 use iodyno_model::{CpuUse, Histogram, Host};
@@ -9,7 +9,7 @@ use crate::phase::PhaseJob;
 
 const S: u64 = 1_000_000_000;
 
-/// A file that may be read.
+/// A file cleared for reading.
 fn cleared() -> (tempfile::NamedTempFile, ReadClearance) {
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(1 << 20).unwrap();
@@ -27,13 +27,13 @@ fn target(clearance: &ReadClearance, device: &str) -> PreparedTarget {
     }
 }
 
-/// Sections of a phase.
+/// Phase of sections.
 fn sections(jobs: &[ClearedJob<'_>]) -> Phase {
     let job = |one: &ClearedJob<'_>| PhaseJob { job: one.job.clone(), section: 0, on: None };
     Phase { jobs: jobs.iter().map(job).collect(), ..Phase::default() }
 }
 
-/// A phase of which nothing was recorded, in which some thread was busy all the time.
+/// A phase without recordings, with one thread always busy.
 fn over<'a>(
     phase: &'a Phase,
     jobs: &'a [ClearedJob<'a>],
@@ -74,7 +74,7 @@ fn the_busiest_thread_is_the_sections_own() {
     let jobs = [(); 3].map(|()| ClearedJob::reading(Job::direct(), &clearance));
     let (phase, on) = (sections(&jobs), [vec![0], vec![0], vec![0]]);
     let targets = [target(&clearance, "sda")];
-    // One hardly works, one fills its CPU while it lasts, one only loads a CPU.
+    // One is almost idle, one fills its CPU while it lasts, one only burns CPU.
     let busy = |(seconds, busiest_thread): (u64, f64)| {
         let mut report = JobReport::default();
         report.account.elapsed_ns = seconds * S;
@@ -117,7 +117,7 @@ fn depths_of_two_stages_do_not_add_up() {
     let mut report = JobReport::default();
     (report.active_ns.write, report.active_ns.read) = (Some(2 * S), Some(S));
     let mut over = over(&phase, &jobs, &on, &targets, vec![report]);
-    // 400 I/Os in 100 ms that take 1 ms: four at a time.
+    // 400 I/Os of 1 ms in 100 ms: four at a time.
     let mut latency = Histogram::default();
     (0..400).for_each(|_| latency.record(1_000_000));
     for n in 0..30 {
@@ -166,7 +166,7 @@ fn targets_on_one_device_issue_together() {
     let own = |ios| {
         let mut report = JobReport::default();
         (report.whole.read.ios, report.whole.read.bytes) = (ios, ios * 4096);
-        // Which no count of reads and writes shows.
+        // Trims, which no count of reads and writes includes.
         (report.whole.trim.ios, report.whole.trim.bytes) = (100, 100 * 4096);
         report
     };
