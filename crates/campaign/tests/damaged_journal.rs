@@ -1,4 +1,4 @@
-//! A journal of which an entry is damaged, or another host's: the others are undone all the same.
+//! Journals with an entry that is damaged, or another host's: the others are undone all the same.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -56,7 +56,7 @@ fn what_another_host_changed_is_left_to_it() {
         (JournalEntry::ScratchFile { path: file.display().to_string(), identity: None }, file)
     };
     let ((theirs, their_file), (ours, our_file)) = (scratch(1), scratch(2));
-    // A drive that is not here, of another boot.
+    // A drive that is not here, from another boot.
     let switched = JournalEntry::WriteCache(WriteCacheChange {
         controller: "nvme99".into(),
         serial: "THEIRS".into(),

@@ -1,6 +1,5 @@
-//! `explain` on simulated drives whose limiter is known: it is named by the
-//! experiments that are made, and where they do not suffice it is said between
-//! which it may be.
+//! `explain` on simulated drives of known limit: the experiments name it, or, where they do not
+//! suffice, the limits it may be.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -30,7 +29,7 @@ fn job(words: &str) -> Job {
     job
 }
 
-/// A run of `explain` on `drives` equal ones, on a machine without anything.
+/// A run of `explain` on `drives` equal ones, on an empty machine.
 fn investigated(
     words: &str,
     drives: usize,
@@ -41,7 +40,7 @@ fn investigated(
     with_neighbour(words, drives, drive, budget_ns, None, SEED, change)
 }
 
-/// The same with an equal drive beside them that may be written or not, where there is one.
+/// The same with an equal neighbour drive, if any, which may be written or not.
 fn with_neighbour(
     words: &str,
     drives: usize,
@@ -90,7 +89,7 @@ fn with_neighbour(
     store.load(&id).unwrap()
 }
 
-/// What is said of a run, as it is of a stored one: without more experiments.
+/// Answer for a run, as for a stored one: without further experiments.
 fn answer(record: &RunRecord) -> (Answer, String) {
     let claims = ClaimBook::builtin();
     let evidence = Evidence { records: &[record], claims: &claims, possible: &[], repeats: 0 };
@@ -188,14 +187,14 @@ fn two_of_four_drives_that_share_something_are_named_wherever_they_stand() {
 #[test]
 fn a_rest_tells_heat_from_the_drive() {
     let drive = SimulatedDrive {
-        // Once what decides was measured twice, and before the same once more.
+        // After the deciding measurements were repeated, and the original one once more.
         throttles: Some((32_000_000_000, 0.5)),
         ..SimulatedDrive::default()
     };
     let record = investigated("rw=read bs=128k iodepth=32", 1, &drive, BUDGET_NS, |_| {});
     let all = names(&record);
     assert_eq!(&all[all.len() - 2..], ["once-more", "rest"], "{all:?}");
-    // No temperature is known here: it may be heat, a cache or a credit.
+    // No temperature is known here: it may be heat, a cache or burst credit.
     let (_, text) = named(&record, Limiter::Burst);
     assert!(text.contains("after a rest") && !text.contains("heat"), "{text}");
     // The snapshot before it was taken after the rest.
@@ -214,7 +213,7 @@ fn a_neighbour_is_written_where_that_was_allowed_and_only_then() {
     };
     let shared = beside(true, Some(2e9));
     let found = shared.measurements.iter().find(|of| of.name == "neighbour-writes").unwrap();
-    // What is beside it is no part of what was measured.
+    // Background load is no part of the measurement.
     assert_eq!(found.targets.len(), 1);
     assert!((found.total[0].bandwidth.unwrap().value / 1e9 - 1.0).abs() < 0.05);
     let [loaded] = found.conditions.beside.as_slice() else { panic!("{:?}", found.conditions) };
@@ -270,7 +269,7 @@ fn what_is_read_is_looked_at_and_not_the_rest() {
     assert_eq!(state("2g"), WrittenState::Written);
 }
 
-/// Reads that only more depth makes faster, and such that only another drive does.
+/// Drive and job whose reads only more depth makes faster, or only another drive.
 fn slow_by(limiter: Limiter) -> (SimulatedDrive, &'static str) {
     match limiter {
         Limiter::Depth => (SimulatedDrive::default(), "rw=read bs=128k iodepth=1"),
@@ -290,7 +289,7 @@ fn what_one_measurement_of_each_hides_repetitions_show() {
     };
     let ((answer, text), all) = investigated(BUDGET_NS);
     assert!(matches!(answer, Answer::Named { limiter: Limiter::Depth, .. }), "{text}");
-    // There and back again, until it is told.
+    // There and back again, until decided.
     assert_eq!(all[..3], ["asked", "twice-the-depth", "twice-the-jobs"]);
     assert!(all[3].ends_with("-2") && all.iter().any(|name| name == "asked-2"), "{all:?}");
     assert!(text.contains(" times, in turn with what was changed"), "{text}");
@@ -307,9 +306,8 @@ fn without_noise_everything_is_measured_twice_and_no_more() {
     }
 }
 
-/// However much it varies, the wrong one is not named, and where nobody is, all
-/// of the time was spent before. The seeds are fixed: an interval of 95 % is
-/// allowed to miss now and then.
+/// Whatever the noise, no wrong limit is named, and if none is, all of the time was used. The seeds
+/// are fixed: a 95 % interval may miss now and then.
 #[test]
 fn noise_names_nobody() {
     let noises = [Noise::White(0.4), Noise::Ar1 { phi: 0.8, sigma: 0.3 }];
@@ -338,8 +336,8 @@ fn noise_names_nobody() {
     assert!(by_repetition >= 8, "of 24 only {by_repetition} were told by repetitions");
 }
 
-/// Whole measurements that differ by more than their intervals say: of what is named
-/// less than one in twenty is wrong, at whatever level, and with little noise most is named.
+/// Measurements that differ by more than their intervals say: fewer than one in twenty named limits
+/// is wrong at any level of noise, and with little noise most are named.
 #[test]
 fn what_differs_between_measurements_names_the_wrong_one_in_less_than_one_of_twenty() {
     const SEEDS: u64 = 100;
@@ -374,8 +372,7 @@ fn what_differs_between_measurements_names_the_wrong_one_in_less_than_one_of_twe
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the drive, the load and the CPU: what is lowest by a clear
-    /// margin is named.
+    /// For any drive, load and CPU: the lowest bound is named if it is lowest by a clear margin.
     #[test]
     fn the_lowest_bound_is_named(
         iops_max in 20_000.0..2e6_f64,
@@ -391,7 +388,7 @@ proptest! {
         let by_cpu = 1e9 / cpu_per_io_ns as f64;
         let mut bounds = [(by_drive, Limiter::Drive), (by_depth, Limiter::Depth), (by_cpu, Limiter::Cpu)];
         bounds.sort_by(|a, b| a.0.total_cmp(&b.0));
-        // What lies side by side limits together. One at a time a CPU's time is latency.
+        // Bounds close together limit together. At one I/O at a time CPU time is latency.
         prop_assume!(bounds[1].0 > 1.5 * bounds[0].0);
         prop_assume!(!(depth == 1 && bounds[0].1 == Limiter::Cpu));
         let drive = SimulatedDrive {

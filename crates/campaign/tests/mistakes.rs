@@ -1,10 +1,10 @@
-//! What is wrong with a plan is said with line and column, for each thing that can be.
+//! Mistakes in plans are reported with line and column, for each kind there is.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use iodyno_campaign::Study;
 
-/// What is said of a plan; nothing of one that is right.
+/// Error of a plan; empty for a valid one.
 fn said(text: &str) -> String {
     Study::parse(text, "p").map_or_else(|error| error.to_string(), |_| String::new())
 }
@@ -20,7 +20,7 @@ fn each_mistake_has_its_place() {
     let tracked = |lines: &str| in_rounds(&format!("{TRACK}\n{lines}"));
     assert_eq!(tracked(""), "", "the plan is right but for what each line makes of it");
     let cases = [
-        // The whole.
+        // Top level.
         (
             said("name = \"x\"\nformat = \"iodyno.plan/9\""),
             "2, column 10: format `iodyno.plan/9` is not known; this iodyno reads iodyno.plan/1",
@@ -70,7 +70,7 @@ fn each_mistake_has_its_place() {
             of("[stop]\nmax_time = \"\""),
             "4, column 12: stop: max_time: a time such as 10, 10s, 500ms or 2m was expected, not ``",
         ),
-        // Options, where they stand.
+        // Options at their places.
         (
             of("[job]\niodeth = 1"),
             "4, column 10: there is no option `iodeth`; did you mean `iodepth`?",

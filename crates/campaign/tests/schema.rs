@@ -1,4 +1,4 @@
-//! The JSON schemas of plans and of applications' profiles.
+//! JSON schemas of plans and of application profiles.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,7 +15,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The schema stands in docs/schema as the types generate it.
+/// The schema in docs/schema is the one that the types generate.
 #[test]
 fn the_schema_in_docs_is_up_to_date() {
     let text = serde_json::to_string_pretty(&plan_schema()).unwrap() + "\n";
