@@ -22,7 +22,7 @@ pub struct Options {
     pub budget_ns: u64,
     /// Exact duration of each measurement, ns.
     pub fixed_ns: Option<u64>,
-    /// Longest duration of each measurement, ns, in place of the plan's.
+    /// Longest duration of each measurement, ns, instead of the plan's.
     pub max_ns: Option<u64>,
     /// Measure busy drives, too.
     pub busy: bool,

@@ -175,7 +175,7 @@ fn a_cliff_of_writes_is_cut_off_or_said() {
         let record = stage.measure(&stage.study(text), stage.generator(&drive, 1));
         record.measurements[0].total[0].clone()
     };
-    // Burst at once, and only as long as it takes: what is measured is the drive after it.
+    // Early, and cut off as warm-up: the drive after it is measured.
     let early = measure(&format!("fresh = true\n{writes}"), 1.0);
     let iops = early.iops.unwrap();
     assert!((iops.value / 150_000.0 - 1.0).abs() < 0.05, "{iops:?}");
