@@ -18,7 +18,7 @@ const MOST_FILES_NAMED: usize = 4;
 
 /// Expected load of steps, in sentences; directories get a scratch file.
 pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<String> {
-    let (directories, devices) = parted(targets);
+    let (directories, devices) = split_directories(targets);
     let seconds = |ns: u64| format_duration_ns((ns as f64 / 1e9).ceil() * 1e9);
     let mut sentences = Vec::new();
     for directory in &directories {
@@ -28,7 +28,7 @@ pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<St
         ));
     }
     if !devices.is_empty() {
-        sentences.push(format!("{}, at full speed: {}.", does(writes), devices.join(", ")));
+        sentences.push(format!("{}, at full speed: {}.", action(writes), devices.join(", ")));
     }
     let ends = "Ctrl-C stops it and keeps what was measured.";
     sentences.push(if budget.together_ns > 0 {
@@ -53,7 +53,7 @@ pub(crate) fn question(
     neighbours: &[&Target],
     budget_ns: u64,
 ) -> Vec<String> {
-    let (directories, _) = parted(targets);
+    let (directories, _) = split_directories(targets);
     let mut sentences: Vec<String> = directories
         .iter()
         .map(|directory| {
@@ -63,7 +63,7 @@ pub(crate) fn question(
             )
         })
         .collect();
-    let does = does(writes);
+    let does = action(writes);
     sentences.push(format!("{does}, at full speed: {}.", joined(targets.iter())));
     if !neighbours.is_empty() {
         sentences.push(format!(
@@ -79,7 +79,7 @@ pub(crate) fn question(
     sentences
 }
 
-const fn does(writes: bool) -> &'static str {
+const fn action(writes: bool) -> &'static str {
     if writes { "Writes, and destroys what is there" } else { "Only reads" }
 }
 
@@ -88,7 +88,7 @@ fn joined<'t>(targets: impl Iterator<Item = &'t Target>) -> String {
 }
 
 /// Names of directories, and of all other targets.
-fn parted(targets: &[Target]) -> (Vec<&str>, Vec<&str>) {
+fn split_directories(targets: &[Target]) -> (Vec<&str>, Vec<&str>) {
     let (directories, others): (Vec<&Target>, Vec<&Target>) =
         targets.iter().partition(|target| target.is_directory());
     let names = |of: Vec<_>| of.into_iter().map(Target::name).collect();

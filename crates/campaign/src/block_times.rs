@@ -11,15 +11,15 @@ use iodyno_trace::{Device, Io, Latency};
 use crate::targets::PreparedTarget;
 
 /// Enough I/Os: tracing each costs the machine a microsecond.
-const ENOUGH: u64 = 20_000;
+const MAX_IOS: u64 = 20_000;
 /// Minimum number of I/Os for a result.
-const LEAST: u64 = 30;
+const MIN_IOS: u64 = 30;
 /// Maximum tracing time.
-const LONGEST: Duration = Duration::from_secs(3);
+const MAX_DURATION: Duration = Duration::from_secs(3);
 /// The first I/Os of all find an idle device and are dropped, ns.
 const START_NS: u64 = 100_000_000;
 /// Interval between reads of the kernel's ring buffers.
-const EVERY: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Block devices whose queues the I/Os of `targets` pass; `None` if one is unknown. Devices that
 /// pass I/Os on without a queue of their own (md, most of dm) dispatch none.
@@ -41,39 +41,39 @@ pub(crate) fn queues(host: &Host, targets: &[&PreparedTarget]) -> Option<Vec<Wat
 }
 
 /// Result of `work`, and the block times of `queues` traced while it began.
-pub(crate) fn beside<T>(
+pub(crate) fn during<T>(
     queues: Option<Vec<Watched>>,
     work: impl FnOnce() -> T,
 ) -> (T, Option<BlockTimes>) {
     let ended = &AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let look = queues.map(|queues| scope.spawn(move || look(&queues, ended)));
+        let trace = queues.map(|queues| scope.spawn(move || trace(&queues, ended)));
         let given = work();
         ended.store(true, Ordering::Relaxed);
-        (given, look.and_then(|look| look.join().ok()?))
+        (given, trace.and_then(|trace| trace.join().ok()?))
     })
 }
 
-/// Traces until `ended`, or until enough I/Os are seen.
-fn look(queues: &[Watched], ended: &AtomicBool) -> Option<BlockTimes> {
+/// Traces until `ended`, or until enough I/Os are traced.
+fn trace(queues: &[Watched], ended: &AtomicBool) -> Option<BlockTimes> {
     // Without root or tracefs there are no block times; the measurement goes on.
     let mut recorder = Recorder::start(queues, Options::default()).ok()?;
-    let (begun, mut seen) = (Instant::now(), Seen::default());
-    while seen.device.count() < ENOUGH
-        && begun.elapsed() < LONGEST
+    let (begun, mut traced) = (Instant::now(), TracedIos::default());
+    while traced.device.count() < MAX_IOS
+        && begun.elapsed() < MAX_DURATION
         && !ended.load(Ordering::Relaxed)
     {
-        if !recorder.poll(|io| seen.add(&io)).ok()? {
-            std::thread::sleep(EVERY);
+        if !recorder.poll(|io| traced.add(&io)).ok()? {
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
-    recorder.end(|io| seen.add(&io)).ok()?;
-    seen.times()
+    recorder.end(|io| traced.add(&io)).ok()?;
+    traced.times()
 }
 
 /// Traced I/Os so far.
 #[derive(Debug, Default)]
-struct Seen {
+struct TracedIos {
     /// Queue time of the first I/O, ns.
     first_ns: Option<u64>,
     /// Completion of the last I/O, ns.
@@ -84,7 +84,7 @@ struct Seen {
     busy: Vec<(u16, u64, u64)>,
 }
 
-impl Seen {
+impl TracedIos {
     fn add(&mut self, io: &Io) {
         let Latency::Split { queue, device } = io.latency else { return };
         if io.at_ns < *self.first_ns.get_or_insert(io.at_ns) + START_NS {
@@ -99,7 +99,7 @@ impl Seen {
 
     fn times(mut self) -> Option<BlockTimes> {
         let ios = self.device.count();
-        (ios >= LEAST).then_some(())?;
+        (ios >= MIN_IOS).then_some(())?;
         let begun_ns = self.first_ns? + START_NS;
         let duration_ns = self.last_ns.saturating_sub(begun_ns).max(1);
         self.busy.sort_unstable();
@@ -152,22 +152,22 @@ mod tests {
 
     #[test]
     fn means_are_of_what_was_seen_whole_after_the_start() {
-        let mut seen = Seen::default();
+        let mut traced = TracedIos::default();
         let io = |at_ns, queue, device| Io {
             at_ns,
             latency: Latency::Split { queue, device },
             ..Io::default()
         };
-        seen.add(&io(7, 1_000_000, 1_000_000));
-        assert_eq!(Seen::default().times(), None);
-        for n in 0..LEAST {
-            seen.add(&Io { latency: Latency::Device(1), ..io(0, 0, 0) });
-            seen.add(&io(7 + START_NS + n * 1000, 3000, 500));
+        traced.add(&io(7, 1_000_000, 1_000_000));
+        assert_eq!(TracedIos::default().times(), None);
+        for n in 0..MIN_IOS {
+            traced.add(&Io { latency: Latency::Device(1), ..io(0, 0, 0) });
+            traced.add(&io(7 + START_NS + n * 1000, 3000, 500));
         }
-        let times = seen.times().unwrap();
-        let duration_ns = (LEAST - 1) * 1000 + 3500;
-        assert_eq!((times.ios, times.duration_ns), (LEAST, duration_ns));
-        let idle = 1.0 - (LEAST * 500) as f64 / duration_ns as f64;
+        let times = traced.times().unwrap();
+        let duration_ns = (MIN_IOS - 1) * 1000 + 3500;
+        assert_eq!((times.ios, times.duration_ns), (MIN_IOS, duration_ns));
+        let idle = 1.0 - (MIN_IOS * 500) as f64 / duration_ns as f64;
         assert!((times.idle - idle).abs() < 1e-9, "{times:?}");
         assert!((times.queue_mean_ns - 3000.0).abs() < 1.0, "{times:?}");
         assert!((times.device_mean_ns - 500.0).abs() < 1.0, "{times:?}");

@@ -7,7 +7,7 @@ pub(crate) const SEARCH_COST: f64 = 0.7;
 /// Cost of sampling written blocks, in measurements.
 const PROBE_COST: f64 = 0.2;
 /// Overhead of a measurement (snapshots, clearances, a search that takes longer), ns.
-const BESIDE_NS: u64 = 1_000_000_000;
+const OVERHEAD_NS: u64 = 1_000_000_000;
 /// Shortest measurement, ns.
 const SHORTEST_NS: u64 = 1_000_000_000;
 
@@ -65,7 +65,7 @@ impl Budget {
     /// much as `left` measurements. Scratch files, snapshots and searches use up time, too.
     pub(crate) fn next_ns(&self, gone_ns: u64, left: f64) -> u64 {
         let share = self.limit_ns.saturating_sub(gone_ns) as f64 / left.max(1.0);
-        let most_ns = (share as u64).saturating_sub(BESIDE_NS);
+        let most_ns = (share as u64).saturating_sub(OVERHEAD_NS);
         most_ns.clamp(SHORTEST_NS.min(self.stop.max_ns), self.stop.max_ns)
     }
 }
@@ -112,6 +112,6 @@ mod tests {
         assert!(gone_ns <= limit_ns, "{gone_ns}");
         // A measurement takes its share less the overhead.
         let first_ns = budget.next_ns(0, 7.0 * (3.0 + SEARCH_COST + PROBE_COST) + 3.0);
-        assert_eq!(first_ns, budget.stop.max_ns - BESIDE_NS);
+        assert_eq!(first_ns, budget.stop.max_ns - OVERHEAD_NS);
     }
 }

@@ -11,21 +11,21 @@ use iodyno_stats::Stopper;
 use iodyno_trace::tracefs::Watched;
 
 use crate::block_times;
-use crate::ending::Ending;
+use crate::end_condition::EndCondition;
 use crate::error::CampaignError;
 use crate::host_watch::{HostWatch, hottest_c};
-use crate::measurement::{Cut, OverPhase, SteadyWatch, rate_behind_start};
-use crate::phase::{End, Measured, Phase, PhaseJob, Schedule, Seen};
+use crate::measurement::{Cut, FinishedPhase, SteadyWatch, settled_rate};
+use crate::phase::{End, Measured, Phase, PhaseJob, RunView, Schedule};
 use crate::phase_watch::{Observed, PhaseWatch};
 use crate::plan::Stop;
-use crate::targets::{Blocks, PreparedTarget, Targets};
+use crate::targets::{BlockHistory, PreparedTarget, Targets};
 use crate::tools::{Options, Tools, now_ns};
 use crate::watch::{Begin, Event, Progress};
 
 /// Temperature drop after which a drive has rested, °C.
 const COOLER_C: f32 = 5.0;
 /// Interval between temperature readings while resting, ns.
-const LOOK_NS: u64 = 1_000_000_000;
+const TEMPERATURE_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// A run under way.
 pub(crate) struct Execution<'a, 't> {
@@ -47,7 +47,7 @@ pub(crate) struct Execution<'a, 't> {
     /// Number of the snapshot after the last measurement, which is the one before the next.
     last_snapshot: usize,
     /// Knowledge of written blocks on the targets.
-    blocks: Blocks,
+    blocks: BlockHistory,
     /// Keep snapshots in memory, since the schedule reads them.
     keeps_hosts: bool,
 }
@@ -66,7 +66,7 @@ impl<'a, 't> Execution<'a, 't> {
         let last_snapshot = tools.store.add_snapshot(&record.run.id, host)?;
         tools.watcher.event(&Event::Run(&record.run));
         tools.watcher.event(&Event::Host(host));
-        let blocks = Blocks::new(samples, &record.run.id, &options.origin);
+        let blocks = BlockHistory::new(samples, &record.run.id, &options.origin);
         let phase = options.resumed.as_ref().map_or(0, |resumed| resumed.phases);
         let record = RunRecord { snapshots: vec![host.clone()], ..record };
         Ok(Self {
@@ -112,7 +112,7 @@ impl<'a, 't> Execution<'a, 't> {
         self.keeps_hosts = schedule.reads_hosts();
         let mut trial_iops = None;
         while !self.tools.is_interrupted() {
-            let seen = Seen {
+            let view = RunView {
                 host: self.host,
                 record: &self.record,
                 targets: &targets.prepared,
@@ -120,11 +120,11 @@ impl<'a, 't> Execution<'a, 't> {
                 spent_ns: self.spent_ns,
                 elapsed_ns: u64::try_from(now_ns() - self.record.run.started_ns).unwrap_or(0),
             };
-            let Some(phase) = schedule.next(&seen, self.tools.watcher) else { break };
+            let Some(phase) = schedule.next(&view, self.tools.watcher) else { break };
             if phase.rest_ns > 0 {
                 self.rest(targets, phase.rest_ns)?;
             }
-            let phase = self.possible(phase, targets);
+            let phase = self.without_lost_targets(phase, targets);
             trial_iops = match phase.measured_jobs() > 0 && !self.tools.is_interrupted() {
                 true => self.measure(&phase, targets)?,
                 false => None,
@@ -151,7 +151,7 @@ impl<'a, 't> Execution<'a, 't> {
 
     /// `phase` without jobs whose targets cannot be measured any more. Each target is sampled
     /// before the first job that is fitted to it.
-    fn possible(&mut self, mut phase: Phase, targets: &mut Targets) -> Phase {
+    fn without_lost_targets(&mut self, mut phase: Phase, targets: &mut Targets) -> Phase {
         let measured = phase.measured_jobs();
         let (name, mut n, mut lost) = (phase.name(), 0, 0);
         for one in phase.jobs.iter_mut().take(measured) {
@@ -159,10 +159,10 @@ impl<'a, 't> Execution<'a, 't> {
                 && !self.tools.is_interrupted()
             {
                 let number = on.index;
-                targets.look_at(one, |target, job| {
-                    self.blocks.look_at(self.tools, self.host, target, job);
+                targets.with_fitted_job(one, |target, job| {
+                    self.blocks.sample_for_job(self.tools, self.host, target, job);
                 });
-                one.on = one.on.take().map(|on| on.looked_at(&targets.prepared[number]));
+                one.on = one.on.take().map(|on| on.updated_from(&targets.prepared[number]));
             }
         }
         phase.jobs.retain(|PhaseJob { on, .. }| {
@@ -196,7 +196,7 @@ impl<'a, 't> Execution<'a, 't> {
         };
         self.phase += u32::from(trying.is_none());
         let (jobs, sections, on) = cleared(phase, targets);
-        let known = self.known(phase, &jobs, &targets.prepared);
+        let known = self.with_known_blocks(phase, &jobs, &targets.prepared);
         let measured = phase.measured_jobs().min(jobs.len());
         let source = self.tools.source;
         let outstanding = jobs.iter().map(|one| one.job.depth.iodepth).sum();
@@ -204,7 +204,7 @@ impl<'a, 't> Execution<'a, 't> {
         let host = HostWatch::begin(source, self.host, phase, worked_on, outstanding);
         let (name, target) = (phase.name(), place(phase, &jobs[..measured]));
         let ends_itself = phase.end == End::ByThemselves;
-        let ending = Ending::of(phase, &self.stop, self.options.fixed_ns);
+        let ending = EndCondition::of(phase, &self.stop, self.options.fixed_ns);
         let progress = Progress {
             goal: ending.goal(),
             most_ns: phase.most_ns,
@@ -245,7 +245,7 @@ impl<'a, 't> Execution<'a, 't> {
             observed: Observed::default(),
         };
         let (report, block_times) =
-            block_times::beside(queues, || self.tools.generator.run(&jobs, &mut watch));
+            block_times::during(queues, || self.tools.generator.run(&jobs, &mut watch));
         if let (Err(LoadError::Unfit { what, .. }), Measured::Sections, 1, Some(first)) =
             (&report, phase.measured, self.phase, jobs.first())
         {
@@ -255,7 +255,7 @@ impl<'a, 't> Execution<'a, 't> {
         self.spent_ns += phase.most_ns;
         if trying.is_some() {
             let (recorder, ..) = watch.finish();
-            return Ok(report.ok().and_then(|_| rate_behind_start(&recorder)));
+            return Ok(report.ok().and_then(|_| settled_rate(&recorder)));
         }
         let seconds = clock.elapsed().as_secs_f64();
         let stats_after = iodyno_host::disk_stats(source);
@@ -266,7 +266,7 @@ impl<'a, 't> Execution<'a, 't> {
         let (recorder, host, end) = watch.finish();
         let (under_load, above_limits) = host.end();
         self.blocks.add(&jobs);
-        let over = OverPhase {
+        let finished = FinishedPhase {
             phase,
             number: self.phase,
             jobs: &jobs,
@@ -288,8 +288,8 @@ impl<'a, 't> Execution<'a, 't> {
             stop: self.stop,
             settings: &settings,
         };
-        self.commit(&over, &sections[..measured], under_load)?;
-        let failures = if phase.gives_up { over.failures() } else { Vec::new() };
+        self.commit(&finished, &sections[..measured], under_load)?;
+        let failures = if phase.gives_up { finished.failures() } else { Vec::new() };
         for (number, why) in failures {
             targets.prepared[number].lost = Some(why);
         }
@@ -300,7 +300,7 @@ impl<'a, 't> Execution<'a, 't> {
     /// `sections`.
     fn commit(
         &mut self,
-        over: &OverPhase<'_>,
+        finished: &FinishedPhase<'_>,
         sections: &[usize],
         under_load: Option<Host>,
     ) -> Result<(), CampaignError> {
@@ -319,14 +319,14 @@ impl<'a, 't> Execution<'a, 't> {
             groups.entry(*section).or_default().push(index);
         }
         for mut members in groups.into_values() {
-            members.sort_by_key(|index| over.jobs[*index].job.threads.clone);
+            members.sort_by_key(|index| finished.jobs[*index].job.threads.clone);
             let measurement = Measurement {
-                purpose: over.phase.purpose,
-                round: over.phase.round,
+                purpose: finished.phase.purpose,
+                round: finished.phase.round,
                 under_load,
                 before: Some(before),
                 after: Some(after),
-                ..over.measurement(&members)
+                ..finished.measurement(&members)
             };
             self.tools.store.add_measurement(run_id, &measurement)?;
             self.failed |= measurement.failure().is_some();
@@ -337,7 +337,7 @@ impl<'a, 't> Execution<'a, 't> {
     }
 
     /// `targets` with what is known of the blocks that `jobs` will read.
-    fn known(
+    fn with_known_blocks(
         &mut self,
         phase: &Phase,
         jobs: &[ClearedJob<'_>],
@@ -386,7 +386,7 @@ impl<'a, 't> Execution<'a, 't> {
             }
             let event = Event::Resting { elapsed_ns: rested_ns, most_ns, temperature_c: now_c };
             self.tools.watcher.event(&event);
-            let next_ns = LOOK_NS.min(most_ns - rested_ns);
+            let next_ns = TEMPERATURE_INTERVAL_NS.min(most_ns - rested_ns);
             self.tools.generator.rest(next_ns);
             rested_ns += next_ns;
         }

@@ -18,7 +18,7 @@ pub(crate) struct HostWatch<'a> {
     reads_links: bool,
     under_load: Option<Host>,
     /// Targets whose temperature is read.
-    warm: Vec<&'a PreparedTarget>,
+    temperature_targets: Vec<&'a PreparedTarget>,
 }
 
 impl<'a> HostWatch<'a> {
@@ -35,17 +35,23 @@ impl<'a> HostWatch<'a> {
         let volumes = volumes.filter_map(|target| host.drive(target.drive.as_deref()?));
         let read: ReadLimits<'a> = Box::new(|drive| iodyno_host::volume_limits(source, drive));
         let limits = LimitWatch::begin(read, volumes);
-        let warm = if phase.reads_temperature { targets } else { Vec::new() };
-        Self { source, limits, reads_links: phase.reads_links, under_load: None, warm }
+        let temperature_targets = if phase.reads_temperature { targets } else { Vec::new() };
+        Self {
+            source,
+            limits,
+            reads_links: phase.reads_links,
+            under_load: None,
+            temperature_targets,
+        }
     }
 
     /// Reads what is due after `elapsed_ns` of load; returns the hottest drive's temperature, °C.
-    pub(crate) fn look(&mut self, elapsed_ns: u64) -> Option<f32> {
-        self.limits.look(elapsed_ns);
+    pub(crate) fn sample(&mut self, elapsed_ns: u64) -> Option<f32> {
+        self.limits.sample(elapsed_ns);
         if self.reads_links && self.under_load.is_none() {
             self.under_load = Some(iodyno_host::snapshot(self.source, Depth::Quick));
         }
-        hottest_c(self.source, self.warm.iter().copied())
+        hottest_c(self.source, self.temperature_targets.iter().copied())
     }
 
     /// Snapshot under load if links were read, and times when volumes exceeded their limits.

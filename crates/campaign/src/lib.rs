@@ -9,7 +9,7 @@ mod announce;
 mod block_times;
 mod budget;
 mod cost;
-mod ending;
+mod end_condition;
 mod error;
 mod execute;
 mod host_watch;
@@ -26,9 +26,9 @@ mod run;
 mod schedule;
 mod scripts;
 mod settings;
+mod target_names;
 mod targets;
 mod tools;
-mod typed;
 mod undo;
 mod undone;
 mod watch;
@@ -44,7 +44,7 @@ pub use plan::{
     Ends, MadeBy, On, Order, PlanError, Point, Preparation, Refusal, Search, Settings, Step, Stop,
     StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
 };
-pub use preparation::{Conditioning, Filled, Preparing, stopped};
+pub use preparation::{Conditioning, FillProgress, Preparing, stopped};
 pub use profiles::{profile, profile_names, profile_schema, profile_script};
 pub use resume::{Left, differences, foreign_writes};
 pub use run::carry_out;

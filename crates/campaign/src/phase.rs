@@ -11,7 +11,7 @@ use crate::watch::Watcher;
 pub(crate) trait Schedule {
     /// Returns the next phase; `None` at the end. Called until then, or until the run is
     /// interrupted. Conclusions are reported to `watcher`.
-    fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase>;
+    fn next(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) -> Option<Phase>;
 
     /// True if it decides by the run's snapshots, which are kept in memory for that alone.
     fn reads_hosts(&self) -> bool {
@@ -20,7 +20,7 @@ pub(crate) trait Schedule {
 }
 
 /// State of a run that a schedule decides by.
-pub(crate) struct Seen<'a> {
+pub(crate) struct RunView<'a> {
     pub(crate) host: &'a Host,
     /// The run with all measurements so far; without snapshots unless [`Schedule::reads_hosts`].
     pub(crate) record: &'a RunRecord,

@@ -97,7 +97,7 @@ impl Observer for PhaseWatch<'_> {
         self.observed.elapsed_ns = elapsed_ns;
         let temperature_c = if elapsed_ns / 1_000_000_000 > self.observed.seconds {
             self.observed.seconds = elapsed_ns / 1_000_000_000;
-            self.host.look(elapsed_ns)
+            self.host.sample(elapsed_ns)
         } else {
             None
         };

@@ -7,8 +7,8 @@ use iodyno_model::{Bytes, Direction, Drive, EndReason, Fact, Host, RunRecord};
 use crate::plan::Refusal;
 use crate::plan::{Point, Study};
 use crate::schedule::{convergences, growth, over_in};
+use crate::target_names::are_same_targets;
 use crate::tools::Resumed;
-use crate::typed::are_at;
 
 /// Bytes written since the run stopped, by the drive's own counter, above which others must have
 /// written: 1 GiB, which a file system may write while idle.
@@ -73,7 +73,7 @@ fn is_done(done: &mut Done<'_>, point: &Point) -> bool {
 fn find<'r>(done: &Done<'r>, point: &Point, targets: &[String]) -> Option<Key<'r>> {
     let is_it = |key: &Key<'_>| {
         let (name, at, round) = *key;
-        name == point.title && round == point.round && are_at(at, targets, point.own_file)
+        name == point.title && round == point.round && are_same_targets(at, targets, point.own_file)
     };
     done.iter().find(|(key, count)| **count > 0 && is_it(key)).map(|(key, _)| *key)
 }

@@ -16,7 +16,7 @@ use crate::preparation::prepare;
 use crate::schedule::{Explain, Steps};
 use crate::scripts::run_script;
 use crate::settings;
-use crate::targets::{Named, Scratches};
+use crate::targets::{NamedTargets, Scratches};
 use crate::tools::{Options, Tools, now_ns};
 use crate::undo::clean_up;
 use crate::watch::Event;
@@ -67,12 +67,12 @@ pub fn carry_out(
             run
         }
     };
-    let mut carried = Carried { work, targets, options, budget, failed: false, touched: false };
+    let mut active = ActiveRun { work, targets, options, budget, failed: false, touched: false };
     let result = match &work.layout {
-        Some(layout) => carried.on_layout(tools, &mut run, layout),
-        None => carried.on_machine(tools, &mut run, host),
+        Some(layout) => active.on_layout(tools, &mut run, layout),
+        None => active.on_machine(tools, &mut run, host),
     };
-    let Carried { failed, touched, .. } = carried;
+    let ActiveRun { failed, touched, .. } = active;
     run.state = match &result {
         _ if tools.is_interrupted() => RunState::Interrupted,
         Ok(()) if !failed => RunState::Done,
@@ -89,7 +89,7 @@ pub fn carry_out(
 
 /// Work under way, and its outcome.
 #[derive(Clone, Copy)]
-struct Carried<'a> {
+struct ActiveRun<'a> {
     work: &'a Work,
     targets: &'a [Target],
     options: &'a Options,
@@ -100,7 +100,7 @@ struct Carried<'a> {
     touched: bool,
 }
 
-impl Carried<'_> {
+impl ActiveRun<'_> {
     /// Builds a layout, measures on it, and takes it down even after a failure.
     fn on_layout(
         &mut self,
@@ -113,7 +113,7 @@ impl Carried<'_> {
         let host = iodyno_host::snapshot(tools.source, Depth::Full);
         let result = stack.top_permission(&host).and_then(|permission| {
             let options = &Options { permission, ..self.options.clone() };
-            let mut on_top = Carried { options, ..*self };
+            let mut on_top = ActiveRun { options, ..*self };
             let result = on_top.on_machine(tools, run, &host);
             self.failed = on_top.failed;
             result
@@ -212,7 +212,7 @@ impl Carried<'_> {
             false => announce::steps(self.targets, writes, &self.budget),
         };
         tools.watcher.event(&Event::Expect(&sentences));
-        let named = Named {
+        let named = NamedTargets {
             targets: match options.busy {
                 true => self.targets.iter().collect(),
                 false => without_busy(tools, host, &mut record.run, self.targets),

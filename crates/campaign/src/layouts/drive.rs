@@ -10,7 +10,7 @@ use iodyno_target::{
 };
 
 use super::program;
-use super::undo::{Witness, asked, command};
+use super::undo::{Witness, command, output_of};
 use crate::error::CampaignError;
 use crate::undone::Outcome;
 
@@ -56,26 +56,26 @@ impl Drive<'_> {
             return Ok(Outcome::Gone);
         };
         let Some(mark) = self.mark else { return self.unproven(&host, &target) };
-        match on_drive(&target, mark)? {
+        match drive_content(&target, mark)? {
             // Nobody opens it for writing before its mark is lost: udev would examine it on close,
             // and bring up again what the mark describes.
-            OnDrive::Layout => {
+            DriveContent::Layout => {
                 let permission = Permission { discard_data: self.words(), ..self.permission() };
                 target.verify_for_writing(&host, &permission).map_err(CampaignError::Target)?;
                 let [discarding, wiping] = empty(&path_of(&target));
                 if takes_discards(&host, &target) {
-                    asked(&discarding, &[0])?;
+                    output_of(&discarding, &[0])?;
                 }
-                asked(&wiping, &[0])?;
+                output_of(&wiping, &[0])?;
                 self.empty(&host, &target, mark, false)?;
                 return Ok(Outcome::Emptied);
             }
-            OnDrive::Another(what) => {
+            DriveContent::Another(what) => {
                 return Ok(Outcome::LeftAlone(format!("it holds {what} by now")));
             }
-            OnDrive::Stamp => {}
-            OnDrive::Nothing if witness == Witness::Maker => {}
-            OnDrive::Nothing => return self.unproven(&host, &target),
+            DriveContent::Stamp => {}
+            DriveContent::Nothing if witness == Witness::Maker => {}
+            DriveContent::Nothing => return self.unproven(&host, &target),
         }
         self.empty(&host, &target, mark, true)
     }
@@ -135,7 +135,7 @@ impl Drive<'_> {
 }
 
 /// Identification found on a drive.
-enum OnDrive {
+enum DriveContent {
     /// No signature and no mark.
     Nothing,
     /// The mark of the drive itself.
@@ -146,14 +146,14 @@ enum OnDrive {
     Another(String),
 }
 
-fn on_drive(target: &Target, mark: Mark) -> Result<OnDrive, CampaignError> {
+fn drive_content(target: &Target, mark: Mark) -> Result<DriveContent, CampaignError> {
     let device = path_of(target);
     let kind = value_of(&device, "TYPE")?;
     let is_ours = match kind.as_str() {
         "" => {
             let read = target.clear_for_reading().map_err(CampaignError::Target)?;
             let stamped = is_stamped(&read, mark).map_err(CampaignError::Target)?;
-            return Ok(if stamped { OnDrive::Stamp } else { OnDrive::Nothing });
+            return Ok(if stamped { DriveContent::Stamp } else { DriveContent::Nothing });
         }
         // Its volume group has our name.
         "LVM2_member" => Names::are_of(mark, &group_of(&device)?),
@@ -165,9 +165,9 @@ fn on_drive(target: &Target, mark: Mark) -> Result<OnDrive, CampaignError> {
     };
     if is_ours && !value_of(&device, "PTTYPE")?.is_empty() {
         // Partitioned since, which leaves the start of file systems intact.
-        return Ok(OnDrive::Another("a partition table".into()));
+        return Ok(DriveContent::Another("a partition table".into()));
     }
-    Ok(if is_ours { OnDrive::Layout } else { OnDrive::Another(kind) })
+    Ok(if is_ours { DriveContent::Layout } else { DriveContent::Another(kind) })
 }
 
 fn path_of(target: &Target) -> String {
@@ -183,14 +183,14 @@ fn takes_discards(host: &Host, target: &Target) -> bool {
 pub(super) fn value_of(device: &str, value: &str) -> Result<String, CampaignError> {
     let probe = command("blkid", &["-p", "-o", "value", "-s", value, device]);
     // Exit status 2: nothing found.
-    Ok(asked(&probe, &[0, 2])?.trim().to_owned())
+    Ok(output_of(&probe, &[0, 2])?.trim().to_owned())
 }
 
 /// Volume group of a device, even if other members of it are missing.
 fn group_of(device: &str) -> Result<String, CampaignError> {
     let mut command = iodyno_layout::lvm_command("pvs", &[device.to_owned()]);
     command.arguments.extend(["--noheadings", "--options", "vg_name", device].map(String::from));
-    Ok(asked(&command, &[0, 5])?.trim().to_owned())
+    Ok(output_of(&command, &[0, 5])?.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -217,7 +217,7 @@ mod tests {
             let file = tempfile::NamedTempFile::new().unwrap();
             file.as_file().set_len(16 * MIB as u64).unwrap();
             let path = file.path().to_str().unwrap().to_owned();
-            let said = asked(&command("losetup", &["--find", "--show", &path]), &[0]).unwrap();
+            let said = output_of(&command("losetup", &["--find", "--show", &path]), &[0]).unwrap();
             Self { file, device: said.trim().to_owned() }
         }
 
@@ -233,7 +233,7 @@ mod tests {
         fn with_ext4(uuid: &str, label: &str) -> Self {
             let disk = Self::new();
             let words = ["-q", "-F", "-U", uuid, "-L", label, &disk.device];
-            asked(&command("mkfs.ext4", &words), &[0]).unwrap();
+            output_of(&command("mkfs.ext4", &words), &[0]).unwrap();
             disk
         }
 
@@ -298,7 +298,7 @@ mod tests {
 
     impl Drop for Disk {
         fn drop(&mut self) {
-            let _ = asked(&command("losetup", &["--detach", &self.device]), &[0]);
+            let _ = output_of(&command("losetup", &["--detach", &self.device]), &[0]);
         }
     }
 
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(divided.given_back(), by_now);
         // Somebody made a file system since, which left the mark at the end.
         let since = Disk::new().stamped();
-        asked(&command("mkfs.ext4", &["-q", "-F", "-E", "nodiscard", &since.device]), &[0])
+        output_of(&command("mkfs.ext4", &["-q", "-F", "-E", "nodiscard", &since.device]), &[0])
             .unwrap();
         assert!(matches!(since.given_back(), Outcome::LeftAlone(_)), "{}", since.device);
         // Nothing proves whose it is.

@@ -16,7 +16,7 @@ const ADMINISTRATORS: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 /// udev's socket; without udev nobody answers LVM and mdadm, which wait for it.
 const UDEV: &str = "/run/udev/control";
 /// Interval between checks for an interruption.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Path of a program; `None` if not installed.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
@@ -101,7 +101,7 @@ fn wait(child: &mut Child, interrupted: &AtomicBool) -> std::io::Result<bool> {
             let _ = group.map(|group| kill_process_group(group, Signal::TERM));
         }
         std::thread::sleep(pause);
-        pause = LOOK.min(2 * pause);
+        pause = POLL_INTERVAL.min(2 * pause);
     }
     Ok(told)
 }

@@ -15,9 +15,9 @@ use crate::error::CampaignError;
 use crate::undone::Outcome;
 
 /// Time after which a busy device counts as in use.
-const MOST_BUSY: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval between attempts.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Witness that something was made here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum Witness {
 
 /// Existence and owner of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Standing {
+enum Ownership {
     Ours,
     Gone,
     Another(&'static str),
@@ -45,50 +45,50 @@ pub(crate) fn undo(built: &Built, witness: Witness) -> Result<Outcome, CampaignE
     match built {
         Built::Drive { device, word, mark } => {
             let drive = Drive { device, word, mark: *mark };
-            return once_let_go(|| drive.give_back(witness));
+            return retry_while_busy(|| drive.give_back(witness));
         }
         Built::BackingFile { path, mark } => return remove_file(path, *mark),
         _ => {}
     }
-    let standing = standing(built, witness)?;
+    let ownership = ownership(built, witness)?;
     if let Built::Mount { at, mark: Some(mark) } = built
-        && standing == Standing::Gone
+        && ownership == Ownership::Gone
         && is_mount_point(at, *mark)
     {
         let _ = std::fs::remove_dir(at);
     }
     let command = take_down(built);
-    Ok(match (standing, command) {
-        (Standing::Ours, Some(command)) => {
-            once_let_go(|| asked(&command, &[0]))?;
+    Ok(match (ownership, command) {
+        (Ownership::Ours, Some(command)) => {
+            retry_while_busy(|| output_of(&command, &[0]))?;
             if let Built::Mount { at, .. } = built {
                 // Fails, as it should, for a directory with anything else in it.
                 let _ = std::fs::remove_dir(at);
             }
             Outcome::TakenDown
         }
-        (Standing::Unproven, Some(command)) => Outcome::Unproven { by_hand: command.line() },
-        (Standing::Another(what), _) => Outcome::LeftAlone(what.into()),
+        (Ownership::Unproven, Some(command)) => Outcome::Unproven { by_hand: command.line() },
+        (Ownership::Another(what), _) => Outcome::LeftAlone(what.into()),
         _ => Outcome::Gone,
     })
 }
 
-fn standing(built: &Built, witness: Witness) -> Result<Standing, CampaignError> {
+fn ownership(built: &Built, witness: Witness) -> Result<Ownership, CampaignError> {
     Ok(match built {
         Built::Mount { at, mark } => {
             let mounted = mounts(&Live::new()).into_iter().rfind(|mount| mount.mount.at == *at);
-            mounted.map_or(Standing::Gone, |mount| mounted_by(&mount, *mark))
+            mounted.map_or(Ownership::Gone, |mount| mounted_by(&mount, *mark))
         }
         Built::Mapping { name, mark } => mapped_by(name, *mark),
         Built::Array { device, name, mark } => {
             let detail = command("mdadm", &["--detail", "--export", device]);
             if !Path::new(device).exists() || program::find("mdadm").is_none() {
-                return Ok(Standing::Gone);
+                return Ok(Ownership::Gone);
             }
             // Status other than 0: there is no array, or no information.
-            array_of(&asked(&detail, &[0, 1, 2, 4])?, name, *mark, witness)
+            array_of(&output_of(&detail, &[0, 1, 2, 4])?, name, *mark, witness)
         }
-        Built::Drive { .. } | Built::BackingFile { .. } => Standing::Unproven,
+        Built::Drive { .. } | Built::BackingFile { .. } => Ownership::Unproven,
     })
 }
 
@@ -97,12 +97,12 @@ fn is_mount_point(at: &str, mark: Mark) -> bool {
 }
 
 /// Owner of a mount, by the name of its directory and the file system's UUID.
-fn mounted_by(mount: &MountPoint, mark: Option<Mark>) -> Standing {
-    const NOT_OURS: Standing = Standing::Another("iodyno mounts nothing there");
+fn mounted_by(mount: &MountPoint, mark: Option<Mark>) -> Ownership {
+    const NOT_OURS: Ownership = Ownership::Another("iodyno mounts nothing there");
     let at = &mount.mount.at;
     let Some(mark) = mark else {
         return match is_earlier(at.strip_prefix("/run/iodyno/")) {
-            true => Standing::Unproven,
+            true => Ownership::Unproven,
             false => NOT_OURS,
         };
     };
@@ -112,9 +112,9 @@ fn mounted_by(mount: &MountPoint, mark: Option<Mark>) -> Standing {
     // A missing device cannot be read; nobody else mounts there.
     match value_of(&device_of(mount), "UUID") {
         Ok(uuid) if !uuid.is_empty() && !mark.is_uuid(&uuid) => {
-            Standing::Another("another file system is mounted there by now")
+            Ownership::Another("another file system is mounted there by now")
         }
-        _ => Standing::Ours,
+        _ => Ownership::Ours,
     }
 }
 
@@ -126,23 +126,23 @@ fn device_of(mount: &MountPoint) -> String {
 }
 
 /// Owner of a mapping, by its name, which is unique, and its subsystem.
-fn mapped_by(name: &str, mark: Option<Mark>) -> Standing {
+fn mapped_by(name: &str, mark: Option<Mark>) -> Ownership {
     let host = snapshot(&Live::new(), Depth::Quick);
     let mapped = host.blocks.iter().find_map(|block| match &block.kind {
         BlockKind::DeviceMapper(mapped) if mapped.name == name => Some(mapped),
         _ => None,
     });
-    let Some(mapped) = mapped else { return Standing::Gone };
+    let Some(mapped) = mapped else { return Ownership::Gone };
     let is_of_a_layer = matches!(mapped.owner.as_deref(), Some("LVM" | "CRYPT"));
     match mark {
-        Some(mark) if is_of_a_layer && Names::are_of(mark, name) => Standing::Ours,
-        None if is_of_a_layer && name.starts_with("iodyno") => Standing::Unproven,
-        _ => Standing::Another("it is no mapping of iodyno's"),
+        Some(mark) if is_of_a_layer && Names::are_of(mark, name) => Ownership::Ours,
+        None if is_of_a_layer && name.starts_with("iodyno") => Ownership::Unproven,
+        _ => Ownership::Another("it is no mapping of iodyno's"),
     }
 }
 
 /// Owner of an array, by mdadm's output.
-fn array_of(said: &str, name: &str, mark: Option<Mark>, witness: Witness) -> Standing {
+fn array_of(said: &str, name: &str, mark: Option<Mark>, witness: Witness) -> Ownership {
     let uuid = said.lines().find_map(|line| line.strip_prefix("MD_UUID="));
     let is_named = !name.is_empty() && said.contains(name);
     // A UUID alone is no proof: anybody can read it and write it into a journal.
@@ -151,12 +151,12 @@ fn array_of(said: &str, name: &str, mark: Option<Mark>, witness: Witness) -> Sta
         names.any(|name| Names::is_label(mark, name)) || witness == Witness::Maker
     };
     match (uuid, mark) {
-        (Some(uuid), Some(mark)) if mark.is_uuid(uuid) && bears(mark) => Standing::Ours,
+        (Some(uuid), Some(mark)) if mark.is_uuid(uuid) && bears(mark) => Ownership::Ours,
         // mdadm prints no more for an array whose drives are gone.
-        (None, Some(_)) if is_named && witness == Witness::Maker => Standing::Ours,
-        (None, Some(_)) if is_named => Standing::Unproven,
-        (_, None) if is_named && name.starts_with("iodyno-") => Standing::Unproven,
-        _ => Standing::Gone,
+        (None, Some(_)) if is_named && witness == Witness::Maker => Ownership::Ours,
+        (None, Some(_)) if is_named => Ownership::Unproven,
+        (_, None) if is_named && name.starts_with("iodyno-") => Ownership::Unproven,
+        _ => Ownership::Gone,
     }
 }
 
@@ -191,12 +191,12 @@ fn remove_file(path: &str, mark: Option<Mark>) -> Result<Outcome, CampaignError>
 
 /// Retries for a while what may be busy. The kernel closes the files of a ring some time after its
 /// process has ended, without notice; udev examines what was just closed.
-fn once_let_go<T>(attempt: impl Fn() -> Result<T, CampaignError>) -> Result<T, CampaignError> {
+fn retry_while_busy<T>(attempt: impl Fn() -> Result<T, CampaignError>) -> Result<T, CampaignError> {
     let start = Instant::now();
     loop {
         match attempt() {
-            Err(why) if may_be_held(&why) && start.elapsed() < MOST_BUSY => {
-                std::thread::sleep(LOOK);
+            Err(why) if may_be_busy(&why) && start.elapsed() < BUSY_TIMEOUT => {
+                std::thread::sleep(POLL_INTERVAL);
             }
             done => return done,
         }
@@ -204,7 +204,7 @@ fn once_let_go<T>(attempt: impl Fn() -> Result<T, CampaignError>) -> Result<T, C
 }
 
 /// True if it may be open elsewhere. A failed program reports no errno.
-fn may_be_held(why: &CampaignError) -> bool {
+fn may_be_busy(why: &CampaignError) -> bool {
     match why {
         CampaignError::Target(error) => error.is_held(),
         CampaignError::Program { .. } => true,
@@ -213,7 +213,7 @@ fn may_be_held(why: &CampaignError) -> bool {
 }
 
 /// Output of a program; undoing is not interruptible.
-pub(super) fn asked(command: &Command, fine: &[i32]) -> Result<String, CampaignError> {
+pub(super) fn output_of(command: &Command, fine: &[i32]) -> Result<String, CampaignError> {
     program::run(command, fine, &AtomicBool::new(false))
 }
 
@@ -233,13 +233,13 @@ mod tests {
         let other = "MD_UUID=90112233:44556677:8899aabb:ccddeeff\nMD_NAME=any:iodyno-00112\n";
         let silent = "MD_LEVEL=raid0\nMD_DEVNAME=iodyno-00112\n";
         let of = |said, mark, witness| array_of(said, "iodyno-00112", mark, witness);
-        assert_eq!(of(ours, Some(MARK), Witness::Journal), Standing::Ours);
+        assert_eq!(of(ours, Some(MARK), Witness::Journal), Ownership::Ours);
         let named_otherwise = ours.replace("iodyno-00112", "home");
-        assert_eq!(of(&named_otherwise, Some(MARK), Witness::Journal), Standing::Gone);
-        assert_eq!(of(other, Some(MARK), Witness::Maker), Standing::Gone);
-        assert_eq!(of(silent, Some(MARK), Witness::Maker), Standing::Ours);
-        assert_eq!(of(silent, Some(MARK), Witness::Journal), Standing::Unproven);
-        assert_eq!(of(ours, None, Witness::Journal), Standing::Unproven);
-        assert_eq!(of("", Some(MARK), Witness::Journal), Standing::Gone);
+        assert_eq!(of(&named_otherwise, Some(MARK), Witness::Journal), Ownership::Gone);
+        assert_eq!(of(other, Some(MARK), Witness::Maker), Ownership::Gone);
+        assert_eq!(of(silent, Some(MARK), Witness::Maker), Ownership::Ours);
+        assert_eq!(of(silent, Some(MARK), Witness::Journal), Ownership::Unproven);
+        assert_eq!(of(ours, None, Witness::Journal), Ownership::Unproven);
+        assert_eq!(of("", Some(MARK), Witness::Journal), Ownership::Gone);
     }
 }

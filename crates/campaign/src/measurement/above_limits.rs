@@ -27,7 +27,7 @@ impl<'a, R: Fn(&Drive) -> Option<VolumeLimits>> LimitWatch<'a, R> {
     }
 
     /// Reads the counters after this much load, ns.
-    pub(crate) fn look(&mut self, now_ns: u64) {
+    pub(crate) fn sample(&mut self, now_ns: u64) {
         for (drive, before) in &mut self.volumes {
             let Some(now) = (self.read)(drive) else { continue };
             for (limit, above_us) in now.exceeded_since(before) {
@@ -83,7 +83,7 @@ mod tests {
         let mut watch = LimitWatch::begin(read, host.drives.iter().chain([volume]));
         for (second, us) in [(1, 100), (2, 500), (3, 900), (4, 900), (5, 901)] {
             above_us.set(us);
-            watch.look(second * 1_000_000_000);
+            watch.sample(second * 1_000_000_000);
         }
         let found = watch.end();
         let times: Vec<(String, u64)> =

@@ -70,7 +70,7 @@ fn warmup_ns(series: &RateSeries, ramp_ns: u64, level: f64) -> u64 {
 
 /// Rate of the first recorded job, I/Os per second, without the first tenth of its time, in which
 /// the queue fills.
-pub(crate) fn rate_behind_start(recorder: &Recorder) -> Option<f64> {
+pub(crate) fn settled_rate(recorder: &Recorder) -> Option<f64> {
     let series = recorder.jobs.first()?.directions.iter();
     let series = summed(series.map(|(_, one)| &one.series));
     let windows = series.windows();

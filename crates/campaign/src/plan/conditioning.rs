@@ -3,7 +3,7 @@
 use iodyno_job::parse_seconds;
 use iodyno_model::{Metric, Purpose, Rounds, Tracked};
 
-use super::error::{PlanError, Refusal, Wrong};
+use super::error::{Mistake, PlanError, Refusal};
 use super::preparation::Preparation;
 use super::study::{Order, Study, StudyStep, Until};
 
@@ -34,14 +34,14 @@ impl Preparation {
     /// # Errors
     /// It contradicts itself.
     pub fn check(&self) -> Result<(), Refusal> {
-        self.look().map_err(|wrong| Refusal(wrong.what))
+        self.validate().map_err(|wrong| Refusal(wrong.what))
     }
 
     /// Returns the first contradiction.
-    pub(super) fn look(&self) -> Result<(), Wrong> {
+    pub(super) fn validate(&self) -> Result<(), Mistake> {
         if self.fill.is_some_and(|times| !(times > 0.0 && times <= 100.0)) {
             let what = "preparation: fill: above 0 and at most 100 times was expected";
-            return Err(Wrong::at(&["preparation", "fill"], what));
+            return Err(Mistake::at(&["preparation", "fill"], what));
         }
         self.rounds_on(Vec::new()).map(|_| ())
     }
@@ -60,12 +60,12 @@ impl Preparation {
     }
 
     /// The rounds as a plan of their own.
-    fn rounds_on(&self, targets: Vec<String>) -> Result<Option<Study>, Wrong> {
+    fn rounds_on(&self, targets: Vec<String>) -> Result<Option<Study>, Mistake> {
         let Some((rounds, workload)) = self.rounds().zip(self.workload()) else {
             return Ok(None);
         };
         let wrong = |key: &str, what: &str| {
-            Wrong::at(&["preparation", key], format!("preparation: {key}: {what}"))
+            Mistake::at(&["preparation", key], format!("preparation: {key}: {what}"))
         };
         let mut study = Study::named("preparation");
         study.targets = targets;
@@ -97,7 +97,7 @@ impl Preparation {
                 ..StudyStep::default()
             })
             .collect();
-        study.look().map_err(|own| wrong("condition", &own.what))?;
+        study.validate().map_err(|own| wrong("condition", &own.what))?;
         Ok(Some(study))
     }
 

@@ -17,14 +17,14 @@ pub struct PlanError {
 
 /// Mistake in a plan whose place is not looked up yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct Mistake {
     /// What is wrong, and what was expected, in a sentence.
     pub(super) what: String,
     /// Paths of keys and array indices; the first path that exists in the text gives the place.
     at: Vec<Vec<String>>,
 }
 
-impl Wrong {
+impl Mistake {
     /// Mistake at the end of this path.
     pub(super) fn at(path: &[&str], what: impl Into<String>) -> Self {
         Self { what: what.into(), at: Vec::new() }.or_at(path)
@@ -77,8 +77,8 @@ mod tests {
         let text = "[job]\nbs = \"4k\"\n[grid]\niodepth = [1]\n\
                     [[step]]\nname = \"a\"\njob = { bs = \"8k\", rw = \"read\" }\n\
                     [[step]]\nname = \"b\"\n[step.grid]\n# ü\nrw = [1]\n";
-        let wrong = |path: &[&str]| Wrong::at(path, "x");
-        let said = |wrong: Wrong| wrong.within("p", text).to_string();
+        let wrong = |path: &[&str]| Mistake::at(path, "x");
+        let said = |wrong: Mistake| wrong.within("p", text).to_string();
         for (path, place) in [
             (&["step", "0", "job", "bs"][..], "line 7, column 14"),
             (&["step", "1", "grid", "rw"], "line 12, column 6"),

@@ -2,7 +2,7 @@
 
 use iodyno_model::Rounds;
 
-use super::error::Wrong;
+use super::error::Mistake;
 use super::order::cells;
 use super::points::Point;
 use super::points::axes;
@@ -37,12 +37,12 @@ impl Study {
     }
 
     /// Checks for options that contradict rounds.
-    pub(super) fn check_rounds(&self) -> Result<(), Wrong> {
+    pub(super) fn check_rounds(&self) -> Result<(), Mistake> {
         let Some(rounds) = &self.rounds else {
             return match self.steps.iter().position(|step| step.after) {
                 Some(n) => {
                     let what = format!("step `{}`: after: there are no rounds", self.steps[n].name);
-                    Err(Wrong::at(&["step", &n.to_string(), "after"], what))
+                    Err(Mistake::at(&["step", &n.to_string(), "after"], what))
                 }
                 None => Ok(()),
             };
@@ -50,10 +50,10 @@ impl Study {
         if self.order != Order::Written || self.repeat != 1 {
             let what = "rounds: order = \"written\" and repeat = 1 were expected: a round is the same \
                         each time";
-            return Err(Wrong::at(&["rounds"], what));
+            return Err(Mistake::at(&["rounds"], what));
         }
         let wrong = |key: &str, what: &str| {
-            Wrong::at(&["rounds", key], format!("rounds: {key}: {what}")).or_at(&["rounds"])
+            Mistake::at(&["rounds", key], format!("rounds: {key}: {what}")).or_at(&["rounds"])
         };
         // Written so that NaN fails each check.
         let expected = [
@@ -83,7 +83,7 @@ impl Study {
                 _ => format!("there are several points `{}`", tracked.point),
             };
             let path = ["rounds", "track", &n.to_string(), "point"];
-            return Err(Wrong::at(&path, format!("rounds: track: {what}")));
+            return Err(Mistake::at(&path, format!("rounds: track: {what}")));
         }
         Ok(())
     }

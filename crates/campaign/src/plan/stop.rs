@@ -7,7 +7,7 @@ use iodyno_stats::PtsRounds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::error::Wrong;
+use super::error::Mistake;
 
 /// Default minimum duration of a measurement, ns.
 const USUAL_MIN_NS: u64 = 5_000_000_000;
@@ -114,9 +114,9 @@ impl StopForm {
     ///
     /// # Errors
     /// Invalid times, or times that contradict each other.
-    pub(super) fn resolve(&self) -> Result<Stop, Wrong> {
+    pub(super) fn resolve(&self) -> Result<Stop, Mistake> {
         let wrong = |key: &str, what: &str| {
-            Wrong::at(&["stop", key], format!("stop: {key}: {what}")).or_at(&["stop"])
+            Mistake::at(&["stop", key], format!("stop: {key}: {what}")).or_at(&["stop"])
         };
         let time = |key, text| parse_seconds(text).map_err(|what| wrong(key, &what.to_string()));
         let max_ns = time("max_time", &self.max_time)?;

@@ -208,7 +208,7 @@ impl Study {
     pub fn parse(text: &str, name: &str) -> Result<Self, PlanError> {
         let study: Self = toml::from_str(text)
             .map_err(|error| PlanError { name: name.into(), text: error.to_string() })?;
-        study.look().map_err(|wrong| wrong.within(name, text))?;
+        study.validate().map_err(|wrong| wrong.within(name, text))?;
         Ok(study)
     }
 
@@ -246,7 +246,7 @@ impl Study {
     /// # Errors
     /// A mistake.
     pub fn check(&self) -> Result<(), PlanError> {
-        self.look().map_err(|wrong| wrong.within(&self.name, ""))
+        self.validate().map_err(|wrong| wrong.within(&self.name, ""))
     }
 
     /// An empty study of one step.

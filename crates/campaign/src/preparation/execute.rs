@@ -8,7 +8,7 @@ use iodyno_model::{ConditionState, DriveState, Host, PreparationState, RunRecord
 use iodyno_target::{Purge, Target, WriteClearance, clear_for_purge, unused_allowances};
 
 use super::purging::purge;
-use super::{Conditioning, Filled, Preparing, zoned};
+use super::{Conditioning, FillProgress, Preparing, zoned};
 use crate::error::CampaignError;
 use crate::execute::Execution;
 use crate::scripts::{clear_script, run_on};
@@ -37,7 +37,7 @@ pub(crate) fn prepare(
         }
         names.extend(reached().map(|one| one.as_read().name().to_owned()));
     }
-    let mut begun = Begun { execution, preparing, names, touched: false };
+    let mut begun = ActivePreparation { execution, preparing, names, touched: false };
     let mut result = begun.prepare_cleared(targets, purges);
     if let (Ok(()), Some(conditioning)) = (&result, &preparing.condition) {
         result = begun.condition(conditioning);
@@ -58,7 +58,7 @@ pub(crate) fn prepare(
 }
 
 /// A preparation in progress.
-struct Begun<'p, 'e, 'a, 't> {
+struct ActivePreparation<'p, 'e, 'a, 't> {
     execution: &'e mut Execution<'a, 't>,
     preparing: &'p Preparing,
     /// Names of the devices whose data it destroys.
@@ -67,7 +67,7 @@ struct Begun<'p, 'e, 'a, 't> {
     touched: bool,
 }
 
-impl Begun<'_, '_, '_, '_> {
+impl ActivePreparation<'_, '_, '_, '_> {
     /// True if nothing more is to be carried out.
     fn is_over(&self) -> bool {
         self.execution.failed || self.execution.tools.is_interrupted()
@@ -139,7 +139,7 @@ impl Begun<'_, '_, '_, '_> {
         let (preparing, host) = (self.preparing, self.execution.host);
         let store = &mut *self.execution.tools.store;
         let record = store.load(&self.execution.record.run.id)?;
-        let filled = Filled::of(&record);
+        let filled = FillProgress::of(&record);
         for name in &self.names {
             let Some((serial, nsid)) = key_of(name, host) else { continue };
             let health = now.namespace(name).and_then(|(drive, _)| drive.health.get());

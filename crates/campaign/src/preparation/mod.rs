@@ -21,7 +21,7 @@ use crate::schedule::ScriptJobs;
 pub use conditioning::Conditioning;
 pub(crate) use execute::prepare;
 use fill::{DISCARD_BYTES, FILL, FILL_BYTES, filled_bytes, place, refused, section, whole_bytes};
-pub use remaining::{Filled, stopped};
+pub use remaining::{FillProgress, stopped};
 
 /// Preparation of given drives, ready to run.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub struct Preparing {
     /// Its discard and fill jobs.
     pub jobs: ScriptJobs,
     /// Progress of earlier fills.
-    pub filled: Filled,
+    pub filled: FillProgress,
     /// Conditioning after it.
     pub condition: Option<Conditioning>,
 }
@@ -43,18 +43,18 @@ impl Preparation {
     /// A target is not a block device, or its size is unknown; a mistake in the conditioning
     /// workload.
     pub fn of(&self, targets: &[Target]) -> Result<Preparing, CampaignError> {
-        let filled = Filled::default();
+        let filled = FillProgress::default();
         let jobs = self.jobs(targets, &filled)?;
         let condition = self.conditioning(targets, None)?;
         Ok(Preparing { how: self.clone(), jobs, filled, condition })
     }
 
-    fn jobs(&self, targets: &[Target], filled: &Filled) -> Result<ScriptJobs, CampaignError> {
+    fn jobs(&self, targets: &[Target], filled: &FillProgress) -> Result<ScriptJobs, CampaignError> {
         let fill = [(FILL, Purpose::Fill), ("fill-rest", Purpose::FillRest)];
         let mut discards =
-            Steps::new([("discard", Purpose::Discard), ("discard-rest", Purpose::Discard)]);
-        let mut begun = Steps::new(fill);
-        let mut fills = Steps::new(fill);
+            StepJobs::new([("discard", Purpose::Discard), ("discard-rest", Purpose::Discard)]);
+        let mut begun = StepJobs::new(fill);
+        let mut fills = StepJobs::new(fill);
         for target in targets {
             let said = |what: &str| refused(target.name(), what);
             if !matches!(target, Target::Block(_)) {
@@ -101,7 +101,7 @@ impl Preparation {
             }
         }
         let phases: Vec<(Purpose, Vec<Section>)> =
-            [discards, begun, fills].into_iter().flat_map(Steps::phases).collect();
+            [discards, begun, fills].into_iter().flat_map(StepJobs::phases).collect();
         let (purposes, sections): (Vec<_>, Vec<_>) = phases.into_iter().unzip();
         let script = compile(&sections.concat(), &CompileOptions::default())
             .map_err(|error| refused("this", &error.to_string()))?;
@@ -111,14 +111,14 @@ impl Preparation {
 }
 
 /// Jobs of one step, on all targets at once, then on their last partial blocks.
-struct Steps {
+struct StepJobs {
     /// Names and purposes of both.
     kinds: [(&'static str, Purpose); 2],
     whole: Vec<Section>,
     rests: Vec<Section>,
 }
 
-impl Steps {
+impl StepJobs {
     const fn new(kinds: [(&'static str, Purpose); 2]) -> Self {
         Self { kinds, whole: Vec::new(), rests: Vec::new() }
     }

@@ -12,7 +12,7 @@ use crate::execute::Execution;
 use crate::watch::Event;
 
 /// Interval of progress reports.
-const TOLD: Duration = Duration::from_millis(100);
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs all purges at once. Failures are recorded.
 pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method: PurgeMethod) {
@@ -23,7 +23,7 @@ pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method:
     let names: Vec<String> = purges.iter().map(name_of).collect();
     let target = names.join(", ");
     let elapsed_ns = || begun.elapsed().as_nanos() as u64;
-    let mut is_told = false;
+    let mut is_warned = false;
     std::thread::scope(|scope| {
         let (ended, end) = mpsc::channel();
         for (n, (purge, done)) in purges.iter().zip(&done).enumerate() {
@@ -44,8 +44,8 @@ pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method:
         }
         drop(ended);
         loop {
-            match end.recv_timeout(TOLD) {
-                Ok((n, end)) => purged(execution, &names[n], method, end, elapsed_ns()),
+            match end.recv_timeout(REPORT_INTERVAL) {
+                Ok((n, end)) => record_end(execution, &names[n], method, end, elapsed_ns()),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     let least = done.iter().map(|one| one.load(Ordering::Relaxed)).min();
@@ -55,9 +55,12 @@ pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method:
                         done: least.filter(|share| *share > 0).map(|n| f64::from(n) / 1000.0),
                         elapsed_ns: elapsed_ns(),
                     });
-                    if !is_told && interrupted.load(Ordering::Relaxed) {
-                        is_told = true;
-                        execution.tools.watcher.event(&Event::Warning(&waits(&target, method)));
+                    if !is_warned && interrupted.load(Ordering::Relaxed) {
+                        is_warned = true;
+                        execution
+                            .tools
+                            .watcher
+                            .event(&Event::Warning(&interruption_warning(&target, method)));
                     }
                 }
             }
@@ -66,7 +69,7 @@ pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method:
 }
 
 /// Warning about what an interruption of a purge does.
-fn waits(target: &str, method: PurgeMethod) -> String {
+fn interruption_warning(target: &str, method: PurgeMethod) -> String {
     match method {
         PurgeMethod::SanitizeBlock | PurgeMethod::SanitizeCrypto => {
             format!("{target}: interrupted; the drive goes on with the {} by itself", method.name())
@@ -80,7 +83,7 @@ fn waits(target: &str, method: PurgeMethod) -> String {
 }
 
 /// Reports and records how a purge ended.
-fn purged(
+fn record_end(
     execution: &mut Execution<'_, '_>,
     name: &str,
     method: PurgeMethod,

@@ -17,13 +17,13 @@ use crate::schedule::ScriptJobs;
 
 /// Progress of fills, by block device name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filled {
+pub struct FillProgress {
     states: BTreeMap<String, FillState>,
     /// Devices whose last partial block is written.
     rests: BTreeSet<String>,
 }
 
-impl Filled {
+impl FillProgress {
     /// Progress from the measurements of a run.
     pub fn of(record: &RunRecord) -> Self {
         let mut filled = Self::default();
@@ -101,7 +101,7 @@ impl Preparation {
         if record.measurements.iter().any(|of| of.purpose.is_measure()) {
             return Ok(None);
         }
-        let filled = Filled::of(record);
+        let filled = FillProgress::of(record);
         let is_full = |target: &Target| {
             self.fill.zip(target.size_bytes()).is_some_and(|(times, size_bytes)| {
                 let bytes = filled_bytes(size_bytes, times);

@@ -7,7 +7,7 @@ use iodyno_target::{Target, TargetError, Zones};
 use super::fill::{FILL, FILL_BYTES, refused, section};
 use crate::error::CampaignError;
 use crate::plan::Preparation;
-use crate::targets::{Held, Targets};
+use crate::targets::{ClearedTarget, Targets};
 
 /// Refuses preparations that zones do not support.
 pub(super) fn check(how: &Preparation, name: &str) -> Result<(), CampaignError> {
@@ -52,7 +52,7 @@ pub(super) fn fill(target: &Target, size_bytes: u64, times: f64) -> Result<Secti
 /// Resets all zones of zoned targets that will be filled.
 pub(super) fn reset(targets: &Targets) -> Result<(), TargetError> {
     targets.all().iter().try_for_each(|held| match held {
-        Held::Write(target, clearance) if target.is_zoned() => clearance.reset_zones(),
+        ClearedTarget::Write(target, clearance) if target.is_zoned() => clearance.reset_zones(),
         _ => Ok(()),
     })
 }

@@ -4,8 +4,8 @@
 use iodyno_model::{Measurement, Prediction};
 
 use super::outlook::{known, outlook, surface};
-use super::surface::{Known, Surface};
-use crate::phase::{Phase, Schedule, Seen};
+use super::surface::{MeasuredPoint, Surface};
+use crate::phase::{Phase, RunView, Schedule};
 use crate::plan::{Point, Study};
 use crate::watch::{Event, Watcher};
 
@@ -20,7 +20,7 @@ pub struct Adapting {
     phases: Vec<Phase>,
     /// Points that need not be tried any more.
     tried: Vec<bool>,
-    known: Option<Vec<Option<Known>>>,
+    known: Option<Vec<Option<MeasuredPoint>>>,
     /// The point under measurement, and the number of measurements before it.
     measuring: Option<(usize, usize)>,
 }
@@ -53,13 +53,13 @@ impl Adapting {
 }
 
 impl Schedule for Adapting {
-    fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
-        let measurements = &seen.record.measurements;
+    fn next(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
+        let measurements = &view.record.measurements;
         let before = || known(&self.points, measurements.iter());
         let known = self.known.get_or_insert_with(before);
         if let Some((n, count)) = self.measuring.take() {
             let mut measured = measurements.iter().enumerate().skip(count);
-            known[n] = measured.find_map(|(index, of)| Known::of(of, index));
+            known[n] = measured.find_map(|(index, of)| MeasuredPoint::of(of, index));
             self.tried[n] = true;
         }
         let predictions: Vec<Prediction> =

@@ -8,7 +8,7 @@ use iodyno_model::{
     WrittenState,
 };
 
-use crate::targets::{PreparedTarget, Written, bare_blocks};
+use crate::targets::{PreparedTarget, Written, check_no_metadata};
 
 /// Largest block of an experiment, bytes.
 const LARGEST_BLOCK: u64 = 4 << 20;
@@ -25,7 +25,7 @@ const NEIGHBOUR_DEPTH: u32 = 32;
 pub(crate) const LEAST_REST_NS: u64 = 5_000_000_000;
 
 /// State in which an experiment is chosen.
-pub(crate) struct Laboratory<'q> {
+pub(crate) struct ExperimentContext<'q> {
     pub(crate) host: &'q Host,
     /// Job under investigation.
     pub(crate) asked: &'q Job,
@@ -43,16 +43,16 @@ pub(crate) struct ExperimentJob {
     /// Targets to measure on.
     pub(crate) on: Vec<PreparedTarget>,
     /// Unmeasured background load.
-    pub(crate) beside: Vec<(PreparedTarget, Job)>,
+    pub(crate) background: Vec<(PreparedTarget, Job)>,
     /// Longest rest of the drives before it, ns.
     pub(crate) rest_ns: u64,
 }
 
-impl Laboratory<'_> {
+impl ExperimentContext<'_> {
     /// The job under investigation, unchanged.
     pub(crate) fn unchanged(&self) -> ExperimentJob {
         let (job, on) = (self.asked.clone(), self.measured().cloned().collect());
-        ExperimentJob { job, on, beside: Vec::new(), rest_ns: 0 }
+        ExperimentJob { job, on, background: Vec::new(), rest_ns: 0 }
     }
 
     /// Targets under investigation.
@@ -63,7 +63,7 @@ impl Laboratory<'_> {
     /// Jobs of an experiment; `None` if it cannot be made here: experiments that write elsewhere,
     /// move a drive, change the machine or take minutes are given as advice.
     pub(crate) fn job(&self, experiment: Experiment) -> Option<ExperimentJob> {
-        let ExperimentJob { mut job, mut on, mut beside, mut rest_ns } = self.unchanged();
+        let ExperimentJob { mut job, mut on, mut background, mut rest_ns } = self.unchanged();
         match experiment {
             Experiment::TwiceTheDepth => {
                 // Synchronous engines have no depth.
@@ -81,7 +81,7 @@ impl Laboratory<'_> {
                 if on.len() < 2 {
                     return None;
                 }
-                on = half(on, self.record.measurements.first());
+                on = every_other(on, self.record.measurements.first());
             }
             Experiment::LargerBlocks => {
                 for bs in [&mut job.pattern.bs.read, &mut job.pattern.bs.write] {
@@ -114,7 +114,7 @@ impl Laboratory<'_> {
                 job.engine.hipri = true;
             }
             Experiment::Passthrough => {
-                if job.writes() || !self.passes_commands() {
+                if job.writes() || !self.supports_passthrough() {
                     return None;
                 }
                 job.engine.ioengine = IoEngine::IoUringCmd;
@@ -123,12 +123,13 @@ impl Laboratory<'_> {
                 if job.writes() || !job.pattern.rw.has(Direction::Read) {
                     return None;
                 }
-                beside = on.iter().map(|target| (target.clone(), awake(&job))).collect();
+                background =
+                    on.iter().map(|target| (target.clone(), keep_awake_job(&job))).collect();
             }
             Experiment::NeighbourWrites => {
                 let all = self.targets.iter().filter(|target| target.is_neighbour);
-                beside = all.map(|target| (target.clone(), neighbour_job())).collect();
-                if job.writes() || beside.is_empty() {
+                background = all.map(|target| (target.clone(), neighbour_job())).collect();
+                if job.writes() || background.is_empty() {
                     return None;
                 }
             }
@@ -145,7 +146,7 @@ impl Laboratory<'_> {
             | Experiment::WithoutTheCard
             | Experiment::LongerQueue => return None,
         }
-        Some(ExperimentJob { job, on, beside, rest_ns })
+        Some(ExperimentJob { job, on, background, rest_ns })
     }
 
     /// Moves the threads off the CPU that takes all interrupts.
@@ -154,18 +155,18 @@ impl Laboratory<'_> {
         let taken = interrupts_on_one_cpu(self.record, asked).ok()??.cpu;
         let online = self.host.cpus.online.get()?;
         let threads = self.asked.threads.shared_by as usize;
-        on.iter_mut().all(|target| leaves(target, taken, online, threads)).then_some(())
+        on.iter_mut().all(|target| remove_cpu(target, taken, online, threads)).then_some(())
     }
 
     /// True if the same ring can pass NVMe commands to all targets.
-    fn passes_commands(&self) -> bool {
+    fn supports_passthrough(&self) -> bool {
         let asked = self.record.measurements.first();
         let engine = asked.and_then(|asked| asked.workload.ioengine.as_deref());
         engine == Some("io_uring")
-            && linux(self.host).is_some_and(|release| release >= (5, 19))
+            && kernel_version(self.host).is_some_and(|release| release >= (5, 19))
             && self.measured().all(|target| {
                 let namespace = self.host.namespace(&target.name);
-                namespace.is_some_and(|(_, namespace)| bare_blocks(namespace).is_ok())
+                namespace.is_some_and(|(_, namespace)| check_no_metadata(namespace).is_ok())
                     && target.has_character_device
             })
     }
@@ -173,7 +174,7 @@ impl Laboratory<'_> {
 
 /// Half of the targets: every other one, ordered by their rates together. If only some of them
 /// share the bottleneck, these are slower than the others, so both kinds remain and it still shows.
-fn half(mut on: Vec<PreparedTarget>, together: Option<&Measurement>) -> Vec<PreparedTarget> {
+fn every_other(mut on: Vec<PreparedTarget>, together: Option<&Measurement>) -> Vec<PreparedTarget> {
     let bytes_per_s = |target: &PreparedTarget| {
         let part = together?.parts.iter().find(|part| part.target == target.name)?;
         part.results.iter().map(|result| Some(result.bandwidth?.value)).sum::<Option<f64>>()
@@ -188,7 +189,7 @@ fn half(mut on: Vec<PreparedTarget>, together: Option<&Measurement>) -> Vec<Prep
 }
 
 /// Removes `cpu` from a target's CPUs; true if each of its threads still has one.
-fn leaves(target: &mut PreparedTarget, cpu: u32, online: &[u32], threads: usize) -> bool {
+fn remove_cpu(target: &mut PreparedTarget, cpu: u32, online: &[u32], threads: usize) -> bool {
     if target.near_cpus.is_empty() {
         target.near_cpus = online.to_vec();
     }
@@ -197,14 +198,14 @@ fn leaves(target: &mut PreparedTarget, cpu: u32, online: &[u32], threads: usize)
 }
 
 /// Major and minor number of the kernel's release.
-fn linux(host: &Host) -> Option<(u32, u32)> {
+fn kernel_version(host: &Host) -> Option<(u32, u32)> {
     let release = host.kernel.release.get()?;
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// A few random reads over the whole target, with offsets other than those of `asked`.
-fn awake(asked: &Job) -> Job {
+fn keep_awake_job(asked: &Job) -> Job {
     let mut job = asked.clone();
     job.name = Experiment::KeptAwake.name().into();
     job.pattern.rw = Pattern::RandRead;
@@ -276,26 +277,26 @@ mod tests {
         let (bench, record) = ([ready(&clearance)], record());
         let mut asked = Job::direct();
         asked.pattern.rw = Pattern::Read;
-        let laboratory = |asked: &Job, spare_ns: u64, experiment: Experiment| {
+        let context = |asked: &Job, spare_ns: u64, experiment: Experiment| {
             let host = &Host::default();
-            Laboratory { host, asked, targets: &bench, record: &record, spare_ns }
+            ExperimentContext { host, asked, targets: &bench, record: &record, spare_ns }
                 .job(experiment)
-                .map(|one| (one.job, one.beside, one.rest_ns > 0))
+                .map(|one| (one.job, one.background, one.rest_ns > 0))
         };
-        let (job, beside, rests) = laboratory(&asked, 0, Experiment::KeptAwake).unwrap();
+        let (job, background, rests) = context(&asked, 0, Experiment::KeptAwake).unwrap();
         assert_eq!((&job, rests), (&asked, false), "what is measured is the same");
-        let [(on, awake)] = beside.as_slice() else { panic!("{}", beside.len()) };
+        let [(on, awake)] = background.as_slice() else { panic!("{}", background.len()) };
         assert_eq!(on.name, "file");
         assert!(awake.pattern.rw.is_random() && !awake.writes());
         assert_ne!(awake.threads.number, asked.threads.number);
         // There is no character device to read through, and no neighbour is allowed.
         for experiment in [Experiment::Passthrough, Experiment::NeighbourWrites] {
-            assert!(laboratory(&asked, 0, experiment).is_none(), "{experiment:?}");
+            assert!(context(&asked, 0, experiment).is_none(), "{experiment:?}");
         }
-        assert!(laboratory(&asked, LEAST_REST_NS - 1, Experiment::Rest).is_none());
-        assert!(laboratory(&asked, LEAST_REST_NS, Experiment::Rest).unwrap().2);
+        assert!(context(&asked, LEAST_REST_NS - 1, Experiment::Rest).is_none());
+        assert!(context(&asked, LEAST_REST_NS, Experiment::Rest).unwrap().2);
         asked.pattern.rw = Pattern::RandWrite;
-        assert!(laboratory(&asked, 0, Experiment::KeptAwake).is_none());
+        assert!(context(&asked, 0, Experiment::KeptAwake).is_none());
     }
 
     #[test]
@@ -304,7 +305,7 @@ mod tests {
         let leaves = |near: &[u32], threads: usize| {
             let mut ready = ready(&clearance);
             ready.near_cpus = near.to_vec();
-            leaves(&mut ready, 1, &[0, 1, 2, 3], threads).then_some(ready.near_cpus)
+            remove_cpu(&mut ready, 1, &[0, 1, 2, 3], threads).then_some(ready.near_cpus)
         };
         assert_eq!(leaves(&[0, 1, 2], 2), Some(vec![0, 2]));
         assert_eq!(leaves(&[], 3), Some(vec![0, 2, 3]), "any that is online");
@@ -315,11 +316,11 @@ mod tests {
     fn a_kernels_release_is_read() {
         let release = |text: &str| {
             let kernel = Kernel { release: Fact::Read(text.into()), ..Kernel::default() };
-            linux(&Host { kernel, ..Host::default() })
+            kernel_version(&Host { kernel, ..Host::default() })
         };
         assert_eq!(release("6.1.0-56-amd64"), Some((6, 1)));
         assert_eq!(release("5.19-rc1"), Some((5, 19)));
         assert_eq!(release("unknown"), None);
-        assert_eq!(linux(&Host::default()), None);
+        assert_eq!(kernel_version(&Host::default()), None);
     }
 }

@@ -4,9 +4,9 @@ use iodyno_job::{Job, RateProcess};
 use iodyno_judge::{LoadStep, LoadSurface};
 use iodyno_model::{Headroom, Measurement, PerDirection, format_count, format_mb_per_s};
 
-use crate::phase::{Phase, PhaseJob, Schedule, Seen};
+use crate::phase::{Phase, PhaseJob, RunView, Schedule};
 use crate::plan::{Point, Study};
-use crate::typed::are_at;
+use crate::target_names::are_same_targets;
 use crate::watch::Watcher;
 
 /// Lowest rate of a job, per second; below it fewer jobs share the rate.
@@ -60,7 +60,7 @@ impl InHeadroom {
 /// Results of `measurements` under load on the targets of `point`.
 fn surface(study: &Study, point: &Point, measurements: &[Measurement]) -> LoadSurface {
     let own = measurements.iter().enumerate();
-    let own = own.filter(|(_, of)| are_at(&of.targets, &point.targets, point.own_file));
+    let own = own.filter(|(_, of)| are_same_targets(&of.targets, &point.targets, point.own_file));
     let asked = study.headroom.unwrap_or_default();
     // An invalid bound was reported when the study was parsed.
     let bound_ns = study.p99_bound_ns().ok().flatten().unwrap_or(u64::MAX);
@@ -86,11 +86,11 @@ impl Study {
 }
 
 impl Schedule for InHeadroom {
-    fn next(&mut self, seen: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
+    fn next(&mut self, view: &RunView<'_>, _: &mut dyn Watcher) -> Option<Phase> {
         let (mut left_ns, mut next) = (0, None);
         let last = self.last.take();
         for (n, one) in self.targets.iter_mut().enumerate() {
-            let surface = surface(&self.study, &one.point, &seen.record.measurements);
+            let surface = surface(&self.study, &one.point, &view.record.measurements);
             let left = surface.left();
             // Give up on a target whose measurement brought nothing new.
             one.is_lost |= last == Some((n, left));

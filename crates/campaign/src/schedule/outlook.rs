@@ -8,15 +8,15 @@ use iodyno_model::{
     Under,
 };
 
-use super::surface::{KneeOf, Known, Surface, is_outstanding};
+use super::surface::{KneeOf, MeasuredPoint, Surface, is_outstanding};
 use crate::measurement::p99::Q;
 use crate::plan::{Point, Study};
-use crate::typed::{are_at, is_at};
+use crate::target_names::{are_same_targets, is_same_target};
 
 /// Confidence level of percentiles.
 const LEVEL: f64 = 0.95;
 
-impl Known {
+impl MeasuredPoint {
     /// The `index`th measurement, if it ended by itself and did not fail.
     pub(crate) fn of(measurement: &Measurement, index: usize) -> Option<Self> {
         if matches!(measurement.end, EndReason::Interrupted | EndReason::Failed(_)) {
@@ -38,13 +38,13 @@ impl Known {
 pub(crate) fn known<'m>(
     points: &[Point],
     measurements: impl Iterator<Item = &'m Measurement> + Clone,
-) -> Vec<Option<Known>> {
+) -> Vec<Option<MeasuredPoint>> {
     let is_of = |of: &Measurement, point: &Point| {
-        of.name == point.title && are_at(&of.targets, &point.targets, point.own_file)
+        of.name == point.title && are_same_targets(&of.targets, &point.targets, point.own_file)
     };
     let known = |point: &Point| {
         let mut its = measurements.clone().enumerate().filter(|(_, of)| is_of(of, point));
-        its.find_map(|(index, of)| Known::of(of, index))
+        its.find_map(|(index, of)| MeasuredPoint::of(of, index))
     };
     points.iter().map(known).collect()
 }
@@ -80,7 +80,7 @@ impl Study {
     fn located(&self, began: &[String]) -> Vec<String> {
         let own_file = self.parts().iter().any(|step| step.own_file);
         let locate = |typed: &String| {
-            if began.iter().any(|target| is_at(target, typed, own_file)) {
+            if began.iter().any(|target| is_same_target(target, typed, own_file)) {
                 return typed.clone();
             }
             let names = Path::new(typed).components();
@@ -102,7 +102,7 @@ impl Study {
 pub(crate) fn outlook(
     points: &[Point],
     surface: &Surface,
-    known: &[Option<Known>],
+    known: &[Option<MeasuredPoint>],
     predicts: bool,
 ) -> Predictions {
     let mut outlook = Predictions::default();
@@ -129,7 +129,12 @@ pub(crate) fn outlook(
     outlook
 }
 
-fn knee(points: &[Point], surface: &Surface, known: &[Option<Known>], of: KneeOf) -> Option<Knee> {
+fn knee(
+    points: &[Point],
+    surface: &Surface,
+    known: &[Option<MeasuredPoint>],
+    of: KneeOf,
+) -> Option<Knee> {
     let words = |n: usize, of_curve: bool| {
         let at = points[n].at.iter().filter(|(option, _)| is_outstanding(option) != of_curve);
         let words = at.map(|(option, value)| format!("{option}={value}"));

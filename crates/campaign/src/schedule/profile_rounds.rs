@@ -5,7 +5,7 @@ use iodyno_judge::fit::undecided;
 use iodyno_model::{Profile, placeholders};
 
 use super::turns::phases;
-use crate::phase::{Phase, Schedule, Seen};
+use crate::phase::{Phase, RunView, Schedule};
 use crate::plan::Stop;
 use crate::profiles::script;
 use crate::watch::Watcher;
@@ -32,7 +32,7 @@ impl ProfileRounds {
     }
 
     /// Phases of the next round: first all, later the undecided ones.
-    fn next_round(&self, seen: &Seen<'_>) -> Vec<usize> {
+    fn next_round(&self, view: &RunView<'_>) -> Vec<usize> {
         let all = (0..self.phases.len()).rev();
         if self.round < self.profile.rounds {
             return all.collect();
@@ -40,7 +40,7 @@ impl ProfileRounds {
         if self.round >= self.profile.rounds * LONGER {
             return Vec::new();
         }
-        let open = undecided(&self.profile, seen.record);
+        let open = undecided(&self.profile, view.record);
         let is_open =
             |n: &usize| self.phases[*n].jobs.iter().any(|one| open.contains(&one.job.name));
         all.filter(is_open).collect()
@@ -49,9 +49,9 @@ impl ProfileRounds {
 
 impl ProfileRounds {
     /// Phase of this number, with measured values inserted if its jobs depend on them.
-    fn phase(&self, n: usize, seen: &Seen<'_>) -> Phase {
+    fn phase(&self, n: usize, view: &RunView<'_>) -> Phase {
         let is_made = placeholders(&self.profile.jobs).next().is_some();
-        let made = is_made.then(|| script(&self.profile, &self.target, Some(seen.record)).ok());
+        let made = is_made.then(|| script(&self.profile, &self.target, Some(view.record)).ok());
         let made =
             made.flatten().and_then(|of| phases(&of, &Stop::NEVER, &[], &[]).into_iter().nth(n));
         made.unwrap_or_else(|| self.phases[n].clone())
@@ -59,13 +59,13 @@ impl ProfileRounds {
 }
 
 impl Schedule for ProfileRounds {
-    fn next(&mut self, seen: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
+    fn next(&mut self, view: &RunView<'_>, _: &mut dyn Watcher) -> Option<Phase> {
         if self.left.is_empty() {
-            self.left = self.next_round(seen);
+            self.left = self.next_round(view);
             self.round += 1;
         }
         let next = self.left.pop()?;
-        let phase = self.phase(next, seen);
+        let phase = self.phase(next, view);
         let all_ns: u64 = self.phases.iter().map(|one| one.most_ns).sum();
         let rounds = self.profile.rounds.saturating_sub(self.round);
         let in_round: u64 = self.left.iter().map(|n| self.phases[*n].most_ns).sum();

@@ -6,9 +6,9 @@ use iodyno_judge::Convergence;
 use iodyno_model::{Host, Measurement, Rounds};
 
 use super::turns::Turns;
-use crate::phase::{Phase, Schedule, Seen};
+use crate::phase::{Phase, RunView, Schedule};
 use crate::plan::Point;
-use crate::typed::is_at;
+use crate::target_names::is_same_target;
 use crate::watch::{Event, Watcher};
 
 /// A plan in rounds; its script has each point once, whatever the number of rounds.
@@ -48,7 +48,7 @@ pub(crate) fn convergences(
     let in_rounds: Vec<&Measurement> =
         measurements.iter().filter(|of| of.round.is_some()).collect();
     let of_target = |target: &String| {
-        let is_of = |of: &&&Measurement| matches!(&*of.targets, [only] if is_at(only, target, point.own_file));
+        let is_of = |of: &&&Measurement| matches!(&*of.targets, [only] if is_same_target(only, target, point.own_file));
         let own: Vec<&Measurement> = in_rounds.iter().filter(is_of).copied().collect();
         Convergence::of(asked, host, own.into_iter())
     };
@@ -62,8 +62,8 @@ pub(crate) fn over_in(all: &[Convergence]) -> Option<u32> {
 }
 
 impl Schedule for InRounds {
-    fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
-        self.after(seen, watcher);
+    fn next(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
+        self.after(view, watcher);
         let over_in = &self.over_in;
         // Skip rounds after the last one that its drives need.
         self.turns.next(|turn| {
@@ -76,7 +76,7 @@ impl Schedule for InRounds {
 impl InRounds {
     /// After the last turn of a round: checks whether its drives are steady, or were written as
     /// often as the plan wants.
-    fn after(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) {
+    fn after(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) {
         let Some((turn, next)) = self.turns.last() else { return };
         let (Some(point), Some(round)) = (&turn.point, turn.round()) else { return };
         let next = next.and_then(|next| next.point.as_ref());
@@ -84,7 +84,7 @@ impl InRounds {
             return;
         }
         let asked = &self.asked;
-        let found = convergences(asked, Some(seen.host), &seen.record.measurements, point);
+        let found = convergences(asked, Some(view.host), &view.record.measurements, point);
         let over_in = over_in(&found);
         let most = asked.most;
         let is_steady = found.iter().all(|one| one.steady_in.is_some());

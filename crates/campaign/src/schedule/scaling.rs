@@ -4,9 +4,9 @@ use iodyno_judge::Growth;
 use iodyno_model::{Measurement, Scaling};
 
 use super::turns::Turns;
-use crate::phase::{Phase, Schedule, Seen};
+use crate::phase::{Phase, RunView, Schedule};
 use crate::plan::Point;
-use crate::typed::is_at;
+use crate::target_names::is_same_target;
 use crate::watch::{Event, Watcher};
 
 /// A plan whose points are measured on more and more drives.
@@ -36,15 +36,16 @@ fn is_same(a: &Point, b: &Point) -> bool {
 pub(crate) fn growth(asked: &Scaling, measurements: &[Measurement], point: &Point) -> Growth {
     let is_of = |of: &&Measurement| {
         let first = of.targets.first().zip(point.targets.first());
-        of.name == point.title && first.is_some_and(|(at, typed)| is_at(at, typed, point.own_file))
+        of.name == point.title
+            && first.is_some_and(|(at, typed)| is_same_target(at, typed, point.own_file))
     };
     let own: Vec<&Measurement> = measurements.iter().filter(is_of).collect();
     Growth::of(asked, own.into_iter())
 }
 
 impl Schedule for InScaling {
-    fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
-        self.after(seen, watcher);
+    fn next(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
+        self.after(view, watcher);
         let saturated = &self.saturated;
         // Fewer drives already reach the maximum.
         self.turns.next(|turn| {
@@ -60,10 +61,10 @@ impl Schedule for InScaling {
 impl InScaling {
     /// After a point: checks whether another drive brought a gain, and reports the growth after the
     /// last one.
-    fn after(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) {
+    fn after(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) {
         let Some((turn, next)) = self.turns.last() else { return };
         let Some(point) = &turn.point else { return };
-        let found = growth(&self.asked, &seen.record.measurements, point);
+        let found = growth(&self.asked, &view.record.measurements, point);
         let next = next.and_then(|next| next.point.as_ref());
         let goes_on = next.is_some_and(|next| is_same(next, point));
         if (found.stopped_at.is_some() || !goes_on)

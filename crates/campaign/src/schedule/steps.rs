@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::depth_search::{DepthSearch, spread};
 use crate::budget::{Budget, SEARCH_COST};
-use crate::phase::{Measured, Phase, PhaseJob, Schedule, Seen};
+use crate::phase::{Measured, Phase, PhaseJob, RunView, Schedule};
 use crate::plan::Step;
 use crate::targets::PreparedTarget;
 use crate::watch::Watcher;
@@ -59,13 +59,13 @@ impl<'a> Steps<'a> {
 
     /// Next trial of a search that `turn` needs on one of its targets; `None` once all results are
     /// known.
-    fn trial(&mut self, turn: &Turn, seen: &Seen<'_>) -> Option<Phase> {
+    fn trial(&mut self, turn: &Turn, view: &RunView<'_>) -> Option<Phase> {
         let step = &self.steps[turn.step];
         let search = step.outstanding?;
         loop {
             let (target, depths) = match self.search.take() {
                 Some((target, mut depths, depth)) => {
-                    let Some(iops) = seen.trial_iops else {
+                    let Some(iops) = view.trial_iops else {
                         // The measurement will fail as well, and report it.
                         self.end(turn, target, &depths);
                         continue;
@@ -75,22 +75,22 @@ impl<'a> Steps<'a> {
                 }
                 None => {
                     let is_open = |target: &&usize| {
-                        seen.targets[**target].lost.is_none()
+                        view.targets[**target].lost.is_none()
                             && !self.found.contains_key(&(turn.step, **target))
                     };
                     let target = *turn.on.iter().find(is_open)?;
-                    (target, DepthSearch::new(search, seen.targets[target].queue_depth))
+                    (target, DepthSearch::new(search, view.targets[target].queue_depth))
                 }
             };
             let Some(depth) = depths.next() else {
                 self.end(turn, target, &depths);
                 continue;
             };
-            let target_now = &seen.targets[target];
+            let target_now = &view.targets[target];
             let shape = spread(depth, target_now.cpu_count());
             let job = shaped(step, target_now, Some(shape));
-            let most_ns = (self.most_ns(seen) / 10).max(200_000_000);
-            let left_ns = self.budget.total_ns.saturating_sub(seen.spent_ns);
+            let most_ns = (self.most_ns(view) / 10).max(200_000_000);
+            let left_ns = self.budget.total_ns.saturating_sub(view.spent_ns);
             self.search = Some((target, depths, depth));
             let phase = Phase::fitted(vec![job], Measured::Trial(depth), most_ns);
             return Some(Phase { left_ns, ..phase });
@@ -98,15 +98,15 @@ impl<'a> Steps<'a> {
     }
 
     /// Longest duration of the next measurement, ns, so that all that is left fits into the budget.
-    fn most_ns(&self, seen: &Seen<'_>) -> u64 {
-        let turns = self.turns(seen.targets.len());
+    fn most_ns(&self, view: &RunView<'_>) -> u64 {
+        let turns = self.turns(view.targets.len());
         let cost = |turn: &Turn| {
             let searches = self.steps[turn.step].outstanding.is_some() && turn.on.len() == 1;
             let is_open = searches && !self.found.contains_key(&(turn.step, turn.on[0]));
             1.0 + if is_open { SEARCH_COST } else { 0.0 }
         };
         let left: f64 = turns.iter().skip(self.next).map(cost).sum();
-        self.budget.next_ns(seen.spent_ns.max(seen.elapsed_ns), left)
+        self.budget.next_ns(view.spent_ns.max(view.elapsed_ns), left)
     }
 
     fn end(&mut self, turn: &Turn, target: usize, depths: &DepthSearch) {
@@ -115,12 +115,12 @@ impl<'a> Steps<'a> {
         self.found.insert((turn.step, target), found);
     }
 
-    fn measured(&self, turn: &Turn, seen: &Seen<'_>) -> Phase {
+    fn measured(&self, turn: &Turn, view: &RunView<'_>) -> Phase {
         let step = &self.steps[turn.step];
         let all_cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
         let mut depths_tried = Vec::new();
         let mut jobs = Vec::with_capacity(turn.on.len());
-        for target in turn.on.iter().map(|number| &seen.targets[*number]) {
+        for target in turn.on.iter().map(|number| &view.targets[*number]) {
             let found = self.found.get(&(turn.step, target.index));
             let shape = found.map(|found| {
                 let cpus = target.cpu_count();
@@ -135,22 +135,22 @@ impl<'a> Steps<'a> {
         }
         let count = jobs.len();
         Phase {
-            left_ns: self.budget.total_ns.saturating_sub(seen.spent_ns),
+            left_ns: self.budget.total_ns.saturating_sub(view.spent_ns),
             reads_links: turn.is_first,
             reads_temperature: step.job.depth.iodepth > 1 || step.outstanding.is_some(),
             depths_tried,
-            ..Phase::fitted(jobs, Measured::Targets(count), self.most_ns(seen))
+            ..Phase::fitted(jobs, Measured::Targets(count), self.most_ns(view))
         }
     }
 }
 
 impl Schedule for Steps<'_> {
-    fn next(&mut self, seen: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
-        let turns = self.turns.take().unwrap_or_else(|| self.turns(seen.targets.len()));
-        let phase = turns.get(self.next).map(|turn| match self.trial(turn, seen) {
+    fn next(&mut self, view: &RunView<'_>, _: &mut dyn Watcher) -> Option<Phase> {
+        let turns = self.turns.take().unwrap_or_else(|| self.turns(view.targets.len()));
+        let phase = turns.get(self.next).map(|turn| match self.trial(turn, view) {
             Some(trial) => trial,
             None => {
-                let phase = self.measured(turn, seen);
+                let phase = self.measured(turn, view);
                 self.next += 1;
                 phase
             }

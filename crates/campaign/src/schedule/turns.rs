@@ -8,7 +8,7 @@ use iodyno_model::Purpose;
 use iodyno_stats::SHORT;
 
 use crate::measurement::p99;
-use crate::phase::{End, Phase, PhaseJob, Schedule, Seen};
+use crate::phase::{End, Phase, PhaseJob, RunView, Schedule};
 use crate::plan::{Ends, Point, Stop};
 use crate::targets::keys;
 use crate::watch::Watcher;
@@ -81,7 +81,7 @@ impl Turns {
 
 /// Every turn once.
 impl Schedule for Turns {
-    fn next(&mut self, _: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
+    fn next(&mut self, _: &RunView<'_>, _: &mut dyn Watcher) -> Option<Phase> {
         self.next(|_| false)
     }
 }

@@ -9,7 +9,7 @@ use iodyno_job::script::{Script, ScriptJob};
 use iodyno_model::Host;
 use iodyno_target::is_sink;
 
-use super::wanted::device_of;
+use super::requirements::device_of;
 use crate::error::CampaignError;
 
 /// Checks that `host` has the CPUs and files that the jobs of `script` ask for.

@@ -1,13 +1,13 @@
 //! Targets of jobs: each device cleared once, each file laid out once.
 
-mod bare;
+mod block_history;
+mod cleared;
 mod feasible;
-mod held;
 mod named;
+mod no_metadata;
 mod prepared;
-mod read_blocks;
+mod requirements;
 mod scratch;
-mod wanted;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,15 +26,15 @@ use crate::error::CampaignError;
 use crate::phase::PhaseJob;
 use crate::tools::Tools;
 
-pub(crate) use bare::bare_blocks;
-pub(crate) use held::Held;
-use held::{clear, lay_out};
-pub(crate) use named::Named;
+pub(crate) use block_history::BlockHistory;
+pub(crate) use cleared::ClearedTarget;
+use cleared::{clear, lay_out};
+pub(crate) use named::NamedTargets;
+pub(crate) use no_metadata::check_no_metadata;
 pub(crate) use prepared::{PreparedTarget, key_of, room};
-pub(crate) use read_blocks::Blocks;
+use requirements::{Device, Requirements, devices, entry_key, key, wanted};
+pub(crate) use requirements::{device_of, keys};
 pub(crate) use scratch::Scratches;
-use wanted::{Device, Wanted, devices, entry_key, key, wanted};
-pub(crate) use wanted::{device_of, keys};
 pub(crate) use written::Written;
 
 /// Unlimited size, bytes, for a file to be made whose job sets the size itself.
@@ -43,7 +43,7 @@ const ENDLESS_BYTES: u64 = 1 << 60;
 /// All targets of the jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Targets {
-    held: Vec<Held>,
+    held: Vec<ClearedTarget>,
     /// Facts about each.
     pub(crate) prepared: Vec<PreparedTarget>,
     /// Indices by the names in the script's jobs.
@@ -88,7 +88,7 @@ impl Targets {
             }
             targets.enlarge(&mut wanted, job).map_err(said)?;
         }
-        let files: Vec<(String, Wanted)> =
+        let files: Vec<(String, Requirements)> =
             wanted.into_iter().filter(|(name, _)| !targets.by_name.contains_key(name)).collect();
         let plans = files.iter().map(|(name, wanted)| wanted.plan(name)).collect();
         let surveyed = survey(plans, host, permission)?;
@@ -104,16 +104,16 @@ impl Targets {
             targets.rehearse(tools, job, &known)?;
         }
         let unlinking = jobs(script).filter(|job| job.job.files.unlink);
-        targets.unlinking = unlinking.flat_map(|job| wanted::keys(&job.job)).collect();
+        targets.unlinking = unlinking.flat_map(|job| requirements::keys(&job.job)).collect();
         for ((name, wanted), surveyed) in files.into_iter().zip(surveyed) {
             let held = lay_out(tools, host, &name, surveyed, permission).inspect_err(|_| {
                 // Nothing will run. The error that led here is reported; one of this would hide it.
                 let _ = targets.unlink_all();
             })?;
-            if let (Held::File(_, laid_out), true) = (&held, wanted.of_names) {
+            if let (ClearedTarget::File(_, laid_out), true) = (&held, wanted.of_names) {
                 let (entry, size_bytes) = (laid_out.entry()?, wanted.size_bytes);
                 let clearance = WriteClearance::of_entry(&name, entry, size_bytes)?;
-                targets.hold([entry_key(&name)], Held::Nothing(clearance));
+                targets.hold([entry_key(&name)], ClearedTarget::Nothing(clearance));
             }
             // Hold a file only for jobs on its data: an open file is not gone when its name is.
             if wanted.of_data {
@@ -213,12 +213,12 @@ impl Targets {
             } else {
                 WriteClearance::of_sink(path)?
             };
-            self.hold([key(job, path)], Held::Nothing(clearance));
+            self.hold([key(job, path)], ClearedTarget::Nothing(clearance));
         }
         Ok(())
     }
 
-    fn hold(&mut self, names: impl IntoIterator<Item = String>, held: Held) {
+    fn hold(&mut self, names: impl IntoIterator<Item = String>, held: ClearedTarget) {
         self.by_name.extend(names.into_iter().map(|name| (name, self.held.len())));
         self.held.push(held);
     }
@@ -233,7 +233,7 @@ impl Targets {
         // Names other than namespaces are refused when opened.
         names
             .filter_map(|name| host.namespace(name))
-            .try_for_each(|(_, namespace)| bare_blocks(namespace))
+            .try_for_each(|(_, namespace)| check_no_metadata(namespace))
     }
 
     /// Checks that a job writes zones sequentially, one block at a time.
@@ -254,7 +254,11 @@ impl Targets {
     }
 
     /// Enlarges the files in `wanted` to the size that `job` needs.
-    fn enlarge(&mut self, wanted: &mut BTreeMap<String, Wanted>, job: &Job) -> Result<(), String> {
+    fn enlarge(
+        &mut self,
+        wanted: &mut BTreeMap<String, Requirements>,
+        job: &Job,
+    ) -> Result<(), String> {
         if !job.replay.ends.is_empty() {
             for (path, end) in job.files.paths.iter().zip(&job.replay.ends) {
                 if let Some(wanted) = wanted.get_mut(path) {
@@ -342,12 +346,12 @@ impl Targets {
         self.by_name.get(&key(job, path)).copied()
     }
 
-    fn get(&self, job: &Job, path: &str) -> Option<&Held> {
+    fn get(&self, job: &Job, path: &str) -> Option<&ClearedTarget> {
         self.held.get(self.index(job, path)?)
     }
 
     /// All held targets.
-    pub(crate) fn all(&self) -> &[Held] {
+    pub(crate) fn all(&self) -> &[ClearedTarget] {
         &self.held
     }
 
@@ -357,19 +361,19 @@ impl Targets {
     }
 
     /// Target of this number, and its clearance.
-    pub(crate) fn target(&mut self, number: usize) -> (&mut PreparedTarget, &Held) {
+    pub(crate) fn target(&mut self, number: usize) -> (&mut PreparedTarget, &ClearedTarget) {
         (&mut self.prepared[number], &self.held[number])
     }
 
-    /// Calls `look` with a job as fitted to its target.
-    pub(crate) fn look_at(
+    /// Calls `act` with a job as fitted to its target.
+    pub(crate) fn with_fitted_job(
         &mut self,
         PhaseJob { job, on, .. }: &PhaseJob,
-        look: impl FnOnce(&mut PreparedTarget, &ClearedJob<'_>),
+        act: impl FnOnce(&mut PreparedTarget, &ClearedJob<'_>),
     ) {
         let Some(on) = on else { return };
         let (target, held) = self.target(on.index);
-        look(target, &ClearedJob { job: on.fitted(job, 0), files: vec![held.access()] });
+        act(target, &ClearedJob { job: on.fitted(job, 0), files: vec![held.access()] });
     }
 
     /// Numbers of the targets that some job of `script` reads.
@@ -408,8 +412,8 @@ impl Targets {
         for key in keys.iter().filter_map(|key| self.unlinking.take(key)) {
             let held = self.by_name.get(&key).and_then(|held| self.held.get(*held));
             match held {
-                Some(Held::File(_, laid_out)) => _ = laid_out.remove_if_ours()?,
-                Some(Held::Nothing(clearance)) => {
+                Some(ClearedTarget::File(_, laid_out)) => _ = laid_out.remove_if_ours()?,
+                Some(ClearedTarget::Nothing(clearance)) => {
                     clearance.entry().map(|entry| entry.remove_made()).transpose()?;
                 }
                 _ => {}

@@ -4,14 +4,14 @@ use iodyno_model::{Host, Run};
 use iodyno_target::{Target, TargetError, unused_allowances};
 
 use super::Targets;
-use super::held::{Held, clear};
+use super::cleared::{ClearedTarget, clear};
 use super::prepared::PreparedTarget;
 use super::scratch::Scratches;
 use crate::error::CampaignError;
 use crate::tools::{Options, Tools};
 
 /// Targets to be cleared.
-pub(crate) struct Named<'t> {
+pub(crate) struct NamedTargets<'t> {
     pub(crate) targets: Vec<&'t Target>,
     /// Devices that background load may write.
     pub(crate) neighbours: Vec<&'t Target>,
@@ -23,7 +23,7 @@ pub(crate) struct Named<'t> {
     pub(crate) block_bytes: u64,
 }
 
-impl Named<'_> {
+impl NamedTargets<'_> {
     /// Clears them; directories get a scratch file. Unusable targets are skipped unless all are
     /// needed.
     ///
@@ -39,7 +39,7 @@ impl Named<'_> {
         scratches: &mut Scratches,
     ) -> Result<Targets, CampaignError> {
         let permission = &options.permission;
-        let mut cleared: Vec<(&Target, Held)> = Vec::new();
+        let mut cleared: Vec<(&Target, ClearedTarget)> = Vec::new();
         let mut refused = None;
         for target in &self.targets {
             if tools.is_interrupted() {
@@ -48,7 +48,7 @@ impl Named<'_> {
             let held = match target.is_directory() && !self.writes {
                 true => scratches
                     .make(tools, &run.id, target)
-                    .map(|clearance| Held::Read((*target).clone(), clearance)),
+                    .map(|clearance| ClearedTarget::Read((*target).clone(), clearance)),
                 false => clear(host, (*target).clone(), self.writes, permission),
             };
             match held.and_then(|held| self.holding_a_block(held)) {
@@ -95,7 +95,7 @@ impl Named<'_> {
     }
 
     /// Refuses a target smaller than the largest block, e.g. a defective drive.
-    fn holding_a_block(&self, held: Held) -> Result<Held, CampaignError> {
+    fn holding_a_block(&self, held: ClearedTarget) -> Result<ClearedTarget, CampaignError> {
         let clearance = held.access().read();
         let size = clearance.size_bytes();
         if size >= self.block_bytes {

@@ -42,7 +42,7 @@ pub(crate) struct PreparedTarget {
     /// Samples of the whole target, from which its written blocks were inferred.
     pub(crate) samples: Vec<ProbeSample>,
     /// Its blocks were sampled.
-    pub(crate) is_looked_at: bool,
+    pub(crate) is_sampled: bool,
     /// Reason why it cannot be measured any more.
     pub(crate) lost: Option<String>,
 }
@@ -105,7 +105,7 @@ impl PreparedTarget {
             remarks,
             written,
             samples: Vec::new(),
-            is_looked_at: false,
+            is_sampled: false,
             lost: None,
         }
     }
@@ -134,7 +134,7 @@ impl PreparedTarget {
     }
 
     /// Adds what was found out about the same target since.
-    pub(crate) fn looked_at(mut self, target: &Self) -> Self {
+    pub(crate) fn updated_from(mut self, target: &Self) -> Self {
         self.lost.clone_from(&target.lost);
         if self.written.is_none() {
             self.written.clone_from(&target.written);

@@ -76,25 +76,25 @@ fn next(stream: &mut Stream) -> u64 {
 
 /// Infers from samples which blocks were ever written. `namespace` is the drive's Identify data, if
 /// the target is a namespace and it is known.
-pub(crate) fn judge(
+pub(crate) fn infer(
     target: &str,
     size_bytes: u64,
     samples: &[ProbeSample],
     namespace: Option<&IdentifyNamespace>,
 ) -> Written {
-    judge_beside(target, size_bytes, samples, samples, namespace)
+    infer_with_reference(target, size_bytes, samples, samples, namespace)
 }
 
 /// The same for the range of a target that `samples` are from; `reference` are samples of the whole
 /// target to compare with.
-pub(crate) fn judge_range(
+pub(crate) fn infer_range(
     target: &str,
     samples: &[ProbeSample],
     reference: &[ProbeSample],
     namespace: Option<&IdentifyNamespace>,
 ) -> Written {
     // No extents are sought: the job chooses the offsets.
-    judge_beside(target, 0, samples, reference, namespace)
+    infer_with_reference(target, 0, samples, reference, namespace)
 }
 
 /// Result for blocks that are known to have been emptied, whatever was sampled.
@@ -108,7 +108,7 @@ pub(crate) fn emptied(of: &WrittenShare, evidence: WrittenEvidence) -> Written {
     Written { share, extents: Vec::new() }
 }
 
-fn judge_beside(
+fn infer_with_reference(
     target: &str,
     size_bytes: u64,
     samples: &[ProbeSample],
@@ -355,7 +355,7 @@ mod tests {
         let (data, empty): (Vec<_>, Vec<_>) =
             half.iter().copied().partition(|one| one.content == BlockContent::Data);
         for namespace in [None, Some(&namespace(0.5))] {
-            let state = |part: &[ProbeSample]| judge_range("x", part, &half, namespace).share.state;
+            let state = |part: &[ProbeSample]| infer_range("x", part, &half, namespace).share.state;
             assert_eq!(state(&empty), WrittenState::Unwritten);
             assert_eq!(state(&data), WrittenState::Written);
         }
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_full_drive_is_written() {
-        let written = judge("x", SIZE, &samples(|_| true, 1, 80_000), Some(&namespace(1.0)));
+        let written = infer("x", SIZE, &samples(|_| true, 1, 80_000), Some(&namespace(1.0)));
         assert_eq!(written.share.state, WrittenState::Written);
         assert!(written.extents.is_empty());
         assert!(written.share.share.low() > 0.998);
@@ -372,11 +372,11 @@ mod tests {
     #[test]
     fn zeros_alone_prove_nothing() {
         let all_zero = samples(|_| false, 80_000, 80_000);
-        let judged = judge("x", SIZE, &all_zero, Some(&namespace(1.0)));
+        let judged = infer("x", SIZE, &all_zero, Some(&namespace(1.0)));
         assert_eq!(judged.share.state, WrittenState::Unknown);
         // Written zeros on a half-full drive are read as slowly.
         let half = samples(|at| at < 0.5, 80_000, 80_000);
-        let judged = judge("x", SIZE, &half, Some(&namespace(1.0)));
+        let judged = infer("x", SIZE, &half, Some(&namespace(1.0)));
         assert_eq!(judged.share.state, WrittenState::Unknown);
         let unproven = |of: &WrittenEvidence| match of {
             WrittenEvidence::Sampled { uniform, proof, .. } => *uniform > 0 && proof.is_none(),
@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn faster_zeros_were_never_written_and_the_rest_is_measured() {
         let half = samples(|at| at < 0.5, 12_000, 80_000);
-        let judged = judge("x", SIZE, &half, Some(&namespace(1.0)));
+        let judged = infer("x", SIZE, &half, Some(&namespace(1.0)));
         assert_eq!(judged.share.state, WrittenState::Partly);
         assert_eq!(judged.extents, [Extent { offset: 0, length: SIZE / 2 }]);
         assert!((judged.share.share.value - 0.5).abs() < 0.01);
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn the_drives_own_accounting_is_proof() {
         let none = samples(|_| false, 80_000, 80_000);
-        let judged = judge("x", SIZE, &none, Some(&namespace(0.0)));
+        let judged = infer("x", SIZE, &none, Some(&namespace(0.0)));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
         let proof = Some(UnwrittenProof::NamespaceUse { share: 0.0 });
         let evidence = WrittenEvidence::Sampled { samples: 4096, uniform: 4096, proof };
@@ -409,11 +409,11 @@ mod tests {
     fn a_drive_that_may_return_anything_is_believed_when_it_counts() {
         // All samples look like data, but the drive reports that it holds none.
         let data = samples(|_| true, 1, 80_000);
-        let judged = judge("x", SIZE, &data, Some(&namespace(0.0)));
+        let judged = infer("x", SIZE, &data, Some(&namespace(0.0)));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
         // Zeros everywhere on a half-full drive: which of them are data?
         let zeros = samples(|_| false, 80_000, 80_000);
-        let judged = judge("x", SIZE, &zeros, Some(&namespace(0.5)));
+        let judged = infer("x", SIZE, &zeros, Some(&namespace(0.5)));
         assert_eq!(judged.share.state, WrittenState::Unknown);
     }
 
@@ -430,15 +430,15 @@ mod tests {
     #[test]
     fn scattered_data_leaves_nowhere_to_measure() {
         let scattered = samples(|at| ((at * 1e6) as u64).is_multiple_of(2), 12_000, 80_000);
-        let judged = judge("x", SIZE, &scattered, Some(&namespace(1.0)));
+        let judged = infer("x", SIZE, &scattered, Some(&namespace(1.0)));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
     }
 
     #[test]
     fn without_a_word_from_the_drive_only_speed_tells() {
         let half = samples(|at| at >= 0.25, 12_000, 80_000);
-        let judged = judge("x", SIZE, &half, None);
+        let judged = infer("x", SIZE, &half, None);
         assert_eq!(judged.share.state, WrittenState::Partly);
-        assert_eq!(judge("x", SIZE, &[], None).share.state, WrittenState::Unknown);
+        assert_eq!(infer("x", SIZE, &[], None).share.state, WrittenState::Unknown);
     }
 }

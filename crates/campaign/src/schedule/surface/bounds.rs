@@ -2,7 +2,7 @@
 
 use iodyno_model::Estimate;
 
-use super::{Known, Place, Surface};
+use super::{MeasuredPoint, Place, Surface};
 
 /// Confidence level of predictions.
 const LEVEL: f64 = 0.95;
@@ -15,16 +15,16 @@ const WIDER: f64 = 1.4;
 impl Surface {
     /// Rate of point `n`, if its measured neighbours bound it closely enough: never slower than
     /// with fewer outstanding I/Os, and no I/O ever faster.
-    pub(super) fn bounded(&self, n: usize, known: &[Option<Known>]) -> Option<Estimate> {
+    pub(super) fn bounded(&self, n: usize, known: &[Option<MeasuredPoint>]) -> Option<Estimate> {
         let place = self.places[n].as_ref()?;
-        let others: Vec<(&Place, Ends)> = self
+        let others: Vec<(&Place, WideInterval)> = self
             .places
             .iter()
             .enumerate()
             .filter(|(other, _)| *other != n)
             .filter_map(|(other, at)| {
                 let at = at.as_ref().filter(|at| at.curve == place.curve)?;
-                Some((at, Ends::of(known[other]?.iops)?))
+                Some((at, WideInterval::of(known[other]?.iops)?))
             })
             .collect();
         let below = || nearest(others.iter().filter(|(at, _)| at.is_below(place)), Place::is_below);
@@ -50,12 +50,12 @@ impl Surface {
 
 /// Ends of a rate's interval, widened.
 #[derive(Clone, Copy)]
-struct Ends {
+struct WideInterval {
     low: f64,
     high: f64,
 }
 
-impl Ends {
+impl WideInterval {
     /// `None` if the spread is unknown.
     fn of(iops: Estimate) -> Option<Self> {
         let (low, high) = iops.bounds()?;
@@ -66,9 +66,9 @@ impl Ends {
 
 /// Nearest places among `all`: those without another one between, in the sense of `is_before`.
 fn nearest<'o>(
-    all: impl Iterator<Item = &'o (&'o Place, Ends)> + Clone,
+    all: impl Iterator<Item = &'o (&'o Place, WideInterval)> + Clone,
     is_before: impl Fn(&Place, &Place) -> bool,
-) -> impl Iterator<Item = (&'o Place, Ends)> {
+) -> impl Iterator<Item = (&'o Place, WideInterval)> {
     let kept: Vec<_> = all
         .clone()
         .filter(|(at, _)| !all.clone().any(|(other, _)| other != at && is_before(at, other)))

@@ -2,7 +2,7 @@
 
 use iodyno_model::Estimate;
 
-use super::{Known, Surface};
+use super::{MeasuredPoint, Surface};
 
 /// Share of the maximum rate that counts as the maximum.
 const AS_GOOD: f64 = 0.95;
@@ -25,7 +25,7 @@ pub(crate) struct KneeOf {
 
 impl Surface {
     /// Knee of each curve with enough measured points.
-    pub(crate) fn knees(&self, known: &[Option<Known>]) -> Vec<KneeOf> {
+    pub(crate) fn knees(&self, known: &[Option<MeasuredPoint>]) -> Vec<KneeOf> {
         let rate = |n: &usize| known[*n].map(|known| known.iops.value);
         let knee = |curve: Vec<usize>| {
             let several = curve.len() >= LEAST_POINTS
@@ -45,7 +45,7 @@ impl Surface {
     /// A predicted point that may be the knee or the maximum, and has to be measured.
     pub(super) fn knee_doubt(
         &self,
-        known: &[Option<Known>],
+        known: &[Option<MeasuredPoint>],
         predicted: &[Option<Estimate>],
     ) -> Option<usize> {
         let doubt = |curve: Vec<usize>| {
@@ -72,7 +72,7 @@ impl Surface {
     /// A predicted point that may be the best one under the bound.
     pub(super) fn best_doubt(
         &self,
-        known: &[Option<Known>],
+        known: &[Option<MeasuredPoint>],
         predicted: &[Option<Estimate>],
     ) -> Option<usize> {
         let bound_ns = self.p99_bound_ns? as f64;
@@ -100,7 +100,7 @@ impl Surface {
     }
 
     /// Measured point of a curve with the highest rate whose p99 keeps the bound.
-    fn best_under(&self, curve: &[usize], known: &[Option<Known>]) -> Option<usize> {
+    fn best_under(&self, curve: &[usize], known: &[Option<MeasuredPoint>]) -> Option<usize> {
         let bound_ns = self.p99_bound_ns? as f64;
         let rate = |n: &usize| {
             let known =

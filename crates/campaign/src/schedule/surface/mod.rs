@@ -29,7 +29,7 @@ const WIDTH: f64 = 2.5;
 
 /// Measured values of a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Known {
+pub(crate) struct MeasuredPoint {
     /// Index of its measurement.
     pub(crate) index: usize,
     /// I/Os per second over all directions, with their interval.
@@ -100,7 +100,7 @@ impl Surface {
     }
 
     /// Next point to measure; `None` if all others are predicted, or were tried in vain.
-    pub(crate) fn next(&self, known: &[Option<Known>], tried: &[bool]) -> Option<usize> {
+    pub(crate) fn next(&self, known: &[Option<MeasuredPoint>], tried: &[bool]) -> Option<usize> {
         let predicted = self.predicted(known);
         let is_open = |n: usize| known[n].is_none() && !tried[n];
         (0..self.places.len())
@@ -111,7 +111,7 @@ impl Surface {
     }
 
     /// Predictions of the points that are not known.
-    pub(crate) fn predicted(&self, known: &[Option<Known>]) -> Vec<Option<Estimate>> {
+    pub(crate) fn predicted(&self, known: &[Option<MeasuredPoint>]) -> Vec<Option<Estimate>> {
         let broken = self.broken(known);
         let predict = |n: usize| {
             let place = self.places[n].as_ref().filter(|_| known[n].is_none())?;
@@ -121,7 +121,7 @@ impl Surface {
     }
 
     /// For each measured point that others bound: true if it is within the bounds.
-    pub(crate) fn checked(&self, known: &[Option<Known>]) -> Vec<(usize, bool)> {
+    pub(crate) fn checked(&self, known: &[Option<MeasuredPoint>]) -> Vec<(usize, bool)> {
         let check = |n: usize| {
             let found = known[n]?.iops;
             let said = self.bounded(n, known)?;
@@ -131,13 +131,17 @@ impl Surface {
     }
 
     /// Curves with a point outside of its bounds.
-    fn broken(&self, known: &[Option<Known>]) -> Vec<usize> {
+    fn broken(&self, known: &[Option<MeasuredPoint>]) -> Vec<usize> {
         let missed = self.checked(known).into_iter().filter(|(_, held)| !held);
         missed.filter_map(|(n, _)| Some(self.places[n].as_ref()?.curve)).collect()
     }
 
     /// A predicted point to measure as a check, if there were too few.
-    fn check(&self, known: &[Option<Known>], predicted: &[Option<Estimate>]) -> Option<usize> {
+    fn check(
+        &self,
+        known: &[Option<MeasuredPoint>],
+        predicted: &[Option<Estimate>],
+    ) -> Option<usize> {
         let open: Vec<usize> = (0..predicted.len()).filter(|n| predicted[*n].is_some()).collect();
         if self.checked(known).len() >= open.len().div_ceil(PREDICTED_FOR_A_CHECK) {
             return None;
@@ -173,7 +177,11 @@ impl Surface {
     }
 
     /// First known values on the curve of a point.
-    pub(crate) fn beside<'k>(&self, n: usize, known: &'k [Option<Known>]) -> Option<&'k Known> {
+    pub(crate) fn beside<'k>(
+        &self,
+        n: usize,
+        known: &'k [Option<MeasuredPoint>],
+    ) -> Option<&'k MeasuredPoint> {
         let curve = |n: usize| self.places[n].as_ref().map(|place| place.curve);
         let is_on_it = |other: &usize| curve(*other).is_some() && curve(*other) == curve(n);
         (0..known.len()).filter(is_on_it).find_map(|other| known[other].as_ref())

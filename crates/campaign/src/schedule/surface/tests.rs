@@ -55,7 +55,7 @@ fn falling(depth: f64, jobs: f64) -> f64 {
 struct Measured {
     surface: Surface,
     points: Vec<Point>,
-    known: Vec<Option<Known>>,
+    known: Vec<Option<MeasuredPoint>>,
     turns: usize,
 }
 
@@ -84,7 +84,7 @@ fn measure(points: Vec<Point>, truth: Truth<'_>, seed: u64, bound_ns: Option<u64
         // Mean latency by Little's law, and a p99 of three times that.
         let p99_ns = 3e9 * f64::from(surface.outstanding(next)) / value;
         let p99 = Some(Estimate::confident(p99_ns, p99_ns * 0.95, p99_ns * 1.05, 0.95));
-        known[next] = Some(Known { index: turns, iops, p99 });
+        known[next] = Some(MeasuredPoint { index: turns, iops, p99 });
         turns += 1;
     }
     Measured { surface, points, known, turns }
@@ -215,7 +215,7 @@ proptest! {
     ) {
         let points = grid();
         let surface = Surface::of(&points, PRECISION, Some(1_000_000));
-        let mut known: Vec<Option<Known>> = vec![None; points.len()];
+        let mut known: Vec<Option<MeasuredPoint>> = vec![None; points.len()];
         let tried = vec![false; points.len()];
         for _ in 0..points.len() {
             let Some(next) = surface.next(&known, &tried) else { break };
@@ -223,7 +223,7 @@ proptest! {
             let (value, width) = (rates[next], widths[next]);
             let iops =
                 Estimate::confident(value, value * (1.0 - width), value * (1.0 + width), 0.95);
-            known[next] = Some(Known { index: 0, iops, p99: None });
+            known[next] = Some(MeasuredPoint { index: 0, iops, p99: None });
         }
         prop_assert_eq!(surface.next(&known, &tried), None);
         for (known, predicted) in known.iter().zip(surface.predicted(&known)) {

@@ -10,16 +10,16 @@ use iodyno_model::{
     Measurement, Part, PerDirection, Setting, SteadyState,
 };
 
+use super::builder::{MeasurementBuilder, Member, Members};
 use super::fio_steadystate::SteadyWatch;
 use super::series::Cut;
-use super::taken::{Member, Members, Taken};
 use crate::other_io::{Issued, OtherIo, other_io};
 use crate::phase::{End, Measured, Phase};
 use crate::plan::Stop;
 use crate::targets::PreparedTarget;
 
 /// A finished phase.
-pub(crate) struct OverPhase<'a> {
+pub(crate) struct FinishedPhase<'a> {
     pub(crate) phase: &'a Phase,
     /// Its number in the run.
     pub(crate) number: u32,
@@ -53,7 +53,7 @@ pub(crate) struct OverPhase<'a> {
     pub(crate) settings: &'a [Setting],
 }
 
-impl OverPhase<'_> {
+impl FinishedPhase<'_> {
     /// Measurement of the jobs of these numbers, the first clone first.
     pub(crate) fn measurement(&self, members: &[usize]) -> Measurement {
         let is_fios = self.phase.measured == Measured::Sections;
@@ -72,7 +72,7 @@ impl OverPhase<'_> {
             Ok(report) => self.taken(report, members, conditions),
             Err(error) => self.not_measured(members, conditions, Failure::from(error)),
         };
-        measurement.workload.options = told(job, is_fios);
+        measurement.workload.options = reported_options(job, is_fios);
         if is_fios {
             let parts = measurement.parts.iter_mut().map(|part| &mut part.account);
             let whole = (&mut measurement.account, members);
@@ -85,7 +85,7 @@ impl OverPhase<'_> {
                 }
             }
         }
-        let other = self.others(members);
+        let other = self.max_other_io(members);
         measurement.conditions.other_iops = other.map(|other| other.iops);
         measurement.conditions.other_bytes_per_s = other.map(|other| other.bytes_per_s);
         measurement
@@ -103,7 +103,7 @@ impl OverPhase<'_> {
     /// Numbers of the targets that cannot be measured any more, with the reason.
     pub(crate) fn failures(&self) -> Vec<(usize, String)> {
         let failed = |n: usize| Some((*self.on[n].first()?, self.failure(n)?));
-        (0..self.beside().start).filter_map(failed).collect()
+        (0..self.background_jobs().start).filter_map(failed).collect()
     }
 
     /// Reason why a job failed. If the phase could not be run and the job at fault is unknown, it
@@ -114,7 +114,7 @@ impl OverPhase<'_> {
             Err(error) => error,
         };
         let is_its = |job: &ClearedJob<'_>| error.target() == Some(job.target().as_str());
-        let is_known = self.jobs[..self.beside().start].iter().any(is_its);
+        let is_known = self.jobs[..self.background_jobs().start].iter().any(is_its);
         (!is_known || is_its(&self.jobs[n])).then(|| error.to_string())
     }
 
@@ -160,7 +160,7 @@ impl OverPhase<'_> {
                 end = EndReason::Time;
             }
         }
-        let taken = Taken {
+        let builder = MeasurementBuilder {
             name: &first.name,
             phase: self.number,
             members,
@@ -173,17 +173,17 @@ impl OverPhase<'_> {
             level: self.stop.level,
             conditions,
         };
-        let mut measurement = taken.measurement();
-        for n in self.beside() {
+        let mut measurement = builder.build();
+        for n in self.background_jobs() {
             if let Some((record, report)) = self.recorder.jobs.get(n).zip(report.jobs.get(n)) {
-                went_on_beside(&mut measurement, &self.jobs[n], record, report);
+                note_background(&mut measurement, &self.jobs[n], record, report);
             }
         }
         measurement
     }
 
     /// Numbers of the jobs that are not measured.
-    fn beside(&self) -> std::ops::Range<usize> {
+    fn background_jobs(&self) -> std::ops::Range<usize> {
         self.phase.measured_jobs().min(self.jobs.len())..self.jobs.len()
     }
 
@@ -210,14 +210,14 @@ impl OverPhase<'_> {
 
     /// Most other I/O on a device under the targets of these jobs; `None` if the phase's own share
     /// of its I/O is unknown.
-    fn others(&self, members: &[usize]) -> Option<OtherIo> {
+    fn max_other_io(&self, members: &[usize]) -> Option<OtherIo> {
         let numbers: BTreeSet<usize> = members.iter().flat_map(|n| &self.on[*n]).copied().collect();
         if self.phase.measured == Measured::Sections && numbers.len() != 1 {
             return None;
         }
         // The split of I/O over several devices is unknown.
         let other = |number: usize| match self.targets[number].bottom.as_slice() {
-            [device] => self.others_on(device, self.targets[number].largest_bytes),
+            [device] => self.other_io_on(device, self.targets[number].largest_bytes),
             _ => None,
         };
         numbers.into_iter().filter_map(other).reduce(|a, b| OtherIo {
@@ -226,7 +226,7 @@ impl OverPhase<'_> {
         })
     }
 
-    fn others_on(&self, device: &String, largest_bytes: Option<u64>) -> Option<OtherIo> {
+    fn other_io_on(&self, device: &String, largest_bytes: Option<u64>) -> Option<OtherIo> {
         let mut issued = PerDirection::<Issued>::default();
         let mut is_journaled = false;
         let reports = &self.report.as_ref().ok()?.jobs;
@@ -285,7 +285,7 @@ impl OverPhase<'_> {
 }
 
 /// Notes a background load of a measurement, or that it failed.
-fn went_on_beside(
+fn note_background(
     measurement: &mut Measurement,
     job: &ClearedJob<'_>,
     record: &JobRecord,
@@ -315,15 +315,15 @@ fn reads_only(stats: &DiskStats) -> DiskStats {
 }
 
 /// Options reported for a job; for a step only those that pace it.
-fn told(job: &Job, is_fios: bool) -> BTreeMap<String, String> {
-    let mut options = written(job);
+fn reported_options(job: &Job, is_fios: bool) -> BTreeMap<String, String> {
+    let mut options = non_default_options(job);
     options.retain(|option, _| is_fios || is_pace(option));
     options
 }
 
 /// Options of a job that differ from fio's defaults, as fio writes them, without those that a
 /// workload has a field for and those that name its targets.
-fn written(job: &Job) -> BTreeMap<String, String> {
+fn non_default_options(job: &Job) -> BTreeMap<String, String> {
     const ELSEWHERE: [&str; 10] = [
         "name",
         "filename",

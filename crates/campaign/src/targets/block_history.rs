@@ -18,7 +18,7 @@ const ALL: f64 = 0.99;
 
 /// Writes and trims of a run on its targets, and what is known of their blocks.
 #[derive(Debug)]
-pub(crate) struct Blocks {
+pub(crate) struct BlockHistory {
     /// Number of blocks to sample for whether they were ever written; 0: none.
     samples: u32,
     /// Derived from the run's id: each run samples other blocks, reproducibly.
@@ -46,7 +46,7 @@ struct Found {
     written: Written,
 }
 
-impl Blocks {
+impl BlockHistory {
     /// Of a run that has changed nothing yet.
     pub(crate) fn new(samples: u32, run_id: &str, origin: &Origin) -> Self {
         let seed = run_id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -110,10 +110,10 @@ fn touched(jobs: &[ClearedJob<'_>], target: &str) -> Option<Extent> {
     all.filter(|all| all.length > 0)
 }
 
-impl Blocks {
+impl BlockHistory {
     /// Finds out which blocks of a target were ever written; only in the range that `job` reads, if
     /// that is a part of it.
-    pub(crate) fn look_at(
+    pub(crate) fn sample_for_job(
         &mut self,
         tools: &mut Tools<'_>,
         host: &Host,
@@ -121,7 +121,7 @@ impl Blocks {
         job: &ClearedJob<'_>,
     ) {
         let [file] = job.files.as_slice() else { return };
-        if std::mem::replace(&mut target.is_looked_at, true) {
+        if std::mem::replace(&mut target.is_sampled, true) {
             return;
         }
         self.sample(tools, host, target, file.read());
@@ -166,7 +166,7 @@ impl Blocks {
                     .and_then(|_| host.namespace(&target.name))
                     .and_then(|(_, namespace)| namespace.identify.value());
                 let whole = Extent { offset: 0, length: size };
-                let sampled = written::judge(&target.name, size, &samples, namespace.as_ref());
+                let sampled = written::infer(&target.name, size, &samples, namespace.as_ref());
                 target.written = Some(match self.emptied_by(tools, host, target, whole) {
                     Some(evidence) => written::emptied(&sampled.share, evidence),
                     None => sampled,
@@ -210,14 +210,14 @@ impl Blocks {
         let mut files = reading.iter().flat_map(|job| &job.files).map(|file| file.read());
         let clearance = files.find(|file| file.name() == target.name)?;
         let written =
-            self.look_within(tools, host, (target, clearance), extent, changes > 0, whole)?;
+            self.sample_range(tools, host, (target, clearance), extent, changes > 0, whole)?;
         let found =
             Found { target: target.name.clone(), extent, changes, written: written.clone() };
         self.found.push(found);
         Some(written)
     }
 
-    fn look_within(
+    fn sample_range(
         &self,
         tools: &mut Tools<'_>,
         host: &Host,
@@ -255,7 +255,7 @@ impl Blocks {
         let namespace = namespace.and_then(|_| host.namespace(&target.name));
         let namespace = namespace.and_then(|(_, namespace)| namespace.identify.value());
         let reference = &target.samples;
-        Some(written::judge_range(&target.name, &samples.ok()?, reference, namespace.as_ref()))
+        Some(written::infer_range(&target.name, &samples.ok()?, reference, namespace.as_ref()))
     }
 
     /// What emptied a range of a target, if it holds no data now.

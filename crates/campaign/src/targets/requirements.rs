@@ -12,7 +12,7 @@ use crate::error::CampaignError;
 
 /// Requirements for a file or device.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Wanted {
+pub(super) struct Requirements {
     pub(super) writes: bool,
     /// Jobs read its data, or overwrite it.
     needs_data: bool,
@@ -48,8 +48,8 @@ pub(super) fn entry_key(path: &str) -> String {
 
 /// Requirements of `script` for each file and device, by name; without sizes, which are not known
 /// yet.
-pub(super) fn wanted(script: &Script) -> BTreeMap<String, Wanted> {
-    let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
+pub(super) fn wanted(script: &Script) -> BTreeMap<String, Requirements> {
+    let mut wanted: BTreeMap<String, Requirements> = BTreeMap::new();
     let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
     let is_there = |job: &&ScriptJob| {
         let engine = job.job.engine.ioengine;
@@ -63,7 +63,7 @@ pub(super) fn wanted(script: &Script) -> BTreeMap<String, Wanted> {
     wanted
 }
 
-impl Wanted {
+impl Requirements {
     fn add(&mut self, job: &Job) {
         let of_names = job.engine.ioengine.works_on_names();
         let reads = job.pattern.rw.has(Direction::Read) && !of_names;
@@ -135,7 +135,7 @@ pub(super) struct Device {
 /// Devices in `wanted`, each once: a second claim would find the device in use.
 pub(super) fn devices(
     host: &Host,
-    wanted: &BTreeMap<String, Wanted>,
+    wanted: &BTreeMap<String, Requirements>,
 ) -> Result<Vec<Device>, CampaignError> {
     let mut devices: Vec<Device> = Vec::new();
     for (name, wanted) in wanted {

@@ -40,11 +40,11 @@ fn over<'a>(
     on: &'a [Vec<usize>],
     targets: &'a [PreparedTarget],
     reports: Vec<JobReport>,
-) -> OverPhase<'a> {
+) -> FinishedPhase<'a> {
     let mut recorder = Recorder::default();
     recorder.jobs.resize_with(jobs.len(), JobRecord::default);
     let cpu = CpuUse { busiest_thread: 1.0, ..CpuUse::default() };
-    OverPhase {
+    FinishedPhase {
         phase,
         number: 1,
         jobs,
@@ -153,9 +153,9 @@ fn depths_of_two_stages_do_not_add_up() {
 #[test]
 fn a_step_tells_that_it_was_paced() {
     let mut job = Job::direct();
-    assert!(told(&job, false).is_empty());
+    assert!(reported_options(&job, false).is_empty());
     job.pace.rate_iops.read = Some(5000);
-    assert_eq!(told(&job, false).into_keys().collect::<Vec<_>>(), ["rate_iops"]);
+    assert_eq!(reported_options(&job, false).into_keys().collect::<Vec<_>>(), ["rate_iops"]);
 }
 
 #[test]
@@ -179,16 +179,16 @@ fn targets_on_one_device_issue_together() {
     };
     let phase = Phase { measured: Measured::Targets(3), ..Phase::default() };
     let numbers = [vec![0], vec![1], vec![2]];
-    let over = OverPhase {
+    let over = FinishedPhase {
         disk_stats: (
             vec![stats("sda", 0), stats("sdb", 0)],
             vec![stats("sda", 7), stats("sdb", 25)],
         ),
         ..over(&phase, &jobs, &numbers, &on, reports)
     };
-    let others = |device: &str| over.others_on(&device.to_owned(), None).map(|of| of.iops);
+    let others = |device: &str| over.other_io_on(&device.to_owned(), None).map(|of| of.iops);
     assert_eq!(others("sda"), Some(0.0), "two targets on one disk are not strangers");
     assert_eq!(others("sdb"), Some(20.0));
     assert_eq!(others("sdc"), None);
-    assert_eq!(over.others(&[0, 1, 2]).map(|of| of.iops), Some(20.0), "the most of all");
+    assert_eq!(over.max_other_io(&[0, 1, 2]).map(|of| of.iops), Some(20.0), "the most of all");
 }

@@ -18,7 +18,7 @@ use crate::watch::Event;
 
 /// A cleared target.
 #[derive(Debug)]
-pub(crate) enum Held {
+pub(crate) enum ClearedTarget {
     /// A device, or a file that is not laid out.
     Read(Target, ReadClearance),
     /// A device that may be written.
@@ -29,7 +29,7 @@ pub(crate) enum Held {
     Nothing(WriteClearance),
 }
 
-impl Held {
+impl ClearedTarget {
     /// Access that jobs have.
     pub(crate) const fn access(&self) -> Access<'_> {
         match self {
@@ -72,13 +72,13 @@ pub(super) fn clear(
     target: Target,
     writes: bool,
     permission: &Permission,
-) -> Result<Held, CampaignError> {
+) -> Result<ClearedTarget, CampaignError> {
     Ok(if writes {
         let clearance = target.clear_for_writing(host, permission)?;
-        Held::Write(target, clearance)
+        ClearedTarget::Write(target, clearance)
     } else {
         let clearance = target.clear_for_reading()?;
-        Held::Read(target, clearance)
+        ClearedTarget::Read(target, clearance)
     })
 }
 
@@ -88,7 +88,7 @@ pub(super) fn lay_out(
     name: &str,
     surveyed: Surveyed,
     permission: &Permission,
-) -> Result<Held, CampaignError> {
+) -> Result<ClearedTarget, CampaignError> {
     let FilePlan { path, size_bytes, .. } = surveyed.plan().clone();
     let begun = Instant::now();
     let laid_out = surveyed.lay_out(host, permission, &mut |written_bytes| {
@@ -103,5 +103,5 @@ pub(super) fn lay_out(
             false => ControlFlow::Continue(()),
         }
     })?;
-    Ok(Held::File(path, laid_out))
+    Ok(ClearedTarget::File(path, laid_out))
 }

@@ -11,14 +11,14 @@ use crate::watch::Goal;
 const INDEPENDENT_S: f64 = iodyno_stats::autocorrelation::INDEPENDENT * 0.1;
 
 /// End condition of a phase.
-pub(crate) struct Ending {
+pub(crate) struct EndCondition {
     pub(crate) rule: StopRule,
     /// Target half width of the p99's interval, relative; `None`: no target.
     pub(crate) p99: Option<f64>,
     pub(crate) rounds: Option<PtsRounds>,
 }
 
-impl Ending {
+impl EndCondition {
     /// End of a phase by `stop`, unless the phase sets its own, or after exactly `fixed_ns`.
     pub(crate) fn of(phase: &Phase, stop: &Stop, fixed_ns: Option<u64>) -> Self {
         let by_time = |seconds| Self { rule: StopRule::Time { seconds }, p99: None, rounds: None };

@@ -28,7 +28,7 @@ pub(crate) enum Members {
 }
 
 /// Inputs of a measurement.
-pub(crate) struct Taken<'a> {
+pub(crate) struct MeasurementBuilder<'a> {
     pub(crate) name: &'a str,
     pub(crate) phase: u32,
     pub(crate) members: Vec<Member<'a>>,
@@ -46,9 +46,9 @@ pub(crate) struct Taken<'a> {
     pub(crate) conditions: Conditions,
 }
 
-impl Taken<'_> {
+impl MeasurementBuilder<'_> {
     /// The measurement: warm-up cut off, estimates with their intervals.
-    pub(crate) fn measurement(self) -> Measurement {
+    pub(crate) fn build(self) -> Measurement {
         let records = || self.members.iter().map(|member| member.record);
         // One warm-up for all, since the stop rule looks at totals.
         let all =

@@ -2,7 +2,7 @@
 
 /// True if a measurement on `target` (a device's name or a path) belongs to the target `typed`: the
 /// same name, a name below /dev, or a file of its own in a directory.
-pub(crate) fn is_at(target: &str, typed: &str, own_file: bool) -> bool {
+pub(crate) fn is_same_target(target: &str, typed: &str, own_file: bool) -> bool {
     let resolved = std::fs::canonicalize(typed).ok();
     let resolved = resolved.as_deref().and_then(|path| path.to_str()).unwrap_or(typed);
     [typed, resolved].iter().any(|name| {
@@ -12,8 +12,9 @@ pub(crate) fn is_at(target: &str, typed: &str, own_file: bool) -> bool {
     })
 }
 
-/// True if a measurement on `targets` belongs to those `typed`, see [`is_at`].
-pub(crate) fn are_at(targets: &[String], typed: &[String], own_file: bool) -> bool {
+/// True if a measurement on `targets` belongs to those `typed`, see [`is_same_target`].
+pub(crate) fn are_same_targets(targets: &[String], typed: &[String], own_file: bool) -> bool {
     let mut pairs = targets.iter().zip(typed);
-    targets.len() == typed.len() && pairs.all(|(target, typed)| is_at(target, typed, own_file))
+    targets.len() == typed.len()
+        && pairs.all(|(target, typed)| is_same_target(target, typed, own_file))
 }

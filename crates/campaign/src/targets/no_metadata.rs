@@ -5,7 +5,7 @@ use iodyno_model::Namespace;
 /// Checks that the blocks of a namespace carry no metadata. With passthrough I/O no buffer is
 /// provided for it: the drive would write it after the data buffer, or to address zero of the
 /// command.
-pub(crate) fn bare_blocks(namespace: &Namespace) -> Result<(), String> {
+pub(crate) fn check_no_metadata(namespace: &Namespace) -> Result<(), String> {
     let name = &namespace.name;
     let format = namespace.identify.get().and_then(|said| said.formats.get(said.format_in_use));
     match format.map(|format| format.metadata_bytes) {
@@ -47,12 +47,12 @@ mod tests {
             }),
             ..Namespace::default()
         };
-        assert_eq!(bare_blocks(&namespace), Ok(()));
+        assert_eq!(check_no_metadata(&namespace), Ok(()));
         if let Fact::Read(identify) = &mut namespace.identify {
             identify.format_in_use = 1;
         }
-        assert!(bare_blocks(&namespace).unwrap_err().contains("8 bytes of metadata"));
+        assert!(check_no_metadata(&namespace).unwrap_err().contains("8 bytes of metadata"));
         namespace.identify = Fact::NeedsRoot;
-        assert!(bare_blocks(&namespace).unwrap_err().contains("needs root"));
+        assert!(check_no_metadata(&namespace).unwrap_err().contains("needs root"));
     }
 }
