@@ -5,7 +5,7 @@ use iodyno_model::{Built, Mark};
 use thiserror::Error;
 
 use crate::command::Command;
-use crate::geometry::{Extents, stripe, told};
+use crate::geometry::{Extents, mkfs_geometry, stripe};
 use crate::layer::{Crypt, FileSystem, FileSystemKind, Layer, Layout, Lvm, Md};
 
 /// Names not in use on the machine.
@@ -145,7 +145,7 @@ pub fn build(
                 mapping(crypt, &below[0], is_lowest, names, &mut steps)
             }
             Layer::FileSystem(of) => {
-                let geometry = told(of, stripe(layout, drives.len()));
+                let geometry = mkfs_geometry(of, stripe(layout, drives.len()));
                 steps.extend(file_system(of, &geometry, &below[0], names));
                 mounted = Some(Top::Directory(names.directory.clone()));
                 continue;

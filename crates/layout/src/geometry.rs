@@ -1,6 +1,6 @@
 //! Stripe geometry, and checks of the layers above against it.
 
-use crate::layer::{FileSystem, FileSystemKind, Layer, Layout, Lvm, typed};
+use crate::layer::{FileSystem, FileSystemKind, Layer, Layout, Lvm, size_notation};
 
 /// ext4's block, bytes (mke2fs's default for all but tiny file systems).
 const EXT4_BLOCK_BYTES: u64 = 4096;
@@ -64,13 +64,13 @@ impl Extents {
         Self {
             begin_bytes: LEAST_BEGIN_BYTES.next_multiple_of(full_bytes),
             extent_bytes: LEAST_EXTENT_BYTES
-                .next_multiple_of(common(full_bytes, EXTENT_STEP_BYTES)),
+                .next_multiple_of(least_common_multiple(full_bytes, EXTENT_STEP_BYTES)),
         }
     }
 }
 
 /// Least common multiple.
-const fn common(a: u64, b: u64) -> u64 {
+const fn least_common_multiple(a: u64, b: u64) -> u64 {
     let (mut x, mut y) = (a, b);
     while y > 0 {
         (x, y) = (y, x % y);
@@ -95,7 +95,10 @@ pub fn stripe(layout: &Layout, drives: usize) -> Option<Stripe> {
 
 /// File system options that fit the stripe: (unit, width), in bytes and units for XFS, in blocks
 /// for ext4. See `mke2fs -E`, and mkfs.xfs(8), -d su, sw.
-pub(crate) fn fitting(kind: FileSystemKind, stripe: Stripe) -> Option<[(&'static str, u64); 2]> {
+pub(crate) fn fitting_options(
+    kind: FileSystemKind,
+    stripe: Stripe,
+) -> Option<[(&'static str, u64); 2]> {
     match kind {
         FileSystemKind::Xfs => Some([("su", stripe.unit_bytes), ("sw", stripe.data_drives)]),
         FileSystemKind::Ext4 => {
@@ -107,8 +110,8 @@ pub(crate) fn fitting(kind: FileSystemKind, stripe: Stripe) -> Option<[(&'static
 }
 
 /// Geometry passed to mkfs: as typed, else as fits.
-pub(crate) fn told(of: &FileSystem, stripe: Option<Stripe>) -> Vec<(&'static str, u64)> {
-    let fitting = stripe.and_then(|stripe| fitting(of.kind, stripe));
+pub(crate) fn mkfs_geometry(of: &FileSystem, stripe: Option<Stripe>) -> Vec<(&'static str, u64)> {
+    let fitting = stripe.and_then(|stripe| fitting_options(of.kind, stripe));
     let names = of.kind.options().iter().enumerate();
     let value = |(n, (name, _)): (usize, &(&'static str, bool))| {
         let asked = of.options.get(*name).copied();
@@ -120,7 +123,7 @@ pub(crate) fn told(of: &FileSystem, stripe: Option<Stripe>) -> Vec<(&'static str
 /// Advice on every setting that depends on drives and stripes; `drives`: each path, with the offset
 /// on its disk, bytes, if it is a partition.
 pub fn advice(layout: &Layout, drives: &[(String, Option<u64>)]) -> Vec<Advice> {
-    let mut all: Vec<Advice> = drives.iter().filter_map(of_partition).collect();
+    let mut all: Vec<Advice> = drives.iter().filter_map(partition_advice).collect();
     let on = layout.drives(drives.len());
     if layout.layers.iter().any(|layer| matches!(layer, Layer::Lvm(_))) {
         let extents = Extents::on(layout, on);
@@ -138,18 +141,18 @@ pub fn advice(layout: &Layout, drives: &[(String, Option<u64>)]) -> Vec<Advice> 
         ];
         all.extend(told.map(|(setting, bytes, why)| Advice {
             setting: setting.into(),
-            given: typed(bytes),
-            recommended: typed(bytes),
+            given: size_notation(bytes),
+            recommended: size_notation(bytes),
             fits: true,
             why,
         }));
     }
     let Some((of, stripe)) = layout.file_system().zip(stripe(layout, on)) else { return all };
-    let told = told(of, Some(stripe));
-    for (name, right) in fitting(of.kind, stripe).into_iter().flatten() {
+    let told = mkfs_geometry(of, Some(stripe));
+    for (name, right) in fitting_options(of.kind, stripe).into_iter().flatten() {
         let Some((_, given)) = told.iter().find(|(told, _)| *told == name) else { continue };
         let is_size = of.kind.options().contains(&(name, true));
-        let text = |value: u64| if is_size { typed(value) } else { value.to_string() };
+        let text = |value: u64| if is_size { size_notation(value) } else { value.to_string() };
         let why = match name {
             "su" | "stride" => "Allocation that begins at a stripe unit keeps an I/O on one drive",
             _ => "Allocation over whole stripes spares RAID 5 and 6 from reading before they write",
@@ -165,13 +168,13 @@ pub fn advice(layout: &Layout, drives: &[(String, Option<u64>)]) -> Vec<Advice> 
     all
 }
 
-fn of_partition((path, begin_bytes): &(String, Option<u64>)) -> Option<Advice> {
+fn partition_advice((path, begin_bytes): &(String, Option<u64>)) -> Option<Advice> {
     let begin_bytes = (*begin_bytes)?;
     let fits_bytes = begin_bytes.next_multiple_of(PARTITION_STEP_BYTES);
     Some(Advice {
         setting: format!("offset of {path}"),
-        given: typed(begin_bytes),
-        recommended: typed(fits_bytes),
+        given: size_notation(begin_bytes),
+        recommended: size_notation(fits_bytes),
         fits: begin_bytes == fits_bytes,
         why: "A partition that begins at a multiple of 1 MiB splits no page of its drive",
     })

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use iodyno_model::Bytes;
-
 /// A stack on drives; without layers a single raw drive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Layout {
@@ -190,11 +188,11 @@ impl fmt::Display for Layer {
         match self {
             Self::Md(md) => {
                 write!(f, "md{}", md.level.number())?;
-                md.chunk_bytes.map_or(Ok(()), |bytes| write!(f, ":{}", typed(bytes)))
+                md.chunk_bytes.map_or(Ok(()), |bytes| write!(f, ":{}", size_notation(bytes)))
             }
             Self::Lvm(Lvm::Linear) => f.write_str("lvm"),
             Self::Lvm(Lvm::Striped { stripe_bytes }) => {
-                write!(f, "lvm-stripe:{}", typed(*stripe_bytes))
+                write!(f, "lvm-stripe:{}", size_notation(*stripe_bytes))
             }
             Self::Crypt(Crypt { inline }) => {
                 f.write_str(if *inline { "crypt:inline" } else { "crypt" })
@@ -202,7 +200,7 @@ impl fmt::Display for Layer {
             Self::FileSystem(of) => {
                 let shown = of.options.iter().map(|(option, value)| {
                     let is_size = of.kind.options().iter().any(|known| *known == (option, true));
-                    let value = if is_size { typed(*value) } else { value.to_string() };
+                    let value = if is_size { size_notation(*value) } else { value.to_string() };
                     format!("{option}={value}")
                 });
                 let words: Vec<String> =
@@ -215,15 +213,10 @@ impl fmt::Display for Layer {
 }
 
 /// A size in the notation: `64k`, `1m`.
-pub(crate) fn typed(bytes: u64) -> String {
+pub(crate) fn size_notation(bytes: u64) -> String {
     match bytes {
         _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{}m", bytes >> 20),
         _ if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => format!("{}k", bytes >> 10),
         _ => bytes.to_string(),
     }
-}
-
-/// A size for display: `64 KiB`.
-pub(crate) fn shown(bytes: u64) -> String {
-    Bytes(bytes).binary()
 }

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use iodyno_model::Bytes;
 use thiserror::Error;
 
 use crate::layer::{
-    Crypt, FileSystem, FileSystemKind, Layer, Layout, Lvm, Md, MdLevel, shown, typed,
+    Crypt, FileSystem, FileSystemKind, Layer, Layout, Lvm, Md, MdLevel, size_notation,
 };
 
 /// mdadm's default chunk, bytes (mdadm(8), --chunk).
@@ -124,18 +125,20 @@ fn layer(text: &str) -> Result<Layer, String> {
         if level == MdLevel::Raid1 {
             return nothing_asked(Layer::Md(Md { level, chunk_bytes: None }));
         }
-        let chunk_bytes = Some(asked.map_or(Ok(MD_CHUNK_BYTES), |text| piece("chunk", text))?);
+        let chunk_bytes =
+            Some(asked.map_or(Ok(MD_CHUNK_BYTES), |text| parse_piece("chunk", text))?);
         return Ok(Layer::Md(Md { level, chunk_bytes }));
     }
     match name {
         "lvm" | "lvm-linear" => nothing_asked(Layer::Lvm(Lvm::Linear)),
         "lvm-stripe" => {
-            let stripe_bytes = asked.map_or(Ok(LVM_STRIPE_BYTES), |text| piece("stripe", text))?;
+            let stripe_bytes =
+                asked.map_or(Ok(LVM_STRIPE_BYTES), |text| parse_piece("stripe", text))?;
             if stripe_bytes > EXTENT_BYTES {
                 return Err(format!(
                     "a stripe of {} is larger than LVM's extents, {}",
-                    shown(stripe_bytes),
-                    shown(EXTENT_BYTES)
+                    Bytes(stripe_bytes).binary(),
+                    Bytes(EXTENT_BYTES).binary()
                 ));
             }
             Ok(Layer::Lvm(Lvm::Striped { stripe_bytes }))
@@ -167,10 +170,10 @@ fn unknown(name: &str) -> String {
 }
 
 /// Parses a chunk or a stripe: a power of two of at least a page (md(4), lvmraid(7)).
-fn piece(what: &str, text: &str) -> Result<u64, String> {
+fn parse_piece(what: &str, text: &str) -> Result<u64, String> {
     let bytes = size(text)?;
     if !bytes.is_power_of_two() || bytes < LEAST_PIECE_BYTES {
-        let least = typed(LEAST_PIECE_BYTES);
+        let least = size_notation(LEAST_PIECE_BYTES);
         return Err(format!("{what} {text}: a power of two from {least} on was expected"));
     }
     Ok(bytes)
