@@ -83,7 +83,7 @@ impl<'a> PhaseWatch<'a> {
     pub(crate) fn finish(mut self) -> (Recorder, HostWatch<'a>, EndReason) {
         for (record, ClearedJob { job, .. }) in self.recorder.jobs.iter_mut().zip(self.jobs) {
             if job.verifies_its_writes() {
-                record.part_stages(job.pattern.rw.has(Direction::Read));
+                record.split_stages(job.pattern.rw.has(Direction::Read));
             }
         }
         (self.recorder, self.host, self.observed.end.unwrap_or(EndReason::Done))

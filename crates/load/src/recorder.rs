@@ -113,7 +113,7 @@ impl JobRecord {
     /// Splits the windows of a job that verifies what it wrote into stages: a direction has no rate
     /// during the stage of the other one. A stall belongs to the stage that it interrupts. If the
     /// job is `mixed`, with reads of its own, its reads have no stage.
-    pub fn part_stages(&mut self, mixed: bool) {
+    pub fn split_stages(&mut self, mixed: bool) {
         let PerDirection { read, write, .. } = &self.directions;
         let moved = |one: &Window| one.ios > Some(0);
         let mut stage = (mixed, true);
@@ -171,7 +171,7 @@ impl DirectionRecord {
     /// I/O completed in the slices that start at `warmup_ns` or later; if there are none, in the
     /// last slice.
     pub fn counted_from(&self, warmup_ns: u64) -> Counted {
-        let slices = self.from(warmup_ns);
+        let slices = self.slices_from(warmup_ns);
         let mut counted = Counted::default();
         for (n, slice) in slices.iter().enumerate() {
             if n == 0 {
@@ -187,17 +187,17 @@ impl DirectionRecord {
 
     /// Length of these slices, ns, whatever was completed in them.
     pub fn counted_ns(&self, warmup_ns: u64) -> u64 {
-        let slices = self.from(warmup_ns);
+        let slices = self.slices_from(warmup_ns);
         let end_ns = slices.last().map_or(0, |last| last.end_ns);
         end_ns - slices.first().map_or(0, |first| first.start_ns)
     }
 
     /// Latencies of these slices one by one, each with its start, ns.
     pub fn latencies_from(&self, warmup_ns: u64) -> impl Iterator<Item = (u64, &Histogram)> {
-        self.from(warmup_ns).iter().map(|slice| (slice.start_ns, &slice.latency))
+        self.slices_from(warmup_ns).iter().map(|slice| (slice.start_ns, &slice.latency))
     }
 
-    fn from(&self, warmup_ns: u64) -> &[Slice] {
+    fn slices_from(&self, warmup_ns: u64) -> &[Slice] {
         let first = self.slices.iter().position(|slice| slice.start_ns >= warmup_ns);
         &self.slices[first.unwrap_or(self.slices.len().saturating_sub(1))..]
     }
@@ -266,7 +266,7 @@ mod tests {
                 }
                 recorder.record(&interval, None);
             }
-            recorder.jobs[0].part_stages(mixed);
+            recorder.jobs[0].split_stages(mixed);
             let of = |record: &DirectionRecord| -> Vec<u64> {
                 record.series.windows().iter().map(|one| one.start_ns / 100_000_000).collect()
             };

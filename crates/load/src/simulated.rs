@@ -123,7 +123,7 @@ impl SimulatedGenerator {
     }
 
     /// Sets the rates and p99 of streams on drives with a table of behaviour under load.
-    fn put_under_load(&self, jobs: &[ClearedJob<'_>], streams: &mut [Stream], rng: &mut Rng) {
+    fn apply_under_load(&self, jobs: &[ClearedJob<'_>], streams: &mut [Stream], rng: &mut Rng) {
         for (target, drive) in &self.drives {
             let Some(surface) = &drive.under_load else { continue };
             let own = jobs.iter().zip(&mut *streams).filter(|(job, _)| job.target() == *target);
@@ -161,10 +161,10 @@ impl LoadGenerator for SimulatedGenerator {
             stream.worked_ns = self.worked_ns.get(&target).copied().unwrap_or(0);
             let there = jobs.iter().filter(|other| other.target() == target);
             if there.map(|other| other.job.outstanding()).sum::<u32>() == 1 {
-                stream.rests_between_ios();
+                stream.add_wake_latency();
             }
         }
-        self.put_under_load(jobs, &mut streams, &mut rng);
+        self.apply_under_load(jobs, &mut streams, &mut rng);
         // A shared link divides its limit in proportion to demand.
         let mut shares: Vec<&mut Stream> = streams
             .iter_mut()
@@ -176,7 +176,7 @@ impl LoadGenerator for SimulatedGenerator {
         if let Some(limit) = self.shared_bytes_per_s.filter(|limit| *limit < wanted) {
             shares.iter_mut().for_each(|stream| stream.mean_iops *= limit / wanted);
         }
-        let busiest_thread = streams.iter_mut().map(|s| s.bound_by_cpu(self.cpu_per_io_ns));
+        let busiest_thread = streams.iter_mut().map(|s| s.limit_by_cpu(self.cpu_per_io_ns));
         let busiest_thread = busiest_thread.fold(0.3, f64::max);
         let end_ns = jobs.iter().map(|job| job.job.time.runtime_ns.unwrap_or(u64::MAX)).max();
         let mut now_ns = 0;
@@ -305,13 +305,13 @@ impl Stream {
     }
 
     /// Adds the wake-up time of the link to each I/O.
-    fn rests_between_ios(&mut self) {
+    fn add_wake_latency(&mut self) {
         let latency_ns = 1e9 / self.mean_iops;
         self.mean_iops = 1e9 / (latency_ns + self.drive.wake_ns as f64);
     }
 
     /// Limits the rate to the CPU time of its threads; returns each thread's CPU share.
-    fn bound_by_cpu(&mut self, per_io_ns: u64) -> f64 {
+    fn limit_by_cpu(&mut self, per_io_ns: u64) -> f64 {
         let cost = per_io_ns as f64 / 1e9 / f64::from(self.report.threads.max(1));
         if cost > 0.0 {
             self.mean_iops = self.mean_iops.min(1.0 / cost);
