@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_of_several_jobs_is_looked_at_once() {
+    fn device_of_several_jobs_is_traced_once() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
         let host = snapshot(&Captured::open(path).unwrap(), Depth::Quick);
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_of_what_was_seen_whole_after_the_start() {
+    fn means_cover_complete_ios_after_the_start() {
         let mut traced = TracedIos::default();
         let io = |at_ns, queue, device| Io {
             at_ns,

@@ -78,7 +78,7 @@ mod tests {
     const MINUTE_NS: u64 = 60_000_000_000;
 
     #[test]
-    fn one_drive_has_all_the_time_it_wants_and_many_share() {
+    fn budget_is_divided_over_targets() {
         let check = Study::preset("check").unwrap();
         let (steps, stop) = (check.target_steps().unwrap(), check.stop().unwrap());
         let divide =
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(too_many.stop.max_ns, SHORTEST_NS);
     }
     #[test]
-    fn what_is_not_measuring_takes_of_the_time_too() {
+    fn overhead_counts_toward_the_budget() {
         let check = Study::preset("check").unwrap();
         let (steps, stop) = (check.target_steps().unwrap(), check.stop().unwrap());
         let limit_ns = 90_000_000_000;

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_issued_is_not_somebody_elses() {
+    fn own_io_is_subtracted() {
         let issued = Issued { ios: 1000, bytes: 1000 << 18 };
         let after = stats(2100, (1000 << 18) + 409_600);
         let other = other_io(&stats(0, 0), &after, 2.0, issued, Some(1 << 17)).unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_went_back_say_nothing() {
+    fn decreasing_counters_give_nothing() {
         assert_eq!(other_io(&stats(5, 5), &stats(4, 5), 1.0, Issued::default(), None), None);
         assert_eq!(other_io(&stats(5, 5), &stats(5, 5), 0.0, Issued::default(), None), None);
     }

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_profile_is_whole() {
+    fn every_profile_is_valid() {
         for name in profile_names() {
             let (profile, _) = profile(name).unwrap();
             assert_eq!(profile.name, name);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_no_directory_that_has_its_name_here() {
+    fn job_name_is_not_taken_for_a_directory() {
         assert!(std::path::Path::new("src").is_dir());
         let (profile, _) = profile("etcd").unwrap();
         let of = Profile {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_names_no_paths_and_leaves_room() {
+    fn profiles_must_not_name_paths_or_fill_file_systems() {
         let (profile, _) = profile("etcd").unwrap();
         for (jobs, is_right) in [
             ("[a]\nrw=write\nfilename=own\nsize=1m", true),

@@ -84,9 +84,9 @@ fn find<'r>(done: &Done<'r>, point: &Point, targets: &[String]) -> Option<Key<'r
 /// A drive of the run is missing, or was replaced by another one.
 pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, Refusal> {
     let Some(first) = record.host() else { return Ok(Vec::new()) };
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     if differ(&first.kernel.release, &now.kernel.release) {
-        said.push("the kernel is another one than it was".into());
+        messages.push("the kernel is another one than it was".into());
     }
     for target in &record.run.targets {
         let Some((before, namespace)) = first.namespace(target) else { continue };
@@ -102,17 +102,17 @@ pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, Refusa
             return Err(format!("{target} has another size than it had").into());
         }
         if differ(&before.firmware, &drive.firmware) {
-            said.push(format!("{target}: its firmware is another one than it was"));
+            messages.push(format!("{target}: its firmware is another one than it was"));
         }
         let link = |host: &Host, drive: &Drive| {
             let links = drive.links.iter().filter_map(|address| host.link(address));
             links.map(|link| link.current.value()).collect::<Vec<_>>()
         };
         if link(first, before) != link(now, drive) {
-            said.push(format!("{target}: its link runs otherwise than it did"));
+            messages.push(format!("{target}: its link runs otherwise than it did"));
         }
     }
-    Ok(said)
+    Ok(messages)
 }
 
 /// A killed run may have written this many times faster than measured: a mean hides peaks.
@@ -164,7 +164,7 @@ pub fn foreign_writes(
     left: &Left<'_>,
 ) -> Result<Vec<String>, Refusal> {
     let Some(last) = record.host_after() else { return Ok(Vec::new()) };
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for target in &record.run.targets {
         let written = |host: &Host| {
             let (drive, _) = host.namespace(target)?;
@@ -182,12 +182,12 @@ pub fn foreign_writes(
             )
             .into());
         }
-        said.push(format!(
+        messages.push(format!(
             "{target}: {bytes} were written since the run was left; where its state matters, \
              prepare it again"
         ));
     }
-    Ok(said)
+    Ok(messages)
 }
 
 /// True if both are known and differ.

@@ -138,7 +138,7 @@ impl ActiveRun<'_> {
         let result = self.measured(tools, run, host, applied.conditions.clone());
         let restored = applied.restore(tools.source, tools.store, &run.id);
         self.touched |= restored.is_err();
-        restored?.iter().for_each(|told| tools.watcher.event(&Event::Warning(told)));
+        restored?.iter().for_each(|warning| tools.watcher.event(&Event::Warning(warning)));
         result
     }
 

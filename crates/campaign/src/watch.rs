@@ -116,8 +116,8 @@ pub struct Progress<'a> {
     pub elapsed_ns: u64,
     /// Longest duration, ns.
     pub most_ns: u64,
-    /// Longest rest of the whole campaign, ns; if the amount of work is what ends it, the rest of
-    /// that at the rate so far.
+    /// Longest remaining time of the whole campaign, ns; if the amount of work is what ends it, the
+    /// remaining time at the rate so far.
     pub left_ns: u64,
     /// Bytes done so far.
     pub done_bytes: u64,

@@ -9,7 +9,7 @@ use iodyno_model::{Run, RunState};
 use iodyno_store::{JournalEntry, Store, WriteCacheChange};
 
 #[test]
-fn a_damaged_entry_stops_the_undoing_of_no_other() {
+fn damaged_entry_does_not_block_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let mut store = Store::open(&path).unwrap();
@@ -44,7 +44,7 @@ fn a_damaged_entry_stops_the_undoing_of_no_other() {
 }
 
 #[test]
-fn what_another_host_changed_is_left_to_it() {
+fn changes_of_another_host_are_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let mut store = Store::open(&path).unwrap();

@@ -164,7 +164,7 @@ impl LoadGenerator for Refusing {
 }
 
 #[test]
-fn no_file_is_left_where_nothing_can_be_measured() {
+fn no_file_is_left_after_a_failed_start() {
     for interrupts in [true, false] {
         let interrupted = AtomicBool::new(false);
         let (watcher, silent) = (&mut Interrupting(&interrupted), &mut Silent);
@@ -211,7 +211,7 @@ fn judged(record: &RunRecord) -> (Verdict, Kept, Kept) {
 }
 
 #[test]
-fn a_hundred_good_drives_raise_no_alarm_and_bad_ones_do() {
+fn good_drives_pass_and_bad_ones_fail() {
     for seed in 0..100 {
         // The interval of 10,000 flushes is about 5 %: 8 ms is more than 3 sigma from 10 ms.
         let record = etcd(1.0, 8.0, seed);
@@ -227,7 +227,7 @@ fn a_hundred_good_drives_raise_no_alarm_and_bad_ones_do() {
 }
 
 #[test]
-fn on_the_bound_it_is_measured_longer_and_called_borderline() {
+fn drive_on_the_bound_is_measured_longer_and_borderline() {
     let (mut borderline, mut wrong) = (0, 0);
     for seed in 0..40 {
         let record = etcd(1.0, 10.0, seed);

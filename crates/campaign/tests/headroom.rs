@@ -90,7 +90,7 @@ fn scatter(shown: &[Vec<Option<f64>>]) -> f64 {
 }
 
 #[test]
-fn sixty_points_know_all_441_within_5_percent() {
+fn sixty_points_predict_all_441_within_5_percent() {
     let stage = Stage::new();
     let study = preset(&stage);
     for (name, truth) in [("flash", table(flash)), ("contract", table(contract))] {
@@ -132,7 +132,7 @@ fn rates_are_those_that_were_asked_for() {
 }
 
 #[test]
-fn the_headline_holds() {
+fn headroom_summary_matches_the_truth() {
     let stage = Stage::new();
     for bound_ms in [0.2, 0.5, 1.0] {
         let mut study = preset(&stage);
@@ -159,7 +159,7 @@ fn the_headline_holds() {
 }
 
 #[test]
-fn a_sweep_that_was_stopped_goes_on_where_it_was() {
+fn stopped_sweep_resumes() {
     let stage = Stage::new();
     let study = preset(&stage);
     let drive = drive(table(flash));

@@ -177,7 +177,7 @@ fn nothing_that_iodyno_did_not_make_is_touched() {
 
 #[test]
 #[ignore = "needs root"]
-fn a_drive_is_left_while_something_may_stand_on_it() {
+fn drive_under_a_standing_layer_is_not_emptied() {
     let victims = Victims::new();
     let uuid = "00112233-4455-6677-8899-aabbccddeeff";
     run("mkfs.ext4", &["-q", "-F", "-U", uuid, "-L", "iodyno-00112", &victims.device]);

@@ -127,7 +127,7 @@ fn one_io_at_a_time_is_limited_by_the_depth() {
 }
 
 #[test]
-fn a_drives_own_limit_is_one_of_ios_or_of_bytes() {
+fn drive_limit_is_of_ios_or_of_bytes() {
     let drive = SimulatedDrive::default();
     let small = investigated("rw=randread bs=4k iodepth=64", 1, &drive, BUDGET_NS, |_| {});
     let (_, text) = named(&small, Limiter::Drive);
@@ -140,7 +140,7 @@ fn a_drives_own_limit_is_one_of_ios_or_of_bytes() {
 }
 
 #[test]
-fn a_thread_without_time_is_told_from_a_drive() {
+fn cpu_limit_is_distinguished_from_the_drive() {
     let drive = SimulatedDrive { iops_max: 900_000.0, ..SimulatedDrive::default() };
     let record = investigated("rw=randread bs=4k iodepth=64", 1, &drive, BUDGET_NS, |generator| {
         generator.cpu_per_io_ns = 10_000;
@@ -151,7 +151,7 @@ fn a_thread_without_time_is_told_from_a_drive() {
 }
 
 #[test]
-fn what_drives_share_is_found_by_half_of_them() {
+fn shared_limit_is_found_with_half_the_drives() {
     let drive = SimulatedDrive::default();
     let words = "rw=read bs=128k iodepth=32";
     let shared = investigated(words, 2, &drive, BUDGET_NS, |generator| {
@@ -164,7 +164,7 @@ fn what_drives_share_is_found_by_half_of_them() {
 }
 
 #[test]
-fn two_of_four_drives_that_share_something_are_named_wherever_they_stand() {
+fn two_of_four_drives_that_share_a_link_are_named_in_any_order() {
     let drive = SimulatedDrive::default();
     for pair in [[0, 1], [1, 3], [0, 2]] {
         let mut shares: Vec<String> = Vec::new();
@@ -185,7 +185,7 @@ fn two_of_four_drives_that_share_something_are_named_wherever_they_stand() {
 }
 
 #[test]
-fn a_rest_tells_heat_from_the_drive() {
+fn rest_distinguishes_heat_from_the_drive() {
     let drive = SimulatedDrive {
         // After the deciding measurements were repeated, and the original one once more.
         throttles: Some((32_000_000_000, 0.5)),
@@ -203,7 +203,7 @@ fn a_rest_tells_heat_from_the_drive() {
 }
 
 #[test]
-fn a_neighbour_is_written_where_that_was_allowed_and_only_then() {
+fn neighbour_is_written_only_with_permission() {
     let drive = SimulatedDrive::default();
     let words = "rw=read bs=128k iodepth=32";
     let beside = |may_write: bool, shared: Option<f64>| {
@@ -229,7 +229,7 @@ fn a_neighbour_is_written_where_that_was_allowed_and_only_then() {
 }
 
 #[test]
-fn without_experiments_it_is_said_between_which() {
+fn without_experiments_the_candidates_are_listed() {
     let drive = SimulatedDrive::default();
     let record = investigated("rw=randread bs=4k iodepth=64", 1, &drive, 1_000_000_000, |_| {});
     assert_eq!(names(&record), ["asked"], "there was time for no more");
@@ -241,7 +241,7 @@ fn without_experiments_it_is_said_between_which() {
 }
 
 #[test]
-fn it_ends_within_its_time() {
+fn investigation_ends_within_its_budget() {
     for seconds in [1_u64, 5, 20] {
         let drive = SimulatedDrive { noise: Noise::White(0.3), ..SimulatedDrive::default() };
         let budget_ns = seconds * 1_000_000_000;
@@ -257,7 +257,7 @@ fn it_ends_within_its_time() {
 }
 
 #[test]
-fn what_is_read_is_looked_at_and_not_the_rest() {
+fn only_the_range_read_is_sampled() {
     let drive = SimulatedDrive { written_share: 0.5, ..SimulatedDrive::default() };
     let state = |offset: &str| {
         let words = format!("rw=randread bs=4k iodepth=8 size=1g offset={offset}");
@@ -278,7 +278,7 @@ fn slow_by(limiter: Limiter) -> (SimulatedDrive, &'static str) {
 }
 
 #[test]
-fn what_one_measurement_of_each_hides_repetitions_show() {
+fn repetitions_show_what_single_measurements_hide() {
     let noise = Noise::Ar1 { phi: 0.8, sigma: 0.3 };
     let (drive, words) = slow_by(Limiter::Depth);
     let drive = SimulatedDrive { noise, ..drive };
@@ -296,7 +296,7 @@ fn what_one_measurement_of_each_hides_repetitions_show() {
 }
 
 #[test]
-fn without_noise_everything_is_measured_twice_and_no_more() {
+fn without_noise_everything_is_measured_twice() {
     for limiter in [Limiter::Depth, Limiter::Drive] {
         let (drive, words) = slow_by(limiter);
         let record = investigated(words, 1, &drive, BUDGET_NS, |_| {});
@@ -309,7 +309,7 @@ fn without_noise_everything_is_measured_twice_and_no_more() {
 /// Whatever the noise, no wrong limit is named, and if none is, all of the time was used. The seeds
 /// are fixed: a 95 % interval may miss now and then.
 #[test]
-fn noise_names_nobody() {
+fn noise_names_no_wrong_limiter() {
     let noises = [Noise::White(0.4), Noise::Ar1 { phi: 0.8, sigma: 0.3 }];
     let mut by_repetition = 0;
     for (seed, noise) in (0..6).flat_map(|seed| noises.map(|noise| (seed, noise))) {
@@ -339,7 +339,7 @@ fn noise_names_nobody() {
 /// Measurements that differ by more than their intervals say: fewer than one in twenty named limits
 /// is wrong at any level of noise, and with little noise most are named.
 #[test]
-fn what_differs_between_measurements_names_the_wrong_one_in_less_than_one_of_twenty() {
+fn variation_between_measurements_names_a_wrong_limiter_in_less_than_one_of_twenty() {
     const SEEDS: u64 = 100;
     for level_noise in [0.05, 0.10, 0.20] {
         let (mut wrong, mut right) = (Vec::new(), 0_usize);

@@ -14,7 +14,7 @@ const ROUNDS: &str = "order = \"written\"\n[grid]\nbs = [\"4k\", \"8k\"]\n[round
 const TRACK: &str = "track = [{ point = \"bs=4k\", metric = \"iops\" }]";
 
 #[test]
-fn each_mistake_has_its_place() {
+fn every_mistake_has_its_place() {
     let of = |lines: &str| said(&format!("{HEAD}{lines}"));
     let in_rounds = |lines: &str| of(&format!("{ROUNDS}{lines}"));
     let tracked = |lines: &str| in_rounds(&format!("{TRACK}\n{lines}"));
@@ -167,7 +167,7 @@ fn each_mistake_has_its_place() {
 }
 
 #[test]
-fn a_plan_of_steps_says_its_places_as_well() {
+fn mistakes_in_plans_of_steps_have_their_place() {
     let base = "format = \"iodyno.plan/1\"\nname = \"x\"\n[[step]]\nname = \"a\"\n";
     for (lines, expected) in [
         (
@@ -212,7 +212,7 @@ fn mistakes_of_the_plan_of_check_are_named_with_their_place() {
 }
 
 #[test]
-fn the_plan_of_check_is_what_the_guide_says() {
+fn check_plan_matches_the_guide() {
     let study = Study::preset("check").unwrap();
     let steps = study.target_steps().unwrap();
     let names: Vec<_> = steps.iter().map(|step| step.name.as_str()).collect();
@@ -228,7 +228,7 @@ fn the_plan_of_check_is_what_the_guide_says() {
 }
 
 #[test]
-fn what_was_changed_since_has_no_place() {
+fn mistakes_in_changed_plans_have_no_place() {
     let mut study = Study::named("x");
     study.repeat = 0;
     assert_eq!(study.check().unwrap_err().to_string(), "x: repeat: at least 1 was expected");

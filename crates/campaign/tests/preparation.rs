@@ -114,7 +114,7 @@ proptest! {
     /// However far a fill came, the rest begins where it stopped, and in the end every block was
     /// written as often as asked, in the same order.
     #[test]
-    fn a_fill_that_was_stopped_goes_on_where_it_was(
+    fn stopped_fill_resumes(
         blocks in 1_u64..1 << 12,
         times in 1_u32..4,
         share in 0.0..1.0_f64,
@@ -153,7 +153,7 @@ fn half_a_fill_is_half() {
 }
 
 #[test]
-fn what_it_costs_is_said_before() {
+fn outline_states_the_cost() {
     let mut host = machine();
     let targets = two(&mut host, 960_197_124_096);
     let fill = how(Some(PurgeMethod::Discard), Some(2.0)).of(&targets).unwrap();

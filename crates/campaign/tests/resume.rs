@@ -81,7 +81,7 @@ const READS: &str = "[\"read\", \"randread\"]";
 const WRITES: &str = "[\"read\", \"write\"]";
 
 #[test]
-fn a_prepared_drive_that_others_wrote_has_to_be_prepared_again() {
+fn prepared_drive_written_by_others_is_refused() {
     for (rw, is_killed, prepares) in [
         (READS, false, false),
         (WRITES, false, false),
@@ -99,7 +99,7 @@ fn a_prepared_drive_that_others_wrote_has_to_be_prepared_again() {
 }
 
 #[test]
-fn what_a_killed_run_may_have_written_itself_is_not_held_against_the_drive() {
+fn own_writes_of_a_killed_run_are_accepted() {
     let (study, record) = (study(WRITES, true), record(true));
     // 30 s at 100 MB/s, and twice that: 6 GB are its own.
     let own = said(&study, &record, false, 6 * GIB).unwrap();
@@ -119,7 +119,7 @@ fn what_a_killed_run_may_have_written_itself_is_not_held_against_the_drive() {
 }
 
 #[test]
-fn of_a_drive_that_was_not_prepared_it_is_said() {
+fn writes_to_an_unprepared_drive_are_reported() {
     for is_killed in [false, true] {
         let (study, record) = (study(READS, false), record(is_killed));
         assert_eq!(said(&study, &record, false, GIB), Ok(Vec::new()));

@@ -108,7 +108,7 @@ fn cliff(phase: u32) -> f64 {
 }
 
 #[test]
-fn steady_state_is_found_behind_the_cliff() {
+fn steady_state_is_found_after_the_cliff() {
     let mut stage = Stage::new("");
     let record = stage.run(&mut aging(cliff));
     assert_eq!(record.run.state, RunState::Done);
@@ -145,7 +145,7 @@ fn a_slope_that_fio_lets_pass_is_not_steady() {
 }
 
 #[test]
-fn rounds_end_once_the_range_was_written_as_often_as_the_plan_wants() {
+fn rounds_end_after_written_times() {
     // A cliff in each round, so that it is never steady; 1 MiB is soon written.
     let jumps = |phase: u32| if (phase / 2).is_multiple_of(2) { 100e3 } else { 10e3 };
     let written = |record: &RunRecord| {
@@ -169,7 +169,7 @@ fn rounds_end_once_the_range_was_written_as_often_as_the_plan_wants() {
 }
 
 #[test]
-fn a_run_goes_on_in_the_round_that_it_was_left_in() {
+fn run_resumes_in_its_round() {
     let mut whole = Stage::new("");
     let expected = whole.run(&mut aging(|_| 100e3));
     assert_eq!(rounds_of(&expected), Some(5));
@@ -210,7 +210,7 @@ fn targets_have_rounds_of_their_own() {
 }
 
 #[test]
-fn what_contradicts_rounds_is_named() {
+fn contradictions_to_rounds_are_reported() {
     let base = Stage::new("").study.to_toml().unwrap();
     let refused = |from: &str, to: &str| {
         assert!(base.contains(from), "{from}: {base}");
@@ -235,7 +235,7 @@ fn what_contradicts_rounds_is_named() {
 }
 
 #[test]
-fn other_depths_go_to_the_parts_that_vary_them() {
+fn varied_depths_apply_to_the_steps_that_vary_them() {
     let mut study = Study::preset("snia-dirth").unwrap();
     study.vary("iodepth", &["32".into(), "4".into()]);
     let steps = |name: &str| study.steps.iter().find(|step| step.name == name).unwrap();

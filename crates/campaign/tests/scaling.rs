@@ -125,7 +125,7 @@ fn drives_that_share_nothing_are_all_added() {
 }
 
 #[test]
-fn a_run_goes_on_with_the_next_drive() {
+fn run_resumes_with_the_next_drive() {
     let mut stage = Stage::new();
     let points = stage.study.points(0);
     let (before, _) = stage.run(300e3, &points[..2], None);

@@ -44,7 +44,7 @@ fn every_preset_is_valid() {
 }
 
 #[test]
-fn what_is_written_again_is_valid() {
+fn plans_written_as_toml_are_valid() {
     for (name, _) in Study::presets() {
         let text = Study::preset(name).unwrap().to_toml().unwrap();
         assert!(is_valid(&text), "{name}: {text}");
@@ -52,7 +52,7 @@ fn what_is_written_again_is_valid() {
 }
 
 #[test]
-fn what_is_misspelt_is_refused_by_schema_and_reader_alike() {
+fn schema_and_parser_refuse_the_same_misspellings() {
     let base = include_str!("../../../plans/acceptance.toml");
     let replaced = [
         ("about =", "abuot ="),

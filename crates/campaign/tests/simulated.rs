@@ -179,7 +179,7 @@ fn intervals_hold_the_truth_of_a_trend() {
 }
 
 #[test]
-fn a_quiet_drive_is_known_early_and_a_restless_one_at_the_last_moment() {
+fn quiet_drive_ends_by_precision_and_noisy_one_by_max_time() {
     let stage = Stage::new();
     let (path, target) = stage.target("drive");
     let targets = [target];
@@ -193,7 +193,7 @@ fn a_quiet_drive_is_known_early_and_a_restless_one_at_the_last_moment() {
 }
 
 #[test]
-fn the_first_look_has_windows_enough_to_end_a_measurement() {
+fn measurements_can_end_at_the_first_check() {
     let stage = Stage::new();
     let (path, target) = stage.target("drive");
     let targets = [target];
@@ -227,7 +227,7 @@ fn check_finds_the_depth_that_suffices() {
 }
 
 #[test]
-fn a_drive_that_was_half_written_is_measured_where_it_was() {
+fn half_written_drive_is_measured_in_its_written_half() {
     let stage = Stage::new();
     let (path, target) = stage.target("drive");
     let name = path.to_str().unwrap();
@@ -278,7 +278,7 @@ fn a_drive_that_vanishes_fails_and_the_other_goes_on() {
 }
 
 #[test]
-fn reads_that_fail_are_counted_and_told() {
+fn failed_reads_are_counted_and_reported() {
     let stage = Stage::new();
     let (path, target) = stage.target("drive");
     let mut generator = SimulatedGenerator::new(5);

@@ -117,7 +117,7 @@ fn a_steady_drive_is_known_in_a_tenth_of_the_time() {
 }
 
 #[test]
-fn noise_that_remembers_takes_longer_and_is_no_less_true() {
+fn correlated_noise_takes_longer_and_keeps_coverage() {
     comes_to(&of_noise(Noise::Ar1 { phi: 0.5, sigma: 0.02 }, 25), 5.0, 0.02);
     comes_to(&of_noise(Noise::Ar1 { phi: 0.8, sigma: 0.03 }, 15), 2.0, 0.02);
 }
@@ -139,7 +139,7 @@ fn an_adaptive_sweep_takes_a_twentieth() {
 }
 
 #[test]
-fn the_tail_is_asked_for_at_depth_1_and_where_the_plan_says_so() {
+fn p99_precision_is_required_at_depth_1_or_by_the_plan() {
     let stage = Stage::new();
     let drive = SimulatedDrive::default();
     let asked = |text: &str| {
@@ -157,14 +157,14 @@ fn the_tail_is_asked_for_at_depth_1_and_where_the_plan_says_so() {
 }
 
 #[test]
-fn a_plan_that_does_not_say_when_points_end_asks_for_two_percent_within_a_minute() {
+fn default_stop_is_two_percent_within_a_minute() {
     let stop = Study::named("x").stop().unwrap();
     let times_ns = (stop.min_ns, stop.max_ns);
     assert_eq!((stop.precision, times_ns), (0.02, (5_000_000_000, 60_000_000_000)));
 }
 
 #[test]
-fn a_cliff_of_writes_is_cut_off_or_said() {
+fn write_cliff_is_cut_off_or_reported() {
     let stage = Stage::new();
     let writes = READS.replace("randread", "randwrite").replace("[1, 4, 16, 64]", "[64]");
     let measure = |text: &str, cliff_s: f64| {
@@ -228,7 +228,7 @@ fn writes_end_once_they_are_steady_behind_the_cliff() {
 }
 
 #[test]
-fn writes_that_are_not_steady_in_time_say_so() {
+fn writes_that_are_not_steady_in_time_are_reported() {
     // The fall is within the last five rounds of the longest time.
     let found = written("", "6m", 200.0, 1.0);
     let state = found.conditions.steady_state.unwrap();

@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn one_drive_is_enough_where_nothing_is_joined() {
+    fn layout_that_joins_nothing_takes_one_drive() {
         let (text, _) = built("ext4", 2);
         assert!(
             text.contains("-L iodyno-3f9ab /dev/nvme0n1\n") && !text.contains("nvme1n1"),
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_taken_down_from_the_top() {
+    fn layers_are_taken_down_from_the_top() {
         let drives: Vec<String> = ["/dev/a", "/dev/b"].map(String::from).into();
         let (steps, _) = build(&parse("md0+lvm+crypt+xfs").unwrap(), &drives, &names()).unwrap();
         let made = steps.iter().rev().filter_map(|step| step.makes.as_ref());

@@ -127,7 +127,7 @@ pub fn advice(layout: &Layout, drives: &[(String, Option<u64>)]) -> Vec<Advice> 
     let on = layout.drives(drives.len());
     if layout.layers.iter().any(|layer| matches!(layer, Layer::Lvm(_))) {
         let extents = Extents::on(layout, on);
-        let told = [
+        let settings = [
             (
                 "lvm data alignment",
                 extents.begin_bytes,
@@ -139,7 +139,7 @@ pub fn advice(layout: &Layout, drives: &[(String, Option<u64>)]) -> Vec<Advice> 
                 "A volume that grows goes on at an extent: whole stripes keep it aligned",
             ),
         ];
-        all.extend(told.map(|(setting, bytes, why)| Advice {
+        all.extend(settings.map(|(setting, bytes, why)| Advice {
             setting: setting.into(),
             given: size_notation(bytes),
             recommended: size_notation(bytes),
@@ -148,9 +148,9 @@ pub fn advice(layout: &Layout, drives: &[(String, Option<u64>)]) -> Vec<Advice> 
         }));
     }
     let Some((of, stripe)) = layout.file_system().zip(stripe(layout, on)) else { return all };
-    let told = mkfs_geometry(of, Some(stripe));
+    let geometry = mkfs_geometry(of, Some(stripe));
     for (name, right) in fitting_options(of.kind, stripe).into_iter().flatten() {
-        let Some((_, given)) = told.iter().find(|(told, _)| *told == name) else { continue };
+        let Some((_, given)) = geometry.iter().find(|(known, _)| *known == name) else { continue };
         let is_size = of.kind.options().contains(&(name, true));
         let text = |value: u64| if is_size { size_notation(value) } else { value.to_string() };
         let why = match name {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn geometry_that_does_not_fit_is_told() {
+    fn geometry_that_does_not_fit_is_reported() {
         assert_eq!(fits("xfs", 1), []);
         let of = |a: &str, b: &str, c: &str, fits| (a.into(), b.into(), c.into(), fits);
         assert_eq!(

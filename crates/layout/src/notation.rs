@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_are_read_as_people_type_them() {
+    fn layouts_are_parsed_and_printed() {
         assert_eq!(written("raw"), ["raw"]);
         assert_eq!(written("md0"), ["md0:512k"]);
         assert_eq!(written("md5:128K+xfs"), ["md5:128k+xfs"]);
@@ -299,7 +299,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_is_read_or_refused(text in "[a-z0-9:+={},k-]{0,40}") {
+        fn parsed_layouts_print_and_parse_again(text in "[a-z0-9:+={},k-]{0,40}") {
             if let Ok(layouts) = expand(&text) {
                 for layout in layouts {
                     // The printed form parses to the same layout.

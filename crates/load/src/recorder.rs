@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_count_after_warm_up_is_what_the_intervals_held() {
+    fn count_after_warm_up_matches_the_intervals() {
         let mut recorder = Recorder::default();
         (0..57).for_each(|n| recorder.record(&interval(n), None));
         let counted = recorder.jobs[0].directions.read.counted_from(1_500_000_000);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_and_then_verified_has_two_stages() {
+    fn verified_writes_have_two_stages() {
         // Returns which windows reads and writes have, of windows with writes, reads, both or none.
         let stages = |course: &str, mixed: bool| {
             let mut recorder = Recorder::default();

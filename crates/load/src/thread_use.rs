@@ -100,7 +100,7 @@ mod tests {
 
     /// This thread's own id is in the link /proc/thread-self.
     #[test]
-    fn a_running_thread_is_asked_for() {
+    fn usage_of_running_threads_is_read() {
         let own = std::fs::read_link("/proc/thread-self").unwrap();
         let own: u32 = own.file_name().unwrap().to_string_lossy().parse().unwrap();
         let ended = Usage { switches: 1_000_000, ..Usage::default() };

@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs root"]
-    fn what_is_ours_is_emptied() {
+    fn own_drives_are_emptied() {
         let ours = Disk::ours();
         assert_eq!((ours.given_back(), ours.is_empty()), (Outcome::Emptied, true));
         // As left by a layout without a signature, with the mark at the end.
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs root"]
-    fn what_may_be_somebody_elses_is_left_alone() {
+    fn foreign_drives_are_left_alone() {
         let other = Disk::with_ext4("11112233-4455-6677-8899-aabbccddeeff", LABEL);
         assert!(matches!(other.given_back(), Outcome::LeftAlone(_)), "{}", other.device);
         // A journal that names the UUID of somebody's file system.
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs root"]
-    fn what_is_ours_and_used_is_not_touched() {
+    fn own_drive_in_use_is_not_touched() {
         let used = Disk::ours();
         let open = std::fs::File::open(&used.device).unwrap();
         let mut other = Command::new("cat").stdin(open).stdout(Stdio::piped()).spawn().unwrap();

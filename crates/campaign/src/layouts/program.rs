@@ -45,8 +45,8 @@ pub(crate) fn run(
     let was_interrupted =
         wait(&mut child, interrupted).map_err(|error| failed(error.to_string()))?;
     let status = child.wait().map_err(|error| failed(error.to_string()))?;
-    let said = |text: std::thread::JoinHandle<String>| text.join().unwrap_or_default();
-    let (output, errors) = (said(output), said(errors));
+    let text_of = |text: std::thread::JoinHandle<String>| text.join().unwrap_or_default();
+    let (output, errors) = (text_of(output), text_of(errors));
     match status.code() {
         Some(code) if fine.contains(&code) => Ok(output),
         _ if was_interrupted => Err(CampaignError::Interrupted),
@@ -55,8 +55,8 @@ pub(crate) fn run(
                 (Some(code), _) => format!("exit status {code}"),
                 (None, signal) => format!("killed by signal {}", signal.unwrap_or_default()),
             };
-            let said = [errors.trim(), output.trim()].into_iter().find(|text| !text.is_empty());
-            Err(failed(said.map_or(how.clone(), |said| format!("{how}: {said}"))))
+            let text = [errors.trim(), output.trim()].into_iter().find(|text| !text.is_empty());
+            Err(failed(text.map_or(how.clone(), |text| format!("{how}: {text}"))))
         }
     }
 }
@@ -93,17 +93,17 @@ fn reader(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<S
 /// which kernels before 5.3 lack.
 fn wait(child: &mut Child, interrupted: &AtomicBool) -> std::io::Result<bool> {
     let group = Pid::from_raw(child.id().cast_signed());
-    let (mut told, mut pause) = (false, Duration::from_millis(1));
+    let (mut terminated, mut pause) = (false, Duration::from_millis(1));
     while child.try_wait()?.is_none() {
-        if !told && interrupted.load(Ordering::Relaxed) {
-            told = true;
+        if !terminated && interrupted.load(Ordering::Relaxed) {
+            terminated = true;
             // The group may have just ended; its number is not reused before it is waited for.
             let _ = group.map(|group| kill_process_group(group, Signal::TERM));
         }
         std::thread::sleep(pause);
         pause = POLL_INTERVAL.min(2 * pause);
     }
-    Ok(told)
+    Ok(terminated)
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_says_is_kept() {
+    fn output_and_errors_of_programs_are_returned() {
         let go_on = AtomicBool::new(false);
         assert_eq!(run(&command("echo", &["a  b"]), &[0], &go_on).unwrap(), "a  b\n");
         let error = run(&command("ls", &["/no such file"]), &[0], &go_on).unwrap_err();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_the_user_says_so() {
+    fn program_is_terminated_on_interruption() {
         let error = run(&command("sleep", &["1000"]), &[0], &AtomicBool::new(true)).unwrap_err();
         assert!(matches!(error, CampaignError::Interrupted), "{error}");
     }

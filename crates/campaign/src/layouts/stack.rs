@@ -176,8 +176,8 @@ impl<'p> Stack<'p> {
                 (Built::Drive { .. }, Outcome::Gone)
                     | (_, Outcome::LeftAlone(_) | Outcome::Unproven { .. })
             ) {
-                let told = format!("{}: {outcome}", built.title());
-                tools.watcher.event(&Event::Warning(&told));
+                let warning = format!("{}: {outcome}", built.title());
+                tools.watcher.event(&Event::Warning(&warning));
             }
         }
         Ok(())

@@ -142,12 +142,12 @@ fn mapped_by(name: &str, mark: Option<Mark>) -> Ownership {
 }
 
 /// Owner of an array, by mdadm's output.
-fn array_of(said: &str, name: &str, mark: Option<Mark>, witness: Witness) -> Ownership {
-    let uuid = said.lines().find_map(|line| line.strip_prefix("MD_UUID="));
-    let is_named = !name.is_empty() && said.contains(name);
+fn array_of(detail: &str, name: &str, mark: Option<Mark>, witness: Witness) -> Ownership {
+    let uuid = detail.lines().find_map(|line| line.strip_prefix("MD_UUID="));
+    let is_named = !name.is_empty() && detail.contains(name);
     // A UUID alone is no proof: anybody can read it and write it into a journal.
     let bears = |mark| {
-        let mut names = said.lines().filter_map(|line| line.strip_prefix("MD_NAME="));
+        let mut names = detail.lines().filter_map(|line| line.strip_prefix("MD_NAME="));
         names.any(|name| Names::is_label(mark, name)) || witness == Witness::Maker
     };
     match (uuid, mark) {
@@ -228,11 +228,11 @@ mod tests {
     const MARK: Mark = Mark(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
 
     #[test]
-    fn an_array_is_ours_by_its_uuid_and_not_by_its_name() {
+    fn array_is_ours_by_its_uuid_and_mark() {
         let ours = "MD_LEVEL=raid0\nMD_UUID=00112233:44556677:8899aabb:ccddeeff\nMD_NAME=any:iodyno-00112\n";
         let other = "MD_UUID=90112233:44556677:8899aabb:ccddeeff\nMD_NAME=any:iodyno-00112\n";
         let silent = "MD_LEVEL=raid0\nMD_DEVNAME=iodyno-00112\n";
-        let of = |said, mark, witness| array_of(said, "iodyno-00112", mark, witness);
+        let of = |detail, mark, witness| array_of(detail, "iodyno-00112", mark, witness);
         assert_eq!(of(ours, Some(MARK), Witness::Journal), Ownership::Ours);
         let named_otherwise = ours.replace("iodyno-00112", "home");
         assert_eq!(of(&named_otherwise, Some(MARK), Witness::Journal), Ownership::Gone);

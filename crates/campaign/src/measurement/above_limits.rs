@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_above_a_limit_that_follow_each_other_are_one_time() {
+    fn consecutive_seconds_above_a_limit_are_merged() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
         let host = snapshot(&Captured::open(path).unwrap(), Depth::Quick);
         let volume = &host.drives[0];

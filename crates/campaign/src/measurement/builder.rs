@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_outstanding_than_was_asked_for() {
+    fn depth_reached_is_capped_at_the_depth_asked() {
         let reads = |iops, latency_ns| DirectionResult {
             iops: Some(Estimate::bare(iops)),
             latency_mean: Some(Estimate::bare(latency_ns)),

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_gathered_behind_the_ramp() {
+    fn samples_start_after_the_ramp() {
         let job = job(&[
             ("steadystate", "iops:5%"),
             ("steadystate_duration", "10"),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_the_job_that_is_steady_or_its_group() {
+    fn steady_job_or_group_is_ended() {
         let asked = [("steadystate", "iops:5%"), ("steadystate_duration", "3")];
         let (alone, other) = (job(&asked), job(&[]));
         let together = job(&[asked[0], asked[1], ("group_reporting", "1")]);

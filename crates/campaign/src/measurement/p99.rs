@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_that_clusters_make_is_known_less_well() {
+    fn clustering_widens_the_p99_interval() {
         let width = |clustered| {
             let found = p99(&recorded(clustered), Cut::Nothing, 0.95).unwrap();
             found.relative_half_width()
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_of_all_jobs_hold_all() {
+    fn windows_hold_all_ios() {
         let recorder = recorded(false);
         let records: Vec<&DirectionRecord> =
             recorder.jobs.iter().map(|job| &job.directions.read).collect();

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_add_up_when_they_run() {
+    fn jobs_are_summed_while_they_run() {
         let rates = rates_of(&[even(5, 10, 20), even(0, 10, 10), even(20, 1, 10)]);
         let expected = |n: u32| match n {
             0..5 => 100.0,
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ran_longer_has_longer_windows() {
+    fn longer_jobs_have_longer_windows() {
         // 4096 windows are kept: one series has merged its pairs. The other began a window later.
         let rates = rates_of(&[even(1, 4000, 10), even(0, 4200, 30)]);
         assert_eq!(rates.len(), 2100);

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_way_that_the_text_has_leads_to_the_place() {
+    fn first_existing_path_gives_the_place() {
         let text = "[job]\nbs = \"4k\"\n[grid]\niodepth = [1]\n\
                     [[step]]\nname = \"a\"\njob = { bs = \"8k\", rw = \"read\" }\n\
                     [[step]]\nname = \"b\"\n[step.grid]\n# ü\nrw = [1]\n";

@@ -61,13 +61,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_come_first_then_halves() {
+    fn levels_refine_by_halves() {
         assert_eq!(levels(7), [0, 2, 3, 1, 2, 3, 0]);
         assert_eq!((levels(1), levels(2), levels(3)), (vec![0], vec![0, 0], vec![0, 1, 0]));
     }
 
     #[test]
-    fn what_has_no_order_is_not_refined() {
+    fn values_without_order_are_not_refined() {
         let values = |values: &[&str]| values.iter().map(|value| value.to_string()).collect();
         let rw = Axis::new("rw", values(&["read", "write", "randread"]));
         assert_eq!(rw.levels, [0, 0, 0]);

@@ -56,11 +56,11 @@ impl Preparation {
         let mut begun = StepJobs::new(fill);
         let mut fills = StepJobs::new(fill);
         for target in targets {
-            let said = |what: &str| refused(target.name(), what);
+            let refuse = |what: &str| refused(target.name(), what);
             if !matches!(target, Target::Block(_)) {
-                return Err(said("it is not a block device; name a drive, nvme0n1"));
+                return Err(refuse("it is not a block device; name a drive, nvme0n1"));
             }
-            let size_bytes = target.size_bytes().ok_or_else(|| said("its size is not known"))?;
+            let size_bytes = target.size_bytes().ok_or_else(|| refuse("its size is not known"))?;
             let zones = target.is_zoned();
             if zones {
                 zoned::check(self, target.name())?;

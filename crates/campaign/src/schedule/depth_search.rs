@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_where_the_rate_stops_growing() {
+    fn search_stops_where_the_rate_stops_growing() {
         let search = run(u32::MAX, |depth| f64::from(depth.min(300)) * 1000.0);
         assert_eq!(search.found(), 512);
         assert_eq!(search.history().last().unwrap().0, 1024);

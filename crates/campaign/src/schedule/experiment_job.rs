@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_a_drive_awake_reads_other_blocks_of_it() {
+    fn keep_awake_job_reads_other_blocks() {
         let (_file, clearance) = cleared();
         let (bench, record) = ([ready(&clearance)], record());
         let mut asked = Job::direct();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_leave_a_cpu_to_its_interrupts_where_others_are_left() {
+    fn threads_leave_the_interrupt_cpu_if_enough_remain() {
         let (_file, clearance) = cleared();
         let leaves = |near: &[u32], threads: usize| {
             let mut ready = ready(&clearance);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernels_release_is_read() {
+    fn kernel_release_is_parsed() {
         let release = |text: &str| {
             let kernel = Kernel { release: Fact::Read(text.into()), ..Kernel::default() };
             kernel_version(&Host { kernel, ..Host::default() })

@@ -101,11 +101,11 @@ impl Applied {
         store: &mut Store,
         run_id: &str,
     ) -> Result<Vec<String>, CampaignError> {
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         while let Some((ordinal, change)) = self.switched.pop() {
             match switch_back(source, &change) {
                 Ok(_) => store.journal_done(run_id, ordinal)?,
-                Err(error) => told.push(format!(
+                Err(error) => warnings.push(format!(
                     "the volatile write cache of {} is not {} as before: {error}; iodyno clean-up \
                      tries it again",
                     change.controller,
@@ -113,8 +113,8 @@ impl Applied {
                 )),
             }
         }
-        told.extend(self.restore_sysfs(store, run_id)?);
-        Ok(told)
+        warnings.extend(self.restore_sysfs(store, run_id)?);
+        Ok(warnings)
     }
 
     pub(super) fn restore_sysfs(
@@ -122,26 +122,26 @@ impl Applied {
         store: &mut Store,
         run_id: &str,
     ) -> Result<Vec<String>, CampaignError> {
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         while let Some((ordinal, change)) = self.changed.pop() {
             let SettingChange { path, before, .. } = &change;
             match restore(&self.sysfs, &change) {
                 Ok(restored) => {
                     if restored == Restored::NotOurs {
-                        told.push(format!(
+                        warnings.push(format!(
                             "{path} was set by somebody else meanwhile and is left so"
                         ));
                     }
                     store.journal_done(run_id, ordinal)?;
                 }
                 Err(error) => {
-                    told.push(format!(
+                    warnings.push(format!(
                         "{path} is not {before} as before: {error}; iodyno clean-up tries it again"
                     ));
                 }
             }
         }
-        Ok(told)
+        Ok(warnings)
     }
 }
 

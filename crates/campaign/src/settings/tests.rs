@@ -77,7 +77,7 @@ fn all() -> Vec<Wanted> {
 }
 
 #[test]
-fn what_was_set_is_restored() {
+fn settings_are_restored() {
     let mut machine = Machine::new();
     let before = machine.state();
     let mut applied = machine.apply(&all()).unwrap();
@@ -95,14 +95,14 @@ fn what_was_set_is_restored() {
 }
 
 #[test]
-fn what_is_so_already_is_a_condition_and_no_change() {
+fn setting_already_in_effect_is_a_condition_and_no_change() {
     let mut machine = Machine::new();
     let applied = machine.apply(&[wanted(SCHEDULER, "mq-deadline")]).unwrap();
     assert_eq!((applied.conditions.len(), machine.pending()), (1, 0));
 }
 
 #[test]
-fn what_cannot_be_set_leaves_all_as_it_was() {
+fn failed_setting_restores_the_others() {
     let mut machine = Machine::new();
     let before = machine.state();
     let mut wanted_too = all();
@@ -113,7 +113,7 @@ fn what_cannot_be_set_leaves_all_as_it_was() {
 }
 
 #[test]
-fn what_somebody_else_set_since_is_left_alone() {
+fn settings_changed_by_others_are_left_alone() {
     let mut machine = Machine::new();
     let mut applied = machine.apply(&all()).unwrap();
     machine.write(REQUESTS, "128");
@@ -140,7 +140,7 @@ fn after_a_kill_the_journal_restores_it() {
 }
 
 #[test]
-fn a_journal_that_was_tampered_with_touches_nothing_else() {
+fn tampered_journal_touches_nothing_else() {
     let machine = Machine::new();
     let sysfs = Sysfs::at(machine.folder.path());
     let others = [
@@ -170,7 +170,7 @@ fn a_journal_that_was_tampered_with_touches_nothing_else() {
 }
 
 #[test]
-fn a_plan_says_how_write_caches_are_to_be() {
+fn plans_set_write_caches() {
     let settings: Settings = toml::from_str("write_cache = \"off\"").unwrap();
     assert_eq!(settings.write_cache, Some(WriteCacheState::Off));
     assert!(!settings.is_empty());

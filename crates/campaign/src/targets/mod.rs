@@ -81,12 +81,12 @@ impl Targets {
             targets.pretend(host, job)?;
         }
         for ScriptJob { job, .. } in jobs(script) {
-            let said = |what| CampaignError::of_job(&job.name, what);
-            targets.passes_data_only(host, job).map_err(said)?;
+            let job_error = |what| CampaignError::of_job(&job.name, what);
+            targets.passes_data_only(host, job).map_err(job_error)?;
             if !tools.generator.keeps_to_zones(job) {
-                targets.zones_take(host, job).map_err(said)?;
+                targets.zones_take(host, job).map_err(job_error)?;
             }
-            targets.enlarge(&mut wanted, job).map_err(said)?;
+            targets.enlarge(&mut wanted, job).map_err(job_error)?;
         }
         let files: Vec<(String, Requirements)> =
             wanted.into_iter().filter(|(name, _)| !targets.by_name.contains_key(name)).collect();

@@ -7,7 +7,8 @@ use iodyno_model::Namespace;
 /// command.
 pub(crate) fn check_no_metadata(namespace: &Namespace) -> Result<(), String> {
     let name = &namespace.name;
-    let format = namespace.identify.get().and_then(|said| said.formats.get(said.format_in_use));
+    let format =
+        namespace.identify.get().and_then(|identify| identify.formats.get(identify.format_in_use));
     match format.map(|format| format.metadata_bytes) {
         Some(0) => Ok(()),
         Some(bytes) => Err(format!(

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_that_holds_nothing_is_told_beside_the_rest() {
+    fn unwritten_range_is_found_by_comparison_with_the_rest() {
         let half = samples(|at| at < 0.5, 10_000, 80_000);
         let (data, empty): (Vec<_>, Vec<_>) =
             half.iter().copied().partition(|one| one.content == BlockContent::Data);
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn faster_zeros_were_never_written_and_the_rest_is_measured() {
+    fn faster_zeros_count_as_unwritten() {
         let half = samples(|at| at < 0.5, 12_000, 80_000);
         let judged = infer("x", SIZE, &half, Some(&namespace(1.0)));
         assert_eq!(judged.share.state, WrittenState::Partly);
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn the_drives_own_accounting_is_proof() {
+    fn namespace_use_is_proof() {
         let none = samples(|_| false, 80_000, 80_000);
         let judged = infer("x", SIZE, &none, Some(&namespace(0.0)));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_may_return_anything_is_believed_when_it_counts() {
+    fn namespace_use_decides_if_unwritten_blocks_read_as_anything() {
         // All samples look like data, but the drive reports that it holds none.
         let data = samples(|_| true, 1, 80_000);
         let judged = infer("x", SIZE, &data, Some(&namespace(0.0)));
@@ -428,14 +428,14 @@ mod tests {
     }
 
     #[test]
-    fn scattered_data_leaves_nowhere_to_measure() {
+    fn scattered_data_counts_as_unwritten() {
         let scattered = samples(|at| ((at * 1e6) as u64).is_multiple_of(2), 12_000, 80_000);
         let judged = infer("x", SIZE, &scattered, Some(&namespace(1.0)));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
     }
 
     #[test]
-    fn without_a_word_from_the_drive_only_speed_tells() {
+    fn without_identify_data_only_speed_is_proof() {
         let half = samples(|at| at >= 0.25, 12_000, 80_000);
         let judged = infer("x", SIZE, &half, None);
         assert_eq!(judged.share.state, WrittenState::Partly);

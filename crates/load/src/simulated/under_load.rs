@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn between_the_cells_of_its_table_a_surface_is_interpolated() {
+    fn surface_is_interpolated_between_cells() {
         let row = |base: f64| vec![Some(base), Some(base * 4.0), None];
         let surface = UnderLoad {
             most_write_bytes_per_s: 100.0,

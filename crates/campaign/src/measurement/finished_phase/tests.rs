@@ -69,7 +69,7 @@ fn over<'a>(
 }
 
 #[test]
-fn the_busiest_thread_is_the_sections_own() {
+fn busiest_thread_is_of_the_section() {
     let (_file, clearance) = cleared();
     let jobs = [(); 3].map(|()| ClearedJob::reading(Job::direct(), &clearance));
     let (phase, on) = (sections(&jobs), [vec![0], vec![0], vec![0]]);
@@ -151,7 +151,7 @@ fn depths_of_two_stages_do_not_add_up() {
 }
 
 #[test]
-fn a_step_tells_that_it_was_paced() {
+fn paced_step_reports_its_rate_option() {
     let mut job = Job::direct();
     assert!(reported_options(&job, false).is_empty());
     job.pace.rate_iops.read = Some(5000);
@@ -159,7 +159,7 @@ fn a_step_tells_that_it_was_paced() {
 }
 
 #[test]
-fn targets_on_one_device_issue_together() {
+fn io_of_targets_on_one_device_is_summed() {
     let (_file, clearance) = cleared();
     let jobs = [(); 3].map(|()| ClearedJob::reading(Job::direct(), &clearance));
     let on = ["sda", "sdb", "sda"].map(|device| target(&clearance, device));

@@ -124,8 +124,8 @@ impl Surface {
     pub(crate) fn checked(&self, known: &[Option<MeasuredPoint>]) -> Vec<(usize, bool)> {
         let check = |n: usize| {
             let found = known[n]?.iops;
-            let said = self.bounded(n, known)?;
-            Some((n, found.low() <= said.high() && said.low() <= found.high()))
+            let bound = self.bounded(n, known)?;
+            Some((n, found.low() <= bound.high() && bound.low() <= found.high()))
         };
         (0..self.places.len()).filter_map(check).collect()
     }

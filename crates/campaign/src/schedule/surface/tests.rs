@@ -141,7 +141,7 @@ fn predictions_hold_the_truth_where_more_is_slower() {
 }
 
 #[test]
-fn a_tenth_of_what_is_predicted_was_tried_out() {
+fn a_tenth_of_predictions_is_checked() {
     for seed in 0..3 {
         let done = measure(grid(), &sharp, seed, None);
         let predicted = done.surface.predicted(&done.known).iter().flatten().count();
@@ -150,7 +150,7 @@ fn a_tenth_of_what_is_predicted_was_tried_out() {
 }
 
 #[test]
-fn where_a_check_misses_all_of_the_curve_is_measured() {
+fn whole_curve_is_measured_after_a_failed_check() {
     // A hump at 64 outstanding that none of its neighbours shows.
     let hump = |depth: f64, jobs: f64| if depth == 64.0 { 500_000.0 } else { sharp(depth, jobs) };
     let mut points = line();
@@ -163,7 +163,7 @@ fn where_a_check_misses_all_of_the_curve_is_measured() {
 }
 
 #[test]
-fn the_knee_and_the_most_are_measured_and_right() {
+fn knee_and_maximum_are_measured() {
     for seed in 0..3 {
         let done = measure(grid(), &sharp, seed, None);
         let knees = done.surface.knees(&done.known);
@@ -175,7 +175,7 @@ fn the_knee_and_the_most_are_measured_and_right() {
 }
 
 #[test]
-fn the_best_under_a_bound_is_measured() {
+fn best_point_under_a_bound_is_measured() {
     // A p99 of 240 us up to the knee, and twice that at twice the depth.
     for (bound_us, outstanding) in [(300, Some(32)), (650, Some(64)), (100, None)] {
         let done = measure(line(), &sharp, 3, Some(bound_us * 1000));
@@ -192,7 +192,7 @@ fn the_best_under_a_bound_is_measured() {
 }
 
 #[test]
-fn what_was_tried_in_vain_is_not_tried_again_and_bounds_nothing() {
+fn failed_points_are_not_retried_and_bound_nothing() {
     let points = line();
     let surface = Surface::of(&points, PRECISION, None);
     let mut tried = vec![false; points.len()];
