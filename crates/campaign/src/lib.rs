@@ -41,8 +41,8 @@ pub use layouts::{LayoutPlan, OnFiles, missing_tools, new_names};
 pub use measurement::interim;
 pub use other_io::{Issued, OtherIo, other_io};
 pub use plan::{
-    Ends, MadeBy, On, Order, PlanError, Point, Preparation, Refusal, Search, Settings, Step, Stop,
-    StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
+    MadeBy, On, Order, PlanError, Point, PointEnd, Preparation, Refusal, Search, Settings, Step,
+    Stop, StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
 };
 pub use preparation::{Conditioning, FillProgress, Preparing, stopped};
 pub use profiles::{profile, profile_names, profile_schema, profile_script};

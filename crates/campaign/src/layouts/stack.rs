@@ -75,12 +75,12 @@ impl<'p> Stack<'p> {
         let lent = self.cleared(&host, &targets)?;
         for target in &targets {
             if let Some(taken) = drive::taken(target, &host, &self.plan.names) {
-                self.note(tools, &taken)?;
+                self.journal(tools, &taken)?;
             }
         }
         let (first, others) = steps.split_first().unzip();
         if let Some(first) = first {
-            self.begin(tools, first)?;
+            self.begin_step(tools, first)?;
         }
         lend(lent, &host, self.permission, || {
             targets.iter().try_for_each(|target| drive::discard(&host, target))
@@ -99,7 +99,7 @@ impl<'p> Stack<'p> {
             })??;
         }
         for step in others.unwrap_or_default() {
-            self.begin(tools, step)?;
+            self.begin_step(tools, step)?;
             program::run(&step.command, step.fine, tools.interrupted)?;
         }
         Ok(())
@@ -118,9 +118,9 @@ impl<'p> Stack<'p> {
     }
 
     /// Notes in the journal what a step will make.
-    fn begin(&mut self, tools: &mut Tools<'_>, step: &Step) -> Result<(), CampaignError> {
+    fn begin_step(&mut self, tools: &mut Tools<'_>, step: &Step) -> Result<(), CampaignError> {
         let Some(built) = &step.makes else { return Ok(()) };
-        self.note(tools, built)?;
+        self.journal(tools, built)?;
         match built {
             Built::Mount { at, .. } => std::fs::create_dir_all(at).map_err(|error| {
                 CampaignError::Program { line: step.command.line(), why: format!("{at}: {error}") }
@@ -129,7 +129,7 @@ impl<'p> Stack<'p> {
         }
     }
 
-    fn note(&mut self, tools: &mut Tools<'_>, built: &Built) -> Result<(), CampaignError> {
+    fn journal(&mut self, tools: &mut Tools<'_>, built: &Built) -> Result<(), CampaignError> {
         let ordinal = tools.store.journal_add(&self.run_id, &JournalEntry::Built(built.clone()))?;
         self.built.push((ordinal, built.clone()));
         Ok(())

@@ -14,7 +14,10 @@ pub(crate) const Q: f64 = 0.99;
 
 /// Required precision for jobs that run at the same time; `None` if not required, or if their I/Os
 /// have no timestamps.
-pub(crate) fn asked<'j>(stop: &Stop, jobs: impl Iterator<Item = &'j Job> + Clone) -> Option<f64> {
+pub(crate) fn required_precision<'j>(
+    stop: &Stop,
+    jobs: impl Iterator<Item = &'j Job> + Clone,
+) -> Option<f64> {
     if jobs.clone().any(|job| job.report.gtod_reduce) {
         return None;
     }

@@ -7,7 +7,7 @@ use iodyno_model::Purpose;
 
 use super::error::Refusal;
 use super::order::{Axis, cells, refinement};
-use super::stop::Ends;
+use super::stop::PointEnd;
 use super::study::{MadeBy, Order, Study, StudyStep, Until, written};
 
 /// Options that come first in titles, in the customary order.
@@ -141,11 +141,13 @@ impl Study {
     }
 
     /// End condition of each of `points`.
-    pub fn ends(&self, points: &[Point]) -> Vec<Ends> {
+    pub fn ends(&self, points: &[Point]) -> Vec<PointEnd> {
         let end = |point: &Point| match self.generator {
-            MadeBy::Native if point.until_known && point.writes() && !self.fresh => Ends::Steady,
-            MadeBy::Native if point.until_known => Ends::Known,
-            MadeBy::Native | MadeBy::Fio => Ends::ByThemselves,
+            MadeBy::Native if point.until_known && point.writes() && !self.fresh => {
+                PointEnd::Steady
+            }
+            MadeBy::Native if point.until_known => PointEnd::Known,
+            MadeBy::Native | MadeBy::Fio => PointEnd::ByThemselves,
         };
         points.iter().map(end).collect()
     }

@@ -66,7 +66,7 @@ impl Stop {
 
 /// End condition of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Ends {
+pub enum PointEnd {
     /// They end by themselves.
     #[default]
     ByThemselves,

@@ -3,7 +3,7 @@
 
 use iodyno_model::{Measurement, Prediction};
 
-use super::outlook::{known, outlook, surface};
+use super::predictions::{known, predictions, surface};
 use super::surface::{MeasuredPoint, Surface};
 use crate::phase::{Phase, RunView, Schedule};
 use crate::plan::{Point, Study};
@@ -63,7 +63,7 @@ impl Schedule for Adapting {
             self.tried[n] = true;
         }
         let predictions: Vec<Prediction> =
-            outlook(&self.points, &self.surface, known, true).predictions;
+            predictions(&self.points, &self.surface, known, true).predictions;
         watcher.event(&Event::Predicted(&predictions));
         let next = self.surface.next(known, &self.tried)?;
         let phase = self.phases.get(self.numbers[next]?)?.clone();

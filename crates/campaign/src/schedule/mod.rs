@@ -5,7 +5,7 @@ mod depth_search;
 mod experiment_job;
 mod explain;
 mod headroom;
-mod outlook;
+mod predictions;
 mod profile_rounds;
 mod rounds;
 mod scaling;

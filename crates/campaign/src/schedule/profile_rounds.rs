@@ -11,7 +11,7 @@ use crate::profiles::script;
 use crate::watch::Watcher;
 
 /// Longest extension: this multiple of the profile's rounds, if more may decide a bound.
-const LONGER: u32 = 2;
+const MAX_EXTENSION: u32 = 2;
 
 /// Phases of a profile in rounds.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ impl ProfileRounds {
         if self.round < self.profile.rounds {
             return all.collect();
         }
-        if self.round >= self.profile.rounds * LONGER {
+        if self.round >= self.profile.rounds * MAX_EXTENSION {
             return Vec::new();
         }
         let open = undecided(&self.profile, view.record);

@@ -9,7 +9,7 @@ use iodyno_stats::SHORT;
 
 use crate::measurement::p99;
 use crate::phase::{End, Phase, PhaseJob, RunView, Schedule};
-use crate::plan::{Ends, Point, Stop};
+use crate::plan::{Point, PointEnd, Stop};
 use crate::targets::keys;
 use crate::watch::Watcher;
 
@@ -91,7 +91,7 @@ impl Schedule for Turns {
 pub(super) fn phases(
     script: &Script,
     stop: &Stop,
-    ends: &[Ends],
+    ends: &[PointEnd],
     purposes: &[Purpose],
 ) -> Vec<Phase> {
     let job = |ScriptJob { job, section, .. }: &ScriptJob| PhaseJob {
@@ -104,11 +104,11 @@ pub(super) fn phases(
         // All of its jobs are of one point.
         let asked = phase.jobs.first().and_then(|first| ends.get(first.section)).copied();
         let end = match asked.filter(|_| phase.jobs.iter().all(time)).unwrap_or_default() {
-            Ends::ByThemselves => End::ByThemselves,
+            PointEnd::ByThemselves => End::ByThemselves,
             ends => End::Known {
                 least_times: SHORT,
-                p99: p99::asked(stop, phase.jobs.iter().map(|job| &job.job)),
-                steady: ends == Ends::Steady,
+                p99: p99::required_precision(stop, phase.jobs.iter().map(|job| &job.job)),
+                steady: ends == PointEnd::Steady,
             },
         };
         let jobs = phase.jobs.iter().map(job).collect();

@@ -61,7 +61,7 @@ impl BlockHistory {
         let targets = jobs.iter().flat_map(|job| &job.files).map(|file| file.read().name());
         for target in targets.collect::<std::collections::BTreeSet<_>>() {
             for job in jobs.iter().filter(|job| job.job.writes()) {
-                if let Some(extent) = touched(std::slice::from_ref(job), target) {
+                if let Some(extent) = touched_range(std::slice::from_ref(job), target) {
                     let is_trim = !job.job.pattern.rw.has(Direction::Write);
                     self.changes.push(Change { target: target.to_owned(), extent, is_trim });
                 }
@@ -90,7 +90,7 @@ fn contains(outer: Extent, inner: Extent) -> bool {
 }
 
 /// Range of `target` from the first to the last byte that `jobs` may touch.
-fn touched(jobs: &[ClearedJob<'_>], target: &str) -> Option<Extent> {
+fn touched_range(jobs: &[ClearedJob<'_>], target: &str) -> Option<Extent> {
     let mut all: Option<Extent> = None;
     for job in jobs {
         let rooms: Vec<Room> = job.files.iter().map(|file| room(file.read())).collect();
@@ -194,7 +194,7 @@ impl BlockHistory {
     ) -> Option<Written> {
         let reading: Vec<ClearedJob<'_>> =
             jobs.iter().filter(|job| job.job.pattern.rw.has(Direction::Read)).cloned().collect();
-        let extent = touched(&reading, &target.name).filter(|_| self.samples > 0)?;
+        let extent = touched_range(&reading, &target.name).filter(|_| self.samples > 0)?;
         let whole = target.written.as_ref().filter(|_| !target.scratch)?;
         let changes = self.changes.iter().filter(|one| one.target == target.name).count();
         let is_all = extent.length as f64 >= ALL * target.room.size_bytes as f64;

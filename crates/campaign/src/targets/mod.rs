@@ -78,15 +78,15 @@ impl Targets {
             targets.hold(names, held);
         }
         for ScriptJob { job, .. } in jobs(script) {
-            targets.pretend(host, job)?;
+            targets.hold_diskless(host, job)?;
         }
         for ScriptJob { job, .. } in jobs(script) {
             let job_error = |what| CampaignError::of_job(&job.name, what);
-            targets.passes_data_only(host, job).map_err(job_error)?;
+            targets.check_metadata(host, job).map_err(job_error)?;
             if !tools.generator.keeps_to_zones(job) {
-                targets.zones_take(host, job).map_err(job_error)?;
+                targets.check_zones(host, job).map_err(job_error)?;
             }
-            targets.enlarge(&mut wanted, job).map_err(job_error)?;
+            targets.grow_files(&mut wanted, job).map_err(job_error)?;
         }
         let files: Vec<(String, Requirements)> =
             wanted.into_iter().filter(|(name, _)| !targets.by_name.contains_key(name)).collect();
@@ -98,10 +98,10 @@ impl Targets {
         let known: BTreeMap<&str, &Surveyed> =
             files.iter().map(|(name, _)| name.as_str()).zip(&surveyed).collect();
         for ScriptJob { job, .. } in jobs(script).filter(|job| job.job.engine.direct) {
-            targets.takes_direct(host, job, &known)?;
+            targets.check_direct(host, job, &known)?;
         }
         for ScriptJob { job, .. } in first.iter().flat_map(|phase| &phase.jobs) {
-            targets.rehearse(tools, job, &known)?;
+            targets.check_fit(tools, job, &known)?;
         }
         let unlinking = jobs(script).filter(|job| job.job.files.unlink);
         targets.unlinking = unlinking.flat_map(|job| requirements::keys(&job.job)).collect();
@@ -121,7 +121,7 @@ impl Targets {
             }
         }
         targets.prepared = targets.held.iter().map(|held| held.prepared(host)).collect();
-        targets.number();
+        targets.set_indices();
         Ok(targets)
     }
 
@@ -143,7 +143,7 @@ impl Targets {
     }
 
     /// Checks that the targets of a job support direct I/O.
-    fn takes_direct(
+    fn check_direct(
         &self,
         host: &Host,
         job: &Job,
@@ -158,7 +158,7 @@ impl Targets {
     }
 
     /// Checks that a job fits its targets, before anything is made for it.
-    fn rehearse(
+    fn check_fit(
         &self,
         tools: &Tools<'_>,
         job: &Job,
@@ -181,13 +181,13 @@ impl Targets {
         if rooms.is_empty() || job.files.create_only {
             return Ok(());
         }
-        let fits = tools.generator.fits(&self.placed(job), &rooms);
+        let fits = tools.generator.fits(&self.with_append_offset(job), &rooms);
         fits.map_err(|Unfit(what)| CampaignError::of_job(&job.name, what))
     }
 
     /// Holds an empty target for each file of a diskless job, and the place of each file that a job
     /// will make.
-    fn pretend(&mut self, host: &Host, job: &Job) -> Result<(), CampaignError> {
+    fn hold_diskless(&mut self, host: &Host, job: &Job) -> Result<(), CampaignError> {
         let engine = job.engine.ioengine;
         let makes = engine.creates_entries();
         for path in
@@ -224,7 +224,7 @@ impl Targets {
     }
 
     /// Checks that a passthrough job meets blocks without metadata.
-    fn passes_data_only(&self, host: &Host, job: &Job) -> Result<(), String> {
+    fn check_metadata(&self, host: &Host, job: &Job) -> Result<(), String> {
         if job.engine.ioengine != IoEngine::IoUringCmd {
             return Ok(());
         }
@@ -237,7 +237,7 @@ impl Targets {
     }
 
     /// Checks that a job writes zones sequentially, one block at a time.
-    fn zones_take(&self, host: &Host, job: &Job) -> Result<(), String> {
+    fn check_zones(&self, host: &Host, job: &Job) -> Result<(), String> {
         let in_sequence = !job.pattern.rw.is_random() && !job.pattern.rw.has(Direction::Read);
         if !job.writes() || in_sequence && job.outstanding() == 1 && job.threads.numjobs <= 1 {
             return Ok(());
@@ -254,7 +254,7 @@ impl Targets {
     }
 
     /// Enlarges the files in `wanted` to the size that `job` needs.
-    fn enlarge(
+    fn grow_files(
         &mut self,
         wanted: &mut BTreeMap<String, Requirements>,
         job: &Job,
@@ -311,7 +311,7 @@ impl Targets {
     }
 
     /// The job as executed: one that appends starts where its files ended.
-    fn placed(&self, job: &Job) -> Job {
+    fn with_append_offset(&self, job: &Job) -> Job {
         let mut job = job.clone();
         if let Some(start) = self.appends.get(&job.threads.number) {
             job.space.file_append = false;
@@ -356,7 +356,7 @@ impl Targets {
     }
 
     /// Sets the index of each.
-    fn number(&mut self) {
+    fn set_indices(&mut self) {
         self.prepared.iter_mut().enumerate().for_each(|(n, one)| one.index = n);
     }
 
@@ -403,7 +403,8 @@ impl Targets {
         let numbers = job.files.paths.iter().filter_map(|name| self.index(job, name));
         let numbers: Vec<usize> = numbers.collect();
         let files: Vec<_> = numbers.iter().map(|n| self.held[*n].access()).collect();
-        (!files.is_empty()).then(|| (ClearedJob { job: self.placed(job), files }, numbers))
+        (!files.is_empty())
+            .then(|| (ClearedJob { job: self.with_append_offset(job), files }, numbers))
     }
 
     /// Removes those of these files that jobs made. (fio does as well: later jobs find nothing to

@@ -90,7 +90,7 @@ impl NamedTargets<'_> {
             });
             targets.held.push(held);
         }
-        targets.number();
+        targets.set_indices();
         Ok(targets)
     }
 

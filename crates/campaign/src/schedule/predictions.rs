@@ -72,7 +72,7 @@ impl Study {
         let points = located.points(0);
         let surface = surface(self, &points);
         let known = known(&points, record.measurements.iter());
-        Some(outlook(&points, &surface, &known, self.adaptive))
+        Some(predictions(&points, &surface, &known, self.adaptive))
     }
 
     /// Its targets, under the run's names if they were typed in another directory or on another
@@ -99,13 +99,13 @@ impl Study {
 }
 
 /// Conclusions from what is `known` of `points`; `predicts`: predict points that were not measured.
-pub(crate) fn outlook(
+pub(crate) fn predictions(
     points: &[Point],
     surface: &Surface,
     known: &[Option<MeasuredPoint>],
     predicts: bool,
 ) -> Predictions {
-    let mut outlook = Predictions::default();
+    let mut result = Predictions::default();
     if predicts {
         let predicted = surface.predicted(known).into_iter().enumerate();
         let prediction = |(n, iops): (usize, Option<Estimate>)| {
@@ -119,14 +119,14 @@ pub(crate) fn outlook(
                 iops: iops?,
             })
         };
-        outlook.predictions = predicted.filter_map(prediction).collect();
+        result.predictions = predicted.filter_map(prediction).collect();
         let checked = surface.checked(known);
-        outlook.checked = checked.len() as u32;
-        outlook.held = checked.iter().filter(|(_, held)| *held).count() as u32;
+        result.checked = checked.len() as u32;
+        result.held = checked.iter().filter(|(_, held)| *held).count() as u32;
     }
     let knee = |of: KneeOf| knee(points, surface, known, of);
-    outlook.knees = surface.knees(known).into_iter().filter_map(knee).collect();
-    outlook
+    result.knees = surface.knees(known).into_iter().filter_map(knee).collect();
+    result
 }
 
 fn knee(
