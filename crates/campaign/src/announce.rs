@@ -1,4 +1,4 @@
-//! What a run is going to do, said before it does it.
+//! Announces what a run is about to do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,12 +13,12 @@ use iodyno_target::Target;
 use crate::budget::Budget;
 use crate::targets::{PreparedTarget, room};
 
-/// Of more files in one directory it is said how many they are.
+/// Above this many files in one directory only their number is given.
 const MOST_FILES_NAMED: usize = 4;
 
-/// The load to expect of steps, in sentences; directories get a scratch file.
+/// Expected load of steps, in sentences; directories get a scratch file.
 pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<String> {
-    let (directories, devices) = parted(targets);
+    let (directories, devices) = split_directories(targets);
     let seconds = |ns: u64| format_duration_ns((ns as f64 / 1e9).ceil() * 1e9);
     let mut sentences = Vec::new();
     for directory in &directories {
@@ -28,7 +28,7 @@ pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<St
         ));
     }
     if !devices.is_empty() {
-        sentences.push(format!("{}, at full speed: {}.", does(writes), devices.join(", ")));
+        sentences.push(format!("{}, at full speed: {}.", action(writes), devices.join(", ")));
     }
     let ends = "Ctrl-C stops it and keeps what was measured.";
     sentences.push(if budget.together_ns > 0 {
@@ -39,21 +39,21 @@ pub(crate) fn steps(targets: &[Target], writes: bool, budget: &Budget) -> Vec<St
             minutes(budget.total_ns)
         )
     } else {
-        // The budget is without scratch files, whose writing was told.
+        // The budget excludes scratch files, whose writing is announced above.
         let what = if directories.is_empty() { "That takes" } else { "Measuring then takes" };
         format!("{what} at most {}. {ends}", minutes(budget.total_ns))
     });
     sentences
 }
 
-/// What is going to happen to answer a question, in sentences.
+/// Expected load of an investigation, in sentences.
 pub(crate) fn question(
     targets: &[Target],
     writes: bool,
     neighbours: &[&Target],
     budget_ns: u64,
 ) -> Vec<String> {
-    let (directories, _) = parted(targets);
+    let (directories, _) = split_directories(targets);
     let mut sentences: Vec<String> = directories
         .iter()
         .map(|directory| {
@@ -63,7 +63,7 @@ pub(crate) fn question(
             )
         })
         .collect();
-    let does = does(writes);
+    let does = action(writes);
     sentences.push(format!("{does}, at full speed: {}.", joined(targets.iter())));
     if !neighbours.is_empty() {
         sentences.push(format!(
@@ -79,7 +79,7 @@ pub(crate) fn question(
     sentences
 }
 
-const fn does(writes: bool) -> &'static str {
+const fn action(writes: bool) -> &'static str {
     if writes { "Writes, and destroys what is there" } else { "Only reads" }
 }
 
@@ -87,8 +87,8 @@ fn joined<'t>(targets: impl Iterator<Item = &'t Target>) -> String {
     targets.map(Target::name).collect::<Vec<_>>().join(", ")
 }
 
-/// Names of directories, and of all else.
-fn parted(targets: &[Target]) -> (Vec<&str>, Vec<&str>) {
+/// Names of directories, and of all other targets.
+fn split_directories(targets: &[Target]) -> (Vec<&str>, Vec<&str>) {
     let (directories, others): (Vec<&Target>, Vec<&Target>) =
         targets.iter().partition(|target| target.is_directory());
     let names = |of: Vec<_>| of.into_iter().map(Target::name).collect();
@@ -104,7 +104,7 @@ fn minutes(ns: u64) -> String {
     }
 }
 
-/// What jobs do to the data of a target.
+/// Destructive operation of jobs on a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
     Write,
@@ -112,7 +112,7 @@ enum Change {
 }
 
 impl Change {
-    /// Which share of a job's bytes it is, 0..1.
+    /// Share of a job's bytes that this operation covers, 0..1.
     fn share_of(self, job: &Job) -> f64 {
         match self {
             Self::Write => written_of(job),
@@ -121,7 +121,7 @@ impl Change {
         }
     }
 
-    /// `target`, a name or several files, of so many bytes as are known.
+    /// Sentence for `target`, a name or several files; `bytes` where known.
     fn sentence(self, bytes: Option<u64>, target: &str, share: &str) -> String {
         let amount = bytes.map(|bytes| Bytes(bytes).binary());
         match (self, amount) {
@@ -135,11 +135,11 @@ impl Change {
     }
 }
 
-/// Bytes by target and change, where they are known.
+/// Bytes by target and operation, where known.
 type Changes<'t> = BTreeMap<(&'t str, Change), Option<u64>>;
 
-/// What the jobs of a script are going to write and to trim, for each target: how much,
-/// where that is known, since it wears drives and destroys data.
+/// Announces what the jobs of a script will write to and trim on each target, with the amount where
+/// known, since it wears drives and destroys data.
 pub(crate) fn script(
     script: &Script,
     targets: &[PreparedTarget],
@@ -176,7 +176,7 @@ pub(crate) fn script(
     sentences
 }
 
-/// Files that lie with many others, and a sentence for each such directory.
+/// Files that share a directory with many others, and one sentence for each such directory.
 fn in_directories<'t>(known: &Changes<'t>) -> (BTreeSet<(&'t str, Change)>, Vec<String>) {
     let mut directories: BTreeMap<(&Path, Change), Vec<(&'t str, Change)>> = BTreeMap::new();
     for (target, change) in known.keys() {
@@ -194,8 +194,8 @@ fn in_directories<'t>(known: &Changes<'t>) -> (BTreeSet<(&'t str, Change)>, Vec<
     (directories.into_values().flatten().collect(), sentences)
 }
 
-/// Which share `bytes` are of what a drive may be written in its life by its
-/// data sheet, as a part of a sentence; empty where that is not known.
+/// Share of the rated endurance (TBW of the data sheet) that `bytes` use, as part of a sentence;
+/// empty if unknown.
 pub(crate) fn endurance(bytes: u64, drive: &Drive, claims: &ClaimBook) -> String {
     let Some(terabytes) = claim_of(claims, drive).and_then(|claim| claim.tbw_tb) else {
         return String::new();
@@ -205,7 +205,7 @@ pub(crate) fn endurance(bytes: u64, drive: &Drive, claims: &ClaimBook) -> String
     format!(", {percent:.2} % of the {rated} that its data sheet rates the drive for")
 }
 
-/// What jobs do in all, bytes, where that does not depend on how fast they are.
+/// Total bytes of the jobs, where independent of their speed.
 pub(crate) fn work_bytes(jobs: &[ClearedJob<'_>]) -> Option<u64> {
     let rooms = |job: &ClearedJob<'_>| job.files.iter().map(|file| room(file.read())).collect();
     jobs.iter().map(|job| planned_bytes(&job.job, rooms(job))).sum()
@@ -218,7 +218,7 @@ fn target_of<'t>(targets: &'t [PreparedTarget], path: &str) -> Option<&'t Prepar
     })
 }
 
-/// What a job does in all, bytes, where that does not depend on how fast it is.
+/// Total bytes of a job, where independent of its speed.
 fn planned_bytes(job: &Job, rooms: Vec<Room>) -> Option<u64> {
     if let Some(trace) = &job.replay.trace {
         return Some(trace.trace.read_bytes + trace.trace.write_bytes);
@@ -229,7 +229,7 @@ fn planned_bytes(job: &Job, rooms: Vec<Room>) -> Option<u64> {
     Some(Stream::new(job, &rooms, 0, 0).ok()?.planned()?.bytes)
 }
 
-/// Which share of a job's bytes it writes, 0..1.
+/// Share of a job's bytes that are writes, 0..1.
 pub(crate) fn written_of(job: &Job) -> f64 {
     let rw = job.pattern.rw;
     if let Some(of) = job.replay.trace.as_ref().map(|trace| &trace.trace) {

@@ -1,4 +1,5 @@
-//! Where I/Os are while a measurement begins: the kernel's block tracepoints, read for a moment.
+//! Splits latencies into queue and device time at the start of a measurement, from the kernel's
+//! block tracepoints.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,23 +10,23 @@ use iodyno_trace::{Device, Io, Latency};
 
 use crate::targets::PreparedTarget;
 
-/// So many I/Os tell enough: each costs the machine a microsecond.
-const ENOUGH: u64 = 20_000;
-/// Fewer tell nothing.
-const LEAST: u64 = 30;
-/// It is looked no longer than this.
-const LONGEST: Duration = Duration::from_secs(3);
-/// The first I/Os of all find an idle device, ns.
+/// Enough I/Os: tracing each costs the machine a microsecond.
+const MAX_IOS: u64 = 20_000;
+/// Minimum number of I/Os for a result.
+const MIN_IOS: u64 = 30;
+/// Maximum tracing time.
+const MAX_DURATION: Duration = Duration::from_secs(3);
+/// The first I/Os of all find an idle device and are dropped, ns.
 const START_NS: u64 = 100_000_000;
-/// The kernel's rings are read so often.
-const EVERY: Duration = Duration::from_millis(10);
+/// Interval between reads of the kernel's ring buffers.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The devices that the I/Os of `targets` are queued on; `None` where one is not known. What passes
-/// I/Os on without a queue of its own (md, most of dm) is seen to dispatch none.
+/// Block devices whose queues the I/Os of `targets` pass; `None` if one is unknown. Devices that
+/// pass I/Os on without a queue of their own (md, most of dm) dispatch none.
 pub(crate) fn queues(host: &Host, targets: &[&PreparedTarget]) -> Option<Vec<Watched>> {
     let queue = |target: &&PreparedTarget| {
         let mut block = host.block(target.device.as_ref()?)?;
-        // Requests name the disk, whatever partition they are for.
+        // Requests name the disk, also for a partition.
         if block.kind == BlockKind::Partition {
             block = host.block(block.stands_on.first()?)?;
         }
@@ -33,49 +34,49 @@ pub(crate) fn queues(host: &Host, targets: &[&PreparedTarget]) -> Option<Vec<Wat
         Some(Watched { number: block.major << 20 | block.minor, device })
     };
     let mut queues = targets.iter().map(queue).collect::<Option<Vec<_>>>()?;
-    // Several jobs work on one device; the kernel's filter has a page for all names.
+    // Several jobs may work on one device, and the kernel's filter has one page for all names.
     queues.sort_by_key(|queue| queue.number);
     queues.dedup_by_key(|queue| queue.number);
     Some(queues)
 }
 
-/// What `work` gives, and what was seen of `queues` while it began.
-pub(crate) fn beside<T>(
+/// Result of `work`, and the block times of `queues` traced while it began.
+pub(crate) fn during<T>(
     queues: Option<Vec<Watched>>,
     work: impl FnOnce() -> T,
 ) -> (T, Option<BlockTimes>) {
     let ended = &AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let look = queues.map(|queues| scope.spawn(move || look(&queues, ended)));
+        let trace = queues.map(|queues| scope.spawn(move || trace(&queues, ended)));
         let given = work();
         ended.store(true, Ordering::Relaxed);
-        (given, look.and_then(|look| look.join().ok()?))
+        (given, trace.and_then(|trace| trace.join().ok()?))
     })
 }
 
-/// Looks until `ended`, or enough is seen.
-fn look(queues: &[Watched], ended: &AtomicBool) -> Option<BlockTimes> {
-    // Without root or tracefs nothing is known, which is no failure of the measurement.
+/// Traces until `ended`, or until enough I/Os are traced.
+fn trace(queues: &[Watched], ended: &AtomicBool) -> Option<BlockTimes> {
+    // Without root or tracefs there are no block times; the measurement goes on.
     let mut recorder = Recorder::start(queues, Options::default()).ok()?;
-    let (begun, mut seen) = (Instant::now(), Seen::default());
-    while seen.device.count() < ENOUGH
-        && begun.elapsed() < LONGEST
+    let (begun, mut traced) = (Instant::now(), TracedIos::default());
+    while traced.device.count() < MAX_IOS
+        && begun.elapsed() < MAX_DURATION
         && !ended.load(Ordering::Relaxed)
     {
-        if !recorder.poll(|io| seen.add(&io)).ok()? {
-            std::thread::sleep(EVERY);
+        if !recorder.poll(|io| traced.add(&io)).ok()? {
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
-    recorder.end(|io| seen.add(&io)).ok()?;
-    seen.times()
+    recorder.end(|io| traced.add(&io)).ok()?;
+    traced.times()
 }
 
-/// What was seen so far.
+/// Traced I/Os so far.
 #[derive(Debug, Default)]
-struct Seen {
-    /// When the first I/O was asked for, ns.
+struct TracedIos {
+    /// Queue time of the first I/O, ns.
     first_ns: Option<u64>,
-    /// When the last one ended, ns.
+    /// Completion of the last I/O, ns.
     last_ns: u64,
     queue: Histogram,
     device: Histogram,
@@ -83,7 +84,7 @@ struct Seen {
     busy: Vec<(u16, u64, u64)>,
 }
 
-impl Seen {
+impl TracedIos {
     fn add(&mut self, io: &Io) {
         let Latency::Split { queue, device } = io.latency else { return };
         if io.at_ns < *self.first_ns.get_or_insert(io.at_ns) + START_NS {
@@ -98,13 +99,13 @@ impl Seen {
 
     fn times(mut self) -> Option<BlockTimes> {
         let ios = self.device.count();
-        (ios >= LEAST).then_some(())?;
+        (ios >= MIN_IOS).then_some(())?;
         let begun_ns = self.first_ns? + START_NS;
         let duration_ns = self.last_ns.saturating_sub(begun_ns).max(1);
         self.busy.sort_unstable();
         let (mut busy_ns, mut devices, mut at) = (0, 0_u32, None);
         for (device, from_ns, to_ns) in self.busy {
-            // From when on it is not counted yet.
+            // Start of the part that is not counted yet.
             let known_ns = match at {
                 Some((of, until_ns)) if of == device => until_ns,
                 _ => {
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_of_several_jobs_is_looked_at_once() {
+    fn device_of_several_jobs_is_traced_once() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
         let host = snapshot(&Captured::open(path).unwrap(), Depth::Quick);
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -150,23 +151,23 @@ mod tests {
     }
 
     #[test]
-    fn means_are_of_what_was_seen_whole_after_the_start() {
-        let mut seen = Seen::default();
+    fn means_cover_complete_ios_after_the_start() {
+        let mut traced = TracedIos::default();
         let io = |at_ns, queue, device| Io {
             at_ns,
             latency: Latency::Split { queue, device },
             ..Io::default()
         };
-        seen.add(&io(7, 1_000_000, 1_000_000));
-        assert_eq!(Seen::default().times(), None);
-        for n in 0..LEAST {
-            seen.add(&Io { latency: Latency::Device(1), ..io(0, 0, 0) });
-            seen.add(&io(7 + START_NS + n * 1000, 3000, 500));
+        traced.add(&io(7, 1_000_000, 1_000_000));
+        assert_eq!(TracedIos::default().times(), None);
+        for n in 0..MIN_IOS {
+            traced.add(&Io { latency: Latency::Device(1), ..io(0, 0, 0) });
+            traced.add(&io(7 + START_NS + n * 1000, 3000, 500));
         }
-        let times = seen.times().unwrap();
-        let duration_ns = (LEAST - 1) * 1000 + 3500;
-        assert_eq!((times.ios, times.duration_ns), (LEAST, duration_ns));
-        let idle = 1.0 - (LEAST * 500) as f64 / duration_ns as f64;
+        let times = traced.times().unwrap();
+        let duration_ns = (MIN_IOS - 1) * 1000 + 3500;
+        assert_eq!((times.ios, times.duration_ns), (MIN_IOS, duration_ns));
+        let idle = 1.0 - (MIN_IOS * 500) as f64 / duration_ns as f64;
         assert!((times.idle - idle).abs() < 1e-9, "{times:?}");
         assert!((times.queue_mean_ns - 3000.0).abs() < 1.0, "{times:?}");
         assert!((times.device_mean_ns - 500.0).abs() < 1.0, "{times:?}");

@@ -1,35 +1,34 @@
-//! How long a whole run may take, divided over what is to be measured.
+//! Divides the time limit of a run over its measurements.
 
 use crate::plan::{Step, Stop};
 
-/// A search for the depth costs about this many measurements.
+/// Cost of a search for the depth, in measurements.
 pub(crate) const SEARCH_COST: f64 = 0.7;
-/// Sampling which blocks were written costs about this many measurements.
+/// Cost of sampling written blocks, in measurements.
 const PROBE_COST: f64 = 0.2;
-/// What a measurement takes beside its own time (snapshots, clearances, a search that takes
-/// longer), ns.
-const BESIDE_NS: u64 = 1_000_000_000;
-/// Nothing is measured for less than this, ns.
+/// Overhead of a measurement (snapshots, clearances, a search that takes longer), ns.
+const OVERHEAD_NS: u64 = 1_000_000_000;
+/// Shortest measurement, ns.
 const SHORTEST_NS: u64 = 1_000_000_000;
 
-/// What a plan will take on so many targets.
+/// Time limits of a plan on a number of targets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Budget {
-    /// When each measurement ends.
+    /// End of each measurement.
     pub(crate) stop: Stop,
-    /// What the whole takes at most, ns, without scratch files.
+    /// Longest total time without scratch files, ns.
     pub(crate) total_ns: u64,
-    /// What it may take with all that it needs beside, ns.
+    /// Time limit with all overhead, ns.
     limit_ns: u64,
-    /// What one target alone takes at most, ns.
+    /// Longest time of one target alone, ns.
     pub(crate) each_ns: u64,
-    /// What all targets at once take at most, ns.
+    /// Longest time of all targets at once, ns.
     pub(crate) together_ns: u64,
 }
 
 impl Budget {
-    /// Divides `total_ns` over `targets`: measurements are as long as the plan
-    /// asks, or shorter where they would not fit, but never below 1 s.
+    /// Divides `total_ns` over `targets`: measurements are as long as the plan asks, or shorter to
+    /// fit, but never below 1 s.
     pub(crate) fn divide(
         steps: &[Step],
         stop: Stop,
@@ -62,11 +61,11 @@ impl Budget {
         }
     }
 
-    /// What the next measurement may take, ns, where so much time is gone and what is left costs
-    /// as much as so many measurements: scratch files, snapshots and searches take of it, too.
+    /// Longest time of the next measurement, ns, after `gone_ns`, if the rest of the run costs as
+    /// much as `left` measurements. Scratch files, snapshots and searches use up time, too.
     pub(crate) fn next_ns(&self, gone_ns: u64, left: f64) -> u64 {
         let share = self.limit_ns.saturating_sub(gone_ns) as f64 / left.max(1.0);
-        let most_ns = (share as u64).saturating_sub(BESIDE_NS);
+        let most_ns = (share as u64).saturating_sub(OVERHEAD_NS);
         most_ns.clamp(SHORTEST_NS.min(self.stop.max_ns), self.stop.max_ns)
     }
 }
@@ -79,7 +78,7 @@ mod tests {
     const MINUTE_NS: u64 = 60_000_000_000;
 
     #[test]
-    fn one_drive_has_all_the_time_it_wants_and_many_share() {
+    fn budget_is_divided_over_targets() {
         let check = Study::preset("check").unwrap();
         let (steps, stop) = (check.target_steps().unwrap(), check.stop().unwrap());
         let divide =
@@ -94,13 +93,13 @@ mod tests {
         assert_eq!(too_many.stop.max_ns, SHORTEST_NS);
     }
     #[test]
-    fn what_is_not_measuring_takes_of_the_time_too() {
+    fn overhead_counts_toward_the_budget() {
         let check = Study::preset("check").unwrap();
         let (steps, stop) = (check.target_steps().unwrap(), check.stop().unwrap());
         let limit_ns = 90_000_000_000;
         let budget = Budget::divide(&steps, stop, check.written_samples(), 7, limit_ns);
-        // Each phase costs two seconds beside what it measures, a search twice what it was held for,
-        // and a scratch file was written first.
+        // Each phase costs two seconds of overhead, a search twice its estimate, and a scratch file
+        // was written first.
         let (mut gone_ns, mut left) = (10_000_000_000, 24.0 + 7.0 * SEARCH_COST);
         for phase in 0..31 {
             let is_search = phase % 4 == 1 && phase < 28;
@@ -111,8 +110,8 @@ mod tests {
             left -= cost;
         }
         assert!(gone_ns <= limit_ns, "{gone_ns}");
-        // A measurement is as long as was divided, less what it takes beside.
+        // A measurement takes its share less the overhead.
         let first_ns = budget.next_ns(0, 7.0 * (3.0 + SEARCH_COST + PROBE_COST) + 3.0);
-        assert_eq!(first_ns, budget.stop.max_ns - BESIDE_NS);
+        assert_eq!(first_ns, budget.stop.max_ns - OVERHEAD_NS);
     }
 }

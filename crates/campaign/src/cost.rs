@@ -1,5 +1,4 @@
-//! What a plan costs, estimated before it is begun: how long it takes, and how
-//! much of a drive's life.
+//! Estimates the cost of a plan: its duration, and its share of a drive's endurance.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +11,9 @@ use crate::announce::{endurance, written_of};
 use crate::schedule::longest_ns;
 use crate::targets::device_of;
 
-/// How long the phases of `script` take at most, and what they write to each
-/// drive, in sentences. What is bounded by bytes takes as long as data sheets
-/// say, and what is bounded by time writes as much.
+/// Sentences with the longest duration of `script` and the bytes written to each drive. The speeds
+/// of data sheets give the duration of work bounded by bytes, and the bytes of work bounded by
+/// time.
 pub fn cost(script: &Script, host: &Host, claims: &ClaimBook) -> Vec<String> {
     let mut total_ns = Some(0.0_f64);
     let mut written: BTreeMap<String, Option<f64>> = BTreeMap::new();
@@ -24,7 +23,7 @@ pub fn cost(script: &Script, host: &Host, claims: &ClaimBook) -> Vec<String> {
             for device in devices(job) {
                 let cost = of_job(job, &device, host, claims);
                 phase_ns = phase_ns.zip(cost.map(|cost| cost.ns)).map(|(most, ns)| most.max(ns));
-                // A trim destroys, and writes nothing.
+                // A trim destroys data but writes nothing.
                 if written_of(job) > 0.0 {
                     let sum = written.entry(device).or_insert(Some(0.0));
                     *sum = sum.zip(cost.map(|cost| cost.written)).map(|(sum, more)| sum + more);
@@ -54,14 +53,14 @@ pub fn cost(script: &Script, host: &Host, claims: &ClaimBook) -> Vec<String> {
     sentences
 }
 
-/// What a job costs on one device.
+/// Cost of a job on one device.
 #[derive(Clone, Copy)]
 struct Cost {
     ns: f64,
     written: f64,
 }
 
-/// `None`: it depends on how fast the device is, and nobody says that.
+/// `None` if it depends on the device's speed and no data sheet states that.
 fn of_job(job: &Job, device: &str, host: &Host, claims: &ClaimBook) -> Option<Cost> {
     let share = written_of(job);
     let sheet = host.namespace(device).and_then(|(drive, _)| claim_of(claims, drive));
@@ -76,13 +75,13 @@ fn of_job(job: &Job, device: &str, host: &Host, claims: &ClaimBook) -> Option<Co
     let block_bytes = block.queue.logical_block_bytes.value().unwrap_or(512);
     let rooms = vec![Room { size_bytes, block_bytes }; job.files.paths.len()];
     let bytes = Stream::new(job, &rooms, 0, 0).ok()?.planned()?.bytes as f64;
-    // What is verified at the end is read again.
+    // Data verified at the end is read again.
     let passes = if job.writes() && job.verify.do_verify { 2.0 } else { 1.0 };
     rate.map(|rate| Cost { ns: bytes * passes / rate * 1e9, written: bytes * share })
 }
 
-/// How fast a data sheet says that the I/O of a job is, bytes per second, all
-/// directions; the slower figure where it has one for a full cache.
+/// Speed of a job's I/O by the data sheet, bytes per second in all directions; the slower figure
+/// (after the cache is full) where there is one.
 fn claimed_rate(job: &Job, sheet: &Claim) -> Option<f64> {
     let rw = job.pattern.rw;
     let (reads, writes) = (rw.has(Direction::Read), rw.has(Direction::Write));
@@ -103,7 +102,7 @@ fn claimed_rate(job: &Job, sheet: &Claim) -> Option<f64> {
     Some(bound.map_or(rate, |bound| rate.min(bound))).filter(|rate| *rate > 0.0)
 }
 
-/// The block devices of a job, by name.
+/// Names of a job's block devices.
 fn devices(job: &Job) -> impl Iterator<Item = String> {
     job.files.paths.iter().filter_map(|path| {
         let device = device_of(path)?;

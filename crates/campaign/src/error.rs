@@ -1,4 +1,4 @@
-//! What can go wrong with a campaign.
+//! Errors of a campaign.
 
 use iodyno_job::script::Script;
 use iodyno_store::StoreError;
@@ -7,10 +7,10 @@ use thiserror::Error;
 
 use crate::plan::PlanError;
 
-/// Why a campaign, or its part on one target, could not be carried out.
+/// Why a campaign, or its part on one target, failed.
 #[derive(Debug, Error)]
 pub enum CampaignError {
-    /// Nothing can be recorded.
+    /// The store cannot be written or read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A target cannot be used.
@@ -19,56 +19,55 @@ pub enum CampaignError {
     /// A job does not fit its files or devices.
     #[error("{place}job `{name}`: {what}")]
     Job {
-        /// Where it begins, `job.fio:3: `; empty: not known.
+        /// Its place, `job.fio:3: `; empty if unknown.
         place: String,
-        /// Its name.
+        /// Name of the job.
         name: String,
         /// What does not fit, and what would.
         what: String,
     },
-    /// A target is not one that can be prepared.
+    /// A target cannot be prepared.
     #[error("{name} cannot be prepared: {what}")]
     NotPrepared {
-        /// The target.
+        /// Name of the target.
         name: String,
         /// What does not fit, and what would.
         what: String,
     },
-    /// Something in a plan is wrong.
+    /// A plan has a mistake.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A setting that a plan asks for cannot be had.
+    /// A setting of a plan cannot be applied.
     #[error("settings: {0}")]
     Setting(String),
     /// `filename` names a directory.
     #[error("filename={0}: it is a directory, and a job works on files")]
     DirectoryAsFile(String),
-    /// A word of --allow-write, --discard-data or --assume-unused names nothing
-    /// that is written.
+    /// A word of --allow-write, --discard-data or --assume-unused names nothing that a job writes.
     #[error(
         "`{0}` was allowed to be written, and no job writes it: check the word, or leave it out"
     )]
     UnusedAllowance(String),
-    /// One of the system's programs failed.
+    /// A system program failed.
     #[error("{line}: {why}")]
     Program {
-        /// The command.
+        /// Command line.
         line: String,
-        /// What it said.
+        /// Its error output.
         why: String,
     },
-    /// A layout that cannot be built.
+    /// A layout cannot be built.
     #[error(transparent)]
     Layout(#[from] iodyno_layout::BuildError),
-    /// What was built could not be taken down.
+    /// A layout could not be taken down.
     #[error("what was built still stands: {why}")]
     Standing {
-        /// The run that built it.
+        /// Id of the run that built it.
         run_id: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// The user ended it.
+    /// The user interrupted it.
     #[error("interrupted")]
     Interrupted,
 }
@@ -85,12 +84,12 @@ impl From<TargetError> for CampaignError {
 }
 
 impl CampaignError {
-    /// A job of this name does not fit.
+    /// Error of the job `name`, without its place.
     pub(crate) fn of_job(name: &str, what: String) -> Self {
         Self::Job { place: String::new(), name: name.into(), what }
     }
 
-    /// With the place of the job that it is about.
+    /// Adds the place of the job in question.
     pub(crate) fn placed(mut self, script: &Script) -> Self {
         if let Self::Job { place, name, .. } = &mut self
             && let Some(section) = script.sections.iter().find(|section| section.name == *name)
@@ -100,7 +99,7 @@ impl CampaignError {
         self
     }
 
-    /// What the user can type to have it done; empty where there is nothing.
+    /// Command or option that solves it; empty if there is none.
     pub fn next_step(&self) -> String {
         match self {
             Self::Target(error) => error.next_step(),

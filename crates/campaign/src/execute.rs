@@ -1,5 +1,5 @@
-//! The one executor: what a schedule asks for is run on cleared targets, watched, measured and
-//! stored before the next is asked for. It knows no schedule.
+//! The executor: runs each phase that a schedule asks for on cleared targets, watches it and stores
+//! its measurements before asking for the next. Independent of the schedule.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -11,50 +11,50 @@ use iodyno_stats::Stopper;
 use iodyno_trace::tracefs::Watched;
 
 use crate::block_times;
-use crate::ending::Ending;
+use crate::end_condition::EndCondition;
 use crate::error::CampaignError;
 use crate::host_watch::{HostWatch, hottest_c};
-use crate::measurement::{Cut, OverPhase, SteadyWatch, rate_behind_start};
-use crate::phase::{End, Measured, Phase, PhaseJob, Schedule, Seen};
+use crate::measurement::{Cut, FinishedPhase, SteadyWatch, settled_rate};
+use crate::phase::{End, Measured, Phase, PhaseJob, RunView, Schedule};
 use crate::phase_watch::{Observed, PhaseWatch};
 use crate::plan::Stop;
-use crate::targets::{Blocks, PreparedTarget, Targets};
+use crate::targets::{BlockHistory, PreparedTarget, Targets};
 use crate::tools::{Options, Tools, now_ns};
 use crate::watch::{Begin, Event, Progress};
 
-/// A drive that is cooler by this, °C, has rested.
+/// Temperature drop after which a drive has rested, °C.
 const COOLER_C: f32 = 5.0;
-/// How often its temperature is looked at meanwhile, ns.
-const LOOK_NS: u64 = 1_000_000_000;
+/// Interval between temperature readings while resting, ns.
+const TEMPERATURE_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// A run under way.
 pub(crate) struct Execution<'a, 't> {
     pub(crate) tools: &'a mut Tools<'t>,
     pub(crate) host: &'a Host,
     pub(crate) options: &'a Options,
-    /// When measurements end.
+    /// Default end of measurements.
     stop: Stop,
-    /// What was set on the machine for it.
+    /// Settings applied to the machine.
     settings: Vec<Setting>,
-    /// The run as it is stored, but for the snapshots that no schedule reads.
+    /// The run as stored, without snapshots unless the schedule reads them.
     pub(crate) record: RunRecord,
     /// Number of the last phase, from 1.
     phase: u32,
-    /// Something failed.
+    /// A phase failed.
     pub(crate) failed: bool,
-    /// What phases and rests took so far at most, ns.
+    /// Longest time of all phases and rests so far, ns.
     spent_ns: u64,
-    /// The snapshot after the last measurement is the one before the next.
+    /// Number of the snapshot after the last measurement, which is the one before the next.
     last_snapshot: usize,
-    /// What it did to the blocks of its targets.
-    blocks: Blocks,
-    /// The schedule reads the snapshots of the run.
+    /// Knowledge of written blocks on the targets.
+    blocks: BlockHistory,
+    /// Keep snapshots in memory, since the schedule reads them.
     keeps_hosts: bool,
 }
 
 impl<'a, 't> Execution<'a, 't> {
-    /// Of a run that is recorded already. So many blocks of a target are sampled to tell which were
-    /// ever written.
+    /// Begins to execute a run that is already recorded. `samples` blocks of each target are
+    /// sampled to find out which were ever written.
     pub(crate) fn begin(
         tools: &'a mut Tools<'t>,
         host: &'a Host,
@@ -66,7 +66,7 @@ impl<'a, 't> Execution<'a, 't> {
         let last_snapshot = tools.store.add_snapshot(&record.run.id, host)?;
         tools.watcher.event(&Event::Run(&record.run));
         tools.watcher.event(&Event::Host(host));
-        let blocks = Blocks::new(samples, &record.run.id, &options.origin);
+        let blocks = BlockHistory::new(samples, &record.run.id, &options.origin);
         let phase = options.resumed.as_ref().map_or(0, |resumed| resumed.phases);
         let record = RunRecord { snapshots: vec![host.clone()], ..record };
         Ok(Self {
@@ -85,16 +85,16 @@ impl<'a, 't> Execution<'a, 't> {
         })
     }
 
-    /// Nothing was carried out yet, also not before it was stopped.
+    /// True if no phase has run yet, not even before an interruption.
     pub(crate) const fn is_first(&self) -> bool {
         self.phase == 0
     }
 
-    /// Carries out what `schedule` asks for, on `targets`, until it asks for nothing more; removes
-    /// what is to be unlinked whatever came of that.
+    /// Runs the phases of `schedule` on `targets` until there are no more; then removes the files
+    /// to be unlinked, also after a failure.
     ///
     /// # Errors
-    /// Nothing can be recorded any more, or the first job of all cannot be run.
+    /// Nothing can be recorded any more, or the very first job cannot be run.
     pub(crate) fn carry_out(
         &mut self,
         schedule: &mut dyn Schedule,
@@ -112,7 +112,7 @@ impl<'a, 't> Execution<'a, 't> {
         self.keeps_hosts = schedule.reads_hosts();
         let mut trial_iops = None;
         while !self.tools.is_interrupted() {
-            let seen = Seen {
+            let view = RunView {
                 host: self.host,
                 record: &self.record,
                 targets: &targets.prepared,
@@ -120,11 +120,11 @@ impl<'a, 't> Execution<'a, 't> {
                 spent_ns: self.spent_ns,
                 elapsed_ns: u64::try_from(now_ns() - self.record.run.started_ns).unwrap_or(0),
             };
-            let Some(phase) = schedule.next(&seen, self.tools.watcher) else { break };
+            let Some(phase) = schedule.next(&view, self.tools.watcher) else { break };
             if phase.rest_ns > 0 {
                 self.rest(targets, phase.rest_ns)?;
             }
-            let phase = self.possible(phase, targets);
+            let phase = self.without_lost_targets(phase, targets);
             trial_iops = match phase.measured_jobs() > 0 && !self.tools.is_interrupted() {
                 true => self.measure(&phase, targets)?,
                 false => None,
@@ -134,7 +134,7 @@ impl<'a, 't> Execution<'a, 't> {
         Ok(())
     }
 
-    /// Looks which blocks of these targets were ever written.
+    /// Samples which blocks of these targets were ever written.
     pub(crate) fn sample(
         &mut self,
         targets: &mut Targets,
@@ -149,9 +149,9 @@ impl<'a, 't> Execution<'a, 't> {
         }
     }
 
-    /// `phase` without the jobs whose targets cannot be measured any more. Each target is looked at
+    /// `phase` without jobs whose targets cannot be measured any more. Each target is sampled
     /// before the first job that is fitted to it.
-    fn possible(&mut self, mut phase: Phase, targets: &mut Targets) -> Phase {
+    fn without_lost_targets(&mut self, mut phase: Phase, targets: &mut Targets) -> Phase {
         let measured = phase.measured_jobs();
         let (name, mut n, mut lost) = (phase.name(), 0, 0);
         for one in phase.jobs.iter_mut().take(measured) {
@@ -159,17 +159,17 @@ impl<'a, 't> Execution<'a, 't> {
                 && !self.tools.is_interrupted()
             {
                 let number = on.index;
-                targets.look_at(one, |target, job| {
-                    self.blocks.look_at(self.tools, self.host, target, job);
+                targets.with_fitted_job(one, |target, job| {
+                    self.blocks.sample_for_job(self.tools, self.host, target, job);
                 });
-                one.on = one.on.take().map(|on| on.looked_at(&targets.prepared[number]));
+                one.on = one.on.take().map(|on| on.updated_from(&targets.prepared[number]));
             }
         }
         phase.jobs.retain(|PhaseJob { on, .. }| {
             n += 1;
             let Some(on) = on.as_ref().filter(|_| n <= measured) else { return true };
             let Some(why) = &on.lost else { return true };
-            // Of a trial it is told where it would be measured.
+            // A trial's failure is reported by the measurement after it.
             if !matches!(phase.measured, Measured::Trial(_)) {
                 self.tools.skip_failed(&mut self.record.run, &on.name, Some(&name), why, "");
                 self.failed = true;
@@ -183,8 +183,8 @@ impl<'a, 't> Execution<'a, 't> {
         phase
     }
 
-    /// Runs a phase and commits what came of it: a measurement for each section, or one. Of a trial
-    /// the rate, I/Os per second; `None`: it failed, as what is measured will, and is told there.
+    /// Runs a phase and stores its measurements: one for each section, or just one. Returns the
+    /// IOPS of a trial; `None` if it failed, which the measurement after it will report.
     fn measure(
         &mut self,
         phase: &Phase,
@@ -196,7 +196,7 @@ impl<'a, 't> Execution<'a, 't> {
         };
         self.phase += u32::from(trying.is_none());
         let (jobs, sections, on) = cleared(phase, targets);
-        let known = self.known(phase, &jobs, &targets.prepared);
+        let known = self.with_known_blocks(phase, &jobs, &targets.prepared);
         let measured = phase.measured_jobs().min(jobs.len());
         let source = self.tools.source;
         let outstanding = jobs.iter().map(|one| one.job.depth.iodepth).sum();
@@ -204,7 +204,7 @@ impl<'a, 't> Execution<'a, 't> {
         let host = HostWatch::begin(source, self.host, phase, worked_on, outstanding);
         let (name, target) = (phase.name(), place(phase, &jobs[..measured]));
         let ends_itself = phase.end == End::ByThemselves;
-        let ending = Ending::of(phase, &self.stop, self.options.fixed_ns);
+        let ending = EndCondition::of(phase, &self.stop, self.options.fixed_ns);
         let progress = Progress {
             goal: ending.goal(),
             most_ns: phase.most_ns,
@@ -245,17 +245,17 @@ impl<'a, 't> Execution<'a, 't> {
             observed: Observed::default(),
         };
         let (report, block_times) =
-            block_times::beside(queues, || self.tools.generator.run(&jobs, &mut watch));
+            block_times::during(queues, || self.tools.generator.run(&jobs, &mut watch));
         if let (Err(LoadError::Unfit { what, .. }), Measured::Sections, 1, Some(first)) =
             (&report, phase.measured, self.phase, jobs.first())
         {
-            // Nothing was done yet: it is refused like a mistyped option.
+            // Nothing was done yet: refuse it like a mistyped option.
             return Err(CampaignError::of_job(&first.job.name, what.clone()));
         }
         self.spent_ns += phase.most_ns;
         if trying.is_some() {
             let (recorder, ..) = watch.finish();
-            return Ok(report.ok().and_then(|_| rate_behind_start(&recorder)));
+            return Ok(report.ok().and_then(|_| settled_rate(&recorder)));
         }
         let seconds = clock.elapsed().as_secs_f64();
         let stats_after = iodyno_host::disk_stats(source);
@@ -266,7 +266,7 @@ impl<'a, 't> Execution<'a, 't> {
         let (recorder, host, end) = watch.finish();
         let (under_load, above_limits) = host.end();
         self.blocks.add(&jobs);
-        let over = OverPhase {
+        let finished = FinishedPhase {
             phase,
             number: self.phase,
             jobs: &jobs,
@@ -288,18 +288,19 @@ impl<'a, 't> Execution<'a, 't> {
             stop: self.stop,
             settings: &settings,
         };
-        self.commit(&over, &sections[..measured], under_load)?;
-        let failures = if phase.gives_up { over.failures() } else { Vec::new() };
+        self.commit(&finished, &sections[..measured], under_load)?;
+        let failures = if phase.gives_up { finished.failures() } else { Vec::new() };
         for (number, why) in failures {
             targets.prepared[number].lost = Some(why);
         }
         Ok(None)
     }
 
-    /// Stores how the host is after a phase, and a measurement for each of the jobs' `sections`.
+    /// Stores a snapshot of the host after a phase, and a measurement for each of the jobs'
+    /// `sections`.
     fn commit(
         &mut self,
-        over: &OverPhase<'_>,
+        finished: &FinishedPhase<'_>,
         sections: &[usize],
         under_load: Option<Host>,
     ) -> Result<(), CampaignError> {
@@ -318,14 +319,14 @@ impl<'a, 't> Execution<'a, 't> {
             groups.entry(*section).or_default().push(index);
         }
         for mut members in groups.into_values() {
-            members.sort_by_key(|index| over.jobs[*index].job.threads.clone);
+            members.sort_by_key(|index| finished.jobs[*index].job.threads.clone);
             let measurement = Measurement {
-                purpose: over.phase.purpose,
-                round: over.phase.round,
+                purpose: finished.phase.purpose,
+                round: finished.phase.round,
                 under_load,
                 before: Some(before),
                 after: Some(after),
-                ..over.measurement(&members)
+                ..finished.measurement(&members)
             };
             self.tools.store.add_measurement(run_id, &measurement)?;
             self.failed |= measurement.failure().is_some();
@@ -335,8 +336,8 @@ impl<'a, 't> Execution<'a, 't> {
         Ok(())
     }
 
-    /// `targets` with what is known of the blocks that `jobs` are about to read.
-    fn known(
+    /// `targets` with what is known of the blocks that `jobs` will read.
+    fn with_known_blocks(
         &mut self,
         phase: &Phase,
         jobs: &[ClearedJob<'_>],
@@ -348,7 +349,7 @@ impl<'a, 't> Execution<'a, 't> {
             if let Some(on) = fitted.find(|on| on.index == one.index) {
                 *one = on.clone();
             } else if phase.measured == Measured::Sections
-                // Rounds go on without a pause, and were prepared.
+                // Rounds follow each other without a pause, on prepared drives.
                 && phase.round.is_none()
                 && let Some(found) = self.blocks.read_by(self.tools, self.host, jobs, one)
             {
@@ -358,7 +359,7 @@ impl<'a, 't> Execution<'a, 't> {
         known
     }
 
-    /// The queues that are looked at while a phase begins, where I/Os are seen by this kernel.
+    /// Queues to trace while a phase begins, if its I/Os go through this kernel.
     fn queues(
         &self,
         phase: &Phase,
@@ -371,8 +372,8 @@ impl<'a, 't> Execution<'a, 't> {
         (is_seen && is_direct).then(|| block_times::queues(self.host, &targets)).flatten()
     }
 
-    /// Makes no I/O until the hottest drive is cooler by [`COOLER_C`], or for `most_ns`. The host as
-    /// it is then is the one before the next measurement.
+    /// Makes no I/O until the hottest drive is cooler by [`COOLER_C`], or for `most_ns`. The
+    /// snapshot after it is the one before the next measurement.
     fn rest(&mut self, targets: &Targets, most_ns: u64) -> Result<(), CampaignError> {
         let source = self.tools.source;
         let measured = || targets.prepared.iter().filter(|target| !target.is_neighbour);
@@ -385,7 +386,7 @@ impl<'a, 't> Execution<'a, 't> {
             }
             let event = Event::Resting { elapsed_ns: rested_ns, most_ns, temperature_c: now_c };
             self.tools.watcher.event(&event);
-            let next_ns = LOOK_NS.min(most_ns - rested_ns);
+            let next_ns = TEMPERATURE_INTERVAL_NS.min(most_ns - rested_ns);
             self.tools.generator.rest(next_ns);
             rested_ns += next_ns;
         }
@@ -412,7 +413,7 @@ fn cleared<'c>(phase: &Phase, targets: &'c Targets) -> Cleared<'c> {
     (jobs, sections, on)
 }
 
-/// What jobs work on, as it is shown.
+/// Display name of the targets of jobs.
 fn place(phase: &Phase, jobs: &[ClearedJob<'_>]) -> String {
     let mut targets: Vec<String> = jobs.iter().map(ClearedJob::target).collect();
     targets.sort();

@@ -1,4 +1,4 @@
-//! What of the host is looked at while a phase runs.
+//! Observes the host while a phase runs.
 
 use iodyno_host::{Depth, Source};
 use iodyno_model::{AboveLimit, Drive, Host, VolumeLimits};
@@ -7,22 +7,22 @@ use crate::measurement::LimitWatch;
 use crate::phase::Phase;
 use crate::targets::PreparedTarget;
 
-/// Reads what a volume of a cloud counts of its limits.
+/// Reads the limit counters of a cloud volume.
 type ReadLimits<'a> = Box<dyn Fn(&Drive) -> Option<VolumeLimits> + 'a>;
 
-/// Looks at the host about once a second.
+/// Reads temperatures and limits about once a second, and links once.
 pub(crate) struct HostWatch<'a> {
     source: &'a dyn Source,
     limits: LimitWatch<'a, ReadLimits<'a>>,
-    /// The links are to be read under load, which they are once.
+    /// Links are to be read under load, once.
     reads_links: bool,
     under_load: Option<Host>,
-    /// Whose temperature is read.
-    warm: Vec<&'a PreparedTarget>,
+    /// Targets whose temperature is read.
+    temperature_targets: Vec<&'a PreparedTarget>,
 }
 
 impl<'a> HostWatch<'a> {
-    /// As `phase` asks for, on `targets`; `outstanding` I/Os keep them busy.
+    /// Begins to observe `targets` as `phase` asks; `outstanding` I/Os keep them busy.
     pub(crate) fn begin(
         source: &'a dyn Source,
         host: &'a Host,
@@ -30,25 +30,31 @@ impl<'a> HostWatch<'a> {
         targets: Vec<&'a PreparedTarget>,
         outstanding: u32,
     ) -> Self {
-        // As with temperatures, none is read while single latencies are what is measured.
+        // Like temperatures, limits are not read while single latencies are measured.
         let volumes = targets.iter().filter(|_| outstanding > 1);
         let volumes = volumes.filter_map(|target| host.drive(target.drive.as_deref()?));
         let read: ReadLimits<'a> = Box::new(|drive| iodyno_host::volume_limits(source, drive));
         let limits = LimitWatch::begin(read, volumes);
-        let warm = if phase.reads_temperature { targets } else { Vec::new() };
-        Self { source, limits, reads_links: phase.reads_links, under_load: None, warm }
+        let temperature_targets = if phase.reads_temperature { targets } else { Vec::new() };
+        Self {
+            source,
+            limits,
+            reads_links: phase.reads_links,
+            under_load: None,
+            temperature_targets,
+        }
     }
 
-    /// Looks once the load has lasted for `elapsed_ns`; the hottest drive's temperature, °C.
-    pub(crate) fn look(&mut self, elapsed_ns: u64) -> Option<f32> {
-        self.limits.look(elapsed_ns);
+    /// Reads what is due after `elapsed_ns` of load; returns the hottest drive's temperature, °C.
+    pub(crate) fn sample(&mut self, elapsed_ns: u64) -> Option<f32> {
+        self.limits.sample(elapsed_ns);
         if self.reads_links && self.under_load.is_none() {
             self.under_load = Some(iodyno_host::snapshot(self.source, Depth::Quick));
         }
-        hottest_c(self.source, self.warm.iter().copied())
+        hottest_c(self.source, self.temperature_targets.iter().copied())
     }
 
-    /// The host under load, where its links were read, and when volumes were above their limits.
+    /// Snapshot under load if links were read, and times when volumes exceeded their limits.
     pub(crate) fn end(self) -> (Option<Host>, Vec<AboveLimit>) {
         (self.under_load, self.limits.end())
     }

@@ -1,7 +1,7 @@
-//! Everything that measures is a plan and a schedule, carried out here.
+//! Runs plans, job files and investigations: a schedule decides, one executor measures.
 //!
-//! A campaign names no load generator: it is handed one. It prints nothing:
-//! it tells a watcher.
+//! The load generator is passed in by the caller. This crate prints nothing: it reports events to a
+//! watcher.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -9,7 +9,7 @@ mod announce;
 mod block_times;
 mod budget;
 mod cost;
-mod ending;
+mod end_condition;
 mod error;
 mod execute;
 mod host_watch;
@@ -26,9 +26,9 @@ mod run;
 mod schedule;
 mod scripts;
 mod settings;
+mod target_names;
 mod targets;
 mod tools;
-mod typed;
 mod undo;
 mod undone;
 mod watch;
@@ -41,10 +41,10 @@ pub use layouts::{LayoutPlan, OnFiles, missing_tools, new_names};
 pub use measurement::interim;
 pub use other_io::{Issued, OtherIo, other_io};
 pub use plan::{
-    Ends, MadeBy, On, Order, PlanError, Point, Preparation, Refusal, Search, Settings, Step, Stop,
-    StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
+    MadeBy, On, Order, PlanError, Point, PointEnd, Preparation, Refusal, Search, Settings, Step,
+    Stop, StopForm, Study, StudyStep, Until, When, WriteCacheState, plan_schema,
 };
-pub use preparation::{Conditioning, Filled, Preparing, stopped};
+pub use preparation::{Conditioning, FillProgress, Preparing, stopped};
 pub use profiles::{profile, profile_names, profile_schema, profile_script};
 pub use resume::{Left, differences, foreign_writes};
 pub use run::carry_out;

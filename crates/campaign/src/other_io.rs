@@ -1,4 +1,4 @@
-//! Who else uses the devices.
+//! Detects I/O of other processes on the devices.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use iodyno_target::Target;
 use crate::tools::Tools;
 use crate::watch::Event;
 
-/// I/O on a device that was not ours.
+/// I/O on a device that this run did not issue.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct OtherIo {
     /// I/Os per second.
@@ -17,10 +17,10 @@ pub struct OtherIo {
     pub bytes_per_s: f64,
 }
 
-/// More of either on a drive means that it serves others.
+/// Above either of these a drive counts as busy.
 pub(crate) const BUSY: OtherIo = OtherIo { iops: 100.0, bytes_per_s: 10e6 };
 
-/// What a load generator issued meanwhile.
+/// I/O issued by a load generator in the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Issued {
     /// I/Os.
@@ -30,15 +30,15 @@ pub struct Issued {
 }
 
 impl OtherIo {
-    /// Whether a drive with this much serves others.
+    /// True if a drive with this much other I/O is busy.
     pub fn is_busy(&self) -> bool {
         self.iops > BUSY.iops || self.bytes_per_s > BUSY.bytes_per_s
     }
 }
 
-/// What was done on a device between two readings of its counters, less what
-/// was `issued`; `None` where the counters did not move forward in time. An
-/// I/O larger than `largest_bytes`, the queue's limit, counts as several.
+/// I/O on a device between two readings of its counters, less what was `issued`; `None` if time or
+/// counters did not move forward. An I/O larger than `largest_bytes`, the queue's limit, counts as
+/// several.
 pub fn other_io(
     before: &DiskStats,
     after: &DiskStats,
@@ -62,15 +62,15 @@ pub fn other_io(
     })
 }
 
-/// What lies below a device and can be at rest.
+/// Devices below a device that can be idle.
 fn watched(host: &Host, device: &str) -> Vec<String> {
     let bottom = host.bottom_of(device).into_iter();
     let drives = bottom.filter(|block| !matches!(block.kind, BlockKind::Virtual));
     drives.map(|block| block.name.clone()).collect()
 }
 
-/// The targets whose devices do not serve others, after a look of 1 s. A virtual disk is shared
-/// by nature and never at rest: it is measured, and what others did meanwhile stands beside it.
+/// Targets whose devices are not busy, observed for 1 s. Virtual disks are shared by nature and
+/// never idle: they are measured, and the I/O of others is reported with the result.
 pub(crate) fn without_busy<'t>(
     tools: &mut Tools<'_>,
     host: &Host,
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_issued_is_not_somebody_elses() {
+    fn own_io_is_subtracted() {
         let issued = Issued { ios: 1000, bytes: 1000 << 18 };
         let after = stats(2100, (1000 << 18) + 409_600);
         let other = other_io(&stats(0, 0), &after, 2.0, issued, Some(1 << 17)).unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_went_back_say_nothing() {
+    fn decreasing_counters_give_nothing() {
         assert_eq!(other_io(&stats(5, 5), &stats(4, 5), 1.0, Issued::default(), None), None);
         assert_eq!(other_io(&stats(5, 5), &stats(5, 5), 0.0, Issued::default(), None), None);
     }

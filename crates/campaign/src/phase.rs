@@ -1,4 +1,5 @@
-//! What runs at the same time and what is made of it: schedules ask for it, the executor does it.
+//! The phase: jobs that run at the same time, and how they are measured. Schedules produce phases,
+//! the executor runs them.
 
 use iodyno_job::Job;
 use iodyno_model::{Host, Purpose, RunRecord};
@@ -6,61 +7,60 @@ use iodyno_model::{Host, Purpose, RunRecord};
 use crate::targets::PreparedTarget;
 use crate::watch::Watcher;
 
-/// Says what is carried out next. It makes no I/O itself.
+/// Decides what runs next. Makes no I/O itself.
 pub(crate) trait Schedule {
-    /// The next phase; `None`: all is done. It is asked until then, or until the run is
-    /// interrupted. `watcher` is told what follows from what is known.
-    fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase>;
+    /// Returns the next phase; `None` at the end. Called until then, or until the run is
+    /// interrupted. Conclusions are reported to `watcher`.
+    fn next(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) -> Option<Phase>;
 
-    /// It judges by the hosts of the run, which are kept in memory for that alone.
+    /// True if it decides by the run's snapshots, which are kept in memory for that alone.
     fn reads_hosts(&self) -> bool {
         false
     }
 }
 
-/// What a schedule decides by.
-pub(crate) struct Seen<'a> {
+/// State of a run that a schedule decides by.
+pub(crate) struct RunView<'a> {
     pub(crate) host: &'a Host,
-    /// The run with all that was measured. Without its snapshots, unless
-    /// [`Schedule::reads_hosts`] wants them.
+    /// The run with all measurements so far; without snapshots unless [`Schedule::reads_hosts`].
     pub(crate) record: &'a RunRecord,
-    /// What jobs can work on, with what is known of it by now.
+    /// Targets of the jobs, with what is known of them by now.
     pub(crate) targets: &'a [PreparedTarget],
-    /// What the last phase came to, where it was a trial that did not fail, I/Os per second.
+    /// IOPS of the last phase, if it was a trial that succeeded.
     pub(crate) trial_iops: Option<f64>,
-    /// What phases and rests took so far at most, ns.
+    /// Longest time of all phases and rests so far, ns.
     pub(crate) spent_ns: u64,
-    /// What the run took so far by the clock, with all that is no phase, ns.
+    /// Wall time of the run so far, overhead included, ns.
     pub(crate) elapsed_ns: u64,
 }
 
-/// What runs at the same time.
+/// Jobs that run at the same time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Phase {
     pub(crate) jobs: Vec<PhaseJob>,
     pub(crate) measured: Measured,
     pub(crate) purpose: Purpose,
     pub(crate) end: End,
-    /// It ends then at the latest, ns; 0: when its work is done.
+    /// Longest duration, ns; 0: until its work is done.
     pub(crate) most_ns: u64,
-    /// It and all that may follow take so long at most, ns.
+    /// Longest time of this phase and all that may follow, ns.
     pub(crate) left_ns: u64,
-    /// The round that it belongs to.
+    /// Number of its round.
     pub(crate) round: Option<u32>,
-    /// Before it drives rest for so long at most, ns.
+    /// Longest rest of the drives before it, ns.
     pub(crate) rest_ns: u64,
-    /// The host is read again while it runs.
+    /// Read the links while it runs.
     pub(crate) reads_links: bool,
-    /// Temperatures are read while it runs. That makes the kernel send an admin command: never
-    /// while single latencies are what is measured.
+    /// Read temperatures while it runs. The kernel sends an admin command for that: never set where
+    /// single latencies are measured.
     pub(crate) reads_temperature: bool,
-    /// The kernel's tracepoints tell at its beginning where I/Os are.
+    /// Trace block I/O with the kernel's tracepoints at its beginning.
     pub(crate) traces_blocks: bool,
-    /// A target on which it fails is given up.
+    /// Give up targets on which it fails.
     pub(crate) gives_up: bool,
-    /// What depths gave on the way to it, I/Os per second.
+    /// Depths tried before it, with their IOPS.
     pub(crate) depths_tried: Vec<(u32, f64)>,
-    /// Keys of files that are removed after it, where its jobs made them.
+    /// Keys of files to remove after it, if its jobs made them.
     pub(crate) unlink: Vec<String>,
 }
 
@@ -68,38 +68,38 @@ pub(crate) struct Phase {
 #[derive(Debug, Clone)]
 pub(crate) struct PhaseJob {
     pub(crate) job: Job,
-    /// Jobs of the same section are measured as one.
+    /// Jobs of one section are measured as one.
     pub(crate) section: usize,
-    /// The target that the job is fitted to: its CPUs, its written blocks. `None`: it does what
-    /// it says, on the files that it names.
+    /// Target that the job is fitted to: its CPUs, its written blocks. `None`: the job runs as
+    /// written, on the files that it names.
     pub(crate) on: Option<PreparedTarget>,
 }
 
-/// What is made of a phase.
+/// How the measurements of a phase are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Measured {
-    /// A measurement of each section, with all that fio says of its clones.
+    /// One measurement for each section, with fio's rules for clones.
     #[default]
     Sections,
-    /// One measurement of the first so many jobs, the same on each target. The others go on
-    /// beside them.
+    /// One measurement of this many first jobs, the same on each target. The others run as
+    /// background load.
     Targets(usize),
-    /// Nothing is kept but the rate, which the schedule is told: so many I/Os are outstanding. It
-    /// lasts its longest time.
+    /// A trial with this many outstanding I/Os: only its rate is kept, for the schedule. Lasts its
+    /// longest time.
     Trial(u32),
 }
 
 /// When a phase ends.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) enum End {
-    /// Its jobs say so themselves.
+    /// When its jobs end.
     #[default]
     ByThemselves,
-    /// Once it is known well enough.
+    /// Once it is known precisely enough.
     Known {
-        /// For so many autocorrelation times it has to last.
+        /// Minimum duration in autocorrelation times.
         least_times: f64,
-        /// Relative half width of the interval of its p99 that is asked for, too.
+        /// Relative half width required of the p99's interval, too.
         p99: Option<f64>,
         /// Its rate has to be steady over rounds, too.
         steady: bool,
@@ -107,13 +107,13 @@ pub(crate) enum End {
 }
 
 impl Phase {
-    /// A phase of jobs that are fitted to targets.
+    /// Phase of jobs that are fitted to targets.
     pub(crate) fn fitted(jobs: Vec<PhaseJob>, measured: Measured, most_ns: u64) -> Self {
         let end = End::Known { least_times: iodyno_stats::LONG, p99: None, steady: false };
         Self { jobs, measured, end, most_ns, gives_up: true, ..Self::default() }
     }
 
-    /// How many of its jobs are measured.
+    /// Number of its jobs that are measured.
     pub(crate) fn measured_jobs(&self) -> usize {
         match self.measured {
             Measured::Targets(count) => count,
@@ -121,7 +121,7 @@ impl Phase {
         }
     }
 
-    /// Its name: those of what is measured.
+    /// Names of its measured jobs.
     pub(crate) fn name(&self) -> String {
         let measured = self.jobs.iter().take(self.measured_jobs());
         let mut names: Vec<&str> = measured.map(|one| one.job.name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! The observer of a phase: it records, displays and stops.
+//! Observer of a phase: records, displays and stops it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,21 +10,20 @@ use crate::host_watch::HostWatch;
 use crate::measurement::{Cut, SteadyWatch, p99};
 use crate::watch::{Event, Progress, Watcher};
 
-/// The start that is never counted, however steady it looks, ns: the queue
-/// fills, and throttled devices (cloud volumes) give their burst. At most half
-/// a second, and a tenth of the longest time.
+/// Start that is never counted, however steady it looks, ns: the queue fills, and throttled devices
+/// (cloud volumes) use up their burst. A tenth of the longest time, at most half a second.
 pub(crate) fn ramp_ns(most_ns: u64) -> u64 {
     (most_ns / 10).min(500_000_000)
 }
 
-/// What the rest of the work takes at the rate so far, ns.
+/// Time that the rest of the work takes at the rate so far, ns.
 fn work_left_ns(progress: &Progress<'_>, elapsed_ns: u64) -> Option<u64> {
     let (done, work) = (progress.done_bytes, progress.work_bytes?);
     let left = u128::from(work.saturating_sub(done)) * u128::from(elapsed_ns);
     left.checked_div(u128::from(done)).map(|ns| u64::try_from(ns).unwrap_or(u64::MAX))
 }
 
-/// Watches one phase: records, displays, stops.
+/// Observer of one phase: records, displays, stops.
 pub(crate) struct PhaseWatch<'a> {
     pub(crate) recorder: Recorder,
     pub(crate) stopper: Stopper,
@@ -32,21 +31,21 @@ pub(crate) struct PhaseWatch<'a> {
     pub(crate) interrupted: &'a AtomicBool,
     pub(crate) progress: Progress<'a>,
     pub(crate) host: HostWatch<'a>,
-    /// What its rate has to be steady over.
+    /// Rounds over which the rate has to be steady.
     pub(crate) rounds: Option<PtsRounds>,
-    /// The jobs, whose intervals are shown.
+    /// Jobs whose intervals are shown.
     pub(crate) jobs: &'a [ClearedJob<'a>],
-    /// What jobs ask to be steady.
+    /// fio's steady state criteria of the jobs.
     pub(crate) steady: Vec<SteadyWatch>,
-    /// So many of the first jobs are what is measured: rates are theirs alone.
+    /// Number of first jobs that are measured: rates are theirs alone.
     pub(crate) measured: usize,
     pub(crate) observed: Observed,
 }
 
-/// What was observed of a phase so far.
+/// Observations of a phase so far.
 #[derive(Default)]
 pub(crate) struct Observed {
-    /// Of each interval behind the ramp.
+    /// IOPS of each interval after the ramp.
     rates: Vec<f64>,
     /// Time since the start, ns.
     elapsed_ns: u64,
@@ -55,8 +54,8 @@ pub(crate) struct Observed {
 }
 
 impl<'a> PhaseWatch<'a> {
-    /// What is not counted: what comes before the last rounds, where there are as many as it has
-    /// to be steady over.
+    /// Part that is not counted: the ramp, or all before the last rounds if there are as many as
+    /// steadiness takes.
     pub(crate) fn cut(&self) -> Cut {
         let ramp_ns = ramp_ns(self.progress.most_ns);
         let last = self
@@ -68,7 +67,7 @@ impl<'a> PhaseWatch<'a> {
         Cut::Before(self.observed.elapsed_ns - window_ns.ceil() as u64)
     }
 
-    /// What the rounds that it has to be steady over say of it.
+    /// Steady state of the rate over its rounds.
     pub(crate) fn steady_state(&self) -> Option<SteadyState> {
         let rounds = self.rounds?;
         let window = rounds.look(self.observed.elapsed_ns as f64 / 1e9, &self.observed.rates);
@@ -80,11 +79,11 @@ impl<'a> PhaseWatch<'a> {
         })
     }
 
-    /// What was recorded, what was seen of the host, and why it ended.
+    /// Recorded data, host observations, and the reason of the end.
     pub(crate) fn finish(mut self) -> (Recorder, HostWatch<'a>, EndReason) {
         for (record, ClearedJob { job, .. }) in self.recorder.jobs.iter_mut().zip(self.jobs) {
             if job.verifies_its_writes() {
-                record.part_stages(job.pattern.rw.has(Direction::Read));
+                record.split_stages(job.pattern.rw.has(Direction::Read));
             }
         }
         (self.recorder, self.host, self.observed.end.unwrap_or(EndReason::Done))
@@ -98,7 +97,7 @@ impl Observer for PhaseWatch<'_> {
         self.observed.elapsed_ns = elapsed_ns;
         let temperature_c = if elapsed_ns / 1_000_000_000 > self.observed.seconds {
             self.observed.seconds = elapsed_ns / 1_000_000_000;
-            self.host.look(elapsed_ns)
+            self.host.sample(elapsed_ns)
         } else {
             None
         };
@@ -166,7 +165,8 @@ mod tests {
     use crate::phase::Phase;
     use crate::watch::Silent;
 
-    /// How many windows reads and writes have of a job that writes for 20 and reads for 15.
+    /// Numbers of windows of reads and writes for a job that writes for 20 and reads for 15
+    /// intervals.
     fn windows(options: &[(&str, &str)]) -> (usize, usize) {
         let mut job = Job::default();
         for (name, value) in options {

@@ -1,4 +1,4 @@
-//! Profiles of applications: those that are compiled in, and how one becomes jobs on a target.
+//! Application profiles: the built-in ones, and their jobs on a target.
 
 use iodyno_job::script::{CompileOptions, Script, compile};
 use iodyno_job::syntax::{Entry, Environment, Place, parse_file};
@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 
 use crate::plan::PlanError;
 
-/// The profile of this name, if there is one, with its text.
+/// Returns the built-in profile of this name, with its text.
 ///
 /// # Panics
-/// Where a profile that is compiled in is broken, which a test excludes.
+/// If a built-in profile is invalid, which a test excludes.
 pub fn profile(name: &str) -> Option<(Profile, &'static str)> {
     let (_, text) = PROFILES.iter().find(|(known, _)| *known == name)?;
     Some((Profile::parse(text).expect("profiles are parsed in a test"), text))
 }
 
-/// Names of the profiles that are compiled in.
+/// Names of the built-in profiles.
 pub fn profile_names() -> impl Iterator<Item = &'static str> {
     PROFILES.iter().map(|(name, _)| *name)
 }
 
-/// The JSON schema of profiles.
+/// JSON schema of profiles.
 pub fn profile_schema() -> Value {
     let mut generator = SchemaGenerator::default();
     let profile = generator.subschema_for::<Profile>();
@@ -36,22 +36,22 @@ pub fn profile_schema() -> Value {
     })
 }
 
-/// Prefix of the files that a profile makes in a directory.
+/// Name pattern of the files that a profile makes in a directory.
 const FILES: &str = ".iodyno-fit.$jobname.$jobnum.$filenum";
 
-/// Why a profile names no path.
+/// Error for a profile that names a path.
 const NAMED_ALONE: &str = "the target is named on the command line alone";
 
-/// The jobs of a profile on a target: files in a directory, which are removed at the end, or the
-/// device itself.
+/// Jobs of a profile on a target: files in a directory, which are removed at the end, or the device
+/// itself.
 ///
 /// # Errors
-/// What is wrong with its jobs, with the line in its job file; figures of jobs that it has not.
+/// A mistake in its jobs, with the line in its job file; a figure of a job that does not exist.
 pub fn profile_script(profile: &Profile, target: &str) -> Result<Script, PlanError> {
     script(profile, target, None)
 }
 
-/// The same with what was `measured` by now in the jobs that are made of it.
+/// The same, given what was `measured` so far in its jobs.
 pub(crate) fn script(
     profile: &Profile,
     target: &str,
@@ -95,11 +95,11 @@ pub(crate) fn script(
         }
         ProfileTarget::Device => vec![set("filename", &target)],
     };
-    // In front, since a directory holds for the names behind it.
+    // In front, since `directory` applies to the names after it.
     for section in &mut file.sections {
         section.entries.splice(..0, places.iter().cloned());
     }
-    // A job has files named after it, also where a directory or device has that name.
+    // A job's files are named after it, even if a directory or device has that name.
     let how = CompileOptions { is_special: &|_| false, ..CompileOptions::default() };
     let script = compile(&file.sections, &how).map_err(|errors| wrong(errors.to_string()))?;
     let has = |name: &str| {
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_profile_is_whole() {
+    fn every_profile_is_valid() {
         for name in profile_names() {
             let (profile, _) = profile(name).unwrap();
             assert_eq!(profile.name, name);
@@ -163,7 +163,7 @@ mod tests {
             for of in profile.figures() {
                 assert!(makes(&of), "{name}: its jobs do not make {of}");
             }
-            // What one of several sequential readers read a cache has for the others.
+            // Sequential readers of the same file would read from the cache what another one read.
             for one in jobs.iter().filter(|one| !one.job.pattern.rw.is_random()) {
                 let clones = jobs.iter().filter(|other| other.section == one.section);
                 let same = clones.filter(|other| other.job.files.paths == one.job.files.paths);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_no_directory_that_has_its_name_here() {
+    fn job_name_is_not_taken_for_a_directory() {
         assert!(std::path::Path::new("src").is_dir());
         let (profile, _) = profile("etcd").unwrap();
         let of = Profile {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_names_no_paths_and_leaves_room() {
+    fn profiles_must_not_name_paths_or_fill_file_systems() {
         let (profile, _) = profile("etcd").unwrap();
         for (jobs, is_right) in [
             ("[a]\nrw=write\nfilename=own\nsize=1m", true),

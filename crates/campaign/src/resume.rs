@@ -1,5 +1,4 @@
-//! A run that goes on: what of it is there, and whether the drives are still
-//! those that it was measured on.
+//! Resumes a run: finds the points that are left, and checks that the drives are unchanged.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +7,17 @@ use iodyno_model::{Bytes, Direction, Drive, EndReason, Fact, Host, RunRecord};
 use crate::plan::Refusal;
 use crate::plan::{Point, Study};
 use crate::schedule::{convergences, growth, over_in};
+use crate::target_names::are_same_targets;
 use crate::tools::Resumed;
-use crate::typed::are_at;
 
-/// More bytes than this written by the drive's own count since the run was
-/// left are somebody else's: 1 GiB, what a file system may do while it rests.
+/// Bytes written since the run stopped, by the drive's own counter, above which others must have
+/// written: 1 GiB, which a file system may write while idle.
 const FOREIGN_BYTES: u128 = 1 << 30;
 
 impl Resumed {
-    /// What of `points` is still to be measured: those that did not end by
-    /// themselves, and those that failed, which may work by now. None behind the
-    /// round with which they were over, nor on more drives than bring something.
+    /// The `points` still to be measured: those not measured, interrupted ones, and failed ones,
+    /// which may work by now. Excludes points after the last round needed, and on more drives than
+    /// bring a gain.
     pub fn of(record: &RunRecord, points: Vec<Point>, study: &Study) -> (Self, Vec<Point>) {
         let mut done: Done<'_> = BTreeMap::new();
         for of in &record.measurements {
@@ -52,13 +51,13 @@ impl Resumed {
     }
 }
 
-/// A name, targets and a round.
+/// Name, targets and round.
 type Key<'r> = (&'r str, &'r [String], Option<u32>);
-/// How many measurements there are of it that no point was found for yet.
+/// Number of measurements that are not matched to a point yet.
 type Done<'r> = BTreeMap<Key<'r>, u32>;
 
-/// Takes what `point` came to, as one or on each of its targets, out of `done`,
-/// if it is there.
+/// Removes the measurements of `point`, as one or on each of its targets, from `done`, if all are
+/// there.
 fn is_done(done: &mut Done<'_>, point: &Point) -> bool {
     let found = match find(done, point, &point.targets) {
         Some(whole) => Some(vec![whole]),
@@ -70,24 +69,24 @@ fn is_done(done: &mut Done<'_>, point: &Point) -> bool {
     found.is_some()
 }
 
-/// What `point` came to on these of its targets.
+/// Measurement of `point` on these of its targets.
 fn find<'r>(done: &Done<'r>, point: &Point, targets: &[String]) -> Option<Key<'r>> {
     let is_it = |key: &Key<'_>| {
         let (name, at, round) = *key;
-        name == point.title && round == point.round && are_at(at, targets, point.own_file)
+        name == point.title && round == point.round && are_same_targets(at, targets, point.own_file)
     };
     done.iter().find(|(key, count)| **count > 0 && is_it(key)).map(|(key, _)| *key)
 }
 
-/// What is not as it was when the run was left, in sentences.
+/// Differences of the host since the run stopped, in sentences.
 ///
 /// # Errors
-/// A drive that the run was measured on is gone, or is another one.
+/// A drive of the run is missing, or was replaced by another one.
 pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, Refusal> {
     let Some(first) = record.host() else { return Ok(Vec::new()) };
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     if differ(&first.kernel.release, &now.kernel.release) {
-        said.push("the kernel is another one than it was".into());
+        messages.push("the kernel is another one than it was".into());
     }
     for target in &record.run.targets {
         let Some((before, namespace)) = first.namespace(target) else { continue };
@@ -103,37 +102,35 @@ pub fn differences(record: &RunRecord, now: &Host) -> Result<Vec<String>, Refusa
             return Err(format!("{target} has another size than it had").into());
         }
         if differ(&before.firmware, &drive.firmware) {
-            said.push(format!("{target}: its firmware is another one than it was"));
+            messages.push(format!("{target}: its firmware is another one than it was"));
         }
         let link = |host: &Host, drive: &Drive| {
             let links = drive.links.iter().filter_map(|address| host.link(address));
             links.map(|link| link.current.value()).collect::<Vec<_>>()
         };
         if link(first, before) != link(now, drive) {
-            said.push(format!("{target}: its link runs otherwise than it did"));
+            messages.push(format!("{target}: its link runs otherwise than it did"));
         }
     }
-    Ok(said)
+    Ok(messages)
 }
 
-/// How many times as fast as it was measured to write a run may have written
-/// when it was killed: a mean hides what is faster.
+/// A killed run may have written this many times faster than measured: a mean hides peaks.
 const FASTER: f64 = 2.0;
 
-/// What is left of a study.
+/// Rest of a study.
 #[derive(Debug, Clone, Copy)]
 pub struct Left<'a> {
     /// The study.
     pub study: &'a Study,
-    /// Its points that are still to be measured.
+    /// Points still to be measured.
     pub points: &'a [Point],
-    /// Its preparation is not over.
+    /// The preparation is not finished.
     pub prepares: bool,
 }
 
 impl Left<'_> {
-    /// The most bytes that the run itself wrote to a drive since its last
-    /// snapshot; `None`: nobody knows.
+    /// Most bytes that the run itself wrote to a drive since its last snapshot; `None` if unknown.
     fn own_bytes(&self, record: &RunRecord) -> Option<u128> {
         if record.run.ended_ns.is_some() {
             return Some(0);
@@ -157,18 +154,17 @@ impl Left<'_> {
     }
 }
 
-/// What was written to the drives since the run was left, by their own count, in
-/// sentences.
+/// Bytes written to the drives since the run stopped, by their own counters, in sentences.
 ///
 /// # Errors
-/// A drive that the run prepared is not any more what it made of it.
+/// A drive that the run prepared was written by others since.
 pub fn foreign_writes(
     record: &RunRecord,
     now: &Host,
     left: &Left<'_>,
 ) -> Result<Vec<String>, Refusal> {
     let Some(last) = record.host_after() else { return Ok(Vec::new()) };
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for target in &record.run.targets {
         let written = |host: &Host| {
             let (drive, _) = host.namespace(target)?;
@@ -186,15 +182,15 @@ pub fn foreign_writes(
             )
             .into());
         }
-        said.push(format!(
+        messages.push(format!(
             "{target}: {bytes} were written since the run was left; where its state matters, \
              prepare it again"
         ));
     }
-    Ok(said)
+    Ok(messages)
 }
 
-/// Both are known and are not the same.
+/// True if both are known and differ.
 fn differ<T: PartialEq>(a: &Fact<T>, b: &Fact<T>) -> bool {
     a.get().zip(b.get()).is_some_and(|(a, b)| a != b)
 }

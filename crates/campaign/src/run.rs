@@ -1,5 +1,5 @@
-//! A run from its beginning to its end: recorded, a layout built, the machine set, what is asked
-//! for carried out, and all of it undone.
+//! A run from beginning to end: record it, build a layout, apply settings, measure, and undo all of
+//! it.
 
 use iodyno_host::Depth;
 use iodyno_model::{Host, Run, RunRecord, RunState, Setting};
@@ -16,18 +16,18 @@ use crate::preparation::prepare;
 use crate::schedule::{Explain, Steps};
 use crate::scripts::run_script;
 use crate::settings;
-use crate::targets::{Named, Scratches};
+use crate::targets::{NamedTargets, Scratches};
 use crate::tools::{Options, Tools, now_ns};
 use crate::undo::clean_up;
 use crate::watch::Event;
 use crate::work::{Jobs, Work};
 
-/// Carries `work` out on `targets`, which were resolved on `host`, and returns
-/// the run's id. What was measured is in the store whatever happens.
+/// Carries out `work` on `targets`, which were resolved on `host`, and returns the run's id.
+/// Measurements are stored whatever happens.
 ///
 /// # Errors
-/// Where nothing can be recorded or no step carried out at all. What fails on
-/// one target is recorded as such, and the others go on.
+/// Nothing can be recorded, or no step can be carried out. A failure on one target is recorded as
+/// such, and the others go on.
 pub fn carry_out(
     tools: &mut Tools<'_>,
     work: &Work,
@@ -56,7 +56,7 @@ pub fn carry_out(
     };
     let mut run = match &options.resumed {
         Some(resumed) => {
-            // What it set before it was killed is not what the machine had.
+            // Undo the killed run's settings first: they are not the machine's original ones.
             tools.store.refuse_running(&resumed.run_id)?;
             clean_up(tools.store, Some(&resumed.run_id))?;
             tools.store.reopen_run(&resumed.run_id)?
@@ -67,40 +67,41 @@ pub fn carry_out(
             run
         }
     };
-    let mut carried = Carried { work, targets, options, budget, failed: false, touched: false };
+    let mut active = ActiveRun { work, targets, options, budget, failed: false, touched: false };
     let result = match &work.layout {
-        Some(layout) => carried.on_layout(tools, &mut run, layout),
-        None => carried.on_machine(tools, &mut run, host),
+        Some(layout) => active.on_layout(tools, &mut run, layout),
+        None => active.on_machine(tools, &mut run, host),
     };
-    let Carried { failed, touched, .. } = carried;
+    let ActiveRun { failed, touched, .. } = active;
     run.state = match &result {
         _ if tools.is_interrupted() => RunState::Interrupted,
         Ok(()) if !failed => RunState::Done,
-        // It was not let go on, and is as it was.
+        // Resuming was refused: the run is unchanged.
         Err(_) if options.resumed.is_some() && !touched => RunState::Interrupted,
         _ => RunState::Failed,
     };
-    // Nor is a run that was not let go on: it may have been stopped before its first measurement.
+    // Keep a run whose resumption was refused: it may have been stopped before its first
+    // measurement.
     let is_kept = result.is_ok() || touched || options.resumed.is_some();
     end(tools, &mut run, work, is_kept)?;
     result.map(|()| run.id)
 }
 
-/// What is carried out, and what came of it.
+/// Work under way, and its outcome.
 #[derive(Clone, Copy)]
-struct Carried<'a> {
+struct ActiveRun<'a> {
     work: &'a Work,
     targets: &'a [Target],
     options: &'a Options,
     budget: Budget,
     /// A step failed.
     failed: bool,
-    /// What was on its targets is lost.
+    /// Data on its targets is lost.
     touched: bool,
 }
 
-impl Carried<'_> {
-    /// Builds a layout, measures on it, and takes it down whatever came of that.
+impl ActiveRun<'_> {
+    /// Builds a layout, measures on it, and takes it down even after a failure.
     fn on_layout(
         &mut self,
         tools: &mut Tools<'_>,
@@ -112,7 +113,7 @@ impl Carried<'_> {
         let host = iodyno_host::snapshot(tools.source, Depth::Full);
         let result = stack.top_permission(&host).and_then(|permission| {
             let options = &Options { permission, ..self.options.clone() };
-            let mut on_top = Carried { options, ..*self };
+            let mut on_top = ActiveRun { options, ..*self };
             let result = on_top.on_machine(tools, run, &host);
             self.failed = on_top.failed;
             result
@@ -121,7 +122,7 @@ impl Carried<'_> {
         result
     }
 
-    /// Sets what the plan asks for on the machine, measures, and restores it.
+    /// Applies the plan's settings, measures, and restores them.
     fn on_machine(
         &mut self,
         tools: &mut Tools<'_>,
@@ -130,18 +131,18 @@ impl Carried<'_> {
     ) -> Result<(), CampaignError> {
         let Self { work, .. } = *self;
         let mut applied = settings::apply(tools, &work.settings, work.scripts(), host, &run.id)?;
-        // What was set is what is measured under.
+        // Measure against the host as it is with the settings applied.
         let set_host = (!applied.conditions.is_empty())
             .then(|| iodyno_host::snapshot(tools.source, Depth::Full));
         let host = set_host.as_ref().unwrap_or(host);
         let result = self.measured(tools, run, host, applied.conditions.clone());
         let restored = applied.restore(tools.source, tools.store, &run.id);
         self.touched |= restored.is_err();
-        restored?.iter().for_each(|told| tools.watcher.event(&Event::Warning(told)));
+        restored?.iter().for_each(|warning| tools.watcher.event(&Event::Warning(warning)));
         result
     }
 
-    /// Carries it out on what is there.
+    /// Measures on the host as it is.
     fn measured(
         &mut self,
         tools: &mut Tools<'_>,
@@ -164,7 +165,7 @@ impl Carried<'_> {
         result
     }
 
-    /// Carries its jobs out.
+    /// Carries out its jobs.
     fn jobs(&mut self, execution: &mut Execution<'_, '_>) -> Result<(), CampaignError> {
         let (stop, budget_ns) = (self.budget.stop, self.options.budget_ns);
         let claims = execution.tools.claims;
@@ -180,7 +181,7 @@ impl Carried<'_> {
                         return Ok(());
                     }
                 }
-                // What a preparation was allowed to write may be only read after it.
+                // A preparation may write targets that the jobs after it only read.
                 run_script(execution, jobs, !is_prepared)
             }
             Jobs::Steps(steps) => self.on_targets(execution, &mut Steps::new(steps, self.budget)),
@@ -191,7 +192,7 @@ impl Carried<'_> {
         }
     }
 
-    /// Clears the targets, and carries out what `schedule` asks for on them.
+    /// Clears the targets, and runs `schedule` on them.
     fn on_targets(
         &self,
         execution: &mut Execution<'_, '_>,
@@ -211,7 +212,7 @@ impl Carried<'_> {
             false => announce::steps(self.targets, writes, &self.budget),
         };
         tools.watcher.event(&Event::Expect(&sentences));
-        let named = Named {
+        let named = NamedTargets {
             targets: match options.busy {
                 true => self.targets.iter().collect(),
                 false => without_busy(tools, host, &mut record.run, self.targets),
@@ -229,8 +230,8 @@ impl Carried<'_> {
     }
 }
 
-/// Ends a run; one that was refused before anything was done is none: a
-/// mistyped word is not the last run.
+/// Ends a run; removes one that was refused before anything was done, so that a mistyped word does
+/// not become the last run.
 fn end(
     tools: &mut Tools<'_>,
     run: &mut Run,

@@ -1,4 +1,4 @@
-//! Scripts carried out: what their jobs name is cleared, looked at and worked on.
+//! Runs scripts: clears the targets of their jobs, samples them and carries out the jobs.
 
 use iodyno_job::script::Script;
 use iodyno_model::add_missing;
@@ -11,11 +11,11 @@ use crate::schedule::ScriptJobs;
 use crate::targets::Targets;
 use crate::watch::Event;
 
-/// Clears what `jobs` need, and carries them out. With `all_words` each word of the permission has
-/// to name something that is worked on.
+/// Clears the targets of `jobs`, and runs them. With `all_words` each word of the permission has to
+/// name something that is worked on.
 ///
 /// # Errors
-/// What cannot be cleared or recorded.
+/// A target cannot be cleared, or nothing can be recorded.
 pub(crate) fn run_script(
     execution: &mut Execution<'_, '_>,
     jobs: &ScriptJobs,
@@ -31,18 +31,18 @@ pub(crate) fn run_script(
     run_on(execution, jobs, &mut targets)
 }
 
-/// Clears what `script` needs.
+/// Clears the targets of `script`.
 ///
 /// # Errors
-/// What cannot be cleared, with the line of its job.
+/// A target cannot be cleared; names the line of its job.
 pub(crate) fn clear_script(
     execution: &mut Execution<'_, '_>,
     script: &Script,
     permission: &Permission,
     all_words: bool,
 ) -> Result<Targets, CampaignError> {
-    // As the first phase is refused, when it is carried out; of a run that goes on it was done
-    // before.
+    // Checks the first phase in advance, as it would be refused when run; a resumed run had this
+    // check before.
     let first = script.phases.first().filter(|_| execution.is_first());
     let all_words = all_words && !execution.options.standing;
     let (tools, host) = (&mut *execution.tools, execution.host);
@@ -50,10 +50,10 @@ pub(crate) fn clear_script(
         .map_err(|error| error.placed(script))
 }
 
-/// Carries `jobs` out, on what was cleared for them.
+/// Runs `jobs` on the targets cleared for them.
 ///
 /// # Errors
-/// Nothing can be recorded any more, or the first job of all cannot be run.
+/// Nothing can be recorded any more, or the very first job cannot be run.
 pub(crate) fn run_on(
     execution: &mut Execution<'_, '_>,
     jobs: &ScriptJobs,

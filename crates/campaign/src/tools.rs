@@ -1,4 +1,4 @@
-//! What a run works with, and how it is to be carried out.
+//! Tools and options of a run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,43 +11,41 @@ use iodyno_target::{Permission, Target, typed_words};
 
 use crate::watch::{Event, Watcher};
 
-/// How a plan is to be carried out.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Name of the run.
     pub name: String,
-    /// The command as it was typed, for the record.
+    /// Command as typed, for the record.
     pub command: String,
-    /// Longest time for all measurements, ns.
+    /// Longest time of all measurements, ns.
     pub budget_ns: u64,
-    /// Each measurement takes exactly this, ns.
+    /// Exact duration of each measurement, ns.
     pub fixed_ns: Option<u64>,
-    /// Each measurement takes at most this, ns, instead of what the plan says.
+    /// Longest duration of each measurement, ns, instead of the plan's.
     pub max_ns: Option<u64>,
-    /// Measure drives that serve others, too.
+    /// Measure busy drives, too.
     pub busy: bool,
-    /// What may be written, and lost.
+    /// Targets that may be written, losing their data.
     pub permission: Permission,
-    /// The permission stands for more runs than this one: words that this one has no need of are
-    /// no mistake.
+    /// The permission is for several runs: words that this run does not need are no mistake.
     pub standing: bool,
-    /// Devices beside the targets, of which an investigation may write those that
-    /// the permission names.
+    /// Other devices; an investigation may write those that the permission names.
     pub neighbours: Vec<Target>,
     /// Measure nothing: links, health and inventory only.
     pub no_load: bool,
-    /// Whether targets were named.
+    /// Scope of the run: named targets or all.
     pub scope: Scope,
-    /// What was asked for and cannot even become a target, and why.
+    /// Requested names that cannot become targets, and why.
     pub unusable: Vec<Skipped>,
-    /// Where the numbers come from.
+    /// Origin of the numbers.
     pub origin: Origin,
-    /// The run that goes on, in place of a new one.
+    /// Run to resume, instead of a new one.
     pub resumed: Option<Resumed>,
 }
 
 impl Options {
-    /// For jobs and studies, which say themselves how long they take.
+    /// Options for jobs and studies, which set their own durations.
     pub fn of_jobs(name: &str, permission: Permission) -> Self {
         Self {
             name: name.to_owned(),
@@ -68,28 +66,28 @@ impl Options {
     }
 }
 
-/// A run that goes on.
+/// Run to be resumed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resumed {
     /// Its id.
     pub run_id: String,
-    /// Phases that it has.
+    /// Number of its phases so far.
     pub phases: u32,
 }
 
-/// What a run works with.
+/// Tools of a run.
 pub struct Tools<'a> {
-    /// Facts of the host.
+    /// Source of facts about the host.
     pub source: &'a dyn Source,
-    /// Makes the I/O.
+    /// Load generator.
     pub generator: &'a mut dyn LoadGenerator,
-    /// What data sheets state.
+    /// Data sheet figures.
     pub claims: &'a ClaimBook,
-    /// Keeps the results.
+    /// Store of the results.
     pub store: &'a mut Store,
-    /// Is told what happens.
+    /// Receiver of events.
     pub watcher: &'a mut dyn Watcher,
-    /// Set when the user wants it to end.
+    /// Set when the user interrupts the run.
     pub interrupted: &'a AtomicBool,
 }
 
@@ -98,7 +96,7 @@ impl Tools<'_> {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Records what is not done of what was asked for.
+    /// Records something requested that is not done.
     pub(crate) fn skip(
         &mut self,
         run: &mut Run,
@@ -113,7 +111,7 @@ impl Tools<'_> {
         run.skipped.push(skipped);
     }
 
-    /// Records what is not done, since it failed.
+    /// Records something that is not done because it failed.
     pub(crate) fn skip_failed(
         &mut self,
         run: &mut Run,
@@ -122,7 +120,7 @@ impl Tools<'_> {
         why: &str,
         next: &str,
     ) {
-        // Errors begin with the target's name, which stands beside them already.
+        // Errors begin with the target's name, which is shown beside them anyway.
         let why = why.strip_prefix(target).and_then(|why| why.strip_prefix(": ")).unwrap_or(why);
         self.skip(run, target, step, SkipReason::Failed { why: why.into() }, next);
     }

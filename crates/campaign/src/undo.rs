@@ -1,4 +1,4 @@
-//! What killed runs left behind, undone by the journal.
+//! Undoes what killed runs left behind, using the journal.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,9 +15,8 @@ use crate::plan::WriteCacheState;
 use crate::settings::{Restored, Sysfs, restore, set_by_hand, switch_back};
 use crate::undone::{Outcome, Undone};
 
-/// Undoes what killed runs left behind, the last change first: of `run_id`, or
-/// of all runs that no process works on any more. Only what proves to be
-/// iodyno's is touched.
+/// Undoes what killed runs left behind, the last change first: of `run_id`, or of all runs without
+/// a process. Touches only what is proven to be iodyno's.
 ///
 /// # Errors
 /// The journal cannot be read or written, or others may have written it.
@@ -28,7 +27,7 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
     }
     let mut undone: Vec<Undone> = Vec::new();
     let mut held = BTreeSet::new();
-    // Runs of which something still stands.
+    // Runs with a layout that could not be taken down completely.
     let mut standing = BTreeSet::new();
     for pending in pending {
         let run_id = &pending.run_id;
@@ -39,7 +38,7 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
             }
             continue;
         }
-        // Nobody takes it up meanwhile.
+        // Held, so that no other process resumes it meanwhile.
         if !held.contains(run_id) {
             match store.hold(run_id) {
                 Ok(()) => held.insert(run_id.clone()),
@@ -87,7 +86,7 @@ pub fn clean_up(store: &mut Store, run_id: Option<&str>) -> Result<Vec<Undone>, 
     Ok(undone)
 }
 
-/// Why nothing of a run is undone here, or now.
+/// Reason not to undo a run here, or now.
 fn left_to_others(pending: &Pending) -> Option<Outcome> {
     let run_id = &pending.run_id;
     if let Some(host) = pending.elsewhere.clone() {

@@ -1,4 +1,4 @@
-//! What came of undoing what a run left behind.
+//! Outcomes of undoing what a run left behind.
 
 use std::fmt;
 
@@ -7,52 +7,52 @@ use crate::error::CampaignError;
 /// Something that a run left behind.
 #[derive(Debug)]
 pub struct Undone {
-    /// What: a scratch file's path, a setting's, a part of a layout.
+    /// Name of it: path of a scratch file or a setting, part of a layout.
     pub what: String,
-    /// What came of it.
+    /// Outcome of undoing it.
     pub outcome: Outcome,
 }
 
-/// What came of undoing something.
+/// Outcome of undoing something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// A file was there, and is no more.
+    /// A file was removed.
     Removed,
-    /// A part of a layout stood, and does no more.
+    /// A part of a layout was taken down.
     TakenDown,
-    /// A drive holds nothing any more.
+    /// A drive was emptied.
     Emptied,
-    /// A setting has this value again.
+    /// A setting was restored to this value.
     Restored(String),
-    /// Nothing was there to be undone: a thing on a drive that is gone is gone.
+    /// Nothing left to undo, also because its drive is gone.
     Gone,
-    /// It is somebody else's by now, and is left alone; a sentence says why.
+    /// Left alone: changed by somebody else since; with the reason.
     LeftAlone(String),
-    /// Nothing proves that iodyno made it: it is left alone, and stays in the journal.
+    /// Left alone for lack of proof that iodyno made it; stays in the journal.
     Unproven {
-        /// The command that undoes it, for who knows better.
+        /// Command that undoes it, for users who know better.
         by_hand: String,
     },
-    /// Of a run of which nobody knows whether it still goes on.
+    /// Its run may still be running.
     MayBeRunning {
-        /// The command that undoes it, for who knows that it ended.
+        /// Command that undoes it, for users who know that the run ended.
         by_hand: String,
     },
-    /// Of a run on another host that shares the store. It stays in the journal.
+    /// Made by a run on another host that shares the store; stays in the journal.
     Elsewhere {
-        /// That host's name.
+        /// Name of that host.
         host: String,
-        /// The command that takes it for this host's, for who knows better.
+        /// Command that treats it as made on this host, for users who know better.
         by_hand: String,
     },
-    /// What its entry says cannot be read: why. It stays in the journal.
+    /// Its journal entry cannot be read, with the reason; stays in the journal.
     Unreadable(String),
-    /// It is ours and cannot be undone: why. It stays in the journal.
+    /// Ours, but undoing it failed, with the reason; stays in the journal.
     Failed(String),
 }
 
 impl Outcome {
-    /// Whether nothing is left to be done.
+    /// True if nothing is left to do.
     pub const fn is_settled(&self) -> bool {
         !matches!(
             self,

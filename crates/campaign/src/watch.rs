@@ -1,18 +1,18 @@
-//! What a run tells while it goes on.
+//! Events of a run, and their receivers.
 
 use iodyno_load::{ClearedJob, Counting, Interval};
 use iodyno_model::{Host, Measurement, Prediction, PurgeMethod, Run, Skipped};
 
-/// Something that happened.
+/// Event of a run.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A run is recorded, and begins.
     Run(&'a Run),
-    /// The host was read: before all, and after each phase.
+    /// The host was read: at the start, and after each phase.
     Host(&'a Host),
-    /// What is going to be done, in sentences, before anything is.
+    /// Announcement of what will be done, in sentences.
     Expect(&'a [String]),
-    /// A 1 s look at who else uses the drives.
+    /// Drives are observed for 1 s for I/O of others.
     Looking,
     /// A scratch file is being written.
     Scratch {
@@ -20,93 +20,93 @@ pub enum Event<'a> {
         directory: &'a str,
         /// Bytes written so far.
         written_bytes: u64,
-        /// Bytes that it gets at most.
+        /// Its largest size, bytes.
         most_bytes: u64,
         /// Time since its start, ns.
         elapsed_ns: u64,
     },
-    /// Drives are left alone so that they cool down.
+    /// Drives rest to cool down.
     Resting {
         /// Time since the start, ns.
         elapsed_ns: u64,
-        /// It ends then at the latest, ns.
+        /// Longest duration, ns.
         most_ns: u64,
-        /// Of the hottest drive, °C, where it can be read.
+        /// Temperature of the hottest drive, °C, if readable.
         temperature_c: Option<f32>,
     },
     /// Blocks are being sampled.
     Sampling {
-        /// Of this target.
+        /// Name of the target.
         target: &'a str,
     },
     /// Drives are being emptied.
     Purging {
-        /// Their names.
+        /// Names of the drives.
         target: &'a str,
-        /// How.
+        /// Method.
         method: PurgeMethod,
-        /// Share that is done, of the one that is least far; `None`: the drive does not say.
+        /// Share done on the slowest drive; `None` if the drive does not report it.
         done: Option<f64>,
         /// Time since the start, ns.
         elapsed_ns: u64,
     },
-    /// A drive is empty.
+    /// A drive was emptied.
     Purged {
-        /// Its name.
+        /// Name of the drive.
         target: &'a str,
-        /// How.
+        /// Method.
         method: PurgeMethod,
-        /// What it took, ns.
+        /// Duration, ns.
         elapsed_ns: u64,
     },
-    /// A phase of jobs begins: measurements, each [`Self::Done`] in the order of their sections, or
-    /// a trial of the search for the depth, which is never done.
+    /// A phase of jobs begins: measurements, each ended by [`Self::Done`] in the order of their
+    /// sections, or a trial of a depth search, which has no [`Self::Done`].
     Begin(Begin<'a>),
-    /// A measurement, or a trial of the search for the depth, goes on.
+    /// Progress of a measurement, or of a trial of a depth search.
     Progress(Progress<'a>),
     /// An interval of a phase of jobs is over.
     Interval {
         /// The jobs, in the interval's order.
         jobs: &'a [ClearedJob<'a>],
-        /// What they did in it.
+        /// I/O of the jobs in it.
         interval: &'a Interval,
-        /// Of the hottest drive, °C, where it was read at its end.
+        /// Temperature of the hottest drive, °C, if read at its end.
         temperature_c: Option<f32>,
     },
-    /// The points that are not measured, as far as is known by now.
+    /// Points that are predicted instead of measured, so far.
     Predicted(&'a [Prediction]),
-    /// Something that should be known while it goes on.
+    /// Warning during the run.
     Warning(&'a str),
     /// A measurement is done and stored.
     Done(&'a Measurement),
-    /// Something that was asked for is not done.
+    /// Something requested is not done.
     Skipped(&'a Skipped),
 }
 
-/// What begins.
+/// Start of a phase.
 #[derive(Debug, Clone, Copy)]
 pub struct Begin<'a> {
-    /// Its number in the run; of a trial that of the phase before it.
+    /// Its number in the run; for a trial, that of the phase before it.
     pub phase: u32,
     /// Its jobs.
     pub jobs: &'a [ClearedJob<'a>],
-    /// The section of each job that is measured: those of one are one measurement. Jobs behind
-    /// these go on beside it.
+    /// Section of each measured job: those of one section are one measurement. Jobs beyond these
+    /// are background load.
     pub sections: &'a [usize],
     /// Which of its I/O counts.
     pub counting: Counting,
-    /// Outstanding I/Os that a search tries.
+    /// Outstanding I/Os of a trial.
     pub trying: Option<u32>,
 }
 
-/// How a measurement goes on.
+/// Progress of a measurement.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress<'a> {
     /// Target, or `all at once`.
     pub target: &'a str,
     /// Step.
     pub step: &'a str,
-    /// Outstanding I/Os that a search tries just now.
+    /// Outstanding I/Os of the current trial.
     pub trying: Option<u32>,
     /// I/Os per second in the last interval.
     pub iops: f64,
@@ -114,39 +114,39 @@ pub struct Progress<'a> {
     pub bytes_per_s: f64,
     /// Time since its start, ns.
     pub elapsed_ns: u64,
-    /// It ends then at the latest, ns.
+    /// Longest duration, ns.
     pub most_ns: u64,
-    /// What the whole campaign still takes at most, ns; what its work takes at
-    /// the rate so far, where that is what ends it.
+    /// Longest remaining time of the whole campaign, ns; if the amount of work is what ends it, the
+    /// remaining time at the rate so far.
     pub left_ns: u64,
     /// Bytes done so far.
     pub done_bytes: u64,
-    /// Bytes to be done in all, where that is known.
+    /// Total bytes to do, where known.
     pub work_bytes: Option<u64>,
-    /// I/Os per second in each interval behind the ramp so far.
+    /// IOPS of each interval after the ramp so far.
     pub rates: &'a [f64],
-    /// How well the mean of `rates` is to be known, where that ends it.
+    /// Precision goal for the mean of `rates`, if that ends it.
     pub goal: Option<Goal>,
-    /// Of the hottest drive, °C, where it was read meanwhile.
+    /// Temperature of the hottest drive, °C, if it was read.
     pub temperature_c: Option<f32>,
 }
 
-/// How well a mean is to be known.
+/// Precision goal of a mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
-    /// Half the width of its interval as a share of it: 0.01 for 1 %.
+    /// Half the width of its interval, relative: 0.01 for 1 %.
     pub half_width: f64,
-    /// Level of the interval, 0.95 for 95 %.
+    /// Confidence level, 0.95 for 95 %.
     pub level: f64,
 }
 
-/// Is told what happens; displays it.
+/// Receives events and displays them.
 pub trait Watcher {
-    /// Something happened.
+    /// Receives an event.
     fn event(&mut self, event: &Event<'_>);
 }
 
-/// Says nothing.
+/// Watcher that ignores all events.
 #[derive(Debug, Default)]
 pub struct Silent;
 
@@ -154,7 +154,7 @@ impl Watcher for Silent {
     fn event(&mut self, _: &Event<'_>) {}
 }
 
-/// Several that are told the same, in this order.
+/// Passes events to several watchers, in this order.
 pub struct Several<'a>(pub Vec<&'a mut dyn Watcher>);
 
 impl Watcher for Several<'_> {

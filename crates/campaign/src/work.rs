@@ -1,4 +1,4 @@
-//! What a run does: made of a plan, of job files, or of a question.
+//! Work of a run, made of a plan, of job files, or of an investigation.
 
 use iodyno_job::Job;
 use iodyno_job::script::Script;
@@ -10,48 +10,48 @@ use crate::preparation::Preparing;
 use crate::profiles::profile_script;
 use crate::schedule::{ASKED, ScriptJobs};
 
-/// Measurements that an investigation takes at most, which divide its time.
+/// Typical number of measurements of an investigation, by which its time is divided.
 const MEASUREMENTS: u64 = 10;
-/// Each takes between these, ns.
+/// Shortest and longest measurement of an investigation, ns.
 const SHORTEST_NS: u64 = 1_000_000_000;
 const LONGEST_NS: u64 = 30_000_000_000;
-/// Width of an interval that suffices: effects below 5 % are none.
+/// Sufficient width of an interval: effects below 5 % do not count.
 const PRECISION: f64 = 0.015;
 
-/// What a run does.
+/// Work of a run.
 #[derive(Debug, Clone)]
 pub struct Work {
-    /// What kind of run it makes.
+    /// Kind of run.
     pub kind: RunKind,
     /// Name of the plan.
     pub name: String,
-    /// The text that it was read from.
+    /// Text that it was read from.
     pub text: String,
     /// Its rounds.
     pub rounds: Option<RoundsPlan>,
-    /// When a measurement ends.
+    /// End of a measurement.
     pub stop: Stop,
-    /// Blocks to be sampled to tell which were ever written; 0 = none.
+    /// Number of blocks to sample for whether they were ever written; 0 = none.
     pub written_samples: u32,
-    /// What is measured.
+    /// Jobs to measure.
     pub jobs: Jobs,
-    /// Drives are prepared before it.
+    /// Preparation of the drives.
     pub preparation: Option<Preparing>,
-    /// It is measured on a layout, which is built before and taken down after.
+    /// Layout to measure on, built before and taken down after.
     pub layout: Option<LayoutPlan>,
-    /// What is set on the machine before, and restored after it.
+    /// Settings of the machine, restored after the run.
     pub settings: Settings,
 }
 
-/// What is measured.
+/// Jobs to measure.
 #[derive(Debug, Clone)]
 pub enum Jobs {
-    /// The phases of a script, on what its jobs name.
+    /// Phases of a script, on the targets that its jobs name.
     Script(Box<ScriptJobs>),
-    /// Steps, on targets that are given beside.
+    /// Steps, on targets given separately.
     Steps(Vec<Step>),
-    /// What limits this job on targets that are given beside: experiments follow, as many as it
-    /// takes.
+    /// Investigation of what limits this job, on targets given separately: as many experiments as
+    /// it takes.
     Question(Box<Step>),
 }
 
@@ -71,7 +71,7 @@ impl Work {
         }
     }
 
-    /// Carries out a script that was read from `text`; `name` is the job file.
+    /// Work of a script read from `text`; `name` is the job file.
     pub fn of_script(name: &str, script: Script, text: String) -> Self {
         Self::new(
             RunKind::Run,
@@ -82,10 +82,10 @@ impl Work {
         )
     }
 
-    /// Carries out the jobs of a profile that was read from `text` on `target`, in rounds.
+    /// Work of a profile read from `text`, on `target`, in rounds.
     ///
     /// # Errors
-    /// What is wrong with its jobs.
+    /// A mistake in its jobs.
     pub fn of_profile(profile: Profile, target: &str, text: String) -> Result<Self, PlanError> {
         let name = profile.name.clone();
         let script = profile_script(&profile, target)?;
@@ -93,11 +93,11 @@ impl Work {
         Ok(Self::new(RunKind::Fit, &name, text, Stop::NEVER, Jobs::Script(Box::new(jobs))))
     }
 
-    /// Carries out a study: of all its points those that are `left`, or its steps on targets that
-    /// are given beside.
+    /// Work of a study: of `all` its points those that are `left`, or its steps on targets given
+    /// separately.
     ///
     /// # Errors
-    /// What is wrong with their options.
+    /// A mistake in their options.
     pub fn of_study(study: &Study, all: &[Point], left: &[Point]) -> Result<Self, PlanError> {
         let stop = study.stop()?;
         let jobs = match study.is_of_steps() {
@@ -112,7 +112,8 @@ impl Work {
         })
     }
 
-    /// Asks what limits `job`, within `budget_ns` in all; `text` says so in the record.
+    /// Investigation of what limits `job`, within `budget_ns` in total; `text` describes it in the
+    /// record.
     pub fn of_question(mut job: Job, text: String, budget_ns: u64) -> Self {
         let max_ns = (budget_ns / MEASUREMENTS).clamp(SHORTEST_NS, LONGEST_NS);
         let (precision, level, min_ns) = (PRECISION, 0.95, max_ns / 3);
@@ -122,7 +123,7 @@ impl Work {
         Self::new(RunKind::Explain, "explain", text, stop, Jobs::Question(Box::new(asked)))
     }
 
-    /// What is measured on targets that are given beside.
+    /// Steps to measure on targets given separately.
     pub(crate) fn steps(&self) -> &[Step] {
         match &self.jobs {
             Jobs::Script(_) => &[],

@@ -1,4 +1,4 @@
-//! A journal of which an entry is damaged, or another host's: the others are undone all the same.
+//! Journals with an entry that is damaged, or another host's: the others are undone all the same.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -9,7 +9,7 @@ use iodyno_model::{Run, RunState};
 use iodyno_store::{JournalEntry, Store, WriteCacheChange};
 
 #[test]
-fn a_damaged_entry_stops_the_undoing_of_no_other() {
+fn damaged_entry_does_not_block_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let mut store = Store::open(&path).unwrap();
@@ -44,7 +44,7 @@ fn a_damaged_entry_stops_the_undoing_of_no_other() {
 }
 
 #[test]
-fn what_another_host_changed_is_left_to_it() {
+fn changes_of_another_host_are_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
     let mut store = Store::open(&path).unwrap();
@@ -56,7 +56,7 @@ fn what_another_host_changed_is_left_to_it() {
         (JournalEntry::ScratchFile { path: file.display().to_string(), identity: None }, file)
     };
     let ((theirs, their_file), (ours, our_file)) = (scratch(1), scratch(2));
-    // A drive that is not here, of another boot.
+    // A drive that is not here, from another boot.
     let switched = JournalEntry::WriteCache(WriteCacheChange {
         controller: "nvme99".into(),
         serial: "THEIRS".into(),

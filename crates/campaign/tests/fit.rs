@@ -1,5 +1,5 @@
-//! Applications' profiles on simulated drives of known sync latencies: who passes, who does not,
-//! and who is measured longer.
+//! Application profiles on simulated drives of known sync latencies: which drives pass, which fail,
+//! and which are measured longer.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -19,8 +19,8 @@ use iodyno_target::{Permission, ReadClearance};
 /// Flushes in each round.
 const FLUSHES: u32 = 2_000;
 
-/// A drive whose flushes take times of an exponential distribution with these p99, ns: alone, and
-/// beside another writer. From round to round its level differs by 3 %.
+/// A drive with exponentially distributed flush times of these p99, ns: alone, and with another
+/// writer. Its level varies by 3 % from round to round.
 struct Flushing {
     inside: SimulatedGenerator,
     alone_ns: f64,
@@ -29,7 +29,7 @@ struct Flushing {
 }
 
 impl Flushing {
-    /// 0 < u < 1 (SplitMix64).
+    /// Uniform, 0 < u < 1 (SplitMix64).
     fn uniform(&mut self) -> f64 {
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.seed;
@@ -86,13 +86,13 @@ impl Watcher for Silent {
     fn event(&mut self, _: &Event<'_>) {}
 }
 
-/// etcd's profile with files that are small, since nobody writes them.
+/// etcd's profile with small files, since nobody writes them.
 fn small_etcd() -> String {
     let (_, text) = profile("etcd").unwrap();
     text.replace("size=64000000", "size=1m").replace("size=256m", "size=1m")
 }
 
-/// It on a drive of these p99, ms.
+/// Runs it on a drive of these p99, ms.
 fn etcd(alone_ms: f64, beside_ms: f64, seed: u64) -> RunRecord {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     std::fs::create_dir(folder.path().join("sys")).unwrap();
@@ -136,7 +136,7 @@ impl Watcher for Interrupting<'_> {
     }
 }
 
-/// Runs no job.
+/// Refuses every job.
 struct Refusing(SimulatedGenerator);
 
 impl LoadGenerator for Refusing {
@@ -164,7 +164,7 @@ impl LoadGenerator for Refusing {
 }
 
 #[test]
-fn no_file_is_left_where_nothing_can_be_measured() {
+fn no_file_is_left_after_a_failed_start() {
     for interrupts in [true, false] {
         let interrupted = AtomicBool::new(false);
         let (watcher, silent) = (&mut Interrupting(&interrupted), &mut Silent);
@@ -175,7 +175,7 @@ fn no_file_is_left_where_nothing_can_be_measured() {
     }
 }
 
-/// What ends etcd's profile before anything is measured; it leaves no file.
+/// Error that ends etcd's profile before anything is measured; asserts that no file is left.
 fn stopped(watcher: &mut dyn Watcher, interrupted: &AtomicBool) -> String {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     std::fs::create_dir(folder.path().join("sys")).unwrap();
@@ -201,7 +201,7 @@ fn stopped(watcher: &mut dyn Watcher, interrupted: &AtomicBool) -> String {
     error.to_string()
 }
 
-/// The verdict on the whole, and how the two bounds of 10 ms stand: alone, and beside a writer.
+/// Overall verdict, and those of the two 10 ms bounds: alone, and with a writer.
 fn judged(record: &RunRecord) -> (Verdict, Kept, Kept) {
     let claims = ClaimBook::builtin();
     let assessment = assess(&Question { record, claims: &claims, baseline: None, expect: None });
@@ -211,9 +211,9 @@ fn judged(record: &RunRecord) -> (Verdict, Kept, Kept) {
 }
 
 #[test]
-fn a_hundred_good_drives_raise_no_alarm_and_bad_ones_do() {
+fn good_drives_pass_and_bad_ones_fail() {
     for seed in 0..100 {
-        // The interval of 10,000 flushes is some 5 %: 8 ms is further than 3 sigma from 10 ms.
+        // The interval of 10,000 flushes is about 5 %: 8 ms is more than 3 sigma from 10 ms.
         let record = etcd(1.0, 8.0, seed);
         assert_eq!(judged(&record), (Verdict::Pass, Kept::Yes, Kept::Yes), "seed {seed}");
         assert_eq!(record.measurements.len(), 15, "five rounds suffice");
@@ -227,7 +227,7 @@ fn a_hundred_good_drives_raise_no_alarm_and_bad_ones_do() {
 }
 
 #[test]
-fn on_the_bound_it_is_measured_longer_and_called_borderline() {
+fn drive_on_the_bound_is_measured_longer_and_borderline() {
     let (mut borderline, mut wrong) = (0, 0);
     for seed in 0..40 {
         let record = etcd(1.0, 10.0, seed);
@@ -240,6 +240,6 @@ fn on_the_bound_it_is_measured_longer_and_called_borderline() {
             _ => wrong += 1,
         }
     }
-    // Looked at up to six times, each with a level of 95 %.
+    // Checked up to six times, each at a level of 95 %.
     assert!(borderline >= 28 && wrong <= 12, "{borderline} borderline, {wrong} decided");
 }

@@ -1,4 +1,4 @@
-//! Reads under load on simulated drives whose surface is known: how far 60 points are off it.
+//! Reads under load on simulated drives of known surface: the error of 60 points.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -14,18 +14,18 @@ use iodyno_load::{Noise, SimulatedDrive, UnderLoad};
 use iodyno_model::{Direction, Headroom, RunRecord, RunState};
 use iodyno_store::Store;
 
-/// Parts of the most, of either.
+/// Steps from 0 to the maximum, for reads and writes alike.
 const STEPS: usize = 20;
 
-/// The p99 of reads, ns, of a drive: what it writes makes them slow, most of all the first of it,
-/// and all that it does fills its queue.
+/// The p99 of reads, ns, of a flash drive: writes slow them down, the first ones most of all, and
+/// the total load fills its queue.
 fn flash(writes: f64, reads: f64) -> Option<f64> {
     let load = 0.75 * writes + 0.9 * reads;
     let beside = 1.0 + 2.0 * (1.0 - (-5.0 * writes).exp()) + writes;
     (load < 0.98).then(|| 85_000.0 * beside * (1.0 + 0.25 * load / (1.0 - load)))
 }
 
-/// As a volume in a network: one latency up to a contract, and none beyond it.
+/// Like a network volume: one latency up to a contracted rate, and none beyond it.
 fn contract(writes: f64, reads: f64) -> Option<f64> {
     (writes.max(reads) <= 1.0).then_some(if reads > 0.93 { 4e6 } else { 650_000.0 })
 }
@@ -49,14 +49,14 @@ fn preset(stage: &Stage) -> Study {
     study
 }
 
-/// The surface that a sweep finds, and the sweep.
+/// Surface found by a sweep, and the sweep.
 fn found(stage: &Stage, study: &Study, drive: &SimulatedDrive, seed: u64) -> (Headroom, RunRecord) {
     let record = stage.measure(study, stage.generator(drive, seed));
     assert_eq!(record.run.state, RunState::Done);
     (study.outlook(&record).unwrap().headroom.remove(0), record)
 }
 
-/// Relative errors over all cells of which the truth is known, in ascending order.
+/// Relative errors over all cells whose truth is known, ascending.
 fn errors(found: &Headroom, truth: &[Vec<Option<f64>>]) -> Vec<f64> {
     let error = |cell: &iodyno_model::LoadCell| {
         Some((cell.p99_ns?.value / truth[cell.column][cell.row]? - 1.0).abs())
@@ -70,7 +70,7 @@ fn median(sorted: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-/// The median error with which all other cells around it say a cell: what no choice of points can
+/// Median error of predicting a cell from all other cells around it: no choice of points can do
 /// better.
 fn scatter(shown: &[Vec<Option<f64>>]) -> f64 {
     let place = |(column, row): (usize, usize)| (column as f64, row as f64);
@@ -90,12 +90,12 @@ fn scatter(shown: &[Vec<Option<f64>>]) -> f64 {
 }
 
 #[test]
-fn sixty_points_know_all_441_within_5_percent() {
+fn sixty_points_predict_all_441_within_5_percent() {
     let stage = Stage::new();
     let study = preset(&stage);
     for (name, truth) in [("flash", table(flash)), ("contract", table(contract))] {
         for seed in 0..3 {
-            // As one measurement differs from the next.
+            // Typical variation between measurements.
             let drive = SimulatedDrive { level_noise: 0.03, ..drive(truth.clone()) };
             let (found, record) = found(&stage, &study, &drive, seed);
             let phases = record.measurements.iter().map(|of| of.phase).max().unwrap();
@@ -123,22 +123,22 @@ fn rates_are_those_that_were_asked_for() {
     assert!((reads.iops.unwrap().value / half.read_iops - 1.0).abs() < 0.02);
     assert!((writes.bandwidth.unwrap().value / half.write_bytes_per_s - 1.0).abs() < 0.02);
     assert!((half.read_iops / 420_000.0 - 0.25).abs() < 0.01, "{}", half.read_iops);
-    // Alone: reads beside no writes, and writes beside few reads.
+    // Alone: reads without writes, and writes with few reads.
     assert!(of(point(0, 5), Direction::Write).is_none());
     let few = of(point(5, 0), Direction::Read).unwrap().iops.unwrap().value;
     assert!((few / 4200.0 - 1.0).abs() < 0.05, "{few}");
-    // What is not reached is no latency.
+    // Rates not reached have no latency.
     assert_eq!(point(20, 20).p99_ns, None);
 }
 
 #[test]
-fn the_headline_holds() {
+fn headroom_summary_matches_the_truth() {
     let stage = Stage::new();
     for bound_ms in [0.2, 0.5, 1.0] {
         let mut study = preset(&stage);
         study.p99_bound = Some(format!("{bound_ms}ms"));
         let (found, _) = found(&stage, &study, &drive(table(flash)), 9);
-        // The greatest share of which the truth keeps the bound.
+        // Largest share at which the truth keeps the bound.
         let truth = |of: fn(f64) -> Option<f64>| {
             let keeps =
                 |part: &u32| of(f64::from(*part) / 1000.0).is_some_and(|p99| p99 <= bound_ms * 1e6);
@@ -159,7 +159,7 @@ fn the_headline_holds() {
 }
 
 #[test]
-fn a_sweep_that_was_stopped_goes_on_where_it_was() {
+fn stopped_sweep_resumes() {
     let stage = Stage::new();
     let study = preset(&stage);
     let drive = drive(table(flash));
@@ -186,10 +186,10 @@ fn a_sweep_that_was_stopped_goes_on_where_it_was() {
     assert_eq!(Resumed::of(&done, points, &study).1, []);
 }
 
-/// Surfaces of real drives, as crosscheck/surfaces.py writes them into `IODYNO_SURFACES`: a file
-/// each, a line for each rate of writes, the p99 (or what was published) by rates of reads, ns; `-`:
-/// not reached; with `>`: more than the figure shows, which is measured and no error. Without that
-/// folder the made surface is read in its place.
+/// Surfaces of real drives, in the directory `IODYNO_SURFACES` as written by
+/// crosscheck/surfaces.py: one file each, a line for each rate of writes, with the p99 (or what was
+/// published) by rates of reads, ns; `-`: not reached; `>`: more than the figure shows, measured
+/// but not counted as an error. Without that directory a synthetic surface is used.
 #[test]
 #[allow(clippy::print_stdout, reason = "whoever asks for it wants the table")]
 fn published_surfaces_are_met() {
@@ -225,6 +225,6 @@ fn published_surfaces_are_met() {
     }
     pooled.sort_by(f64::total_cmp);
     println!("all: median {:.3}", median(&pooled));
-    // What others published has noise of its own.
+    // Published surfaces have noise of their own.
     assert!(median(&pooled) <= 0.05 || std::env::var_os("IODYNO_SURFACES").is_some());
 }

@@ -1,5 +1,5 @@
-//! A journal that somebody else wrote: `clean_up` acts on nothing that iodyno
-//! did not make. Needs root, losetup and mount.
+//! A journal written by somebody else: `clean_up` touches nothing that iodyno did not make. Needs
+//! root, losetup and mount.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -23,7 +23,7 @@ fn run(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Things of somebody else's that a journal may name.
+/// Other people's things that a journal may name.
 struct Victims {
     folder: tempfile::TempDir,
     device: String,
@@ -49,7 +49,7 @@ impl Victims {
         self.folder.path().join(name)
     }
 
-    /// What must stay as it is.
+    /// State that must not change.
     fn state(&self) -> Vec<(String, Vec<u8>)> {
         let mut state = Vec::new();
         let mut folders = vec![self.folder.path().to_owned()];
@@ -76,7 +76,7 @@ impl Victims {
         format!("/sys/block/{}/queue/{file}", self.device.trim_start_matches("/dev/"))
     }
 
-    /// The word that names the device for writing, as a journal has it.
+    /// Word that names the device for writing, as in a journal.
     fn word(&self) -> String {
         format!("{}:{}M", self.device.trim_start_matches("/dev/"), SIZE >> 20)
     }
@@ -84,7 +84,7 @@ impl Victims {
 
 impl Drop for Victims {
     fn drop(&mut self) {
-        // A test that failed may have lost them; its own panic is the one to be seen.
+        // A failed test may have lost them; its own panic is the one to show.
         let at = self.path("mounted");
         let _ = Command::new("umount").arg(at).output();
         let _ = Command::new("losetup").args(["--detach", &self.device]).output();
@@ -110,7 +110,7 @@ fn spelled(path: &Path, spelling: usize) -> String {
     }
 }
 
-/// Every kind of entry that names `path`, as this and earlier versions write it.
+/// Every kind of entry that names `path`, as written by this and earlier versions.
 fn entries(victims: &Victims, path: &str, marked: bool) -> Vec<Value> {
     let device = victims.device.as_str();
     let (word, boot) = (victims.word(), boot_id());
@@ -177,7 +177,7 @@ fn nothing_that_iodyno_did_not_make_is_touched() {
 
 #[test]
 #[ignore = "needs root"]
-fn a_drive_is_left_while_something_may_stand_on_it() {
+fn drive_under_a_standing_layer_is_not_emptied() {
     let victims = Victims::new();
     let uuid = "00112233-4455-6677-8899-aabbccddeeff";
     run("mkfs.ext4", &["-q", "-F", "-U", uuid, "-L", "iodyno-00112", &victims.device]);

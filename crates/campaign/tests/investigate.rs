@@ -1,6 +1,5 @@
-//! `explain` on simulated drives whose limiter is known: it is named by the
-//! experiments that are made, and where they do not suffice it is said between
-//! which it may be.
+//! `explain` on simulated drives of known limit: the experiments name it, or, where they do not
+//! suffice, the limits it may be.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -30,7 +29,7 @@ fn job(words: &str) -> Job {
     job
 }
 
-/// A run of `explain` on `drives` equal ones, on a machine without anything.
+/// A run of `explain` on `drives` equal ones, on an empty machine.
 fn investigated(
     words: &str,
     drives: usize,
@@ -41,7 +40,7 @@ fn investigated(
     with_neighbour(words, drives, drive, budget_ns, None, SEED, change)
 }
 
-/// The same with an equal drive beside them that may be written or not, where there is one.
+/// The same with an equal neighbour drive, if any, which may be written or not.
 fn with_neighbour(
     words: &str,
     drives: usize,
@@ -90,7 +89,7 @@ fn with_neighbour(
     store.load(&id).unwrap()
 }
 
-/// What is said of a run, as it is of a stored one: without more experiments.
+/// Answer for a run, as for a stored one: without further experiments.
 fn answer(record: &RunRecord) -> (Answer, String) {
     let claims = ClaimBook::builtin();
     let evidence = Evidence { records: &[record], claims: &claims, possible: &[], repeats: 0 };
@@ -128,7 +127,7 @@ fn one_io_at_a_time_is_limited_by_the_depth() {
 }
 
 #[test]
-fn a_drives_own_limit_is_one_of_ios_or_of_bytes() {
+fn drive_limit_is_of_ios_or_of_bytes() {
     let drive = SimulatedDrive::default();
     let small = investigated("rw=randread bs=4k iodepth=64", 1, &drive, BUDGET_NS, |_| {});
     let (_, text) = named(&small, Limiter::Drive);
@@ -141,7 +140,7 @@ fn a_drives_own_limit_is_one_of_ios_or_of_bytes() {
 }
 
 #[test]
-fn a_thread_without_time_is_told_from_a_drive() {
+fn cpu_limit_is_distinguished_from_the_drive() {
     let drive = SimulatedDrive { iops_max: 900_000.0, ..SimulatedDrive::default() };
     let record = investigated("rw=randread bs=4k iodepth=64", 1, &drive, BUDGET_NS, |generator| {
         generator.cpu_per_io_ns = 10_000;
@@ -152,7 +151,7 @@ fn a_thread_without_time_is_told_from_a_drive() {
 }
 
 #[test]
-fn what_drives_share_is_found_by_half_of_them() {
+fn shared_limit_is_found_with_half_the_drives() {
     let drive = SimulatedDrive::default();
     let words = "rw=read bs=128k iodepth=32";
     let shared = investigated(words, 2, &drive, BUDGET_NS, |generator| {
@@ -165,7 +164,7 @@ fn what_drives_share_is_found_by_half_of_them() {
 }
 
 #[test]
-fn two_of_four_drives_that_share_something_are_named_wherever_they_stand() {
+fn two_of_four_drives_that_share_a_link_are_named_in_any_order() {
     let drive = SimulatedDrive::default();
     for pair in [[0, 1], [1, 3], [0, 2]] {
         let mut shares: Vec<String> = Vec::new();
@@ -186,16 +185,16 @@ fn two_of_four_drives_that_share_something_are_named_wherever_they_stand() {
 }
 
 #[test]
-fn a_rest_tells_heat_from_the_drive() {
+fn rest_distinguishes_heat_from_the_drive() {
     let drive = SimulatedDrive {
-        // Once what decides was measured twice, and before the same once more.
+        // After the deciding measurements were repeated, and the original one once more.
         throttles: Some((32_000_000_000, 0.5)),
         ..SimulatedDrive::default()
     };
     let record = investigated("rw=read bs=128k iodepth=32", 1, &drive, BUDGET_NS, |_| {});
     let all = names(&record);
     assert_eq!(&all[all.len() - 2..], ["once-more", "rest"], "{all:?}");
-    // No temperature is known here: it may be heat, a cache or a credit.
+    // No temperature is known here: it may be heat, a cache or burst credit.
     let (_, text) = named(&record, Limiter::Burst);
     assert!(text.contains("after a rest") && !text.contains("heat"), "{text}");
     // The snapshot before it was taken after the rest.
@@ -204,7 +203,7 @@ fn a_rest_tells_heat_from_the_drive() {
 }
 
 #[test]
-fn a_neighbour_is_written_where_that_was_allowed_and_only_then() {
+fn neighbour_is_written_only_with_permission() {
     let drive = SimulatedDrive::default();
     let words = "rw=read bs=128k iodepth=32";
     let beside = |may_write: bool, shared: Option<f64>| {
@@ -214,7 +213,7 @@ fn a_neighbour_is_written_where_that_was_allowed_and_only_then() {
     };
     let shared = beside(true, Some(2e9));
     let found = shared.measurements.iter().find(|of| of.name == "neighbour-writes").unwrap();
-    // What is beside it is no part of what was measured.
+    // Background load is no part of the measurement.
     assert_eq!(found.targets.len(), 1);
     assert!((found.total[0].bandwidth.unwrap().value / 1e9 - 1.0).abs() < 0.05);
     let [loaded] = found.conditions.beside.as_slice() else { panic!("{:?}", found.conditions) };
@@ -230,7 +229,7 @@ fn a_neighbour_is_written_where_that_was_allowed_and_only_then() {
 }
 
 #[test]
-fn without_experiments_it_is_said_between_which() {
+fn without_experiments_the_candidates_are_listed() {
     let drive = SimulatedDrive::default();
     let record = investigated("rw=randread bs=4k iodepth=64", 1, &drive, 1_000_000_000, |_| {});
     assert_eq!(names(&record), ["asked"], "there was time for no more");
@@ -242,7 +241,7 @@ fn without_experiments_it_is_said_between_which() {
 }
 
 #[test]
-fn it_ends_within_its_time() {
+fn investigation_ends_within_its_budget() {
     for seconds in [1_u64, 5, 20] {
         let drive = SimulatedDrive { noise: Noise::White(0.3), ..SimulatedDrive::default() };
         let budget_ns = seconds * 1_000_000_000;
@@ -258,7 +257,7 @@ fn it_ends_within_its_time() {
 }
 
 #[test]
-fn what_is_read_is_looked_at_and_not_the_rest() {
+fn only_the_range_read_is_sampled() {
     let drive = SimulatedDrive { written_share: 0.5, ..SimulatedDrive::default() };
     let state = |offset: &str| {
         let words = format!("rw=randread bs=4k iodepth=8 size=1g offset={offset}");
@@ -270,7 +269,7 @@ fn what_is_read_is_looked_at_and_not_the_rest() {
     assert_eq!(state("2g"), WrittenState::Written);
 }
 
-/// Reads that only more depth makes faster, and such that only another drive does.
+/// Drive and job whose reads only more depth makes faster, or only another drive.
 fn slow_by(limiter: Limiter) -> (SimulatedDrive, &'static str) {
     match limiter {
         Limiter::Depth => (SimulatedDrive::default(), "rw=read bs=128k iodepth=1"),
@@ -279,7 +278,7 @@ fn slow_by(limiter: Limiter) -> (SimulatedDrive, &'static str) {
 }
 
 #[test]
-fn what_one_measurement_of_each_hides_repetitions_show() {
+fn repetitions_show_what_single_measurements_hide() {
     let noise = Noise::Ar1 { phi: 0.8, sigma: 0.3 };
     let (drive, words) = slow_by(Limiter::Depth);
     let drive = SimulatedDrive { noise, ..drive };
@@ -290,14 +289,14 @@ fn what_one_measurement_of_each_hides_repetitions_show() {
     };
     let ((answer, text), all) = investigated(BUDGET_NS);
     assert!(matches!(answer, Answer::Named { limiter: Limiter::Depth, .. }), "{text}");
-    // There and back again, until it is told.
+    // There and back again, until decided.
     assert_eq!(all[..3], ["asked", "twice-the-depth", "twice-the-jobs"]);
     assert!(all[3].ends_with("-2") && all.iter().any(|name| name == "asked-2"), "{all:?}");
     assert!(text.contains(" times, in turn with what was changed"), "{text}");
 }
 
 #[test]
-fn without_noise_everything_is_measured_twice_and_no_more() {
+fn without_noise_everything_is_measured_twice() {
     for limiter in [Limiter::Depth, Limiter::Drive] {
         let (drive, words) = slow_by(limiter);
         let record = investigated(words, 1, &drive, BUDGET_NS, |_| {});
@@ -307,11 +306,10 @@ fn without_noise_everything_is_measured_twice_and_no_more() {
     }
 }
 
-/// However much it varies, the wrong one is not named, and where nobody is, all
-/// of the time was spent before. The seeds are fixed: an interval of 95 % is
-/// allowed to miss now and then.
+/// Whatever the noise, no wrong limit is named, and if none is, all of the time was used. The seeds
+/// are fixed: a 95 % interval may miss now and then.
 #[test]
-fn noise_names_nobody() {
+fn noise_names_no_wrong_limiter() {
     let noises = [Noise::White(0.4), Noise::Ar1 { phi: 0.8, sigma: 0.3 }];
     let mut by_repetition = 0;
     for (seed, noise) in (0..6).flat_map(|seed| noises.map(|noise| (seed, noise))) {
@@ -338,10 +336,10 @@ fn noise_names_nobody() {
     assert!(by_repetition >= 8, "of 24 only {by_repetition} were told by repetitions");
 }
 
-/// Whole measurements that differ by more than their intervals say: of what is named
-/// less than one in twenty is wrong, at whatever level, and with little noise most is named.
+/// Measurements that differ by more than their intervals say: fewer than one in twenty named limits
+/// is wrong at any level of noise, and with little noise most are named.
 #[test]
-fn what_differs_between_measurements_names_the_wrong_one_in_less_than_one_of_twenty() {
+fn variation_between_measurements_names_a_wrong_limiter_in_less_than_one_of_twenty() {
     const SEEDS: u64 = 100;
     for level_noise in [0.05, 0.10, 0.20] {
         let (mut wrong, mut right) = (Vec::new(), 0_usize);
@@ -374,8 +372,7 @@ fn what_differs_between_measurements_names_the_wrong_one_in_less_than_one_of_twe
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the drive, the load and the CPU: what is lowest by a clear
-    /// margin is named.
+    /// For any drive, load and CPU: the lowest bound is named if it is lowest by a clear margin.
     #[test]
     fn the_lowest_bound_is_named(
         iops_max in 20_000.0..2e6_f64,
@@ -391,7 +388,7 @@ proptest! {
         let by_cpu = 1e9 / cpu_per_io_ns as f64;
         let mut bounds = [(by_drive, Limiter::Drive), (by_depth, Limiter::Depth), (by_cpu, Limiter::Cpu)];
         bounds.sort_by(|a, b| a.0.total_cmp(&b.0));
-        // What lies side by side limits together. One at a time a CPU's time is latency.
+        // Bounds close together limit together. At one I/O at a time CPU time is latency.
         prop_assume!(bounds[1].0 > 1.5 * bounds[0].0);
         prop_assume!(!(depth == 1 && bounds[0].1 == Limiter::Cpu));
         let drive = SimulatedDrive {

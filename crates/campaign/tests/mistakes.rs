@@ -1,10 +1,10 @@
-//! What is wrong with a plan is said with line and column, for each thing that can be.
+//! Mistakes in plans are reported with line and column, for each kind there is.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use iodyno_campaign::Study;
 
-/// What is said of a plan; nothing of one that is right.
+/// Error of a plan; empty for a valid one.
 fn said(text: &str) -> String {
     Study::parse(text, "p").map_or_else(|error| error.to_string(), |_| String::new())
 }
@@ -14,13 +14,13 @@ const ROUNDS: &str = "order = \"written\"\n[grid]\nbs = [\"4k\", \"8k\"]\n[round
 const TRACK: &str = "track = [{ point = \"bs=4k\", metric = \"iops\" }]";
 
 #[test]
-fn each_mistake_has_its_place() {
+fn every_mistake_has_its_place() {
     let of = |lines: &str| said(&format!("{HEAD}{lines}"));
     let in_rounds = |lines: &str| of(&format!("{ROUNDS}{lines}"));
     let tracked = |lines: &str| in_rounds(&format!("{TRACK}\n{lines}"));
     assert_eq!(tracked(""), "", "the plan is right but for what each line makes of it");
     let cases = [
-        // The whole.
+        // Top level.
         (
             said("name = \"x\"\nformat = \"iodyno.plan/9\""),
             "2, column 10: format `iodyno.plan/9` is unknown; this iodyno reads iodyno.plan/1",
@@ -70,7 +70,7 @@ fn each_mistake_has_its_place() {
             of("[stop]\nmax_time = \"\""),
             "4, column 12: stop: max_time: a time such as 10, 10s, 500ms or 2m was expected, not ``",
         ),
-        // Options, where they stand.
+        // Options at their places.
         (
             of("[job]\niodeth = 1"),
             "4, column 10: there is no option `iodeth`; did you mean `iodepth`?",
@@ -167,7 +167,7 @@ fn each_mistake_has_its_place() {
 }
 
 #[test]
-fn a_plan_of_steps_says_its_places_as_well() {
+fn mistakes_in_plans_of_steps_have_their_place() {
     let base = "format = \"iodyno.plan/1\"\nname = \"x\"\n[[step]]\nname = \"a\"\n";
     for (lines, expected) in [
         (
@@ -212,7 +212,7 @@ fn mistakes_of_the_plan_of_check_are_named_with_their_place() {
 }
 
 #[test]
-fn the_plan_of_check_is_what_the_guide_says() {
+fn check_plan_matches_the_guide() {
     let study = Study::preset("check").unwrap();
     let steps = study.target_steps().unwrap();
     let names: Vec<_> = steps.iter().map(|step| step.name.as_str()).collect();
@@ -228,7 +228,7 @@ fn the_plan_of_check_is_what_the_guide_says() {
 }
 
 #[test]
-fn what_was_changed_since_has_no_place() {
+fn mistakes_in_changed_plans_have_no_place() {
     let mut study = Study::named("x");
     study.repeat = 0;
     assert_eq!(study.check().unwrap_err().to_string(), "x: repeat: at least 1 was expected");

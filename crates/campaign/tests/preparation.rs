@@ -1,4 +1,4 @@
-//! What a preparation of drives comes to: its jobs, and what is said before.
+//! Preparations of drives: their jobs, and their announcements.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -16,7 +16,7 @@ use iodyno_store::Store;
 use iodyno_target::{Target, resolve};
 use proptest::prelude::*;
 
-/// A machine with NVMe drives, of which nothing but facts is there.
+/// A machine with NVMe drives, of which only facts are known.
 fn machine() -> Host {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
     snapshot(&Captured::open(path).unwrap(), Depth::Full)
@@ -36,8 +36,7 @@ fn how(purge: Option<PurgeMethod>, fill: Option<f64>) -> Preparation {
     Preparation { purge, fill, ..Preparation::default() }
 }
 
-/// The stretches of `target` (offset, length) that the jobs of this name make,
-/// in their order.
+/// Extents of `target` (offset, length) that the jobs of this name write, in order.
 fn stretches(plan: &Preparing, name: &str, target: &Target, size_bytes: u64) -> Vec<(u64, u64)> {
     let room = Room { size_bytes, block_bytes: 512 };
     let path = target.path().to_str().unwrap();
@@ -54,7 +53,7 @@ fn stretches(plan: &Preparing, name: &str, target: &Target, size_bytes: u64) -> 
     .collect()
 }
 
-/// A run that has written so much of a fill, and its rest if `with_rest`.
+/// A run that has written this much of a fill, and its last partial block if `with_rest`.
 fn stopped(target: &Target, written_bytes: u64, with_rest: bool) -> RunRecord {
     let measurement = |name: &str, purpose, bytes: u64, end: EndReason| Measurement {
         purpose,
@@ -84,9 +83,8 @@ proptest! {
         failure_persistence: None,
         ..ProptestConfig::with_cases(64)
     })]
-    /// Whatever its size, each device is discarded once and filled so many
-    /// times, from its first to its last byte; what does not fill a block of
-    /// the fill's once.
+    /// For any size, each device is discarded once and filled as often as asked, from its first to
+    /// its last byte, except for its last partial block, which is written once.
     #[test]
     fn every_block_is_reached(blocks in 1_u64..1 << 21, times in 1_u32..4) {
         let (size, mut host) = (blocks * 512, machine());
@@ -108,15 +106,15 @@ proptest! {
                 prop_assert_eq!(next, size);
             }
         }
-        // Each step of one device is at the same time as that of the other.
+        // Both devices go through each step at the same time.
         let phases = &plan.jobs.script.phases;
         prop_assert!(phases.iter().all(|phase| phase.jobs.len() == 2));
     }
 
-    /// However far a fill came, what is left begins where it was, and with it
-    /// every block is written as often as was asked, in the same order.
+    /// However far a fill came, the rest begins where it stopped, and in the end every block was
+    /// written as often as asked, in the same order.
     #[test]
-    fn a_fill_that_was_stopped_goes_on_where_it_was(
+    fn stopped_fill_resumes(
         blocks in 1_u64..1 << 12,
         times in 1_u32..4,
         share in 0.0..1.0_f64,
@@ -155,7 +153,7 @@ fn half_a_fill_is_half() {
 }
 
 #[test]
-fn what_it_costs_is_said_before() {
+fn outline_states_the_cost() {
     let mut host = machine();
     let targets = two(&mut host, 960_197_124_096);
     let fill = how(Some(PurgeMethod::Discard), Some(2.0)).of(&targets).unwrap();
@@ -185,7 +183,7 @@ fn what_it_costs_is_said_before() {
     assert!(said.contains("about 64 min at 500 MB/s, its data sheet's rate"), "{said}");
     assert!(said.contains("at the same time: about 64 min in all"), "{said}");
 
-    // What was measured goes before what is claimed.
+    // A measured rate takes precedence over a claimed one.
     let state = DriveState {
         serial: drive.serial.value().unwrap(),
         nsid: drive.namespaces[0].nsid.value().unwrap(),

@@ -1,4 +1,4 @@
-//! What was written to a drive while a run lay still.
+//! Writes to a drive while a run was stopped.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -10,7 +10,7 @@ use iodyno_model::{
 
 const GIB: u128 = 1 << 30;
 
-/// A machine whose drive counts so many bytes as written by hosts.
+/// A machine whose drive counts this many bytes as written by hosts.
 fn host(host_written_bytes: u128) -> Host {
     let health = HealthLog {
         temperature_k: 313,
@@ -43,7 +43,7 @@ fn study(rw: &str, is_prepared: bool) -> Study {
     Study::parse(&text, "x").unwrap()
 }
 
-/// The study when its fill was done, at 100 MB/s, and no point: killed, or stopped.
+/// The study after its fill, at 100 MB/s, and without points: killed, or stopped.
 fn record(is_killed: bool) -> RunRecord {
     let fill = DirectionResult {
         bandwidth: Some(Estimate::bare(100e6)),
@@ -64,7 +64,7 @@ fn record(is_killed: bool) -> RunRecord {
     RunRecord { run, snapshots: vec![host(0), host(100 * GIB)], measurements: vec![fill] }
 }
 
-/// What is said where the drive counts so many bytes more than when the run was left.
+/// Messages if the drive counts this many bytes more than when the run stopped.
 fn said(
     study: &Study,
     record: &RunRecord,
@@ -81,13 +81,13 @@ const READS: &str = "[\"read\", \"randread\"]";
 const WRITES: &str = "[\"read\", \"write\"]";
 
 #[test]
-fn a_prepared_drive_that_others_wrote_has_to_be_prepared_again() {
+fn prepared_drive_written_by_others_is_refused() {
     for (rw, is_killed, prepares) in [
         (READS, false, false),
         (WRITES, false, false),
-        // A fill that was stopped goes on where it was.
+        // A stopped fill goes on where it was.
         (WRITES, false, true),
-        // Reads wrote nothing themselves, killed or not.
+        // Reads write nothing themselves, killed or not.
         (READS, true, false),
     ] {
         let (study, record) = (study(rw, true), record(is_killed));
@@ -99,7 +99,7 @@ fn a_prepared_drive_that_others_wrote_has_to_be_prepared_again() {
 }
 
 #[test]
-fn what_a_killed_run_may_have_written_itself_is_not_held_against_the_drive() {
+fn own_writes_of_a_killed_run_are_accepted() {
     let (study, record) = (study(WRITES, true), record(true));
     // 30 s at 100 MB/s, and twice that: 6 GB are its own.
     let own = said(&study, &record, false, 6 * GIB).unwrap();
@@ -108,9 +108,9 @@ fn what_a_killed_run_may_have_written_itself_is_not_held_against_the_drive() {
         "{own:?}"
     );
     assert!(said(&study, &record, false, 7 * GIB).is_err());
-    // What a fill wrote that was killed nobody counted; it begins anew.
+    // Bytes of a killed fill are not counted; it starts over.
     assert_eq!(said(&study, &record, true, 700 * GIB).map(|said| said.len()), Ok(1));
-    // Nor what a point without an end wrote.
+    // Nor are those of a point without an end.
     let endless = "format = \"iodyno.plan/1\"\nname = \"x\"\ntargets = [\"nvme0n1\"]\n\
                    [preparation]\nfill = 1.0\n[[step]]\nname = \"w\"\nuntil = \"done\"\n\
                    job = { rw = \"write\", size = \"1g\" }\n";
@@ -119,14 +119,14 @@ fn what_a_killed_run_may_have_written_itself_is_not_held_against_the_drive() {
 }
 
 #[test]
-fn of_a_drive_that_was_not_prepared_it_is_said() {
+fn writes_to_an_unprepared_drive_are_reported() {
     for is_killed in [false, true] {
         let (study, record) = (study(READS, false), record(is_killed));
         assert_eq!(said(&study, &record, false, GIB), Ok(Vec::new()));
         let told = said(&study, &record, false, 2 * GIB).unwrap();
         assert!(told[0].starts_with("nvme0n1: 2 GiB were written"), "{told:?}");
     }
-    // A drive that does not count says nothing.
+    // A drive without a counter gives no message.
     let (study, mut record) = (study(READS, true), record(false));
     record.snapshots[1].drives[0].health = Fact::Absent;
     assert_eq!(said(&study, &record, false, 700 * GIB), Ok(Vec::new()));

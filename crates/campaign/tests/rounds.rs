@@ -1,5 +1,4 @@
-//! Rounds on simulated drives, whose truth is known: when a study is over, and
-//! how it goes on.
+//! Rounds on simulated drives of known truth: when a study is over, and how it resumes.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -51,7 +50,7 @@ impl Stage {
         self.part(drive, &points, None, u32::MAX)
     }
 
-    /// Measures `points`, so many at most.
+    /// Measures `points`, at most this many.
     fn part(
         &mut self,
         drive: &mut dyn LoadGenerator,
@@ -89,7 +88,7 @@ fn aging(iops_max: impl Fn(u32) -> f64) -> impl LoadGenerator {
     Changing::new(move |phase, _| iops_max(phase))
 }
 
-/// (name, round) of all that was measured.
+/// (name, round) of all measurements.
 fn measured(record: &RunRecord) -> Vec<(&str, Option<u32>)> {
     record.measurements.iter().map(|of| (of.name.as_str(), of.round)).collect()
 }
@@ -98,8 +97,7 @@ fn rounds_of(record: &RunRecord) -> Option<u32> {
     record.measurements.iter().filter_map(|of| of.round).max()
 }
 
-/// For four rounds a cache swallows all, then the rate falls over the cliff, to
-/// a tenth within three rounds.
+/// A cache absorbs four rounds, then the rate falls off a cliff, to a tenth within three rounds.
 fn cliff(phase: u32) -> f64 {
     match phase / 2 {
         0..4 => 500e3,
@@ -110,7 +108,7 @@ fn cliff(phase: u32) -> f64 {
 }
 
 #[test]
-fn steady_state_is_found_behind_the_cliff() {
+fn steady_state_is_found_after_the_cliff() {
     let mut stage = Stage::new("");
     let record = stage.run(&mut aging(cliff));
     assert_eq!(record.run.state, RunState::Done);
@@ -124,14 +122,14 @@ fn steady_state_is_found_behind_the_cliff() {
     let all = measured(&record);
     assert_eq!((all.len(), all[0], all[1]), (23, ("read", Some(1)), ("write", Some(1))));
     assert_eq!(all[22], ("last", None), "what comes after the rounds is measured once");
-    // Fixed order, and each for its whole time.
+    // Fixed order, and each for its full time.
     assert!(all[..22].chunks(2).all(|round| round[0].0 == "read" && round[1].0 == "write"));
     assert!(record.measurements.iter().all(|of| of.duration_ns == Some(1_000_000_000)));
 }
 
 #[test]
 fn a_slope_that_fio_lets_pass_is_not_steady() {
-    // 4 % of the mean by the round: 16 % over the window.
+    // 4 % of the mean per round: 16 % over the window.
     let ramp = |phase: u32| 100e3 * (1.0 + 0.04 * f64::from(phase / 2));
     let mut stage = Stage::new("most = 9\nexcursion_percent = 100.0");
     let record = stage.run(&mut aging(ramp));
@@ -147,7 +145,7 @@ fn a_slope_that_fio_lets_pass_is_not_steady() {
 }
 
 #[test]
-fn rounds_end_once_the_range_was_written_as_often_as_the_plan_wants() {
+fn rounds_end_after_written_times() {
     // A cliff in each round, so that it is never steady; 1 MiB is soon written.
     let jumps = |phase: u32| if (phase / 2).is_multiple_of(2) { 100e3 } else { 10e3 };
     let written = |record: &RunRecord| {
@@ -163,7 +161,7 @@ fn rounds_end_once_the_range_was_written_as_often_as_the_plan_wants() {
     let record = stage.run(&mut aging(jumps));
     assert_eq!((rounds_of(&record), record.run.state), (Some(3), RunState::Done));
     assert_eq!(measured(&record).last(), Some(&("last", None)));
-    // It is as over for a run that goes on.
+    // It is over for a resumed run as well.
     let mut left = record.clone();
     left.measurements.pop();
     let (_, left) = Resumed::of(&left, stage.points(), &stage.study);
@@ -171,11 +169,11 @@ fn rounds_end_once_the_range_was_written_as_often_as_the_plan_wants() {
 }
 
 #[test]
-fn a_run_goes_on_in_the_round_that_it_was_left_in() {
+fn run_resumes_in_its_round() {
     let mut whole = Stage::new("");
     let expected = whole.run(&mut aging(|_| 100e3));
     assert_eq!(rounds_of(&expected), Some(5));
-    // In the first round, within the window, behind its last point, behind all.
+    // In the first round, within the window, after its last point, after all.
     for most in [1, 7, 10, 11] {
         let mut stage = Stage::new("");
         let mut drive = aging(|_| 100e3);
@@ -185,7 +183,7 @@ fn a_run_goes_on_in_the_round_that_it_was_left_in() {
         let (resumed, left) = Resumed::of(&before, stage.points(), &stage.study);
         if most < 11 {
             assert_eq!(before.run.state, RunState::Interrupted);
-            // As many as the rest of 25 rounds, or none but the last once it is steady.
+            // The rest of 25 rounds, or only the last point once it is steady.
             let count = if most < 10 { 25 * 2 + 1 - most as usize } else { 1 };
             assert_eq!(left.len(), count);
             let record = stage.part(&mut drive, &left, Some(resumed), u32::MAX);
@@ -212,7 +210,7 @@ fn targets_have_rounds_of_their_own() {
 }
 
 #[test]
-fn what_contradicts_rounds_is_named() {
+fn contradictions_to_rounds_are_reported() {
     let base = Stage::new("").study.to_toml().unwrap();
     let refused = |from: &str, to: &str| {
         assert!(base.contains(from), "{from}: {base}");
@@ -237,14 +235,14 @@ fn what_contradicts_rounds_is_named() {
 }
 
 #[test]
-fn other_depths_go_to_the_parts_that_vary_them() {
+fn varied_depths_apply_to_the_steps_that_vary_them() {
     let mut study = Study::preset("snia-dirth").unwrap();
     study.vary("iodepth", &["32".into(), "4".into()]);
     let steps = |name: &str| study.steps.iter().find(|step| step.name == name).unwrap();
     assert_eq!(study.grid["iodepth"].len(), 2);
     assert_eq!(steps("histogram of the least demand").job["iodepth"].as_integer(), Some(1));
 
-    // What nothing varies is varied everywhere.
+    // An option that nothing varies is varied everywhere.
     study.vary("bs", &["4k".into(), "8k".into()]);
     assert_eq!(study.grid["bs"].len(), 2);
     assert!(!study.job.contains_key("bs"));

@@ -1,4 +1,4 @@
-//! More and more simulated drives at once, which share what limits them.
+//! More and more simulated drives at once, which share a limit.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,12 +15,12 @@ use iodyno_model::{Origin, RunRecord};
 use iodyno_store::Store;
 use iodyno_target::Permission;
 
-/// Drives of 100 000 IOPS each, of which all together have no more than `shared`.
+/// Drives of 100 000 IOPS each, together limited to `shared`.
 fn sharing(shared: f64) -> impl LoadGenerator {
     Changing::new(move |_, drives| (shared / drives as f64).min(100e3))
 }
 
-/// Keeps what is told.
+/// Keeps all warnings.
 #[derive(Default)]
 struct Told(Vec<String>);
 
@@ -83,7 +83,7 @@ impl Stage {
     }
 }
 
-/// (name, drives) of all that was measured.
+/// (name, number of drives) of all measurements.
 fn measured(record: &RunRecord) -> Vec<(&str, usize)> {
     record.measurements.iter().map(|of| (of.name.as_str(), of.targets.len())).collect()
 }
@@ -94,12 +94,12 @@ fn drives_are_added_until_one_more_brings_nothing() {
     let points = stage.study.points(0);
     assert_eq!(points.len(), 10);
     let (record, told) = stage.run(300e3, &points, None);
-    // The fourth shows that three have all that there is.
+    // The fourth shows that three reach the maximum.
     let drives = |name| (1..=4).map(move |drives| (name, drives));
     assert_eq!(measured(&record), drives("read").chain(drives("write")).collect::<Vec<_>>());
     assert_eq!(told.0.len(), 2, "{:?}", told.0);
     assert!(told.0[0].contains("read: the aggregate stopped growing at 3 drives"), "{:?}", told.0);
-    // Each drive's part is known, and they add up to the whole.
+    // Each drive's part is known, and they add up to the total.
     let last = &record.measurements[3];
     assert_eq!(last.parts.len(), 4);
     let rate = |results: &[iodyno_model::DirectionResult]| results[0].iops.unwrap().value;
@@ -125,7 +125,7 @@ fn drives_that_share_nothing_are_all_added() {
 }
 
 #[test]
-fn a_run_goes_on_with_the_next_drive() {
+fn run_resumes_with_the_next_drive() {
     let mut stage = Stage::new();
     let points = stage.study.points(0);
     let (before, _) = stage.run(300e3, &points[..2], None);

@@ -1,4 +1,4 @@
-//! The JSON schemas of plans and of applications' profiles.
+//! JSON schemas of plans and of application profiles.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,7 +15,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The schema stands in docs/schema as the types generate it.
+/// The schema in docs/schema is the one that the types generate.
 #[test]
 fn the_schema_in_docs_is_up_to_date() {
     let text = serde_json::to_string_pretty(&plan_schema()).unwrap() + "\n";
@@ -44,7 +44,7 @@ fn every_preset_is_valid() {
 }
 
 #[test]
-fn what_is_written_again_is_valid() {
+fn plans_written_as_toml_are_valid() {
     for (name, _) in Study::presets() {
         let text = Study::preset(name).unwrap().to_toml().unwrap();
         assert!(is_valid(&text), "{name}: {text}");
@@ -52,7 +52,7 @@ fn what_is_written_again_is_valid() {
 }
 
 #[test]
-fn what_is_misspelt_is_refused_by_schema_and_reader_alike() {
+fn schema_and_parser_refuse_the_same_misspellings() {
     let base = include_str!("../../../plans/acceptance.toml");
     let replaced = [
         ("about =", "abuot ="),

@@ -1,5 +1,5 @@
-//! Campaigns on simulated drives, whose truth is known and whose clock takes
-//! no time: the whole line from plan to stored run.
+//! Campaigns on simulated drives of known truth, on a clock that takes no time: the whole path from
+//! plan to stored run.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -16,7 +16,7 @@ use iodyno_model::{
 use iodyno_store::Store;
 use iodyno_target::{Permission, Target};
 
-/// A machine without anything, and sparse files as targets.
+/// An empty machine, and sparse files as targets.
 struct Stage {
     folder: tempfile::TempDir,
     host: Host,
@@ -86,7 +86,7 @@ impl Stage {
     }
 }
 
-/// A step that stops as those of `check` do.
+/// A step that ends like those of `check`.
 fn one_step() -> Work {
     let text = r#"
         format = "iodyno.plan/1"
@@ -118,7 +118,7 @@ fn named<'r>(record: &'r RunRecord, name: &str, target: &str) -> &'r Measurement
     found.unwrap_or_else(|| panic!("no {name} of {target}"))
 }
 
-/// Share of 2000 seeds in which the interval held the truth, %.
+/// Share of 2000 seeds whose interval holds the truth, %.
 fn coverage(noise: Noise) -> f64 {
     let stage = Stage::new();
     let (path, target) = stage.target("drive");
@@ -132,7 +132,7 @@ fn coverage(noise: Noise) -> f64 {
             generator.set_drive(path.to_str().unwrap(), drive.clone());
             let record = stage.run(&plan, &mut generator, &targets);
             let measurement = &record.measurements[0];
-            // What the interval claims of a trend is its mean over the window.
+            // For a trend the interval is about its mean over the window.
             let truth = match noise {
                 Noise::Trend { per_s, .. } => {
                     let middle = measurement.warmup_ns + measurement.duration_ns.unwrap() / 2;
@@ -179,7 +179,7 @@ fn intervals_hold_the_truth_of_a_trend() {
 }
 
 #[test]
-fn a_quiet_drive_is_known_early_and_a_restless_one_at_the_last_moment() {
+fn quiet_drive_ends_by_precision_and_noisy_one_by_max_time() {
     let stage = Stage::new();
     let (path, target) = stage.target("drive");
     let targets = [target];
@@ -193,7 +193,7 @@ fn a_quiet_drive_is_known_early_and_a_restless_one_at_the_last_moment() {
 }
 
 #[test]
-fn the_first_look_has_windows_enough_to_end_a_measurement() {
+fn measurements_can_end_at_the_first_check() {
     let stage = Stage::new();
     let (path, target) = stage.target("drive");
     let targets = [target];
@@ -205,7 +205,7 @@ fn the_first_look_has_windows_enough_to_end_a_measurement() {
         of.warmup_ns + of.duration_ns.unwrap()
     };
     let ends_ns: Vec<u64> = (0..8).map(end_ns).collect();
-    // `min_time` counts from where the ramp ends.
+    // `min_time` counts from the end of the ramp.
     assert!(ends_ns.iter().all(|ns| *ns >= 5_500_000_000), "{ends_ns:?}");
     let at_once = ends_ns.iter().filter(|ns| **ns < 6_000_000_000).count();
     assert!(at_once >= 2, "{ends_ns:?}");
@@ -218,7 +218,7 @@ fn check_finds_the_depth_that_suffices() {
     let record = stage.run(&check(), &mut SimulatedGenerator::new(3), &[target]);
     assert_eq!(record.run.state, RunState::Done);
     let random = named(&record, "rand-read", path.to_str().unwrap());
-    // 500k IOPS at 80 us need 40 outstanding: 64 suffice and 128 bring nothing.
+    // 500k IOPS at 80 us need 40 outstanding: 64 suffice and 128 gain nothing.
     assert_eq!(random.conditions.depth_asked, Some(64));
     assert_eq!(random.conditions.depths_tried.len(), 2);
     let latency = named(&record, "latency", path.to_str().unwrap());
@@ -227,7 +227,7 @@ fn check_finds_the_depth_that_suffices() {
 }
 
 #[test]
-fn a_drive_that_was_half_written_is_measured_where_it_was() {
+fn half_written_drive_is_measured_in_its_written_half() {
     let stage = Stage::new();
     let (path, target) = stage.target("drive");
     let name = path.to_str().unwrap();
@@ -278,7 +278,7 @@ fn a_drive_that_vanishes_fails_and_the_other_goes_on() {
 }
 
 #[test]
-fn reads_that_fail_are_counted_and_told() {
+fn failed_reads_are_counted_and_reported() {
     let stage = Stage::new();
     let (path, target) = stage.target("drive");
     let mut generator = SimulatedGenerator::new(5);

@@ -1,5 +1,5 @@
-//! Sweeps of simulated drives, whose truth is known: how long they take, how far
-//! they are off, how often their intervals hold, and how they go on.
+//! Sweeps of simulated drives of known truth: their duration, their errors, the coverage of their
+//! intervals, and how they resume.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -26,7 +26,7 @@ const READS: &str = r#"
     iodepth = [1, 4, 16, 64]
 "#;
 
-/// What sweeps over many seeds came to.
+/// Results of sweeps over many seeds.
 #[derive(Default)]
 struct Tally {
     points: usize,
@@ -37,7 +37,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Of `seeds` sweeps, `truth` being that of each number of outstanding I/Os.
+    /// Results of `seeds` sweeps; `truth` is the true rate by number of outstanding I/Os.
     fn of(
         stage: &Stage,
         study: &Study,
@@ -70,7 +70,7 @@ impl Tally {
         tally
     }
 
-    /// How many times longer fixed 60 s for each point are.
+    /// Factor by which fixed 60 s for each point would take longer.
     fn times_faster(&self) -> f64 {
         self.points as f64 * 60.0 / self.seconds
     }
@@ -79,15 +79,15 @@ impl Tally {
         self.errors[self.errors.len() / 2]
     }
 
-    /// Whether as many hold as 95 % intervals do: a one-sided binomial test at 1 %
-    /// (by the normal approximation).
+    /// True if as many hold as for 95 % intervals: one-sided binomial test at 1 % (normal
+    /// approximation).
     fn covers(&self) -> bool {
         let n = self.points as f64;
         self.held as f64 >= n * 0.95 - 2.326 * (n * 0.95 * 0.05).sqrt()
     }
 }
 
-/// On a drive whose rate starts a third too low and is there after half a second.
+/// For a drive whose rate starts a third too low and is settled after half a second.
 fn of_noise(noise: Noise, seeds: u64) -> Tally {
     let stage = Stage::new();
     let warm_up = Some((0.3, 2e8));
@@ -117,7 +117,7 @@ fn a_steady_drive_is_known_in_a_tenth_of_the_time() {
 }
 
 #[test]
-fn noise_that_remembers_takes_longer_and_is_no_less_true() {
+fn correlated_noise_takes_longer_and_keeps_coverage() {
     comes_to(&of_noise(Noise::Ar1 { phi: 0.5, sigma: 0.02 }, 25), 5.0, 0.02);
     comes_to(&of_noise(Noise::Ar1 { phi: 0.8, sigma: 0.03 }, 15), 2.0, 0.02);
 }
@@ -139,7 +139,7 @@ fn an_adaptive_sweep_takes_a_twentieth() {
 }
 
 #[test]
-fn the_tail_is_asked_for_at_depth_1_and_where_the_plan_says_so() {
+fn p99_precision_is_required_at_depth_1_or_by_the_plan() {
     let stage = Stage::new();
     let drive = SimulatedDrive::default();
     let asked = |text: &str| {
@@ -157,14 +157,14 @@ fn the_tail_is_asked_for_at_depth_1_and_where_the_plan_says_so() {
 }
 
 #[test]
-fn a_plan_that_does_not_say_when_points_end_asks_for_two_percent_within_a_minute() {
+fn default_stop_is_two_percent_within_a_minute() {
     let stop = Study::named("x").stop().unwrap();
     let times_ns = (stop.min_ns, stop.max_ns);
     assert_eq!((stop.precision, times_ns), (0.02, (5_000_000_000, 60_000_000_000)));
 }
 
 #[test]
-fn a_cliff_of_writes_is_cut_off_or_said() {
+fn write_cliff_is_cut_off_or_reported() {
     let stage = Stage::new();
     let writes = READS.replace("randread", "randwrite").replace("[1, 4, 16, 64]", "[64]");
     let measure = |text: &str, cliff_s: f64| {
@@ -175,7 +175,7 @@ fn a_cliff_of_writes_is_cut_off_or_said() {
         let record = stage.measure(&stage.study(text), stage.generator(&drive, 1));
         record.measurements[0].total[0].clone()
     };
-    // At once, and only as long as it takes: what is measured is the drive behind it.
+    // Early, and cut off as warm-up: the drive after it is measured.
     let early = measure(&format!("fresh = true\n{writes}"), 1.0);
     let iops = early.iops.unwrap();
     assert!((iops.value / 150_000.0 - 1.0).abs() < 0.05, "{iops:?}");
@@ -186,8 +186,8 @@ fn a_cliff_of_writes_is_cut_off_or_said() {
     assert!(late.steady == Some(false) || width > Some(0.2), "{late:?}");
 }
 
-/// Random writes, for `max` at most, on a drive that falls to three tenths of its rate after so
-/// long; all of it `factor` times as long.
+/// Random writes, for `max` at most, on a drive that falls to three tenths of its rate after
+/// `cliff_s`; all of it `factor` times as long.
 fn written(text: &str, max: &str, cliff_s: f64, factor: f64) -> Measurement {
     let stage = Stage::new();
     let bytes = (500_000.0 * 4096.0 * cliff_s * factor) as u64;
@@ -209,7 +209,7 @@ fn writes_end_once_they_are_steady_behind_the_cliff() {
     };
     let found = written("", "30m", 110.0, 1.0);
     let (from_s, end_s) = close(&found, 150_000.0);
-    // Looked at when there are five rounds, and half as long again after that.
+    // Checked after five rounds, and again after half as much more time.
     assert!(
         (end_s - 424.3).abs() < 0.2 && (end_s - from_s - 300.0).abs() < 1.0,
         "{from_s} {end_s}"
@@ -221,21 +221,21 @@ fn writes_end_once_they_are_steady_behind_the_cliff() {
     // Rounds are scaled as all times are: a hundredth of them, and of the burst.
     let (_, end_s) = close(&written("", "30m", 110.0, 0.01), 150_000.0);
     assert!(end_s < 6.0, "{end_s}");
-    // The drive as it is just now.
+    // The drive as it is now.
     let fresh = written("fresh = true", "30m", 110.0, 1.0);
     let (_, end_s) = close(&fresh, 500_000.0);
     assert!(end_s < 10.0 && fresh.conditions.steady_state.is_none(), "{end_s}");
 }
 
 #[test]
-fn writes_that_are_not_steady_in_time_say_so() {
+fn writes_that_are_not_steady_in_time_are_reported() {
     // The fall is within the last five rounds of the longest time.
     let found = written("", "6m", 200.0, 1.0);
     let state = found.conditions.steady_state.unwrap();
     assert_eq!(found.end, EndReason::MaxTime);
     assert!(state.excursion > Some(0.2) && state.slope_excursion > Some(0.1), "{state:?}");
     assert!(found.warmup_ns.abs_diff(60_000_000_000) < 1_000_000_000, "{}", found.warmup_ns);
-    // What is fast for longer than five rounds is taken for steady: PTS fills the drive first.
+    // A rate that is high for longer than five rounds counts as steady: PTS fills the drive first.
     let found = written("", "30m", 400.0, 1.0);
     assert_eq!((found.end, found.total[0].steady), (EndReason::Precision, Some(true)));
     // There are no five rounds.

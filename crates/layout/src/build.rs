@@ -1,26 +1,26 @@
-//! The commands that build a layout, and those that take it down. Nothing of
-//! a drive's is asked again here: who runs them has cleared the drives.
+//! Commands that build a layout, and those that take it down. They do not check drives: the caller
+//! has cleared them.
 
 use iodyno_model::{Built, Mark};
 use thiserror::Error;
 
 use crate::command::Command;
-use crate::geometry::{Extents, stripe, told};
+use crate::geometry::{Extents, mkfs_geometry, stripe};
 use crate::layer::{Crypt, FileSystem, FileSystemKind, Layer, Layout, Lvm, Md};
 
-/// Names that nothing on the machine has.
+/// Names not in use on the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
-    /// What proves that what is built is ours: names hold it, or its first
-    /// digits, and arrays and file systems have it as their UUID.
+    /// Proof that what is built is ours: names contain it, or its first digits, and arrays and file
+    /// systems have it as their UUID.
     pub mark: Mark,
     /// A free md device: `/dev/md127`.
     pub array: String,
-    /// Where a file system is mounted, an empty directory.
+    /// Mount point of a file system, an empty directory.
     pub directory: String,
 }
 
-/// Where file systems are mounted: it is gone after a restart, as mounts are.
+/// Directory of mount points: gone after a restart, as mounts are.
 const MOUNTS: &str = "/run/iodyno";
 
 impl Names {
@@ -29,33 +29,34 @@ impl Names {
         Self { mark, array, directory: Self::mount_point(mark) }
     }
 
-    /// The label of what is built: a label of XFS has 12 characters.
+    /// Label of what is built: XFS labels have at most 12 characters.
     pub fn label(&self) -> String {
         label(self.mark)
     }
 
-    /// Whether what blkid or mdadm call a label or a name is that of this mark. An array's has a
-    /// host's name in front.
+    /// True if a label or name printed by blkid or mdadm is that of this mark. An array's name
+    /// begins with a host name.
     pub fn is_label(mark: Mark, found: &str) -> bool {
         found.rsplit(':').next() == Some(&label(mark))
     }
 
-    /// The name of a volume group: a hyphen would be doubled in those of its mappings.
+    /// Name of a volume group, without a hyphen, which would be doubled in the names of its
+    /// mappings.
     pub fn group(&self) -> String {
         format!("iodyno_{}", self.mark)
     }
 
-    /// The name of the mapping of dm-crypt.
+    /// Name of the dm-crypt mapping.
     pub fn crypt(&self) -> String {
         format!("iodyno-{}-crypt", self.mark)
     }
 
-    /// The directory in which the file system of a mark is mounted.
+    /// Mount point of the file system of a mark.
     pub fn mount_point(mark: Mark) -> String {
         format!("{MOUNTS}/{mark}")
     }
 
-    /// Whether a volume group or a mapping has a name of this mark.
+    /// True if the name of a volume group or a mapping is one of this mark.
     pub fn are_of(mark: Mark, name: &str) -> bool {
         let rest = name.strip_prefix("iodyno_").or_else(|| name.strip_prefix("iodyno-"));
         let rest = rest.and_then(|rest| rest.strip_prefix(&mark.to_string()));
@@ -67,24 +68,24 @@ fn label(mark: Mark) -> String {
     format!("iodyno-{}", mark.tag())
 }
 
-/// What dm-crypt leaves free at the beginning of a drive for the drive's own
-/// mark, in sectors of 512 bytes: 1 MiB, a multiple of every page.
+/// Space that dm-crypt leaves for the drive's own mark at its beginning, in sectors of 512 bytes: 1
+/// MiB, a multiple of every page.
 const CRYPT_OFFSET: &str = "2048";
 
-/// A command with what it is for.
+/// A command with its purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// In a few words.
+    /// Purpose in a few words.
     pub what: String,
     /// The command.
     pub command: Command,
-    /// What has to be taken down once it was tried; `None`: it makes nothing.
+    /// What to take down once it was tried; `None` if it makes nothing.
     pub makes: Option<Built>,
-    /// Exit statuses that are no failure.
+    /// Exit statuses that count as success.
     pub fine: &'static [i32],
 }
 
-/// Where I/O goes on a layout that stands.
+/// Target of the I/O on a layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Top {
     /// A block device, by path.
@@ -101,16 +102,16 @@ pub enum BuildError {
     TooFew {
         /// The layout.
         layout: String,
-        /// So many it takes.
+        /// Number of drives needed.
         least: usize,
-        /// So many there are.
+        /// Number of drives given.
         given: usize,
     },
 }
 
-/// The steps that build `layout` on `drives` (paths; one that joins nothing
-/// takes the first), and where I/O goes then. The first step takes the drives,
-/// which nobody may hold; what the others work on was made by those before.
+/// Steps that build `layout` on `drives` (paths; a layout that joins nothing takes the first one),
+/// and the target of I/O then. The first step takes the drives, which must be free; the others work
+/// on what earlier steps made.
 ///
 /// # Errors
 /// There are too few drives.
@@ -144,7 +145,7 @@ pub fn build(
                 mapping(crypt, &below[0], is_lowest, names, &mut steps)
             }
             Layer::FileSystem(of) => {
-                let geometry = told(of, stripe(layout, drives.len()));
+                let geometry = mkfs_geometry(of, stripe(layout, drives.len()));
                 steps.extend(file_system(of, &geometry, &below[0], names));
                 mounted = Some(Top::Directory(names.directory.clone()));
                 continue;
@@ -161,7 +162,7 @@ fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> S
     let mut words = vec![
         "--create".into(),
         device.clone(),
-        // Nothing is asked.
+        // Do not ask for confirmation.
         "--run".into(),
         "--metadata=1.2".into(),
         "--homehost=any".into(),
@@ -172,7 +173,7 @@ fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> S
     ];
     words.extend(md.chunk_bytes.map(|bytes| format!("--chunk={}", bytes >> 10)));
     if md.level.is_redundant() {
-        // What mdadm does by itself with drives of any size that people have.
+        // The default of mdadm for drives of any usual size.
         words.push("--bitmap=internal".into());
     }
     steps.push(Step {
@@ -193,8 +194,7 @@ fn array(md: &Md, members: &[String], names: &Names, steps: &mut Vec<Step>) -> S
     device
 }
 
-/// A program of LVM that looks at these devices alone, whatever the machine's
-/// own configuration says.
+/// LVM command that sees these devices alone, whatever the machine's configuration says.
 pub fn lvm_command(program: &'static str, devices: &[String]) -> Command {
     Command::new(program, lvm_configuration(devices))
 }
@@ -290,8 +290,8 @@ fn file_system(
             .map(|(name, value)| format!("{}={value}", name.replace('-', &separator.to_string())));
         written.collect()
     };
-    // No discard: the drive's state is the preparation's to make. Nothing is
-    // left to be initialised while it is measured.
+    // No discard: the drive's state is up to the preparation. Nothing is left to initialise during
+    // measurements.
     let uuid = names.mark.uuid();
     let (program, words): (_, Vec<String>) = match of.kind {
         FileSystemKind::Ext4 => {
@@ -329,21 +329,20 @@ fn file_system(
     ]
 }
 
-/// The command that takes something down. None for a drive, see [`empty`], and
-/// for a file, whose loop devices are for whoever removes it to find.
+/// Command that takes something down. `None` for a drive, see [`empty`], and for a file, whose loop
+/// devices its remover has to find.
 pub fn take_down(built: &Built) -> Option<Command> {
     match built {
         Built::Array { device, .. } => Some(Command::new("mdadm", ["--stop", device])),
-        // Without LVM's own programs, which would have to find the group: a
-        // drive of it may be gone. What it says of itself goes with the drives' blocks.
+        // Not with LVM's own programs, which need the complete group: a drive of it may be gone.
+        // LVM's metadata is erased with the drives' blocks.
         Built::Mapping { name, .. } => Some(Command::new("dmsetup", ["remove", "--retry", name])),
         Built::Mount { at, .. } => Some(Command::new("umount", [at])),
         Built::Drive { .. } | Built::BackingFile { .. } => None,
     }
 }
 
-/// The commands that empty a drive: its blocks discarded where it takes that,
-/// then whatever mark is left.
+/// Commands that empty a drive: discard its blocks if supported, then wipe any signature left.
 pub fn empty(device: &str) -> [Command; 2] {
     [Command::new("blkdiscard", [device]), Command::new("wipefs", ["--all", "--quiet", device])]
 }
@@ -407,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn one_drive_is_enough_where_nothing_is_joined() {
+    fn layout_that_joins_nothing_takes_one_drive() {
         let (text, _) = built("ext4", 2);
         assert!(
             text.contains("-L iodyno-3f9ab /dev/nvme0n1\n") && !text.contains("nvme1n1"),
@@ -421,7 +420,7 @@ mod tests {
     fn dm_crypt_leaves_the_mark_of_a_drive_alone() {
         let (on_drive, on_array) = (built("crypt", 1).0, built("md5+crypt", 3).0);
         assert!(on_drive.contains("--offset 2048 /dev/nvme0n1 "), "{on_drive}");
-        // There it would move stripes.
+        // There it would shift stripes.
         assert!(!on_array.contains("--offset"), "{on_array}");
         let names = names();
         assert!(Names::are_of(MARK, &names.crypt()) && Names::are_of(MARK, &names.group()));
@@ -429,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_taken_down_from_the_top() {
+    fn layers_are_taken_down_from_the_top() {
         let drives: Vec<String> = ["/dev/a", "/dev/b"].map(String::from).into();
         let (steps, _) = build(&parse("md0+lvm+crypt+xfs").unwrap(), &drives, &names()).unwrap();
         let made = steps.iter().rev().filter_map(|step| step.makes.as_ref());

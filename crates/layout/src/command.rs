@@ -1,4 +1,4 @@
-//! Commands as argument vectors, and as a script to read.
+//! Commands as argument vectors, and as a readable script.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::build::Step;
 pub struct Command {
     /// The program's name.
     pub program: &'static str,
-    /// Its arguments, without the name in front.
+    /// Its arguments, without the program.
     pub arguments: Vec<String>,
 }
 
@@ -24,20 +24,20 @@ impl Command {
         Self { program, arguments: arguments.into_iter().map(Into::into).collect() }
     }
 
-    /// More arguments behind the others.
+    /// Appends arguments.
     pub(crate) fn with<S: Into<String>>(mut self, more: impl IntoIterator<Item = S>) -> Self {
         self.arguments.extend(more.into_iter().map(Into::into));
         self
     }
 
-    /// As a shell takes it; nothing here is run by one.
+    /// Shell command line, for display; nothing here is run by a shell.
     pub fn line(&self) -> String {
         let words = std::iter::once(self.program).chain(self.arguments.iter().map(String::as_str));
         words.map(shell_word).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// What is done to build a layout and to take it down, as a script to read.
+/// The steps as a readable script.
 pub fn script(steps: &[Step]) -> String {
     let mut text = String::new();
     for step in steps {

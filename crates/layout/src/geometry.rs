@@ -1,61 +1,61 @@
-//! Stripe geometry, and whether what stands on a stripe fits it.
+//! Stripe geometry, and checks of the layers above against it.
 
-use crate::layer::{FileSystem, FileSystemKind, Layer, Layout, Lvm, typed};
+use crate::layer::{FileSystem, FileSystemKind, Layer, Layout, Lvm, size_notation};
 
-/// ext4's block, bytes (mke2fs's own for all but tiny file systems).
+/// ext4's block, bytes (mke2fs's default for all but tiny file systems).
 const EXT4_BLOCK_BYTES: u64 = 4096;
 
-/// Data of a volume begins here at least, bytes (LVM's own default).
+/// Smallest start of a volume's data, bytes (LVM's default).
 const LEAST_BEGIN_BYTES: u64 = 1 << 20;
-/// A volume is made of pieces of at least this, bytes (LVM's own default).
+/// Smallest extent of a volume, bytes (LVM's default).
 const LEAST_EXTENT_BYTES: u64 = 4 << 20;
 /// Extents are multiples of this, bytes (vgcreate(8), --physicalextentsize).
 const EXTENT_STEP_BYTES: u64 = 128 << 10;
-/// Partitions begin at multiples of it by convention: every drive's pages divide it, bytes.
+/// Customary alignment of partitions, bytes: a multiple of every drive's pages.
 const PARTITION_STEP_BYTES: u64 = 1 << 20;
 
-/// How data lies on several drives.
+/// Striping of data over drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stripe {
-    /// What lies on one drive before the next has its turn, bytes.
+    /// Bytes on one drive before the next one's turn.
     pub unit_bytes: u64,
     /// Drives that hold data of a stripe.
     pub data_drives: u64,
 }
 
-/// Where the data of a volume lies on what is below.
+/// Placement of a volume's data on the layer below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extents {
-    /// Where they begin, bytes.
+    /// Their start, bytes.
     pub(crate) begin_bytes: u64,
-    /// How large each is, bytes.
+    /// Size of each, bytes.
     pub(crate) extent_bytes: u64,
 }
 
-/// A setting held against what the layers below ask for.
+/// A setting compared to what the layers below ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
     /// The setting: `xfs su`.
     pub setting: String,
-    /// What the layout has.
+    /// Value of the layout.
     pub given: String,
-    /// What fits.
+    /// Value that fits.
     pub recommended: String,
     /// Both are the same.
     pub fits: bool,
-    /// Why, in a sentence.
+    /// Reason, in a sentence.
     pub why: &'static str,
 }
 
 impl Stripe {
-    /// A whole stripe, bytes.
+    /// Size of a whole stripe, bytes.
     pub const fn full_bytes(&self) -> u64 {
         self.unit_bytes * self.data_drives
     }
 }
 
 impl Extents {
-    /// Of the volume of a layout: whole stripes of the array below.
+    /// Extents for the volume of a layout: whole stripes of the array below.
     pub(crate) fn on(layout: &Layout, drives: usize) -> Self {
         let array = layout.layers.first().filter(|layer| matches!(layer, Layer::Md(_)));
         let array = array.map(|layer| Layout { layers: vec![layer.clone()] });
@@ -64,13 +64,13 @@ impl Extents {
         Self {
             begin_bytes: LEAST_BEGIN_BYTES.next_multiple_of(full_bytes),
             extent_bytes: LEAST_EXTENT_BYTES
-                .next_multiple_of(common(full_bytes, EXTENT_STEP_BYTES)),
+                .next_multiple_of(least_common_multiple(full_bytes, EXTENT_STEP_BYTES)),
         }
     }
 }
 
-/// The least common multiple.
-const fn common(a: u64, b: u64) -> u64 {
+/// Least common multiple.
+const fn least_common_multiple(a: u64, b: u64) -> u64 {
     let (mut x, mut y) = (a, b);
     while y > 0 {
         (x, y) = (y, x % y);
@@ -78,7 +78,7 @@ const fn common(a: u64, b: u64) -> u64 {
     a / x * b
 }
 
-/// The stripe of a layout on `drives` drives, of the highest layer that has one.
+/// Stripe of a layout on `drives` drives, from the highest layer that has one.
 pub fn stripe(layout: &Layout, drives: usize) -> Option<Stripe> {
     let of = |layer: &Layer| match layer {
         Layer::Md(md) => Some(Stripe {
@@ -93,10 +93,12 @@ pub fn stripe(layout: &Layout, drives: usize) -> Option<Stripe> {
     layout.layers.iter().rev().find_map(of)
 }
 
-/// What the stripe asks of a file system: (unit, width) in the units of its
-/// options (bytes and units for XFS; blocks for ext4). Of `mke2fs -E` and
-/// mkfs.xfs(8), -d su, sw.
-pub(crate) fn fitting(kind: FileSystemKind, stripe: Stripe) -> Option<[(&'static str, u64); 2]> {
+/// File system options that fit the stripe: (unit, width), in bytes and units for XFS, in blocks
+/// for ext4. See `mke2fs -E`, and mkfs.xfs(8), -d su, sw.
+pub(crate) fn fitting_options(
+    kind: FileSystemKind,
+    stripe: Stripe,
+) -> Option<[(&'static str, u64); 2]> {
     match kind {
         FileSystemKind::Xfs => Some([("su", stripe.unit_bytes), ("sw", stripe.data_drives)]),
         FileSystemKind::Ext4 => {
@@ -107,9 +109,9 @@ pub(crate) fn fitting(kind: FileSystemKind, stripe: Stripe) -> Option<[(&'static
     }
 }
 
-/// The geometry that mkfs is told: what was asked for, else what fits.
-pub(crate) fn told(of: &FileSystem, stripe: Option<Stripe>) -> Vec<(&'static str, u64)> {
-    let fitting = stripe.and_then(|stripe| fitting(of.kind, stripe));
+/// Geometry passed to mkfs: as typed, else as fits.
+pub(crate) fn mkfs_geometry(of: &FileSystem, stripe: Option<Stripe>) -> Vec<(&'static str, u64)> {
+    let fitting = stripe.and_then(|stripe| fitting_options(of.kind, stripe));
     let names = of.kind.options().iter().enumerate();
     let value = |(n, (name, _)): (usize, &(&'static str, bool))| {
         let asked = of.options.get(*name).copied();
@@ -118,14 +120,14 @@ pub(crate) fn told(of: &FileSystem, stripe: Option<Stripe>) -> Vec<(&'static str
     names.filter_map(value).collect()
 }
 
-/// Every setting of the layout that its drives and stripes have a say in;
-/// `drives`: each path, with where it begins on its disk, bytes, where it is a partition.
+/// Advice on every setting that depends on drives and stripes; `drives`: each path, with the offset
+/// on its disk, bytes, if it is a partition.
 pub fn advice(layout: &Layout, drives: &[(String, Option<u64>)]) -> Vec<Advice> {
-    let mut all: Vec<Advice> = drives.iter().filter_map(of_partition).collect();
+    let mut all: Vec<Advice> = drives.iter().filter_map(partition_advice).collect();
     let on = layout.drives(drives.len());
     if layout.layers.iter().any(|layer| matches!(layer, Layer::Lvm(_))) {
         let extents = Extents::on(layout, on);
-        let told = [
+        let settings = [
             (
                 "lvm data alignment",
                 extents.begin_bytes,
@@ -137,20 +139,20 @@ pub fn advice(layout: &Layout, drives: &[(String, Option<u64>)]) -> Vec<Advice> 
                 "A volume that grows goes on at an extent: whole stripes keep it aligned",
             ),
         ];
-        all.extend(told.map(|(setting, bytes, why)| Advice {
+        all.extend(settings.map(|(setting, bytes, why)| Advice {
             setting: setting.into(),
-            given: typed(bytes),
-            recommended: typed(bytes),
+            given: size_notation(bytes),
+            recommended: size_notation(bytes),
             fits: true,
             why,
         }));
     }
     let Some((of, stripe)) = layout.file_system().zip(stripe(layout, on)) else { return all };
-    let told = told(of, Some(stripe));
-    for (name, right) in fitting(of.kind, stripe).into_iter().flatten() {
-        let Some((_, given)) = told.iter().find(|(told, _)| *told == name) else { continue };
+    let geometry = mkfs_geometry(of, Some(stripe));
+    for (name, right) in fitting_options(of.kind, stripe).into_iter().flatten() {
+        let Some((_, given)) = geometry.iter().find(|(known, _)| *known == name) else { continue };
         let is_size = of.kind.options().contains(&(name, true));
-        let text = |value: u64| if is_size { typed(value) } else { value.to_string() };
+        let text = |value: u64| if is_size { size_notation(value) } else { value.to_string() };
         let why = match name {
             "su" | "stride" => "Allocation that begins at a stripe unit keeps an I/O on one drive",
             _ => "Allocation over whole stripes spares RAID 5 and 6 from reading before they write",
@@ -166,13 +168,13 @@ pub fn advice(layout: &Layout, drives: &[(String, Option<u64>)]) -> Vec<Advice> 
     all
 }
 
-fn of_partition((path, begin_bytes): &(String, Option<u64>)) -> Option<Advice> {
+fn partition_advice((path, begin_bytes): &(String, Option<u64>)) -> Option<Advice> {
     let begin_bytes = (*begin_bytes)?;
     let fits_bytes = begin_bytes.next_multiple_of(PARTITION_STEP_BYTES);
     Some(Advice {
         setting: format!("offset of {path}"),
-        given: typed(begin_bytes),
-        recommended: typed(fits_bytes),
+        given: size_notation(begin_bytes),
+        recommended: size_notation(fits_bytes),
         fits: begin_bytes == fits_bytes,
         why: "A partition that begins at a multiple of 1 MiB splits no page of its drive",
     })
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn geometry_that_does_not_fit_is_told() {
+    fn geometry_that_does_not_fit_is_reported() {
         assert_eq!(fits("xfs", 1), []);
         let of = |a: &str, b: &str, c: &str, fits| (a.into(), b.into(), c.into(), fits);
         assert_eq!(

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use iodyno_model::Bytes;
-
-/// What is built on drives; without a layer it is one drive as it is.
+/// A stack on drives; without layers a single raw drive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Layout {
     /// From the drives up.
@@ -30,7 +28,7 @@ pub enum Layer {
 pub struct Md {
     /// Level.
     pub level: MdLevel,
-    /// Chunk, bytes; `None` where the level has none (RAID 1).
+    /// Chunk, bytes; `None` for a level without (RAID 1).
     pub chunk_bytes: Option<u64>,
 }
 
@@ -43,13 +41,13 @@ pub enum MdLevel {
     Raid1,
     /// Striped with one parity block in each stripe.
     Raid5,
-    /// Striped with two.
+    /// Striped with two parity blocks in each stripe.
     Raid6,
     /// Striped mirrors: two copies, near layout.
     Raid10,
 }
 
-/// A logical volume over all that lies below.
+/// A logical volume over everything below.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lvm {
     /// One drive after the other.
@@ -64,24 +62,24 @@ pub enum Lvm {
 /// dm-crypt.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Crypt {
-    /// Encrypted by whoever submits, without the kernel's work queues
-    /// (dm-crypt's no_read_workqueue and no_write_workqueue).
+    /// Encrypt in the submitting thread, without the kernel's work queues (dm-crypt's
+    /// no_read_workqueue and no_write_workqueue).
     pub inline: bool,
 }
 
-/// A file system with what is asked of its geometry.
+/// A file system with its requested geometry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileSystem {
-    /// Which.
+    /// Kind.
     pub kind: FileSystemKind,
-    /// `su`, `sw` of XFS, `stride`, `stripe-width` of ext4, as they are typed;
-    /// what is not here follows from the layers below.
+    /// `su`, `sw` of XFS, `stride`, `stripe-width` of ext4, as typed; options not given follow from
+    /// the layers below.
     pub options: BTreeMap<String, u64>,
-    /// Writes go to files that do not exist yet, instead of one that was written before.
+    /// Write to new files instead of one that was written before.
     pub new_files: bool,
 }
 
-/// Which file system.
+/// Kind of file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileSystemKind {
     /// ext4.
@@ -96,7 +94,7 @@ impl MdLevel {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Raid0, Self::Raid1, Self::Raid5, Self::Raid6, Self::Raid10];
 
-    /// Its number, as mdadm has it.
+    /// Its number, as in mdadm.
     pub const fn number(self) -> u32 {
         match self {
             Self::Raid0 => 0,
@@ -107,7 +105,7 @@ impl MdLevel {
         }
     }
 
-    /// How many drives it takes at least.
+    /// Fewest drives.
     pub const fn least_drives(self) -> usize {
         match self {
             Self::Raid0 | Self::Raid1 | Self::Raid10 => 2,
@@ -116,7 +114,7 @@ impl MdLevel {
         }
     }
 
-    /// Of `drives` drives, how many hold data of a stripe (md(4)).
+    /// Number of `drives` drives that hold data of a stripe (md(4)).
     pub const fn data_drives(self, drives: usize) -> usize {
         match self {
             Self::Raid0 => drives,
@@ -127,7 +125,7 @@ impl MdLevel {
         }
     }
 
-    /// It is built in the background, which has to end before it is measured.
+    /// True if it is built in the background, which has to end before measurements.
     pub const fn is_redundant(self) -> bool {
         !matches!(self, Self::Raid0)
     }
@@ -137,7 +135,7 @@ impl FileSystemKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Ext4, Self::Xfs, Self::Btrfs];
 
-    /// Its name, as mount has it.
+    /// Its name, as in mount.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ext4 => "ext4",
@@ -146,7 +144,7 @@ impl FileSystemKind {
         }
     }
 
-    /// The options that it takes, each with whether it is a size in bytes or a number.
+    /// Its options, each with true for a size in bytes, false for a number.
     pub(crate) const fn options(self) -> &'static [(&'static str, bool)] {
         match self {
             Self::Ext4 => &[("stride", false), ("stripe-width", false)],
@@ -157,7 +155,7 @@ impl FileSystemKind {
 }
 
 impl Layout {
-    /// How many of `drives` drives it stands on: all where it joins them, else one.
+    /// Number of drives used of `drives`: all if it joins them, else one.
     pub fn drives(&self, drives: usize) -> usize {
         let joins = |layer: &Layer| matches!(layer, Layer::Md(_) | Layer::Lvm(_));
         if self.layers.iter().any(joins) { drives } else { 1 }
@@ -172,7 +170,7 @@ impl Layout {
     }
 }
 
-/// As it is typed: `md0:512k+xfs:su=64k`.
+/// Notation: `md0:512k+xfs:su=64k`.
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.layers.is_empty() {
@@ -190,11 +188,11 @@ impl fmt::Display for Layer {
         match self {
             Self::Md(md) => {
                 write!(f, "md{}", md.level.number())?;
-                md.chunk_bytes.map_or(Ok(()), |bytes| write!(f, ":{}", typed(bytes)))
+                md.chunk_bytes.map_or(Ok(()), |bytes| write!(f, ":{}", size_notation(bytes)))
             }
             Self::Lvm(Lvm::Linear) => f.write_str("lvm"),
             Self::Lvm(Lvm::Striped { stripe_bytes }) => {
-                write!(f, "lvm-stripe:{}", typed(*stripe_bytes))
+                write!(f, "lvm-stripe:{}", size_notation(*stripe_bytes))
             }
             Self::Crypt(Crypt { inline }) => {
                 f.write_str(if *inline { "crypt:inline" } else { "crypt" })
@@ -202,7 +200,7 @@ impl fmt::Display for Layer {
             Self::FileSystem(of) => {
                 let shown = of.options.iter().map(|(option, value)| {
                     let is_size = of.kind.options().iter().any(|known| *known == (option, true));
-                    let value = if is_size { typed(*value) } else { value.to_string() };
+                    let value = if is_size { size_notation(*value) } else { value.to_string() };
                     format!("{option}={value}")
                 });
                 let words: Vec<String> =
@@ -214,16 +212,11 @@ impl fmt::Display for Layer {
     }
 }
 
-/// A size as it is typed: `64k`, `1m`.
-pub(crate) fn typed(bytes: u64) -> String {
+/// A size in the notation: `64k`, `1m`.
+pub(crate) fn size_notation(bytes: u64) -> String {
     match bytes {
         _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{}m", bytes >> 20),
         _ if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => format!("{}k", bytes >> 10),
         _ => bytes.to_string(),
     }
-}
-
-/// A size for people: `64 KiB`.
-pub(crate) fn shown(bytes: u64) -> String {
-    Bytes(bytes).binary()
 }

@@ -1,5 +1,5 @@
-//! Layouts: what is built on drives, as notation (`md0:512k+xfs`) and as the
-//! commands that build it and take it down. Pure: nothing is run here.
+//! Layouts: stacks on drives, as notation (`md0:512k+xfs`) and as the commands that build them and
+//! take them down. Pure: nothing is run here.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,26 +1,27 @@
-//! The notation: layers joined by `+` from the drives up, each with what is
-//! asked of it behind a colon; lists in braces stand for one layout each.
+//! Parser of the notation: layers joined by `+` from the drives up, each with its options after a
+//! colon; lists in braces stand for one layout each.
 
 use std::collections::BTreeMap;
 
+use iodyno_model::Bytes;
 use thiserror::Error;
 
 use crate::layer::{
-    Crypt, FileSystem, FileSystemKind, Layer, Layout, Lvm, Md, MdLevel, shown, typed,
+    Crypt, FileSystem, FileSystemKind, Layer, Layout, Lvm, Md, MdLevel, size_notation,
 };
 
-/// mdadm's own chunk, bytes (mdadm(8), --chunk).
+/// mdadm's default chunk, bytes (mdadm(8), --chunk).
 const MD_CHUNK_BYTES: u64 = 512 << 10;
-/// LVM's own stripe, bytes (lvm.conf(5), allocation/stripe_size is unset: 64 KiB).
+/// LVM's default stripe, bytes (lvm.conf(5), allocation/stripe_size is unset: 64 KiB).
 const LVM_STRIPE_BYTES: u64 = 64 << 10;
-/// A page: md and LVM take no smaller piece.
+/// Smallest chunk or stripe of md and LVM: a page.
 const LEAST_PIECE_BYTES: u64 = 4 << 10;
-/// LVM's own physical extent, bytes: a stripe is not larger.
+/// LVM's default physical extent, bytes: upper limit of a stripe.
 const EXTENT_BYTES: u64 = 4 << 20;
-/// So many layouts at most come of one word.
+/// Most layouts from one word.
 const MOST: usize = 64;
 
-/// Layouts that people ask for first, each with what it is.
+/// Most common layouts, with descriptions.
 pub const PRESETS: [(&str, &str); 10] = [
     ("raw", "one drive as it is"),
     ("lvm-stripe", "a striped logical volume over all drives, 64 KiB"),
@@ -34,21 +35,21 @@ pub const PRESETS: [(&str, &str); 10] = [
     ("ext4", "ext4 on one drive"),
 ];
 
-/// What is wrong with a layout.
+/// Mistake in a layout.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("layout `{layout}`: {what}")]
 pub struct LayoutError {
-    /// As it was typed.
+    /// The layout as typed.
     pub layout: String,
     /// What is wrong, and what was expected.
     pub what: String,
 }
 
-/// The layouts that `text` stands for: lists in braces are alternatives, as in
-/// `lvm-stripe:{64k,256k}+{xfs,ext4}`, the last one changing first.
+/// Parses all layouts that `text` stands for: lists in braces are alternatives, as in
+/// `lvm-stripe:{64k,256k}+{xfs,ext4}`; the last one varies fastest.
 ///
 /// # Errors
-/// What is wrong with it, in words of the notation.
+/// A mistake, in words of the notation.
 pub fn expand(text: &str) -> Result<Vec<Layout>, LayoutError> {
     let error = |what: &str| LayoutError { layout: text.into(), what: what.into() };
     let mut words = vec![String::new()];
@@ -73,10 +74,10 @@ pub fn expand(text: &str) -> Result<Vec<Layout>, LayoutError> {
     words.iter().map(|word| parse(&format!("{word}{rest}"))).collect()
 }
 
-/// One layout.
+/// Parses one layout.
 ///
 /// # Errors
-/// What is wrong with it, in words of the notation.
+/// A mistake, in words of the notation.
 pub fn parse(text: &str) -> Result<Layout, LayoutError> {
     let error = |what: String| LayoutError { layout: text.into(), what };
     if text == "raw" {
@@ -88,7 +89,7 @@ pub fn parse(text: &str) -> Result<Layout, LayoutError> {
     Ok(Layout { layers })
 }
 
-/// What may stand on what.
+/// Checks the order of layers.
 fn order(layers: &[Layer]) -> Result<(), String> {
     for (n, layer) in layers.iter().enumerate() {
         let below = &layers[..n];
@@ -124,18 +125,20 @@ fn layer(text: &str) -> Result<Layer, String> {
         if level == MdLevel::Raid1 {
             return nothing_asked(Layer::Md(Md { level, chunk_bytes: None }));
         }
-        let chunk_bytes = Some(asked.map_or(Ok(MD_CHUNK_BYTES), |text| piece("chunk", text))?);
+        let chunk_bytes =
+            Some(asked.map_or(Ok(MD_CHUNK_BYTES), |text| parse_piece("chunk", text))?);
         return Ok(Layer::Md(Md { level, chunk_bytes }));
     }
     match name {
         "lvm" | "lvm-linear" => nothing_asked(Layer::Lvm(Lvm::Linear)),
         "lvm-stripe" => {
-            let stripe_bytes = asked.map_or(Ok(LVM_STRIPE_BYTES), |text| piece("stripe", text))?;
+            let stripe_bytes =
+                asked.map_or(Ok(LVM_STRIPE_BYTES), |text| parse_piece("stripe", text))?;
             if stripe_bytes > EXTENT_BYTES {
                 return Err(format!(
                     "a stripe of {} is larger than LVM's extents, {}",
-                    shown(stripe_bytes),
-                    shown(EXTENT_BYTES)
+                    Bytes(stripe_bytes).binary(),
+                    Bytes(EXTENT_BYTES).binary()
                 ));
             }
             Ok(Layer::Lvm(Lvm::Striped { stripe_bytes }))
@@ -166,17 +169,17 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// A chunk or a stripe: a power of two of at least a page (md(4), lvmraid(7)).
-fn piece(what: &str, text: &str) -> Result<u64, String> {
+/// Parses a chunk or a stripe: a power of two of at least a page (md(4), lvmraid(7)).
+fn parse_piece(what: &str, text: &str) -> Result<u64, String> {
     let bytes = size(text)?;
     if !bytes.is_power_of_two() || bytes < LEAST_PIECE_BYTES {
-        let least = typed(LEAST_PIECE_BYTES);
+        let least = size_notation(LEAST_PIECE_BYTES);
         return Err(format!("{what} {text}: a power of two from {least} on was expected"));
     }
     Ok(bytes)
 }
 
-/// `64k`, `1m`, `4096`.
+/// Parses `64k`, `1m`, `4096`.
 fn size(text: &str) -> Result<u64, String> {
     let expected = || format!("`{text}`: a size like 64k or 1m was expected");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -236,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_are_read_as_people_type_them() {
+    fn layouts_are_parsed_and_printed() {
         assert_eq!(written("raw"), ["raw"]);
         assert_eq!(written("md0"), ["md0:512k"]);
         assert_eq!(written("md5:128K+xfs"), ["md5:128k+xfs"]);
@@ -296,10 +299,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_is_read_or_refused(text in "[a-z0-9:+={},k-]{0,40}") {
+        fn parsed_layouts_print_and_parse_again(text in "[a-z0-9:+={},k-]{0,40}") {
             if let Ok(layouts) = expand(&text) {
                 for layout in layouts {
-                    // What is printed means the same again.
+                    // The printed form parses to the same layout.
                     prop_assert_eq!(parse(&layout.to_string()), Ok(layout));
                 }
             }

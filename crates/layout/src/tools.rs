@@ -1,15 +1,15 @@
-//! The system's programs that layouts need, and Debian's packages of them.
+//! System programs that layouts need, with their Debian packages.
 
 use std::collections::BTreeSet;
 
 use crate::layer::{FileSystemKind, Layer, Layout};
 
-/// A program and the package that has it.
+/// A program and its package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tool {
     /// The program.
     pub program: &'static str,
-    /// The package, by Debian's name.
+    /// Name of the Debian package.
     pub package: &'static str,
 }
 
@@ -17,9 +17,9 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
     Tool { program, package }
 }
 
-/// What building and taking down these layouts needs.
+/// Programs for building and taking down these layouts.
 pub fn tools<'a>(layouts: impl IntoIterator<Item = &'a Layout>) -> BTreeSet<Tool> {
-    // Every drive is given back empty.
+    // For every layout: drives are given back empty.
     let mut all = BTreeSet::from(["blkdiscard", "blkid", "wipefs"].map(|p| tool(p, "util-linux")));
     for layer in layouts.into_iter().flat_map(|layout| &layout.layers) {
         match layer {

@@ -1,4 +1,4 @@
-//! What a load generator is.
+//! The load generator trait and its reports.
 
 use std::time::Duration;
 
@@ -11,13 +11,12 @@ use thiserror::Error;
 
 use crate::{Flow, Interval, ProbeSample};
 
-/// A job with the clearances of its files and devices, in the order of
-/// `job.files.paths`.
+/// A job with the clearances of its files and devices, in the order of `job.files.paths`.
 #[derive(Debug, Clone)]
 pub struct ClearedJob<'a> {
-    /// What is to be done.
+    /// The job.
     pub job: Job,
-    /// Where; at least one.
+    /// Its files and devices; at least one.
     pub files: Vec<Access<'a>>,
 }
 
@@ -27,7 +26,7 @@ impl<'a> ClearedJob<'a> {
         Self { job, files: vec![Access::Read(target)] }
     }
 
-    /// The name of its target; of several, joined by `:` as in fio's `filename`.
+    /// Name of its target; several joined by `:` as in fio's `filename`.
     pub fn target(&self) -> String {
         let names: Vec<&str> = self.files.iter().map(|file| file.read().name()).collect();
         names.join(":")
@@ -40,13 +39,13 @@ pub trait Observer {
     fn observe(&mut self, interval: &Interval) -> Flow;
 }
 
-/// Something that produces I/O.
+/// Produces I/O.
 pub trait LoadGenerator {
     /// Name and version, as a measurement's source: `native 0.1.0`.
     fn source(&self) -> String;
 
-    /// Whether a job fits files and devices as `rooms` says they will be: asked before any of them
-    /// is made or changed, so that what cannot be run leaves nothing behind.
+    /// Checks that a job fits files and devices of the sizes in `rooms`, before any of them is made
+    /// or changed, so that a job that cannot run leaves nothing behind.
     ///
     /// # Errors
     /// It does not fit.
@@ -54,18 +53,17 @@ pub trait LoadGenerator {
         Ok(())
     }
 
-    /// Whether it writes the zones of a zoned device as they have to be written, by itself.
+    /// True if it writes the zones of a zoned device in a valid order by itself.
     fn keeps_to_zones(&self, _job: &Job) -> bool {
         false
     }
 
-    /// Runs `jobs` at the same time until the observer stops them or their own
-    /// run times are over, and waits for what is in flight.
+    /// Runs `jobs` at the same time until the observer stops them or their run times are over, and
+    /// waits for I/Os in flight.
     ///
     /// # Errors
-    /// Where the phase cannot be run at all. I/Os that fail are counted and a
-    /// job that cannot go on (its device vanished) ends with
-    /// [`JobReport::failure`]; the others go on.
+    /// The phase cannot be run at all. Failed I/Os are counted, and a job that cannot go on (its
+    /// device vanished) ends with [`JobReport::failure`]; the others go on.
     fn run(
         &mut self,
         jobs: &[ClearedJob<'_>],
@@ -77,13 +75,12 @@ pub trait LoadGenerator {
         std::thread::sleep(Duration::from_nanos(ns));
     }
 
-    /// Reads `bytes` at each offset one after the other (depth 1, a single
-    /// thread) and says how long each took and what it held.
+    /// Reads `bytes` at each offset, one after the other (depth 1, a single thread), and returns
+    /// the latency and content of each. Stops early, with the samples so far, after `max_ns`.
     ///
     /// # Errors
-    /// Where the target cannot be read at all, or does not answer; single failed
-    /// reads are samples without content. Stops early, with the samples so far, once
-    /// `max_ns` have passed.
+    /// The target cannot be read at all, or does not answer; single failed reads are samples
+    /// without content.
     fn probe(
         &mut self,
         target: &ReadClearance,
@@ -93,7 +90,7 @@ pub trait LoadGenerator {
     ) -> Result<Vec<ProbeSample>, LoadError>;
 }
 
-/// What a phase came to.
+/// Report of a phase.
 #[derive(Debug, Clone)]
 pub struct PhaseReport {
     /// For each job, in order.
@@ -102,54 +99,54 @@ pub struct PhaseReport {
     pub cpu: CpuUse,
 }
 
-/// What was in effect for one job, and what it did in all.
+/// Settings in effect for one job, and its totals.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JobReport {
     /// I/O engine in effect.
     pub engine: String,
-    /// Why this one.
+    /// Reason for this engine.
     pub engine_reason: Option<String>,
-    /// The target has no NOWAIT support, so kernel threads ran the I/O.
+    /// The target lacks NOWAIT support, so kernel worker threads ran the I/O.
     pub punted: Option<bool>,
     /// Buffers were registered with the kernel.
     pub registered_buffers: Option<bool>,
-    /// Threads that submitted.
+    /// Number of submitting threads.
     pub threads: u32,
-    /// CPUs that they were kept on.
+    /// CPUs that they were pinned to.
     pub cpus: Vec<u32>,
-    /// Depth of each thread that was possible, which may be less than asked.
+    /// Queue depth of each thread in effect, which may be less than requested.
     pub iodepth: u32,
-    /// What qualifies it.
+    /// Caveats of its results.
     pub shortfalls: Vec<Caveat>,
-    /// How long the process did not run while the phase went on, ns, each time: cut out.
+    /// Times for which the process was stopped during the phase, ns; cut out.
     pub lapses_ns: Vec<u64>,
-    /// In all, for each direction.
+    /// Totals of each direction.
     pub whole: PerDirection<Whole>,
-    /// How long of the counted time it was at it, ns, where a direction had a time of its own:
-    /// what was written is verified afterwards.
+    /// Part of the counted time spent in a direction, ns, if directions have separate times: writes
+    /// are verified afterwards.
     pub active_ns: PerDirection<Option<u64>>,
-    /// Latencies in two parts over the counted time, where `strict_stamps` was asked for.
+    /// Latencies over the counted time, split in two parts, if `strict_stamps` was set.
     pub split: PerDirection<Option<SplitLatency>>,
-    /// Latencies over the counted time by priority, where I/Os have one each.
+    /// Latencies over the counted time by priority, if I/Os have one.
     pub by_priority: PerDirection<PriorityLatencies>,
-    /// What else it did.
+    /// Other statistics.
     pub account: JobStats,
-    /// The first error: what and at which offset.
+    /// First error, with its offset.
     pub first_error: Option<Failure>,
-    /// Why the job could not go on.
+    /// Reason why the job could not go on.
     pub failure: Option<String>,
 }
 
-/// What a job did in one direction in all, ramp and drain included.
+/// Totals of a job in one direction, ramp and drain included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Whole {
     /// I/Os completed.
     pub ios: u64,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub bytes: u64,
     /// I/Os that failed.
     pub errors: u64,
-    /// I/Os that moved fewer bytes than they were asked to.
+    /// I/Os that transferred fewer bytes than requested.
     pub short_ios: u64,
 }
 
@@ -173,14 +170,14 @@ pub enum LoadError {
         /// What does not fit, and what would.
         what: String,
     },
-    /// The kernel refused something.
+    /// A system call failed.
     #[error("{target}: cannot {action}: {error}")]
     System {
         /// Target, or the I/O engine.
         target: String,
-        /// What was tried.
+        /// Attempted action.
         action: String,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: std::io::Error,
     },
     /// The I/O engine cannot be used here.
@@ -188,12 +185,12 @@ pub enum LoadError {
     Engine {
         /// Target.
         target: String,
-        /// What was tried.
+        /// Attempted action.
         action: String,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: std::io::Error,
     },
-    /// An I/O does not come back; a sentence that begins with its target.
+    /// An I/O does not complete; a sentence that begins with its target.
     #[error("{0}")]
     NoAnswer(String),
 }
@@ -213,7 +210,7 @@ impl From<&LoadError> for Failure {
 }
 
 impl LoadError {
-    /// Which target it is about, or which I/O engine; `None`: it is not known.
+    /// Target or I/O engine in question; `None` if unknown.
     pub fn target(&self) -> Option<&str> {
         match self {
             Self::Unfit { target, .. }

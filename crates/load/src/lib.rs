@@ -1,7 +1,7 @@
-//! The load generator as a trait, what it reports, and the simulated one.
+//! The load generator as a trait, its reports, and the simulated generator.
 //!
-//! A generator is watched, not asked: it reports intervals with their real
-//! times, and the observer answers continue or stop.
+//! A generator pushes: it reports intervals with their real times, and the observer answers
+//! continue or stop.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,6 +1,6 @@
-//! Samples of single blocks: what they hold, and how long a read took.
+//! Samples of single blocks: their content, and the latency of reading them.
 
-/// What a block was found to hold.
+/// Content of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockContent {
     /// Every byte has this value.
@@ -11,19 +11,19 @@ pub enum BlockContent {
     Unreadable,
 }
 
-/// One block that was read.
+/// One sampled block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbeSample {
     /// Offset, bytes.
     pub offset: u64,
-    /// How long the read took, ns.
+    /// Latency of the read, ns.
     pub latency_ns: u64,
-    /// What it holds.
+    /// Its content.
     pub content: BlockContent,
 }
 
 impl BlockContent {
-    /// What `block` holds.
+    /// Classifies `block`.
     pub fn of(block: &[u8]) -> Self {
         match block.split_first() {
             Some((&first, rest)) if rest.iter().all(|byte| *byte == first) => Self::Filled(first),

@@ -1,19 +1,18 @@
-//! Gathers a phase's intervals into what a measurement keeps: rates and
-//! latencies, in constant memory.
+//! Records a phase's intervals as rates and latencies, in constant memory.
 
 use iodyno_model::{Histogram, LatencySeries, PerDirection, RateSeries, Window};
 
 use crate::{DirectionInterval, Interval};
 
-/// Histograms held at most: one for each interval at first, so that warm-up can
-/// be cut off exactly where the rates say; then neighbours merge.
+/// Most histograms kept: one for each interval at first, so that warm-up can be cut off exactly
+/// where the rates say; then neighbours merge.
 const SLICES: usize = 1024;
 
-/// What of a phase is counted.
+/// Part of a phase that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Counting {
-    /// Rates under full load: not what drains after the stop. Latencies are
-    /// kept by time, so that a warm-up can be cut off afterwards.
+    /// Rates under full load, without the drain after the stop. Latencies are kept over time, so
+    /// that a warm-up can be cut off afterwards.
     #[default]
     Steady,
     /// Every I/O from the end of the ramp to the last, as fio counts.
@@ -28,14 +27,14 @@ pub struct Recorder {
     counting: Counting,
 }
 
-/// What was recorded of one job.
+/// Recording of one job.
 #[derive(Debug, Clone, Default)]
 pub struct JobRecord {
     /// For each direction.
     pub directions: PerDirection<DirectionRecord>,
 }
 
-/// What was recorded of one direction of a job.
+/// Recording of one direction of a job.
 #[derive(Debug, Clone, Default)]
 pub struct DirectionRecord {
     /// Rates over time.
@@ -43,11 +42,11 @@ pub struct DirectionRecord {
     /// Latencies over time.
     pub latencies: LatencySeries,
     slices: Vec<Slice>,
-    /// Slices are gathered until they are this long, ns; 0 = each for itself.
+    /// Intervals are gathered into slices of up to this length, ns; 0 = one slice per interval.
     slice_ns: u64,
 }
 
-/// Latencies of one stretch of time.
+/// Latencies of one slice of time.
 #[derive(Debug, Clone)]
 struct Slice {
     start_ns: u64,
@@ -57,29 +56,28 @@ struct Slice {
     latency: Histogram,
 }
 
-/// What was completed from some time on.
+/// I/O completed from some time on.
 #[derive(Debug, Clone, Default)]
 pub struct Counted {
-    /// Where the count really starts, ns since the phase's start: the next
-    /// slice's border.
+    /// Real start of the count, ns since the phase's start: the next border of a slice.
     pub start_ns: u64,
     /// Its length, ns.
     pub duration_ns: u64,
     /// I/Os that succeeded.
     pub ios: u64,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub bytes: u64,
     /// Latencies of all of them, or of none.
     pub latency: Histogram,
 }
 
 impl Recorder {
-    /// A recorder that counts so.
+    /// New recorder.
     pub fn counting(counting: Counting) -> Self {
         Self { jobs: Vec::new(), counting }
     }
 
-    /// Adds an interval; `temperature_c` is the hottest drive's, where it was read.
+    /// Adds an interval; `temperature_c` is the hottest drive's, if it was read.
     pub fn record(&mut self, interval: &Interval, temperature_c: Option<f32>) {
         self.jobs.resize_with(interval.jobs.len().max(self.jobs.len()), JobRecord::default);
         let whole = self.counting == Counting::Whole;
@@ -112,10 +110,10 @@ impl Recorder {
 }
 
 impl JobRecord {
-    /// Leaves each window to what the job did in it, of one that reads again what it has written: a
-    /// direction has no rate while the other one's stage lasts. A stall is of the stage that it
-    /// interrupts. Reads of a job that is `mixed`, with some of its own, have no stage.
-    pub fn part_stages(&mut self, mixed: bool) {
+    /// Splits the windows of a job that verifies what it wrote into stages: a direction has no rate
+    /// during the stage of the other one. A stall belongs to the stage that it interrupts. If the
+    /// job is `mixed`, with reads of its own, its reads have no stage.
+    pub fn split_stages(&mut self, mixed: bool) {
         let PerDirection { read, write, .. } = &self.directions;
         let moved = |one: &Window| one.ios > Some(0);
         let mut stage = (mixed, true);
@@ -170,10 +168,10 @@ impl DirectionRecord {
         self.slices = merged;
     }
 
-    /// What was completed in the slices that start at `warmup_ns` or later;
-    /// where none does, the last slice.
+    /// I/O completed in the slices that start at `warmup_ns` or later; if there are none, in the
+    /// last slice.
     pub fn counted_from(&self, warmup_ns: u64) -> Counted {
-        let slices = self.from(warmup_ns);
+        let slices = self.slices_from(warmup_ns);
         let mut counted = Counted::default();
         for (n, slice) in slices.iter().enumerate() {
             if n == 0 {
@@ -187,19 +185,19 @@ impl DirectionRecord {
         counted
     }
 
-    /// How long these slices last, ns, whatever was completed in them.
+    /// Length of these slices, ns, whatever was completed in them.
     pub fn counted_ns(&self, warmup_ns: u64) -> u64 {
-        let slices = self.from(warmup_ns);
+        let slices = self.slices_from(warmup_ns);
         let end_ns = slices.last().map_or(0, |last| last.end_ns);
         end_ns - slices.first().map_or(0, |first| first.start_ns)
     }
 
-    /// The latencies of these slices one by one, each with its start, ns.
+    /// Latencies of these slices one by one, each with its start, ns.
     pub fn latencies_from(&self, warmup_ns: u64) -> impl Iterator<Item = (u64, &Histogram)> {
-        self.from(warmup_ns).iter().map(|slice| (slice.start_ns, &slice.latency))
+        self.slices_from(warmup_ns).iter().map(|slice| (slice.start_ns, &slice.latency))
     }
 
-    fn from(&self, warmup_ns: u64) -> &[Slice] {
+    fn slices_from(&self, warmup_ns: u64) -> &[Slice] {
         let first = self.slices.iter().position(|slice| slice.start_ns >= warmup_ns);
         &self.slices[first.unwrap_or(self.slices.len().saturating_sub(1))..]
     }
@@ -237,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_count_after_warm_up_is_what_the_intervals_held() {
+    fn count_after_warm_up_matches_the_intervals() {
         let mut recorder = Recorder::default();
         (0..57).for_each(|n| recorder.record(&interval(n), None));
         let counted = recorder.jobs[0].directions.read.counted_from(1_500_000_000);
@@ -251,8 +249,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_and_then_verified_has_two_stages() {
-        // Windows of writes, of reads, of both and of none: which of them reads have, and writes.
+    fn verified_writes_have_two_stages() {
+        // Returns which windows reads and writes have, of windows with writes, reads, both or none.
         let stages = |course: &str, mixed: bool| {
             let mut recorder = Recorder::default();
             for (n, what) in (0..).zip(course.chars()) {
@@ -268,14 +266,14 @@ mod tests {
                 }
                 recorder.record(&interval, None);
             }
-            recorder.jobs[0].part_stages(mixed);
+            recorder.jobs[0].split_stages(mixed);
             let of = |record: &DirectionRecord| -> Vec<u64> {
                 record.series.windows().iter().map(|one| one.start_ns / 100_000_000).collect()
             };
             let PerDirection { read, write, .. } = &recorder.jobs[0].directions;
             (of(read), of(write))
         };
-        // Two loops; a stall is no end of a stage.
+        // Two loops; a stall does not end a stage.
         let (reads, writes) = stages(".ww..wrr.rwwr", false);
         assert_eq!((reads, writes), (vec![6, 7, 8, 9, 12], vec![0, 1, 2, 3, 4, 5, 10, 11]));
         assert_eq!(stages("wbr", false), (vec![1, 2], vec![0, 1]));
@@ -290,7 +288,7 @@ mod tests {
         let record = &recorder.jobs[0].directions.read;
         assert!(record.slices.len() <= SLICES);
         assert!(record.series.windows().len() <= RateSeries::LIMIT);
-        // But for the ramp.
+        // All but the ramp.
         let all: u64 = (3..n).map(|i| i % 7 + 1).sum();
         assert_eq!(record.counted_from(0).latency.count(), all);
     }

@@ -1,6 +1,5 @@
-//! The simulated generator: seeded drives of known truth on a virtual clock,
-//! with faults. It takes no time, so that what stands on measurements can be
-//! tested over thousands of seeds.
+//! Simulated generator: seeded drives of known truth on a virtual clock, with faults. It takes no
+//! time, so that code based on measurements can be tested over thousands of seeds.
 
 mod noise;
 mod under_load;
@@ -30,28 +29,28 @@ pub struct SimulatedDrive {
     pub bandwidth_max: f64,
     /// Latency at depth 1, ns.
     pub latency_ns: u64,
-    /// How the rate moves.
+    /// Noise of the rate.
     pub noise: Noise,
-    /// Standard deviation, on logarithms, by which the mean of a whole phase differs
-    /// from that of the next: what no interval within one shows.
+    /// Standard deviation, on a log scale, between the means of phases, which no interval within
+    /// one phase shows.
     pub level_noise: f64,
-    /// Share of the drive that was written, from its start, 0..1.
+    /// Written share of the drive, from its start, 0..1.
     pub written_share: f64,
-    /// How many times faster reads of blocks never written are.
+    /// Speedup factor of reads of blocks never written.
     pub unwritten_speedup: f64,
     /// Reads from this offset on fail.
     pub bad_from: Option<u64>,
     /// Rates start this share below their mean, and the gap closes with this time constant, ns.
     pub warm_up: Option<(f64, f64)>,
-    /// Once so many bytes were written to it, over all phases, it writes at this share of its rate.
+    /// After this many bytes written, over all phases, it writes at this share of its rate.
     pub write_cliff: Option<(u64, f64)>,
-    /// The drive vanishes at this time of each phase, ns.
+    /// Time in each phase at which the drive vanishes, ns.
     pub vanishes_at_ns: Option<u64>,
-    /// Having worked for so long without a rest, ns, it throttles to this share of its rate.
+    /// After working this long without a rest, ns, it throttles to this share of its rate.
     pub throttles: Option<(u64, f64)>,
-    /// What an I/O takes more, ns, that finds no other one outstanding: the link rested.
+    /// Additional latency, ns, of an I/O without other outstanding ones: the link has to wake up.
     pub wake_ns: u64,
-    /// What it does with reads and writes at rates; `level_noise` is then that of the p99.
+    /// Behaviour under reads and writes at fixed rates; `level_noise` is then that of the p99.
     pub under_load: Option<UnderLoad>,
 }
 
@@ -77,45 +76,44 @@ impl Default for SimulatedDrive {
 }
 
 impl SimulatedDrive {
-    /// The mean rate of `job`, I/Os per second, by the drive's limits and by
-    /// Little's law: outstanding over latency.
+    /// Mean rate, I/Os per second, by the drive's limits and by Little's law: outstanding over
+    /// latency.
     pub fn truth_iops(&self, bs: u64, outstanding: u32) -> f64 {
         let by_depth = f64::from(outstanding) * 1e9 / self.latency_ns as f64;
-        // A small block cannot exceed the IOPS limit, a large one the bandwidth.
+        // Small blocks are bounded by the IOPS limit, large ones by the bandwidth.
         by_depth.min(self.iops_max).min(self.bandwidth_max / bs as f64)
     }
 }
 
-/// A load generator without I/O. Targets are known by name; those that were
-/// not told are the default drive.
+/// Load generator without I/O. Targets are known by name; unknown ones are default drives.
 #[derive(Debug, Clone, Default)]
 pub struct SimulatedGenerator {
     drives: BTreeMap<String, SimulatedDrive>,
-    /// The drives that share something together move no more than this, bytes per second.
+    /// Limit of a shared link, bytes per second.
     pub shared_bytes_per_s: Option<f64>,
-    /// The targets that share it; empty: all.
+    /// Targets that share it; empty: all.
     pub sharing: Vec<String>,
-    /// CPU time that each I/O costs its submitting thread, ns; 0: none.
+    /// CPU time of each I/O in its submitting thread, ns; 0: none.
     pub cpu_per_io_ns: u64,
     seed: u64,
     /// Bytes written to each target.
     written: BTreeMap<String, u64>,
-    /// How long each target worked since the last rest, ns.
+    /// Working time of each target since the last rest, ns.
     worked_ns: BTreeMap<String, u64>,
 }
 
 impl SimulatedGenerator {
-    /// A generator whose noise follows from `seed`.
+    /// New generator whose noise is seeded by `seed`.
     pub fn new(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }
 
-    /// Says what drive stands behind the target of this name.
+    /// Sets the drive of the target of this name.
     pub fn set_drive(&mut self, target: &str, drive: SimulatedDrive) {
         self.drives.insert(target.to_owned(), drive);
     }
 
-    /// The targets of which it was said what stands behind them, in name order.
+    /// Targets with a drive set, in order of names.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         self.drives.keys().map(String::as_str)
     }
@@ -124,8 +122,8 @@ impl SimulatedGenerator {
         self.drives.get(target).cloned().unwrap_or_default()
     }
 
-    /// Streams on drives that are known under load do what these do.
-    fn put_under_load(&self, jobs: &[ClearedJob<'_>], streams: &mut [Stream], rng: &mut Rng) {
+    /// Sets the rates and p99 of streams on drives with a table of behaviour under load.
+    fn apply_under_load(&self, jobs: &[ClearedJob<'_>], streams: &mut [Stream], rng: &mut Rng) {
         for (target, drive) in &self.drives {
             let Some(surface) = &drive.under_load else { continue };
             let own = jobs.iter().zip(&mut *streams).filter(|(job, _)| job.target() == *target);
@@ -137,7 +135,7 @@ impl SimulatedGenerator {
         }
     }
 
-    /// Each phase has noise of its own, which follows from the seed alone.
+    /// Random numbers of the next phase: its own noise, determined by the seed alone.
     fn next_rng(&mut self) -> Rng {
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         Rng(self.seed)
@@ -163,11 +161,11 @@ impl LoadGenerator for SimulatedGenerator {
             stream.worked_ns = self.worked_ns.get(&target).copied().unwrap_or(0);
             let there = jobs.iter().filter(|other| other.target() == target);
             if there.map(|other| other.job.outstanding()).sum::<u32>() == 1 {
-                stream.rests_between_ios();
+                stream.add_wake_latency();
             }
         }
-        self.put_under_load(jobs, &mut streams, &mut rng);
-        // A shared link divides what all would move.
+        self.apply_under_load(jobs, &mut streams, &mut rng);
+        // A shared link divides its limit in proportion to demand.
         let mut shares: Vec<&mut Stream> = streams
             .iter_mut()
             .zip(jobs)
@@ -178,7 +176,7 @@ impl LoadGenerator for SimulatedGenerator {
         if let Some(limit) = self.shared_bytes_per_s.filter(|limit| *limit < wanted) {
             shares.iter_mut().for_each(|stream| stream.mean_iops *= limit / wanted);
         }
-        let busiest_thread = streams.iter_mut().map(|s| s.bound_by_cpu(self.cpu_per_io_ns));
+        let busiest_thread = streams.iter_mut().map(|s| s.limit_by_cpu(self.cpu_per_io_ns));
         let busiest_thread = busiest_thread.fold(0.3, f64::max);
         let end_ns = jobs.iter().map(|job| job.job.time.runtime_ns.unwrap_or(u64::MAX)).max();
         let mut now_ns = 0;
@@ -255,16 +253,16 @@ struct Stream {
     direction: Direction,
     outstanding: u32,
     mean_iops: f64,
-    /// The p99 of its latencies, where that is no matter of the rate.
+    /// The p99 of its latencies, if independent of the rate.
     p99_ns: Option<f64>,
     bad_share: f64,
-    /// Of its drive, all phases before included.
+    /// Bytes written to its drive, earlier phases included.
     written_bytes: u64,
-    /// The same since its last rest, ns.
+    /// Working time of its drive since the last rest, earlier phases included, ns.
     worked_ns: u64,
     noise: NoiseState,
     report: JobReport,
-    /// The observer ended it.
+    /// Ended by the observer.
     ended: bool,
 }
 
@@ -306,15 +304,14 @@ impl Stream {
         }
     }
 
-    /// Each I/O has to wake the link first.
-    fn rests_between_ios(&mut self) {
+    /// Adds the wake-up time of the link to each I/O.
+    fn add_wake_latency(&mut self) {
         let latency_ns = 1e9 / self.mean_iops;
         self.mean_iops = 1e9 / (latency_ns + self.drive.wake_ns as f64);
     }
 
-    /// Submits no more than its threads have time for; the share of a CPU that
-    /// each of them uses.
-    fn bound_by_cpu(&mut self, per_io_ns: u64) -> f64 {
+    /// Limits the rate to the CPU time of its threads; returns each thread's CPU share.
+    fn limit_by_cpu(&mut self, per_io_ns: u64) -> f64 {
         let cost = per_io_ns as f64 / 1e9 / f64::from(self.report.threads.max(1));
         if cost > 0.0 {
             self.mean_iops = self.mean_iops.min(1.0 / cost);
@@ -352,8 +349,8 @@ impl Stream {
         let ios = tried - errors;
         let mut latency = Histogram::default();
         if ios > 0 {
-            // All I/Os of an interval take what Little's law says, spread a
-            // little so that percentiles differ: 98 % the mean less a bit, 2 % twice.
+            // Latencies of an interval by Little's law, spread a little so that percentiles differ:
+            // 98 % slightly below the mean, 2 % at twice the mean.
             let mean = f64::from(self.outstanding) * 1e9 / rate;
             let slow = ios / 50;
             let low = (mean * (ios as f64 - 2.0 * slow as f64) / (ios - slow) as f64) as u64;

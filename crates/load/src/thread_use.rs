@@ -1,19 +1,19 @@
-//! What the threads of a job use of the machine while it goes on.
+//! Resource usage of a job's threads while it runs.
 
 use std::fs::read_to_string;
 use std::sync::Arc;
 
 use iodyno_model::{CpuUse, JobStats};
 
-/// Clock ticks of /proc: USER_HZ is 100 on all machines that Linux runs on but Alpha.
+/// Clock tick of /proc: USER_HZ is 100 on all Linux machines but Alpha.
 const TICK_NS: u64 = 10_000_000;
 
-/// What a thread used, or several.
+/// Resource usage of one or several threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// CPU time, ns.
+    /// User CPU time, ns.
     pub user_ns: u64,
-    /// CPU time, ns.
+    /// System CPU time, ns.
     pub system_ns: u64,
     /// Context switches.
     pub switches: u64,
@@ -23,18 +23,18 @@ pub struct Usage {
     pub minor_faults: u64,
 }
 
-/// What the threads of a job have used since they began.
+/// Resource usage of a job's threads since they began.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadUse {
-    /// Those that have ended.
+    /// Usage of threads that have ended.
     pub ended: Usage,
-    /// The kernel's ids of those that run: it is asked for theirs when somebody wants to know.
+    /// Kernel ids of the running threads; their usage is read on demand.
     pub running: Arc<[u32]>,
 }
 
 impl ThreadUse {
-    /// Puts all of it, that of the running threads included, into the account of a job that has
-    /// run for `elapsed_ns`.
+    /// Writes the usage, running threads included, into the statistics of a job that has run for
+    /// `elapsed_ns`.
     pub fn put_into(&self, account: &mut JobStats, elapsed_ns: u64) {
         let mut sum = self.ended;
         for thread in self.running.iter() {
@@ -50,7 +50,7 @@ impl ThreadUse {
 }
 
 impl Usage {
-    /// What was used since `earlier`.
+    /// Usage since `earlier`.
     pub const fn since(self, earlier: Self) -> Self {
         Self {
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
@@ -61,7 +61,7 @@ impl Usage {
         }
     }
 
-    /// Of two threads together.
+    /// Sum of two usages.
     pub const fn and(self, other: Self) -> Self {
         Self {
             user_ns: self.user_ns + other.user_ns,
@@ -72,16 +72,16 @@ impl Usage {
         }
     }
 
-    /// CPU time in all, ns.
+    /// Total CPU time, ns.
     pub const fn cpu_ns(self) -> u64 {
         self.user_ns + self.system_ns
     }
 
-    /// Adds what a thread has used, unless it has ended just now.
+    /// Adds the usage of a thread, unless it has just ended.
     fn add(&mut self, thread: u32) -> Option<()> {
         let read = |name: &str| read_to_string(format!("/proc/self/task/{thread}/{name}")).ok();
         let (stat, status) = (read("stat")?, read("status")?);
-        // Behind the name, which may hold anything, stands the third field.
+        // The third field follows the name, which may contain anything.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         self.user_ns += field(14)? * TICK_NS;
@@ -98,9 +98,9 @@ impl Usage {
 mod tests {
     use super::*;
 
-    /// This thread's own id is the name of what /proc/thread-self leads to.
+    /// This thread's own id is in the link /proc/thread-self.
     #[test]
-    fn a_running_thread_is_asked_for() {
+    fn usage_of_running_threads_is_read() {
         let own = std::fs::read_link("/proc/thread-self").unwrap();
         let own: u32 = own.file_name().unwrap().to_string_lossy().parse().unwrap();
         let ended = Usage { switches: 1_000_000, ..Usage::default() };
@@ -111,7 +111,7 @@ mod tests {
             used.put_into(&mut account, 1);
             account
         };
-        // Memory that nobody had before faults.
+        // Fresh memory causes page faults.
         std::hint::black_box(vec![1_u8; 8 << 20]);
         while account(&running).cpu.user + account(&running).cpu.system == 0.0 {}
         let (ended, running) = (account(&ended), account(&running));

@@ -1,4 +1,4 @@
-//! A drive that is given up for layouts: taken, and given back empty.
+//! Takes a drive for a layout, and gives it back empty.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,19 +10,18 @@ use iodyno_target::{
 };
 
 use super::program;
-use super::undo::{Witness, asked, command};
+use super::undo::{Witness, command, output_of};
 use crate::error::CampaignError;
 use crate::undone::Outcome;
 
-/// A drive as it is written down before it is touched.
+/// A drive as noted in the journal before it is touched.
 pub(super) struct Drive<'b> {
     pub(super) device: &'b str,
     pub(super) word: &'b str,
     pub(super) mark: Option<Mark>,
 }
 
-/// What is written down of a drive; `None` where nothing names it for writing,
-/// which the guard refuses.
+/// Journal entry of a drive; `None` if nothing identifies it for writing, which the guard refuses.
 pub(super) fn taken(target: &Target, host: &Host, names: &Names) -> Option<Built> {
     Some(Built::Drive {
         device: path_of(target),
@@ -31,20 +30,20 @@ pub(super) fn taken(target: &Target, host: &Host, names: &Names) -> Option<Built
     })
 }
 
-/// Discards the blocks of a drive, where it takes that.
+/// Discards the blocks of a drive, if supported.
 pub(super) fn discard(host: &Host, target: &Target) -> Result<(), CampaignError> {
     let [discarding, _] = empty(&path_of(target));
     if takes_discards(host, target) {
-        // What is begun with a drive is brought to its end.
+        // Not interrupted: a drive is not left half discarded.
         program::run(&discarding, &[0], &AtomicBool::new(false))?;
     }
     Ok(())
 }
 
 impl Drive<'_> {
-    /// Empties it, if it is there and what is on it proves to be ours, by the
-    /// mark of what was built on it or by that of the drive itself. Who took
-    /// it needs no mark: what was measured may have written over it.
+    /// Empties it, if it is there and its content is proven ours, by the mark of what was built on
+    /// it or by that of the drive itself. Its maker needs no mark: measurements may have
+    /// overwritten it.
     ///
     /// # Errors
     /// Why it cannot be emptied.
@@ -57,26 +56,26 @@ impl Drive<'_> {
             return Ok(Outcome::Gone);
         };
         let Some(mark) = self.mark else { return self.unproven(&host, &target) };
-        match on_drive(&target, mark)? {
-            // Nobody opens it for writing before its mark is lost: udev looks at
-            // what is closed then, and would bring up again what the mark says.
-            OnDrive::Layout => {
+        match drive_content(&target, mark)? {
+            // Nobody opens it for writing before its mark is lost: udev would examine it on close,
+            // and bring up again what the mark describes.
+            DriveContent::Layout => {
                 let permission = Permission { discard_data: self.words(), ..self.permission() };
                 target.verify_for_writing(&host, &permission).map_err(CampaignError::Target)?;
                 let [discarding, wiping] = empty(&path_of(&target));
                 if takes_discards(&host, &target) {
-                    asked(&discarding, &[0])?;
+                    output_of(&discarding, &[0])?;
                 }
-                asked(&wiping, &[0])?;
+                output_of(&wiping, &[0])?;
                 self.empty(&host, &target, mark, false)?;
                 return Ok(Outcome::Emptied);
             }
-            OnDrive::Another(what) => {
+            DriveContent::Another(what) => {
                 return Ok(Outcome::LeftAlone(format!("it holds {what} by now")));
             }
-            OnDrive::Stamp => {}
-            OnDrive::Nothing if witness == Witness::Maker => {}
-            OnDrive::Nothing => return self.unproven(&host, &target),
+            DriveContent::Stamp => {}
+            DriveContent::Nothing if witness == Witness::Maker => {}
+            DriveContent::Nothing => return self.unproven(&host, &target),
         }
         self.empty(&host, &target, mark, true)
     }
@@ -85,7 +84,7 @@ impl Drive<'_> {
         vec![self.word.to_owned()]
     }
 
-    /// To write it. What could not be known was answered for when it was taken.
+    /// Permission to write it; `assume_unused` was given when it was taken.
     fn permission(&self) -> Permission {
         Permission {
             allow_write: self.words(),
@@ -94,9 +93,9 @@ impl Drive<'_> {
         }
     }
 
-    /// Nothing says that what is on it is ours.
+    /// Outcome if nothing proves that its content is ours.
     fn unproven(&self, host: &Host, target: &Target) -> Result<Outcome, CampaignError> {
-        // A kill before anything was written to it.
+        // Killed before anything was written to it.
         if target.would_lose(host).is_empty() && self.mark.is_some() {
             return Ok(Outcome::Gone);
         }
@@ -105,8 +104,8 @@ impl Drive<'_> {
         Ok(Outcome::Unproven { by_hand: by_hand.line() })
     }
 
-    /// Removes the drive's own mark, and empties it if it is not yet. It bears
-    /// no signature: one would be somebody else's.
+    /// Removes the drive's own mark, after emptying it if `discards`. It has no signature: one
+    /// would be somebody else's.
     fn empty(
         &self,
         host: &Host,
@@ -129,14 +128,14 @@ impl Drive<'_> {
         } else {
             clearance
         };
-        // The mark goes last: until then a kill leaves a drive that proves to be ours.
+        // The mark goes last: a drive stays provably ours if killed before.
         unstamp(&clearance, mark).map_err(CampaignError::Target)?;
         Ok(Outcome::Emptied)
     }
 }
 
-/// What a drive says of itself.
-enum OnDrive {
+/// Identification found on a drive.
+enum DriveContent {
     /// No signature and no mark.
     Nothing,
     /// The mark of the drive itself.
@@ -147,28 +146,28 @@ enum OnDrive {
     Another(String),
 }
 
-fn on_drive(target: &Target, mark: Mark) -> Result<OnDrive, CampaignError> {
+fn drive_content(target: &Target, mark: Mark) -> Result<DriveContent, CampaignError> {
     let device = path_of(target);
     let kind = value_of(&device, "TYPE")?;
     let is_ours = match kind.as_str() {
         "" => {
             let read = target.clear_for_reading().map_err(CampaignError::Target)?;
             let stamped = is_stamped(&read, mark).map_err(CampaignError::Target)?;
-            return Ok(if stamped { OnDrive::Stamp } else { OnDrive::Nothing });
+            return Ok(if stamped { DriveContent::Stamp } else { DriveContent::Nothing });
         }
-        // It is its group that has a name of ours.
+        // Its volume group has our name.
         "LVM2_member" => Names::are_of(mark, &group_of(&device)?),
-        // A UUID may be read by anybody, and be written into a journal.
+        // A UUID alone is no proof: anybody can read it and write it into a journal.
         _ => {
             mark.is_uuid(&value_of(&device, "UUID")?)
                 && Names::is_label(mark, &value_of(&device, "LABEL")?)
         }
     };
     if is_ours && !value_of(&device, "PTTYPE")?.is_empty() {
-        // Somebody divided it since, which leaves what file systems begin with.
-        return Ok(OnDrive::Another("a partition table".into()));
+        // Partitioned since, which leaves the start of file systems intact.
+        return Ok(DriveContent::Another("a partition table".into()));
     }
-    Ok(if is_ours { OnDrive::Layout } else { OnDrive::Another(kind) })
+    Ok(if is_ours { DriveContent::Layout } else { DriveContent::Another(kind) })
 }
 
 fn path_of(target: &Target) -> String {
@@ -180,18 +179,18 @@ fn takes_discards(host: &Host, target: &Target) -> bool {
     block.and_then(|block| block.queue.discard_max_bytes.value()).is_some_and(|most| most > 0)
 }
 
-/// What blkid reads of a device, past every cache.
+/// Value that blkid reads of a device, bypassing all caches.
 pub(super) fn value_of(device: &str, value: &str) -> Result<String, CampaignError> {
     let probe = command("blkid", &["-p", "-o", "value", "-s", value, device]);
-    // 2: there is nothing.
-    Ok(asked(&probe, &[0, 2])?.trim().to_owned())
+    // Exit status 2: nothing found.
+    Ok(output_of(&probe, &[0, 2])?.trim().to_owned())
 }
 
-/// The volume group that a device belongs to, also where others of it are gone.
+/// Volume group of a device, even if other members of it are missing.
 fn group_of(device: &str) -> Result<String, CampaignError> {
     let mut command = iodyno_layout::lvm_command("pvs", &[device.to_owned()]);
     command.arguments.extend(["--noheadings", "--options", "vg_name", device].map(String::from));
-    Ok(asked(&command, &[0, 5])?.trim().to_owned())
+    Ok(output_of(&command, &[0, 5])?.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -218,11 +217,11 @@ mod tests {
             let file = tempfile::NamedTempFile::new().unwrap();
             file.as_file().set_len(16 * MIB as u64).unwrap();
             let path = file.path().to_str().unwrap().to_owned();
-            let said = asked(&command("losetup", &["--find", "--show", &path]), &[0]).unwrap();
+            let said = output_of(&command("losetup", &["--find", "--show", &path]), &[0]).unwrap();
             Self { file, device: said.trim().to_owned() }
         }
 
-        /// One that holds these bytes at its beginning.
+        /// Disk with these bytes at its beginning.
         fn with(bytes: &[u8]) -> Self {
             let disk = Self::new();
             let device = OpenOptions::new().write(true).open(&disk.device).unwrap();
@@ -234,16 +233,16 @@ mod tests {
         fn with_ext4(uuid: &str, label: &str) -> Self {
             let disk = Self::new();
             let words = ["-q", "-F", "-U", uuid, "-L", label, &disk.device];
-            asked(&command("mkfs.ext4", &words), &[0]).unwrap();
+            output_of(&command("mkfs.ext4", &words), &[0]).unwrap();
             disk
         }
 
-        /// One that a layout left.
+        /// Disk as left by a layout.
         fn ours() -> Self {
             Self::with_ext4(&MARK.uuid(), LABEL)
         }
 
-        /// With a partition table (MBR) of one partition.
+        /// Adds a partition table (MBR) with one partition.
         fn divided(self) -> Self {
             let mut table = [0; 66];
             table[4] = 0x83;
@@ -256,7 +255,7 @@ mod tests {
             self
         }
 
-        /// Gives it up, as a layout does.
+        /// Takes it as a layout does.
         fn stamped(self) -> Self {
             let (host, target) = self.resolved();
             let words = vec![target.word_for_writing(&host).unwrap()];
@@ -299,35 +298,35 @@ mod tests {
 
     impl Drop for Disk {
         fn drop(&mut self) {
-            let _ = asked(&command("losetup", &["--detach", &self.device]), &[0]);
+            let _ = output_of(&command("losetup", &["--detach", &self.device]), &[0]);
         }
     }
 
     #[test]
     #[ignore = "needs root"]
-    fn what_is_ours_is_emptied() {
+    fn own_drives_are_emptied() {
         let ours = Disk::ours();
         assert_eq!((ours.given_back(), ours.is_empty()), (Outcome::Emptied, true));
-        // What a layout without a signature leaves, where its mark is left at the end.
+        // As left by a layout without a signature, with the mark at the end.
         let measured = Disk::new().stamped();
         let device = OpenOptions::new().write(true).open(&measured.device).unwrap();
         device.write_all_at(&b"written, and meant to be lost".repeat(1000), 0).unwrap();
         drop(device);
         assert_eq!((measured.given_back(), measured.is_empty()), (Outcome::Emptied, true));
-        // Who took it knows.
+        // The process that took it knows.
         let known = Disk::with(&b"written over everything".repeat(100));
         assert_eq!(known.given_back_by(Witness::Maker), Outcome::Emptied);
         assert!(known.is_empty());
-        // A kill before anything was done with it.
+        // Killed before anything was done with it.
         assert_eq!(Disk::new().given_back(), Outcome::Gone);
     }
 
     #[test]
     #[ignore = "needs root"]
-    fn what_may_be_somebody_elses_is_left_alone() {
+    fn foreign_drives_are_left_alone() {
         let other = Disk::with_ext4("11112233-4455-6677-8899-aabbccddeeff", LABEL);
         assert!(matches!(other.given_back(), Outcome::LeftAlone(_)), "{}", other.device);
-        // A journal that names what somebody's file system is known by.
+        // A journal that names the UUID of somebody's file system.
         let named = Disk::with_ext4(&MARK.uuid(), "root");
         assert!(matches!(named.given_back(), Outcome::LeftAlone(_)), "{}", named.device);
         let divided = Disk::ours().divided();
@@ -335,10 +334,10 @@ mod tests {
         assert_eq!(divided.given_back(), by_now);
         // Somebody made a file system since, which left the mark at the end.
         let since = Disk::new().stamped();
-        asked(&command("mkfs.ext4", &["-q", "-F", "-E", "nodiscard", &since.device]), &[0])
+        output_of(&command("mkfs.ext4", &["-q", "-F", "-E", "nodiscard", &since.device]), &[0])
             .unwrap();
         assert!(matches!(since.given_back(), Outcome::LeftAlone(_)), "{}", since.device);
-        // Nothing says whose it is.
+        // Nothing proves whose it is.
         let unknown = Disk::with(&b"unknown".repeat(1000));
         let outcome = unknown.given_back();
         assert!(
@@ -351,11 +350,11 @@ mod tests {
 
     #[test]
     #[ignore = "needs root"]
-    fn what_is_ours_and_used_is_not_touched() {
+    fn own_drive_in_use_is_not_touched() {
         let used = Disk::ours();
         let open = std::fs::File::open(&used.device).unwrap();
         let mut other = Command::new("cat").stdin(open).stdout(Stdio::piped()).spawn().unwrap();
-        // It has begun to read, and cannot go on while nobody takes what it says.
+        // It has begun to read, and blocks until its output is read.
         other.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let refused = used.asked_back(Witness::Journal);
         assert!(

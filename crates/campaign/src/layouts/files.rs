@@ -1,4 +1,4 @@
-//! Loop devices over files, in place of drives.
+//! Loop devices over files, used instead of drives.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use super::stack::new_mark;
 use crate::error::CampaignError;
 use crate::tools::now_ns;
 
-/// Files of our own with a loop device over each. They belong to a run of
-/// their own, so that `clean-up` finds them after a kill.
+/// Files of our own with a loop device over each. They belong to a run of their own, so that
+/// `clean-up` finds them after a kill.
 pub struct OnFiles {
     run: Run,
     made: Vec<(i64, BackingFile)>,
@@ -24,8 +24,8 @@ impl OnFiles {
     /// Makes `count` of them in `directory`, each of `size_bytes`, sparse.
     ///
     /// # Errors
-    /// Others may write the directory, we may not, or no loop device is free;
-    /// what was made is removed again.
+    /// The directory is writable by others or not by us, or no loop device is free; what was made
+    /// is removed again.
     pub fn make(
         store: &mut Store,
         directory: &Path,
@@ -44,7 +44,7 @@ impl OnFiles {
         let mark = new_mark();
         for number in 0..count {
             if let Err(error) = files.add(store, &folder, mark, number) {
-                // The error that led here is told; what cannot be removed stays in the journal.
+                // The first error is reported; files that cannot be removed stay in the journal.
                 let _ = files.remove(store);
                 return Err(error);
             }
@@ -69,7 +69,7 @@ impl OnFiles {
                 Ok(())
             }
             Err(error) => {
-                // Nothing of it is left.
+                // Nothing is left to remove.
                 store.journal_done(&self.run.id, ordinal)?;
                 Err(error.into())
             }
@@ -81,14 +81,14 @@ impl OnFiles {
         &self.devices
     }
 
-    /// The words that name them for writing.
+    /// Words that name them for writing.
     pub fn words(&self) -> Vec<String> {
         let word =
             |device: &String| format!("{}:{}", device.trim_start_matches("/dev/"), self.size_bytes);
         self.devices.iter().map(word).collect()
     }
 
-    /// Removes them, and the run that they belonged to.
+    /// Removes them, and the run that they belong to.
     ///
     /// # Errors
     /// One of them cannot be removed; it stays in the journal.

@@ -15,7 +15,7 @@ pub(crate) use stack::Stack;
 pub use stack::{LayoutPlan, new_names};
 pub(crate) use undo::{Witness, undo};
 
-/// The programs that building these layouts needs and that are not installed.
+/// Programs needed to build these layouts that are not installed.
 pub fn missing_tools(layouts: &[Layout]) -> BTreeSet<Tool> {
     let mut tools = iodyno_layout::tools(layouts);
     tools.retain(|tool| program::find(tool.program).is_none());

@@ -1,4 +1,4 @@
-//! The system's own programs, run by argument vector.
+//! Runs system programs by argument vector.
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,14 +11,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::CampaignError;
 
-/// An ordinary user's PATH may lack what administrators use.
+/// Directories of administrators' programs, which an ordinary user's PATH may lack.
 const ADMINISTRATORS: &str = "/usr/local/sbin:/usr/sbin:/sbin";
-/// Where udev listens; without it nobody answers LVM's and mdadm's waiting.
+/// udev's socket; without udev nobody answers LVM and mdadm, which wait for it.
 const UDEV: &str = "/run/udev/control";
-/// So often it is looked whether the user wants it to end.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval between checks for an interruption.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Where a program is; `None`: it is not installed.
+/// Path of a program; `None` if not installed.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let more = std::env::split_paths(ADMINISTRATORS);
@@ -26,9 +26,8 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
     folders.find_map(|folder| Some(folder.join(program)).filter(|path| path.is_file()))
 }
 
-/// Runs a command to its end; what it printed, standard output first. An exit
-/// status that is not among `fine` is an error. When the user wants it to end,
-/// so does the program.
+/// Runs a command to its end and returns its standard output. An exit status not among `fine` is an
+/// error. An interruption by the user terminates the program.
 ///
 /// # Errors
 /// It is not installed, failed, or was interrupted.
@@ -46,8 +45,8 @@ pub(crate) fn run(
     let was_interrupted =
         wait(&mut child, interrupted).map_err(|error| failed(error.to_string()))?;
     let status = child.wait().map_err(|error| failed(error.to_string()))?;
-    let said = |text: std::thread::JoinHandle<String>| text.join().unwrap_or_default();
-    let (output, errors) = (said(output), said(errors));
+    let text_of = |text: std::thread::JoinHandle<String>| text.join().unwrap_or_default();
+    let (output, errors) = (text_of(output), text_of(errors));
     match status.code() {
         Some(code) if fine.contains(&code) => Ok(output),
         _ if was_interrupted => Err(CampaignError::Interrupted),
@@ -56,8 +55,8 @@ pub(crate) fn run(
                 (Some(code), _) => format!("exit status {code}"),
                 (None, signal) => format!("killed by signal {}", signal.unwrap_or_default()),
             };
-            let said = [errors.trim(), output.trim()].into_iter().find(|text| !text.is_empty());
-            Err(failed(said.map_or(how.clone(), |said| format!("{how}: {said}"))))
+            let text = [errors.trim(), output.trim()].into_iter().find(|text| !text.is_empty());
+            Err(failed(text.map_or(how.clone(), |text| format!("{how}: {text}"))))
         }
     }
 }
@@ -71,7 +70,7 @@ fn start(program: &Path, arguments: &[String]) -> std::io::Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A terminal's Ctrl-C is ours: half an array is worse than a whole one.
+        // A terminal's Ctrl-C is for us: half an array is worse than a whole one.
         .process_group(0);
     if !Path::new(UDEV).exists() {
         command.env("DM_DISABLE_UDEV", "1").env("MDADM_NO_UDEV", "1");
@@ -83,28 +82,28 @@ fn reader(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<S
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut from) = from {
-            // What cannot be read is not there.
+            // Output that cannot be read counts as none.
             let _ = from.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// Waits until the program has ended; whether it was told to, by the user. Without pidfd_open(2), which
-/// kernels before 5.3 lack.
+/// Waits for the program to end; true if it was terminated by the user. Without pidfd_open(2),
+/// which kernels before 5.3 lack.
 fn wait(child: &mut Child, interrupted: &AtomicBool) -> std::io::Result<bool> {
     let group = Pid::from_raw(child.id().cast_signed());
-    let (mut told, mut pause) = (false, Duration::from_millis(1));
+    let (mut terminated, mut pause) = (false, Duration::from_millis(1));
     while child.try_wait()?.is_none() {
-        if !told && interrupted.load(Ordering::Relaxed) {
-            told = true;
-            // All of it may have ended just now; its number is not another's before it is waited for.
+        if !terminated && interrupted.load(Ordering::Relaxed) {
+            terminated = true;
+            // The group may have just ended; its number is not reused before it is waited for.
             let _ = group.map(|group| kill_process_group(group, Signal::TERM));
         }
         std::thread::sleep(pause);
-        pause = LOOK.min(2 * pause);
+        pause = POLL_INTERVAL.min(2 * pause);
     }
-    Ok(told)
+    Ok(terminated)
 }
 
 #[cfg(test)]
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_says_is_kept() {
+    fn output_and_errors_of_programs_are_returned() {
         let go_on = AtomicBool::new(false);
         assert_eq!(run(&command("echo", &["a  b"]), &[0], &go_on).unwrap(), "a  b\n");
         let error = run(&command("ls", &["/no such file"]), &[0], &go_on).unwrap_err();
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_the_user_says_so() {
+    fn program_is_terminated_on_interruption() {
         let error = run(&command("sleep", &["1000"]), &[0], &AtomicBool::new(true)).unwrap_err();
         assert!(matches!(error, CampaignError::Interrupted), "{error}");
     }

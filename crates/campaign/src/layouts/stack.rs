@@ -1,4 +1,4 @@
-//! A layout that stands on drives, for as long as it is measured.
+//! A layout built on drives, while it is measured.
 
 use iodyno_host::{Depth, snapshot};
 use iodyno_layout::{Layer, Layout, Names, Step, Top, build};
@@ -13,45 +13,44 @@ use crate::tools::Tools;
 use crate::undone::Outcome;
 use crate::watch::Event;
 
-/// A layout to be built for a run, and on what.
+/// A layout to build for a run, and its drives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayoutPlan {
-    /// What is built.
+    /// The layout.
     pub layout: Layout,
-    /// The drives' block devices, by name.
+    /// Block devices of the drives, by name.
     pub drives: Vec<String>,
-    /// Names that nothing on the machine has.
+    /// Names not in use on this machine.
     pub names: Names,
 }
 
-/// Names for a layout that nothing on this machine has.
+/// Names for a layout that are not in use on this machine.
 pub fn new_names(host: &Host) -> Names {
     let has = |word: &str| host.blocks.iter().any(|block| block.name == word);
-    // As mdadm does: from 127 downwards.
+    // Like mdadm: from 127 downwards.
     let free = (0..=127).rev().find(|number| !has(&format!("md{number}"))).unwrap_or(127);
     Names::new(new_mark(), format!("/dev/md{free}"))
 }
 
-/// A mark that nothing has.
+/// A new random mark.
 pub(super) fn new_mark() -> Mark {
     Mark(fastrand::u128(..))
 }
 
-/// What stands, the lowest first, with its entries in the journal.
+/// Parts built so far, the lowest first, with their journal entries.
 pub(crate) struct Stack<'p> {
     plan: &'p LayoutPlan,
     permission: &'p Permission,
-    /// Where I/O goes.
+    /// Target of the I/O.
     top: Top,
     run_id: String,
     built: Vec<(i64, Built)>,
 }
 
 impl<'p> Stack<'p> {
-    /// Builds `plan` on drives that `permission` names, once their blocks are
-    /// discarded where they take that. Each thing is in the journal before it
-    /// is made; what an error or the user's wish to end leaves half built is
-    /// taken down again.
+    /// Builds `plan` on drives that `permission` names, after discarding their blocks if supported.
+    /// Each part is in the journal before it is made; after an error or an interruption all parts
+    /// are taken down again.
     pub(crate) fn build(
         tools: &mut Tools<'_>,
         run_id: &str,
@@ -76,19 +75,19 @@ impl<'p> Stack<'p> {
         let lent = self.cleared(&host, &targets)?;
         for target in &targets {
             if let Some(taken) = drive::taken(target, &host, &self.plan.names) {
-                self.note(tools, &taken)?;
+                self.journal(tools, &taken)?;
             }
         }
         let (first, others) = steps.split_first().unzip();
         if let Some(first) = first {
-            self.begin(tools, first)?;
+            self.begin_step(tools, first)?;
         }
         lend(lent, &host, self.permission, || {
             targets.iter().try_for_each(|target| drive::discard(&host, target))
         })??;
         let marked = self.cleared(&host, &targets)?;
-        // Where an array, a group or a file system says whose the drive is, the
-        // drive's own mark would be data on what is built.
+        // Arrays, groups and file systems identify the drive themselves; its own mark would be data
+        // on what is built.
         if matches!(self.plan.layout.layers.first(), None | Some(Layer::Crypt(_))) {
             for (_, clearance) in &marked {
                 stamp(clearance, self.plan.names.mark)?;
@@ -100,7 +99,7 @@ impl<'p> Stack<'p> {
             })??;
         }
         for step in others.unwrap_or_default() {
-            self.begin(tools, step)?;
+            self.begin_step(tools, step)?;
             program::run(&step.command, step.fine, tools.interrupted)?;
         }
         Ok(())
@@ -118,10 +117,10 @@ impl<'p> Stack<'p> {
         targets.iter().map(clear).collect()
     }
 
-    /// Writes down what a step is going to make.
-    fn begin(&mut self, tools: &mut Tools<'_>, step: &Step) -> Result<(), CampaignError> {
+    /// Notes in the journal what a step will make.
+    fn begin_step(&mut self, tools: &mut Tools<'_>, step: &Step) -> Result<(), CampaignError> {
         let Some(built) = &step.makes else { return Ok(()) };
-        self.note(tools, built)?;
+        self.journal(tools, built)?;
         match built {
             Built::Mount { at, .. } => std::fs::create_dir_all(at).map_err(|error| {
                 CampaignError::Program { line: step.command.line(), why: format!("{at}: {error}") }
@@ -130,14 +129,14 @@ impl<'p> Stack<'p> {
         }
     }
 
-    fn note(&mut self, tools: &mut Tools<'_>, built: &Built) -> Result<(), CampaignError> {
+    fn journal(&mut self, tools: &mut Tools<'_>, built: &Built) -> Result<(), CampaignError> {
         let ordinal = tools.store.journal_add(&self.run_id, &JournalEntry::Built(built.clone()))?;
         self.built.push((ordinal, built.clone()));
         Ok(())
     }
 
-    /// What names the top for writing, now that it stands on `host`; the files
-    /// of a mounted file system are the run's own.
+    /// Permission that names the top for writing, now that it exists on `host`; the files of a
+    /// mounted file system are the run's own.
     pub(crate) fn top_permission(&self, host: &Host) -> Result<Permission, CampaignError> {
         let path = match &self.top {
             Top::Directory(_) => return Ok(Permission::default()),
@@ -149,8 +148,8 @@ impl<'p> Stack<'p> {
         let target = resolve(host, path)?;
         let words = target.iter().filter_map(|target| target.word_for_writing(host));
         let words: Vec<String> = words.collect();
-        // Whoever could use it unseen could use its drives, which are cleared. What it shows is what
-        // was on them, which may be lost; decrypted, even zeros are data of an unknown kind.
+        // Hidden users of the top would also use its drives, which are cleared. Its content is what
+        // was on the drives, which may be lost; decrypted, even zeros are unknown data.
         Ok(Permission {
             allow_write: words.clone(),
             discard_data: words.clone(),
@@ -159,8 +158,8 @@ impl<'p> Stack<'p> {
         })
     }
 
-    /// Takes everything down, the top first, and gives the drives back empty.
-    /// What cannot be taken down is told by the error, and stays in the journal.
+    /// Takes everything down, the top first, and gives the drives back empty. A part that cannot be
+    /// taken down is named by the error, and stays in the journal.
     pub(crate) fn take_down(mut self, tools: &mut Tools<'_>) -> Result<(), CampaignError> {
         while let Some((ordinal, built)) = self.built.pop() {
             let outcome = match undo(&built, Witness::Maker) {
@@ -171,14 +170,14 @@ impl<'p> Stack<'p> {
                 }
             };
             tools.store.journal_done(&self.run_id, ordinal)?;
-            // What was not built yet is gone, too.
+            // Parts that were not built yet are gone, too.
             if matches!(
                 (&built, &outcome),
                 (Built::Drive { .. }, Outcome::Gone)
                     | (_, Outcome::LeftAlone(_) | Outcome::Unproven { .. })
             ) {
-                let told = format!("{}: {outcome}", built.title());
-                tools.watcher.event(&Event::Warning(&told));
+                let warning = format!("{}: {outcome}", built.title());
+                tools.watcher.event(&Event::Warning(&warning));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What was built, taken down if it proves to be ours.
+//! Takes down what was built, if it is proven ours.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -14,12 +14,12 @@ use super::program;
 use crate::error::CampaignError;
 use crate::undone::Outcome;
 
-/// What is still busy after this long is in use.
-const MOST_BUSY: Duration = Duration::from_secs(10);
-/// So often it is tried again.
-const LOOK: Duration = Duration::from_millis(100);
+/// Time after which a busy device counts as in use.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval between attempts.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Who says that something was made here.
+/// Witness that something was made here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Witness {
     /// This process, which made it.
@@ -28,16 +28,16 @@ pub(crate) enum Witness {
     Journal,
 }
 
-/// Whether something stands, and whose it is.
+/// Existence and owner of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Standing {
+enum Ownership {
     Ours,
     Gone,
     Another(&'static str),
     Unproven,
 }
 
-/// Takes it down, if it is there and proves to be ours.
+/// Takes it down, if it is there and proven ours.
 ///
 /// # Errors
 /// Why it cannot be taken down.
@@ -45,50 +45,50 @@ pub(crate) fn undo(built: &Built, witness: Witness) -> Result<Outcome, CampaignE
     match built {
         Built::Drive { device, word, mark } => {
             let drive = Drive { device, word, mark: *mark };
-            return once_let_go(|| drive.give_back(witness));
+            return retry_while_busy(|| drive.give_back(witness));
         }
         Built::BackingFile { path, mark } => return remove_file(path, *mark),
         _ => {}
     }
-    let standing = standing(built, witness)?;
+    let ownership = ownership(built, witness)?;
     if let Built::Mount { at, mark: Some(mark) } = built
-        && standing == Standing::Gone
+        && ownership == Ownership::Gone
         && is_mount_point(at, *mark)
     {
         let _ = std::fs::remove_dir(at);
     }
     let command = take_down(built);
-    Ok(match (standing, command) {
-        (Standing::Ours, Some(command)) => {
-            once_let_go(|| asked(&command, &[0]))?;
+    Ok(match (ownership, command) {
+        (Ownership::Ours, Some(command)) => {
+            retry_while_busy(|| output_of(&command, &[0]))?;
             if let Built::Mount { at, .. } = built {
-                // A directory that something else lies in stays.
+                // Fails, as it should, for a directory with anything else in it.
                 let _ = std::fs::remove_dir(at);
             }
             Outcome::TakenDown
         }
-        (Standing::Unproven, Some(command)) => Outcome::Unproven { by_hand: command.line() },
-        (Standing::Another(what), _) => Outcome::LeftAlone(what.into()),
+        (Ownership::Unproven, Some(command)) => Outcome::Unproven { by_hand: command.line() },
+        (Ownership::Another(what), _) => Outcome::LeftAlone(what.into()),
         _ => Outcome::Gone,
     })
 }
 
-fn standing(built: &Built, witness: Witness) -> Result<Standing, CampaignError> {
+fn ownership(built: &Built, witness: Witness) -> Result<Ownership, CampaignError> {
     Ok(match built {
         Built::Mount { at, mark } => {
             let mounted = mounts(&Live::new()).into_iter().rfind(|mount| mount.mount.at == *at);
-            mounted.map_or(Standing::Gone, |mount| mounted_by(&mount, *mark))
+            mounted.map_or(Ownership::Gone, |mount| mounted_by(&mount, *mark))
         }
         Built::Mapping { name, mark } => mapped_by(name, *mark),
         Built::Array { device, name, mark } => {
             let detail = command("mdadm", &["--detail", "--export", device]);
             if !Path::new(device).exists() || program::find("mdadm").is_none() {
-                return Ok(Standing::Gone);
+                return Ok(Ownership::Gone);
             }
-            // Other statuses than 0: there is none, or it has nothing to say.
-            array_of(&asked(&detail, &[0, 1, 2, 4])?, name, *mark, witness)
+            // Status other than 0: there is no array, or no information.
+            array_of(&output_of(&detail, &[0, 1, 2, 4])?, name, *mark, witness)
         }
-        Built::Drive { .. } | Built::BackingFile { .. } => Standing::Unproven,
+        Built::Drive { .. } | Built::BackingFile { .. } => Ownership::Unproven,
     })
 }
 
@@ -96,72 +96,71 @@ fn is_mount_point(at: &str, mark: Mark) -> bool {
     at == Names::mount_point(mark)
 }
 
-/// Whose a mount is, by the name of its directory and the file system's UUID.
-fn mounted_by(mount: &MountPoint, mark: Option<Mark>) -> Standing {
-    const NOT_OURS: Standing = Standing::Another("iodyno mounts nothing there");
+/// Owner of a mount, by the name of its directory and the file system's UUID.
+fn mounted_by(mount: &MountPoint, mark: Option<Mark>) -> Ownership {
+    const NOT_OURS: Ownership = Ownership::Another("iodyno mounts nothing there");
     let at = &mount.mount.at;
     let Some(mark) = mark else {
         return match is_earlier(at.strip_prefix("/run/iodyno/")) {
-            true => Standing::Unproven,
+            true => Ownership::Unproven,
             false => NOT_OURS,
         };
     };
     if !is_mount_point(at, mark) {
         return NOT_OURS;
     }
-    // Of a device that is gone nothing can be read; nobody else mounts there.
+    // A missing device cannot be read; nobody else mounts there.
     match value_of(&device_of(mount), "UUID") {
         Ok(uuid) if !uuid.is_empty() && !mark.is_uuid(&uuid) => {
-            Standing::Another("another file system is mounted there by now")
+            Ownership::Another("another file system is mounted there by now")
         }
-        _ => Standing::Ours,
+        _ => Ownership::Ours,
     }
 }
 
-/// The block device under a mount, by its number where it has one of its own:
-/// a name may be another's by now.
+/// Block device under a mount, by its number if it has its own: the name may have been reused.
 fn device_of(mount: &MountPoint) -> String {
     let link = std::fs::read_link(format!("/sys/dev/block/{}:{}", mount.major, mount.minor));
     let name = link.ok().and_then(|path| Some(path.file_name()?.to_str()?.replace('!', "/")));
     name.map_or_else(|| mount.source.clone(), |name| format!("/dev/{name}"))
 }
 
-/// Whose a mapping is, by its name, which is given once, and its owner.
-fn mapped_by(name: &str, mark: Option<Mark>) -> Standing {
+/// Owner of a mapping, by its name, which is unique, and its subsystem.
+fn mapped_by(name: &str, mark: Option<Mark>) -> Ownership {
     let host = snapshot(&Live::new(), Depth::Quick);
     let mapped = host.blocks.iter().find_map(|block| match &block.kind {
         BlockKind::DeviceMapper(mapped) if mapped.name == name => Some(mapped),
         _ => None,
     });
-    let Some(mapped) = mapped else { return Standing::Gone };
+    let Some(mapped) = mapped else { return Ownership::Gone };
     let is_of_a_layer = matches!(mapped.owner.as_deref(), Some("LVM" | "CRYPT"));
     match mark {
-        Some(mark) if is_of_a_layer && Names::are_of(mark, name) => Standing::Ours,
-        None if is_of_a_layer && name.starts_with("iodyno") => Standing::Unproven,
-        _ => Standing::Another("it is no mapping of iodyno's"),
+        Some(mark) if is_of_a_layer && Names::are_of(mark, name) => Ownership::Ours,
+        None if is_of_a_layer && name.starts_with("iodyno") => Ownership::Unproven,
+        _ => Ownership::Another("it is no mapping of iodyno's"),
     }
 }
 
-/// Whose an array is, by what mdadm says of it.
-fn array_of(said: &str, name: &str, mark: Option<Mark>, witness: Witness) -> Standing {
-    let uuid = said.lines().find_map(|line| line.strip_prefix("MD_UUID="));
-    let is_named = !name.is_empty() && said.contains(name);
-    // A UUID may be read by anybody, and be written into a journal.
+/// Owner of an array, by mdadm's output.
+fn array_of(detail: &str, name: &str, mark: Option<Mark>, witness: Witness) -> Ownership {
+    let uuid = detail.lines().find_map(|line| line.strip_prefix("MD_UUID="));
+    let is_named = !name.is_empty() && detail.contains(name);
+    // A UUID alone is no proof: anybody can read it and write it into a journal.
     let bears = |mark| {
-        let mut names = said.lines().filter_map(|line| line.strip_prefix("MD_NAME="));
+        let mut names = detail.lines().filter_map(|line| line.strip_prefix("MD_NAME="));
         names.any(|name| Names::is_label(mark, name)) || witness == Witness::Maker
     };
     match (uuid, mark) {
-        (Some(uuid), Some(mark)) if mark.is_uuid(uuid) && bears(mark) => Standing::Ours,
-        // Of one whose drives are gone it says no more.
-        (None, Some(_)) if is_named && witness == Witness::Maker => Standing::Ours,
-        (None, Some(_)) if is_named => Standing::Unproven,
-        (_, None) if is_named && name.starts_with("iodyno-") => Standing::Unproven,
-        _ => Standing::Gone,
+        (Some(uuid), Some(mark)) if mark.is_uuid(uuid) && bears(mark) => Ownership::Ours,
+        // mdadm prints no more for an array whose drives are gone.
+        (None, Some(_)) if is_named && witness == Witness::Maker => Ownership::Ours,
+        (None, Some(_)) if is_named => Ownership::Unproven,
+        (_, None) if is_named && name.starts_with("iodyno-") => Ownership::Unproven,
+        _ => Ownership::Gone,
     }
 }
 
-/// Whether it is a name as earlier versions gave it: five letters.
+/// True for a name in the format of earlier versions: five letters.
 fn is_earlier(name: Option<&str>) -> bool {
     name.is_some_and(|name| name.len() == 5 && name.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
@@ -190,23 +189,22 @@ fn remove_file(path: &str, mark: Option<Mark>) -> Result<Outcome, CampaignError>
     })
 }
 
-/// What may be held is tried again for a while. The kernel lets go of the files of
-/// a ring some time after its process has ended, and tells nobody when; udev
-/// looks at what was just closed.
-fn once_let_go<T>(attempt: impl Fn() -> Result<T, CampaignError>) -> Result<T, CampaignError> {
+/// Retries for a while what may be busy. The kernel closes the files of a ring some time after its
+/// process has ended, without notice; udev examines what was just closed.
+fn retry_while_busy<T>(attempt: impl Fn() -> Result<T, CampaignError>) -> Result<T, CampaignError> {
     let start = Instant::now();
     loop {
         match attempt() {
-            Err(why) if may_be_held(&why) && start.elapsed() < MOST_BUSY => {
-                std::thread::sleep(LOOK);
+            Err(why) if may_be_busy(&why) && start.elapsed() < BUSY_TIMEOUT => {
+                std::thread::sleep(POLL_INTERVAL);
             }
             done => return done,
         }
     }
 }
 
-/// Somebody has it open. A program that fails has no errno for others to read.
-fn may_be_held(why: &CampaignError) -> bool {
+/// True if it may be open elsewhere. A failed program reports no errno.
+fn may_be_busy(why: &CampaignError) -> bool {
     match why {
         CampaignError::Target(error) => error.is_held(),
         CampaignError::Program { .. } => true,
@@ -214,8 +212,8 @@ fn may_be_held(why: &CampaignError) -> bool {
     }
 }
 
-/// What a program says; undoing is not interrupted.
-pub(super) fn asked(command: &Command, fine: &[i32]) -> Result<String, CampaignError> {
+/// Output of a program; undoing is not interruptible.
+pub(super) fn output_of(command: &Command, fine: &[i32]) -> Result<String, CampaignError> {
     program::run(command, fine, &AtomicBool::new(false))
 }
 
@@ -230,18 +228,18 @@ mod tests {
     const MARK: Mark = Mark(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
 
     #[test]
-    fn an_array_is_ours_by_its_uuid_and_not_by_its_name() {
+    fn array_is_ours_by_its_uuid_and_mark() {
         let ours = "MD_LEVEL=raid0\nMD_UUID=00112233:44556677:8899aabb:ccddeeff\nMD_NAME=any:iodyno-00112\n";
         let other = "MD_UUID=90112233:44556677:8899aabb:ccddeeff\nMD_NAME=any:iodyno-00112\n";
         let silent = "MD_LEVEL=raid0\nMD_DEVNAME=iodyno-00112\n";
-        let of = |said, mark, witness| array_of(said, "iodyno-00112", mark, witness);
-        assert_eq!(of(ours, Some(MARK), Witness::Journal), Standing::Ours);
+        let of = |detail, mark, witness| array_of(detail, "iodyno-00112", mark, witness);
+        assert_eq!(of(ours, Some(MARK), Witness::Journal), Ownership::Ours);
         let named_otherwise = ours.replace("iodyno-00112", "home");
-        assert_eq!(of(&named_otherwise, Some(MARK), Witness::Journal), Standing::Gone);
-        assert_eq!(of(other, Some(MARK), Witness::Maker), Standing::Gone);
-        assert_eq!(of(silent, Some(MARK), Witness::Maker), Standing::Ours);
-        assert_eq!(of(silent, Some(MARK), Witness::Journal), Standing::Unproven);
-        assert_eq!(of(ours, None, Witness::Journal), Standing::Unproven);
-        assert_eq!(of("", Some(MARK), Witness::Journal), Standing::Gone);
+        assert_eq!(of(&named_otherwise, Some(MARK), Witness::Journal), Ownership::Gone);
+        assert_eq!(of(other, Some(MARK), Witness::Maker), Ownership::Gone);
+        assert_eq!(of(silent, Some(MARK), Witness::Maker), Ownership::Ours);
+        assert_eq!(of(silent, Some(MARK), Witness::Journal), Ownership::Unproven);
+        assert_eq!(of(ours, None, Witness::Journal), Ownership::Unproven);
+        assert_eq!(of("", Some(MARK), Witness::Journal), Ownership::Gone);
     }
 }

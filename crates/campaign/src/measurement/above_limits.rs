@@ -1,19 +1,19 @@
-//! When volumes of a cloud are above their limits, by what they count of that each second.
+//! Detects when cloud volumes exceed their limits, from their own counters, read once a second.
 
 use iodyno_model::{AboveLimit, Drive, VolumeLimits};
 
-/// The volumes under a phase.
+/// Volumes under a phase.
 pub(crate) struct LimitWatch<'a, R> {
-    /// Reads what a volume counts; `None`: it does not, or cannot be read.
+    /// Reads a volume's counters; `None` if there are none, or they cannot be read.
     read: R,
     volumes: Vec<(&'a Drive, VolumeLimits)>,
-    /// When they were read last, since the load began, ns.
+    /// Time of the last reading, from the start of the load, ns.
     last_ns: u64,
     found: Vec<AboveLimit>,
 }
 
 impl<'a, R: Fn(&Drive) -> Option<VolumeLimits>> LimitWatch<'a, R> {
-    /// Of those of `drives` that count, as they are before the load.
+    /// Starts with the counters before the load, of those of `drives` that have any.
     pub(crate) fn begin(read: R, drives: impl Iterator<Item = &'a Drive>) -> Self {
         let mut volumes: Vec<(&Drive, VolumeLimits)> = Vec::new();
         for drive in drives {
@@ -26,8 +26,8 @@ impl<'a, R: Fn(&Drive) -> Option<VolumeLimits>> LimitWatch<'a, R> {
         Self { read, volumes, last_ns: 0, found: Vec::new() }
     }
 
-    /// Reads them once the load has lasted for this time, ns.
-    pub(crate) fn look(&mut self, now_ns: u64) {
+    /// Reads the counters after this much load, ns.
+    pub(crate) fn sample(&mut self, now_ns: u64) {
         for (drive, before) in &mut self.volumes {
             let Some(now) = (self.read)(drive) else { continue };
             for (limit, above_us) in now.exceeded_since(before) {
@@ -53,7 +53,7 @@ impl<'a, R: Fn(&Drive) -> Option<VolumeLimits>> LimitWatch<'a, R> {
         self.last_ns = now_ns;
     }
 
-    /// When they were above a limit.
+    /// Times above a limit.
     pub(crate) fn end(self) -> Vec<AboveLimit> {
         self.found
     }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_above_a_limit_that_follow_each_other_are_one_time() {
+    fn consecutive_seconds_above_a_limit_are_merged() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/fixtures/links.json");
         let host = snapshot(&Captured::open(path).unwrap(), Depth::Quick);
         let volume = &host.drives[0];
@@ -83,7 +83,7 @@ mod tests {
         let mut watch = LimitWatch::begin(read, host.drives.iter().chain([volume]));
         for (second, us) in [(1, 100), (2, 500), (3, 900), (4, 900), (5, 901)] {
             above_us.set(us);
-            watch.look(second * 1_000_000_000);
+            watch.sample(second * 1_000_000_000);
         }
         let found = watch.end();
         let times: Vec<(String, u64)> =

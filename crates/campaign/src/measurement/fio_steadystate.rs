@@ -1,32 +1,32 @@
-//! fio's `steadystate`: what of the intervals is looked at, and which jobs it ends.
+//! fio's `steadystate`: samples the intervals, and ends the jobs that are steady.
 
 use iodyno_job::{Job, SteadyKind, SteadyState};
 use iodyno_load::Interval;
 use iodyno_model::SteadySample;
 use iodyno_stats::{Decision, Steady, SteadyBy, StopRule, Stopper};
 
-/// fio's `steadystate_check_interval`, ns.
+/// fio's default `steadystate_check_interval`, ns.
 const CHECK_NS: u64 = 1_000_000_000;
 
-/// Gathers intervals into samples of what is watched, of one job or, as in fio,
-/// of those of a group that reports as one, which end together.
+/// Gathers intervals into samples, of one job or, as in fio, of a reporting group, whose jobs end
+/// together.
 #[derive(Debug)]
 pub(crate) struct SteadyWatch {
     asked: SteadyState,
-    /// By their numbers in the phase.
+    /// Numbers of its jobs in the phase.
     jobs: Vec<usize>,
     group: Option<u32>,
     sample: SteadySample,
     samples: Vec<SteadySample>,
-    /// What of each is looked at.
+    /// Watched value of each sample.
     values: Vec<f64>,
     stopper: Stopper,
-    /// The steady state came.
+    /// The steady state was reached.
     attained: bool,
 }
 
 impl SteadyWatch {
-    /// What those of the `jobs` of a phase that want a steady state want.
+    /// Watches for those of a phase's `jobs` that ask for a steady state.
     pub(crate) fn of<'j>(jobs: impl Iterator<Item = &'j Job>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for (number, job) in jobs.enumerate() {
@@ -51,13 +51,14 @@ impl SteadyWatch {
         all
     }
 
-    /// Whether the steady state that a job of the phase asked for came; `None`: it asked for none.
+    /// True if the steady state that a job of the phase asked for was reached; `None` if it asked
+    /// for none.
     pub(crate) fn attained(all: &[Self], number: usize) -> Option<bool> {
         all.iter().find(|one| one.jobs.contains(&number)).map(|one| one.attained)
     }
 
-    /// The samples that these jobs were judged by, if they were by themselves; of jobs that were
-    /// judged together the first one has them.
+    /// Samples by which these jobs were judged, if they were judged on their own; for jobs judged
+    /// together the first one has them.
     pub(crate) fn samples(all: &[Self], jobs: &[usize]) -> Vec<SteadySample> {
         let own = |one: &&Self| {
             one.jobs.first() == jobs.first() && jobs.iter().all(|job| one.jobs.contains(job))
@@ -68,7 +69,7 @@ impl SteadyWatch {
         })
     }
 
-    /// Takes an interval; the jobs to be ended, once they are steady.
+    /// Adds an interval; returns the jobs to end, once they are steady.
     pub(crate) fn take(&mut self, interval: &Interval) -> Option<&[usize]> {
         if self.attained {
             return None;
@@ -81,10 +82,10 @@ impl SteadyWatch {
         self.attained.then_some(&self.jobs)
     }
 
-    /// The next sample, if `interval` completes it.
+    /// Next sample, if `interval` completes it.
     fn next_sample(&mut self, interval: &Interval) -> Option<SteadySample> {
         let jobs = || self.jobs.iter().filter_map(|number| interval.jobs.get(*number));
-        // Jobs that begin or end within it, or are over, have no rate in it.
+        // Jobs that begin, end or have ended by then have no rate in it.
         let runs = jobs().any(|job| job.active_ns >= interval.duration_ns);
         if interval.cut || interval.draining || interval.start_ns < self.asked.ramp_ns || !runs {
             return None;
@@ -96,7 +97,7 @@ impl SteadyWatch {
             sample.bytes += one.bytes;
             sample.latency_sum_ns += one.latency.sum_ns();
         }
-        // Intervals end a little late: those that fill it but for a tenth of one do.
+        // Intervals end a little late: accept a sample that lacks up to a tenth of one.
         if sample.duration_ns + interval.duration_ns / 10 < every_ns(self.asked) {
             return None;
         }
@@ -104,7 +105,7 @@ impl SteadyWatch {
     }
 }
 
-/// What is looked at: IOPS, bytes per second, or the mean latency, ns.
+/// Watched value: IOPS, bytes per second, or mean latency, ns.
 fn value(asked: SteadyState, sample: SteadySample) -> f64 {
     let SteadySample { duration_ns, ios, bytes, latency_sum_ns } = sample;
     let seconds = duration_ns as f64 / 1e9;
@@ -115,7 +116,7 @@ fn value(asked: SteadyState, sample: SteadySample) -> f64 {
     }
 }
 
-/// How often it is looked at, ns.
+/// Check interval, ns.
 const fn every_ns(asked: SteadyState) -> u64 {
     match asked.check_interval_ns {
         0 => CHECK_NS,
@@ -123,12 +124,12 @@ const fn every_ns(asked: SteadyState) -> u64 {
     }
 }
 
-/// Samples that it is to be steady over.
+/// Number of samples that it has to be steady over.
 fn wanted(asked: SteadyState) -> usize {
     usize::try_from(asked.duration_ns / every_ns(asked)).unwrap_or(usize::MAX)
 }
 
-/// When it ends.
+/// Its stop rule.
 fn rule(asked: SteadyState) -> StopRule {
     let SteadyState { kind, limit, percent, .. } = asked;
     let by = match kind {
@@ -154,7 +155,7 @@ mod tests {
         job
     }
 
-    /// The `n`th interval of 100 ms, in which jobs made so many I/Os each; `None`: the job is over.
+    /// The `n`th interval of 100 ms, with this many I/Os of each job; `None`: the job is over.
     fn interval(n: u64, ios: &[Option<u64>]) -> Interval {
         let job = |ios: &Option<u64>| {
             let read = DirectionInterval { ios: ios.unwrap_or(0), ..DirectionInterval::default() };
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_gathered_behind_the_ramp() {
+    fn samples_start_after_the_ramp() {
         let job = job(&[
             ("steadystate", "iops:5%"),
             ("steadystate_duration", "10"),
@@ -185,7 +186,7 @@ mod tests {
         let StopRule::Steady(steady) = rule(watch.asked) else { panic!() };
         assert_eq!((steady.samples, steady.percent, steady.limit), (20, true, 5.0));
         for n in 0..20 {
-            // The other job's do not count.
+            // The other job's I/Os do not count.
             assert_eq!(watch.take(&interval(n, &[Some(1_000_000), Some(n)])), None);
         }
         assert_eq!(watch.values, [2.0 * 60.0, 2.0 * 85.0]);
@@ -193,11 +194,11 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_the_job_that_is_steady_or_its_group() {
+    fn steady_job_or_group_is_ended() {
         let asked = [("steadystate", "iops:5%"), ("steadystate_duration", "3")];
         let (alone, other) = (job(&asked), job(&[]));
         let together = job(&[asked[0], asked[1], ("group_reporting", "1")]);
-        // One is steady, the other is not: the first ends by itself, a group never.
+        // One is steady, the other is not: the first ends by itself, a group never does.
         for (jobs, expected) in [
             ([&alone, &alone, &other], (Some(true), Some(false))),
             ([&together, &together, &other], (Some(false), Some(false))),
@@ -212,7 +213,7 @@ mod tests {
             assert_eq!((attained(0), attained(1)), expected);
             assert_eq!(attained(2), None);
             assert_eq!(ended, if expected.0 == Some(true) { vec![0] } else { vec![] });
-            // The last three seconds: of the first job, or of both with the first one.
+            // The last three seconds: of the first job, or of both, kept with the first one.
             let ios = |jobs: &[usize]| {
                 let samples = SteadyWatch::samples(&all, jobs);
                 samples.iter().map(|sample| sample.ios).collect::<Vec<_>>()

@@ -1,14 +1,13 @@
-//! What jobs that are still running have come to.
+//! Interim results of running jobs.
 
 use iodyno_load::{ClearedJob, Interval, JobReport, Recorder, Whole};
 use iodyno_model::{Conditions, CpuUse, EndReason, JobStats, Measurement};
 
+use super::builder::{MeasurementBuilder, Member, Members};
 use super::series::Cut;
-use super::taken::{Member, Members, Taken};
 
-/// Measurements of a phase that goes on, one for each section of `jobs`, which
-/// come clone behind clone, after `interval`: what `recorder` was shown of it.
-/// Of conditions nothing is known yet.
+/// Measurements of a running phase up to and including `interval`, from what `recorder` recorded of
+/// it: one for each section of `jobs`, whose clones follow each other. Without conditions.
 pub fn interim(
     jobs: &[ClearedJob<'_>],
     recorder: &Recorder,
@@ -44,7 +43,7 @@ pub fn interim(
     members
         .chunk_by(|_, next| next.job.job.threads.clone > 0)
         .map(|members| {
-            let taken = Taken {
+            let builder = MeasurementBuilder {
                 name: &members[0].job.job.name,
                 phase: 0,
                 members: members.to_vec(),
@@ -57,7 +56,7 @@ pub fn interim(
                 level: 0.95,
                 conditions: Conditions::default(),
             };
-            taken.measurement()
+            builder.build()
         })
         .collect()
 }

@@ -1,5 +1,4 @@
-//! The p99 while a phase goes on: whether it is asked for, and how
-//! well it is known.
+//! The p99 of a running phase: its required and its current precision.
 
 use iodyno_job::Job;
 use iodyno_judge::{clustering, tail};
@@ -10,20 +9,23 @@ use iodyno_stats::QuantileInterval;
 use super::series::{Cut, summed};
 use crate::plan::Stop;
 
-/// The percentile that is looked at.
+/// The quantile.
 pub(crate) const Q: f64 = 0.99;
 
-/// How well it has to be known of jobs that run at the same time; `None`: it is
-/// not asked for, or nobody stamps their I/Os.
-pub(crate) fn asked<'j>(stop: &Stop, jobs: impl Iterator<Item = &'j Job> + Clone) -> Option<f64> {
+/// Required precision for jobs that run at the same time; `None` if not required, or if their I/Os
+/// have no timestamps.
+pub(crate) fn required_precision<'j>(
+    stop: &Stop,
+    jobs: impl Iterator<Item = &'j Job> + Clone,
+) -> Option<f64> {
     if jobs.clone().any(|job| job.report.gtod_reduce) {
         return None;
     }
     stop.p99_at(jobs.map(Job::outstanding).sum())
 }
 
-/// The percentile, ns, of what was recorded behind the `cut`, in the
-/// direction in which it is known worst; `None`: in one of them it is not known.
+/// The p99, ns, of what was recorded after the `cut`, in the direction with the widest interval;
+/// `None` if unknown in one of them.
 pub(crate) fn p99(recorder: &Recorder, cut: Cut, level: f64) -> Option<QuantileInterval> {
     let records = || recorder.jobs.iter().flat_map(|job| job.directions.iter());
     let cut_ns = cut.ns(&summed(records().map(|(_, one)| &one.series)), level);
@@ -42,8 +44,8 @@ pub(crate) fn p99(recorder: &Recorder, cut: Cut, level: f64) -> Option<QuantileI
     found.into_iter().max_by(|a, b| width(a).total_cmp(&width(b)))
 }
 
-/// The latencies of several jobs from `cut_ns` on by windows of time: those of the job
-/// that has the fewest, the others' by where they begin.
+/// Latencies of several jobs from `cut_ns` on by time windows: the windows of the job that has the
+/// fewest; the others' are assigned by their start.
 pub(crate) fn windows<'r>(records: &[&'r DirectionRecord], cut_ns: u64) -> Vec<Vec<&'r Histogram>> {
     let of_each = records.iter().map(|one| one.latencies_from(cut_ns).collect::<Vec<_>>());
     let of_each: Vec<Vec<(u64, &Histogram)>> = of_each.filter(|one| !one.is_empty()).collect();
@@ -62,7 +64,8 @@ mod tests {
     use super::*;
     use iodyno_load::{DirectionInterval, Interval, JobInterval};
 
-    /// 100 windows of two jobs; the second begins 5 windows later, and all slow ones are in one of ten.
+    /// 100 windows of two jobs; the second begins 5 windows later, and `clustered` puts all slow
+    /// I/Os into one window of ten.
     fn recorded(clustered: bool) -> Recorder {
         let mut recorder = Recorder::default();
         for n in 0..100_u64 {
@@ -99,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_that_clusters_make_is_known_less_well() {
+    fn clustering_widens_the_p99_interval() {
         let width = |clustered| {
             let found = p99(&recorded(clustered), Cut::Nothing, 0.95).unwrap();
             found.relative_half_width()
@@ -108,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_of_all_jobs_hold_all() {
+    fn windows_hold_all_ios() {
         let recorder = recorded(false);
         let records: Vec<&DirectionRecord> =
             recorder.jobs.iter().map(|job| &job.directions.read).collect();
@@ -116,7 +119,7 @@ mod tests {
         assert_eq!(windows.len(), 95);
         let count = |window: &Vec<&Histogram>| window.iter().map(|one| one.count()).sum::<u64>();
         assert_eq!(windows.iter().map(count).sum::<u64>(), 195_000);
-        // What came before the second began is in the first of them.
+        // I/Os before the second job began are in the first window.
         assert_eq!((count(&windows[0]), count(&windows[1])), (7000, 2000));
     }
 }

@@ -1,4 +1,4 @@
-//! From what was counted in one direction to a result with its intervals.
+//! Result of one direction, with its intervals, from its counts.
 
 use iodyno_judge::clustering;
 use iodyno_load::{Counted, DirectionRecord, Whole};
@@ -10,8 +10,8 @@ use iodyno_stats::{MeanInterval, ratio_interval, window_interval};
 
 use super::series::rates;
 
-/// The result of what was `counted`; `over_time` are the rates, warm-up included, and the
-/// latencies by windows, warm-up excluded; `level` is of its intervals.
+/// Result of `counted`; `over_time` are the rates, warm-up included, and the latencies by windows,
+/// warm-up excluded; `level` is the confidence level.
 pub(crate) fn result(
     direction: Direction,
     counted: &Counted,
@@ -62,7 +62,7 @@ pub(crate) fn result(
     }
 }
 
-/// The exact mean of the counted I/Os, with the interval that the windows gave.
+/// Exact mean of the counted I/Os, with the interval from the windows.
 fn around(mean: f64, interval: Option<&MeanInterval>) -> Estimate {
     match interval {
         Some(found) if found.mean > 0.0 && found.low.is_finite() && found.high.is_finite() => {
@@ -78,7 +78,7 @@ fn around(mean: f64, interval: Option<&MeanInterval>) -> Estimate {
 mod tests {
     use super::*;
 
-    /// Windows of 100 ms at depth 1, full of I/Os of the latencies given, ns.
+    /// Windows of 100 ms at depth 1, full of I/Os of the given latencies, ns.
     fn of_windows(latencies_ns: impl Iterator<Item = u64>) -> DirectionResult {
         of_blocks(latencies_ns.map(|latency_ns| (latency_ns, 4096)))
     }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn bandwidth_of_several_block_sizes_has_its_own_interval() {
-        // The I/Os come evenly; how many of them are large differs.
+        // I/Os come evenly, but the share of large ones varies.
         let found = of_blocks((0..96_u64).map(|n| {
             let uneven = n * 7919 % 101;
             (100_000 + uneven * 10, 4096 * (1 + uneven))
@@ -130,7 +130,7 @@ mod tests {
         let width = |of: Option<Estimate>| of.unwrap().relative_half_width().unwrap();
         let (iops, bandwidth) = (width(found.iops), width(found.bandwidth));
         assert!(bandwidth > 10.0 * iops, "{bandwidth} {iops}");
-        // Of one size they are the same.
+        // With one block size they are the same.
         let found = of_windows((0..96_u64).map(|n| 100_000 + n * 7919 % 101 * 10));
         let (iops, bandwidth) = (width(found.iops), width(found.bandwidth));
         assert!((bandwidth / iops - 1.0).abs() < 1e-3, "{bandwidth} {iops}");

@@ -1,4 +1,4 @@
-//! Rates over time: added up, and cut where the measurement begins.
+//! Rates over time: sums them, and cuts off the warm-up.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use iodyno_load::Recorder;
 use iodyno_model::{RateSeries, Window};
 use iodyno_stats::mean_interval;
 
-/// What of a measurement's start is not counted.
+/// Part of a measurement's start that is not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// Nothing: all that was recorded counts.
     Nothing,
-    /// So much, ns, and behind it whatever is unlike the rest.
+    /// This much, ns, and then whatever differs from the rest.
     WarmUp(u64),
-    /// So much, ns, and no more: what is behind it is known to be steady, or was to be.
+    /// This much, ns, and no more: the rest is known to be steady, or should have been.
     Before(u64),
 }
 
 impl Cut {
-    /// It ends then in `series`, ns; `level` is of the interval of the mean.
+    /// Its end in `series`, ns; `level` is the confidence level of the mean.
     pub(crate) fn ns(self, series: &RateSeries, level: f64) -> u64 {
         match self {
             Self::Nothing => 0,
@@ -28,11 +28,11 @@ impl Cut {
     }
 }
 
-/// The windows of all series added up by when they begin: the jobs of a phase report the same
-/// windows, but each only those in which it ran, and who ran longer has joined more of them.
+/// Sum of all series by the start of their windows: the jobs of a phase report the same windows,
+/// but each only those in which it ran, and a job that ran longer has merged more of them.
 pub(crate) fn summed<'s>(all: impl Iterator<Item = &'s RateSeries>) -> RateSeries {
     let mut all: Vec<&RateSeries> = all.collect();
-    // Pairs of who began later begin within pairs of who began first.
+    // Merged windows of a series that began later start within those of one that began first.
     all.sort_by_key(|series| series.windows().first().map(|window| window.start_ns));
     let pushed = all.iter().map(|series| series.pushed_per_window()).max().unwrap_or(0);
     let mut sum: BTreeMap<u64, Window> = BTreeMap::new();
@@ -54,13 +54,12 @@ pub(crate) fn summed<'s>(all: impl Iterator<Item = &'s RateSeries>) -> RateSerie
     series
 }
 
-/// The rates of windows, I/Os per second.
+/// Rates of windows, I/Os per second.
 pub(crate) fn rates(windows: &[Window]) -> Vec<f64> {
     windows.iter().filter_map(Window::iops).collect()
 }
 
-/// How much of the series is warm-up, ns: its ramp, and what is unlike the
-/// rest behind that.
+/// Warm-up of the series, ns: its ramp, and then whatever differs from the rest.
 fn warmup_ns(series: &RateSeries, ramp_ns: u64, level: f64) -> u64 {
     let windows = series.whole();
     let windows = &windows[windows.partition_point(|window| window.start_ns < ramp_ns)..];
@@ -69,9 +68,9 @@ fn warmup_ns(series: &RateSeries, ramp_ns: u64, level: f64) -> u64 {
         .map_or(ramp_ns, |window| window.start_ns)
 }
 
-/// The rate of the first job that was recorded, I/Os per second, without the first tenth of its
-/// time, in which the queue fills.
-pub(crate) fn rate_behind_start(recorder: &Recorder) -> Option<f64> {
+/// Rate of the first recorded job, I/Os per second, without the first tenth of its time, in which
+/// the queue fills.
+pub(crate) fn settled_rate(recorder: &Recorder) -> Option<f64> {
     let series = recorder.jobs.first()?.directions.iter();
     let series = summed(series.map(|(_, one)| &one.series));
     let windows = series.windows();
@@ -85,7 +84,7 @@ pub(crate) fn rate_behind_start(recorder: &Recorder) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// So many windows of 100 ms from the `first` one on, of so many I/Os each.
+    /// `count` windows of 100 ms from the `first` one on, with this many I/Os each.
     fn even(first: u64, count: u64, ios: u64) -> RateSeries {
         let mut series = RateSeries::default();
         for n in first..first + count {
@@ -95,7 +94,7 @@ mod tests {
         series
     }
 
-    /// When each window begins, s, and its rate.
+    /// Start of each window, s, and its rate.
     fn rates_of(all: &[RateSeries]) -> Vec<(f64, f64)> {
         let sum = summed(all.iter());
         let each = sum.windows().iter();
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_add_up_when_they_run() {
+    fn jobs_are_summed_while_they_run() {
         let rates = rates_of(&[even(5, 10, 20), even(0, 10, 10), even(20, 1, 10)]);
         let expected = |n: u32| match n {
             0..5 => 100.0,
@@ -117,8 +116,8 @@ mod tests {
     }
 
     #[test]
-    fn who_ran_longer_has_longer_windows() {
-        // 4096 windows are held: one has joined its pairs. The other began a window later.
+    fn longer_jobs_have_longer_windows() {
+        // 4096 windows are kept: one series has merged its pairs. The other began a window later.
         let rates = rates_of(&[even(1, 4000, 10), even(0, 4200, 30)]);
         assert_eq!(rates.len(), 2100);
         assert!(rates[..2000].iter().all(|(_, rate)| *rate == 400.0));

@@ -1,17 +1,17 @@
-//! What is wrong with a plan.
+//! Checks a plan for mistakes.
 
 use iodyno_job::Job;
 
-use super::error::Wrong;
+use super::error::Mistake;
 use super::points::{POINTS_MAX, Point};
 use super::study::{FORMAT, MadeBy, Order, Study, StudyStep, apply_value};
 
 impl Study {
-    /// Looks for what is wrong with it.
-    pub(super) fn look(&self) -> Result<(), Wrong> {
+    /// Returns the first mistake.
+    pub(super) fn validate(&self) -> Result<(), Mistake> {
         if self.format != FORMAT {
             let what = format!("format `{}` is not known; this iodyno reads {FORMAT}", self.format);
-            return Err(Wrong::at(&["format"], what));
+            return Err(Mistake::at(&["format"], what));
         }
         self.stop.resolve()?;
         let count = self.point_count();
@@ -20,7 +20,7 @@ impl Study {
                 "{count} points, and a study has {POINTS_MAX} at most: fewer values, rounds or repetitions"
             );
             let key = if self.repeat > 1 { "repeat" } else { "grid" };
-            return Err(Wrong::at(&[key], what));
+            return Err(Mistake::at(&[key], what));
         }
         self.check_options()?;
         self.check_rounds()?;
@@ -28,23 +28,23 @@ impl Study {
         self.check_headroom()?;
         self.check_steps()?;
         if let Some(preparation) = &self.preparation {
-            preparation.look()?;
+            preparation.validate()?;
             if preparation.condition.is_some() && self.rounds.is_some() {
                 let what =
                     "preparation: condition: rounds condition a drive themselves; leave it out";
-                return Err(Wrong::at(&["preparation", "condition"], what));
+                return Err(Mistake::at(&["preparation", "condition"], what));
             }
         }
         self.check_adaptive()
     }
 
-    /// What is wrong with its options.
-    fn check_options(&self) -> Result<(), Wrong> {
+    /// Checks its options.
+    fn check_options(&self) -> Result<(), Mistake> {
         if self.repeat == 0 {
-            return Err(Wrong::at(&["repeat"], "repeat: at least 1 was expected"));
+            return Err(Mistake::at(&["repeat"], "repeat: at least 1 was expected"));
         }
         for (at, step) in self.parts().iter().enumerate() {
-            // A part's own options and grid go before those of the whole.
+            // A step's own options and grid take precedence over those of the study.
             let wrong = |option: &str, what: String| {
                 let n = at.to_string();
                 let own = |table| ["step", n.as_str(), table, option];
@@ -53,7 +53,7 @@ impl Study {
                 };
                 let part = self.steps.get(at).filter(is_own);
                 let part = part.map_or(String::new(), |step| format!("step `{}`: ", step.name));
-                Wrong::at(&own("job"), format!("{part}{what}"))
+                Mistake::at(&own("job"), format!("{part}{what}"))
                     .or_at(&own("grid"))
                     .or_at(&["job", option])
                     .or_at(&["grid", option])
@@ -73,23 +73,23 @@ impl Study {
         Ok(())
     }
 
-    /// What contradicts predicting points.
-    fn check_adaptive(&self) -> Result<(), Wrong> {
+    /// Checks for options that contradict predicting points.
+    fn check_adaptive(&self) -> Result<(), Mistake> {
         let bound = self.p99_bound_ns();
-        bound.map_err(|what| Wrong::at(&["p99_bound"], format!("p99_bound: {what}")))?;
+        bound.map_err(|what| Mistake::at(&["p99_bound"], format!("p99_bound: {what}")))?;
         let repeats = self.rounds.is_some() || self.repeat > 1;
         if self.adaptive && (repeats || self.scaling.is_some()) {
             let what = "adaptive: neither rounds, repetitions nor scaling were expected: each of \
                         them would leave out other points";
-            return Err(Wrong::at(&["adaptive"], what));
+            return Err(Mistake::at(&["adaptive"], what));
         }
         Ok(())
     }
 
-    /// What contradicts loads that are shares of the most.
-    fn check_headroom(&self) -> Result<(), Wrong> {
+    /// Checks for options that contradict loads as shares of the maximum.
+    fn check_headroom(&self) -> Result<(), Mistake> {
         let Some(headroom) = &self.headroom else { return Ok(()) };
-        let wrong = |what: &str| Err(Wrong::at(&["headroom"], format!("headroom: {what}")));
+        let wrong = |what: &str| Err(Mistake::at(&["headroom"], format!("headroom: {what}")));
         let others = self.rounds.is_some() || self.scaling.is_some() || self.adaptive;
         if others || self.repeat > 1 || self.targets_together || self.generator == MadeBy::Fio {
             return wrong(
@@ -113,7 +113,7 @@ impl Study {
             return wrong("p99_bound was expected: the time that reads may take");
         }
         if headroom.points == 0 {
-            return Err(Wrong::at(
+            return Err(Mistake::at(
                 &["headroom", "points"],
                 "headroom: points: at least 1 was expected",
             ));
@@ -121,17 +121,17 @@ impl Study {
         Ok(())
     }
 
-    /// What contradicts more and more targets at once.
-    fn check_scaling(&self) -> Result<(), Wrong> {
+    /// Checks for options that contradict adding target after target.
+    fn check_scaling(&self) -> Result<(), Mistake> {
         let Some(scaling) = &self.scaling else { return Ok(()) };
         if self.rounds.is_some() || self.order == Order::Random {
             let what = "scaling: neither rounds nor order = \"random\" go with it: one more drive \
                         is compared with one less, in that order";
-            return Err(Wrong::at(&["scaling"], what));
+            return Err(Mistake::at(&["scaling"], what));
         }
         if !(scaling.least_gain_percent > 0.0 && scaling.least_gain_percent < 100.0) {
             let what = "scaling: least_gain_percent: above 0 and below 100 was expected";
-            return Err(Wrong::at(&["scaling", "least_gain_percent"], what));
+            return Err(Mistake::at(&["scaling", "least_gain_percent"], what));
         }
         Ok(())
     }

@@ -1,22 +1,21 @@
-//! The workload that conditions drives, as rounds of a plan of their own.
+//! The workload that conditions drives, as a plan in rounds.
 
 use iodyno_job::parse_seconds;
 use iodyno_model::{Metric, Purpose, Rounds, Tracked};
 
-use super::error::{PlanError, Refusal, Wrong};
+use super::error::{Mistake, PlanError, Refusal};
 use super::preparation::Preparation;
 use super::study::{Order, Study, StudyStep, Until};
 
-/// What a round is looked at by is this part of it, the first one.
+/// The first part of a round, one in this many, is what steadiness is judged by.
 const CHECK: u64 = 30;
 /// Names of the two parts of a round.
 const POINTS: [&str; 2] = ["check", "condition"];
 
-/// A word for the usual one.
+/// Name of the default workload.
 const RANDOM: &str = "random";
 
-/// Options that a workload has unless it says otherwise: random data and
-/// offsets, other ones in each round.
+/// Default options of a workload: random data and offsets, new ones in each round.
 const USUAL: [(&str, &str); 9] = [
     ("ioengine", "auto"),
     ("direct", "1"),
@@ -30,43 +29,43 @@ const USUAL: [(&str, &str); 9] = [
 ];
 
 impl Preparation {
-    /// Looks for what contradicts it.
+    /// Checks the preparation.
     ///
     /// # Errors
     /// It contradicts itself.
     pub fn check(&self) -> Result<(), Refusal> {
-        self.look().map_err(|wrong| Refusal(wrong.what))
+        self.validate().map_err(|wrong| Refusal(wrong.what))
     }
 
-    /// Looks for what contradicts it.
-    pub(super) fn look(&self) -> Result<(), Wrong> {
+    /// Returns the first contradiction.
+    pub(super) fn validate(&self) -> Result<(), Mistake> {
         if self.fill.is_some_and(|times| !(times > 0.0 && times <= 100.0)) {
             let what = "preparation: fill: above 0 and at most 100 times was expected";
-            return Err(Wrong::at(&["preparation", "fill"], what));
+            return Err(Mistake::at(&["preparation", "fill"], what));
         }
         self.rounds_on(Vec::new()).map(|_| ())
     }
 
-    /// When the rounds that condition a drive are over; `None`: it is not conditioned.
+    /// Rounds that condition a drive, with their end; `None` without conditioning.
     pub fn rounds(&self) -> Option<Rounds> {
         self.condition.as_ref()?;
         let track = vec![Tracked { point: POINTS[0].into(), metric: Metric::Iops }];
         Some(Rounds { track, ..Rounds::default() })
     }
 
-    /// What conditions a drive, in options.
+    /// Conditioning workload as job options.
     pub(crate) fn workload(&self) -> Option<String> {
         let typed = self.condition.as_ref()?;
         Some(if typed.trim() == RANDOM { "rw=randwrite bs=4k".into() } else { typed.clone() })
     }
 
     /// The rounds as a plan of their own.
-    fn rounds_on(&self, targets: Vec<String>) -> Result<Option<Study>, Wrong> {
+    fn rounds_on(&self, targets: Vec<String>) -> Result<Option<Study>, Mistake> {
         let Some((rounds, workload)) = self.rounds().zip(self.workload()) else {
             return Ok(None);
         };
         let wrong = |key: &str, what: &str| {
-            Wrong::at(&["preparation", key], format!("preparation: {key}: {what}"))
+            Mistake::at(&["preparation", key], format!("preparation: {key}: {what}"))
         };
         let mut study = Study::named("preparation");
         study.targets = targets;
@@ -98,14 +97,14 @@ impl Preparation {
                 ..StudyStep::default()
             })
             .collect();
-        study.look().map_err(|own| wrong("condition", &own.what))?;
+        study.validate().map_err(|own| wrong("condition", &own.what))?;
         Ok(Some(study))
     }
 
-    /// The rounds on these targets as a plan of their own; `None`: drives are not conditioned.
+    /// The rounds on these targets as a plan of their own; `None` without conditioning.
     ///
     /// # Errors
-    /// What is wrong with the workload.
+    /// A mistake in the workload.
     pub(crate) fn study(&self, targets: Vec<String>) -> Result<Option<Study>, PlanError> {
         self.rounds_on(targets).map_err(|wrong| wrong.within("prepare", ""))
     }

@@ -1,44 +1,43 @@
-//! What is wrong with a plan, and where in its text that stands.
+//! Mistakes in a plan, with their place in its text.
 
 use std::ops::Range;
 
 use thiserror::Error;
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong with a plan.
+/// Mistake in a plan.
 #[derive(Debug, Error)]
 #[error("{name}: {text}")]
 pub struct PlanError {
     /// File or preset.
     pub name: String,
-    /// What is wrong, and what was expected; of what was read from a text with line and column.
+    /// What is wrong, and what was expected; with line and column if read from a text.
     pub text: String,
 }
 
-/// A mistake in a plan.
+/// Mistake in a plan whose place is not looked up yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
-    /// A sentence: what is wrong, and what was expected.
+pub(super) struct Mistake {
+    /// What is wrong, and what was expected, in a sentence.
     pub(super) what: String,
-    /// Keys that lead to what is wrong, and numbers of entries of arrays; the first way that the
-    /// text has leads to the place.
+    /// Paths of keys and array indices; the first path that exists in the text gives the place.
     at: Vec<Vec<String>>,
 }
 
-impl Wrong {
-    /// At the end of this path.
+impl Mistake {
+    /// Mistake at the end of this path.
     pub(super) fn at(path: &[&str], what: impl Into<String>) -> Self {
         Self { what: what.into(), at: Vec::new() }.or_at(path)
     }
 
-    /// There, where what is wrong is not written at the paths before.
+    /// Adds a path, used if none of the paths before exists in the text.
     pub(super) fn or_at(mut self, path: &[&str]) -> Self {
         self.at.push(path.iter().map(|key| (*key).to_owned()).collect());
         self
     }
 
-    /// The error of the plan `name` that was read from `text`, with line and column (from 1, in
-    /// characters) of the value that is wrong; without where it is not written.
+    /// Error of the plan `name` read from `text`, with line and column (from 1, in characters) of
+    /// the wrong value; without a place if the value is not in the text.
     pub(super) fn within(self, name: &str, text: &str) -> PlanError {
         let what = self.what;
         let text = match place(text, &self.at) {
@@ -74,12 +73,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_way_that_the_text_has_leads_to_the_place() {
+    fn first_existing_path_gives_the_place() {
         let text = "[job]\nbs = \"4k\"\n[grid]\niodepth = [1]\n\
                     [[step]]\nname = \"a\"\njob = { bs = \"8k\", rw = \"read\" }\n\
                     [[step]]\nname = \"b\"\n[step.grid]\n# ü\nrw = [1]\n";
-        let wrong = |path: &[&str]| Wrong::at(path, "x");
-        let said = |wrong: Wrong| wrong.within("p", text).to_string();
+        let wrong = |path: &[&str]| Mistake::at(path, "x");
+        let said = |wrong: Mistake| wrong.within("p", text).to_string();
         for (path, place) in [
             (&["step", "0", "job", "bs"][..], "line 7, column 14"),
             (&["step", "1", "grid", "rw"], "line 12, column 6"),
@@ -97,7 +96,7 @@ mod tests {
     }
 }
 
-/// Why a study cannot be carried out, or gone on with, in a sentence.
+/// Why a study cannot be carried out or resumed, in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Refusal(pub String);

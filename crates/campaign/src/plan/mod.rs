@@ -1,5 +1,5 @@
-//! Plans, as data: what is measured, where, in which order and until when. One TOML format for
-//! presets and users.
+//! Plans as data: what is measured, where, in which order and until when. Presets and users share
+//! one TOML format.
 
 mod check;
 mod conditioning;
@@ -23,6 +23,6 @@ pub use points::Point;
 pub use preparation::{Preparation, When};
 pub use settings::{Settings, WriteCacheState};
 pub use steps::{On, Search, Step};
-pub use stop::{Ends, Stop, StopForm};
+pub use stop::{PointEnd, Stop, StopForm};
 pub(crate) use study::USUAL_SAMPLES;
 pub use study::{MadeBy, Order, Study, StudyStep, Until, plan_schema};

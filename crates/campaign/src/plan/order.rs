@@ -1,4 +1,4 @@
-//! In which order the cells of a grid are measured.
+//! Order in which the cells of a grid are measured.
 
 use iodyno_job::parse_size;
 
@@ -6,8 +6,8 @@ use iodyno_job::parse_size;
 pub(super) struct Axis {
     pub(super) option: String,
     pub(super) values: Vec<String>,
-    /// For each value, when it comes: 0 for the ends, then by halves. All 0
-    /// where the values have no order.
+    /// Refinement level of each value: 0 for both ends, then by halves. All 0 for values without an
+    /// order.
     levels: Vec<u32>,
 }
 
@@ -19,7 +19,7 @@ impl Axis {
     }
 }
 
-/// The ends of 0..n have level 0, the middle between two neighbours the next one.
+/// Levels of 0..n: 0 for both ends, one more for the middle between two neighbours.
 fn levels(n: usize) -> Vec<u32> {
     let mut levels = vec![0; n];
     let mut gaps = Vec::new();
@@ -38,7 +38,7 @@ fn levels(n: usize) -> Vec<u32> {
     levels
 }
 
-/// All combinations, the last axis' values changing fastest.
+/// All combinations; the last axis varies fastest.
 pub(super) fn cells(axes: &[Axis]) -> Vec<Vec<usize>> {
     axes.iter().fold(vec![Vec::new()], |cells, axis| {
         let longer = |cell: Vec<usize>| {
@@ -48,7 +48,7 @@ pub(super) fn cells(axes: &[Axis]) -> Vec<Vec<usize>> {
     })
 }
 
-/// When a cell comes: as late as the latest of its coordinates.
+/// Sort key of a cell: the highest level of its coordinates, then their sum.
 pub(super) fn refinement(axes: &[Axis], cell: &[usize]) -> (u32, u32) {
     let levels = || axes.iter().zip(cell).map(|(axis, at)| axis.levels[*at]);
     (levels().max().unwrap_or(0), levels().sum())
@@ -61,13 +61,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_come_first_then_halves() {
+    fn levels_refine_by_halves() {
         assert_eq!(levels(7), [0, 2, 3, 1, 2, 3, 0]);
         assert_eq!((levels(1), levels(2), levels(3)), (vec![0], vec![0, 0], vec![0, 1, 0]));
     }
 
     #[test]
-    fn what_has_no_order_is_not_refined() {
+    fn values_without_order_are_not_refined() {
         let values = |values: &[&str]| values.iter().map(|value| value.to_string()).collect();
         let rw = Axis::new("rw", values(&["read", "write", "randread"]));
         assert_eq!(rw.levels, [0, 0, 0]);

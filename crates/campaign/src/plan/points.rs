@@ -1,4 +1,4 @@
-//! The points of a study: which there are, and in which order.
+//! Points of a study, in their order.
 
 use std::collections::BTreeMap;
 
@@ -7,59 +7,59 @@ use iodyno_model::Purpose;
 
 use super::error::Refusal;
 use super::order::{Axis, cells, refinement};
-use super::stop::Ends;
+use super::stop::PointEnd;
 use super::study::{MadeBy, Order, Study, StudyStep, Until, written};
 
-/// Options in the order in which people name them.
+/// Options that come first in titles, in the customary order.
 const FIRST: [&str; 6] = ["rw", "readwrite", "bs", "blocksize", "iodepth", "numjobs"];
 
-/// No study has more points: as many as a script has jobs.
+/// Most points of a study: as many as a script has jobs.
 pub(super) const POINTS_MAX: u64 = 4096;
 
 /// One point of a study.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Point {
-    /// Name of its part and its coordinates: `rw=randread bs=4k iodepth=16`.
+    /// Name of its step and its coordinates: `rw=randread bs=4k iodepth=16`.
     pub title: String,
     /// File or device; several are measured at the same time.
     pub targets: Vec<String>,
-    /// Which time it is, from 0.
+    /// Number of the repetition, from 0.
     pub repetition: u32,
-    /// Its round, from 1; `None`: it is not one of a round.
+    /// Its round, from 1; `None` outside of rounds.
     pub round: Option<u32>,
-    /// Name of its part; empty where the study has none.
+    /// Name of its step; empty if the study has none.
     pub part: String,
     /// Its coordinates in the grid: option and value, in the order of the title.
     pub at: Vec<(String, String)>,
     /// All its options, by name.
     pub options: Vec<(String, String)>,
-    /// It ends once it is known well enough.
+    /// Ends once it is known precisely enough.
     pub until_known: bool,
-    /// It has a new file of its own in each target, a directory.
+    /// Uses a new file of its own in each target, a directory.
     pub own_file: bool,
-    /// What it is for.
+    /// Purpose of its measurement.
     pub purpose: Purpose,
 }
 
 impl Point {
-    /// Its targets, as they are shown.
+    /// Its targets, for display.
     pub fn place(&self) -> String {
         self.targets.join(" ")
     }
 
-    /// It writes or trims.
+    /// True if it writes or trims.
     pub fn writes(&self) -> bool {
         let rw = self.options.iter().find(|(name, _)| name == "rw" || name == "readwrite");
         rw.is_some_and(|(_, rw)| !matches!(rw.split(':').next(), Some("read" | "randread")))
     }
 
-    /// What it writes is flushed now and then.
+    /// True if its writes are flushed (`fsync`, `fdatasync`).
     pub(crate) fn flushes(&self) -> bool {
         let is_flush = |name: &str| matches!(name, "fsync" | "fdatasync");
         self.options.iter().any(|(name, every)| is_flush(name) && every != "0")
     }
 
-    /// How long it takes, ns, where its options say so.
+    /// Its duration, ns, if its options set one.
     pub fn runtime_ns(&self) -> Option<u64> {
         let (_, runtime) = self.options.iter().find(|(name, _)| name == "runtime")?;
         parse_seconds(runtime).ok()
@@ -67,7 +67,7 @@ impl Point {
 }
 
 impl Study {
-    /// Its parts; a study without has one, whose grid is the study's.
+    /// Its steps; a study without any has one, with the study's grid.
     pub(crate) fn parts(&self) -> Vec<StudyStep> {
         if self.prepares_only() {
             return Vec::new();
@@ -77,7 +77,7 @@ impl Study {
         }
         let with_grid = |step: &StudyStep| {
             let grid = if step.grid.is_empty() { &self.grid } else { &step.grid };
-            // What a part fixes, it does not vary.
+            // A step does not vary what it fixes.
             let grid = grid.iter().filter(|(option, _)| !step.job.contains_key(*option));
             let grid = grid.map(|(option, values)| (option.clone(), values.clone())).collect();
             StudyStep { grid, ..step.clone() }
@@ -85,13 +85,13 @@ impl Study {
         self.steps.iter().map(with_grid).collect()
     }
 
-    /// Drives are prepared and nothing is measured.
+    /// True if drives are prepared and nothing is measured.
     fn prepares_only(&self) -> bool {
         let says_nothing = self.job.is_empty() && self.grid.is_empty() && self.steps.is_empty();
         says_nothing && self.preparation.is_some()
     }
 
-    /// How many points it has: counted, not made.
+    /// Number of points, counted without making them.
     pub(super) fn point_count(&self) -> u64 {
         let product = |of: u64, by: u64| of.saturating_mul(by);
         let cells = |step: &StudyStep| {
@@ -107,11 +107,11 @@ impl Study {
             Some(rounds) => product(sum(false), rounds.most.into()).saturating_add(sum(true)),
             None => product(sum(false), self.repeat.into()),
         };
-        // Together they are one, unless there are more and more of them.
+        // Together they are one, unless target after target is added.
         if self.targets_together && self.scaling.is_none() { once } else { product(once, targets) }
     }
 
-    /// All points in their order; `seed` is of the random one.
+    /// All points in their order; `seed` is for the random order.
     pub fn points(&self, seed: u64) -> Vec<Point> {
         if let Some(rounds) = &self.rounds {
             return self.points_in_rounds(rounds);
@@ -140,17 +140,19 @@ impl Study {
         points
     }
 
-    /// When each of `points` ends.
-    pub fn ends(&self, points: &[Point]) -> Vec<Ends> {
+    /// End condition of each of `points`.
+    pub fn ends(&self, points: &[Point]) -> Vec<PointEnd> {
         let end = |point: &Point| match self.generator {
-            MadeBy::Native if point.until_known && point.writes() && !self.fresh => Ends::Steady,
-            MadeBy::Native if point.until_known => Ends::Known,
-            MadeBy::Native | MadeBy::Fio => Ends::ByThemselves,
+            MadeBy::Native if point.until_known && point.writes() && !self.fresh => {
+                PointEnd::Steady
+            }
+            MadeBy::Native if point.until_known => PointEnd::Known,
+            MadeBy::Native | MadeBy::Fio => PointEnd::ByThemselves,
         };
         points.iter().map(end).collect()
     }
 
-    /// What is measured at the same time.
+    /// Groups of targets measured at the same time.
     pub(super) fn target_groups(&self) -> Vec<Vec<String>> {
         if self.targets_together || self.scaling.is_some() {
             return vec![self.targets.clone()];
@@ -158,7 +160,7 @@ impl Study {
         self.targets.iter().map(|target| vec![target.clone()]).collect()
     }
 
-    /// A point of all targets on one of them, on two, and so on, where that is asked.
+    /// With scaling: a point of all targets on one of them, on two, and so on.
     fn scaled_up(&self, point: Point) -> Vec<Point> {
         if self.scaling.is_none() {
             return vec![point];
@@ -167,11 +169,10 @@ impl Study {
         (1..=point.targets.len()).map(on).collect()
     }
 
-    /// All points are measured as often as they fit into `duration_ns`, at
-    /// least once.
+    /// Repeats all points as often as they fit into `duration_ns`, at least once.
     ///
     /// # Errors
-    /// A point does not say how long it takes, or there are rounds.
+    /// A point without a duration, or a study in rounds.
     pub fn repeat_for(&mut self, duration_ns: u64) -> Result<(), Refusal> {
         if self.rounds.is_some() {
             return Err("--for: rounds last until the drive is steady".into());
@@ -219,7 +220,7 @@ impl Study {
             part: step.name.clone(),
             at,
             options: options.into_iter().collect(),
-            // In a round each lasts its time.
+            // In a round each point lasts its full time.
             until_known: step.until == Until::Known && self.rounds.is_none(),
             own_file: step.own_file,
             purpose: step.purpose,
@@ -227,7 +228,7 @@ impl Study {
     }
 }
 
-/// The axes of a part's grid: those that everybody looks for first stand first.
+/// Axes of a step's grid, the most customary options first.
 pub(super) fn axes(step: &StudyStep) -> Vec<Axis> {
     let mut axes: Vec<Axis> = step
         .grid

@@ -1,27 +1,27 @@
-//! How drives are prepared before a study.
+//! Preparation of drives before a study.
 
 use iodyno_model::PurgeMethod;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How drives are to be prepared: `[preparation]` of a plan.
+/// `[preparation]` of a plan: how drives are prepared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Preparation {
-    /// How they are emptied.
+    /// Method by which the drives are emptied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purge: Option<PurgeMethod>,
-    /// How often their capacity is written; 2 = twice.
+    /// Multiples of the capacity to write; 2 = twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<f64>,
-    /// By which workload they are conditioned then, until they are steady:
-    /// options of jobs, `rw=randwrite bs=4k`.
+    /// Workload that conditions the drives until they are steady, as job options: `rw=randwrite
+    /// bs=4k`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// How long a round of that takes.
+    /// Duration of a conditioning round.
     #[serde(default = "half_an_hour")]
     pub round: String,
-    /// Whether it has to be asked for.
+    /// When to prepare: always, or only on request.
     #[serde(default, skip_serializing_if = "When::is_always")]
     pub when: When,
 }
@@ -33,7 +33,7 @@ pub enum When {
     /// Whenever the plan is carried out.
     #[default]
     Always,
-    /// Where a purge is asked for (`--purge`); else the plan takes drives as they are.
+    /// If a purge is requested (`--purge`); otherwise the plan takes drives as they are.
     Asked,
 }
 
@@ -43,7 +43,7 @@ impl When {
     }
 }
 
-/// As SNIA's PTS has it for conditioning.
+/// Default round, as in SNIA's PTS.
 fn half_an_hour() -> String {
     "30m".into()
 }
@@ -55,13 +55,13 @@ impl Default for Preparation {
 }
 
 impl Preparation {
-    /// It asks for nothing.
+    /// True if it asks for nothing.
     pub const fn is_empty(&self) -> bool {
         self.purge.is_none() && self.fill.is_none() && self.condition.is_none()
     }
 
-    /// What is done of `written`, as a plan has it. A `purge` that was asked for
-    /// (`Some(None)`: none) goes before the plan's.
+    /// Preparation to carry out, given the plan's (`written`). A requested `purge` (`Some(None)`:
+    /// none) overrides the plan's.
     pub fn asked(written: Option<Self>, purge: Option<Option<PurgeMethod>>) -> Option<Self> {
         let Some(purge) = purge else { return written.filter(|how| how.when.is_always()) };
         let how = Self { purge, when: When::Always, ..written.unwrap_or_default() };

@@ -1,17 +1,17 @@
-//! Plans that are compiled in.
+//! Built-in plans.
 
 use super::study::Study;
 
 impl Study {
-    /// Names of the presets, each with what it is about.
+    /// Names of the presets with their descriptions.
     pub fn presets() -> impl Iterator<Item = (&'static str, String)> {
         PRESETS.iter().filter_map(|(name, _)| Some((*name, Self::preset(name)?.about)))
     }
 
-    /// The preset of this name, if there is one.
+    /// Returns the preset of this name.
     ///
     /// # Panics
-    /// Where a preset that is compiled in is broken, which a test excludes.
+    /// If a built-in preset is invalid, which a test excludes.
     pub fn preset(name: &str) -> Option<Self> {
         let (_, text) = PRESETS.iter().find(|(known, _)| *known == name)?;
         Some(Self::parse(text, name).expect("presets are parsed in a test"))

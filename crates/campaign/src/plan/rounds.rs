@@ -1,17 +1,15 @@
-//! Studies in rounds: the same points, in the same order, again and again
-//! until the drive is steady.
+//! Studies in rounds: the same points in the same order, repeated until the drive is steady.
 
 use iodyno_model::Rounds;
 
-use super::error::Wrong;
+use super::error::Mistake;
 use super::order::cells;
 use super::points::Point;
 use super::points::axes;
 use super::study::{Order, Study, StudyStep};
 
 impl Study {
-    /// All rounds that there may be, and what comes once after them, for one
-    /// target after the other.
+    /// All possible rounds, and the steps after them, for one target after the other.
     pub(super) fn points_in_rounds(&self, rounds: &Rounds) -> Vec<Point> {
         let (after, every): (Vec<StudyStep>, Vec<_>) =
             self.parts().into_iter().partition(|step| step.after);
@@ -38,13 +36,13 @@ impl Study {
         })
     }
 
-    /// What contradicts rounds.
-    pub(super) fn check_rounds(&self) -> Result<(), Wrong> {
+    /// Checks for options that contradict rounds.
+    pub(super) fn check_rounds(&self) -> Result<(), Mistake> {
         let Some(rounds) = &self.rounds else {
             return match self.steps.iter().position(|step| step.after) {
                 Some(n) => {
                     let what = format!("step `{}`: after: there are no rounds", self.steps[n].name);
-                    Err(Wrong::at(&["step", &n.to_string(), "after"], what))
+                    Err(Mistake::at(&["step", &n.to_string(), "after"], what))
                 }
                 None => Ok(()),
             };
@@ -52,12 +50,12 @@ impl Study {
         if self.order != Order::Written || self.repeat != 1 {
             let what = "rounds: order = \"written\" and repeat = 1 were expected: a round is the same \
                         each time";
-            return Err(Wrong::at(&["rounds"], what));
+            return Err(Mistake::at(&["rounds"], what));
         }
         let wrong = |key: &str, what: &str| {
-            Wrong::at(&["rounds", key], format!("rounds: {key}: {what}")).or_at(&["rounds"])
+            Mistake::at(&["rounds", key], format!("rounds: {key}: {what}")).or_at(&["rounds"])
         };
-        // A NaN is not above 0.
+        // Written so that NaN fails each check.
         let expected = [
             (rounds.window >= 2, "window", "2 or more were expected"),
             (rounds.most >= rounds.window, "most", "the window or more were expected"),
@@ -85,7 +83,7 @@ impl Study {
                 _ => format!("there are several points `{}`", tracked.point),
             };
             let path = ["rounds", "track", &n.to_string(), "point"];
-            return Err(Wrong::at(&path, format!("rounds: track: {what}")));
+            return Err(Mistake::at(&path, format!("rounds: track: {what}")));
         }
         Ok(())
     }

@@ -1,15 +1,15 @@
-//! Studies made shorter, to try them out.
+//! Shortens studies for trial runs.
 
 use iodyno_job::{Job, apply, parse_seconds, parse_size};
 
 use super::stop::StopForm;
 use super::study::{Study, written};
 
-/// Sizes are kept at whole multiples of this, bytes.
+/// Sizes stay whole multiples of this, bytes.
 const SIZE_STEP_BYTES: u64 = 1 << 20;
 
 impl Study {
-    /// All times and sizes that it fixes become `factor` times as much.
+    /// Multiplies all times and sizes that it fixes by `factor`.
     pub fn scale(&mut self, factor: f64) {
         let StopForm { min_time, max_time, round, .. } = &mut self.stop;
         for time in [max_time, round].into_iter().chain(min_time) {
@@ -39,7 +39,7 @@ impl Study {
     }
 }
 
-/// The value of `option` scaled; `None` where it is neither a time nor a size.
+/// Scaled value of `option`; `None` if it is neither a time nor a size.
 fn scaled(option: &str, value: &str, factor: f64) -> Option<String> {
     if let ("size", Some(percent)) = (option, value.strip_suffix('%')) {
         let percent = percent.parse::<f64>().ok()? * factor;
@@ -61,7 +61,7 @@ fn scaled(option: &str, value: &str, factor: f64) -> Option<String> {
     Some(time_of(ns, factor))
 }
 
-/// A time as options and plans take it.
+/// A time in the format of options and plans.
 fn time_of(ns: u64, factor: f64) -> String {
     format!("{}us", (ns as f64 * factor / 1000.0).ceil() as u64)
 }

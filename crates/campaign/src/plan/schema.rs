@@ -1,4 +1,4 @@
-//! Options of jobs in the JSON schema of plans.
+//! Job options in the JSON schema of plans.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use iodyno_job::options;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
-/// Options of jobs, each with a value.
+/// Job options, each with a value.
 pub(super) struct OptionValues;
 
-/// Options of jobs, each with several values.
+/// Job options, each with several values.
 pub(super) struct OptionGrid;
 
 impl JsonSchema for OptionValues {
@@ -32,10 +32,10 @@ impl JsonSchema for OptionGrid {
     }
 }
 
-/// What an option is set to.
+/// Types of an option's value.
 const VALUE: [&str; 4] = ["string", "integer", "number", "boolean"];
 
-/// An object of all options that jobs have, each of this form.
+/// Object with all job options, each of this form.
 fn by_option(form: &Value) -> Schema {
     let mut properties = Map::new();
     for option in options() {

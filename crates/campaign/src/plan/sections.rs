@@ -1,4 +1,4 @@
-//! Points as sections of job files, and those as a script.
+//! Points as sections of job files, and as a script.
 
 use iodyno_job::script::{CompileOptions, Script, compile};
 use iodyno_job::syntax::{Entry, Place, Section};
@@ -7,17 +7,16 @@ use super::error::PlanError;
 use super::points::Point;
 use super::study::Study;
 
-/// Jobs of all points, clones included: fio starts 4096 at most, but points are measured one after
-/// the other, and an IOPS test of SNIA's has 56 of them in each of 25 rounds.
+/// Most jobs of all points, clones included. fio starts at most 4096 at once, but points are
+/// measured one after the other, and SNIA's IOPS test has 56 in each of 25 rounds.
 const MOST_JOBS: usize = 65_536;
 
 impl Study {
-    /// The script that measures `points`, a phase for each: one section for
-    /// each of its targets in rounds, since each drive has a steady state of
-    /// its own, and else one for all of them.
+    /// Script that measures `points`, a phase for each. In rounds it has a section per target,
+    /// since each drive has a steady state of its own; otherwise one section for all targets.
     ///
     /// # Errors
-    /// What is wrong with their options, by point.
+    /// Mistakes in their options, by point.
     pub fn script(&self, points: &[Point], for_fio: bool) -> Result<Script, PlanError> {
         let how = CompileOptions { for_fio, most_jobs: MOST_JOBS, ..CompileOptions::default() };
         let script = compile(&self.sections(points, self.stop()?.max_ns), &how)
@@ -61,7 +60,7 @@ impl Study {
     }
 }
 
-/// The sections of each point made one, whose jobs are its targets'.
+/// Merges the sections of each point into one, with its targets as jobs.
 fn as_one(script: Script, points: &[Point]) -> Script {
     let points = points.iter().enumerate();
     let point_of: Vec<usize> =

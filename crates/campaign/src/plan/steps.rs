@@ -1,4 +1,4 @@
-//! Steps that are measured on whole targets: on each alone, or on all at once.
+//! Steps measured on whole targets: on each alone, or on all at once.
 
 use iodyno_job::Job;
 use schemars::JsonSchema;
@@ -7,37 +7,37 @@ use serde::{Deserialize, Serialize};
 /// A step: one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Its name, which its measurements have.
+    /// Its name, also in its measurements.
     pub name: String,
-    /// On each target alone.
+    /// Measure each target alone.
     pub each: bool,
-    /// On all targets at once.
+    /// Measure all targets at once.
     pub together: bool,
-    /// What is to be done on each target.
+    /// Job on each target.
     pub job: Job,
-    /// How many I/Os are outstanding is searched for.
+    /// Search for the number of outstanding I/Os.
     pub outstanding: Option<Search>,
 }
 
-/// A search for the number of outstanding I/Os that suffices: `outstanding` of a step.
+/// `outstanding` of a step: search for the smallest sufficient number of outstanding I/Os.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
-    /// Starts with this many.
+    /// First number to try.
     pub from: u32,
-    /// Never tries more.
+    /// Largest number to try.
     pub to: u32,
-    /// Doubled until the rate grows by less than this.
+    /// Stop doubling once the rate grows by less than this, percent.
     #[serde(rename = "until_growth_below_percent")]
     pub growth_percent: f64,
 }
 
-/// On which targets a step is measured.
+/// Targets of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum On {
-    /// On each target alone.
+    /// Each target alone.
     Each,
-    /// On all targets at once.
+    /// All targets at once.
     Together,
 }

@@ -1,4 +1,4 @@
-//! When measurements end.
+//! End conditions of measurements.
 
 use iodyno_job::parse_seconds;
 use iodyno_judge::limits;
@@ -7,34 +7,34 @@ use iodyno_stats::PtsRounds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::error::Wrong;
+use super::error::Mistake;
 
-/// Nothing is known well enough before this time, unless a plan says another, ns.
+/// Default minimum duration of a measurement, ns.
 const USUAL_MIN_NS: u64 = 5_000_000_000;
 
-/// How well the p99 has to be known where one I/O is outstanding.
+/// Default precision of the p99 with one outstanding I/O.
 const P99_AT_DEPTH_1: f64 = 0.1;
 
-/// When a measurement ends.
+/// End condition of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stop {
-    /// Relative half width of the interval that suffices; 0.01 = 1 %.
+    /// Sufficient relative half width of the confidence interval; 0.01 = 1 %.
     pub precision: f64,
-    /// Level of the interval.
+    /// Confidence level.
     pub level: f64,
-    /// Relative half width of the p99's interval that is asked for, too; 0: none
-    /// is. `None`: 10 % where one I/O is outstanding, whose latency is what is measured.
+    /// Required relative half width of the p99's interval, too; 0: not required. `None`: 10 % with
+    /// one outstanding I/O, where latency is what is measured.
     pub p99: Option<f64>,
-    /// Looked at from this time on, ns.
+    /// Minimum duration, ns.
     pub min_ns: u64,
-    /// Ends then at the latest, ns.
+    /// Maximum duration, ns.
     pub max_ns: u64,
-    /// Length of a round of those over which a drive's writes have to be steady, ns.
+    /// Length of the rounds over which a drive's writes have to be steady, ns.
     pub round_ns: u64,
 }
 
 impl Stop {
-    /// Of jobs that say themselves when they end.
+    /// For jobs that end by themselves.
     pub(crate) const NEVER: Self = Self {
         precision: 1.0,
         level: 0.95,
@@ -44,8 +44,8 @@ impl Stop {
         round_ns: u64::MAX,
     };
 
-    /// Relative half width of the p99's interval that suffices with so many I/Os
-    /// outstanding; `None`: it is not asked for.
+    /// Sufficient relative half width of the p99's interval with this many outstanding I/Os; `None`
+    /// if not required.
     pub fn p99_at(&self, outstanding: u32) -> Option<f64> {
         match self.p99 {
             None => (outstanding == 1).then_some(P99_AT_DEPTH_1),
@@ -53,7 +53,7 @@ impl Stop {
         }
     }
 
-    /// Over what writes have to be steady.
+    /// Rounds over which writes have to be steady.
     pub fn rounds(&self) -> PtsRounds {
         let pts = Rounds::default();
         PtsRounds {
@@ -64,13 +64,13 @@ impl Stop {
     }
 }
 
-/// When jobs end.
+/// End condition of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Ends {
-    /// They say so themselves.
+pub enum PointEnd {
+    /// They end by themselves.
     #[default]
     ByThemselves,
-    /// Once they are known well enough ([`Stop`]), at their run time at the latest.
+    /// Once they are known precisely enough ([`Stop`]), at their run time at the latest.
     Known,
     /// Once their rate is steady over rounds, too: a drive's writes change for minutes.
     Steady,
@@ -80,19 +80,19 @@ pub enum Ends {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StopForm {
-    /// Half the interval's width that suffices, in percent of the mean rate.
+    /// Sufficient half width of the confidence interval, in percent of the mean rate.
     pub precision_percent: f64,
-    /// Level of the interval.
+    /// Confidence level, in percent.
     pub level_percent: f64,
-    /// Half the interval's width of the 99th percentile that suffices, in percent of it.
+    /// Sufficient half width of the p99's confidence interval, in percent of the p99.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_percent: Option<f64>,
-    /// Never before this time; 5 s, or `max_time` where that is shorter, unless it is said.
+    /// Minimum duration; default: 5 s, or `max_time` if shorter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_time: Option<String>,
-    /// At this time at the latest: `60s`.
+    /// Maximum duration: `60s`.
     pub max_time: String,
-    /// Points that write have to be steady over five rounds of this length, too: `1m`.
+    /// Length of a round; points that write also have to be steady over five of them: `1m`.
     pub round: String,
 }
 
@@ -110,13 +110,13 @@ impl Default for StopForm {
 }
 
 impl StopForm {
-    /// Its times and shares.
+    /// Parses its times and shares.
     ///
     /// # Errors
-    /// Times that are none, or contradict each other.
-    pub(super) fn resolve(&self) -> Result<Stop, Wrong> {
+    /// Invalid times, or times that contradict each other.
+    pub(super) fn resolve(&self) -> Result<Stop, Mistake> {
         let wrong = |key: &str, what: &str| {
-            Wrong::at(&["stop", key], format!("stop: {key}: {what}")).or_at(&["stop"])
+            Mistake::at(&["stop", key], format!("stop: {key}: {what}")).or_at(&["stop"])
         };
         let time = |key, text| parse_seconds(text).map_err(|what| wrong(key, &what.to_string()));
         let max_ns = time("max_time", &self.max_time)?;
@@ -133,7 +133,7 @@ impl StopForm {
         };
         let min_time = self.min_time.as_deref().unwrap_or_default();
         let no_less = format!("{min_time} (min_time) or longer");
-        // A NaN is none of these.
+        // Written so that NaN fails each check.
         let expected = [
             (stop.precision > 0.0, "precision_percent", "above 0"),
             (stop.level > 0.0 && stop.level < 1.0, "level_percent", "above 0 and below 100"),

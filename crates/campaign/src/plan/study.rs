@@ -1,5 +1,5 @@
-//! A plan as it is written: jobs over a grid of options, as points in an order that gives the
-//! answer early; or steps on whole targets.
+//! A plan as written: jobs over a grid of options, as points in an order that gives the answer
+//! early; or steps on whole targets.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use super::settings::Settings;
 use super::steps::{On, Search};
 use super::stop::{Stop, StopForm};
 
-/// The version of the format that this iodyno reads.
+/// Supported version of the format.
 pub(super) const FORMAT: &str = "iodyno.plan/1";
-/// So many blocks are sampled to tell which were ever written, unless a plan says another.
+/// Default number of blocks to sample for whether they were ever written.
 pub(crate) const USUAL_SAMPLES: u32 = 4096;
 
 /// A study: what is measured at which points.
@@ -30,61 +30,61 @@ pub struct Study {
     /// Version of the format.
     #[schemars(extend("const" = FORMAT))]
     pub(super) format: String,
-    /// Its name.
+    /// Name of the study.
     pub name: String,
-    /// One line about it.
+    /// One-line description.
     #[serde(default)]
     pub about: String,
-    /// What has to be done to a drive before, in words.
+    /// Manual preparation of a drive before the run, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub before: String,
-    /// Files and devices, one after the other.
+    /// Files and devices, measured one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
-    /// All targets at the same time, in place of one after the other.
+    /// Measure all targets at the same time instead of one after the other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub targets_together: bool,
-    /// Who makes the I/O.
+    /// Load generator.
     #[serde(default, skip_serializing_if = "MadeBy::is_native")]
     pub generator: MadeBy,
-    /// In which order the points are measured.
+    /// Order in which the points are measured.
     #[serde(default)]
     pub order: Order,
-    /// Points that write need not be steady: what is asked is the drive as it is just now.
+    /// Points that write need not be steady: the drive is measured as it is now.
     #[serde(default)]
     pub fresh: bool,
-    /// Points that measured neighbours bound are predicted in place of being measured.
+    /// Predict points that are bounded by measured neighbours instead of measuring them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adaptive: bool,
-    /// The best point whose p99 keeps to this time is looked for.
+    /// Find the best point whose p99 stays within this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_bound: Option<String>,
-    /// How often all of them are measured, one time after the other.
+    /// Number of repetitions of all points, one after the other.
     #[serde(default = "once")]
     pub repeat: u32,
-    /// When points end.
+    /// End condition of points.
     #[serde(default)]
     pub stop: StopForm,
-    /// Sampling which blocks were ever written.
+    /// Sampling of blocks for whether they were ever written.
     #[serde(default, skip_serializing_if = "WrittenForm::is_usual")]
     pub(super) written: WrittenForm,
-    /// Points are measured in rounds, until a drive is steady.
+    /// Measure points in rounds until a drive is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<Rounds>,
-    /// Points are measured on 1, 2, ... of the targets at once.
+    /// Measure points on 1, 2, ... of the targets at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scaling: Option<Scaling>,
-    /// How p99 of reads depends on the rates of reads and of background writes is looked for: shares
-    /// of what its two steps, one that writes and one that reads, come to.
+    /// Measure how the p99 of reads depends on the rates of reads and of background writes, as
+    /// shares of the maximum of its two steps, one that writes and one that reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headroom: Option<HeadroomPlan>,
-    /// What is set on the machine before, and restored after it.
+    /// Machine settings, restored after the run.
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub settings: Settings,
-    /// What nobody can read of drives and people, for the report of SNIA tests.
+    /// Facts about drives and people that cannot be read, for the report of SNIA tests.
     #[serde(default, skip_serializing_if = "PtsStatement::is_empty")]
     pub report: PtsStatement,
-    /// What is done to the drives before: all that they hold is lost.
+    /// Preparation of the drives: destroys all data on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Preparation>,
     /// Options of all points, as in a job file.
@@ -95,40 +95,40 @@ pub struct Study {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "OptionGrid")]
     pub grid: BTreeMap<String, Vec<toml::Value>>,
-    /// Parts with options and a grid of their own; none: there is one part.
+    /// Steps with options and a grid of their own; default: one step.
     #[serde(default, rename = "step", skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StudyStep>,
 }
 
-/// A part of a study. What it says goes before what the whole says.
+/// A step of a study. Its options override those of the study.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyStep {
-    /// Its name, with which the names of its points begin.
+    /// Name of the step; the names of its points begin with it.
     pub name: String,
-    /// What it is for.
+    /// Purpose of its measurements.
     #[serde(default, skip_serializing_if = "Purpose::is_measure")]
     pub purpose: Purpose,
-    /// When a point of it ends.
+    /// End condition of its points.
     #[serde(default)]
     pub until: Until,
-    /// Each of its points has a new file of its own in the target, a directory.
+    /// Each of its points uses a new file of its own in the target, a directory.
     #[serde(default)]
     pub own_file: bool,
-    /// It is measured on each target alone, on all at once, or both.
+    /// Measure it on each target alone, on all at once, or both.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on: Vec<On>,
-    /// How many I/Os are outstanding is searched for.
+    /// Search for the number of outstanding I/Os.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<Search>,
-    /// It is measured once, after the rounds.
+    /// Measure it once, after the rounds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub after: bool,
     /// Options of its points.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "OptionValues")]
     pub job: BTreeMap<String, toml::Value>,
-    /// Its grid, in place of the study's.
+    /// Its grid, instead of the study's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "OptionGrid")]
     pub grid: BTreeMap<String, Vec<toml::Value>>,
@@ -138,7 +138,7 @@ pub struct StudyStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenForm {
-    /// Blocks that are looked at; 0: none.
+    /// Number of blocks to sample; 0: none.
     samples: u32,
 }
 
@@ -154,25 +154,25 @@ impl WrittenForm {
     }
 }
 
-/// When a point ends.
+/// End condition of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// Once it is known well enough (`[stop]`).
+    /// Once it is known precisely enough (`[stop]`).
     #[default]
     Known,
-    /// When its work is done: the options bound it (`size`, `io_size`, `runtime`).
+    /// When its work is done, as bounded by its options (`size`, `io_size`, `runtime`).
     Done,
 }
 
-/// Who makes the I/O of a study.
+/// Load generator of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MadeBy {
     /// iodyno itself.
     #[default]
     Native,
-    /// fio; every point lasts its whole time.
+    /// fio; every point lasts its full time.
     Fio,
 }
 
@@ -183,14 +183,14 @@ impl MadeBy {
     }
 }
 
-/// In which order points are measured.
+/// Order in which points are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// The corners of the grid, then what lies between: the shape is seen early.
+    /// Corners of the grid first, then the points between them: shows the shape early.
     #[default]
     Corners,
-    /// As the grid is written, the last option's values first.
+    /// As the grid is written, the last option varying fastest.
     Written,
     /// Shuffled, so that a drift of the machine does not look like an effect.
     Random,
@@ -201,24 +201,24 @@ const fn once() -> u32 {
 }
 
 impl Study {
-    /// Reads a study; `name` is the file or preset that errors name.
+    /// Parses a study; `name` is the file or preset for errors.
     ///
     /// # Errors
-    /// What is wrong, with line and column.
+    /// A mistake, with line and column.
     pub fn parse(text: &str, name: &str) -> Result<Self, PlanError> {
         let study: Self = toml::from_str(text)
             .map_err(|error| PlanError { name: name.into(), text: error.to_string() })?;
-        study.look().map_err(|wrong| wrong.within(name, text))?;
+        study.validate().map_err(|wrong| wrong.within(name, text))?;
         Ok(study)
     }
 
-    /// Of a run that has one.
+    /// Study of a run, if it has one.
     pub fn of(run: &Run) -> Option<Self> {
         let has_one = matches!(run.kind, RunKind::Check | RunKind::Sweep | RunKind::Prepare);
         has_one.then(|| Self::parse(&run.plan, &run.plan_name).ok())?
     }
 
-    /// What kind of run it makes.
+    /// Kind of its runs.
     pub(crate) fn kind(&self) -> RunKind {
         let measures = !(self.job.is_empty() && self.grid.is_empty() && self.steps.is_empty());
         match self.preparation {
@@ -228,7 +228,7 @@ impl Study {
         }
     }
 
-    /// What its rounds are judged and shown by.
+    /// Criteria and texts for judging and showing its rounds.
     pub(crate) fn rounds_plan(&self) -> Option<RoundsPlan> {
         let preparation = self.preparation.as_ref();
         Some(RoundsPlan {
@@ -241,26 +241,26 @@ impl Study {
         })
     }
 
-    /// Checks what was not read from a text, or was changed since.
+    /// Checks a study that was not parsed from a text, or was changed since.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A mistake.
     pub fn check(&self) -> Result<(), PlanError> {
-        self.look().map_err(|wrong| wrong.within(&self.name, ""))
+        self.validate().map_err(|wrong| wrong.within(&self.name, ""))
     }
 
-    /// A study of one part without anything in it yet.
+    /// An empty study of one step.
     ///
     /// # Panics
-    /// Never: what a plan need not say has a default.
+    /// Never: all other keys have defaults.
     pub fn named(name: &str) -> Self {
         let keys = [("format", FORMAT), ("name", name)];
         let keys = toml::Table::from_iter(keys.map(|(key, text)| (key.to_owned(), text.into())));
-        // As text: a study that is read of a table, too, would be as much code again.
+        // Via text: deserializing a study from a table as well would double the generated code.
         toml::from_str(&keys.to_string()).expect("all other keys have defaults")
     }
 
-    /// The study as TOML, to be read again.
+    /// The study as TOML that can be parsed again.
     ///
     /// # Errors
     /// It cannot be written as TOML.
@@ -269,29 +269,29 @@ impl Study {
             .map_err(|error| PlanError { name: self.name.clone(), text: error.to_string() })
     }
 
-    /// The bound of the p99, ns.
+    /// Bound of the p99, ns.
     ///
     /// # Errors
-    /// A text that is no time.
+    /// The text is not a time.
     pub(crate) fn p99_bound_ns(&self) -> Result<Option<u64>, ValueError> {
         self.p99_bound.as_deref().map(parse_seconds).transpose()
     }
 
-    /// So many blocks are sampled to tell which were ever written; 0: none.
+    /// Number of blocks to sample for whether they were ever written; 0: none.
     pub const fn written_samples(&self) -> u32 {
         self.written.samples
     }
 
-    /// When points end.
+    /// End condition of points.
     ///
     /// # Errors
-    /// Times that are none, or contradict each other.
+    /// Invalid times, or times that contradict each other.
     pub fn stop(&self) -> Result<Stop, PlanError> {
         self.stop.resolve().map_err(|wrong| wrong.within(&self.name, ""))
     }
 
-    /// Points end at this precision (0.02 = 2 %), at this time at the latest;
-    /// `None` leaves it as it is.
+    /// Sets the precision (0.02 = 2 %) and the maximum duration of points; `None` leaves it
+    /// unchanged.
     pub fn stop_at(&mut self, precision: Option<f64>, max_time: Option<&str>) {
         if let Some(precision) = precision {
             self.stop.precision_percent = precision * 100.0;
@@ -303,12 +303,12 @@ impl Study {
             let is_longer = |min_time: &mut String| {
                 ns(min_time).zip(max_ns).is_some_and(|(min_ns, max_ns)| min_ns > max_ns)
             };
-            // Whatever the plan says: this is the longest time.
+            // Overrides the plan's minimum: this is the longest time.
             self.stop.min_time.take_if(is_longer);
         }
     }
 
-    /// An option of all points, in place of what grids say of it.
+    /// Sets an option of all points, overriding grids.
     pub fn set(&mut self, option: &str, value: &str) {
         self.grid.remove(option);
         self.job.insert(option.into(), value.into());
@@ -318,8 +318,8 @@ impl Study {
         }
     }
 
-    /// An option's values: in the grids that vary it, so that a part which fixes it stays as it
-    /// is; in all grids where none does.
+    /// Sets an option's values in the grids that vary it, so that a step which fixes it stays
+    /// unchanged; in all grids if none does.
     pub fn vary(&mut self, option: &str, values: &[String]) {
         let known = self
             .steps
@@ -347,7 +347,7 @@ pub(super) fn apply_value(job: &mut Job, option: &str, value: &toml::Value) -> R
     apply(job, option, &written(value)?).map_err(|error| error.to_string())
 }
 
-/// An option's value as a job file has it.
+/// An option's value as written in a job file.
 pub(super) fn written(value: &toml::Value) -> Result<String, String> {
     match value {
         toml::Value::String(text) => Ok(text.clone()),
@@ -358,7 +358,7 @@ pub(super) fn written(value: &toml::Value) -> Result<String, String> {
     }
 }
 
-/// The JSON schema of plans, for editors that complete and check TOML by one.
+/// JSON schema of plans, for editors that complete and check TOML with it.
 pub fn plan_schema() -> Value {
     let mut generator = SchemaGenerator::default();
     let study = generator.subschema_for::<Study>();

@@ -1,14 +1,14 @@
-//! The steps of a plan that are measured on whole targets.
+//! Steps of a plan on whole targets.
 
 use iodyno_job::Job;
 use iodyno_model::Purpose;
 
-use super::error::{PlanError, Wrong};
+use super::error::{Mistake, PlanError};
 use super::steps::{On, Step};
 use super::study::{Study, StudyStep, Until, apply_value};
 
 impl Study {
-    /// It has steps on whole targets in place of points.
+    /// True if it has steps on whole targets instead of points.
     pub fn is_of_steps(&self) -> bool {
         self.steps.iter().any(|step| !step.on.is_empty() || step.outstanding.is_some())
     }
@@ -16,14 +16,14 @@ impl Study {
     /// Its steps on whole targets.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A mistake in a step.
     pub fn target_steps(&self) -> Result<Vec<Step>, PlanError> {
         let steps = self.steps.iter().enumerate().map(|(n, step)| self.target_step(step, n));
-        steps.collect::<Result<_, _>>().map_err(|wrong: Wrong| wrong.within(&self.name, ""))
+        steps.collect::<Result<_, _>>().map_err(|wrong: Mistake| wrong.within(&self.name, ""))
     }
 
-    /// What contradicts steps on whole targets.
-    pub(super) fn check_steps(&self) -> Result<(), Wrong> {
+    /// Checks for options that contradict steps on whole targets.
+    pub(super) fn check_steps(&self) -> Result<(), Mistake> {
         if !self.is_of_steps() {
             return Ok(());
         }
@@ -44,24 +44,24 @@ impl Study {
         };
         if plain != *self || !self.steps.iter().all(is_plain) {
             let what = "step: `on` and `outstanding` go with nothing but stop, written and jobs";
-            return Err(Wrong::at(&["step"], what));
+            return Err(Mistake::at(&["step"], what));
         }
         for (n, step) in self.steps.iter().enumerate() {
             self.target_step(step, n)?;
             if self.steps[..n].iter().any(|known| known.name == step.name) {
                 let what = format!("there are two steps `{}`", step.name);
-                return Err(Wrong::at(&["step", &n.to_string(), "name"], what));
+                return Err(Mistake::at(&["step", &n.to_string(), "name"], what));
             }
         }
         Ok(())
     }
 
     /// The `n`th step.
-    fn target_step(&self, step: &StudyStep, n: usize) -> Result<Step, Wrong> {
+    fn target_step(&self, step: &StudyStep, n: usize) -> Result<Step, Mistake> {
         let wrong = |path: &[&str], what: &str| {
             let n = n.to_string();
             let path = [&["step", n.as_str()], path].concat();
-            Wrong::at(&path, format!("step `{}`: {what}", step.name))
+            Mistake::at(&path, format!("step `{}`: {what}", step.name))
         };
         let mut job = Job { name: step.name.clone(), ..Job::direct() };
         for (option, value) in self.job.iter().chain(&step.job) {

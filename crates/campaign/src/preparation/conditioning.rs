@@ -1,5 +1,5 @@
-//! The workload that conditions drives (SNIA SSS PTS: workload dependent
-//! preconditioning): rounds of it, until all of them are steady.
+//! Conditioning of drives (SNIA SSS PTS: workload dependent preconditioning): rounds of a workload
+//! until all drives are steady.
 
 use iodyno_model::RunRecord;
 use iodyno_target::Target;
@@ -8,18 +8,18 @@ use crate::plan::{PlanError, Preparation};
 use crate::schedule::ScriptJobs;
 use crate::tools::Resumed;
 
-/// The rounds that condition drives, ready to be carried out.
+/// Conditioning rounds, ready to run.
 #[derive(Debug, Clone)]
 pub struct Conditioning {
-    /// As it was typed.
+    /// The workload as typed.
     pub(super) workload: String,
     pub(super) jobs: ScriptJobs,
-    /// How long they take at most, ns.
+    /// Longest duration of all rounds, ns.
     pub(super) most_ns: u64,
 }
 
 impl Preparation {
-    /// The rounds on `targets`, of which `record` lacks some; `None`: none.
+    /// The rounds on `targets` that `record` lacks; `None` if none.
     pub(super) fn conditioning(
         &self,
         targets: &[Target],

@@ -1,4 +1,4 @@
-//! A preparation carried out, and the state that it leaves recorded.
+//! Carries out a preparation, and records the state that it leaves.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use iodyno_model::{ConditionState, DriveState, Host, PreparationState, RunRecord
 use iodyno_target::{Purge, Target, WriteClearance, clear_for_purge, unused_allowances};
 
 use super::purging::purge;
-use super::{Conditioning, Filled, Preparing, zoned};
+use super::{Conditioning, FillProgress, Preparing, zoned};
 use crate::error::CampaignError;
 use crate::execute::Execution;
 use crate::scripts::{clear_script, run_on};
@@ -16,7 +16,7 @@ use crate::targets::key_of;
 use crate::tools::now_ns;
 use crate::watch::Event;
 
-/// Prepares `targets`; `touched` says whether it has begun to destroy what was on them.
+/// Prepares `targets`; sets `touched` once it begins to destroy their data.
 pub(crate) fn prepare(
     execution: &mut Execution<'_, '_>,
     preparing: &Preparing,
@@ -37,7 +37,7 @@ pub(crate) fn prepare(
         }
         names.extend(reached().map(|one| one.as_read().name().to_owned()));
     }
-    let mut begun = Begun { execution, preparing, names, touched: false };
+    let mut begun = ActivePreparation { execution, preparing, names, touched: false };
     let mut result = begun.prepare_cleared(targets, purges);
     if let (Ok(()), Some(conditioning)) = (&result, &preparing.condition) {
         result = begun.condition(conditioning);
@@ -57,18 +57,18 @@ pub(crate) fn prepare(
     result
 }
 
-/// A preparation that goes on.
-struct Begun<'p, 'e, 'a, 't> {
+/// A preparation in progress.
+struct ActivePreparation<'p, 'e, 'a, 't> {
     execution: &'e mut Execution<'a, 't>,
     preparing: &'p Preparing,
-    /// What it destroys, by name.
+    /// Names of the devices whose data it destroys.
     names: BTreeSet<String>,
-    /// It has begun to.
+    /// Data is being destroyed.
     touched: bool,
 }
 
-impl Begun<'_, '_, '_, '_> {
-    /// Nothing is to be carried out any more.
+impl ActivePreparation<'_, '_, '_, '_> {
+    /// True if nothing more is to be carried out.
     fn is_over(&self) -> bool {
         self.execution.failed || self.execution.tools.is_interrupted()
     }
@@ -87,8 +87,8 @@ impl Begun<'_, '_, '_, '_> {
             self.begin()?;
             purge(self.execution, &purges, method);
         }
-        // Words for what was only reached name nothing that is filled. What is
-        // filled is cleared anew, since it cannot be held twice.
+        // Words for devices that a purge only reached name nothing that is filled. Targets to fill
+        // are cleared again, since they cannot be held twice.
         let named =
             |one: &&WriteClearance| targets.iter().any(|of| of.name() == one.as_read().name());
         let permission = match commanded {
@@ -113,7 +113,7 @@ impl Begun<'_, '_, '_, '_> {
         run_on(self.execution, &preparing.jobs, &mut targets)
     }
 
-    /// Runs the workload that conditions the drives, in rounds.
+    /// Runs the conditioning workload in rounds.
     fn condition(&mut self, conditioning: &Conditioning) -> Result<(), CampaignError> {
         let script = &conditioning.jobs.script;
         if script.phases.is_empty() || self.is_over() {
@@ -127,19 +127,19 @@ impl Begun<'_, '_, '_, '_> {
         run_on(self.execution, &conditioning.jobs, &mut targets)
     }
 
-    /// Records, before anything is destroyed, that what was known is over.
+    /// Records, before anything is destroyed, that earlier states are void.
     fn begin(&mut self) -> Result<(), CampaignError> {
         self.record(self.execution.host, PreparationState::Begun)?;
         self.touched = true;
         Ok(())
     }
 
-    /// Records the state of each namespace that can be known again.
+    /// Records the state of each namespace that can be identified later.
     fn record(&mut self, now: &Host, state: PreparationState) -> Result<(), CampaignError> {
         let (preparing, host) = (self.preparing, self.execution.host);
         let store = &mut *self.execution.tools.store;
         let record = store.load(&self.execution.record.run.id)?;
-        let filled = Filled::of(&record);
+        let filled = FillProgress::of(&record);
         for name in &self.names {
             let Some((serial, nsid)) = key_of(name, host) else { continue };
             let health = now.namespace(name).and_then(|(drive, _)| drive.health.get());
@@ -162,7 +162,7 @@ impl Begun<'_, '_, '_, '_> {
     }
 }
 
-/// What a device was conditioned by so far, by the run's measurements.
+/// Conditioning of a device so far, from the run's measurements.
 fn conditioned(preparing: &Preparing, record: &RunRecord, name: &str) -> Option<ConditionState> {
     let workload = preparing.how.workload()?;
     let asked = preparing.how.rounds()?;

@@ -1,35 +1,33 @@
-//! How fills and discards are asked for: blocks, names and sections.
+//! Job sections for fills and discards.
 
 use iodyno_job::syntax::{Entry, Place, Section};
 use iodyno_target::Target;
 
 use crate::error::CampaignError;
 
-/// A fill is written in blocks of this size (SNIA SSS PTS: workload
-/// independent preconditioning), bytes.
+/// Block size of a fill (SNIA SSS PTS: workload independent preconditioning), bytes.
 pub(super) const FILL_BYTES: u64 = 128 << 10;
-/// A discard is asked for in pieces of this size, bytes: so often it can be stopped.
+/// Size of one discard request, bytes; a discard can be stopped between two.
 pub(super) const DISCARD_BYTES: u64 = 256 << 20;
-/// The name of its measurements.
+/// Name of its measurements.
 pub(super) const FILL: &str = "fill";
 
-/// A target that cannot be prepared.
+/// Error for a target that cannot be prepared.
 pub(super) fn refused(name: &str, what: &str) -> CampaignError {
     CampaignError::NotPrepared { name: name.into(), what: what.into() }
 }
 
-/// So many bytes are written, in whole blocks; the rest of a device that ends
-/// within one comes on top.
+/// Bytes to write, in whole blocks; the last partial block of a device is extra.
 pub(super) fn filled_bytes(size_bytes: u64, times: f64) -> u64 {
     (whole_bytes(size_bytes) as f64 * times) as u64 / FILL_BYTES * FILL_BYTES
 }
 
-/// The whole blocks of a device.
+/// Size of a device in whole blocks, bytes.
 pub(super) const fn whole_bytes(size_bytes: u64) -> u64 {
     size_bytes / FILL_BYTES * FILL_BYTES
 }
 
-/// A job on a device.
+/// Section of a job on a device.
 pub(super) fn section(
     name: &str,
     target: &Target,

@@ -1,5 +1,5 @@
-//! Preparing drives: emptied, then filled in sequence, all at the same time;
-//! then conditioned by a workload, in rounds until they are steady.
+//! Preparation of drives: purge, then sequential fill, all drives at the same time; then
+//! conditioning by a workload, in rounds until they are steady.
 
 mod conditioning;
 mod execute;
@@ -21,52 +21,52 @@ use crate::schedule::ScriptJobs;
 pub use conditioning::Conditioning;
 pub(crate) use execute::prepare;
 use fill::{DISCARD_BYTES, FILL, FILL_BYTES, filled_bytes, place, refused, section, whole_bytes};
-pub use remaining::{Filled, stopped};
+pub use remaining::{FillProgress, stopped};
 
-/// A preparation of these drives, ready to be carried out.
+/// Preparation of given drives, ready to run.
 #[derive(Debug, Clone)]
 pub struct Preparing {
-    /// How.
+    /// Requested preparation.
     pub how: Preparation,
-    /// What of it is jobs.
+    /// Its discard and fill jobs.
     pub jobs: ScriptJobs,
-    /// What was filled already.
-    pub filled: Filled,
-    /// What conditions them then.
+    /// Progress of earlier fills.
+    pub filled: FillProgress,
+    /// Conditioning after it.
     pub condition: Option<Conditioning>,
 }
 
 impl Preparation {
-    /// Ready for `targets`.
+    /// Prepares to run on `targets`.
     ///
     /// # Errors
-    /// A target that is no block device, or whose size is not known; what is
-    /// wrong with the workload that conditions them.
+    /// A target is not a block device, or its size is unknown; a mistake in the conditioning
+    /// workload.
     pub fn of(&self, targets: &[Target]) -> Result<Preparing, CampaignError> {
-        let filled = Filled::default();
+        let filled = FillProgress::default();
         let jobs = self.jobs(targets, &filled)?;
         let condition = self.conditioning(targets, None)?;
         Ok(Preparing { how: self.clone(), jobs, filled, condition })
     }
 
-    fn jobs(&self, targets: &[Target], filled: &Filled) -> Result<ScriptJobs, CampaignError> {
+    fn jobs(&self, targets: &[Target], filled: &FillProgress) -> Result<ScriptJobs, CampaignError> {
         let fill = [(FILL, Purpose::Fill), ("fill-rest", Purpose::FillRest)];
         let mut discards =
-            Steps::new([("discard", Purpose::Discard), ("discard-rest", Purpose::Discard)]);
-        let mut begun = Steps::new(fill);
-        let mut fills = Steps::new(fill);
+            StepJobs::new([("discard", Purpose::Discard), ("discard-rest", Purpose::Discard)]);
+        let mut begun = StepJobs::new(fill);
+        let mut fills = StepJobs::new(fill);
         for target in targets {
-            let said = |what: &str| refused(target.name(), what);
+            let refuse = |what: &str| refused(target.name(), what);
             if !matches!(target, Target::Block(_)) {
-                return Err(said("it is not a block device; name a drive, nvme0n1"));
+                return Err(refuse("it is not a block device; name a drive, nvme0n1"));
             }
-            let size_bytes = target.size_bytes().ok_or_else(|| said("its size is not known"))?;
+            let size_bytes = target.size_bytes().ok_or_else(|| refuse("its size is not known"))?;
             let zones = target.is_zoned();
             if zones {
                 zoned::check(self, target.name())?;
             }
             if self.purge == Some(PurgeMethod::Discard) && filled.is_nothing() && !zones {
-                // Past the page cache or not makes no difference to a trim.
+                // Direct or not makes no difference to a trim.
                 let how = [("rw", "trim"), ("ioengine", "psync")];
                 let piece_bytes = DISCARD_BYTES.min(size_bytes);
                 discards.add(target, &how, piece_bytes, 0, size_bytes, size_bytes);
@@ -82,7 +82,7 @@ impl Preparation {
                 ];
                 let bytes = filled_bytes(size_bytes, times);
                 let done_bytes = filled.done_bytes(target.name(), size_bytes, bytes);
-                // The pass that was stopped first; the rest is whole passes.
+                // First the rest of the interrupted pass, then whole passes.
                 let from_bytes = done_bytes % whole_bytes(size_bytes).max(1);
                 let pass_bytes = match from_bytes {
                     0 => 0,
@@ -92,7 +92,7 @@ impl Preparation {
                 if pass_bytes > 0 {
                     let rests = begun.rests.len();
                     begun.add(target, &how, FILL_BYTES, from_bytes, size_bytes, pass_bytes);
-                    // The rest of the device comes once, with the last whole pass.
+                    // The device's last partial block comes once, with the last whole pass.
                     if left_bytes >= whole_bytes(size_bytes) {
                         begun.rests.truncate(rests);
                     }
@@ -101,7 +101,7 @@ impl Preparation {
             }
         }
         let phases: Vec<(Purpose, Vec<Section>)> =
-            [discards, begun, fills].into_iter().flat_map(Steps::phases).collect();
+            [discards, begun, fills].into_iter().flat_map(StepJobs::phases).collect();
         let (purposes, sections): (Vec<_>, Vec<_>) = phases.into_iter().unzip();
         let script = compile(&sections.concat(), &CompileOptions::default())
             .map_err(|error| refused("this", &error.to_string()))?;
@@ -110,21 +110,21 @@ impl Preparation {
     }
 }
 
-/// The jobs of one step, of all targets at once, and then of their rests.
-struct Steps {
-    /// What they are called and for.
+/// Jobs of one step, on all targets at once, then on their last partial blocks.
+struct StepJobs {
+    /// Names and purposes of both.
     kinds: [(&'static str, Purpose); 2],
     whole: Vec<Section>,
     rests: Vec<Section>,
 }
 
-impl Steps {
+impl StepJobs {
     const fn new(kinds: [(&'static str, Purpose); 2]) -> Self {
         Self { kinds, whole: Vec::new(), rests: Vec::new() }
     }
 
-    /// A job in blocks of `block_bytes` from `from_bytes` to the end of a
-    /// device, `bytes` in all, and one for what is left behind the last whole block.
+    /// Adds a job in blocks of `block_bytes` from `from_bytes` to the end of a device, `bytes` in
+    /// total, and one for the partial block at the end.
     fn add(
         &mut self,
         target: &Target,
@@ -145,14 +145,14 @@ impl Steps {
         if whole.min(bytes) > 0 {
             self.whole.push(section(name, block_bytes, from_bytes, whole, bytes));
         }
-        // Half a fill leaves the end alone anyway.
+        // Half a fill does not reach the end.
         if end < size_bytes && bytes >= whole {
             let rest = size_bytes - end;
             self.rests.push(section(rest_name, rest, end, rest, rest));
         }
     }
 
-    /// The sections, in at most two phases that wait for what is before them.
+    /// The sections, in at most two phases, one after the other.
     fn phases(self) -> impl Iterator<Item = (Purpose, Vec<Section>)> {
         let phase = |((_, purpose), mut sections): ((_, Purpose), Vec<Section>)| {
             let stonewall = Entry { name: "stonewall".into(), value: None, place: place() };

@@ -1,4 +1,4 @@
-//! What a preparation is going to do, said before it does it.
+//! Announces what a preparation is about to do.
 
 use iodyno_judge::{ClaimBook, claim_of};
 use iodyno_model::{Bytes, Host, format_duration_ns, format_mb_per_s};
@@ -12,11 +12,11 @@ use crate::error::CampaignError;
 use crate::targets::key_of;
 
 impl Preparing {
-    /// What is going to be destroyed and written, in sentences: how much, how
-    /// long, and which share of the rated endurance.
+    /// Sentences on what will be destroyed and written: how much, how long, and which share of the
+    /// rated endurance.
     ///
     /// # Errors
-    /// A drive cannot be purged so, or it cannot be told how far that reaches.
+    /// A drive does not support this purge, or its reach is unknown.
     pub fn outline(
         &self,
         targets: &[Target],
@@ -96,8 +96,8 @@ impl Preparing {
     }
 }
 
-/// How fast a namespace takes a fill, bytes per second, and who says so: its
-/// last fill, else its data sheet, behind its cache where that is stated.
+/// Fill rate of a namespace, bytes per second, with its origin: its last fill, else its data sheet,
+/// after the cache is full if stated.
 fn known_rate(
     name: &str,
     host: &Host,

@@ -1,4 +1,4 @@
-//! Drives that purge themselves, all at once, while somebody watches.
+//! Runs purges of several drives at once, and reports their progress.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,19 +11,19 @@ use iodyno_target::{Purge, PurgeEnd, TargetError};
 use crate::execute::Execution;
 use crate::watch::Event;
 
-/// The display is told so often that a purge goes on.
-const TOLD: Duration = Duration::from_millis(100);
+/// Interval of progress reports.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Carries out all purges at once. What fails is recorded.
+/// Runs all purges at once. Failures are recorded.
 pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method: PurgeMethod) {
     let begun = Instant::now();
     let interrupted: &AtomicBool = execution.tools.interrupted;
-    // Of 1000; 0: the drive does not say.
+    // In thousandths; 0: the drive does not report it.
     let done: Vec<AtomicU32> = purges.iter().map(|_| AtomicU32::new(0)).collect();
     let names: Vec<String> = purges.iter().map(name_of).collect();
     let target = names.join(", ");
     let elapsed_ns = || begun.elapsed().as_nanos() as u64;
-    let mut is_told = false;
+    let mut is_warned = false;
     std::thread::scope(|scope| {
         let (ended, end) = mpsc::channel();
         for (n, (purge, done)) in purges.iter().zip(&done).enumerate() {
@@ -38,14 +38,14 @@ pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method:
                 };
                 let end = purge.carry_out(&progress);
                 done.store(1000, Ordering::Relaxed);
-                // Whoever listened is gone with the campaign.
+                // The receiver is gone only if the campaign is.
                 let _ = ended.send((n, end));
             });
         }
         drop(ended);
         loop {
-            match end.recv_timeout(TOLD) {
-                Ok((n, end)) => purged(execution, &names[n], method, end, elapsed_ns()),
+            match end.recv_timeout(REPORT_INTERVAL) {
+                Ok((n, end)) => record_end(execution, &names[n], method, end, elapsed_ns()),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     let least = done.iter().map(|one| one.load(Ordering::Relaxed)).min();
@@ -55,9 +55,12 @@ pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method:
                         done: least.filter(|share| *share > 0).map(|n| f64::from(n) / 1000.0),
                         elapsed_ns: elapsed_ns(),
                     });
-                    if !is_told && interrupted.load(Ordering::Relaxed) {
-                        is_told = true;
-                        execution.tools.watcher.event(&Event::Warning(&waits(&target, method)));
+                    if !is_warned && interrupted.load(Ordering::Relaxed) {
+                        is_warned = true;
+                        execution
+                            .tools
+                            .watcher
+                            .event(&Event::Warning(&interruption_warning(&target, method)));
                     }
                 }
             }
@@ -65,8 +68,8 @@ pub(super) fn purge(execution: &mut Execution<'_, '_>, purges: &[Purge], method:
     });
 }
 
-/// What an interruption of a purge comes to.
-fn waits(target: &str, method: PurgeMethod) -> String {
+/// Warning about what an interruption of a purge does.
+fn interruption_warning(target: &str, method: PurgeMethod) -> String {
     match method {
         PurgeMethod::SanitizeBlock | PurgeMethod::SanitizeCrypto => {
             format!("{target}: interrupted; the drive goes on with the {} by itself", method.name())
@@ -79,8 +82,8 @@ fn waits(target: &str, method: PurgeMethod) -> String {
     }
 }
 
-/// Tells and records how a purge ended.
-fn purged(
+/// Reports and records how a purge ended.
+fn record_end(
     execution: &mut Execution<'_, '_>,
     name: &str,
     method: PurgeMethod,
@@ -109,7 +112,7 @@ fn purged(
     }
 }
 
-/// Everything that a purge destroys, as one name.
+/// Names of everything that a purge destroys, joined.
 fn name_of(purge: &Purge) -> String {
     let names: Vec<&str> = purge.reached().map(|one| one.as_read().name()).collect();
     names.join(" and ")

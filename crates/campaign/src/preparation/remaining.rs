@@ -1,4 +1,4 @@
-//! What of a preparation is still to be done, after its run was stopped.
+//! Finds what is left of a preparation whose run was stopped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ use crate::error::CampaignError;
 use crate::plan::{Preparation, Study};
 use crate::schedule::ScriptJobs;
 
-/// How far a fill came, by block device name.
+/// Progress of fills, by block device name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filled {
+pub struct FillProgress {
     states: BTreeMap<String, FillState>,
-    /// Those whose last, smaller block is written.
+    /// Devices whose last partial block is written.
     rests: BTreeSet<String>,
 }
 
-impl Filled {
-    /// By the measurements of a run.
+impl FillProgress {
+    /// Progress from the measurements of a run.
     pub fn of(record: &RunRecord) -> Self {
         let mut filled = Self::default();
         for of in record.measurements.iter().filter(|of| of.purpose.is_fill()) {
@@ -45,18 +45,18 @@ impl Filled {
         filled
     }
 
-    /// Nothing was written yet.
+    /// True if nothing was written yet.
     pub(crate) fn is_nothing(&self) -> bool {
         self.states.is_empty()
     }
 
-    /// What was written to a device.
+    /// Fill of a device so far.
     pub(crate) fn state(&self, name: &str) -> Option<FillState> {
         self.states.get(name).copied().filter(|state| state.written_bytes > 0)
     }
 
-    /// Of the `bytes` that a device of `size_bytes` is to get, so many need not
-    /// be written again, in whole blocks. A pass without its rest is not over.
+    /// Bytes that need not be written again, in whole blocks, of the `bytes` to be written to a
+    /// device of `size_bytes`. A pass without its last partial block is incomplete.
     pub(super) fn done_bytes(&self, name: &str, size_bytes: u64, bytes: u64) -> u64 {
         let Some(state) = self.state(name) else { return 0 };
         let has_rest = !size_bytes.is_multiple_of(FILL_BYTES) && bytes >= whole_bytes(size_bytes);
@@ -68,8 +68,8 @@ impl Filled {
     }
 }
 
-/// The last preparation of `targets`, where it was the same `study` and was
-/// stopped, so that it can go on.
+/// Last preparation of `targets`, if it was the same `study` and was stopped, so that it can be
+/// resumed.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -87,9 +87,8 @@ pub fn stopped(
 }
 
 impl Preparation {
-    /// What of it the run `record`, which was stopped, lacks on `targets`;
-    /// `None`: nothing. A purge that was stopped is done again, and so is a
-    /// fill that was killed, whose bytes nobody counted.
+    /// What the stopped run `record` lacks on `targets`; `None` if nothing. An interrupted purge is
+    /// repeated, and so is a fill that was killed, whose bytes were not counted.
     ///
     /// # Errors
     /// As [`Preparation::of`].
@@ -98,11 +97,11 @@ impl Preparation {
         record: &RunRecord,
         targets: &[Target],
     ) -> Result<Option<Preparing>, CampaignError> {
-        // It has gone on to what is measured then.
+        // It was finished, since measuring began.
         if record.measurements.iter().any(|of| of.purpose.is_measure()) {
             return Ok(None);
         }
-        let filled = Filled::of(record);
+        let filled = FillProgress::of(record);
         let is_full = |target: &Target| {
             self.fill.zip(target.size_bytes()).is_some_and(|(times, size_bytes)| {
                 let bytes = filled_bytes(size_bytes, times);

@@ -1,4 +1,4 @@
-//! Zoned devices: their zones are reset, and then filled in sequence, one write at a time.
+//! Zoned devices: resets their zones, then fills them sequentially, one write at a time.
 
 use iodyno_job::syntax::Section;
 use iodyno_model::PurgeMethod;
@@ -7,9 +7,9 @@ use iodyno_target::{Target, TargetError, Zones};
 use super::fill::{FILL, FILL_BYTES, refused, section};
 use crate::error::CampaignError;
 use crate::plan::Preparation;
-use crate::targets::{Held, Targets};
+use crate::targets::{ClearedTarget, Targets};
 
-/// What of a preparation zones do not take.
+/// Refuses preparations that zones do not support.
 pub(super) fn check(how: &Preparation, name: &str) -> Result<(), CampaignError> {
     if how.fill.is_some_and(|times| times > 1.0) {
         return Err(refused(name, "it is zoned, and a full zone takes no more: --fill 1x"));
@@ -24,8 +24,8 @@ pub(super) fn check(how: &Preparation, name: &str) -> Result<(), CampaignError> 
     Ok(())
 }
 
-/// A job that writes to the first zones of a device what they hold, `times` of all; they have been
-/// reset. A fill that was stopped begins anew.
+/// Job that fills the first zones of a device to their capacity, `times` of all, after a reset. An
+/// interrupted fill starts over.
 pub(super) fn fill(target: &Target, size_bytes: u64, times: f64) -> Result<Section, CampaignError> {
     let Zones { zone_bytes, capacity_bytes, count } = Zones::of(&target.clear_for_reading()?)?;
     let zones = ((count as f64 * times) as u64).clamp(1, count.max(1));
@@ -49,10 +49,10 @@ pub(super) fn fill(target: &Target, size_bytes: u64, times: f64) -> Result<Secti
     Ok(section(FILL, target, &how, &numbers))
 }
 
-/// Resets all zones of what is zoned and about to be filled.
+/// Resets all zones of zoned targets that will be filled.
 pub(super) fn reset(targets: &Targets) -> Result<(), TargetError> {
     targets.all().iter().try_for_each(|held| match held {
-        Held::Write(target, clearance) if target.is_zoned() => clearance.reset_zones(),
+        ClearedTarget::Write(target, clearance) if target.is_zoned() => clearance.reset_zones(),
         _ => Ok(()),
     })
 }

@@ -1,32 +1,32 @@
-//! Studies whose next point follows from what is measured: those that measured
-//! neighbours bound are left out.
+//! Adaptive sweep: chooses the next point by the measurements so far, and leaves out points bounded
+//! by measured neighbours.
 
 use iodyno_model::{Measurement, Prediction};
 
-use super::outlook::{known, outlook, surface};
-use super::surface::{Known, Surface};
-use crate::phase::{Phase, Schedule, Seen};
+use super::predictions::{known, predictions, surface};
+use super::surface::{MeasuredPoint, Surface};
+use crate::phase::{Phase, RunView, Schedule};
 use crate::plan::{Point, Study};
 use crate::watch::{Event, Watcher};
 
-/// The points of a study, and what is known of them.
+/// Points of a study, and what is known of them.
 #[derive(Debug, Clone)]
 pub struct Adapting {
     surface: Surface,
-    /// All of them in their order, also those that a run has already.
+    /// All points in their order, also those that a run has already.
     points: Vec<Point>,
-    /// Of each the number of its phase; `None`: it was measured before, or may not be.
+    /// Number of each point's phase; `None` if measured before, or not to be measured.
     numbers: Vec<Option<usize>>,
     phases: Vec<Phase>,
-    /// Those that need not be tried any more.
+    /// Points that need not be tried any more.
     tried: Vec<bool>,
-    known: Option<Vec<Option<Known>>>,
-    /// The point that is measured, and how many measurements there were before it.
+    known: Option<Vec<Option<MeasuredPoint>>>,
+    /// The point under measurement, and the number of measurements before it.
     measuring: Option<(usize, usize)>,
 }
 
 impl Adapting {
-    /// Of `points`, those that are `left` being still to be measured.
+    /// Sweep of `points`, of which those `left` are still to be measured.
     pub fn new(study: &Study, points: &[Point], left: &[Point]) -> Self {
         let number = |point: &Point| left.iter().position(|left| left == point);
         let numbers: Vec<Option<usize>> = points.iter().map(number).collect();
@@ -41,29 +41,29 @@ impl Adapting {
         }
     }
 
-    /// With a phase for each point that is left.
+    /// Adds a phase for each point that is left.
     pub(super) fn with(self, phases: Vec<Phase>) -> Self {
         Self { phases, ..self }
     }
 
-    /// Whether `measurements` leave nothing to be measured: what is not known is predicted.
+    /// True if nothing is left to measure after `measurements`: the rest is predicted.
     pub fn is_done(&self, measurements: &[Measurement]) -> bool {
         self.surface.next(&known(&self.points, measurements.iter()), &self.tried).is_none()
     }
 }
 
 impl Schedule for Adapting {
-    fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
-        let measurements = &seen.record.measurements;
+    fn next(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
+        let measurements = &view.record.measurements;
         let before = || known(&self.points, measurements.iter());
         let known = self.known.get_or_insert_with(before);
         if let Some((n, count)) = self.measuring.take() {
             let mut measured = measurements.iter().enumerate().skip(count);
-            known[n] = measured.find_map(|(index, of)| Known::of(of, index));
+            known[n] = measured.find_map(|(index, of)| MeasuredPoint::of(of, index));
             self.tried[n] = true;
         }
         let predictions: Vec<Prediction> =
-            outlook(&self.points, &self.surface, known, true).predictions;
+            predictions(&self.points, &self.surface, known, true).predictions;
         watcher.event(&Event::Predicted(&predictions));
         let next = self.surface.next(known, &self.tried)?;
         let phase = self.phases.get(self.numbers[next]?)?.clone();

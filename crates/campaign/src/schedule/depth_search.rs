@@ -1,8 +1,8 @@
-//! How many I/Os have to be outstanding: doubled until the rate grows little.
+//! Search for the number of outstanding I/Os: doubles it until the rate hardly grows.
 
 use crate::plan::Search;
 
-/// A search in progress. Pure: told what a depth gave, it says which to try next.
+/// A search in progress. Pure: given the rate of a depth, it returns the next depth to try.
 #[derive(Debug, Clone)]
 pub(crate) struct DepthSearch {
     search: Search,
@@ -10,14 +10,13 @@ pub(crate) struct DepthSearch {
 }
 
 impl DepthSearch {
-    /// A search that has tried nothing; `limit` bounds it besides the plan:
-    /// what the queue holds.
+    /// New search; `limit` is an additional bound, the depth of the queue.
     pub(crate) fn new(search: Search, limit: u32) -> Self {
         let to = search.to.min(limit).max(1);
         Self { search: Search { from: search.from.min(to), to, ..search }, tried: Vec::new() }
     }
 
-    /// The number of outstanding I/Os to try next; `None` once it is found.
+    /// Next number of outstanding I/Os to try; `None` at the end.
     pub(crate) fn next(&self) -> Option<u32> {
         match self.tried.as_slice() {
             [] => Some(self.search.from),
@@ -33,12 +32,12 @@ impl DepthSearch {
         1.0 + self.search.growth_percent / 100.0
     }
 
-    /// Says what `depth` gave, I/Os per second.
+    /// Adds the IOPS of `depth`.
     pub(crate) fn tried(&mut self, depth: u32, iops: f64) {
         self.tried.push((depth, iops));
     }
 
-    /// The smallest depth beyond which the rate grew little, or the first one.
+    /// Smallest depth beyond which the rate hardly grew, or the first one.
     pub(crate) fn found(&self) -> u32 {
         match self.tried.as_slice() {
             [.., (depth, before), (_, last)] if *last < before * self.growth() => *depth,
@@ -47,14 +46,14 @@ impl DepthSearch {
         }
     }
 
-    /// Every depth with its rate.
+    /// Every depth tried, with its rate.
     pub(crate) fn history(&self) -> &[(u32, f64)] {
         &self.tried
     }
 }
 
-/// How `outstanding` I/Os are spread over at most `cpus` threads: as many
-/// threads as have 64 each, then deeper. Returns (threads, depth of each).
+/// Spreads `outstanding` I/Os over at most `cpus` threads: first threads of 64 I/Os each, then
+/// deeper ones. Returns (threads, depth of each).
 pub(crate) fn spread(outstanding: u32, cpus: u32) -> (u32, u32) {
     let threads = (outstanding / 64).clamp(1, cpus.max(1));
     (threads, outstanding.div_ceil(threads))
@@ -75,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_where_the_rate_stops_growing() {
+    fn search_stops_where_the_rate_stops_growing() {
         let search = run(u32::MAX, |depth| f64::from(depth.min(300)) * 1000.0);
         assert_eq!(search.found(), 512);
         assert_eq!(search.history().last().unwrap().0, 1024);

@@ -1,5 +1,5 @@
-//! An experiment as it is carried out: the job that was asked about with one
-//! thing changed, and what else it takes.
+//! Jobs of an experiment: the job under investigation with one change, plus background load and
+//! rest.
 
 use iodyno_job::{BlockSize, Extent, IoEngine, Job, Pattern};
 use iodyno_judge::limiter::interrupts_on_one_cpu;
@@ -8,65 +8,65 @@ use iodyno_model::{
     WrittenState,
 };
 
-use crate::targets::{PreparedTarget, Written, bare_blocks};
+use crate::targets::{PreparedTarget, Written, check_no_metadata};
 
-/// Larger blocks than this are of no interest, bytes.
+/// Largest block of an experiment, bytes.
 const LARGEST_BLOCK: u64 = 4 << 20;
-/// How many times as large blocks become.
+/// Factor for larger blocks.
 const LARGER: u64 = 4;
-/// Less than this is too little to read, bytes: a drive's buffer would hold it.
+/// Fewest unwritten bytes to read: a drive's buffer would hold less.
 const LEAST_BYTES: u64 = 1 << 30;
-/// Reads that keep link and drive awake: so few hardly stand in another's way.
+/// Depth of the reads that keep link and drive awake: few enough not to disturb others.
 const AWAKE_DEPTH: u32 = 4;
-/// What a neighbour is written with: large blocks in sequence, as fast as it takes them.
+/// Load on a neighbour: large sequential writes at full speed.
 const NEIGHBOUR_BLOCK: u64 = 128 << 10;
 const NEIGHBOUR_DEPTH: u32 = 32;
-/// A shorter rest cools nothing, ns.
+/// Shortest rest that cools a drive, ns.
 pub(crate) const LEAST_REST_NS: u64 = 5_000_000_000;
 
-/// What is known when an experiment is chosen.
-pub(crate) struct Laboratory<'q> {
+/// State in which an experiment is chosen.
+pub(crate) struct ExperimentContext<'q> {
     pub(crate) host: &'q Host,
-    /// What was asked about.
+    /// Job under investigation.
     pub(crate) asked: &'q Job,
-    /// Where, and devices beside them that may be written.
+    /// Its targets, and neighbours that may be written.
     pub(crate) targets: &'q [PreparedTarget],
-    /// What was measured so far.
+    /// Measurements so far.
     pub(crate) record: &'q RunRecord,
-    /// Time that is left beside the measurement itself, ns.
+    /// Time left besides the measurement itself, ns.
     pub(crate) spare_ns: u64,
 }
 
-/// An experiment as it is carried out.
+/// An experiment ready to run.
 pub(crate) struct ExperimentJob {
     pub(crate) job: Job,
-    /// Where it is measured.
+    /// Targets to measure on.
     pub(crate) on: Vec<PreparedTarget>,
-    /// What goes on beside it, unmeasured.
-    pub(crate) beside: Vec<(PreparedTarget, Job)>,
-    /// The drives rest before it for so long at most, ns.
+    /// Unmeasured background load.
+    pub(crate) background: Vec<(PreparedTarget, Job)>,
+    /// Longest rest of the drives before it, ns.
     pub(crate) rest_ns: u64,
 }
 
-impl Laboratory<'_> {
-    /// What was asked about, as it was.
+impl ExperimentContext<'_> {
+    /// The job under investigation, unchanged.
     pub(crate) fn unchanged(&self) -> ExperimentJob {
         let (job, on) = (self.asked.clone(), self.measured().cloned().collect());
-        ExperimentJob { job, on, beside: Vec::new(), rest_ns: 0 }
+        ExperimentJob { job, on, background: Vec::new(), rest_ns: 0 }
     }
 
-    /// The targets that are asked about.
+    /// Targets under investigation.
     fn measured(&self) -> impl Iterator<Item = &PreparedTarget> {
         self.targets.iter().filter(|target| !target.is_neighbour)
     }
 
-    /// `None` where the experiment cannot be made here: what writes elsewhere,
-    /// moves a drive, changes the machine or takes minutes is advice.
+    /// Jobs of an experiment; `None` if it cannot be made here: experiments that write elsewhere,
+    /// move a drive, change the machine or take minutes are given as advice.
     pub(crate) fn job(&self, experiment: Experiment) -> Option<ExperimentJob> {
-        let ExperimentJob { mut job, mut on, mut beside, mut rest_ns } = self.unchanged();
+        let ExperimentJob { mut job, mut on, mut background, mut rest_ns } = self.unchanged();
         match experiment {
             Experiment::TwiceTheDepth => {
-                // Engines that do one I/O at a time have no depth.
+                // Synchronous engines have no depth.
                 if job.engine.ioengine.is_synchronous() {
                     return None;
                 }
@@ -81,7 +81,7 @@ impl Laboratory<'_> {
                 if on.len() < 2 {
                     return None;
                 }
-                on = half(on, self.record.measurements.first());
+                on = every_other(on, self.record.measurements.first());
             }
             Experiment::LargerBlocks => {
                 for bs in [&mut job.pattern.bs.read, &mut job.pattern.bs.write] {
@@ -114,7 +114,7 @@ impl Laboratory<'_> {
                 job.engine.hipri = true;
             }
             Experiment::Passthrough => {
-                if job.writes() || !self.passes_commands() {
+                if job.writes() || !self.supports_passthrough() {
                     return None;
                 }
                 job.engine.ioengine = IoEngine::IoUringCmd;
@@ -123,12 +123,13 @@ impl Laboratory<'_> {
                 if job.writes() || !job.pattern.rw.has(Direction::Read) {
                     return None;
                 }
-                beside = on.iter().map(|target| (target.clone(), awake(&job))).collect();
+                background =
+                    on.iter().map(|target| (target.clone(), keep_awake_job(&job))).collect();
             }
             Experiment::NeighbourWrites => {
                 let all = self.targets.iter().filter(|target| target.is_neighbour);
-                beside = all.map(|target| (target.clone(), neighbour_job())).collect();
-                if job.writes() || beside.is_empty() {
+                background = all.map(|target| (target.clone(), neighbour_job())).collect();
+                if job.writes() || background.is_empty() {
                     return None;
                 }
             }
@@ -145,36 +146,35 @@ impl Laboratory<'_> {
             | Experiment::WithoutTheCard
             | Experiment::LongerQueue => return None,
         }
-        Some(ExperimentJob { job, on, beside, rest_ns })
+        Some(ExperimentJob { job, on, background, rest_ns })
     }
 
-    /// Takes the CPU that has all interrupts from the threads.
+    /// Moves the threads off the CPU that takes all interrupts.
     fn off_interrupts(&self, on: &mut [PreparedTarget]) -> Option<()> {
         let asked = self.record.measurements.first()?;
         let taken = interrupts_on_one_cpu(self.record, asked).ok()??.cpu;
         let online = self.host.cpus.online.get()?;
         let threads = self.asked.threads.shared_by as usize;
-        on.iter_mut().all(|target| leaves(target, taken, online, threads)).then_some(())
+        on.iter_mut().all(|target| remove_cpu(target, taken, online, threads)).then_some(())
     }
 
-    /// The same ring can pass NVMe commands to all targets.
-    fn passes_commands(&self) -> bool {
+    /// True if the same ring can pass NVMe commands to all targets.
+    fn supports_passthrough(&self) -> bool {
         let asked = self.record.measurements.first();
         let engine = asked.and_then(|asked| asked.workload.ioengine.as_deref());
         engine == Some("io_uring")
-            && linux(self.host).is_some_and(|release| release >= (5, 19))
+            && kernel_version(self.host).is_some_and(|release| release >= (5, 19))
             && self.measured().all(|target| {
                 let namespace = self.host.namespace(&target.name);
-                namespace.is_some_and(|(_, namespace)| bare_blocks(namespace).is_ok())
+                namespace.is_some_and(|(_, namespace)| check_no_metadata(namespace).is_ok())
                     && target.has_character_device
             })
     }
 }
 
-/// Half of the targets, every other in the order of what they gave together: what
-/// only some of them share leaves these slower than the others, and shows where
-/// it is not they alone who are left.
-fn half(mut on: Vec<PreparedTarget>, together: Option<&Measurement>) -> Vec<PreparedTarget> {
+/// Half of the targets: every other one, ordered by their rates together. If only some of them
+/// share the bottleneck, these are slower than the others, so both kinds remain and it still shows.
+fn every_other(mut on: Vec<PreparedTarget>, together: Option<&Measurement>) -> Vec<PreparedTarget> {
     let bytes_per_s = |target: &PreparedTarget| {
         let part = together?.parts.iter().find(|part| part.target == target.name)?;
         part.results.iter().map(|result| Some(result.bandwidth?.value)).sum::<Option<f64>>()
@@ -188,8 +188,8 @@ fn half(mut on: Vec<PreparedTarget>, together: Option<&Measurement>) -> Vec<Prep
     on.into_iter().step_by(2).take(count).collect()
 }
 
-/// Takes `cpu` from a target's threads; whether that left each of them one.
-fn leaves(target: &mut PreparedTarget, cpu: u32, online: &[u32], threads: usize) -> bool {
+/// Removes `cpu` from a target's CPUs; true if each of its threads still has one.
+fn remove_cpu(target: &mut PreparedTarget, cpu: u32, online: &[u32], threads: usize) -> bool {
     if target.near_cpus.is_empty() {
         target.near_cpus = online.to_vec();
     }
@@ -198,14 +198,14 @@ fn leaves(target: &mut PreparedTarget, cpu: u32, online: &[u32], threads: usize)
 }
 
 /// Major and minor number of the kernel's release.
-fn linux(host: &Host) -> Option<(u32, u32)> {
+fn kernel_version(host: &Host) -> Option<(u32, u32)> {
     let release = host.kernel.release.get()?;
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// A few reads all over the target, other ones than those of `asked`.
-fn awake(asked: &Job) -> Job {
+/// A few random reads over the whole target, with offsets other than those of `asked`.
+fn keep_awake_job(asked: &Job) -> Job {
     let mut job = asked.clone();
     job.name = Experiment::KeptAwake.name().into();
     job.pattern.rw = Pattern::RandRead;
@@ -223,8 +223,7 @@ fn neighbour_job() -> Job {
     job
 }
 
-/// The blocks of a target that were never written, where there are enough
-/// beside those that were.
+/// Unwritten extents of a target, if there are enough besides written ones.
 fn unwritten(target: &PreparedTarget) -> Option<Written> {
     let written = target.written.as_ref().filter(|written| !written.extents.is_empty())?;
     let mut extents: Vec<Extent> = Vec::new();
@@ -273,41 +272,40 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_a_drive_awake_reads_other_blocks_of_it() {
+    fn keep_awake_job_reads_other_blocks() {
         let (_file, clearance) = cleared();
         let (bench, record) = ([ready(&clearance)], record());
         let mut asked = Job::direct();
         asked.pattern.rw = Pattern::Read;
-        let laboratory = |asked: &Job, spare_ns: u64, experiment: Experiment| {
+        let context = |asked: &Job, spare_ns: u64, experiment: Experiment| {
             let host = &Host::default();
-            Laboratory { host, asked, targets: &bench, record: &record, spare_ns }
+            ExperimentContext { host, asked, targets: &bench, record: &record, spare_ns }
                 .job(experiment)
-                .map(|one| (one.job, one.beside, one.rest_ns > 0))
+                .map(|one| (one.job, one.background, one.rest_ns > 0))
         };
-        let (job, beside, rests) = laboratory(&asked, 0, Experiment::KeptAwake).unwrap();
+        let (job, background, rests) = context(&asked, 0, Experiment::KeptAwake).unwrap();
         assert_eq!((&job, rests), (&asked, false), "what is measured is the same");
-        let [(on, awake)] = beside.as_slice() else { panic!("{}", beside.len()) };
+        let [(on, awake)] = background.as_slice() else { panic!("{}", background.len()) };
         assert_eq!(on.name, "file");
         assert!(awake.pattern.rw.is_random() && !awake.writes());
         assert_ne!(awake.threads.number, asked.threads.number);
-        // Nothing is read through a character device that is not there, and nobody
-        // allowed a neighbour.
+        // There is no character device to read through, and no neighbour is allowed.
         for experiment in [Experiment::Passthrough, Experiment::NeighbourWrites] {
-            assert!(laboratory(&asked, 0, experiment).is_none(), "{experiment:?}");
+            assert!(context(&asked, 0, experiment).is_none(), "{experiment:?}");
         }
-        assert!(laboratory(&asked, LEAST_REST_NS - 1, Experiment::Rest).is_none());
-        assert!(laboratory(&asked, LEAST_REST_NS, Experiment::Rest).unwrap().2);
+        assert!(context(&asked, LEAST_REST_NS - 1, Experiment::Rest).is_none());
+        assert!(context(&asked, LEAST_REST_NS, Experiment::Rest).unwrap().2);
         asked.pattern.rw = Pattern::RandWrite;
-        assert!(laboratory(&asked, 0, Experiment::KeptAwake).is_none());
+        assert!(context(&asked, 0, Experiment::KeptAwake).is_none());
     }
 
     #[test]
-    fn threads_leave_a_cpu_to_its_interrupts_where_others_are_left() {
+    fn threads_leave_the_interrupt_cpu_if_enough_remain() {
         let (_file, clearance) = cleared();
         let leaves = |near: &[u32], threads: usize| {
             let mut ready = ready(&clearance);
             ready.near_cpus = near.to_vec();
-            leaves(&mut ready, 1, &[0, 1, 2, 3], threads).then_some(ready.near_cpus)
+            remove_cpu(&mut ready, 1, &[0, 1, 2, 3], threads).then_some(ready.near_cpus)
         };
         assert_eq!(leaves(&[0, 1, 2], 2), Some(vec![0, 2]));
         assert_eq!(leaves(&[], 3), Some(vec![0, 2, 3]), "any that is online");
@@ -315,14 +313,14 @@ mod tests {
     }
 
     #[test]
-    fn a_kernels_release_is_read() {
+    fn kernel_release_is_parsed() {
         let release = |text: &str| {
             let kernel = Kernel { release: Fact::Read(text.into()), ..Kernel::default() };
-            linux(&Host { kernel, ..Host::default() })
+            kernel_version(&Host { kernel, ..Host::default() })
         };
         assert_eq!(release("6.1.0-56-amd64"), Some((6, 1)));
         assert_eq!(release("5.19-rc1"), Some((5, 19)));
         assert_eq!(release("unknown"), None);
-        assert_eq!(linux(&Host::default()), None);
+        assert_eq!(kernel_version(&Host::default()), None);
     }
 }

@@ -1,5 +1,5 @@
-//! What limits a workload: the experiments that the limiter asks for, one after the other until
-//! it names something or the time is over.
+//! Investigation of what limits a workload: runs the experiments that the judge asks for until it
+//! names a limit or the time is over.
 
 use std::collections::VecDeque;
 
@@ -8,31 +8,31 @@ use iodyno_judge::ClaimBook;
 use iodyno_judge::limiter::{Answer, Evidence, explain};
 use iodyno_model::{Experiment, Purpose};
 
-use super::experiment_job::{ExperimentJob, Laboratory};
-use crate::phase::{Measured, Phase, PhaseJob, Schedule, Seen};
+use super::experiment_job::{ExperimentContext, ExperimentJob};
+use crate::phase::{Measured, Phase, PhaseJob, RunView, Schedule};
 use crate::targets::PreparedTarget;
 use crate::watch::{Event, Watcher};
 
-/// Name of what is asked about.
+/// Name of the measurement under investigation.
 pub(crate) const ASKED: &str = "asked";
-/// Drives rest no longer than this, ns.
+/// Longest rest of drives, ns.
 const LONGEST_REST_NS: u64 = 20_000_000_000;
 
-/// An investigation that goes on.
+/// An investigation in progress.
 pub(crate) struct Explain<'a> {
-    /// What is asked about.
+    /// Job under investigation.
     asked: &'a Job,
     claims: &'a ClaimBook,
-    /// The longest time of a measurement, ns.
+    /// Longest duration of a measurement, ns.
     max_ns: u64,
-    /// Longest time for all of them, ns.
+    /// Longest duration of the whole investigation, ns.
     budget_ns: u64,
     begun: bool,
     made: Vec<Experiment>,
-    /// What was decided on, and is not carried out yet, with names and what each is for.
+    /// Experiments decided on and not run yet, with name and purpose.
     ahead: VecDeque<(String, Purpose, ExperimentJob)>,
     round: u32,
-    /// When it was decided last what is next, ns.
+    /// Time of the last decision, ns.
     spent_ns: u64,
 }
 
@@ -56,27 +56,27 @@ impl<'a> Explain<'a> {
         }
     }
 
-    /// What the limiter asks for after all that was measured.
-    fn decide(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) {
-        let left_ns = self.budget_ns.saturating_sub(seen.spent_ns);
-        // Each turn takes of its time, so that this ends.
-        if left_ns < self.max_ns || seen.spent_ns <= self.spent_ns {
+    /// Queues the next experiment, judging by all measurements so far.
+    fn decide(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) {
+        let left_ns = self.budget_ns.saturating_sub(view.spent_ns);
+        // Time has to pass between two decisions, so that this ends.
+        if left_ns < self.max_ns || view.spent_ns <= self.spent_ns {
             return;
         }
-        self.spent_ns = seen.spent_ns;
-        let laboratory = Laboratory {
-            host: seen.host,
+        self.spent_ns = view.spent_ns;
+        let context = ExperimentContext {
+            host: view.host,
             asked: self.asked,
-            targets: seen.targets,
-            record: seen.record,
+            targets: view.targets,
+            record: view.record,
             spare_ns: left_ns - self.max_ns,
         };
         let (possible, mut jobs): (Vec<Experiment>, Vec<ExperimentJob>) = Experiment::all()
             .filter(|one| !self.made.contains(one))
-            .filter_map(|one| Some((one, laboratory.job(one)?)))
+            .filter_map(|one| Some((one, context.job(one)?)))
             .unzip();
         let evidence = Evidence {
-            records: &[seen.record],
+            records: &[view.record],
             claims: self.claims,
             possible: &possible,
             repeats: (left_ns / self.max_ns) as usize,
@@ -98,24 +98,24 @@ impl<'a> Explain<'a> {
             Answer::Repetition(experiments) => {
                 self.round += 1;
                 watcher.event(&Event::Warning(&answer.sentence));
-                self.repeat(&laboratory, &experiments);
+                self.repeat(&context, &experiments);
             }
             Answer::Named { .. } | Answer::Undecided { .. } | Answer::Unlike { .. } => {}
         }
     }
 
-    /// Measures what was asked about and `experiments` again. Every other round
-    /// goes backwards, so that what drifts does not favour one of them.
-    fn repeat(&mut self, laboratory: &Laboratory<'_>, experiments: &[Experiment]) {
+    /// Repeats the original measurement and `experiments`. Every other round runs in reverse order,
+    /// so that drift does not favour one of them.
+    fn repeat(&mut self, context: &ExperimentContext<'_>, experiments: &[Experiment]) {
         let varied = experiments
             .iter()
-            .filter_map(|one| Some((Purpose::Experiment(*one), laboratory.job(*one)?)));
+            .filter_map(|one| Some((Purpose::Experiment(*one), context.job(*one)?)));
         let mut all: Vec<(Purpose, ExperimentJob)> =
-            std::iter::once((Purpose::Asked, laboratory.unchanged())).chain(varied).collect();
+            std::iter::once((Purpose::Asked, context.unchanged())).chain(varied).collect();
         if self.round.is_multiple_of(2) {
             all.reverse();
         }
-        // Drives have rested once.
+        // Drives rest only the first time.
         let again = |(purpose, job)| {
             (name(purpose, self.round), purpose, ExperimentJob { rest_ns: 0, ..job })
         };
@@ -124,35 +124,35 @@ impl<'a> Explain<'a> {
 }
 
 impl Schedule for Explain<'_> {
-    fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
+    fn next(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
         let is_first = !std::mem::replace(&mut self.begun, true);
         let (name, purpose, one) = if is_first {
-            let measured = seen.targets.iter().filter(|target| !target.is_neighbour);
+            let measured = view.targets.iter().filter(|target| !target.is_neighbour);
             let (job, on) = (self.asked.clone(), measured.cloned().collect());
-            let one = ExperimentJob { job, on, beside: Vec::new(), rest_ns: 0 };
+            let one = ExperimentJob { job, on, background: Vec::new(), rest_ns: 0 };
             (name(Purpose::Asked, 1), Purpose::Asked, one)
         } else {
             if self.ahead.is_empty() {
-                self.decide(seen, watcher);
+                self.decide(view, watcher);
             }
             self.ahead.pop_front()?
         };
-        let ExperimentJob { mut job, on, beside, rest_ns } = one;
+        let ExperimentJob { mut job, on, background, rest_ns } = one;
         job.name = name;
         let reads_temperature = job.depth.iodepth > 1;
         let fitted =
             |job: &Job, on: PreparedTarget| PhaseJob { job: job.clone(), section: 0, on: Some(on) };
         let mut jobs: Vec<PhaseJob> = on.into_iter().map(|on| fitted(&job, on)).collect();
         let count = jobs.len();
-        jobs.extend(beside.into_iter().map(|(on, job)| fitted(&job, on)));
+        jobs.extend(background.into_iter().map(|(on, job)| fitted(&job, on)));
         Some(Phase {
             purpose,
-            left_ns: self.budget_ns.saturating_sub(seen.spent_ns),
+            left_ns: self.budget_ns.saturating_sub(view.spent_ns),
             rest_ns,
             reads_links: is_first,
             traces_blocks: is_first,
             reads_temperature,
-            // An experiment that fails says nothing of others.
+            // A failed experiment says nothing about the others.
             gives_up: is_first,
             ..Phase::fitted(jobs, Measured::Targets(count), self.max_ns)
         })
@@ -163,7 +163,7 @@ impl Schedule for Explain<'_> {
     }
 }
 
-/// The name of the `nth` measurement for this, from 1: `asked-2`.
+/// Name of the `nth` measurement for this purpose, from 1: `asked-2`.
 fn name(purpose: Purpose, nth: u32) -> String {
     let first = match purpose {
         Purpose::Experiment(experiment) => experiment.name(),

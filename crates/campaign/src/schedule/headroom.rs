@@ -1,15 +1,15 @@
-//! Headroom: reads at a rate beside writes at a rate. Which ones follows from what is measured.
+//! Headroom: chooses rates of reads and of background writes by the measurements so far.
 
 use iodyno_job::{Job, RateProcess};
 use iodyno_judge::{LoadStep, LoadSurface};
 use iodyno_model::{Headroom, Measurement, PerDirection, format_count, format_mb_per_s};
 
-use crate::phase::{Phase, PhaseJob, Schedule, Seen};
+use crate::phase::{Phase, PhaseJob, RunView, Schedule};
 use crate::plan::{Point, Study};
-use crate::typed::are_at;
+use crate::target_names::are_same_targets;
 use crate::watch::Watcher;
 
-/// A job that has less to do per second than this is left to the others.
+/// Lowest rate of a job, per second; below it fewer jobs share the rate.
 const LEAST_RATE: f64 = 100.0;
 
 /// Loads on one target after the other.
@@ -17,23 +17,23 @@ const LEAST_RATE: f64 = 100.0;
 pub(super) struct InHeadroom {
     study: Study,
     targets: Vec<OnTarget>,
-    /// The target that was measured last, and how many of its points were left before.
+    /// Last measured target, and the number of its points left before.
     last: Option<(usize, usize)>,
 }
 
-/// The most writes and the most reads of a target, of which all other loads are shares.
+/// Maximum writes and reads of a target, of which all other loads are shares.
 #[derive(Debug, Clone)]
 struct OnTarget {
     point: Point,
     writes: Phase,
     reads: Phase,
-    /// Writes that are flushed beside each load, where those are what is measured.
+    /// Flushed writes that run with each load, if they are what is measured.
     syncs: Option<Phase>,
     is_lost: bool,
 }
 
 impl InHeadroom {
-    /// Of `points`, a phase for each: of every target one that writes and one that reads.
+    /// Takes a phase for each of `points`: for every target one that writes and one that reads.
     pub(super) fn new(study: &Study, points: &[Point], phases: Vec<Phase>) -> Self {
         let mut targets: Vec<OnTarget> = Vec::new();
         for (point, phase) in points.iter().zip(phases) {
@@ -57,18 +57,18 @@ impl InHeadroom {
     }
 }
 
-/// What `measurements` say of `point`'s targets under load.
+/// Results of `measurements` under load on the targets of `point`.
 fn surface(study: &Study, point: &Point, measurements: &[Measurement]) -> LoadSurface {
     let own = measurements.iter().enumerate();
-    let own = own.filter(|(_, of)| are_at(&of.targets, &point.targets, point.own_file));
+    let own = own.filter(|(_, of)| are_same_targets(&of.targets, &point.targets, point.own_file));
     let asked = study.headroom.unwrap_or_default();
-    // What is wrong with the bound was said when the study was read.
+    // An invalid bound was reported when the study was parsed.
     let bound_ns = study.p99_bound_ns().ok().flatten().unwrap_or(u64::MAX);
     LoadSurface::of(&asked, bound_ns, own)
 }
 
 impl Study {
-    /// What `measurements` of it say of each target under load; empty where that was not asked.
+    /// Headroom of each target by `measurements`; empty if not requested.
     pub(super) fn headrooms(&self, measurements: &[Measurement]) -> Vec<Headroom> {
         if self.headroom.is_none() {
             return Vec::new();
@@ -79,20 +79,20 @@ impl Study {
         reads.filter_map(headroom).collect()
     }
 
-    /// Whether `measurements` leave nothing of its loads to be measured on the target of `point`.
+    /// True if no load is left to measure on the target of `point`.
     pub(crate) fn is_headroom_known(&self, point: &Point, measurements: &[Measurement]) -> bool {
         surface(self, point, measurements).next().is_none()
     }
 }
 
 impl Schedule for InHeadroom {
-    fn next(&mut self, seen: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
+    fn next(&mut self, view: &RunView<'_>, _: &mut dyn Watcher) -> Option<Phase> {
         let (mut left_ns, mut next) = (0, None);
         let last = self.last.take();
         for (n, one) in self.targets.iter_mut().enumerate() {
-            let surface = surface(&self.study, &one.point, &seen.record.measurements);
+            let surface = surface(&self.study, &one.point, &view.record.measurements);
             let left = surface.left();
-            // What says nothing new is not tried for ever.
+            // Give up on a target whose measurement brought nothing new.
             one.is_lost |= last == Some((n, left));
             let Some(step) = surface.next().filter(|_| !one.is_lost) else { continue };
             left_ns += one.reads.most_ns * left as u64;
@@ -113,7 +113,7 @@ impl Schedule for InHeadroom {
 }
 
 impl OnTarget {
-    /// Reads and writes at these rates, per second, at the same time.
+    /// Phase of reads and writes at these rates, per second, at the same time.
     fn at(&self, write_bytes_per_s: f64, read_iops: f64) -> Phase {
         let (writes, reads) = (format_mb_per_s(write_bytes_per_s), format_count(read_iops));
         let beside = match write_bytes_per_s > 0.0 {
@@ -122,7 +122,7 @@ impl OnTarget {
         };
         let mut jobs = paced(&self.reads, 0, read_iops, |job, share| {
             job.name = format!("{reads} reads/s {beside}");
-            // As independent users come.
+            // Arrivals as of independent users.
             job.pace.rate_process = RateProcess::Poisson;
             job.pace.rate_iops = in_all_directions(read_iops * share);
         });
@@ -138,7 +138,7 @@ impl OnTarget {
     }
 }
 
-/// The jobs of a phase as a section of this number, each with its share of a rate per second.
+/// Jobs of a phase as the section of this number, each with its share of a rate per second.
 fn paced(phase: &Phase, section: usize, rate: f64, set: impl Fn(&mut Job, f64)) -> Vec<PhaseJob> {
     let most = ((rate / LEAST_RATE) as usize).clamp(1, phase.jobs.len().max(1));
     let mut jobs: Vec<PhaseJob> = phase.jobs.iter().take(most).cloned().collect();
@@ -151,7 +151,7 @@ fn paced(phase: &Phase, section: usize, rate: f64, set: impl Fn(&mut Job, f64)) 
     jobs
 }
 
-/// A rate of a job, in whole numbers.
+/// Rate of a job, as a whole number.
 fn in_all_directions(rate: f64) -> PerDirection<Option<u64>> {
     let rate = Some((rate.round() as u64).max(1));
     PerDirection { read: rate, write: rate, trim: rate }

@@ -1,11 +1,11 @@
-//! Strategies: which phase is next, by what is measured. Each is a file, and makes no I/O.
+//! Schedules: choose the next phase by the measurements so far. One file each; they make no I/O.
 
 mod adaptive_sweep;
 mod depth_search;
 mod experiment_job;
 mod explain;
 mod headroom;
-mod outlook;
+mod predictions;
 mod profile_rounds;
 mod rounds;
 mod scaling;

@@ -1,28 +1,28 @@
-//! An application's profile: its jobs in rounds, and more of those that decide where a bound lies
-//! within the interval.
+//! An application profile: its jobs in rounds, then more rounds of jobs whose bound lies within the
+//! interval.
 
 use iodyno_judge::fit::undecided;
 use iodyno_model::{Profile, placeholders};
 
 use super::turns::phases;
-use crate::phase::{Phase, Schedule, Seen};
+use crate::phase::{Phase, RunView, Schedule};
 use crate::plan::Stop;
 use crate::profiles::script;
 use crate::watch::Watcher;
 
-/// So often the rounds of a profile are measured again at most, where that may decide a bound.
-const LONGER: u32 = 2;
+/// Longest extension: this multiple of the profile's rounds, if more may decide a bound.
+const MAX_EXTENSION: u32 = 2;
 
-/// The phases of a profile in rounds.
+/// Phases of a profile in rounds.
 #[derive(Debug, Clone)]
 pub(super) struct ProfileRounds {
     profile: Profile,
-    /// Its target, as its jobs name it.
+    /// Target, as named by its jobs.
     target: String,
     phases: Vec<Phase>,
-    /// Phases of the round that are left, last one first.
+    /// Phases left in the round, last one first.
     left: Vec<usize>,
-    /// Which round that is, from 1.
+    /// Number of the round, from 1.
     round: u32,
 }
 
@@ -31,16 +31,16 @@ impl ProfileRounds {
         Self { profile, target, phases, left: Vec::new(), round: 0 }
     }
 
-    /// The phases of the next round: all, then those that are not decided.
-    fn next_round(&self, seen: &Seen<'_>) -> Vec<usize> {
+    /// Phases of the next round: first all, later the undecided ones.
+    fn next_round(&self, view: &RunView<'_>) -> Vec<usize> {
         let all = (0..self.phases.len()).rev();
         if self.round < self.profile.rounds {
             return all.collect();
         }
-        if self.round >= self.profile.rounds * LONGER {
+        if self.round >= self.profile.rounds * MAX_EXTENSION {
             return Vec::new();
         }
-        let open = undecided(&self.profile, seen.record);
+        let open = undecided(&self.profile, view.record);
         let is_open =
             |n: &usize| self.phases[*n].jobs.iter().any(|one| open.contains(&one.job.name));
         all.filter(is_open).collect()
@@ -48,10 +48,10 @@ impl ProfileRounds {
 }
 
 impl ProfileRounds {
-    /// The phase of this number, with what was measured by now where its jobs are made of that.
-    fn phase(&self, n: usize, seen: &Seen<'_>) -> Phase {
+    /// Phase of this number, with measured values inserted if its jobs depend on them.
+    fn phase(&self, n: usize, view: &RunView<'_>) -> Phase {
         let is_made = placeholders(&self.profile.jobs).next().is_some();
-        let made = is_made.then(|| script(&self.profile, &self.target, Some(seen.record)).ok());
+        let made = is_made.then(|| script(&self.profile, &self.target, Some(view.record)).ok());
         let made =
             made.flatten().and_then(|of| phases(&of, &Stop::NEVER, &[], &[]).into_iter().nth(n));
         made.unwrap_or_else(|| self.phases[n].clone())
@@ -59,13 +59,13 @@ impl ProfileRounds {
 }
 
 impl Schedule for ProfileRounds {
-    fn next(&mut self, seen: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
+    fn next(&mut self, view: &RunView<'_>, _: &mut dyn Watcher) -> Option<Phase> {
         if self.left.is_empty() {
-            self.left = self.next_round(seen);
+            self.left = self.next_round(view);
             self.round += 1;
         }
         let next = self.left.pop()?;
-        let phase = self.phase(next, seen);
+        let phase = self.phase(next, view);
         let all_ns: u64 = self.phases.iter().map(|one| one.most_ns).sum();
         let rounds = self.profile.rounds.saturating_sub(self.round);
         let in_round: u64 = self.left.iter().map(|n| self.phases[*n].most_ns).sum();

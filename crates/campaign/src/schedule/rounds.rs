@@ -1,4 +1,4 @@
-//! Rounds: once a drive is steady, the rounds that are left are needless.
+//! Rounds: once a drive is steady, the remaining rounds are skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,18 @@ use iodyno_judge::Convergence;
 use iodyno_model::{Host, Measurement, Rounds};
 
 use super::turns::Turns;
-use crate::phase::{Phase, Schedule, Seen};
+use crate::phase::{Phase, RunView, Schedule};
 use crate::plan::Point;
-use crate::typed::is_at;
+use crate::target_names::is_same_target;
 use crate::watch::{Event, Watcher};
 
-/// A plan in rounds: its script has each point once, however many rounds there are.
+/// A plan in rounds; its script has each point once, whatever the number of rounds.
 #[derive(Debug, Clone)]
 pub(super) struct InRounds {
-    /// When they are over.
+    /// End condition of the rounds.
     asked: Rounds,
     turns: Turns,
-    /// The round with which targets, as they were typed, were done.
+    /// Last round needed, by targets as typed.
     over_in: BTreeMap<Vec<String>, u32>,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn once(points: &[Point]) -> Vec<Point> {
 }
 
 impl InRounds {
-    /// Of `points` in their order, for which there is a phase each where they are [`once`].
+    /// Takes `points` in their order, and a phase for each of [`once`].
     pub(super) fn new(asked: Rounds, points: &[Point], phases: Vec<Phase>) -> Self {
         let of_none = |point: &Point| Point { round: None, ..point.clone() };
         let numbers: BTreeMap<Point, usize> = once(points).iter().map(of_none).zip(0..).collect();
@@ -38,7 +38,7 @@ impl InRounds {
     }
 }
 
-/// How far the rounds came, on each target of `point`.
+/// Progress of the rounds on each target of `point`.
 pub(crate) fn convergences(
     asked: &Rounds,
     host: Option<&Host>,
@@ -48,24 +48,24 @@ pub(crate) fn convergences(
     let in_rounds: Vec<&Measurement> =
         measurements.iter().filter(|of| of.round.is_some()).collect();
     let of_target = |target: &String| {
-        let is_of = |of: &&&Measurement| matches!(&*of.targets, [only] if is_at(only, target, point.own_file));
+        let is_of = |of: &&&Measurement| matches!(&*of.targets, [only] if is_same_target(only, target, point.own_file));
         let own: Vec<&Measurement> = in_rounds.iter().filter(is_of).copied().collect();
         Convergence::of(asked, host, own.into_iter())
     };
     point.targets.iter().map(of_target).collect()
 }
 
-/// The round with which all targets were done.
+/// Last round needed by all targets.
 pub(crate) fn over_in(all: &[Convergence]) -> Option<u32> {
     let each: Option<Vec<u32>> = all.iter().map(Convergence::over_in).collect();
     each?.into_iter().max()
 }
 
 impl Schedule for InRounds {
-    fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
-        self.after(seen, watcher);
+    fn next(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
+        self.after(view, watcher);
         let over_in = &self.over_in;
-        // It is of a round behind the one with which its drives were done.
+        // Skip rounds after the last one that its drives need.
         self.turns.next(|turn| {
             let over_in = turn.point.as_ref().and_then(|point| over_in.get(&point.targets));
             turn.round().zip(over_in).is_some_and(|(round, over_in)| round > *over_in)
@@ -74,9 +74,9 @@ impl Schedule for InRounds {
 }
 
 impl InRounds {
-    /// If the last turn was the last of its round: whether its drives are steady now, or were
-    /// written as often as the plan wants.
-    fn after(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) {
+    /// After the last turn of a round: checks whether its drives are steady, or were written as
+    /// often as the plan wants.
+    fn after(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) {
         let Some((turn, next)) = self.turns.last() else { return };
         let (Some(point), Some(round)) = (&turn.point, turn.round()) else { return };
         let next = next.and_then(|next| next.point.as_ref());
@@ -84,7 +84,7 @@ impl InRounds {
             return;
         }
         let asked = &self.asked;
-        let found = convergences(asked, Some(seen.host), &seen.record.measurements, point);
+        let found = convergences(asked, Some(view.host), &view.record.measurements, point);
         let over_in = over_in(&found);
         let most = asked.most;
         let is_steady = found.iter().all(|one| one.steady_in.is_some());

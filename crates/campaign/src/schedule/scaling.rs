@@ -1,52 +1,53 @@
-//! Scaling: once another drive brings nothing, more of them are needless.
+//! Scaling: once another drive brings no gain, larger numbers of drives are skipped.
 
 use iodyno_judge::Growth;
 use iodyno_model::{Measurement, Scaling};
 
 use super::turns::Turns;
-use crate::phase::{Phase, Schedule, Seen};
+use crate::phase::{Phase, RunView, Schedule};
 use crate::plan::Point;
-use crate::typed::is_at;
+use crate::target_names::is_same_target;
 use crate::watch::{Event, Watcher};
 
 /// A plan whose points are measured on more and more drives.
 #[derive(Debug, Clone)]
 pub(super) struct InScaling {
-    /// When drives are added no more.
+    /// When to stop adding drives.
     asked: Scaling,
     turns: Turns,
-    /// Points to which another drive brought nothing more.
+    /// Points that gained nothing from another drive.
     saturated: Vec<Point>,
 }
 
 impl InScaling {
-    /// Of `points`, for which there is a phase each.
+    /// Takes `points`, and a phase for each.
     pub(super) fn new(asked: Scaling, points: &[Point], phases: Vec<Phase>) -> Self {
         let turns = Turns::new(phases, points.iter().cloned().map(Some).enumerate());
         Self { asked, turns, saturated: Vec::new() }
     }
 }
 
-/// `a` and `b` are one point on other numbers of drives.
+/// True if `a` and `b` are one point on different numbers of drives.
 fn is_same(a: &Point, b: &Point) -> bool {
     (&a.title, a.repetition) == (&b.title, b.repetition)
 }
 
-/// How the aggregate of `point` has grown so far.
+/// Growth of the aggregate rate of `point` so far.
 pub(crate) fn growth(asked: &Scaling, measurements: &[Measurement], point: &Point) -> Growth {
     let is_of = |of: &&Measurement| {
         let first = of.targets.first().zip(point.targets.first());
-        of.name == point.title && first.is_some_and(|(at, typed)| is_at(at, typed, point.own_file))
+        of.name == point.title
+            && first.is_some_and(|(at, typed)| is_same_target(at, typed, point.own_file))
     };
     let own: Vec<&Measurement> = measurements.iter().filter(is_of).collect();
     Growth::of(asked, own.into_iter())
 }
 
 impl Schedule for InScaling {
-    fn next(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
-        self.after(seen, watcher);
+    fn next(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) -> Option<Phase> {
+        self.after(view, watcher);
         let saturated = &self.saturated;
-        // Fewer drives have already all that there is to be had.
+        // Fewer drives already reach the maximum.
         self.turns.next(|turn| {
             turn.point.as_ref().is_some_and(|point| {
                 saturated
@@ -58,12 +59,12 @@ impl Schedule for InScaling {
 }
 
 impl InScaling {
-    /// After a point: whether another drive still brought something, and what
-    /// came of it all where it was the last.
-    fn after(&mut self, seen: &Seen<'_>, watcher: &mut dyn Watcher) {
+    /// After a point: checks whether another drive brought a gain, and reports the growth after the
+    /// last one.
+    fn after(&mut self, view: &RunView<'_>, watcher: &mut dyn Watcher) {
         let Some((turn, next)) = self.turns.last() else { return };
         let Some(point) = &turn.point else { return };
-        let found = growth(&self.asked, &seen.record.measurements, point);
+        let found = growth(&self.asked, &view.record.measurements, point);
         let next = next.and_then(|next| next.point.as_ref());
         let goes_on = next.is_some_and(|next| is_same(next, point));
         if (found.stopped_at.is_some() || !goes_on)

@@ -1,4 +1,4 @@
-//! Phases of a script, and the strategy that says which of them is next.
+//! Phases of a script, and the schedule that chooses the next.
 
 use iodyno_job::script::Script;
 use iodyno_model::{Profile, Purpose};
@@ -12,48 +12,48 @@ use super::turns::{Turns, phases};
 use crate::phase::Schedule;
 use crate::plan::{MadeBy, PlanError, Point, Stop, Study};
 
-/// A script, and which of its phases are carried out when.
+/// A script, and the order of its phases.
 #[derive(Debug, Clone)]
 pub struct ScriptJobs {
-    /// What fio's job files say.
+    /// The script, compiled from job files or a study.
     pub script: Script,
     order: Order,
 }
 
-/// Which phases of a script are carried out when.
+/// Order of the phases of a script.
 #[derive(Debug, Clone)]
 enum Order {
-    /// Each once.
+    /// Each phase once.
     Once(Turns),
     /// In rounds, until drives are steady.
     Rounds(InRounds),
-    /// On more and more drives, until another one brings nothing.
+    /// On more and more drives, until another one brings no gain.
     Scaling(InScaling),
-    /// Those that do not follow from what is measured.
+    /// Without points that can be predicted.
     Adaptive(Adapting),
-    /// Loads that are shares of what they measure.
+    /// Loads as shares of the measured maximum.
     Headroom(Box<InHeadroom>),
     /// In rounds, until an application's bounds are decided.
     Profile(ProfileRounds),
 }
 
 impl ScriptJobs {
-    /// Each phase of a script once; they end by themselves, and are for `purposes`.
+    /// Each phase of a script once; the phases end by themselves, and are for `purposes`.
     pub(crate) fn once(script: Script, purposes: &[Purpose]) -> Self {
         let order = Order::Once(Turns::once(phases(&script, &Stop::NEVER, &[], purposes)));
         Self { script, order }
     }
 
-    /// The phases of a profile's script, in rounds.
+    /// Phases of a profile's script, in rounds.
     pub(crate) fn of_profile(profile: Profile, target: String, script: Script) -> Self {
         let phases = phases(&script, &Stop::NEVER, &[], &[]);
         Self { script, order: Order::Profile(ProfileRounds::new(profile, target, phases)) }
     }
 
-    /// The points of a study that are `left` of `all`.
+    /// Points of a study that are `left` of `all`.
     ///
     /// # Errors
-    /// What is wrong with their options.
+    /// Mistakes in their options.
     pub(crate) fn of_points(
         study: &Study,
         all: &[Point],
@@ -63,7 +63,7 @@ impl ScriptJobs {
         let script = study.script(&points, study.generator == MadeBy::Fio)?;
         let purposes: Vec<Purpose> = points.iter().map(|point| point.purpose).collect();
         let phases = phases(&script, &study.stop()?, &study.ends(&points), &purposes);
-        // A point is a phase.
+        // One phase per point.
         debug_assert_eq!(phases.len(), points.len(), "{points:?}");
         let order = match (&study.rounds, study.scaling) {
             (Some(asked), _) => Order::Rounds(InRounds::new(asked.clone(), left, phases)),
@@ -79,7 +79,7 @@ impl ScriptJobs {
         Ok(Self { script, order })
     }
 
-    /// What carries it out.
+    /// New schedule that carries it out.
     pub(crate) fn schedule(&self) -> Box<dyn Schedule> {
         match self.order.clone() {
             Order::Once(turns) => Box::new(turns),

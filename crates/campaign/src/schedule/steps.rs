@@ -1,24 +1,24 @@
-//! Steps on each target alone, one after the other, and then on all targets at once.
+//! Steps on each target alone, one after the other, then on all targets at once.
 
 use std::collections::BTreeMap;
 
 use super::depth_search::{DepthSearch, spread};
 use crate::budget::{Budget, SEARCH_COST};
-use crate::phase::{Measured, Phase, PhaseJob, Schedule, Seen};
+use crate::phase::{Measured, Phase, PhaseJob, RunView, Schedule};
 use crate::plan::Step;
 use crate::targets::PreparedTarget;
 use crate::watch::Watcher;
 
-/// Steps that go on.
+/// Steps in progress.
 pub(crate) struct Steps<'a> {
     steps: &'a [Step],
     budget: Budget,
-    /// What is carried out, in order; `None`: not known yet, for how many targets.
+    /// Turns in order; `None` until the number of targets is known.
     turns: Option<Vec<Turn>>,
     next: usize,
-    /// A search, on the target of this number, and the depth that it tries.
+    /// Search in progress: number of its target, and the depth being tried.
     search: Option<(usize, DepthSearch, u32)>,
-    /// What sufficed, by step and target: outstanding I/Os.
+    /// Sufficient outstanding I/Os, by step and target.
     found: BTreeMap<(usize, usize), Found>,
 }
 
@@ -27,14 +27,14 @@ struct Turn {
     step: usize,
     /// Numbers of the targets.
     on: Vec<usize>,
-    /// It is the first one on these targets.
+    /// First turn on these targets.
     is_first: bool,
 }
 
-/// What a search came to.
+/// Result of a search.
 struct Found {
     outstanding: u32,
-    /// Number of the turn that it was for.
+    /// Number of the turn that it was made for.
     turn: usize,
     tried: Vec<(u32, f64)>,
 }
@@ -45,7 +45,7 @@ impl<'a> Steps<'a> {
         Self { steps, budget, turns: None, next: 0, search: None, found }
     }
 
-    /// All turns on so many targets.
+    /// All turns on this many targets.
     fn turns(&self, targets: usize) -> Vec<Turn> {
         let of = |on: Vec<usize>, pick: fn(&Step) -> bool| {
             let steps = (0..self.steps.len()).filter(move |n| pick(&self.steps[*n]));
@@ -57,16 +57,16 @@ impl<'a> Steps<'a> {
         each.chain(together.filter(|_| targets > 1)).collect()
     }
 
-    /// The next trial of a search that `turn` needs on one of its targets; `None`: what suffices is
+    /// Next trial of a search that `turn` needs on one of its targets; `None` once all results are
     /// known.
-    fn trial(&mut self, turn: &Turn, seen: &Seen<'_>) -> Option<Phase> {
+    fn trial(&mut self, turn: &Turn, view: &RunView<'_>) -> Option<Phase> {
         let step = &self.steps[turn.step];
         let search = step.outstanding?;
         loop {
             let (target, depths) = match self.search.take() {
                 Some((target, mut depths, depth)) => {
-                    let Some(iops) = seen.trial_iops else {
-                        // What goes wrong here goes wrong in the measurement too, and is told there.
+                    let Some(iops) = view.trial_iops else {
+                        // The measurement will fail as well, and report it.
                         self.end(turn, target, &depths);
                         continue;
                     };
@@ -75,38 +75,38 @@ impl<'a> Steps<'a> {
                 }
                 None => {
                     let is_open = |target: &&usize| {
-                        seen.targets[**target].lost.is_none()
+                        view.targets[**target].lost.is_none()
                             && !self.found.contains_key(&(turn.step, **target))
                     };
                     let target = *turn.on.iter().find(is_open)?;
-                    (target, DepthSearch::new(search, seen.targets[target].queue_depth))
+                    (target, DepthSearch::new(search, view.targets[target].queue_depth))
                 }
             };
             let Some(depth) = depths.next() else {
                 self.end(turn, target, &depths);
                 continue;
             };
-            let target_now = &seen.targets[target];
+            let target_now = &view.targets[target];
             let shape = spread(depth, target_now.cpu_count());
             let job = shaped(step, target_now, Some(shape));
-            let most_ns = (self.most_ns(seen) / 10).max(200_000_000);
-            let left_ns = self.budget.total_ns.saturating_sub(seen.spent_ns);
+            let most_ns = (self.most_ns(view) / 10).max(200_000_000);
+            let left_ns = self.budget.total_ns.saturating_sub(view.spent_ns);
             self.search = Some((target, depths, depth));
             let phase = Phase::fitted(vec![job], Measured::Trial(depth), most_ns);
             return Some(Phase { left_ns, ..phase });
         }
     }
 
-    /// What a measurement may take now, ns, so that all that is left fits into the budget.
-    fn most_ns(&self, seen: &Seen<'_>) -> u64 {
-        let turns = self.turns(seen.targets.len());
+    /// Longest duration of the next measurement, ns, so that all that is left fits into the budget.
+    fn most_ns(&self, view: &RunView<'_>) -> u64 {
+        let turns = self.turns(view.targets.len());
         let cost = |turn: &Turn| {
             let searches = self.steps[turn.step].outstanding.is_some() && turn.on.len() == 1;
             let is_open = searches && !self.found.contains_key(&(turn.step, turn.on[0]));
             1.0 + if is_open { SEARCH_COST } else { 0.0 }
         };
         let left: f64 = turns.iter().skip(self.next).map(cost).sum();
-        self.budget.next_ns(seen.spent_ns.max(seen.elapsed_ns), left)
+        self.budget.next_ns(view.spent_ns.max(view.elapsed_ns), left)
     }
 
     fn end(&mut self, turn: &Turn, target: usize, depths: &DepthSearch) {
@@ -115,12 +115,12 @@ impl<'a> Steps<'a> {
         self.found.insert((turn.step, target), found);
     }
 
-    fn measured(&self, turn: &Turn, seen: &Seen<'_>) -> Phase {
+    fn measured(&self, turn: &Turn, view: &RunView<'_>) -> Phase {
         let step = &self.steps[turn.step];
         let all_cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
         let mut depths_tried = Vec::new();
         let mut jobs = Vec::with_capacity(turn.on.len());
-        for target in turn.on.iter().map(|number| &seen.targets[*number]) {
+        for target in turn.on.iter().map(|number| &view.targets[*number]) {
             let found = self.found.get(&(turn.step, target.index));
             let shape = found.map(|found| {
                 let cpus = target.cpu_count();
@@ -128,29 +128,29 @@ impl<'a> Steps<'a> {
                     depths_tried.clone_from(&found.tried);
                     return spread(found.outstanding, cpus);
                 }
-                // All at once: what sufficed alone, on a fair share of the CPUs.
+                // All at once: the depth that sufficed alone, on a fair share of the CPUs.
                 spread(found.outstanding, cpus.min(all_cpus / 2).max(1))
             });
             jobs.push(shaped(step, target, shape));
         }
         let count = jobs.len();
         Phase {
-            left_ns: self.budget.total_ns.saturating_sub(seen.spent_ns),
+            left_ns: self.budget.total_ns.saturating_sub(view.spent_ns),
             reads_links: turn.is_first,
             reads_temperature: step.job.depth.iodepth > 1 || step.outstanding.is_some(),
             depths_tried,
-            ..Phase::fitted(jobs, Measured::Targets(count), self.most_ns(seen))
+            ..Phase::fitted(jobs, Measured::Targets(count), self.most_ns(view))
         }
     }
 }
 
 impl Schedule for Steps<'_> {
-    fn next(&mut self, seen: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
-        let turns = self.turns.take().unwrap_or_else(|| self.turns(seen.targets.len()));
-        let phase = turns.get(self.next).map(|turn| match self.trial(turn, seen) {
+    fn next(&mut self, view: &RunView<'_>, _: &mut dyn Watcher) -> Option<Phase> {
+        let turns = self.turns.take().unwrap_or_else(|| self.turns(view.targets.len()));
+        let phase = turns.get(self.next).map(|turn| match self.trial(turn, view) {
             Some(trial) => trial,
             None => {
-                let phase = self.measured(turn, seen);
+                let phase = self.measured(turn, view);
                 self.next += 1;
                 phase
             }
@@ -160,7 +160,7 @@ impl Schedule for Steps<'_> {
     }
 }
 
-/// The job of a step for a target, with so many threads of such a depth.
+/// Job of a step on a target, with this (number of threads, depth).
 fn shaped(step: &Step, target: &PreparedTarget, shape: Option<(u32, u32)>) -> PhaseJob {
     let mut job = step.job.clone();
     if let Some((threads, depth)) = shape {

@@ -1,4 +1,4 @@
-//! Phases in the order in which they are carried out: each once, or as often as there are rounds.
+//! Phases in their order: each once, or once per round.
 
 use std::collections::HashSet;
 
@@ -8,28 +8,28 @@ use iodyno_model::Purpose;
 use iodyno_stats::SHORT;
 
 use crate::measurement::p99;
-use crate::phase::{End, Phase, PhaseJob, Schedule, Seen};
-use crate::plan::{Ends, Point, Stop};
+use crate::phase::{End, Phase, PhaseJob, RunView, Schedule};
+use crate::plan::{Point, PointEnd, Stop};
 use crate::targets::keys;
 use crate::watch::Watcher;
 
-/// A phase that is carried out, and which point of a study it is.
+/// A phase in its turn, with its point of a study.
 #[derive(Debug, Clone)]
 pub(super) struct Turn {
     phase: usize,
     pub(super) point: Option<Point>,
-    /// Keys of the files that nothing works on after it.
+    /// Keys of files that no later turn uses.
     unlink: Vec<String>,
 }
 
 impl Turn {
-    /// The round that it belongs to.
+    /// Round of its point.
     pub(super) fn round(&self) -> Option<u32> {
         self.point.as_ref().and_then(|point| point.round)
     }
 }
 
-/// Turns, and how far they are carried out.
+/// Turns, and the progress through them.
 #[derive(Debug, Clone)]
 pub(super) struct Turns {
     phases: Vec<Phase>,
@@ -38,7 +38,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Of numbers of `phases`, each with its point.
+    /// Turns given as numbers of `phases`, each with its point.
     pub(super) fn new(
         phases: Vec<Phase>,
         turns: impl Iterator<Item = (usize, Option<Point>)>,
@@ -61,12 +61,12 @@ impl Turns {
         Self::new(phases, turns)
     }
 
-    /// The turn that was carried out last, and the one behind it.
+    /// The last turn carried out, and the one after it.
     pub(super) fn last(&self) -> Option<(&Turn, Option<&Turn>)> {
         Some((self.turns.get(self.next.checked_sub(1)?)?, self.turns.get(self.next)))
     }
 
-    /// The phase of the next turn that is not needless.
+    /// Phase of the next turn that is not needless.
     pub(super) fn next(&mut self, is_needless: impl Fn(&Turn) -> bool) -> Option<Phase> {
         let ahead = self.turns[self.next..].iter().position(|turn| !is_needless(turn))?;
         let left = &self.turns[self.next + ahead..];
@@ -79,19 +79,19 @@ impl Turns {
     }
 }
 
-/// Each turn once.
+/// Every turn once.
 impl Schedule for Turns {
-    fn next(&mut self, _: &Seen<'_>, _: &mut dyn Watcher) -> Option<Phase> {
+    fn next(&mut self, _: &RunView<'_>, _: &mut dyn Watcher) -> Option<Phase> {
         self.next(|_| false)
     }
 }
 
-/// The phases of a script as they are carried out; `ends` says when the jobs of each section end,
-/// `purposes` what each phase is for, where that is not to be measured.
+/// Phases of a script; `ends` is the end condition of each section, `purposes` the purpose of each
+/// phase, if not to measure.
 pub(super) fn phases(
     script: &Script,
     stop: &Stop,
-    ends: &[Ends],
+    ends: &[PointEnd],
     purposes: &[Purpose],
 ) -> Vec<Phase> {
     let job = |ScriptJob { job, section, .. }: &ScriptJob| PhaseJob {
@@ -104,11 +104,11 @@ pub(super) fn phases(
         // All of its jobs are of one point.
         let asked = phase.jobs.first().and_then(|first| ends.get(first.section)).copied();
         let end = match asked.filter(|_| phase.jobs.iter().all(time)).unwrap_or_default() {
-            Ends::ByThemselves => End::ByThemselves,
+            PointEnd::ByThemselves => End::ByThemselves,
             ends => End::Known {
                 least_times: SHORT,
-                p99: p99::asked(stop, phase.jobs.iter().map(|job| &job.job)),
-                steady: ends == Ends::Steady,
+                p99: p99::required_precision(stop, phase.jobs.iter().map(|job| &job.job)),
+                steady: ends == PointEnd::Steady,
             },
         };
         let jobs = phase.jobs.iter().map(job).collect();
@@ -118,12 +118,12 @@ pub(super) fn phases(
     script.phases.iter().enumerate().map(phase).collect()
 }
 
-/// How long a phase takes at most, ns; 0: as long as its work takes.
+/// Longest duration of a phase, ns; 0: until its work is done.
 fn lasts_ns(phase: &script::Phase) -> u64 {
     phase.jobs.iter().filter_map(|job| longest_ns(&job.job)).max().unwrap_or(0)
 }
 
-/// How long a job takes at most, ns; `None`: as long as its work takes.
+/// Longest duration of a job, ns; `None`: until its work is done.
 pub(crate) fn longest_ns(job: &Job) -> Option<u64> {
     let time = &job.time;
     time.runtime_ns.map(|runtime_ns| runtime_ns + time.ramp_ns + job.threads.startdelay_ns.1)

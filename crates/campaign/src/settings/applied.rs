@@ -1,4 +1,4 @@
-//! Settings that are in effect, and the way back.
+//! Settings in effect, and how to restore them.
 
 use std::io;
 
@@ -10,22 +10,22 @@ use super::{Restored, Sysfs, Wanted, restore, switch_back};
 use crate::error::CampaignError;
 use crate::plan::WriteCacheState;
 
-/// What a run has set, with its entries in the journal.
+/// Settings changed by a run, with their journal entries.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
     sysfs: Sysfs,
     changed: Vec<(i64, SettingChange)>,
-    /// Write caches that were switched, likewise.
+    /// Switched write caches, likewise.
     pub(super) switched: Vec<(i64, WriteCacheChange)>,
-    /// What of it is a condition of the measurements.
+    /// Settings reported as conditions of the measurements.
     pub(crate) conditions: Vec<Setting>,
 }
 
 impl Applied {
-    /// Sets everything that is `wanted`; each stands in the journal before.
+    /// Applies all `wanted` settings; each is in the journal before it is changed.
     ///
     /// # Errors
-    /// What cannot be set, after all is as it was.
+    /// A setting cannot be applied; all others are restored.
     pub(crate) fn new(
         sysfs: Sysfs,
         store: &mut Store,
@@ -33,7 +33,7 @@ impl Applied {
         wanted: &[Wanted],
     ) -> Result<Self, CampaignError> {
         let mut applied = Self { sysfs, ..Self::default() };
-        // Before any is set: one changes with another.
+        // Read all before setting any: setting one may change another.
         let before: Vec<Option<String>> =
             wanted.iter().map(|one| applied.sysfs.value(&one.path).ok()).collect();
         for (one, before) in wanted.iter().zip(before) {
@@ -83,7 +83,7 @@ impl Applied {
             self.sysfs.set(path, value).map_err(refused)?;
             let now = self.sysfs.value(path).map_err(refused)?;
             if now != *value {
-                // What it made of it is ours, too.
+                // The kernel's own choice is our change, too.
                 self.sysfs.set(path, &before).map_err(refused)?;
                 let what = format!("{path} cannot be set to {value}: the kernel made {now} of it");
                 return Err(CampaignError::Setting(what));
@@ -93,19 +93,19 @@ impl Applied {
         Ok(())
     }
 
-    /// Restores what is still as it was set, the last one first. What cannot
-    /// be restored stays in the journal, and is told.
+    /// Restores settings that are still as they were set, the last one first. Those that cannot be
+    /// restored stay in the journal and are reported.
     pub(crate) fn restore(
         &mut self,
         source: &dyn Source,
         store: &mut Store,
         run_id: &str,
     ) -> Result<Vec<String>, CampaignError> {
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         while let Some((ordinal, change)) = self.switched.pop() {
             match switch_back(source, &change) {
                 Ok(_) => store.journal_done(run_id, ordinal)?,
-                Err(error) => told.push(format!(
+                Err(error) => warnings.push(format!(
                     "the volatile write cache of {} is not {} as before: {error}; iodyno clean-up \
                      tries it again",
                     change.controller,
@@ -113,8 +113,8 @@ impl Applied {
                 )),
             }
         }
-        told.extend(self.restore_sysfs(store, run_id)?);
-        Ok(told)
+        warnings.extend(self.restore_sysfs(store, run_id)?);
+        Ok(warnings)
     }
 
     pub(super) fn restore_sysfs(
@@ -122,30 +122,30 @@ impl Applied {
         store: &mut Store,
         run_id: &str,
     ) -> Result<Vec<String>, CampaignError> {
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         while let Some((ordinal, change)) = self.changed.pop() {
             let SettingChange { path, before, .. } = &change;
             match restore(&self.sysfs, &change) {
                 Ok(restored) => {
                     if restored == Restored::NotOurs {
-                        told.push(format!(
+                        warnings.push(format!(
                             "{path} was set by somebody else meanwhile and is left so"
                         ));
                     }
                     store.journal_done(run_id, ordinal)?;
                 }
                 Err(error) => {
-                    told.push(format!(
+                    warnings.push(format!(
                         "{path} is not {before} as before: {error}; iodyno clean-up tries it again"
                     ));
                 }
             }
         }
-        Ok(told)
+        Ok(warnings)
     }
 }
 
-/// A path with `cpu*` for the CPU: of hundreds that are all the same one is told.
+/// Path with `cpu*` for the CPU number: hundreds of equal CPUs are reported once.
 fn of_all(path: &str) -> String {
     let is_cpu =
         |part: &&str| part.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok());

@@ -1,5 +1,4 @@
-//! Settings of the machine that a plan asks for: set before anything is
-//! measured, and what they were before restored after it.
+//! Machine settings of a plan: applied before anything is measured, and restored after it.
 
 mod applied;
 #[allow(clippy::disallowed_methods, reason = "files of sysfs, and none but those of a list")]
@@ -24,21 +23,21 @@ pub(crate) use applied::Applied;
 pub(crate) use sysfs::{Restored, Sysfs, restore, set_by_hand};
 pub(crate) use write_cache::switch_back;
 
-/// One file that is to hold a value.
+/// A file and its wanted value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// In sysfs, `/sys/block/nvme0n1/queue/scheduler`.
+    /// Path in sysfs, `/sys/block/nvme0n1/queue/scheduler`.
     path: String,
     value: String,
-    /// What the kernel sets anew when it is written, to be put back with it.
+    /// File that the kernel resets when this one is written, to be restored with it.
     with_it: Option<String>,
 }
 
 impl Settings {
-    /// What it sets on `host` for these targets, in sentences.
+    /// Sentences on the settings to be changed on `host` for these targets.
     ///
     /// # Errors
-    /// A target that stands on no disk, or that cannot be found.
+    /// A target is not found, or not on a disk.
     pub fn outline(&self, targets: &[String], host: &Host) -> Result<Vec<String>, CampaignError> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -70,7 +69,7 @@ impl Settings {
             ));
         }
         if let Some(state) = self.write_cache {
-            // A device that is not there yet is an error once something is measured.
+            // A device that does not exist yet is an error only once something is measured.
             for drive in write_cache::drives(targets, host).unwrap_or_default() {
                 let (name, state) = (&drive.name, state.name());
                 let now = match &drive.write_cache_on {
@@ -91,7 +90,7 @@ impl Settings {
         Ok(sentences)
     }
 
-    /// The files to be written, in their order.
+    /// Files to write, in order.
     pub(crate) fn wanted(
         &self,
         targets: &[String],
@@ -130,11 +129,11 @@ impl Settings {
     }
 }
 
-/// The disks at the bottom of all layers under `targets`, each once.
+/// Disks at the bottom of all layers under `targets`, each once.
 fn disks<'h>(targets: &[String], host: &'h Host) -> Result<Vec<&'h BlockDevice>, CampaignError> {
     let mut disks: Vec<&BlockDevice> = Vec::new();
     for target in targets {
-        // A file that does not exist yet will be where its directory is.
+        // A file that does not exist yet will be on the disk of its directory.
         let path = Path::new(target);
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let there = match path.exists() {
@@ -157,7 +156,7 @@ fn disks<'h>(targets: &[String], host: &'h Host) -> Result<Vec<&'h BlockDevice>,
     Ok(disks)
 }
 
-/// Sets on the machine what is asked for, for scripts.
+/// Applies the settings for scripts.
 pub(crate) fn apply<'s>(
     tools: &mut Tools<'_>,
     settings: &Settings,

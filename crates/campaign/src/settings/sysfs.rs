@@ -1,4 +1,4 @@
-//! The one place where sysfs is written.
+//! The only code that writes to sysfs.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use iodyno_store::SettingChange;
 
 use crate::undone::Outcome;
 
-/// sysfs of this machine, or a folder that a test has in its place.
+/// sysfs of this machine, or a test's directory instead.
 #[derive(Debug, Clone)]
 pub(crate) struct Sysfs {
     root: PathBuf,
@@ -26,14 +26,14 @@ impl Sysfs {
         Self { root: root.to_owned() }
     }
 
-    /// What a file is set to: of a choice (`mq-deadline [none]`) what is chosen.
+    /// Value of a file; for a choice (`mq-deadline [none]`) the selected one.
     pub(super) fn value(&self, path: &str) -> io::Result<String> {
         let text = std::fs::read_to_string(self.file(path)?)?;
         let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
         Ok(chosen.map_or(text.trim(), |(chosen, _)| chosen).to_owned())
     }
 
-    /// What a file offers to choose from, where it says so.
+    /// Values to choose from, if the file lists them.
     pub(super) fn choice(&self, path: &str) -> Option<String> {
         let beside = path.replace("scaling_governor", "scaling_available_governors");
         let text = std::fs::read_to_string(self.file(&beside).ok()?).ok()?;
@@ -42,14 +42,14 @@ impl Sysfs {
     }
 
     pub(super) fn set(&self, path: &str, value: &str) -> io::Result<()> {
-        // They are there already: nothing is created.
+        // The files exist already: nothing is created.
         let mut options = std::fs::OpenOptions::new();
         let mut file = options.write(true).truncate(true).open(self.file(path)?)?;
         io::Write::write_all(&mut file, value.as_bytes())
     }
 
-    /// A journal is a file that anybody may have written: nothing but what a
-    /// plan can set is ever touched.
+    /// Path of a file that a plan may set. All others are refused, since anybody may have written
+    /// the journal.
     fn file(&self, path: &str) -> io::Result<PathBuf> {
         let parts: Vec<&str> = path.split('/').collect();
         let is_known = match parts.as_slice() {
@@ -77,8 +77,8 @@ impl Sysfs {
     }
 }
 
-/// What is to be done by hand with a setting that an earlier version's journal
-/// names, which does not say of which machine and boot it is.
+/// Outcome for a setting in an earlier version's journal, which does not say of which machine and
+/// boot it is: never changed here, only the command is given.
 pub(crate) fn set_by_hand(sysfs: &Sysfs, change: &SettingChange) -> Outcome {
     let SettingChange { path, before, value, .. } = change;
     match sysfs.value(path) {
@@ -93,21 +93,21 @@ pub(crate) fn set_by_hand(sysfs: &Sysfs, change: &SettingChange) -> Outcome {
     }
 }
 
-/// What came of restoring a setting.
+/// Outcome of restoring a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Restored {
-    /// It is what it was.
+    /// It has its old value.
     Yes,
-    /// Somebody set it to something else meanwhile, which stays.
+    /// Set to something else by others meanwhile, and left so.
     NotOurs,
     /// The device or CPU is gone, and the setting with it.
     Gone,
 }
 
-/// Restores what a journal says of a setting, if it is still what was set.
+/// Restores a setting from the journal, if it still has the value that was set.
 ///
 /// # Errors
-/// The kernel does not take the value that it had.
+/// The kernel refuses the old value.
 pub(crate) fn restore(sysfs: &Sysfs, change: &SettingChange) -> io::Result<Restored> {
     let SettingChange { path, before, value, with_it, .. } = change;
     let now = match sysfs.value(path) {

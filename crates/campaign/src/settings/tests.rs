@@ -1,4 +1,4 @@
-//! Settings in a folder that stands for sysfs.
+//! Settings in a directory instead of sysfs.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ const SCHEDULER: &str = "/sys/block/sda/queue/scheduler";
 const REQUESTS: &str = "/sys/block/sda/queue/nr_requests";
 const RUN: &str = "0001";
 
-/// A machine of two CPUs and a disk, and the journal of a run that is over.
+/// A machine with two CPUs and a disk, and the journal of a run that is over.
 struct Machine {
     folder: tempfile::TempDir,
     store: Store,
@@ -44,7 +44,7 @@ impl Machine {
         std::fs::read_to_string(self.file(path)).unwrap()
     }
 
-    /// All that can be set.
+    /// Values of all files that can be set.
     fn state(&self) -> Vec<String> {
         let files = [SCHEDULER.to_owned(), REQUESTS.to_owned(), governor(0), governor(1)];
         files.iter().map(|file| self.read(file)).collect()
@@ -77,17 +77,17 @@ fn all() -> Vec<Wanted> {
 }
 
 #[test]
-fn what_was_set_is_restored() {
+fn settings_are_restored() {
     let mut machine = Machine::new();
     let before = machine.state();
     let mut applied = machine.apply(&all()).unwrap();
     assert_eq!(machine.state(), ["none", "64", "performance", "performance"]);
     assert_eq!(machine.pending(), 4);
-    // A condition of all CPUs is told once.
+    // A condition of all CPUs is reported once.
     assert_eq!(applied.conditions.len(), 3);
     assert_eq!(applied.conditions[2].path, "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor");
     assert_eq!((&*applied.conditions[1].before, &*applied.conditions[1].value), ("256", "64"));
-    // The kernel sets it anew with the scheduler.
+    // The kernel resets it with the scheduler.
     machine.write(SCHEDULER, "none");
     assert_eq!(applied.restore_sysfs(&mut machine.store, RUN).unwrap(), Vec::<String>::new());
     assert_eq!(machine.state(), before);
@@ -95,14 +95,14 @@ fn what_was_set_is_restored() {
 }
 
 #[test]
-fn what_is_so_already_is_a_condition_and_no_change() {
+fn setting_already_in_effect_is_a_condition_and_no_change() {
     let mut machine = Machine::new();
     let applied = machine.apply(&[wanted(SCHEDULER, "mq-deadline")]).unwrap();
     assert_eq!((applied.conditions.len(), machine.pending()), (1, 0));
 }
 
 #[test]
-fn what_cannot_be_set_leaves_all_as_it_was() {
+fn failed_setting_restores_the_others() {
     let mut machine = Machine::new();
     let before = machine.state();
     let mut wanted_too = all();
@@ -113,7 +113,7 @@ fn what_cannot_be_set_leaves_all_as_it_was() {
 }
 
 #[test]
-fn what_somebody_else_set_since_is_left_alone() {
+fn settings_changed_by_others_are_left_alone() {
     let mut machine = Machine::new();
     let mut applied = machine.apply(&all()).unwrap();
     machine.write(REQUESTS, "128");
@@ -133,14 +133,14 @@ fn after_a_kill_the_journal_restores_it() {
     for pending in machine.store.journal_pending(Some(RUN)).unwrap() {
         let Ok(JournalEntry::Setting(change)) = pending.entry else { panic!() };
         assert_eq!(restore(&sysfs, &change).unwrap(), Restored::Yes);
-        // As often as one likes.
+        // Restoring again changes nothing.
         assert_eq!(restore(&sysfs, &change).unwrap(), Restored::Yes);
     }
     assert_eq!(machine.state(), before);
 }
 
 #[test]
-fn a_journal_that_was_tampered_with_touches_nothing_else() {
+fn tampered_journal_touches_nothing_else() {
     let machine = Machine::new();
     let sysfs = Sysfs::at(machine.folder.path());
     let others = [
@@ -170,7 +170,7 @@ fn a_journal_that_was_tampered_with_touches_nothing_else() {
 }
 
 #[test]
-fn a_plan_says_how_write_caches_are_to_be() {
+fn plans_set_write_caches() {
     let settings: Settings = toml::from_str("write_cache = \"off\"").unwrap();
     assert_eq!(settings.write_cache, Some(WriteCacheState::Off));
     assert!(!settings.is_empty());
@@ -178,7 +178,7 @@ fn a_plan_says_how_write_caches_are_to_be() {
     for preset in ["snia-iops", "snia-throughput", "snia-latency", "snia-wsat", "snia-hir"] {
         let study = crate::Study::preset(preset).unwrap();
         assert_eq!(study.settings.write_cache, Some(WriteCacheState::Off), "{preset}");
-        // What the store keeps of it says the same when it goes on.
+        // The stored plan says the same when the run is resumed.
         let again = crate::Study::parse(&study.to_toml().unwrap(), preset).unwrap();
         assert_eq!(again.settings, study.settings);
     }

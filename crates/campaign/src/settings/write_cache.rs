@@ -1,4 +1,4 @@
-//! Volatile write caches of NVMe drives, switched by feature 06h and back.
+//! Switches volatile write caches of NVMe drives by feature 06h, and back.
 
 use std::io;
 
@@ -12,11 +12,11 @@ use crate::error::CampaignError;
 use crate::plan::WriteCacheState;
 use crate::targets::device_of;
 
-/// What to do where it cannot be switched.
+/// Next step if it cannot be switched.
 const KEEP: &str = "--write-cache keep leaves it as it is";
 
-/// The NVMe controllers of those `targets` that are devices. A file's drive serves others, too, and
-/// stays as it is.
+/// NVMe controllers of those `targets` that are devices. A file's drive serves others, too, and is
+/// left alone.
 pub(super) fn drives<'h>(
     targets: &[String],
     host: &'h Host,
@@ -27,7 +27,7 @@ pub(super) fn drives<'h>(
         let blocks = resolved.iter().filter(|target| matches!(target, Target::Block(_)));
         let devices = blocks.filter_map(|target| target.device());
         for disk in devices.flat_map(|device| host.bottom_of(device)) {
-            // Each path of a multipath head has a controller, and a cache, of its own.
+            // Each path of a multipath head has its own controller and cache.
             let has_it = |drive: &&Drive| drive.namespaces.iter().any(|one| one.name == disk.name);
             for drive in host.drives.iter().filter(has_it) {
                 if found.iter().all(|known| known.name != drive.name) {
@@ -39,7 +39,7 @@ pub(super) fn drives<'h>(
     Ok(found)
 }
 
-/// The caches of `drives` that are to be switched; those without one need nothing.
+/// Caches of `drives` to be switched; drives without one are skipped.
 pub(super) fn caches(drives: &[&Drive]) -> Result<Vec<WriteCache>, CampaignError> {
     let mut caches = Vec::new();
     for drive in drives {
@@ -60,7 +60,7 @@ pub(super) fn caches(drives: &[&Drive]) -> Result<Vec<WriteCache>, CampaignError
 }
 
 impl Applied {
-    /// Switches `cache` where it is not as `wanted`; the change stands in the journal before.
+    /// Switches `cache` unless it is as `wanted`; the change is in the journal first.
     pub(super) fn switch(
         &mut self,
         cache: &WriteCache,
@@ -102,7 +102,7 @@ impl Applied {
 /// Switches a cache back, if it is still as it was switched.
 ///
 /// # Errors
-/// The drive does not.
+/// The drive refuses.
 pub(crate) fn switch_back(source: &dyn Source, change: &WriteCacheChange) -> io::Result<Restored> {
     let WriteCacheChange { controller, serial, on, .. } = change;
     let cache = WriteCache { controller: controller.clone(), serial: serial.clone() };

@@ -1,5 +1,5 @@
-//! What can be told of a script before anything is opened or made: that the
-//! machine has what its jobs name, each in words that name the option.
+//! Checks a script before anything is opened or made: does the machine have what its jobs name?
+//! Errors name the option.
 
 use std::collections::HashSet;
 use std::os::unix::fs::FileTypeExt;
@@ -9,19 +9,19 @@ use iodyno_job::script::{Script, ScriptJob};
 use iodyno_model::Host;
 use iodyno_target::is_sink;
 
-use super::wanted::device_of;
+use super::requirements::device_of;
 use crate::error::CampaignError;
 
-/// That `host` has the CPUs and files that the jobs of `script` ask for.
+/// Checks that `host` has the CPUs and files that the jobs of `script` ask for.
 ///
 /// # Errors
 /// The first job that cannot be carried out, and why.
 pub(crate) fn check(host: &Host, script: &Script) -> Result<(), CampaignError> {
-    // Files that a job so far gives a size.
+    // Files sized by a job so far.
     let mut sized: HashSet<&str> = HashSet::new();
     let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
     for ScriptJob { job, needs_size, .. } in jobs {
-        // Names of nothing, without end.
+        // Their names are of no files, and their size is unlimited.
         let engine = job.engine.ioengine;
         let diskless = engine.is_diskless() || engine.creates_entries();
         let what = cpus(host, job)
@@ -37,14 +37,14 @@ pub(crate) fn check(host: &Host, script: &Script) -> Result<(), CampaignError> {
     Ok(())
 }
 
-/// CPUs that the machine has not.
+/// CPUs that the machine does not have.
 fn cpus(host: &Host, job: &Job) -> Option<String> {
     let last = host.cpus.online.get()?.iter().max()?;
     let cpu = job.threads.cpus_allowed.iter().find(|cpu| *cpu > last)?;
     Some(format!("`cpus_allowed` names CPU {cpu}, and the last of this machine is CPU {last}"))
 }
 
-/// Names that are not what they seem, or that nothing has.
+/// Names that do not exist, or are not what they seem.
 fn names(host: &Host, job: &Job, sized: &HashSet<&str>) -> Option<String> {
     job.files.paths.iter().filter(|name| !is_sink(name)).find_map(|name| {
         let metadata = std::fs::metadata(name).ok();
@@ -60,7 +60,7 @@ fn names(host: &Host, job: &Job, sized: &HashSet<&str>) -> Option<String> {
             return None;
         }
         if host.block(name).is_some() {
-            // fio makes a file of this name, and measures that.
+            // fio makes a file of this name and measures that.
             return Some(format!(
                 "`filename={name}` would be a file in this directory; the device is /dev/{name}, \
                  such a file ./{name}"
@@ -72,8 +72,7 @@ fn names(host: &Host, job: &Job, sized: &HashSet<&str>) -> Option<String> {
     })
 }
 
-/// Files that are empty or not there, where the job does not say how large
-/// they are to be, nor does one before it.
+/// Empty or missing files whose size neither the job nor one before it sets.
 fn size(job: &Job, sized: &HashSet<&str>) -> Option<String> {
     let is_empty = |name: &String| {
         !sized.contains(name.as_str())

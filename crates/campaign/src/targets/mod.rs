@@ -1,13 +1,13 @@
-//! What jobs work on: devices cleared, files laid out, each once.
+//! Targets of jobs: each device cleared once, each file laid out once.
 
-mod bare;
+mod block_history;
+mod cleared;
 mod feasible;
-mod held;
 mod named;
+mod no_metadata;
 mod prepared;
-mod read_blocks;
+mod requirements;
 mod scratch;
-mod wanted;
 mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,41 +26,42 @@ use crate::error::CampaignError;
 use crate::phase::PhaseJob;
 use crate::tools::Tools;
 
-pub(crate) use bare::bare_blocks;
-pub(crate) use held::Held;
-use held::{clear, lay_out};
-pub(crate) use named::Named;
+pub(crate) use block_history::BlockHistory;
+pub(crate) use cleared::ClearedTarget;
+use cleared::{clear, lay_out};
+pub(crate) use named::NamedTargets;
+pub(crate) use no_metadata::check_no_metadata;
 pub(crate) use prepared::{PreparedTarget, key_of, room};
-pub(crate) use read_blocks::Blocks;
+use requirements::{Device, Requirements, devices, entry_key, key, wanted};
+pub(crate) use requirements::{device_of, keys};
 pub(crate) use scratch::Scratches;
-use wanted::{Device, Wanted, devices, entry_key, key, wanted};
-pub(crate) use wanted::{device_of, keys};
 pub(crate) use written::Written;
 
-/// Room of a file that is yet to be made, as far as its job is asked, bytes.
+/// Unlimited size, bytes, for a file to be made whose job sets the size itself.
 const ENDLESS_BYTES: u64 = 1 << 60;
 
-/// Everything that jobs read and write.
+/// All targets of the jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Targets {
-    held: Vec<Held>,
-    /// What is known of each.
+    held: Vec<ClearedTarget>,
+    /// Facts about each.
     pub(crate) prepared: Vec<PreparedTarget>,
-    /// By the names that the jobs of a script use.
+    /// Indices by the names in the script's jobs.
     by_name: BTreeMap<String, usize>,
-    /// Where jobs that append begin, bytes, by fio's number of the job.
+    /// Start offsets of jobs that append, bytes, by fio's job number.
     appends: BTreeMap<u32, u64>,
-    /// Keys of the files that are removed once nothing works on them any more.
+    /// Keys of files to remove once no job uses them any more.
     unlinking: BTreeSet<String>,
 }
 
 impl Targets {
     /// Clears all devices and lays out all files of `script`. With `all_words` each word of
-    /// `permission` has to name something that is worked on. Jobs of the `first` phase have to fit
-    /// what they will work on; others that do not fail by themselves, in their turn.
+    /// `permission` has to name something that is worked on. Checks that the jobs of the `first`
+    /// phase fit their targets; later ones fail in their turn.
     ///
     /// # Errors
-    /// What cannot be cleared, before anything is made or written; what then cannot be laid out.
+    /// A target cannot be cleared (before anything is made or written), or a file cannot be laid
+    /// out.
     pub(crate) fn of_script(
         tools: &mut Tools<'_>,
         host: &Host,
@@ -77,17 +78,17 @@ impl Targets {
             targets.hold(names, held);
         }
         for ScriptJob { job, .. } in jobs(script) {
-            targets.pretend(host, job)?;
+            targets.hold_diskless(host, job)?;
         }
         for ScriptJob { job, .. } in jobs(script) {
-            let said = |what| CampaignError::of_job(&job.name, what);
-            targets.passes_data_only(host, job).map_err(said)?;
+            let job_error = |what| CampaignError::of_job(&job.name, what);
+            targets.check_metadata(host, job).map_err(job_error)?;
             if !tools.generator.keeps_to_zones(job) {
-                targets.zones_take(host, job).map_err(said)?;
+                targets.check_zones(host, job).map_err(job_error)?;
             }
-            targets.enlarge(&mut wanted, job).map_err(said)?;
+            targets.grow_files(&mut wanted, job).map_err(job_error)?;
         }
-        let files: Vec<(String, Wanted)> =
+        let files: Vec<(String, Requirements)> =
             wanted.into_iter().filter(|(name, _)| !targets.by_name.contains_key(name)).collect();
         let plans = files.iter().map(|(name, wanted)| wanted.plan(name)).collect();
         let surveyed = survey(plans, host, permission)?;
@@ -97,35 +98,35 @@ impl Targets {
         let known: BTreeMap<&str, &Surveyed> =
             files.iter().map(|(name, _)| name.as_str()).zip(&surveyed).collect();
         for ScriptJob { job, .. } in jobs(script).filter(|job| job.job.engine.direct) {
-            targets.takes_direct(host, job, &known)?;
+            targets.check_direct(host, job, &known)?;
         }
         for ScriptJob { job, .. } in first.iter().flat_map(|phase| &phase.jobs) {
-            targets.rehearse(tools, job, &known)?;
+            targets.check_fit(tools, job, &known)?;
         }
         let unlinking = jobs(script).filter(|job| job.job.files.unlink);
-        targets.unlinking = unlinking.flat_map(|job| wanted::keys(&job.job)).collect();
+        targets.unlinking = unlinking.flat_map(|job| requirements::keys(&job.job)).collect();
         for ((name, wanted), surveyed) in files.into_iter().zip(surveyed) {
             let held = lay_out(tools, host, &name, surveyed, permission).inspect_err(|_| {
-                // Nothing will run. What led here is told; an error of this would hide it.
+                // Nothing will run. The error that led here is reported; one of this would hide it.
                 let _ = targets.unlink_all();
             })?;
-            if let (Held::File(_, laid_out), true) = (&held, wanted.of_names) {
+            if let (ClearedTarget::File(_, laid_out), true) = (&held, wanted.of_names) {
                 let (entry, size_bytes) = (laid_out.entry()?, wanted.size_bytes);
                 let clearance = WriteClearance::of_entry(&name, entry, size_bytes)?;
-                targets.hold([entry_key(&name)], Held::Nothing(clearance));
+                targets.hold([entry_key(&name)], ClearedTarget::Nothing(clearance));
             }
-            // What is held open is not gone when its name is.
+            // Hold a file only for jobs on its data: an open file is not gone when its name is.
             if wanted.of_data {
                 targets.hold([name], held);
             }
         }
         targets.prepared = targets.held.iter().map(|held| held.prepared(host)).collect();
-        targets.number();
+        targets.set_indices();
         Ok(targets)
     }
 
-    /// What direct I/O on a file or device is a multiple of, bytes: 0 where it takes none; `None`
-    /// where that is not known yet.
+    /// Alignment of direct I/O on a file or device, bytes; 0 if unsupported, `None` if not known
+    /// yet.
     fn direct_bytes(
         &self,
         job: &Job,
@@ -141,8 +142,8 @@ impl Targets {
         }
     }
 
-    /// That direct I/O has a meaning for what a job works on.
-    fn takes_direct(
+    /// Checks that the targets of a job support direct I/O.
+    fn check_direct(
         &self,
         host: &Host,
         job: &Job,
@@ -156,8 +157,8 @@ impl Targets {
         }
     }
 
-    /// That a job fits what it will work on: nothing is made for one that does not.
-    fn rehearse(
+    /// Checks that a job fits its targets, before anything is made for it.
+    fn check_fit(
         &self,
         tools: &Tools<'_>,
         job: &Job,
@@ -180,13 +181,13 @@ impl Targets {
         if rooms.is_empty() || job.files.create_only {
             return Ok(());
         }
-        let fits = tools.generator.fits(&self.placed(job), &rooms);
+        let fits = tools.generator.fits(&self.with_append_offset(job), &rooms);
         fits.map_err(|Unfit(what)| CampaignError::of_job(&job.name, what))
     }
 
-    /// Holds nothing for each file of a job that only pretends, and the place of each that a job
+    /// Holds an empty target for each file of a diskless job, and the place of each file that a job
     /// will make.
-    fn pretend(&mut self, host: &Host, job: &Job) -> Result<(), CampaignError> {
+    fn hold_diskless(&mut self, host: &Host, job: &Job) -> Result<(), CampaignError> {
         let engine = job.engine.ioengine;
         let makes = engine.creates_entries();
         for path in
@@ -202,7 +203,7 @@ impl Targets {
                     _ => EntryKind::File,
                 };
                 let entry = entry_to_make(host, Path::new(path), kind)?;
-                // As fio's: a block, unless the job says how much.
+                // Like fio: one block, unless the job sets a size.
                 let sized = job.space.size.is_some() || job.space.filesize.is_some();
                 let block_bytes = job.pattern.bs.of(job.pattern.rw.direction()).smallest();
                 let size_bytes = if sized { ENDLESS_BYTES } else { block_bytes };
@@ -212,31 +213,31 @@ impl Targets {
             } else {
                 WriteClearance::of_sink(path)?
             };
-            self.hold([key(job, path)], Held::Nothing(clearance));
+            self.hold([key(job, path)], ClearedTarget::Nothing(clearance));
         }
         Ok(())
     }
 
-    fn hold(&mut self, names: impl IntoIterator<Item = String>, held: Held) {
+    fn hold(&mut self, names: impl IntoIterator<Item = String>, held: ClearedTarget) {
         self.by_name.extend(names.into_iter().map(|name| (name, self.held.len())));
         self.held.push(held);
     }
 
-    /// That a job past the block layer meets blocks without metadata.
-    fn passes_data_only(&self, host: &Host, job: &Job) -> Result<(), String> {
+    /// Checks that a passthrough job meets blocks without metadata.
+    fn check_metadata(&self, host: &Host, job: &Job) -> Result<(), String> {
         if job.engine.ioengine != IoEngine::IoUringCmd {
             return Ok(());
         }
         let held = job.files.paths.iter().filter_map(|path| self.get(job, path));
         let names = held.map(|held| held.access().name());
-        // What is no namespace is refused where it is opened.
+        // Names other than namespaces are refused when opened.
         names
             .filter_map(|name| host.namespace(name))
-            .try_for_each(|(_, namespace)| bare_blocks(namespace))
+            .try_for_each(|(_, namespace)| check_no_metadata(namespace))
     }
 
-    /// That a job writes to zones as they are written: one block after the other.
-    fn zones_take(&self, host: &Host, job: &Job) -> Result<(), String> {
+    /// Checks that a job writes zones sequentially, one block at a time.
+    fn check_zones(&self, host: &Host, job: &Job) -> Result<(), String> {
         let in_sequence = !job.pattern.rw.is_random() && !job.pattern.rw.has(Direction::Read);
         if !job.writes() || in_sequence && job.outstanding() == 1 && job.threads.numjobs <= 1 {
             return Ok(());
@@ -252,8 +253,12 @@ impl Targets {
         ))
     }
 
-    /// Makes what is `wanted` as large as `job` needs it.
-    fn enlarge(&mut self, wanted: &mut BTreeMap<String, Wanted>, job: &Job) -> Result<(), String> {
+    /// Enlarges the files in `wanted` to the size that `job` needs.
+    fn grow_files(
+        &mut self,
+        wanted: &mut BTreeMap<String, Requirements>,
+        job: &Job,
+    ) -> Result<(), String> {
         if !job.replay.ends.is_empty() {
             for (path, end) in job.files.paths.iter().zip(&job.replay.ends) {
                 if let Some(wanted) = wanted.get_mut(path) {
@@ -262,7 +267,8 @@ impl Targets {
             }
             return Ok(());
         }
-        // As fio, which sets up one job after the other: a file has what those before made it.
+        // Like fio, which sets up one job after the other: a file has the size that earlier jobs
+        // gave it.
         let room = |path: &String| {
             let made_bytes = wanted.get(path).map_or(0, |wanted| wanted.size_bytes);
             let room = self.room(job, path);
@@ -279,7 +285,7 @@ impl Targets {
         }
         for region in regions {
             let path = &job.files.paths[usize::from(region.file)];
-            // What grows until the device is full (fill_device) has no size beforehand.
+            // A file that grows until the device is full (fill_device) has no size beforehand.
             if let Some(wanted) = wanted.get_mut(path).filter(|_| region.length < u64::MAX) {
                 wanted.size_bytes = wanted.size_bytes.max(region.offset + region.length);
             }
@@ -287,8 +293,8 @@ impl Targets {
         Ok(())
     }
 
-    /// Keeps where a job with `file_append` begins: behind what its files hold now. Once they are
-    /// laid out, that is no more to be seen.
+    /// Remembers the start offset of a job with `file_append`: the current end of its files, which
+    /// is lost once they are laid out.
     fn append(&mut self, job: &Job, regions: &[Region]) -> Result<(), String> {
         let starts: BTreeSet<u64> = regions.iter().map(|region| region.offset).collect();
         match starts.into_iter().collect::<Vec<_>>()[..] {
@@ -304,8 +310,8 @@ impl Targets {
         Ok(())
     }
 
-    /// The job as it is carried out: one that appends begins where its files ended.
-    fn placed(&self, job: &Job) -> Job {
+    /// The job as executed: one that appends starts where its files ended.
+    fn with_append_offset(&self, job: &Job) -> Job {
         let mut job = job.clone();
         if let Some(start) = self.appends.get(&job.threads.number) {
             job.space.file_append = false;
@@ -315,14 +321,14 @@ impl Targets {
         job
     }
 
-    /// A word of `permission` that names no device that is written, and no file that needs it.
+    /// A word of `permission` that names neither a written device nor a file that needs it.
     fn unused(&self, permission: &Permission, files: &[Surveyed]) -> Option<String> {
         let written = self.held.iter().filter_map(|held| held.access().write());
         let names_file = |word: &String| files.iter().any(|file| file.words().contains(word));
         unused_allowances(permission, written).into_iter().find(|word| !names_file(word))
     }
 
-    /// What is there now.
+    /// Current size and block size.
     fn room(&self, job: &Job, name: &str) -> Room {
         match self.get(job, name) {
             Some(held) => {
@@ -340,37 +346,37 @@ impl Targets {
         self.by_name.get(&key(job, path)).copied()
     }
 
-    fn get(&self, job: &Job, path: &str) -> Option<&Held> {
+    fn get(&self, job: &Job, path: &str) -> Option<&ClearedTarget> {
         self.held.get(self.index(job, path)?)
     }
 
-    /// All of them.
-    pub(crate) fn all(&self) -> &[Held] {
+    /// All held targets.
+    pub(crate) fn all(&self) -> &[ClearedTarget] {
         &self.held
     }
 
-    /// Each knows its number.
-    fn number(&mut self) {
+    /// Sets the index of each.
+    fn set_indices(&mut self) {
         self.prepared.iter_mut().enumerate().for_each(|(n, one)| one.index = n);
     }
 
-    /// One of them by its number, and what is held of it.
-    pub(crate) fn target(&mut self, number: usize) -> (&mut PreparedTarget, &Held) {
+    /// Target of this number, and its clearance.
+    pub(crate) fn target(&mut self, number: usize) -> (&mut PreparedTarget, &ClearedTarget) {
         (&mut self.prepared[number], &self.held[number])
     }
 
-    /// Lets `look` see what a job that is fitted to a target would be.
-    pub(crate) fn look_at(
+    /// Calls `act` with a job as fitted to its target.
+    pub(crate) fn with_fitted_job(
         &mut self,
         PhaseJob { job, on, .. }: &PhaseJob,
-        look: impl FnOnce(&mut PreparedTarget, &ClearedJob<'_>),
+        act: impl FnOnce(&mut PreparedTarget, &ClearedJob<'_>),
     ) {
         let Some(on) = on else { return };
         let (target, held) = self.target(on.index);
-        look(target, &ClearedJob { job: on.fitted(job, 0), files: vec![held.access()] });
+        act(target, &ClearedJob { job: on.fitted(job, 0), files: vec![held.access()] });
     }
 
-    /// Numbers of those that some job of `script` reads.
+    /// Numbers of the targets that some job of `script` reads.
     pub(crate) fn read_by(&self, script: &Script) -> BTreeSet<usize> {
         let reading = jobs(script).filter(|job| job.job.pattern.rw.has(Direction::Read));
         let held = reading.flat_map(|job| {
@@ -380,8 +386,8 @@ impl Targets {
     }
 
     /// A job with the clearances of its files and their numbers; `turn` is its number in the phase.
-    /// `None` where it makes no I/O: with `create_only`, and where it has no files, as fio leaves
-    /// clones without whose names others have.
+    /// `None` if it makes no I/O: with `create_only`, and without files, since fio leaves clones
+    /// without files whose names are taken by others.
     pub(crate) fn cleared(
         &self,
         PhaseJob { job, on, .. }: &PhaseJob,
@@ -397,17 +403,18 @@ impl Targets {
         let numbers = job.files.paths.iter().filter_map(|name| self.index(job, name));
         let numbers: Vec<usize> = numbers.collect();
         let files: Vec<_> = numbers.iter().map(|n| self.held[*n].access()).collect();
-        (!files.is_empty()).then(|| (ClearedJob { job: self.placed(job), files }, numbers))
+        (!files.is_empty())
+            .then(|| (ClearedJob { job: self.with_append_offset(job), files }, numbers))
     }
 
-    /// Removes those of these files that jobs made. (fio removes that as well: what comes later
-    /// finds nothing to read there, or makes it anew.)
+    /// Removes those of these files that jobs made. (fio does as well: later jobs find nothing to
+    /// read there, or make them anew.)
     pub(crate) fn unlink(&mut self, keys: &[String]) -> Result<(), CampaignError> {
         for key in keys.iter().filter_map(|key| self.unlinking.take(key)) {
             let held = self.by_name.get(&key).and_then(|held| self.held.get(*held));
             match held {
-                Some(Held::File(_, laid_out)) => _ = laid_out.remove_if_ours()?,
-                Some(Held::Nothing(clearance)) => {
+                Some(ClearedTarget::File(_, laid_out)) => _ = laid_out.remove_if_ours()?,
+                Some(ClearedTarget::Nothing(clearance)) => {
                     clearance.entry().map(|entry| entry.remove_made()).transpose()?;
                 }
                 _ => {}
@@ -416,7 +423,8 @@ impl Targets {
         Ok(())
     }
 
-    /// Removes all that are left, also those of what did not run: they were laid out all the same.
+    /// Removes all that are left, also files of jobs that did not run: they were laid out all the
+    /// same.
     pub(crate) fn unlink_all(&mut self) -> Result<(), CampaignError> {
         self.unlink(&Vec::from_iter(self.unlinking.clone()))
     }
@@ -426,9 +434,8 @@ fn jobs(script: &Script) -> impl Iterator<Item = &ScriptJob> {
     script.phases.iter().flat_map(|phase| &phase.jobs)
 }
 
-/// Why `direct=1` has no meaning for a file that takes none: it is, or will be, in memory, where
-/// the kernel says so. On disks a file system without O_DIRECT is a doubt that the measurement
-/// carries.
+/// Reason why `direct=1` is refused: the file is, or will be, in memory, and its file system has no
+/// O_DIRECT. On disks a file system without O_DIRECT is only a caveat of the measurement.
 fn not_direct(host: &Host, name: &str) -> Option<String> {
     let path = std::path::absolute(name).ok()?;
     let there = if path.exists() { path.as_path() } else { path.parent()? };

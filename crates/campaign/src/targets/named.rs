@@ -1,35 +1,35 @@
-//! Targets that are given by name, each of which all jobs work on.
+//! Targets given by name, on each of which all jobs work.
 
 use iodyno_model::{Host, Run};
 use iodyno_target::{Target, TargetError, unused_allowances};
 
 use super::Targets;
-use super::held::{Held, clear};
+use super::cleared::{ClearedTarget, clear};
 use super::prepared::PreparedTarget;
 use super::scratch::Scratches;
 use crate::error::CampaignError;
 use crate::tools::{Options, Tools};
 
-/// What is to be cleared.
-pub(crate) struct Named<'t> {
+/// Targets to be cleared.
+pub(crate) struct NamedTargets<'t> {
     pub(crate) targets: Vec<&'t Target>,
-    /// Devices that may be written beside them.
+    /// Devices that background load may write.
     pub(crate) neighbours: Vec<&'t Target>,
-    /// All of the targets are needed, or none.
+    /// Either all targets are usable, or none is used.
     pub(crate) all_or_none: bool,
-    /// They are written.
+    /// The targets are written.
     pub(crate) writes: bool,
-    /// The largest block of the jobs, bytes.
+    /// Largest block of the jobs, bytes.
     pub(crate) block_bytes: u64,
 }
 
-impl Named<'_> {
-    /// Clears them; directories get a scratch file. What cannot be used is skipped, unless all
-    /// are needed.
+impl NamedTargets<'_> {
+    /// Clears them; directories get a scratch file. Unusable targets are skipped unless all are
+    /// needed.
     ///
     /// # Errors
-    /// One of all that are needed, or a neighbour, cannot be cleared; a word of the permission
-    /// names nothing that is written.
+    /// A needed target or a neighbour cannot be cleared, or a word of the permission names nothing
+    /// that is written.
     pub(crate) fn clear(
         &self,
         tools: &mut Tools<'_>,
@@ -39,7 +39,7 @@ impl Named<'_> {
         scratches: &mut Scratches,
     ) -> Result<Targets, CampaignError> {
         let permission = &options.permission;
-        let mut cleared: Vec<(&Target, Held)> = Vec::new();
+        let mut cleared: Vec<(&Target, ClearedTarget)> = Vec::new();
         let mut refused = None;
         for target in &self.targets {
             if tools.is_interrupted() {
@@ -48,7 +48,7 @@ impl Named<'_> {
             let held = match target.is_directory() && !self.writes {
                 true => scratches
                     .make(tools, &run.id, target)
-                    .map(|clearance| Held::Read((*target).clone(), clearance)),
+                    .map(|clearance| ClearedTarget::Read((*target).clone(), clearance)),
                 false => clear(host, (*target).clone(), self.writes, permission),
             };
             match held.and_then(|held| self.holding_a_block(held)) {
@@ -90,12 +90,12 @@ impl Named<'_> {
             });
             targets.held.push(held);
         }
-        targets.number();
+        targets.set_indices();
         Ok(targets)
     }
 
-    /// What holds no block of the largest is too small, whatever is wrong with the drive.
-    fn holding_a_block(&self, held: Held) -> Result<Held, CampaignError> {
+    /// Refuses a target smaller than the largest block, e.g. a defective drive.
+    fn holding_a_block(&self, held: ClearedTarget) -> Result<ClearedTarget, CampaignError> {
         let clearance = held.access().read();
         let size = clearance.size_bytes();
         if size >= self.block_bytes {

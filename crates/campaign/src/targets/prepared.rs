@@ -1,4 +1,4 @@
-//! What is known of a cleared target, for who decides what is measured on it.
+//! Facts about a cleared target, for the schedules.
 
 use iodyno_job::{Job, Room};
 use iodyno_load::ProbeSample;
@@ -7,48 +7,48 @@ use iodyno_target::ReadClearance;
 
 use super::written::Written;
 
-/// A target that jobs may work on, without the clearance to do so.
+/// A target that jobs may work on, without its clearance.
 #[derive(Debug, Clone)]
 pub(crate) struct PreparedTarget {
-    /// Its number among all targets of the run.
+    /// Index among all targets of the run.
     pub(crate) index: usize,
-    /// Its name in results.
+    /// Name in results.
     pub(crate) name: String,
     /// Size and block size.
     pub(crate) room: Room,
-    /// It may be written beside what is measured, and is not measured itself.
+    /// Written by background load only, not measured itself.
     pub(crate) is_neighbour: bool,
-    /// Its NVMe generic character device is there, and may be opened.
+    /// Its NVMe generic character device exists and may be opened.
     pub(crate) has_character_device: bool,
-    /// The block device under a file or directory, or the target itself.
+    /// Block device under a file or directory, or the target itself.
     pub(crate) device: Option<String>,
-    /// Whole devices at the bottom of it.
+    /// Whole devices at the bottom of its stack.
     pub(crate) bottom: Vec<String>,
-    /// The drive, where it is just one.
+    /// Its drive, if there is only one.
     pub(crate) drive: Option<String>,
     /// CPUs near it; empty: unknown, so any.
     pub(crate) near_cpus: Vec<u32>,
-    /// The other ones that are online, where those near it are known.
+    /// Other online CPUs, if those near it are known.
     pub(crate) far_cpus: Vec<u32>,
-    /// Its completions can be polled for.
+    /// Its completions can be polled.
     pub(crate) polled: bool,
-    /// I/Os that its queue holds.
+    /// Depth of its queues together.
     pub(crate) queue_depth: u32,
-    /// Largest request that its queue makes, bytes.
+    /// Largest request of its queue, bytes.
     pub(crate) largest_bytes: Option<u64>,
     pub(crate) scratch: bool,
     pub(crate) remarks: Vec<Caveat>,
     pub(crate) written: Option<Written>,
-    /// Samples of all of it, by which its written blocks were told.
+    /// Samples of the whole target, from which its written blocks were inferred.
     pub(crate) samples: Vec<ProbeSample>,
-    /// Its blocks were looked at.
-    pub(crate) is_looked_at: bool,
-    /// It cannot be measured any more: why.
+    /// Its blocks were sampled.
+    pub(crate) is_sampled: bool,
+    /// Reason why it cannot be measured any more.
     pub(crate) lost: Option<String>,
 }
 
 impl PreparedTarget {
-    /// Of what is cleared. `device` is the block device that it is or stands on.
+    /// Facts about a cleared target. `device` is the block device that it is or is stored on.
     pub(crate) fn new(
         host: &Host,
         name: &str,
@@ -105,21 +105,21 @@ impl PreparedTarget {
             remarks,
             written,
             samples: Vec::new(),
-            is_looked_at: false,
+            is_sampled: false,
             lost: None,
         }
     }
 
-    /// CPUs that its threads may use: how many.
+    /// Number of CPUs that its threads may use.
     pub(crate) fn cpu_count(&self) -> u32 {
-        // What this process may use counts, not what the machine has.
+        // Count the CPUs of this process, not of the machine.
         let allowed = std::thread::available_parallelism().map_or(1, usize::from);
         let near = if self.near_cpus.is_empty() { allowed } else { self.near_cpus.len() };
         near.min(allowed) as u32
     }
 
-    /// `job` made for this target: where to stay, on which CPUs. `turn` moves the first CPU on,
-    /// so that targets measured together do not all start on the same one.
+    /// `job` adapted to this target: its extents and CPUs. `turn` rotates the CPUs, so that targets
+    /// measured together do not all start on the same one.
     pub(crate) fn fitted(&self, job: &Job, turn: usize) -> Job {
         let mut job = job.clone();
         job.threads.cpus_allowed.clone_from(&self.near_cpus);
@@ -133,8 +133,8 @@ impl PreparedTarget {
         job
     }
 
-    /// With what was found out about `target`, which it is, since.
-    pub(crate) fn looked_at(mut self, target: &Self) -> Self {
+    /// Adds what was found out about the same target since.
+    pub(crate) fn updated_from(mut self, target: &Self) -> Self {
         self.lost.clone_from(&target.lost);
         if self.written.is_none() {
             self.written.clone_from(&target.written);
@@ -142,7 +142,7 @@ impl PreparedTarget {
         self
     }
 
-    /// What is known of the conditions before anything runs.
+    /// Conditions known before anything runs.
     pub(crate) fn conditions(&self) -> Conditions {
         Conditions {
             written: self.written.iter().map(|written| written.share.clone()).collect(),
@@ -154,18 +154,18 @@ impl PreparedTarget {
     }
 }
 
-/// What names a namespace in the store: serial number and namespace id.
+/// Key of a namespace in the store: serial number and namespace id.
 pub(crate) fn key_of(name: &str, host: &Host) -> Option<(String, u32)> {
     let (drive, namespace) = host.namespace(name)?;
     Some((drive.serial.value()?, namespace.nsid.value()?))
 }
 
-/// Size and block size of what is cleared.
+/// Size and block size of a cleared target.
 pub(crate) fn room(clearance: &ReadClearance) -> Room {
     Room { size_bytes: clearance.size_bytes(), block_bytes: clearance.block_bytes() }
 }
 
-/// CPUs near the drive that are online; empty where nothing is known.
+/// Online CPUs near the drive; empty if unknown.
 fn near_cpus(host: &Host, drive: Option<&Drive>) -> Vec<u32> {
     let near = drive.and_then(|drive| drive.local_cpus.value()).unwrap_or_default();
     match host.cpus.online.get() {
@@ -174,7 +174,7 @@ fn near_cpus(host: &Host, drive: Option<&Drive>) -> Vec<u32> {
     }
 }
 
-/// CPUs that are online and not near the drive; empty where that is not known.
+/// Online CPUs not near the drive; empty if unknown.
 fn far_cpus(host: &Host, drive: Option<&Drive>) -> Vec<u32> {
     let near = near_cpus(host, drive);
     let online = host.cpus.online.get().filter(|_| !near.is_empty());

@@ -1,4 +1,4 @@
-//! Scratch files of a run: in the journal before they are made, gone afterwards.
+//! Scratch files of a run: in the journal before they are made, removed at the end.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use crate::error::CampaignError;
 use crate::tools::Tools;
 use crate::watch::Event;
 
-/// The scratch files of a run, with their entries in the journal.
+/// Scratch files of a run, with their journal entries.
 #[derive(Default)]
 pub(crate) struct Scratches {
     files: Vec<(i64, ScratchFile)>,
@@ -49,7 +49,7 @@ impl Scratches {
                 Ok(clearance)
             }
             Err(error) => {
-                // Nothing of it is left.
+                // Nothing is left to remove.
                 tools.store.journal_done(run_id, ordinal)?;
                 Err(match error {
                     TargetError::Interrupted { .. } => CampaignError::Interrupted,

@@ -1,9 +1,8 @@
-//! Which blocks of a target were ever written.
+//! Infers which blocks of a target were ever written.
 //!
-//! A block counts as unwritten when the drive's own accounting (NUSE) shows
-//! it, or when it reads as the drive says deallocated blocks do (DLFEAT) and
-//! is read faster at depth 1 than blocks with data: a drive that has nothing
-//! to fetch answers at once. Zeros alone prove nothing.
+//! A block counts as unwritten if the drive's own accounting (NUSE) shows it, or if it reads as the
+//! drive says deallocated blocks do (DLFEAT) and is read faster at depth 1 than blocks with data: a
+//! drive that has nothing to fetch answers at once. Zeros alone prove nothing.
 
 use iodyno_job::{BlockSize, Extent, Job, Pattern, Request, Room, Stream};
 use iodyno_load::{BlockContent, ProbeSample};
@@ -12,41 +11,40 @@ use iodyno_model::{
 };
 use iodyno_stats::{mann_whitney_less, wilson_interval};
 
-/// The target is looked at in this many equal segments.
+/// Number of equal segments of the target.
 const SEGMENTS: usize = 64;
-/// A segment counts as written where at least this share of its samples is.
+/// Share of written samples from which a segment counts as written.
 const WRITTEN_SEGMENT: f64 = 0.98;
-/// All is written where at least this share of the samples is.
+/// Share of written samples from which the whole target counts as written.
 const WRITTEN: f64 = 0.995;
-/// Fewer samples of a kind have no latency that could be compared.
+/// Fewest samples of a kind for a comparison of latencies.
 const COMPARABLE: usize = 30;
-/// Unwritten blocks are read at least this much faster, as a ratio of medians.
+/// Largest ratio of median latencies, unwritten to written, that counts as faster.
 const FASTER: f64 = 0.8;
-/// The drive's accounting and the samples agree where they differ by no more.
+/// Largest difference between the drive's accounting and the samples that counts as agreement.
 const ACCOUNTING: f64 = 0.05;
-/// Stretches of a file that are looked at.
+/// Most extents of a file that are examined.
 pub(crate) const MOST_EXTENTS: usize = 4096;
-/// Shorter stretches of a file are not worth measuring in, bytes.
+/// Shortest extent of a file that is worth measuring in, bytes.
 const SHORTEST_EXTENT: u64 = 1 << 20;
-/// Level of the share's interval.
+/// Confidence level of the share's interval.
 const LEVEL: f64 = 0.95;
 
-/// What is known of a target's blocks, and where to measure.
+/// Knowledge of a target's blocks, and where to measure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Written {
     /// For the measurement's conditions.
     pub(crate) share: WrittenShare,
-    /// Written stretches to stay inside; empty: all of the target.
+    /// Written extents to stay inside; empty: all of the target.
     pub(crate) extents: Vec<Extent>,
 }
 
-/// The offsets to sample: `count` blocks of `block_bytes`, one at random in
-/// each of `count` equal parts, in random order so that no reading ahead helps.
-/// Fewer where the target has fewer blocks.
+/// Offsets to sample: `count` blocks of `block_bytes`, one at random in each of `count` equal
+/// parts, in random order so that read-ahead does not help. Fewer if the target has fewer blocks.
 pub(crate) fn sample_offsets(size_bytes: u64, block_bytes: u64, count: u32, seed: u64) -> Vec<u64> {
     let blocks = size_bytes / block_bytes;
     let count = u64::from(count).min(blocks);
-    // A second permutation, of a power of two, serves as a source of jitter.
+    // A second permutation, of a power of two, is the source of jitter.
     let (mut order, mut jitter) = match (permuted(count, seed), permuted(1 << 32, seed ^ 1)) {
         (Ok(order), Ok(jitter)) => (order, jitter),
         _ => return Vec::new(),
@@ -76,30 +74,30 @@ fn next(stream: &mut Stream) -> u64 {
     request[0].offset
 }
 
-/// Tells from samples which blocks were ever written. `namespace` is what the
-/// drive says of itself, where the target is a namespace and that is known.
-pub(crate) fn judge(
+/// Infers from samples which blocks were ever written. `namespace` is the drive's Identify data, if
+/// the target is a namespace and it is known.
+pub(crate) fn infer(
     target: &str,
     size_bytes: u64,
     samples: &[ProbeSample],
     namespace: Option<&IdentifyNamespace>,
 ) -> Written {
-    judge_beside(target, size_bytes, samples, samples, namespace)
+    infer_with_reference(target, size_bytes, samples, samples, namespace)
 }
 
-/// The same of a stretch of a target, of which `samples` are; `reference` are those
-/// of all of it, with which they are compared.
-pub(crate) fn judge_range(
+/// The same for the range of a target that `samples` are from; `reference` are samples of the whole
+/// target to compare with.
+pub(crate) fn infer_range(
     target: &str,
     samples: &[ProbeSample],
     reference: &[ProbeSample],
     namespace: Option<&IdentifyNamespace>,
 ) -> Written {
-    // Offsets are where the job says, and no extents are sought.
-    judge_beside(target, 0, samples, reference, namespace)
+    // No extents are sought: the job chooses the offsets.
+    infer_with_reference(target, 0, samples, reference, namespace)
 }
 
-/// Of blocks that something is known to have emptied, what was sampled aside.
+/// Result for blocks that are known to have been emptied, whatever was sampled.
 pub(crate) fn emptied(of: &WrittenShare, evidence: WrittenEvidence) -> Written {
     let share = WrittenShare {
         share: Estimate::bare(0.0),
@@ -110,7 +108,7 @@ pub(crate) fn emptied(of: &WrittenShare, evidence: WrittenEvidence) -> Written {
     Written { share, extents: Vec::new() }
 }
 
-fn judge_beside(
+fn infer_with_reference(
     target: &str,
     size_bytes: u64,
     samples: &[ProbeSample],
@@ -123,7 +121,7 @@ fn judge_beside(
     let deallocated = namespace.and_then(|namespace| namespace.deallocated_reads_as);
     let suspect = |sample: &ProbeSample| match (sample.content, deallocated) {
         (BlockContent::Filled(byte), Some(reads_as)) => byte == reads_as,
-        // Where the drive does not say, zeros are what everybody returns.
+        // If the drive does not report it, assume zeros, the usual value.
         (BlockContent::Filled(byte), None) => byte == 0,
         _ => false,
     };
@@ -148,9 +146,8 @@ fn judge_beside(
         proof,
     };
     if suspects == 0 {
-        // What was never written may read as anything where the drive does
-        // not say as what.
-        // Of a part its share of the whole drive says nothing.
+        // Unwritten blocks may read as anything if the drive does not report the value. The used
+        // share of the whole drive says nothing about a part.
         if let Some(used) = accounting.filter(|used| !is_part && *used < 1.0 - ACCOUNTING) {
             let state =
                 if used < ACCOUNTING { WrittenState::Unwritten } else { WrittenState::Unknown };
@@ -173,15 +170,15 @@ fn judge_beside(
     });
     let suspect_share = empty as f64 / count.max(1) as f64;
     let proof = match accounting {
-        // The drive holds no more than the rest: the suspects are what it
-        // does not hold. More suspects than that may be zeros that were written.
+        // The drive uses no more than the rest: the suspects are its unused blocks. More suspects
+        // than that may be written zeros.
         Some(used) if suspect_share <= 1.0 - used + ACCOUNTING => {
             Some(UnwrittenProof::NamespaceUse { share: used })
         }
         _ => faster(&readable_of_all, &suspect),
     };
     if proof.is_none() {
-        // Too few to matter are not worth a doubt.
+        // Too few suspects to cast doubt.
         let state = if (suspects as f64) < (1.0 - WRITTEN) * readable.len() as f64 {
             WrittenState::Written
         } else {
@@ -206,15 +203,15 @@ fn judge_beside(
     verdict(state, suspects, evidence, extents)
 }
 
-/// What the file system says of a file: which stretches, (offset, length),
-/// hold data. Nothing has to be sampled then.
+/// Result for a file from its data extents, (offset, length), as reported by the file system. Needs
+/// no samples.
 pub(crate) fn of_file(target: &str, size_bytes: u64, data: &[(u64, u64)]) -> Written {
     let held: u64 = data.iter().map(|(_, length)| length).sum();
     let share = held as f64 / size_bytes.max(1) as f64;
     let extents: Vec<Extent> = data
         .iter()
         .filter(|(_, length)| *length >= SHORTEST_EXTENT)
-        // Direct I/O wants whole blocks.
+        // Direct I/O needs whole blocks.
         .map(|&(offset, length)| {
             let start = offset.next_multiple_of(4096);
             Extent { offset: start, length: (offset + length).saturating_sub(start) / 4096 * 4096 }
@@ -237,7 +234,7 @@ pub(crate) fn of_file(target: &str, size_bytes: u64, data: &[(u64, u64)]) -> Wri
     }
 }
 
-/// The share that holds data, with its interval (Wilson 1927).
+/// Share with data, with its interval (Wilson 1927).
 fn share(samples: usize, unwritten: usize) -> Estimate {
     let written = samples - unwritten;
     match wilson_interval(written as u64, samples as u64, LEVEL) {
@@ -246,7 +243,7 @@ fn share(samples: usize, unwritten: usize) -> Estimate {
     }
 }
 
-/// Whether the suspects are read faster than blocks with data, and by how much.
+/// Proof by medians if the suspects are read faster than blocks with data.
 fn faster(
     readable: &[&ProbeSample],
     suspect: &impl Fn(&ProbeSample) -> bool,
@@ -271,13 +268,13 @@ fn median(values: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-/// Neighbouring segments that are written, joined.
+/// Written segments, neighbours joined.
 fn written_extents(
     size_bytes: u64,
     readable: &[&ProbeSample],
     suspect: &impl Fn(&ProbeSample) -> bool,
 ) -> Vec<Extent> {
-    // On whole MiB, or on whole pages where segments are small.
+    // Borders on whole MiB, or on whole pages if segments are small.
     let unit: u64 = if size_bytes >= 1 << 30 { 1 << 20 } else { 4096 };
     let border =
         |n: usize| (u128::from(size_bytes) * n as u128 / SEGMENTS as u128) as u64 / unit * unit;
@@ -322,7 +319,7 @@ mod tests {
         }
     }
 
-    /// Samples of a target of which `written` (by offset share) holds data.
+    /// Samples of a target of which `written` (by relative offset) holds data.
     fn samples(written: impl Fn(f64) -> bool, empty_ns: u64, data_ns: u64) -> Vec<ProbeSample> {
         sample_offsets(SIZE, 4096, 4096, 7)
             .into_iter()
@@ -353,12 +350,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_that_holds_nothing_is_told_beside_the_rest() {
+    fn unwritten_range_is_found_by_comparison_with_the_rest() {
         let half = samples(|at| at < 0.5, 10_000, 80_000);
         let (data, empty): (Vec<_>, Vec<_>) =
             half.iter().copied().partition(|one| one.content == BlockContent::Data);
         for namespace in [None, Some(&namespace(0.5))] {
-            let state = |part: &[ProbeSample]| judge_range("x", part, &half, namespace).share.state;
+            let state = |part: &[ProbeSample]| infer_range("x", part, &half, namespace).share.state;
             assert_eq!(state(&empty), WrittenState::Unwritten);
             assert_eq!(state(&data), WrittenState::Written);
         }
@@ -366,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_full_drive_is_written() {
-        let written = judge("x", SIZE, &samples(|_| true, 1, 80_000), Some(&namespace(1.0)));
+        let written = infer("x", SIZE, &samples(|_| true, 1, 80_000), Some(&namespace(1.0)));
         assert_eq!(written.share.state, WrittenState::Written);
         assert!(written.extents.is_empty());
         assert!(written.share.share.low() > 0.998);
@@ -375,11 +372,11 @@ mod tests {
     #[test]
     fn zeros_alone_prove_nothing() {
         let all_zero = samples(|_| false, 80_000, 80_000);
-        let judged = judge("x", SIZE, &all_zero, Some(&namespace(1.0)));
+        let judged = infer("x", SIZE, &all_zero, Some(&namespace(1.0)));
         assert_eq!(judged.share.state, WrittenState::Unknown);
-        // A drive half full of zeros that were written reads them as slowly.
+        // Written zeros on a half-full drive are read as slowly.
         let half = samples(|at| at < 0.5, 80_000, 80_000);
-        let judged = judge("x", SIZE, &half, Some(&namespace(1.0)));
+        let judged = infer("x", SIZE, &half, Some(&namespace(1.0)));
         assert_eq!(judged.share.state, WrittenState::Unknown);
         let unproven = |of: &WrittenEvidence| match of {
             WrittenEvidence::Sampled { uniform, proof, .. } => *uniform > 0 && proof.is_none(),
@@ -389,18 +386,18 @@ mod tests {
     }
 
     #[test]
-    fn faster_zeros_were_never_written_and_the_rest_is_measured() {
+    fn faster_zeros_count_as_unwritten() {
         let half = samples(|at| at < 0.5, 12_000, 80_000);
-        let judged = judge("x", SIZE, &half, Some(&namespace(1.0)));
+        let judged = infer("x", SIZE, &half, Some(&namespace(1.0)));
         assert_eq!(judged.share.state, WrittenState::Partly);
         assert_eq!(judged.extents, [Extent { offset: 0, length: SIZE / 2 }]);
         assert!((judged.share.share.value - 0.5).abs() < 0.01);
     }
 
     #[test]
-    fn the_drives_own_accounting_is_proof() {
+    fn namespace_use_is_proof() {
         let none = samples(|_| false, 80_000, 80_000);
-        let judged = judge("x", SIZE, &none, Some(&namespace(0.0)));
+        let judged = infer("x", SIZE, &none, Some(&namespace(0.0)));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
         let proof = Some(UnwrittenProof::NamespaceUse { share: 0.0 });
         let evidence = WrittenEvidence::Sampled { samples: 4096, uniform: 4096, proof };
@@ -409,14 +406,14 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_may_return_anything_is_believed_when_it_counts() {
-        // All samples look like data, and the drive says that it holds none.
+    fn namespace_use_decides_if_unwritten_blocks_read_as_anything() {
+        // All samples look like data, but the drive reports that it holds none.
         let data = samples(|_| true, 1, 80_000);
-        let judged = judge("x", SIZE, &data, Some(&namespace(0.0)));
+        let judged = infer("x", SIZE, &data, Some(&namespace(0.0)));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
-        // Zeros everywhere on a drive that is half full: which are data?
+        // Zeros everywhere on a half-full drive: which of them are data?
         let zeros = samples(|_| false, 80_000, 80_000);
-        let judged = judge("x", SIZE, &zeros, Some(&namespace(0.5)));
+        let judged = infer("x", SIZE, &zeros, Some(&namespace(0.5)));
         assert_eq!(judged.share.state, WrittenState::Unknown);
     }
 
@@ -431,17 +428,17 @@ mod tests {
     }
 
     #[test]
-    fn scattered_data_leaves_nowhere_to_measure() {
+    fn scattered_data_counts_as_unwritten() {
         let scattered = samples(|at| ((at * 1e6) as u64).is_multiple_of(2), 12_000, 80_000);
-        let judged = judge("x", SIZE, &scattered, Some(&namespace(1.0)));
+        let judged = infer("x", SIZE, &scattered, Some(&namespace(1.0)));
         assert_eq!(judged.share.state, WrittenState::Unwritten);
     }
 
     #[test]
-    fn without_a_word_from_the_drive_only_speed_tells() {
+    fn without_identify_data_only_speed_is_proof() {
         let half = samples(|at| at >= 0.25, 12_000, 80_000);
-        let judged = judge("x", SIZE, &half, None);
+        let judged = infer("x", SIZE, &half, None);
         assert_eq!(judged.share.state, WrittenState::Partly);
-        assert_eq!(judge("x", SIZE, &[], None).share.state, WrittenState::Unknown);
+        assert_eq!(infer("x", SIZE, &[], None).share.state, WrittenState::Unknown);
     }
 }

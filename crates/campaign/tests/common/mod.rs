@@ -1,4 +1,4 @@
-//! What tests with simulated drives have in common.
+//! Helpers of tests with simulated drives.
 
 #![allow(dead_code, unreachable_pub)] // each test file uses its part
 
@@ -13,10 +13,10 @@ use iodyno_load::{
 };
 use iodyno_target::ReadClearance;
 
-/// Simulated drives whose rate is said anew before each phase.
+/// Simulated drives whose rate is set anew before each phase.
 pub struct Changing<F> {
     inside: SimulatedGenerator,
-    /// Of a drive in the phase of this number, from 0, that has so many jobs.
+    /// Rate of a drive by the number of the phase, from 0, and its number of jobs.
     iops_max: F,
     phases: u32,
 }
@@ -58,7 +58,7 @@ impl<F: FnMut(u32, usize) -> f64> LoadGenerator for Changing<F> {
     }
 }
 
-/// Says stop once so many measurements are done.
+/// Interrupts after this many measurements.
 pub struct StopAfter<'a>(pub u32, pub &'a AtomicBool);
 
 impl Watcher for StopAfter<'_> {

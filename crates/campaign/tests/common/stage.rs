@@ -1,4 +1,4 @@
-//! A machine without anything, and a file as its drive.
+//! An empty machine, and a file as its drive.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -13,7 +13,7 @@ use iodyno_target::Permission;
 
 use super::StopAfter;
 
-/// A machine without anything, and a sparse file as its drive.
+/// An empty machine, and a sparse file as its drive.
 pub struct Stage {
     _folder: tempfile::TempDir,
     pub path: PathBuf,
@@ -35,7 +35,7 @@ impl Stage {
         self.path.to_str().unwrap()
     }
 
-    /// 4 KiB random reads at the depths of `text`, as a plan.
+    /// Study of the drive with `text` as the rest of its plan.
     pub fn study(&self, text: &str) -> Study {
         let text = format!(
             "format = \"iodyno.plan/1\"\nname = \"test\"\ntargets = [\"{}\"]\n{text}",
@@ -44,7 +44,7 @@ impl Stage {
         Study::parse(&text, "test").unwrap()
     }
 
-    /// All of a study on `generator`.
+    /// Measures all of a study on `generator`.
     pub fn measure(&self, study: &Study, generator: SimulatedGenerator) -> RunRecord {
         let mut store = Store::in_memory().unwrap();
         let interrupted = AtomicBool::new(false);

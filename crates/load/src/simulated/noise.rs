@@ -1,33 +1,32 @@
-//! How rates move: noise of known kinds, seeded.
+//! Seeded noise of known kinds for rates.
 
-/// How the rate of a simulated drive moves from interval to interval, as a
-/// factor of its mean. Every kind has mean 1, except for the trend.
+/// Noise of a simulated drive's rate from interval to interval, as a factor of its mean. Every kind
+/// has mean 1, except for the trend.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Noise {
-    /// Independent normal factors of this standard deviation.
+    /// Independent normal factors with this standard deviation.
     White(f64),
-    /// A stationary AR(1) process with this coefficient and standard deviation.
+    /// A stationary AR(1) process.
     Ar1 {
         /// Coefficient, 0 to below 1.
         phi: f64,
         /// Standard deviation of the process.
         sigma: f64,
     },
-    /// Two levels, 1 - gap and 1 + gap, with this chance of a change
-    /// each interval, and white noise on them.
+    /// Two levels, 1 - gap and 1 + gap, with white noise on them.
     Bimodal {
         /// Distance of each level from the mean.
         gap: f64,
-        /// Chance of a change, 0..1.
+        /// Probability of a change in each interval, 0..1.
         switch: f64,
         /// Standard deviation of the white noise.
         sigma: f64,
     },
-    /// White noise on a factor that moves by this much each second.
+    /// White noise on a linear trend.
     Trend {
         /// Standard deviation of the noise.
         sigma: f64,
-        /// Change of the factor each second.
+        /// Change of the factor per second.
         per_s: f64,
     },
 }
@@ -81,7 +80,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// 0 < u < 1.
+    /// Uniform, 0 < u < 1.
     fn uniform(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }

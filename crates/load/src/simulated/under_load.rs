@@ -1,26 +1,26 @@
-//! A simulated drive under reads and writes at rates: the p99 of its reads, from a table.
+//! Simulated drive under reads and writes at fixed rates: the p99 of its reads, from a table.
 
 use iodyno_model::{Direction, PerDirection};
 
 use crate::ClearedJob;
 
-/// What a drive does with reads and writes at rates.
+/// Behaviour of a drive under reads and writes at fixed rates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnderLoad {
-    /// The most writes alone, bytes per second.
+    /// Maximum rate of writes alone, bytes per second.
     pub most_write_bytes_per_s: f64,
-    /// The most reads alone, per second.
+    /// Maximum rate of reads alone, per second.
     pub most_read_iops: f64,
-    /// The p99 of reads, ns, by equal parts of the most writes from 0 on, and within by equal parts
-    /// of the most reads; `None`: the rates are not reached.
+    /// The p99 of reads, ns: a row for each of equal steps from 0 to the maximum of writes, and in
+    /// it a value for each of equal steps of reads; `None`: the rates are not reached.
     pub p99_ns: Vec<Vec<Option<f64>>>,
 }
 
-/// Of rates that are too high this share is reached.
+/// Share reached of rates that are too high.
 const NOT_REACHED: f64 = 0.9;
 
 impl UnderLoad {
-    /// The p99 of reads, ns, at rates per second; `None`: these are not reached.
+    /// The p99 of reads, ns, at rates per second; `None` if these are not reached.
     pub fn p99_ns(&self, write_bytes_per_s: f64, read_iops: f64) -> Option<f64> {
         let parts = |rate: f64, most: f64, count: usize| {
             (rate / most).clamp(0.0, 1.0) * count.saturating_sub(1) as f64
@@ -40,7 +40,7 @@ impl UnderLoad {
         Some(between(low, high, reads - below).exp())
     }
 
-    /// What each of `jobs`, all on this drive, comes to: I/Os per second and the p99, ns.
+    /// IOPS and p99, ns, of each of `jobs`, all on this drive.
     pub(super) fn answer(&self, jobs: &[&ClearedJob<'_>]) -> Vec<(f64, f64)> {
         let asked = jobs.iter().map(|job| asked_iops(job)).collect::<Vec<_>>();
         let mut rates: PerDirection<f64> = PerDirection::default();
@@ -70,12 +70,12 @@ fn block_bytes(job: &ClearedJob<'_>) -> f64 {
     job.job.largest_block() as f64
 }
 
-/// 0: it does not read.
+/// Block size of reads, bytes; 0 if it does not read.
 fn read_bytes(job: &ClearedJob<'_>) -> f64 {
     if job.job.pattern.rw.has(Direction::Read) { block_bytes(job) } else { 0.0 }
 }
 
-/// I/Os per second that a job is held to.
+/// IOPS that a job is paced to.
 fn asked_iops(job: &ClearedJob<'_>) -> Option<f64> {
     let (pace, direction) = (&job.job.pace, job.job.pattern.rw.direction());
     let by_bytes = pace.rate.of(direction).map(|rate| rate as f64 / block_bytes(job));
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn between_the_cells_of_its_table_a_surface_is_interpolated() {
+    fn surface_is_interpolated_between_cells() {
         let row = |base: f64| vec![Some(base), Some(base * 4.0), None];
         let surface = UnderLoad {
             most_write_bytes_per_s: 100.0,

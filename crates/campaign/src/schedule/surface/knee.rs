@@ -1,31 +1,31 @@
-//! Where a curve stops to rise, and where it is best under a bound of latency.
+//! Knees of curves: where the rate stops growing, and the best point under a latency bound.
 
 use iodyno_model::Estimate;
 
-use super::{Known, Surface};
+use super::{MeasuredPoint, Surface};
 
-/// A rate within this of the most is as good as the most.
+/// Share of the maximum rate that counts as the maximum.
 const AS_GOOD: f64 = 0.95;
 
-/// Fewer points have no knee.
+/// Fewest points of a curve with a knee.
 const LEAST_POINTS: usize = 3;
 
-/// The knee of a curve, by the numbers of its points.
+/// Knee of a curve, as numbers of its points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KneeOf {
-    /// The least outstanding I/O within 5 % of the most.
+    /// Fewest outstanding I/Os with a rate within 5 % of the maximum.
     pub(crate) knee: usize,
-    /// The most.
+    /// Point with the maximum rate.
     pub(crate) most: usize,
-    /// Nothing that was measured has more outstanding than the knee.
+    /// No measured point has more outstanding I/Os than the knee.
     pub(crate) is_last: bool,
-    /// The most under the bound; `None`: no measured point keeps it, or there is no bound.
+    /// Maximum under the bound; `None` if no measured point keeps it, or there is no bound.
     pub(crate) best_under: Option<usize>,
 }
 
 impl Surface {
-    /// The knee of each curve of which enough was measured.
-    pub(crate) fn knees(&self, known: &[Option<Known>]) -> Vec<KneeOf> {
+    /// Knee of each curve with enough measured points.
+    pub(crate) fn knees(&self, known: &[Option<MeasuredPoint>]) -> Vec<KneeOf> {
         let rate = |n: &usize| known[*n].map(|known| known.iops.value);
         let knee = |curve: Vec<usize>| {
             let several = curve.len() >= LEAST_POINTS
@@ -42,22 +42,23 @@ impl Surface {
         self.curves().into_iter().filter_map(knee).collect()
     }
 
-    /// A predicted point that may be the knee, or the most: those are measured.
+    /// A predicted point that may be the knee or the maximum, and has to be measured.
     pub(super) fn knee_doubt(
         &self,
-        known: &[Option<Known>],
+        known: &[Option<MeasuredPoint>],
         predicted: &[Option<Estimate>],
     ) -> Option<usize> {
         let doubt = |curve: Vec<usize>| {
             let most = greatest(&curve, |n| Some(known[*n]?.iops.value))?;
             let most = known[most]?.iops.value;
-            // One that may be a little more is as good; one that surely is more is not.
+            // A point that may be slightly above the maximum counts as equal; one that surely is
+            // above does not.
             let low = |n: &usize| predicted[*n].map(|predicted| predicted.low());
             if let Some(more) = greatest(&curve, low).filter(|n| low(n) > Some(most)) {
                 return Some(more);
             }
             let enough = AS_GOOD * most;
-            // The first that surely or possibly has it.
+            // The first point that surely or possibly is within it.
             let first = curve.into_iter().find(|n| match (known[*n], predicted[*n]) {
                 (Some(known), _) => known.iops.value >= enough,
                 (None, Some(predicted)) => predicted.high() >= enough,
@@ -68,16 +69,16 @@ impl Surface {
         self.curves().into_iter().find_map(doubt)
     }
 
-    /// A predicted point that may be the best under the bound.
+    /// A predicted point that may be the best one under the bound.
     pub(super) fn best_doubt(
         &self,
-        known: &[Option<Known>],
+        known: &[Option<MeasuredPoint>],
         predicted: &[Option<Estimate>],
     ) -> Option<usize> {
         let bound_ns = self.p99_bound_ns? as f64;
         let doubt = |curve: Vec<usize>| {
             let best = self.best_under(&curve, known).and_then(|n| Some(known[n]?.iops.value));
-            // Latencies only grow: what is behind a point that is too slow is too slow.
+            // Latencies only grow: points beyond one that is too slow are too slow as well.
             let too_slow = |n: usize| {
                 let (slow, fast) = (self.places[n].as_ref(), |p99: Estimate| p99.low() <= bound_ns);
                 curve.iter().any(|other| {
@@ -88,7 +89,7 @@ impl Surface {
             };
             let may_be = |n: &usize| {
                 let high = predicted[*n].map(|predicted| predicted.high());
-                // Within 5 % is as good here, too.
+                // Within 5 % counts as equal here, too.
                 high.is_some_and(|high| best.is_none_or(|best| AS_GOOD * high > best))
                     && !too_slow(*n)
             };
@@ -98,9 +99,8 @@ impl Surface {
         self.curves().into_iter().find_map(doubt)
     }
 
-    /// The measured point of a curve with the highest rate whose p99
-    /// keeps the bound.
-    fn best_under(&self, curve: &[usize], known: &[Option<Known>]) -> Option<usize> {
+    /// Measured point of a curve with the highest rate whose p99 keeps the bound.
+    fn best_under(&self, curve: &[usize], known: &[Option<MeasuredPoint>]) -> Option<usize> {
         let bound_ns = self.p99_bound_ns? as f64;
         let rate = |n: &usize| {
             let known =
@@ -111,7 +111,7 @@ impl Surface {
     }
 }
 
-/// The first of those whose rate is greatest.
+/// First point with the greatest rate.
 fn greatest(all: &[usize], rate: impl Fn(&usize) -> Option<f64>) -> Option<usize> {
     let known = all.iter().filter_map(|n| Some((*n, rate(n)?)));
     let greater = |a: (usize, f64), b: (usize, f64)| if b.1 > a.1 { b } else { a };

@@ -1,12 +1,11 @@
-//! Rates over outstanding I/Os (iodepth x numjobs), measured point by point:
-//! which point is next, and which need not be measured since their neighbours
-//! bound them. Pure: told what is known, it says what follows.
+//! Rates over outstanding I/Os (iodepth x numjobs), measured point by point: chooses the next
+//! point, and finds those that need no measurement since their neighbours bound them. Pure: depends
+//! only on what it is given.
 //!
-//! More outstanding I/Os never make a drive slower up to the knee, and never
-//! make an I/O faster; the second is a lower bound of the rate, too, by Little's
-//! law (rate = outstanding / latency). Neither is a law of nature. So a tenth of
-//! the bounded points is measured as a check, and where one is not what its
-//! bounds said, nothing of its curve is predicted any more.
+//! More outstanding I/Os never make a drive slower up to the knee, and never make an I/O faster; by
+//! Little's law (rate = outstanding / latency) the second bounds the rate from below, too. Neither
+//! is a law of nature. So a tenth of the bounded points is measured as a check, and if one violates
+//! its bounds, its curve is not predicted any more.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,30 +21,30 @@ mod tests;
 
 pub(crate) use knee::KneeOf;
 
-/// Of the points that are predicted so many are measured for one as a check.
+/// Number of predicted points per point measured as a check.
 const PREDICTED_FOR_A_CHECK: usize = 10;
 
-/// A prediction may be so many times as wide as a measurement is asked to be.
+/// Largest width of a prediction, in multiples of the requested precision.
 const WIDTH: f64 = 2.5;
 
-/// What is known of a measured point.
+/// Measured values of a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Known {
-    /// The measurement's, among all.
+pub(crate) struct MeasuredPoint {
+    /// Index of its measurement.
     pub(crate) index: usize,
     /// I/Os per second over all directions, with their interval.
     pub(crate) iops: Estimate,
-    /// The p99, ns, with its interval; `None`: not known.
+    /// The p99, ns, with its interval; `None` if unknown.
     pub(crate) p99: Option<Estimate>,
 }
 
-/// Where a point stands on its curve.
+/// Position of a point on its curve.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     curve: usize,
     depth: u32,
     jobs: u32,
-    /// Draws lots for the checks, the same each time.
+    /// Pseudorandom number to choose checks by, the same each time.
     lot: u64,
 }
 
@@ -54,26 +53,25 @@ impl Place {
         f64::from(self.depth) * f64::from(self.jobs)
     }
 
-    /// No more of either than `other` has.
+    /// True if neither depth nor jobs exceed those of `other`.
     fn is_below(&self, other: &Self) -> bool {
         self.depth <= other.depth && self.jobs <= other.jobs
     }
 }
 
-/// The points of a study as curves.
+/// Points of a study as curves.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Surface {
-    /// For each point, in the order in which they are to be measured; `None`: it
-    /// is on no curve.
+    /// Place of each point, in the order of measurement; `None` if on no curve.
     places: Vec<Option<Place>>,
-    /// Relative half width of a prediction at most.
+    /// Largest relative half width of a prediction.
     most_width: f64,
     p99_bound_ns: Option<u64>,
 }
 
 impl Surface {
-    /// The curves of `points`; measurements are asked for with this `precision`
-    /// (0.02 = 2 %). With a bound the best point under it is looked for, too.
+    /// Curves of `points`; `precision` is that requested of measurements (0.02 = 2 %). With a bound
+    /// the best point under it is sought, too.
     pub(crate) fn of(points: &[Point], precision: f64, p99_bound_ns: Option<u64>) -> Self {
         let mut curves = BTreeMap::new();
         let mut places = Vec::with_capacity(points.len());
@@ -101,9 +99,8 @@ impl Surface {
         Self { places, most_width: WIDTH * precision, p99_bound_ns }
     }
 
-    /// The next point to measure; `None`: all that is not `known` is predicted,
-    /// or was tried in vain.
-    pub(crate) fn next(&self, known: &[Option<Known>], tried: &[bool]) -> Option<usize> {
+    /// Next point to measure; `None` if all others are predicted, or were tried in vain.
+    pub(crate) fn next(&self, known: &[Option<MeasuredPoint>], tried: &[bool]) -> Option<usize> {
         let predicted = self.predicted(known);
         let is_open = |n: usize| known[n].is_none() && !tried[n];
         (0..self.places.len())
@@ -113,8 +110,8 @@ impl Surface {
             .or_else(|| self.check(known, &predicted).filter(|n| is_open(*n)))
     }
 
-    /// What is predicted of each point that is not known.
-    pub(crate) fn predicted(&self, known: &[Option<Known>]) -> Vec<Option<Estimate>> {
+    /// Predictions of the points that are not known.
+    pub(crate) fn predicted(&self, known: &[Option<MeasuredPoint>]) -> Vec<Option<Estimate>> {
         let broken = self.broken(known);
         let predict = |n: usize| {
             let place = self.places[n].as_ref().filter(|_| known[n].is_none())?;
@@ -123,24 +120,28 @@ impl Surface {
         (0..self.places.len()).map(predict).collect()
     }
 
-    /// For each measured point that the others bound: whether it is what they say.
-    pub(crate) fn checked(&self, known: &[Option<Known>]) -> Vec<(usize, bool)> {
+    /// For each measured point that others bound: true if it is within the bounds.
+    pub(crate) fn checked(&self, known: &[Option<MeasuredPoint>]) -> Vec<(usize, bool)> {
         let check = |n: usize| {
             let found = known[n]?.iops;
-            let said = self.bounded(n, known)?;
-            Some((n, found.low() <= said.high() && said.low() <= found.high()))
+            let bound = self.bounded(n, known)?;
+            Some((n, found.low() <= bound.high() && bound.low() <= found.high()))
         };
         (0..self.places.len()).filter_map(check).collect()
     }
 
-    /// Curves of which a point was not what its bounds said.
-    fn broken(&self, known: &[Option<Known>]) -> Vec<usize> {
+    /// Curves with a point outside of its bounds.
+    fn broken(&self, known: &[Option<MeasuredPoint>]) -> Vec<usize> {
         let missed = self.checked(known).into_iter().filter(|(_, held)| !held);
         missed.filter_map(|(n, _)| Some(self.places[n].as_ref()?.curve)).collect()
     }
 
-    /// A predicted point to be measured as a check, where there were too few.
-    fn check(&self, known: &[Option<Known>], predicted: &[Option<Estimate>]) -> Option<usize> {
+    /// A predicted point to measure as a check, if there were too few.
+    fn check(
+        &self,
+        known: &[Option<MeasuredPoint>],
+        predicted: &[Option<Estimate>],
+    ) -> Option<usize> {
         let open: Vec<usize> = (0..predicted.len()).filter(|n| predicted[*n].is_some()).collect();
         if self.checked(known).len() >= open.len().div_ceil(PREDICTED_FOR_A_CHECK) {
             return None;
@@ -148,7 +149,7 @@ impl Surface {
         open.into_iter().min_by_key(|n| self.places[*n].as_ref().map(|place| place.lot))
     }
 
-    /// The points of each curve, least outstanding first, then fewest jobs.
+    /// Points of each curve, fewest outstanding first, then fewest jobs.
     fn curves(&self) -> Vec<Vec<usize>> {
         let mut curves: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (n, place) in self.places.iter().enumerate() {
@@ -165,18 +166,22 @@ impl Surface {
         curves
     }
 
-    /// The bound of the p99, ns.
+    /// Bound of the p99, ns.
     pub(crate) const fn p99_bound_ns(&self) -> Option<u64> {
         self.p99_bound_ns
     }
 
-    /// Depth of each job, and jobs, of a point that is on a curve.
+    /// Depth of each job, and jobs, of a point on a curve.
     pub(crate) fn depth_and_jobs(&self, n: usize) -> Option<(u32, u32)> {
         self.places[n].as_ref().map(|place| (place.depth, place.jobs))
     }
 
-    /// What is known first on the curve of a point.
-    pub(crate) fn beside<'k>(&self, n: usize, known: &'k [Option<Known>]) -> Option<&'k Known> {
+    /// First known values on the curve of a point.
+    pub(crate) fn beside<'k>(
+        &self,
+        n: usize,
+        known: &'k [Option<MeasuredPoint>],
+    ) -> Option<&'k MeasuredPoint> {
         let curve = |n: usize| self.places[n].as_ref().map(|place| place.curve);
         let is_on_it = |other: &usize| curve(*other).is_some() && curve(*other) == curve(n);
         (0..known.len()).filter(is_on_it).find_map(|other| known[other].as_ref())
@@ -188,7 +193,7 @@ impl Surface {
     }
 }
 
-/// An option that says how many I/Os are outstanding.
+/// True for options that set the number of outstanding I/Os.
 pub(crate) fn is_outstanding(option: &str) -> bool {
     matches!(option, "iodepth" | "numjobs")
 }

@@ -1,14 +1,14 @@
-//! Predictions against surfaces whose truth is known.
+//! Predictions on surfaces with a known truth.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::plan::Study;
 
-/// The precision that measurements are asked for.
+/// Precision requested of measurements.
 const PRECISION: f64 = 0.02;
 
-/// 7 depths by as many numbers of jobs of a pattern.
+/// Grid of depths by numbers of jobs, of one pattern.
 fn points(depths: &[u32], jobs: &[u32]) -> Vec<Point> {
     let mut study = Study::named("test");
     study.targets = vec!["drive".into()];
@@ -28,25 +28,25 @@ fn line() -> Vec<Point> {
     points(&[1, 2, 4, 8, 16, 32, 64, 128], &[1])
 }
 
-/// A rate of depth and jobs, per second.
+/// Rate by depth and jobs, per second.
 type Truth<'t> = &'t dyn Fn(f64, f64) -> f64;
 
-/// A fixed time of service at depth 1, at most so many at once.
+/// Fixed service time at depth 1, up to a maximum rate.
 fn sharp(depth: f64, jobs: f64) -> f64 {
     (depth * jobs * 12_500.0).min(400_000.0)
 }
 
-/// A closed queue: the rate bends long before it ends.
+/// Closed queue: the rate bends long before it saturates.
 fn smooth(depth: f64, jobs: f64) -> f64 {
     500_000.0 * depth * jobs / (depth * jobs + 40.0)
 }
 
-/// A job is a core, and can no more than that.
+/// Each job is bound by its core.
 fn bound_by_cores(depth: f64, jobs: f64) -> f64 {
     (depth * 12_500.0).min(90_000.0) * jobs.min(6.0)
 }
 
-/// More than a device likes: it falls by a third at the end.
+/// Overloaded device: the rate falls by a third at the end.
 fn falling(depth: f64, jobs: f64) -> f64 {
     sharp(depth, jobs) * (1.0 - (depth * jobs / 4096.0).sqrt() / 3.0)
 }
@@ -55,7 +55,7 @@ fn falling(depth: f64, jobs: f64) -> f64 {
 struct Measured {
     surface: Surface,
     points: Vec<Point>,
-    known: Vec<Option<Known>>,
+    known: Vec<Option<MeasuredPoint>>,
     turns: usize,
 }
 
@@ -67,7 +67,8 @@ fn truth_at(point: &Point, truth: Truth<'_>) -> f64 {
     truth(number("iodepth"), number("numjobs"))
 }
 
-/// Measures with normal noise whose 95 % interval is half as wide as asked for, or just so.
+/// Measures with normal noise whose 95 % interval is between half as wide as requested and just as
+/// wide.
 fn measure(points: Vec<Point>, truth: Truth<'_>, seed: u64, bound_ns: Option<u64>) -> Measured {
     let surface = Surface::of(&points, PRECISION, bound_ns);
     let mut random = fastrand::Rng::with_seed(seed);
@@ -75,22 +76,22 @@ fn measure(points: Vec<Point>, truth: Truth<'_>, seed: u64, bound_ns: Option<u64
     let mut turns = 0;
     while let Some(next) = surface.next(&known, &vec![false; points.len()]) {
         assert!(known[next].is_none(), "no point twice");
-        // Irwin and Hall: twelve uniform ones less 6 are as good as normal here.
+        // Irwin-Hall: the sum of twelve uniform numbers less 6 is normal enough here.
         let normal = (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
         let half = PRECISION * (0.5 + 0.5 * random.f64());
         let value = truth_at(&points[next], truth) * (1.0 + half / 1.96 * normal);
         let iops = Estimate::confident(value, value * (1.0 - half), value * (1.0 + half), 0.95);
-        // Mean latency by Little's law, and a tail of three times that.
+        // Mean latency by Little's law, and a p99 of three times that.
         let p99_ns = 3e9 * f64::from(surface.outstanding(next)) / value;
         let p99 = Some(Estimate::confident(p99_ns, p99_ns * 0.95, p99_ns * 1.05, 0.95));
-        known[next] = Some(Known { index: turns, iops, p99 });
+        known[next] = Some(MeasuredPoint { index: turns, iops, p99 });
         turns += 1;
     }
     Measured { surface, points, known, turns }
 }
 
-/// Of many seeds: predictions, those that hold the truth, and the share of points
-/// that were measured.
+/// Over many seeds: number of predictions, of those that hold the truth, and share of points
+/// measured.
 fn rate(points: &dyn Fn() -> Vec<Point>, truth: Truth<'_>, seeds: u64) -> (u64, u64, f64) {
     let (mut all, mut held, mut measured, mut asked) = (0, 0, 0, 0);
     for seed in 0..seeds {
@@ -108,8 +109,7 @@ fn rate(points: &dyn Fn() -> Vec<Point>, truth: Truth<'_>, seeds: u64) -> (u64, 
     (all, held, measured as f64 / asked as f64)
 }
 
-/// So many of `all` hold at 95 %, or more: a one-sided binomial test at 1 % (by the
-/// normal approximation).
+/// Asserts that 95 % of `all` or more hold: one-sided binomial test at 1 % (normal approximation).
 #[track_caller]
 fn holds((all, held, share): (u64, u64, f64), most_share: f64) {
     let (n, at) = (all as f64, 0.95);
@@ -141,7 +141,7 @@ fn predictions_hold_the_truth_where_more_is_slower() {
 }
 
 #[test]
-fn a_tenth_of_what_is_predicted_was_tried_out() {
+fn a_tenth_of_predictions_is_checked() {
     for seed in 0..3 {
         let done = measure(grid(), &sharp, seed, None);
         let predicted = done.surface.predicted(&done.known).iter().flatten().count();
@@ -150,12 +150,12 @@ fn a_tenth_of_what_is_predicted_was_tried_out() {
 }
 
 #[test]
-fn where_a_check_misses_all_of_the_curve_is_measured() {
+fn whole_curve_is_measured_after_a_failed_check() {
     // A hump at 64 outstanding that none of its neighbours shows.
     let hump = |depth: f64, jobs: f64| if depth == 64.0 { 500_000.0 } else { sharp(depth, jobs) };
     let mut points = line();
     let hump_at = points.iter().position(|point| point.title.contains("iodepth=64 ")).unwrap();
-    // It comes first, and is bounded by what comes behind it.
+    // Measured first, and bounded by the points after it.
     points.swap(0, hump_at);
     let done = measure(points, &hump, 1, None);
     assert_eq!(done.turns, done.points.len());
@@ -163,25 +163,25 @@ fn where_a_check_misses_all_of_the_curve_is_measured() {
 }
 
 #[test]
-fn the_knee_and_the_most_are_measured_and_right() {
+fn knee_and_maximum_are_measured() {
     for seed in 0..3 {
         let done = measure(grid(), &sharp, seed, None);
         let knees = done.surface.knees(&done.known);
         assert_eq!(knees.len(), 1);
-        // 400 thousand at 80 us need 32 outstanding.
+        // 400 thousand IOPS at 80 us need 32 outstanding.
         assert_eq!(done.surface.outstanding(knees[0].knee), 32);
         assert!(done.known[knees[0].most].is_some());
     }
 }
 
 #[test]
-fn the_best_under_a_bound_is_measured() {
-    // A tail of 240 us up to the knee, and twice that at twice the depth.
+fn best_point_under_a_bound_is_measured() {
+    // A p99 of 240 us up to the knee, and twice that at twice the depth.
     for (bound_us, outstanding) in [(300, Some(32)), (650, Some(64)), (100, None)] {
         let done = measure(line(), &sharp, 3, Some(bound_us * 1000));
         let best = done.surface.knees(&done.known)[0].best_under;
         match outstanding {
-            // Behind the knee all are the same but for noise.
+            // Beyond the knee all are equal but for noise.
             Some(most) => {
                 let found = done.surface.outstanding(best.unwrap());
                 assert!((32..=most).contains(&found), "{bound_us} us: {found}");
@@ -192,7 +192,7 @@ fn the_best_under_a_bound_is_measured() {
 }
 
 #[test]
-fn what_was_tried_in_vain_is_not_tried_again_and_bounds_nothing() {
+fn failed_points_are_not_retried_and_bound_nothing() {
     let points = line();
     let surface = Surface::of(&points, PRECISION, None);
     let mut tried = vec![false; points.len()];
@@ -208,14 +208,14 @@ fn what_was_tried_in_vain_is_not_tried_again_and_bounds_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Whatever is measured: it ends, and every point is measured or predicted.
+    /// Terminates for any values, with every point measured or predicted.
     #[test]
     fn every_point_is_measured_or_predicted(
         rates in prop::collection::vec(1.0_f64..1e6, 49), widths in prop::collection::vec(0.0_f64..0.3, 49),
     ) {
         let points = grid();
         let surface = Surface::of(&points, PRECISION, Some(1_000_000));
-        let mut known: Vec<Option<Known>> = vec![None; points.len()];
+        let mut known: Vec<Option<MeasuredPoint>> = vec![None; points.len()];
         let tried = vec![false; points.len()];
         for _ in 0..points.len() {
             let Some(next) = surface.next(&known, &tried) else { break };
@@ -223,7 +223,7 @@ proptest! {
             let (value, width) = (rates[next], widths[next]);
             let iops =
                 Estimate::confident(value, value * (1.0 - width), value * (1.0 + width), 0.95);
-            known[next] = Some(Known { index: 0, iops, p99: None });
+            known[next] = Some(MeasuredPoint { index: 0, iops, p99: None });
         }
         prop_assert_eq!(surface.next(&known, &tried), None);
         for (known, predicted) in known.iter().zip(surface.predicted(&known)) {

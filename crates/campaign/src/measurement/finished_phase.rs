@@ -1,4 +1,4 @@
-//! From a phase that is over to the measurements of its sections.
+//! Measurements of the sections of a finished phase.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +10,23 @@ use iodyno_model::{
     Measurement, Part, PerDirection, Setting, SteadyState,
 };
 
+use super::builder::{MeasurementBuilder, Member, Members};
 use super::fio_steadystate::SteadyWatch;
 use super::series::Cut;
-use super::taken::{Member, Members, Taken};
 use crate::other_io::{Issued, OtherIo, other_io};
 use crate::phase::{End, Measured, Phase};
 use crate::plan::Stop;
 use crate::targets::PreparedTarget;
 
-/// A phase that is over.
-pub(crate) struct OverPhase<'a> {
+/// A finished phase.
+pub(crate) struct FinishedPhase<'a> {
     pub(crate) phase: &'a Phase,
     /// Its number in the run.
     pub(crate) number: u32,
     pub(crate) jobs: &'a [ClearedJob<'a>],
-    /// For each job the numbers of its targets.
+    /// Numbers of each job's targets.
     pub(crate) on: &'a [Vec<usize>],
-    /// All targets, with what was known of them when it began.
+    /// All targets, as known at its beginning.
     pub(crate) targets: &'a [PreparedTarget],
     pub(crate) report: Result<PhaseReport, LoadError>,
     pub(crate) recorder: Recorder,
@@ -35,26 +35,26 @@ pub(crate) struct OverPhase<'a> {
     pub(crate) source: String,
     pub(crate) started_ns: i64,
     pub(crate) seconds: f64,
-    /// Before it and after it.
+    /// Before and after it.
     pub(crate) disk_stats: (Vec<DiskStats>, Vec<DiskStats>),
     pub(crate) steady: Vec<SteadyWatch>,
-    /// What of its start is not counted.
+    /// Part of its start that is not counted.
     pub(crate) cut: Cut,
-    /// What it had to be steady over.
+    /// Steadiness over its rounds.
     pub(crate) steady_state: Option<SteadyState>,
-    /// When volumes were above their limits.
+    /// Times when volumes exceeded their limits.
     pub(crate) above_limits: Vec<AboveLimit>,
-    /// How well the p99 has to be known.
+    /// Required precision of the p99.
     pub(crate) p99_asked: Option<f64>,
-    /// Where I/Os were while it began.
+    /// Queue and device times at its beginning.
     pub(crate) block_times: Option<BlockTimes>,
-    /// When measurements end.
+    /// End condition of measurements.
     pub(crate) stop: Stop,
     pub(crate) settings: &'a [Setting],
 }
 
-impl OverPhase<'_> {
-    /// The measurement of the jobs of these numbers, the first clone first.
+impl FinishedPhase<'_> {
+    /// Measurement of the jobs of these numbers, the first clone first.
     pub(crate) fn measurement(&self, members: &[usize]) -> Measurement {
         let is_fios = self.phase.measured == Measured::Sections;
         let job = &self.jobs[members[0]].job;
@@ -72,26 +72,26 @@ impl OverPhase<'_> {
             Ok(report) => self.taken(report, members, conditions),
             Err(error) => self.not_measured(members, conditions, Failure::from(error)),
         };
-        measurement.workload.options = told(job, is_fios);
+        measurement.workload.options = reported_options(job, is_fios);
         if is_fios {
             let parts = measurement.parts.iter_mut().map(|part| &mut part.account);
             let whole = (&mut measurement.account, members);
             for (account, members) in parts.zip(members.chunks(1)).chain([whole]) {
                 if let Some(account) = account {
-                    // fio ends its jobs by itself, and says so.
+                    // fio ends its jobs by itself and reports it.
                     let known = account.steadystate_attained;
                     account.steadystate_attained = known.or(self.is_steady(members));
                     account.steadystate_samples = SteadyWatch::samples(&self.steady, members);
                 }
             }
         }
-        let other = self.others(members);
+        let other = self.max_other_io(members);
         measurement.conditions.other_iops = other.map(|other| other.iops);
         measurement.conditions.other_bytes_per_s = other.map(|other| other.bytes_per_s);
         measurement
     }
 
-    /// When the volumes under these jobs were above their limits.
+    /// Times when the volumes under these jobs exceeded their limits.
     fn above_limits(&self, members: &[usize]) -> Vec<AboveLimit> {
         let under = |name: &str| {
             let mut numbers = members.iter().flat_map(|n| &self.on[*n]);
@@ -100,25 +100,25 @@ impl OverPhase<'_> {
         self.above_limits.iter().filter(|one| under(&one.drive)).cloned().collect()
     }
 
-    /// Numbers of the targets that cannot be measured any more: why.
+    /// Numbers of the targets that cannot be measured any more, with the reason.
     pub(crate) fn failures(&self) -> Vec<(usize, String)> {
         let failed = |n: usize| Some((*self.on[n].first()?, self.failure(n)?));
-        (0..self.beside().start).filter_map(failed).collect()
+        (0..self.background_jobs().start).filter_map(failed).collect()
     }
 
-    /// Why a job could not go on. Where the phase could not be run and nothing says of which job
-    /// that is, it is of all of them.
+    /// Reason why a job failed. If the phase could not be run and the job at fault is unknown, it
+    /// applies to all of them.
     fn failure(&self, n: usize) -> Option<String> {
         let error = match &self.report {
             Ok(report) => return report.jobs.get(n)?.failure.clone(),
             Err(error) => error,
         };
         let is_its = |job: &ClearedJob<'_>| error.target() == Some(job.target().as_str());
-        let is_known = self.jobs[..self.beside().start].iter().any(is_its);
+        let is_known = self.jobs[..self.background_jobs().start].iter().any(is_its);
         (!is_known || is_its(&self.jobs[n])).then(|| error.to_string())
     }
 
-    /// Whether those of these jobs that asked for a steady state came to it.
+    /// True if all of these jobs that asked for a steady state reached it; `None` if none did ask.
     fn is_steady(&self, members: &[usize]) -> Option<bool> {
         let attained = |member: &usize| SteadyWatch::attained(&self.steady, *member);
         members.iter().filter_map(attained).reduce(|one, other| one && other)
@@ -142,25 +142,25 @@ impl OverPhase<'_> {
         let (mut cpu, mut end) = (report.cpu, self.end.clone());
         let mut kind = Members::Targets;
         if self.phase.measured == Measured::Sections {
-            // Clones are numbered; the same on other targets is not.
+            // Clones are numbered; the same job on other targets is not.
             let is_clone = members.iter().any(|one| one.job.job.threads.clone > 0);
             if is_clone || members.len() < 2 {
                 kind = Members::Clones;
             }
-            // A job's shares are of its own time, and these of the longest one's.
+            // A job's shares are relative to its own time; these are relative to the longest one's.
             let accounts = || members.iter().map(|one| &one.report.account);
             let longest_ns = accounts().map(|one| one.elapsed_ns).max().unwrap_or(0).max(1);
             let of_longest = |one: &JobStats| one.elapsed_ns as f64 / longest_ns as f64;
             cpu.user = accounts().map(|one| one.cpu.user * of_longest(one)).sum();
             cpu.system = accounts().map(|one| one.cpu.system * of_longest(one)).sum();
-            // A thread was as busy as it was in its own time.
+            // A thread's share stays relative to its own time.
             cpu.busiest_thread = accounts().map(|one| one.cpu.busiest_thread).fold(0.0, f64::max);
             let is_over = end == EndReason::Done && first.time.time_based;
             if is_over && self.is_steady(numbers) != Some(true) {
                 end = EndReason::Time;
             }
         }
-        let taken = Taken {
+        let builder = MeasurementBuilder {
             name: &first.name,
             phase: self.number,
             members,
@@ -173,21 +173,21 @@ impl OverPhase<'_> {
             level: self.stop.level,
             conditions,
         };
-        let mut measurement = taken.measurement();
-        for n in self.beside() {
+        let mut measurement = builder.build();
+        for n in self.background_jobs() {
             if let Some((record, report)) = self.recorder.jobs.get(n).zip(report.jobs.get(n)) {
-                went_on_beside(&mut measurement, &self.jobs[n], record, report);
+                note_background(&mut measurement, &self.jobs[n], record, report);
             }
         }
         measurement
     }
 
     /// Numbers of the jobs that are not measured.
-    fn beside(&self) -> std::ops::Range<usize> {
+    fn background_jobs(&self) -> std::ops::Range<usize> {
         self.phase.measured_jobs().min(self.jobs.len())..self.jobs.len()
     }
 
-    /// What is known of the conditions of these jobs before they run.
+    /// Conditions of these jobs known before they run.
     fn conditions(&self, members: &[usize]) -> Conditions {
         let numbers: BTreeSet<usize> = members.iter().flat_map(|n| &self.on[*n]).copied().collect();
         let mut all = numbers.iter().map(|number| self.targets[*number].conditions());
@@ -208,16 +208,16 @@ impl OverPhase<'_> {
         conditions
     }
 
-    /// The most that a device under the targets of these jobs did for others. Unknown where it is
-    /// not known what of its I/O was that of the phase.
-    fn others(&self, members: &[usize]) -> Option<OtherIo> {
+    /// Most other I/O on a device under the targets of these jobs; `None` if the phase's own share
+    /// of its I/O is unknown.
+    fn max_other_io(&self, members: &[usize]) -> Option<OtherIo> {
         let numbers: BTreeSet<usize> = members.iter().flat_map(|n| &self.on[*n]).copied().collect();
         if self.phase.measured == Measured::Sections && numbers.len() != 1 {
             return None;
         }
-        // Over several devices it is not known which got how much.
+        // The split of I/O over several devices is unknown.
         let other = |number: usize| match self.targets[number].bottom.as_slice() {
-            [device] => self.others_on(device, self.targets[number].largest_bytes),
+            [device] => self.other_io_on(device, self.targets[number].largest_bytes),
             _ => None,
         };
         numbers.into_iter().filter_map(other).reduce(|a, b| OtherIo {
@@ -226,7 +226,7 @@ impl OverPhase<'_> {
         })
     }
 
-    fn others_on(&self, device: &String, largest_bytes: Option<u64>) -> Option<OtherIo> {
+    fn other_io_on(&self, device: &String, largest_bytes: Option<u64>) -> Option<OtherIo> {
         let mut issued = PerDirection::<Issued>::default();
         let mut is_journaled = false;
         let reports = &self.report.as_ref().ok()?.jobs;
@@ -252,7 +252,7 @@ impl OverPhase<'_> {
             let (before, after) = (reads_only(before), reads_only(after));
             return other_io(&before, &after, self.seconds, issued.read, largest_bytes);
         }
-        // The kernel counts trims apart.
+        // The kernel counts trims separately.
         let PerDirection { read, write, .. } = issued;
         let issued = Issued { ios: read.ios + write.ios, bytes: read.bytes + write.bytes };
         other_io(before, after, self.seconds, issued, largest_bytes)
@@ -284,8 +284,8 @@ impl OverPhase<'_> {
     }
 }
 
-/// Notes what went on beside a measurement, or that it did not.
-fn went_on_beside(
+/// Notes a background load of a measurement, or that it failed.
+fn note_background(
     measurement: &mut Measurement,
     job: &ClearedJob<'_>,
     record: &JobRecord,
@@ -308,22 +308,22 @@ fn went_on_beside(
     }
 }
 
-/// What a file system writes for our writes (journal, where blocks are) is ours
-/// as well, and cannot be told from somebody else's: reads alone are compared.
+/// Keeps only reads: a file system's own writes (journal, allocation) cannot be told from other
+/// processes'.
 fn reads_only(stats: &DiskStats) -> DiskStats {
     DiskStats { writes: 0, written_bytes: 0, ..stats.clone() }
 }
 
-/// The options that are told of a job: of a step those that say why it goes no faster.
-fn told(job: &Job, is_fios: bool) -> BTreeMap<String, String> {
-    let mut options = written(job);
+/// Options reported for a job; for a step only those that pace it.
+fn reported_options(job: &Job, is_fios: bool) -> BTreeMap<String, String> {
+    let mut options = non_default_options(job);
     options.retain(|option, _| is_fios || is_pace(option));
     options
 }
 
-/// The options of a job that are not fio's defaults, as fio writes them, but
-/// for those that a workload has a place for and those that name its targets.
-fn written(job: &Job) -> BTreeMap<String, String> {
+/// Options of a job that differ from fio's defaults, as fio writes them, without those that a
+/// workload has a field for and those that name its targets.
+fn non_default_options(job: &Job) -> BTreeMap<String, String> {
     const ELSEWHERE: [&str; 10] = [
         "name",
         "filename",

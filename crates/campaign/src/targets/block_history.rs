@@ -1,6 +1,5 @@
-//! Whether the blocks that a phase is about to read were ever written: the
-//! range that its jobs read is looked at, and what this run and earlier
-//! preparations did to it counts.
+//! Finds out which blocks in the range read by a phase were ever written, from samples and from
+//! what this run and earlier preparations did.
 
 use iodyno_job::{Amount, Extent, Room, Stream};
 use iodyno_load::ClearedJob;
@@ -12,25 +11,25 @@ use super::written::{self, Written};
 use crate::tools::Tools;
 use crate::watch::Event;
 
-/// Sampling which blocks were written ends after this, ns, however few were read.
+/// Time limit of sampling, ns, however few blocks were read.
 const SAMPLING_NS: u64 = 10_000_000_000;
-/// A range of at least this share of a target is all of it.
+/// A range of at least this share of a target counts as all of it.
 const ALL: f64 = 0.99;
 
-/// What a run did to stretches of its targets, and what it found there.
+/// Writes and trims of a run on its targets, and what is known of their blocks.
 #[derive(Debug)]
-pub(crate) struct Blocks {
-    /// So many are sampled to tell which were ever written; 0: none.
+pub(crate) struct BlockHistory {
+    /// Number of blocks to sample for whether they were ever written; 0: none.
     samples: u32,
-    /// Follows from the run's id, so that each run looks at other blocks and yet can be repeated.
+    /// Derived from the run's id: each run samples other blocks, reproducibly.
     seed: u64,
-    /// A simulated drive has nothing to do with the file that stands for it.
+    /// A simulated drive is unrelated to the file that stands for it.
     is_simulated: bool,
     changes: Vec<Change>,
     found: Vec<Found>,
 }
 
-/// A stretch that a phase wrote or trimmed.
+/// Range that a phase wrote or trimmed.
 #[derive(Debug)]
 struct Change {
     target: String,
@@ -42,13 +41,13 @@ struct Change {
 struct Found {
     target: String,
     extent: Extent,
-    /// How many changes there had been.
+    /// Number of changes before it.
     changes: usize,
     written: Written,
 }
 
-impl Blocks {
-    /// Of a run that has done nothing yet.
+impl BlockHistory {
+    /// Of a run that has changed nothing yet.
     pub(crate) fn new(samples: u32, run_id: &str, origin: &Origin) -> Self {
         let seed = run_id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -57,12 +56,12 @@ impl Blocks {
         Self { samples, seed, is_simulated, changes: Vec::new(), found: Vec::new() }
     }
 
-    /// Takes down what `jobs` changed.
+    /// Notes the ranges that `jobs` changed.
     pub(crate) fn add(&mut self, jobs: &[ClearedJob<'_>]) {
         let targets = jobs.iter().flat_map(|job| &job.files).map(|file| file.read().name());
         for target in targets.collect::<std::collections::BTreeSet<_>>() {
             for job in jobs.iter().filter(|job| job.job.writes()) {
-                if let Some(extent) = touched(std::slice::from_ref(job), target) {
+                if let Some(extent) = touched_range(std::slice::from_ref(job), target) {
                     let is_trim = !job.job.pattern.rw.has(Direction::Write);
                     self.changes.push(Change { target: target.to_owned(), extent, is_trim });
                 }
@@ -70,7 +69,7 @@ impl Blocks {
         }
     }
 
-    /// The run trimmed all of a stretch and wrote nothing there since.
+    /// True if the run trimmed all of a range and wrote nothing there since.
     fn is_trimmed(&self, target: &str, extent: Extent) -> bool {
         let mut own = self.changes.iter().rev().filter(|change| change.target == target);
         own.find(|change| overlap(change.extent, extent))
@@ -90,8 +89,8 @@ fn contains(outer: Extent, inner: Extent) -> bool {
     outer.offset <= inner.offset && end(inner) <= end(outer)
 }
 
-/// The stretch of `target` from the first to the last byte that `jobs` may touch.
-fn touched(jobs: &[ClearedJob<'_>], target: &str) -> Option<Extent> {
+/// Range of `target` from the first to the last byte that `jobs` may touch.
+fn touched_range(jobs: &[ClearedJob<'_>], target: &str) -> Option<Extent> {
     let mut all: Option<Extent> = None;
     for job in jobs {
         let rooms: Vec<Room> = job.files.iter().map(|file| room(file.read())).collect();
@@ -111,10 +110,10 @@ fn touched(jobs: &[ClearedJob<'_>], target: &str) -> Option<Extent> {
     all.filter(|all| all.length > 0)
 }
 
-impl Blocks {
-    /// Tells which blocks of a target were ever written; of what `job` reads alone, where that is a
-    /// part of it.
-    pub(crate) fn look_at(
+impl BlockHistory {
+    /// Finds out which blocks of a target were ever written; only in the range that `job` reads, if
+    /// that is a part of it.
+    pub(crate) fn sample_for_job(
         &mut self,
         tools: &mut Tools<'_>,
         host: &Host,
@@ -122,7 +121,7 @@ impl Blocks {
         job: &ClearedJob<'_>,
     ) {
         let [file] = job.files.as_slice() else { return };
-        if std::mem::replace(&mut target.is_looked_at, true) {
+        if std::mem::replace(&mut target.is_sampled, true) {
             return;
         }
         self.sample(tools, host, target, file.read());
@@ -135,7 +134,7 @@ impl Blocks {
         }
     }
 
-    /// Tells which blocks of a target were ever written.
+    /// Finds out which blocks of a target were ever written.
     pub(crate) fn sample(
         &self,
         tools: &mut Tools<'_>,
@@ -156,8 +155,8 @@ impl Blocks {
         }
         let block_bytes = u64::from(clearance.block_bytes()).max(4096);
         let offsets = written::sample_offsets(size, block_bytes, self.samples, self.seed);
-        // 4096 reads at depth 1 take less than a second on an SSD; a slow
-        // device gets a bounded time and a wider interval.
+        // 4096 reads at depth 1 take less than a second on an SSD; a slow device gets limited time
+        // and a wider interval.
         let samples = tools.generator.probe(clearance, &offsets, block_bytes as u32, SAMPLING_NS);
         match samples {
             Ok(samples) => {
@@ -167,7 +166,7 @@ impl Blocks {
                     .and_then(|_| host.namespace(&target.name))
                     .and_then(|(_, namespace)| namespace.identify.value());
                 let whole = Extent { offset: 0, length: size };
-                let sampled = written::judge(&target.name, size, &samples, namespace.as_ref());
+                let sampled = written::infer(&target.name, size, &samples, namespace.as_ref());
                 target.written = Some(match self.emptied_by(tools, host, target, whole) {
                     Some(evidence) => written::emptied(&sampled.share, evidence),
                     None => sampled,
@@ -184,8 +183,8 @@ impl Blocks {
         }
     }
 
-    /// What is known of the blocks of `target` that `jobs` are about to read; `None`: no more than
-    /// of all of it.
+    /// Knowledge of the blocks of `target` that `jobs` will read; `None` if no more than of the
+    /// whole target.
     pub(crate) fn read_by(
         &mut self,
         tools: &mut Tools<'_>,
@@ -195,7 +194,7 @@ impl Blocks {
     ) -> Option<Written> {
         let reading: Vec<ClearedJob<'_>> =
             jobs.iter().filter(|job| job.job.pattern.rw.has(Direction::Read)).cloned().collect();
-        let extent = touched(&reading, &target.name).filter(|_| self.samples > 0)?;
+        let extent = touched_range(&reading, &target.name).filter(|_| self.samples > 0)?;
         let whole = target.written.as_ref().filter(|_| !target.scratch)?;
         let changes = self.changes.iter().filter(|one| one.target == target.name).count();
         let is_all = extent.length as f64 >= ALL * target.room.size_bytes as f64;
@@ -211,14 +210,14 @@ impl Blocks {
         let mut files = reading.iter().flat_map(|job| &job.files).map(|file| file.read());
         let clearance = files.find(|file| file.name() == target.name)?;
         let written =
-            self.look_within(tools, host, (target, clearance), extent, changes > 0, whole)?;
+            self.sample_range(tools, host, (target, clearance), extent, changes > 0, whole)?;
         let found =
             Found { target: target.name.clone(), extent, changes, written: written.clone() };
         self.found.push(found);
         Some(written)
     }
 
-    fn look_within(
+    fn sample_range(
         &self,
         tools: &mut Tools<'_>,
         host: &Host,
@@ -237,7 +236,7 @@ impl Blocks {
             });
             let inside: Vec<(u64, u64)> = inside.collect();
             let mut found = written::of_file(&target.name, extent.length, &inside);
-            // Offsets are where the job says.
+            // The job chooses the offsets.
             found.extents.clear();
             return Some(found);
         }
@@ -251,15 +250,15 @@ impl Blocks {
         offsets.iter_mut().for_each(|offset| *offset += first);
         offsets.retain(|offset| offset + block_bytes <= end(extent));
         let samples = tools.generator.probe(clearance, &offsets, block_bytes as u32, SAMPLING_NS);
-        // What the drive said of itself was said before that.
+        // The drive's own figures are older than the changes.
         let namespace = target.drive.as_ref().filter(|_| !is_changed);
         let namespace = namespace.and_then(|_| host.namespace(&target.name));
         let namespace = namespace.and_then(|(_, namespace)| namespace.identify.value());
         let reference = &target.samples;
-        Some(written::judge_range(&target.name, &samples.ok()?, reference, namespace.as_ref()))
+        Some(written::infer_range(&target.name, &samples.ok()?, reference, namespace.as_ref()))
     }
 
-    /// What emptied a stretch of a target so that it holds nothing now.
+    /// What emptied a range of a target, if it holds no data now.
     fn emptied_by(
         &self,
         tools: &Tools<'_>,

@@ -1,4 +1,4 @@
-//! What the jobs of a script want of each file or device.
+//! Requirements of a script's jobs for each file or device.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use iodyno_target::{FilePlan, Fill, Target, is_sink, resolve};
 
 use crate::error::CampaignError;
 
-/// What a script wants of a file or device.
+/// Requirements for a file or device.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Wanted {
+pub(super) struct Requirements {
     pub(super) writes: bool,
-    /// Reads what is there, or overwrites it.
+    /// Jobs read its data, or overwrite it.
     needs_data: bool,
     pub(super) create: bool,
     fallocate: Fallocate,
-    /// What a file holds stays, and it grows behind that.
+    /// Its content is kept, and it grows at its end.
     keeps: bool,
     pub(super) size_bytes: u64,
-    /// Some job works on its name, some on what is in it.
+    /// Some job works on its name, some on its data.
     pub(super) of_names: bool,
     pub(super) of_data: bool,
 }
 
-/// The name that a job's file is kept by. I/O that is only pretended has files of its own, beside
-/// those of the same names: no path holds a NUL.
+/// Key of a job's file. Files of diskless jobs are distinct from real files of the same name: no
+/// path contains a NUL.
 pub(crate) fn key(job: &Job, path: &str) -> String {
     match job.engine.ioengine {
         engine if engine.is_diskless() => format!("\0{path}"),
@@ -36,19 +36,20 @@ pub(crate) fn key(job: &Job, path: &str) -> String {
     }
 }
 
-/// The keys of all files of a job.
+/// Keys of all files of a job.
 pub(crate) fn keys(job: &Job) -> impl Iterator<Item = String> {
     job.files.paths.iter().map(|path| key(job, path))
 }
 
-/// As [`key`], of a job that works on names.
+/// As [`key`], for a job that works on names.
 pub(super) fn entry_key(path: &str) -> String {
     format!("\0\0{path}")
 }
 
-/// What `script` wants of each file and device, by its name; sizes are not known yet.
-pub(super) fn wanted(script: &Script) -> BTreeMap<String, Wanted> {
-    let mut wanted: BTreeMap<String, Wanted> = BTreeMap::new();
+/// Requirements of `script` for each file and device, by name; without sizes, which are not known
+/// yet.
+pub(super) fn wanted(script: &Script) -> BTreeMap<String, Requirements> {
+    let mut wanted: BTreeMap<String, Requirements> = BTreeMap::new();
     let jobs = script.phases.iter().flat_map(|phase| &phase.jobs);
     let is_there = |job: &&ScriptJob| {
         let engine = job.job.engine.ioengine;
@@ -62,7 +63,7 @@ pub(super) fn wanted(script: &Script) -> BTreeMap<String, Wanted> {
     wanted
 }
 
-impl Wanted {
+impl Requirements {
     fn add(&mut self, job: &Job) {
         let of_names = job.engine.ioengine.works_on_names();
         let reads = job.pattern.rw.has(Direction::Read) && !of_names;
@@ -74,7 +75,7 @@ impl Wanted {
         self.keeps |= job.space.file_append;
         self.create |= job.files.allow_file_create;
         self.fallocate = match (job.files.create_on_open, job.engine.ioengine) {
-            // A mapping reaches as far as the file does.
+            // A mapping extends only as far as the file.
             (true, IoEngine::Mmap) => Fallocate::Truncate,
             // The job's writes make it grow.
             (true, _) => Fallocate::None,
@@ -82,7 +83,7 @@ impl Wanted {
         };
     }
 
-    /// The plan of the file of this name.
+    /// Plan of the file of this name.
     pub(super) fn plan(self, name: &str) -> FilePlan {
         FilePlan {
             path: PathBuf::from(name),
@@ -97,7 +98,7 @@ impl Wanted {
     const fn fill(self) -> Fill {
         match self.fallocate {
             _ if self.needs_data => Fill::Written,
-            // A name is of a file that is there, with its size.
+            // Jobs on names expect an existing file of its size.
             Fallocate::None if self.of_names => Fill::Truncate,
             Fallocate::None => Fill::None,
             Fallocate::Native | Fallocate::Posix => Fill::Allocate,
@@ -107,9 +108,8 @@ impl Wanted {
     }
 }
 
-/// The name of a device as it can be resolved: of an NVMe character device
-/// (`/dev/ng0n1`, as io_uring_cmd takes it) the block device of the same
-/// namespace, which is what is claimed. `None`: it is a file.
+/// Name of a device to resolve; for an NVMe character device (`/dev/ng0n1`, as for io_uring_cmd)
+/// the block device of the same namespace, which is the one claimed. `None` for a file.
 pub(crate) fn device_of(name: &str) -> Option<String> {
     let path = Path::new(name);
     if let Some(namespace) = name.strip_prefix("/dev/ng")
@@ -125,18 +125,17 @@ pub(crate) fn device_of(name: &str) -> Option<String> {
     (!is_file).then(|| name.to_owned())
 }
 
-/// A device under all names that jobs have for it.
+/// A device with all names that jobs use for it.
 pub(super) struct Device {
     pub(super) target: Target,
     pub(super) writes: bool,
     pub(super) names: Vec<String>,
 }
 
-/// The devices among what is wanted, each once: it is claimed once, and would
-/// be in use for a second claim.
+/// Devices in `wanted`, each once: a second claim would find the device in use.
 pub(super) fn devices(
     host: &Host,
-    wanted: &BTreeMap<String, Wanted>,
+    wanted: &BTreeMap<String, Requirements>,
 ) -> Result<Vec<Device>, CampaignError> {
     let mut devices: Vec<Device> = Vec::new();
     for (name, wanted) in wanted {

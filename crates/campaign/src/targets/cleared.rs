@@ -1,4 +1,4 @@
-//! A cleared target, for as long as jobs work on it.
+//! A cleared target, held while jobs work on it.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::watch::Event;
 
 /// A cleared target.
 #[derive(Debug)]
-pub(crate) enum Held {
+pub(crate) enum ClearedTarget {
     /// A device, or a file that is not laid out.
     Read(Target, ReadClearance),
     /// A device that may be written.
@@ -29,8 +29,8 @@ pub(crate) enum Held {
     Nothing(WriteClearance),
 }
 
-impl Held {
-    /// What jobs may do with it.
+impl ClearedTarget {
+    /// Access that jobs have.
     pub(crate) const fn access(&self) -> Access<'_> {
         match self {
             Self::Read(_, clearance) => Access::Read(clearance),
@@ -40,7 +40,7 @@ impl Held {
         }
     }
 
-    /// What is known of it on `host`.
+    /// Facts about it on `host`.
     pub(super) fn prepared(&self, host: &Host) -> PreparedTarget {
         let access = self.access();
         let clearance = access.read();
@@ -66,19 +66,19 @@ impl Held {
     }
 }
 
-/// Clears a device, for writing where that is wanted.
+/// Clears a device, for writing if `writes`.
 pub(super) fn clear(
     host: &Host,
     target: Target,
     writes: bool,
     permission: &Permission,
-) -> Result<Held, CampaignError> {
+) -> Result<ClearedTarget, CampaignError> {
     Ok(if writes {
         let clearance = target.clear_for_writing(host, permission)?;
-        Held::Write(target, clearance)
+        ClearedTarget::Write(target, clearance)
     } else {
         let clearance = target.clear_for_reading()?;
-        Held::Read(target, clearance)
+        ClearedTarget::Read(target, clearance)
     })
 }
 
@@ -88,7 +88,7 @@ pub(super) fn lay_out(
     name: &str,
     surveyed: Surveyed,
     permission: &Permission,
-) -> Result<Held, CampaignError> {
+) -> Result<ClearedTarget, CampaignError> {
     let FilePlan { path, size_bytes, .. } = surveyed.plan().clone();
     let begun = Instant::now();
     let laid_out = surveyed.lay_out(host, permission, &mut |written_bytes| {
@@ -103,5 +103,5 @@ pub(super) fn lay_out(
             false => ControlFlow::Continue(()),
         }
     })?;
-    Ok(Held::File(path, laid_out))
+    Ok(ClearedTarget::File(path, laid_out))
 }

@@ -1,13 +1,14 @@
-//! What past the block layer has to be looked at: metadata of blocks.
+//! Checks that passthrough I/O meets blocks without metadata.
 
 use iodyno_model::Namespace;
 
-/// That nothing but data comes with the blocks of a namespace. Past the block
-/// layer nobody makes room for metadata: the drive would put it behind the
-/// buffer, or where its command has a zero address.
-pub(crate) fn bare_blocks(namespace: &Namespace) -> Result<(), String> {
+/// Checks that the blocks of a namespace carry no metadata. With passthrough I/O no buffer is
+/// provided for it: the drive would write it after the data buffer, or to address zero of the
+/// command.
+pub(crate) fn check_no_metadata(namespace: &Namespace) -> Result<(), String> {
     let name = &namespace.name;
-    let format = namespace.identify.get().and_then(|said| said.formats.get(said.format_in_use));
+    let format =
+        namespace.identify.get().and_then(|identify| identify.formats.get(identify.format_in_use));
     match format.map(|format| format.metadata_bytes) {
         Some(0) => Ok(()),
         Some(bytes) => Err(format!(
@@ -47,12 +48,12 @@ mod tests {
             }),
             ..Namespace::default()
         };
-        assert_eq!(bare_blocks(&namespace), Ok(()));
+        assert_eq!(check_no_metadata(&namespace), Ok(()));
         if let Fact::Read(identify) = &mut namespace.identify {
             identify.format_in_use = 1;
         }
-        assert!(bare_blocks(&namespace).unwrap_err().contains("8 bytes of metadata"));
+        assert!(check_no_metadata(&namespace).unwrap_err().contains("8 bytes of metadata"));
         namespace.identify = Fact::NeedsRoot;
-        assert!(bare_blocks(&namespace).unwrap_err().contains("needs root"));
+        assert!(check_no_metadata(&namespace).unwrap_err().contains("needs root"));
     }
 }

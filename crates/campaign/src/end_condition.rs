@@ -1,4 +1,4 @@
-//! When a phase ends.
+//! End condition of a phase.
 
 use iodyno_stats::{PtsRounds, StopRule};
 
@@ -7,20 +7,19 @@ use crate::phase_watch::ramp_ns;
 use crate::plan::Stop;
 use crate::watch::Goal;
 
-/// An autocorrelation time of white noise, in windows of 100 ms, s.
+/// Autocorrelation time of white noise in windows of 100 ms, s.
 const INDEPENDENT_S: f64 = iodyno_stats::autocorrelation::INDEPENDENT * 0.1;
 
-/// When a phase ends.
-pub(crate) struct Ending {
+/// End condition of a phase.
+pub(crate) struct EndCondition {
     pub(crate) rule: StopRule,
-    /// How well its p99 is to be known, if it is: half width of its interval over it.
+    /// Target half width of the p99's interval, relative; `None`: no target.
     pub(crate) p99: Option<f64>,
     pub(crate) rounds: Option<PtsRounds>,
 }
 
-impl Ending {
-    /// Of a phase that lasts by `stop`, unless it says so itself; of what is measured for exactly
-    /// `fixed_ns`.
+impl EndCondition {
+    /// End of a phase by `stop`, unless the phase sets its own, or after exactly `fixed_ns`.
     pub(crate) fn of(phase: &Phase, stop: &Stop, fixed_ns: Option<u64>) -> Self {
         let by_time = |seconds| Self { rule: StopRule::Time { seconds }, p99: None, rounds: None };
         let (least_times, p99, steady) = match phase.end {
@@ -44,7 +43,7 @@ impl Ending {
             p99_relative_half_width: p99,
             least_times,
             steady: rounds,
-            // Before that not even white noise can be known.
+            // White noise cannot be established any earlier.
             min_seconds: seconds(stop.min_ns)
                 .max(seconds(ramp_ns(max_ns)) + least_times * INDEPENDENT_S),
             max_seconds: seconds(max_ns),
@@ -52,7 +51,7 @@ impl Ending {
         Self { rule, p99, rounds }
     }
 
-    /// The precision that is shown while it measures.
+    /// Precision goal to display while measuring.
     pub(crate) fn goal(&self) -> Option<Goal> {
         match self.rule {
             StopRule::Precision {

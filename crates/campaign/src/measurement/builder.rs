@@ -1,4 +1,4 @@
-//! From what a generator reported to a measurement.
+//! Builds a measurement from a generator's report.
 
 use iodyno_load::{ClearedJob, Counted, DirectionRecord, JobRecord, JobReport, Whole};
 use iodyno_model::{
@@ -10,7 +10,7 @@ use super::p99::windows;
 use super::result::result;
 use super::series::{Cut, summed};
 
-/// One job of a phase: what it was to do, what was recorded, what it reported.
+/// One job of a phase: the job, its recording, its report.
 #[derive(Clone, Copy)]
 pub(crate) struct Member<'a> {
     pub(crate) job: &'a ClearedJob<'a>,
@@ -18,17 +18,17 @@ pub(crate) struct Member<'a> {
     pub(crate) report: &'a JobReport,
 }
 
-/// What the jobs of a measurement are to each other.
+/// Relation between the jobs of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Members {
-    /// The same on several targets.
+    /// The same job on several targets.
     Targets,
     /// Clones of one job (fio's `numjobs`).
     Clones,
 }
 
-/// Everything that a measurement is made of.
-pub(crate) struct Taken<'a> {
+/// Inputs of a measurement.
+pub(crate) struct MeasurementBuilder<'a> {
     pub(crate) name: &'a str,
     pub(crate) phase: u32,
     pub(crate) members: Vec<Member<'a>>,
@@ -38,19 +38,19 @@ pub(crate) struct Taken<'a> {
     pub(crate) end: EndReason,
     /// CPU time of all submitting threads.
     pub(crate) cpu: CpuUse,
-    /// What of the start is not counted.
+    /// Part of the start that is not counted.
     pub(crate) cut: Cut,
-    /// Level of its intervals.
+    /// Confidence level of its intervals.
     pub(crate) level: f64,
-    /// What is already known of its conditions.
+    /// Conditions known so far.
     pub(crate) conditions: Conditions,
 }
 
-impl Taken<'_> {
+impl MeasurementBuilder<'_> {
     /// The measurement: warm-up cut off, estimates with their intervals.
-    pub(crate) fn measurement(self) -> Measurement {
+    pub(crate) fn build(self) -> Measurement {
         let records = || self.members.iter().map(|member| member.record);
-        // One warm-up for all, since totals are what is stopped on.
+        // One warm-up for all, since the stop rule looks at totals.
         let all =
             summed(records().flat_map(|job| job.directions.iter().map(|(_, one)| &one.series)));
         let cut_ns = self.cut.ns(&all, self.level);
@@ -78,11 +78,11 @@ impl Taken<'_> {
             for ((part, one), member) in parts.iter_mut().zip(&counted).zip(&self.members) {
                 let (record, report) = (member.record.directions.of(direction), member.report);
                 let used = one.ios > 0 || *report.whole.of(direction) != Whole::default();
-                // Targets that were measured at the same time all have their line.
+                // Targets measured at the same time all get a line, even without I/O.
                 if used || self.kind == Members::Targets {
                     let whole = report.whole.of(direction);
                     let split = report.split.of(direction).as_ref();
-                    // The only part of several targets is the total.
+                    // With a single target its part equals the total.
                     let is_kept = self.kind == Members::Clones || self.members.len() > 1;
                     let windows = if is_kept { windows(&[record], cut_ns) } else { Vec::new() };
                     let over_time = (record, windows.as_slice());
@@ -147,7 +147,7 @@ impl Taken<'_> {
         }
     }
 
-    /// A clone or a target, without results yet.
+    /// Part of a clone or a target, without results yet.
     fn part(&self, member: &Member<'_>) -> Part {
         let clone = (self.kind == Members::Clones).then_some(member.job.job.threads.clone);
         let account = clone.map(|_| member.report.account.clone());
@@ -155,7 +155,7 @@ impl Taken<'_> {
         Part { target: member.job.target(), clone, results: Vec::new(), account, failure }
     }
 
-    /// What the jobs did in all, and what was in effect for the first of them.
+    /// Sum of the jobs' reports; settings in effect are those of the first one.
     fn whole(&self) -> JobReport {
         let mut reports = self.members.iter().map(|member| member.report);
         let mut whole = reports.next().cloned().unwrap_or_default();
@@ -165,7 +165,7 @@ impl Taken<'_> {
             }
             whole.threads += report.threads;
             whole.cpus.extend(&report.cpus);
-            // Those of the phase, which all of its jobs report.
+            // Lapses are of the phase, and all of its jobs report them.
             whole.lapses_ns.extend(report.lapses_ns.iter().skip(whole.lapses_ns.len()));
             whole.iodepth = whole.iodepth.min(report.iodepth);
             whole.punted = match (whole.punted, report.punted) {
@@ -191,7 +191,7 @@ impl Taken<'_> {
             .whole
             .iter()
             .fold((0, 0), |(ios, errors), (_, one)| (ios + one.ios, errors + one.errors));
-        // What was read and is not what was written is no I/O that failed.
+        // Data that fails verification is not an I/O error.
         let first = whole.first_error.clone().filter(|_| errors > 0);
         let ios = ios + errors;
         shortfalls.extend(first.map(|first| Caveat::IosFailed { failed: errors, ios, first }));
@@ -210,9 +210,9 @@ impl Taken<'_> {
     }
 }
 
-/// I/Os outstanding on the average (Little's law), and no more than were asked for: the latency of a
-/// paced I/O counts from when it was due.
-/// Stages that come one behind the other took `staged_ns` together: their rates do not add up.
+/// Mean outstanding I/Os (Little's law), capped at the number requested: the latency of a paced I/O
+/// counts from its due time. Consecutive stages took `staged_ns` together: their rates do not add
+/// up.
 fn depth_reached(total: &[DirectionResult], asked: u32, staged_ns: Option<u64>) -> Option<f64> {
     let depth = |result: &DirectionResult| {
         let per_ns = match staged_ns {
@@ -225,7 +225,7 @@ fn depth_reached(total: &[DirectionResult], asked: u32, staged_ns: Option<u64>) 
     all.map(|reached| reached.min(f64::from(asked)))
 }
 
-/// What several jobs did over time in one direction.
+/// Recordings of several jobs in one direction, merged.
 fn together<'r>(all: impl Iterator<Item = &'r DirectionRecord> + Clone) -> DirectionRecord {
     let mut sum = DirectionRecord::default();
     sum.series = summed(all.clone().map(|one| &one.series));
@@ -233,7 +233,7 @@ fn together<'r>(all: impl Iterator<Item = &'r DirectionRecord> + Clone) -> Direc
     sum
 }
 
-/// From the first one's start to the last one's end.
+/// Sum from the first one's start to the last one's end.
 fn total_of(counted: &[Counted]) -> Counted {
     let mut total = Counted::default();
     let used = counted.iter().filter(|one| one.duration_ns > 0);
@@ -257,7 +257,7 @@ fn split_of(members: &[Member<'_>], direction: Direction) -> Option<SplitLatency
     Some(sum)
 }
 
-/// What the clones of a job did together.
+/// Statistics of all clones of a job.
 fn account_of(members: &[Member<'_>]) -> JobStats {
     let mut reports = members.iter().map(|member| &member.report.account);
     let mut sum = reports.next().cloned().unwrap_or_default();
@@ -290,7 +290,7 @@ fn account_of(members: &[Member<'_>]) -> JobStats {
     sum
 }
 
-/// What went wrong, by job; of many the first ones, which say what the others do.
+/// Merges failures; of many only the first ones are shown, since the others are alike.
 fn first_of(failures: Vec<Failure>) -> Option<Failure> {
     const SHOWN: usize = 3;
     let cause = failures.first()?.cause;
@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_outstanding_than_was_asked_for() {
+    fn depth_reached_is_capped_at_the_depth_asked() {
         let reads = |iops, latency_ns| DirectionResult {
             iops: Some(Estimate::bare(iops)),
             latency_mean: Some(Estimate::bare(latency_ns)),
@@ -318,7 +318,7 @@ mod tests {
         };
         assert_eq!(depth_reached(&[reads(50e3, 60e3)], 4, None), Some(3.0));
         assert_eq!(depth_reached(&[reads(50e3, 20e3), reads(25e3, 80e3)], 4, None), Some(3.0));
-        // Late by 15 s, since 500,000 a second were asked for.
+        // Late by 15 s, since 500,000 a second were requested.
         assert_eq!(depth_reached(&[reads(50e3, 15e9)], 4, None), Some(4.0));
         assert_eq!(depth_reached(&[], 4, None), None);
     }

@@ -1,4 +1,4 @@
-//! What measurements of a study say beyond themselves.
+//! Conclusions from the measurements of a study: predictions and knees.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,16 +8,16 @@ use iodyno_model::{
     Under,
 };
 
-use super::surface::{KneeOf, Known, Surface, is_outstanding};
+use super::surface::{KneeOf, MeasuredPoint, Surface, is_outstanding};
 use crate::measurement::p99::Q;
 use crate::plan::{Point, Study};
-use crate::typed::{are_at, is_at};
+use crate::target_names::{are_same_targets, is_same_target};
 
-/// Level of the intervals of percentiles.
+/// Confidence level of percentiles.
 const LEVEL: f64 = 0.95;
 
-impl Known {
-    /// Of a measurement, the `index`th, that ended by itself and did not fail.
+impl MeasuredPoint {
+    /// The `index`th measurement, if it ended by itself and did not fail.
     pub(crate) fn of(measurement: &Measurement, index: usize) -> Option<Self> {
         if matches!(measurement.end, EndReason::Interrupted | EndReason::Failed(_)) {
             return None;
@@ -34,31 +34,31 @@ impl Known {
     }
 }
 
-/// What `measurements` say of each point.
+/// Measured values of each point.
 pub(crate) fn known<'m>(
     points: &[Point],
     measurements: impl Iterator<Item = &'m Measurement> + Clone,
-) -> Vec<Option<Known>> {
+) -> Vec<Option<MeasuredPoint>> {
     let is_of = |of: &Measurement, point: &Point| {
-        of.name == point.title && are_at(&of.targets, &point.targets, point.own_file)
+        of.name == point.title && are_same_targets(&of.targets, &point.targets, point.own_file)
     };
     let known = |point: &Point| {
         let mut its = measurements.clone().enumerate().filter(|(_, of)| is_of(of, point));
-        its.find_map(|(index, of)| Known::of(of, index))
+        its.find_map(|(index, of)| MeasuredPoint::of(of, index))
     };
     points.iter().map(known).collect()
 }
 
-/// The curves of the points of a study.
+/// Curves of the points of a study.
 pub(crate) fn surface(study: &Study, points: &[Point]) -> Surface {
-    // What is wrong with them was said when the study was read.
+    // Mistakes in these were reported when the study was parsed.
     let precision = study.stop().map_or(0.0, |stop| stop.precision);
     Surface::of(points, precision, study.p99_bound_ns().ok().flatten())
 }
 
 impl Study {
-    /// What the measurements of a run of it say beyond themselves: points that are predicted
-    /// (of an adaptive study), and knees. `None` of rounds, repetitions and steps on whole targets.
+    /// Conclusions from the measurements of its run: predicted points (of an adaptive study) and
+    /// knees. `None` for rounds, repetitions and steps on whole targets.
     pub fn outlook(&self, record: &RunRecord) -> Option<Predictions> {
         if self.rounds.is_some() || self.repeat > 1 || self.is_of_steps() {
             return None;
@@ -72,15 +72,15 @@ impl Study {
         let points = located.points(0);
         let surface = surface(self, &points);
         let known = known(&points, record.measurements.iter());
-        Some(outlook(&points, &surface, &known, self.adaptive))
+        Some(predictions(&points, &surface, &known, self.adaptive))
     }
 
-    /// Its targets, and what a run's are called where those were typed in another directory, or
-    /// on another machine.
+    /// Its targets, under the run's names if they were typed in another directory or on another
+    /// machine.
     fn located(&self, began: &[String]) -> Vec<String> {
         let own_file = self.parts().iter().any(|step| step.own_file);
         let locate = |typed: &String| {
-            if began.iter().any(|target| is_at(target, typed, own_file)) {
+            if began.iter().any(|target| is_same_target(target, typed, own_file)) {
                 return typed.clone();
             }
             let names = Path::new(typed).components();
@@ -98,15 +98,14 @@ impl Study {
     }
 }
 
-/// What is known of `points`, in words for others; `predicts`: points that were
-/// not measured are predicted.
-pub(crate) fn outlook(
+/// Conclusions from what is `known` of `points`; `predicts`: predict points that were not measured.
+pub(crate) fn predictions(
     points: &[Point],
     surface: &Surface,
-    known: &[Option<Known>],
+    known: &[Option<MeasuredPoint>],
     predicts: bool,
 ) -> Predictions {
-    let mut outlook = Predictions::default();
+    let mut result = Predictions::default();
     if predicts {
         let predicted = surface.predicted(known).into_iter().enumerate();
         let prediction = |(n, iops): (usize, Option<Estimate>)| {
@@ -120,17 +119,22 @@ pub(crate) fn outlook(
                 iops: iops?,
             })
         };
-        outlook.predictions = predicted.filter_map(prediction).collect();
+        result.predictions = predicted.filter_map(prediction).collect();
         let checked = surface.checked(known);
-        outlook.checked = checked.len() as u32;
-        outlook.held = checked.iter().filter(|(_, held)| *held).count() as u32;
+        result.checked = checked.len() as u32;
+        result.held = checked.iter().filter(|(_, held)| *held).count() as u32;
     }
     let knee = |of: KneeOf| knee(points, surface, known, of);
-    outlook.knees = surface.knees(known).into_iter().filter_map(knee).collect();
-    outlook
+    result.knees = surface.knees(known).into_iter().filter_map(knee).collect();
+    result
 }
 
-fn knee(points: &[Point], surface: &Surface, known: &[Option<Known>], of: KneeOf) -> Option<Knee> {
+fn knee(
+    points: &[Point],
+    surface: &Surface,
+    known: &[Option<MeasuredPoint>],
+    of: KneeOf,
+) -> Option<Knee> {
     let words = |n: usize, of_curve: bool| {
         let at = points[n].at.iter().filter(|(option, _)| is_outstanding(option) != of_curve);
         let words = at.map(|(option, value)| format!("{option}={value}"));

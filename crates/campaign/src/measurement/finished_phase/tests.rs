@@ -1,4 +1,4 @@
-//! What phases came to, of jobs that report what a test says.
+//! Measurements of phases whose jobs report what a test sets.
 
 use iodyno_load::{DirectionInterval, Interval, JobInterval, JobReport};
 use iodyno_model::{CpuUse, Histogram, Host};
@@ -9,7 +9,7 @@ use crate::phase::PhaseJob;
 
 const S: u64 = 1_000_000_000;
 
-/// A file that may be read.
+/// A file cleared for reading.
 fn cleared() -> (tempfile::NamedTempFile, ReadClearance) {
     let file = tempfile::NamedTempFile::new().unwrap();
     file.as_file().set_len(1 << 20).unwrap();
@@ -27,24 +27,24 @@ fn target(clearance: &ReadClearance, device: &str) -> PreparedTarget {
     }
 }
 
-/// Sections of a phase.
+/// Phase of sections.
 fn sections(jobs: &[ClearedJob<'_>]) -> Phase {
     let job = |one: &ClearedJob<'_>| PhaseJob { job: one.job.clone(), section: 0, on: None };
     Phase { jobs: jobs.iter().map(job).collect(), ..Phase::default() }
 }
 
-/// A phase of which nothing was recorded, in which some thread was busy all the time.
+/// A phase without recordings, with one thread always busy.
 fn over<'a>(
     phase: &'a Phase,
     jobs: &'a [ClearedJob<'a>],
     on: &'a [Vec<usize>],
     targets: &'a [PreparedTarget],
     reports: Vec<JobReport>,
-) -> OverPhase<'a> {
+) -> FinishedPhase<'a> {
     let mut recorder = Recorder::default();
     recorder.jobs.resize_with(jobs.len(), JobRecord::default);
     let cpu = CpuUse { busiest_thread: 1.0, ..CpuUse::default() };
-    OverPhase {
+    FinishedPhase {
         phase,
         number: 1,
         jobs,
@@ -69,12 +69,12 @@ fn over<'a>(
 }
 
 #[test]
-fn the_busiest_thread_is_the_sections_own() {
+fn busiest_thread_is_of_the_section() {
     let (_file, clearance) = cleared();
     let jobs = [(); 3].map(|()| ClearedJob::reading(Job::direct(), &clearance));
     let (phase, on) = (sections(&jobs), [vec![0], vec![0], vec![0]]);
     let targets = [target(&clearance, "sda")];
-    // One hardly works, one fills its CPU while it lasts, one only loads a CPU.
+    // One is almost idle, one fills its CPU while it lasts, one only burns CPU.
     let busy = |(seconds, busiest_thread): (u64, f64)| {
         let mut report = JobReport::default();
         report.account.elapsed_ns = seconds * S;
@@ -117,7 +117,7 @@ fn depths_of_two_stages_do_not_add_up() {
     let mut report = JobReport::default();
     (report.active_ns.write, report.active_ns.read) = (Some(2 * S), Some(S));
     let mut over = over(&phase, &jobs, &on, &targets, vec![report]);
-    // 400 I/Os in 100 ms that take 1 ms: four at a time.
+    // 400 I/Os of 1 ms in 100 ms: four at a time.
     let mut latency = Histogram::default();
     (0..400).for_each(|_| latency.record(1_000_000));
     for n in 0..30 {
@@ -151,22 +151,22 @@ fn depths_of_two_stages_do_not_add_up() {
 }
 
 #[test]
-fn a_step_tells_that_it_was_paced() {
+fn paced_step_reports_its_rate_option() {
     let mut job = Job::direct();
-    assert!(told(&job, false).is_empty());
+    assert!(reported_options(&job, false).is_empty());
     job.pace.rate_iops.read = Some(5000);
-    assert_eq!(told(&job, false).into_keys().collect::<Vec<_>>(), ["rate_iops"]);
+    assert_eq!(reported_options(&job, false).into_keys().collect::<Vec<_>>(), ["rate_iops"]);
 }
 
 #[test]
-fn targets_on_one_device_issue_together() {
+fn io_of_targets_on_one_device_is_summed() {
     let (_file, clearance) = cleared();
     let jobs = [(); 3].map(|()| ClearedJob::reading(Job::direct(), &clearance));
     let on = ["sda", "sdb", "sda"].map(|device| target(&clearance, device));
     let own = |ios| {
         let mut report = JobReport::default();
         (report.whole.read.ios, report.whole.read.bytes) = (ios, ios * 4096);
-        // Which no count of reads and writes shows.
+        // Trims, which no count of reads and writes includes.
         (report.whole.trim.ios, report.whole.trim.bytes) = (100, 100 * 4096);
         report
     };
@@ -179,16 +179,16 @@ fn targets_on_one_device_issue_together() {
     };
     let phase = Phase { measured: Measured::Targets(3), ..Phase::default() };
     let numbers = [vec![0], vec![1], vec![2]];
-    let over = OverPhase {
+    let over = FinishedPhase {
         disk_stats: (
             vec![stats("sda", 0), stats("sdb", 0)],
             vec![stats("sda", 7), stats("sdb", 25)],
         ),
         ..over(&phase, &jobs, &numbers, &on, reports)
     };
-    let others = |device: &str| over.others_on(&device.to_owned(), None).map(|of| of.iops);
+    let others = |device: &str| over.other_io_on(&device.to_owned(), None).map(|of| of.iops);
     assert_eq!(others("sda"), Some(0.0), "two targets on one disk are not strangers");
     assert_eq!(others("sdb"), Some(20.0));
     assert_eq!(others("sdc"), None);
-    assert_eq!(over.others(&[0, 1, 2]).map(|of| of.iops), Some(20.0), "the most of all");
+    assert_eq!(over.max_other_io(&[0, 1, 2]).map(|of| of.iops), Some(20.0), "the most of all");
 }

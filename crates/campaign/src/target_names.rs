@@ -1,0 +1,20 @@
+//! Matches target names in measurements to targets as typed.
+
+/// True if a measurement on `target` (a device's name or a path) belongs to the target `typed`: the
+/// same name, a name below /dev, or a file of its own in a directory.
+pub(crate) fn is_same_target(target: &str, typed: &str, own_file: bool) -> bool {
+    let resolved = std::fs::canonicalize(typed).ok();
+    let resolved = resolved.as_deref().and_then(|path| path.to_str()).unwrap_or(typed);
+    [typed, resolved].iter().any(|name| {
+        target == *name
+            || name.strip_prefix("/dev/") == Some(target)
+            || (own_file && target.starts_with(name))
+    })
+}
+
+/// True if a measurement on `targets` belongs to those `typed`, see [`is_same_target`].
+pub(crate) fn are_same_targets(targets: &[String], typed: &[String], own_file: bool) -> bool {
+    let mut pairs = targets.iter().zip(typed);
+    targets.len() == typed.len()
+        && pairs.all(|(target, typed)| is_same_target(target, typed, own_file))
+}
