@@ -1,4 +1,4 @@
-//! A measurement held against its data sheet.
+//! Compares a measurement with its data sheet.
 
 use iodyno_model::{
     BelowSaturation, Claim, ClaimFigure, ClaimScope, Direction, Estimate, FillOrder, Measurement,
@@ -16,10 +16,9 @@ use crate::outstanding::{allowed, outstanding};
 use crate::place::Place;
 use crate::yardsticks::{CLAIM, Judgement};
 
-/// What a data sheet states of this metric under conditions that include the
-/// measurement's: reads alone, writes alone or 70/30, sequential or random as
-/// measured, 4 KiB for IOPS unless the sheet says otherwise, depth 1 for
-/// latencies, which are those of reads.
+/// Returns the claim of a data sheet for this metric if its conditions include the measurement's:
+/// pure reads, pure writes or 70/30, sequential or random as measured, 4 KiB for IOPS unless the
+/// sheet says otherwise, depth 1 and reads for latencies.
 pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option<ClaimFigure> {
     let workload = &of.workload;
     let per_s = |mbs: Option<f64>| mbs.map(|mbs| mbs * 1e6);
@@ -40,7 +39,7 @@ pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option
     };
     let block_bytes = stated(conditions).block_bytes.unwrap_or(4096);
     let same = match metric {
-        // Larger blocks than stated only help.
+        // Blocks larger than stated only help.
         Metric::Bandwidth => workload.bs.is_some_and(|bs| {
             bs >= stated(conditions).block_bytes.unwrap_or(128 << 10).min(128 << 10)
         }),
@@ -63,7 +62,7 @@ pub(crate) fn claimed(sheet: &Claim, of: &Measurement, metric: Metric) -> Option
     })
 }
 
-/// A figure held against its claim, `limiters` being what else may have held it back.
+/// Compares a figure with its claim; `limiters` are the other possible causes of a low figure.
 pub(crate) fn against_claim(
     depths: &Depths<'_>,
     sheet: &Claim,
@@ -124,7 +123,7 @@ pub(crate) fn against_claim(
     held(Verdict::Fail, "")
 }
 
-/// Why a claim is none for a measurement, in a few words.
+/// Explains in a few words why a claim does not apply to a measurement.
 fn below_saturation_text(metric: Metric, why: &BelowSaturation) -> String {
     let BelowSaturation { outstanding, needed, enough, surpassed_by } = *why;
     let short = match (outstanding, needed) {
@@ -143,8 +142,7 @@ fn below_saturation_text(metric: Metric, why: &BelowSaturation) -> String {
     [short, best].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// What besides the drive and its link may have held a measurement back, each
-/// in a few words.
+/// Lists the limits other than the drive and its link, each in a few words.
 pub(crate) fn found_limiters(
     index: &Index<'_>,
     of: &Measurement,
@@ -178,7 +176,7 @@ pub(crate) fn found_limiters(
     found
 }
 
-/// The link cannot carry what is claimed.
+/// Names the link if it cannot carry the claim.
 pub(crate) fn link_limiter(
     metric: Metric,
     figure: &ClaimFigure,
@@ -189,7 +187,7 @@ pub(crate) fn link_limiter(
         .then(|| format!("{what} allows {} of the claim", percent(bound / figure.value)))
 }
 
-/// The claim is one at a greater depth than was measured.
+/// Names the depth if the claim is for a greater one than was measured.
 pub(crate) fn depth_limiter(
     of: &Measurement,
     metric: Metric,
@@ -202,7 +200,7 @@ pub(crate) fn depth_limiter(
         (_, Some(theirs), Some(ours)) => (claimed as f64 * theirs as f64, measured * ours as f64),
         _ => (claimed as f64, measured),
     };
-    // A depth that was searched for sufficed, whatever the sheet says.
+    // A depth found by the depth search is sufficient, whatever the sheet says.
     let searched = of.conditions.depths_tried.len() > 1;
     (!searched && measured_bytes < FULL_QUEUE * claimed_bytes)
         .then(|| format!("the claim is one at depth {claimed}, measured at {measured:.0}"))
@@ -280,9 +278,9 @@ mod tests {
             result.iops = Some(Estimate::bare(100e3));
         }
         let (_, verdict) = held(&record).1.unwrap();
-        // It writes, too: what was written before decides.
+        // It also writes, so the earlier writes decide.
         assert_eq!((verdict.ratio, verdict.verdict), (0.5, Verdict::Warn));
-        // Another mix has no claim.
+        // Other mixes have no claim.
         record.measurements[1].workload.options.insert("rwmixread".into(), "50".into());
         assert!(held(&record).1.is_none());
     }

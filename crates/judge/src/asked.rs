@@ -1,4 +1,4 @@
-//! What a run was asked about: everything, or the drives that were named.
+//! Scope of a run's question: everything, or the drives that were named.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,15 @@ use iodyno_model::{Drive, Finding, Scope, Severity};
 use crate::place::names;
 use crate::rule_context::RuleContext;
 
-/// About the machine as a whole.
+/// A rule about the machine as a whole.
 const OF_ALL: &str = "drive-missing";
-/// … and of every drive in it, where it was said what has to be there.
+/// A rule about every drive of the machine if an expectation was given.
 const OF_EXPECTED: &str = "drive-dead";
 
-/// The names of what was asked about; `None`: everything.
+/// Names that were asked about; `None`: everything.
 pub(crate) struct Asked {
     names: Option<BTreeSet<String>>,
-    /// It was said what has to be there.
+    /// An expectation was given.
     is_expected: bool,
 }
 
@@ -25,12 +25,12 @@ impl Asked {
         Self { names: named(facts), is_expected }
     }
 
-    /// Whether the subject of this name was asked about.
+    /// Returns true if this subject was asked about.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.names.as_ref().is_none_or(|names| names.contains(name))
     }
 
-    /// What is found of others is told, and is no verdict on what was asked about.
+    /// Lowers findings about other subjects to INFO: they do not count in the verdict.
     pub(crate) fn weigh(&self, mut finding: Finding) -> Finding {
         let concerned = finding.subjects.is_empty()
             || finding.rule == OF_ALL
@@ -44,8 +44,8 @@ impl Asked {
     }
 }
 
-/// What was named, and all that it stands on; `None` where nothing was, or where any
-/// drive may be under a path of which the device is not known.
+/// The named targets and everything below them; `None` if nothing was named, or if a path has no
+/// known device and so may be on any drive.
 fn named(facts: &RuleContext<'_>) -> Option<BTreeSet<String>> {
     let record = facts.record();
     let run = &record.run;

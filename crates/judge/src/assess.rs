@@ -1,4 +1,4 @@
-//! Every rule asked, and what they say joined to verdicts.
+//! Runs every rule and combines the results to verdicts.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -16,12 +16,12 @@ use crate::rule_context::RuleContext;
 use crate::rules::{Reservation, is_decided, rules};
 use crate::yardsticks::Compared;
 
-/// Version of the rules: counted up when a stored run may be judged or told differently. A test in
-/// `rules` asks whether it has to be.
+/// Version of the rules: raised when a stored run may be judged or described differently. A test in
+/// `rules` detects when that is due.
 pub const RULESET: &str = "8";
 
-/// Rules without which a drive cannot be called sound: where they cannot tell
-/// of it, it is unjudged at best.
+/// Rules without which a drive cannot be called healthy: where one of them cannot tell, the drive
+/// is unjudged at best.
 const ESSENTIAL: [&str; 4] = ["drive-missing", "drive-dead", "health-critical", "link-degraded"];
 
 /// Judges a run. Pure and deterministic.
@@ -39,7 +39,7 @@ pub fn assess(question: &Question<'_>) -> Assessment {
         .cloned()
         .map(|finding| asked.weigh(finding))
         .collect();
-    // Stable: findings of one severity stay in the rules' order.
+    // The sort is stable: findings of one severity stay in the rules' order.
     findings.sort_by_key(|finding| Reverse(finding.severity));
     attribute(&mut findings, &facts);
     let measurements: Vec<JudgedMeasurement> = (0..question.record.measurements.len())
@@ -73,17 +73,17 @@ fn judge_measurement(facts: &RuleContext<'_>, measurement: usize) -> JudgedMeasu
     JudgedMeasurement { measurement, validity, reasons, metrics }
 }
 
-/// The worst of what it was held against; a pass by one yardstick outweighs
-/// another that cannot judge.
+/// Takes the worst judgement of all yardsticks; a pass by one yardstick outweighs another that
+/// cannot judge.
 fn judge_metric(compared: &Compared, validity: Validity) -> MetricJudgement {
     let worst = compared
         .held()
         .filter(|held| held.verdict != Verdict::Unjudged)
-        // Of equals the first counts: the claim before peers before baseline.
+        // Of equal verdicts the first counts: claim, then peers, then baseline.
         .reduce(|a, b| if b.verdict > a.verdict { b } else { a })
         .or_else(|| compared.held().next());
     let (verdict, reason) = match (validity, worst) {
-        // Why stands in its reservations.
+        // The reservations give the reason.
         (Validity::Invalid, _) => (Verdict::Unjudged, "the measurement is invalid".into()),
         (_, Some(held)) => (held.verdict, held.reason.clone()),
         (_, None) => (Verdict::Unjudged, compared.unjudged.as_str().into()),
@@ -109,8 +109,8 @@ fn of_severity(severity: Severity) -> Verdict {
     }
 }
 
-/// What a metric says of what it was measured on: nothing where nobody waits
-/// for its verdict.
+/// The contribution of a metric to the verdict on its target: pass if unjudged where no verdict is
+/// expected.
 fn of_metric(judged: &MetricJudgement) -> Verdict {
     match judged.verdict {
         Verdict::Unjudged if !judged.is_open() => Verdict::Pass,
@@ -118,7 +118,7 @@ fn of_metric(judged: &MetricJudgement) -> Verdict {
     }
 }
 
-/// The verdict on every drive, then on every other target.
+/// Verdicts on every drive, then on every other target.
 fn subjects(
     facts: &RuleContext<'_>,
     measurements: &[JudgedMeasurement],
@@ -154,7 +154,7 @@ fn subjects(
         finding.subjects.iter().map(|name| (name, of_severity(finding.severity)))
     });
     let rates = measurements.iter().flat_map(|judged| {
-        // Several at once say nothing of one of them.
+        // A measurement of several targets gives no verdict on one of them.
         let alone = match record.measurements[judged.measurement].targets.as_slice() {
             [target] => Some(target),
             _ => None,
@@ -178,8 +178,7 @@ fn subjects(
         .collect()
 }
 
-/// The verdict on the whole: the worst of everything; unjudged where there was
-/// nothing to judge.
+/// The overall verdict: the worst of all; unjudged if there was nothing to judge.
 fn whole(
     facts: &RuleContext<'_>,
     measurements: &[JudgedMeasurement],

@@ -1,5 +1,5 @@
-//! Findings that follow from others: what a degraded link or an empty drive causes is no fault of
-//! its own.
+//! Attributes findings to others that cause them: the effects of a degraded link or an empty drive
+//! are no faults of their own.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use iodyno_model::{Finding, Verdict};
 
 use crate::rule_context::RuleContext;
 
-/// Causes before what they may explain, by the rules' ids.
+/// Causing rules and the rules they may explain, by id.
 const FOLLOWS: [(&str, &[&str]); 9] = [
     ("drive-dead", &["measurement-failed", "io-errors"]),
     ("drive-missing", &["measurement-failed"]),
@@ -20,15 +20,15 @@ const FOLLOWS: [(&str, &[&str]); 9] = [
     ("thermal-throttling", &["temperature", "not-steady", "rate-cliff"]),
 ];
 
-/// Rules by which a drive is too slow, which a link explains only where the drive reaches what the
-/// link carries.
+/// Rules that find a drive too slow; a link explains them only if the drive reaches what the link
+/// carries.
 const SLOW: [&str; 4] = ["below-claim", "unlike-peers", "unlike-baseline", "better-bay"];
 
-/// Of what its link carries, a drive that the link holds back reaches this share.
+/// A drive limited by its link reaches this share of what the link carries.
 const REACHED: f64 = 0.8;
 
-/// Whether `effect` goes away with `cause`, which is about the same drive or, of what is about no
-/// drive, about any.
+/// Returns true if `effect` would go away with `cause`. Both must be about the same drive, unless
+/// `effect` is about no drive.
 pub fn explains(cause: &Finding, effect: &Finding) -> bool {
     let drives = |of: &Finding| -> HashSet<String> {
         of.subjects.iter().map(|name| drive(name).to_owned()).collect()
@@ -37,8 +37,8 @@ pub fn explains(cause: &Finding, effect: &Finding) -> bool {
         && (effect.subjects.is_empty() || !drives(effect).is_disjoint(&drives(cause)))
 }
 
-/// Says of each finding which other one explains it: one about the same drive, and of what is about
-/// no drive one about what drives share.
+/// Sets the cause of each finding: another finding about the same drive or, for a finding about no
+/// drive, one about something that drives share.
 pub(crate) fn attribute(findings: &mut [Finding], facts: &RuleContext<'_>) {
     let mut known: HashSet<(&'static str, Option<&str>)> = HashSet::new();
     for finding in findings.iter() {
@@ -69,7 +69,7 @@ pub(crate) fn attribute(findings: &mut [Finding], facts: &RuleContext<'_>) {
     }
 }
 
-/// `nvme1` of `/dev/nvme1n1`; anything else is itself.
+/// Returns `nvme1` for `/dev/nvme1n1`; any other name is returned unchanged.
 fn drive(name: &str) -> &str {
     let name = name.trim_start_matches("/dev/");
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -80,7 +80,7 @@ fn drive(name: &str) -> &str {
     }
 }
 
-/// A rate of it that is too low is what its link carries.
+/// Returns true if a rate of the finding's target that is too low reaches what its link carries.
 fn fills_its_link(finding: &Finding, facts: &RuleContext<'_>) -> bool {
     facts.compared.iter().any(|compared| {
         let of = &facts.record().measurements[compared.measurement];

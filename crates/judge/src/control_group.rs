@@ -1,4 +1,4 @@
-//! What the control groups of the process took from a measurement.
+//! Limits that the process's control groups imposed on a measurement.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,18 +13,17 @@ use crate::index::Index;
 use crate::limiter::{CpuShare, cpu_share, saturated};
 use crate::place::{device_of, tops};
 
-/// A limit is reached from this share of it on: the kernel lets I/O through in slices of 100 ms.
+/// A limit counts as reached from this share on: the kernel admits I/O in slices of 100 ms.
 const REACHED: f64 = 0.9;
-/// A group that is out of CPU time in this share of its periods is held back …
+/// A group out of CPU time in this share of its periods is throttled.
 const THROTTLED: f64 = 0.05;
-/// … and in this share it is what limits.
+/// From this share on, CPU throttling is the limit.
 const MOSTLY_THROTTLED: f64 = 0.25;
-/// Submitters that need not wait for their I/Os and do so for this share of the time are not
-/// let through.
+/// Submitters that need not wait for their I/Os but do so for this share of the time are being
+/// throttled.
 const STALLED: f64 = 0.1;
 
-/// A limit of a control group on what a measurement moved in one direction, in bytes or I/Os per
-/// second.
+/// Limit of a control group on one direction of a measurement, in bytes or I/Os per second.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct IoLimit {
     /// Path of the group.
@@ -32,9 +31,9 @@ pub(crate) struct IoLimit {
     devices: Vec<String>,
     direction: Direction,
     metric: Metric,
-    /// What is let through to all of these devices together, in the metric's unit.
+    /// Limit for all of these devices together, in the metric's unit.
     pub(crate) most: f64,
-    /// What was measured, in the metric's unit.
+    /// Measured rate, in the metric's unit.
     rate: f64,
 }
 
@@ -64,30 +63,31 @@ impl fmt::Display for IoLimit {
     }
 }
 
-/// What the control groups of the process did to a measurement.
+/// Effect of the process's control groups on a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum HeldBack {
-    /// It moved what io.max lets through.
+    /// The rate reached io.max.
     Io(IoLimit),
-    /// It was out of the CPU time that cpu.max gives.
+    /// The group ran out of the CPU time of cpu.max.
     Cpu {
         /// Path of the group.
         group: String,
-        /// CPUs' worth of time.
+        /// Limit in CPUs.
         cpus: Option<f64>,
-        /// Share of the periods in which it was.
+        /// Share of the periods that were throttled.
         share: f64,
     },
-    /// Its threads outnumber the CPUs that cpuset leaves it, and these had no time left.
+    /// More threads than the CPUs of the cpuset, and these CPUs were fully used.
     Confined {
         /// Path of the group.
         group: String,
-        /// CPUs that it may use.
+        /// Number of CPUs allowed.
         cpus: usize,
-        /// Share of their time.
+        /// Share of their time that was used.
         share: f64,
     },
-    /// A group has a latency target or a share by cost on the device, which may have held it back.
+    /// A group has a latency target or cost-based shares on the device, which may have throttled
+    /// it.
     SharedOut {
         /// Path of the group.
         group: String,
@@ -95,13 +95,13 @@ pub(crate) enum HeldBack {
         setting: &'static str,
         /// Block device.
         device: String,
-        /// Share of the time in which its threads were not let through; `None`: not known.
+        /// Share of the time in which its threads were throttled; `None`: not known.
         share: Option<f64>,
     },
 }
 
 impl HeldBack {
-    /// Nothing else has to be sought.
+    /// Returns true if no other limit has to be sought.
     pub(crate) fn is_the_limit(&self) -> bool {
         match self {
             Self::Io(_) | Self::Confined { .. } => true,
@@ -110,7 +110,7 @@ impl HeldBack {
         }
     }
 
-    /// It is known to have held it back.
+    /// Returns true if it is known to have had an effect.
     pub(crate) fn is_known(&self) -> bool {
         !matches!(self, Self::SharedOut { share: None, .. })
     }
@@ -125,9 +125,9 @@ impl HeldBack {
         }
     }
 
-    /// What to do about it.
+    /// Returns the advice for it.
     pub(crate) fn next(&self) -> String {
-        // Version 1 has a hierarchy for its controllers: `cpu,cpuacct:/docker/a`.
+        // Cgroup v1 has one hierarchy per controller: `cpu,cpuacct:/docker/a`.
         let group = self.group().trim_end_matches('/').replacen(':', "", 1);
         let slash = if group.starts_with('/') || group.is_empty() { "" } else { "/" };
         let setting = self.setting();
@@ -146,7 +146,7 @@ impl HeldBack {
         )
     }
 
-    /// The file that limits.
+    /// Returns the name of the limiting file.
     pub(crate) fn setting(&self) -> &'static str {
         match self {
             Self::Io(_) => "io.max",
@@ -193,13 +193,13 @@ impl fmt::Display for HeldBack {
     }
 }
 
-/// What control groups did to a measurement; `None`: nothing.
+/// Returns the effect of control groups on a measurement; `None`: none.
 ///
 /// # Errors
 /// What is missing to tell.
 pub(crate) fn held_back(index: &Index<'_>, of: &Measurement) -> Result<Option<HeldBack>, String> {
     let record = index.record();
-    // A simulated drive is limited by nothing here.
+    // Control groups do not limit a simulated drive.
     if record.run.origin == Origin::Simulated {
         return Ok(None);
     }
@@ -209,7 +209,7 @@ pub(crate) fn held_back(index: &Index<'_>, of: &Measurement) -> Result<Option<He
     };
     let groups = match (before.control_groups.get(), before.control_groups.why_unknown()) {
         (Some(groups), _) => groups,
-        // There are none, or nobody looked when the run was made.
+        // There are none, or the run was made without looking.
         (None, _) if before.control_groups == Fact::Absent => return Ok(None),
         (None, why) => return Err(format!("control groups: {}", why.unwrap_or_default())),
     };
@@ -249,14 +249,14 @@ pub(crate) fn held_back(index: &Index<'_>, of: &Measurement) -> Result<Option<He
     let elapsed_ns = after.map(|after| (after.taken_ns - before.taken_ns) as f64);
     let (group, setting, device) = shared;
     let share = stalled_us().zip(elapsed_ns).map(|(us, ns)| us as f64 * 1e3 / ns);
-    // All other engines' waiting for completions counts as a stall, io_uring's since Linux 6.5.
+    // With other engines, waiting for completions counts as a stall; with io_uring since Linux 6.5.
     let share = share.filter(|_| of.workload.ioengine.as_deref() == Some("libaio"));
     let is_let_through = share.is_some_and(|share| share < STALLED);
     let group = group.path.clone();
     Ok((!is_let_through).then_some(HeldBack::SharedOut { group, setting, device, share }))
 }
 
-/// A group that has a latency target or shares by cost on a device of the measurement.
+/// Returns a group with a latency target or cost-based shares on a device of the measurement.
 fn shared_out<'g>(
     host: &Host,
     groups: &'g [ControlGroup],
@@ -274,7 +274,8 @@ fn shared_out<'g>(
     })
 }
 
-/// Every limit of io.max on what a measurement moved, with all that ran at the same time.
+/// Returns every io.max limit for a measurement; the rates include everything that ran at the same
+/// time.
 fn io_limits(index: &Index<'_>, host: &Host, of: &Measurement) -> Vec<IoLimit> {
     let beside = || index.together(of).iter().filter(|other| !std::ptr::eq(**other, of));
     let own =
@@ -296,11 +297,11 @@ fn io_limits(index: &Index<'_>, host: &Host, of: &Measurement) -> Vec<IoLimit> {
     .collect()
 }
 
-/// What io.max lets a measurement have in all, in the metric's unit, and what says so; `None`
-/// where something of it is not limited.
+/// Returns the io.max bound of a measurement over all devices, in the metric's unit, and its
+/// description; `None` if a device is not limited.
 pub(crate) fn io_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Option<(f64, String)> {
     let bs = of.workload.bs.filter(|bs| *bs > 0)? as f64;
-    // Reads and writes are limited each for themselves.
+    // Reads and writes have separate limits.
     let ([_], false) = (of.total.as_slice(), metric == Metric::LatencyMean) else { return None };
     let mut sum = 0.0;
     let mut what = None;
@@ -318,7 +319,7 @@ pub(crate) fn io_ceiling(host: &Host, of: &Measurement, metric: Metric) -> Optio
     Some((sum, what?))
 }
 
-/// What was measured on each device: that of each target where they are told apart.
+/// Results by device: those of each target if they are known separately.
 fn views(of: &Measurement) -> Vec<(&str, &[DirectionResult])> {
     let parts = of.parts.iter().filter(|part| part.clone.is_none());
     let parts: Vec<_> =
@@ -366,7 +367,7 @@ fn limits_of(
                     let (Some(most), Some(rate)) = (most.filter(|most| *most > 0), rate) else {
                         continue;
                     };
-                    // What is larger than a request counts as several I/Os.
+                    // An I/O larger than a request counts several times.
                     let pieces = if metric == Metric::Iops { pieces(of, level) } else { 1.0 };
                     found.push(IoLimit {
                         group: group.path.clone(),
@@ -383,7 +384,7 @@ fn limits_of(
     found
 }
 
-/// Requests that one I/O of a measurement becomes on these devices.
+/// Returns the number of requests per I/O of a measurement on these devices.
 fn pieces(of: &Measurement, level: &[&BlockDevice]) -> f64 {
     let largest = level.iter().filter_map(|block| block.queue.max_sectors_kib.value()).min();
     match (of.workload.bs, largest) {
@@ -392,7 +393,7 @@ fn pieces(of: &Measurement, level: &[&BlockDevice]) -> f64 {
     }
 }
 
-/// CPUs' worth of time that the process may use; `None`: not known.
+/// Returns the CPU time that the process may use, in CPUs; `None`: not known.
 pub(crate) fn cpus(host: &Host) -> Option<f64> {
     let online = host.cpus.online.get()?;
     let groups = || host.control_groups.get().into_iter().flatten();
@@ -402,7 +403,7 @@ pub(crate) fn cpus(host: &Host) -> Option<f64> {
     Some(groups().filter_map(|group| group.cpu_max.value()).fold(allowed, f64::min))
 }
 
-/// The group that keeps the process on a part of the CPUs, and how many these are; `None`:
+/// Returns the group that restricts the process to some of the CPUs, and their number; `None`:
 /// there is none.
 pub(crate) fn confined(host: &Host) -> Option<(&str, usize)> {
     let online = host.cpus.online.get()?.len();

@@ -3,7 +3,7 @@ use iodyno_model::{CpuThrottling, IoMax, RunRecord};
 use super::*;
 use crate::testing::{Bench, known};
 
-/// A measured machine whose process is in `/a/b`; `change` changes both groups.
+/// A measured machine with the process in group `/a/b`; `change` changes both groups.
 fn bench(change: impl FnOnce(&mut ControlGroup, &mut ControlGroup)) -> Bench {
     Bench::new(2).measured().host(|host| {
         let group = |path: &str| ControlGroup { path: path.into(), ..ControlGroup::default() };
@@ -13,7 +13,7 @@ fn bench(change: impl FnOnce(&mut ControlGroup, &mut ControlGroup)) -> Bench {
     })
 }
 
-/// As measured on a machine.
+/// The record, marked as measured on a real machine.
 fn measured(bench: &Bench) -> RunRecord {
     let mut record = bench.record();
     record.run.origin = Origin::Measured;
@@ -32,7 +32,7 @@ fn limit(device: &str, read_bytes_per_s: u64) -> IoMax {
 
 #[test]
 fn io_max_is_reached_or_not_on_each_device() {
-    // 6664 MB/s are read from each drive.
+    // Each drive reads 6664 MB/s.
     assert_eq!(held(&bench(|_, _| ()), 0), None);
     let high = bench(|own, _| own.io_max = vec![limit("nvme0n1", 9_000_000_000)]);
     assert_eq!(held(&high, 0), None);
@@ -47,7 +47,7 @@ fn io_max_is_reached_or_not_on_each_device() {
         "{text}"
     );
     assert_eq!(held(&low, 3), None, "the other drive has none");
-    // Beside the other drive it is still the one that is held back; there is no bound for both.
+    // Together with the other drive it is still the limited one; the two have no common bound.
     assert!(held(&low, 6).is_some());
     let record = low.record();
     let host = record.host().unwrap();
@@ -133,7 +133,7 @@ fn what_is_shared_out_is_told_by_threads_that_wait_while_they_need_not() {
     let found = with(500_000, "libaio").unwrap();
     assert_eq!((found.setting(), found.is_the_limit()), ("io.latency", false));
     assert!(found.is_known() && found.to_string().ends_with("50 % of the time"), "{found}");
-    // These wait for the drive as well.
+    // These engines also wait for the drive.
     for engine in ["psync", "io_uring"] {
         let found = with(900_000, engine).unwrap();
         let said = "control group /a/b has io.latency on nvme0n1, which may hold it back";

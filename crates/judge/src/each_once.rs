@@ -1,9 +1,9 @@
-//! Each of several values once.
+//! Removes duplicates.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// Each of `items` once, in the order of their first.
+/// Returns `items` without duplicates, in order of first occurrence.
 pub(crate) fn each_once<T: Hash + Eq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut items: Vec<T> = items.into_iter().collect();
     let mut seen = HashSet::new();

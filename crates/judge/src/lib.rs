@@ -1,12 +1,11 @@
-//! Claims, ceilings, rules: what a stored run means.
+//! Judges a stored run: claims, ceilings, rules.
 //!
-//! Pure functions: no clock, no file, no machine. The same run, claims and
-//! baseline give the same [`Assessment`](iodyno_model::Assessment), today and
-//! with any later reader.
+//! Pure functions: no clock, no file access, no machine access. The same run, claims and baseline
+//! give the same [`Assessment`](iodyno_model::Assessment), today and with any later reader.
 //!
-//! [`assess`] gathers what all rules need ([`RuleContext`]), asks every rule of
-//! [`rules`], and joins what they say to validity, verdicts and findings. A
-//! rule is one file in `rules/`, one line in its list, one page in docs/rules/.
+//! [`assess`] gathers the facts that all rules need ([`RuleContext`]), runs every rule of
+//! [`rules`], and combines the results to validity, verdicts and findings. A rule is one file in
+//! `rules/`, one line in its list, one page in docs/rules/.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

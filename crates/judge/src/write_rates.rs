@@ -1,4 +1,4 @@
-//! How many writes of each block size a drive does in a second.
+//! Writes per second of a drive by block size.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,12 +9,13 @@ use crate::measured::is_paced;
 use crate::outstanding::outstanding;
 use crate::rule_context::RuleContext;
 
-/// With fewer outstanding the time of a single I/O sets the rate, which hardly depends on its size.
+/// With fewer outstanding, the latency of a single I/O sets the rate, which hardly depends on its
+/// size.
 const BUSY: f64 = 16.0;
 
-/// Writes a second, where nothing but the drive limits them.
+/// Writes per second; `None` if something other than the drive may limit them.
 pub(crate) fn rate(facts: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
-    // What a hypervisor limits by the count costs as much by that.
+    // A hypervisor's limit on the number of I/Os would look like a cost per write.
     let throttled = of.targets.iter().any(|target| facts.place(of, target).virtual_disk.is_some());
     let busy = outstanding(of).is_some_and(|count| count >= BUSY);
     let cpu = limiter::saturated(facts.host(), of) == Some(true);
@@ -22,14 +23,14 @@ pub(crate) fn rate(facts: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
     known.then(|| of.result(Direction::Write)?.iops).flatten().map(|iops| iops.value)
 }
 
-/// What has to be equal but the block size: targets, and fio's `rw`.
+/// Equal but for the block size: targets and fio's `rw`.
 type Key<'a> = (&'a [String], Option<&'a str>);
 
 fn key(of: &Measurement) -> Key<'_> {
     (&of.targets, of.workload.rw.as_deref())
 }
 
-/// Writes a second by block size, in ascending order.
+/// Writes per second by block size, in ascending order.
 #[derive(Debug, Default)]
 pub(crate) struct WriteRates<'a>(HashMap<Key<'a>, BTreeMap<u64, Vec<f64>>>);
 

@@ -1,5 +1,5 @@
-//! A measurement held against its claim, its peers, the baseline and, for
-//! several drives at once, the sum of each alone.
+//! Compares a measurement with its claim, its peers, the baseline and, for several drives at once,
+//! the sum of each alone.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -23,26 +23,26 @@ use crate::place::{capacities, own_link, place, shared_drives};
 use crate::question::Question;
 use crate::shape::comparable;
 
-/// Below this share of the claim a rate is too low.
+/// A rate below this share of the claim is too low.
 pub(crate) const CLAIM: f64 = 0.9;
-/// Above this share of the claim a rate is doubted.
+/// A rate above this share of the claim is doubtful.
 pub(crate) const DOUBTED: f64 = 1.25;
-/// More than this below peers or baseline is doubtful …
+/// More than this below peers or baseline is a warning.
 pub(crate) const UNLIKE_WARN: f64 = 0.10;
-/// … and more than this is wrong.
+/// More than this below peers or baseline is a failure.
 pub(crate) const UNLIKE_FAIL: f64 = 0.25;
-/// Drives that make peers, the judged one included.
+/// Minimum number of peers, the judged drive included.
 pub const PEERS: usize = 3;
 
-/// A measurement's figure beside one yardstick.
+/// A measurement's figure compared with one yardstick.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Judgement {
     pub(crate) verdict: Verdict,
-    /// The figure over the yardstick's.
+    /// Figure divided by the yardstick's.
     pub(crate) ratio: f64,
-    /// Its share of the yardstick, and why the verdict is no worse.
+    /// Share of the yardstick, and why the verdict is no worse.
     pub(crate) reason: Basis,
-    /// Why a claim is none for it.
+    /// Why a claim does not apply.
     pub(crate) below_saturation: Option<BelowSaturation>,
 }
 
@@ -51,13 +51,13 @@ impl Judgement {
         Self { verdict, ratio, reason: Basis::share(of, ratio), below_saturation: None }
     }
 
-    /// The same, with more to be read behind its share.
+    /// The same, with text appended to its reason.
     pub(crate) fn with(self, more: impl AsRef<str>) -> Self {
         Self { reason: self.reason.with(more), ..self }
     }
 }
 
-/// A measurement's figure beside all of its yardsticks.
+/// A measurement's figure compared with all of its yardsticks.
 #[derive(Debug, Clone)]
 pub(crate) struct Compared {
     /// Index into the run's measurements.
@@ -66,19 +66,19 @@ pub(crate) struct Compared {
     pub(crate) estimate: Estimate,
     pub(crate) ceiling: Option<(f64, String)>,
     pub(crate) claim: Option<(ClaimFigure, Judgement)>,
-    /// What held it back besides the drive.
+    /// Limits besides the drive.
     pub(crate) limiters: Vec<String>,
-    /// Median of the peers and of itself, and how many they are.
+    /// Median of the peers and itself, and their number.
     pub(crate) peers: Option<(f64, u32, Judgement)>,
     pub(crate) baseline: Option<(Estimate, Judgement)>,
-    /// Sum of each alone.
+    /// Sum of each target alone.
     pub(crate) alone: Option<(f64, Judgement)>,
-    /// What the yardsticks are lacking for, where there is none.
+    /// Why there is no yardstick.
     pub(crate) unjudged: String,
 }
 
 impl Compared {
-    /// What it was held against, in the order in which yardsticks count.
+    /// Judgements, in the order of the yardsticks' precedence.
     pub(crate) fn held(&self) -> impl Iterator<Item = &Judgement> {
         let claim = self.claim.as_ref().map(|(_, held)| held);
         let peers = self.peers.as_ref().map(|(_, _, held)| held);
@@ -88,10 +88,10 @@ impl Compared {
     }
 }
 
-/// Every measurement of a run that has a figure, held against its yardsticks.
+/// Compares every measurement that has a figure with its yardsticks.
 pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compared> {
     let record = question.record;
-    // What an application needs is no drive's claim.
+    // An application's requirement is not a drive's claim.
     if record.run.kind == RunKind::Fit {
         return Vec::new();
     }
@@ -109,7 +109,7 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
         let mut claim = None;
         let mut against_peers = None;
         let mut unjudged = "no claim, peers or baseline".to_owned();
-        // Reads and writes go over a link in opposite directions, so their sum has no such bound.
+        // Reads and writes use opposite directions of a link, so their sum has no such bound.
         let ceiling = if is_70_30(of) { None } else { ceiling(index, of, metric) };
         if let [target] = of.targets.as_slice() {
             let place = place(host, of, target);
@@ -173,17 +173,17 @@ pub(crate) fn compare(question: &Question<'_>, index: &Index<'_>) -> Vec<Compare
     .collect()
 }
 
-/// The level that a rate of reads fell to: what it is held to, since the mean of two levels is the
-/// rate of neither, and its interval holds both.
+/// Level that a read rate fell to. It is judged instead of the mean of the two levels, which is the
+/// rate of neither and has an interval that contains both.
 struct Lasting {
     rate: Estimate,
-    /// Of the measurement, the mean over the level.
+    /// Mean rate of the measurement divided by the level.
     mean: f64,
     at_ns: u64,
 }
 
-/// The lasting level of a measurement whose rate fell. Writes fall where a cache is full, which is
-/// how drives are made.
+/// Returns the lasting level of a measurement whose rate fell. Writes are excluded: they fall by
+/// design when a cache is full.
 fn lasting(of: &Measurement, metric: Metric, mean: Estimate) -> Option<Lasting> {
     let [result] = of.total.as_slice() else { return None };
     if metric == Metric::LatencyMean || result.direction != Direction::Read || is_paced(of) {
@@ -199,7 +199,7 @@ fn lasting(of: &Measurement, metric: Metric, mean: Estimate) -> Option<Lasting> 
 }
 
 impl Lasting {
-    /// A drive is not replaced for what happened once: it warns at most.
+    /// Lowers FAIL to WARN: a drive is not replaced for a single event.
     fn level(&self, held: Judgement) -> Judgement {
         let from = format_duration_ns(self.at_ns as f64);
         let whole = percent(held.ratio * self.mean);
@@ -208,7 +208,7 @@ impl Lasting {
     }
 }
 
-/// What was done: of one name it may be something else on another drive, or another day.
+/// Name and workload: under one name, these may differ between drives or days.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Step<'a> {
     name: &'a str,
@@ -216,14 +216,14 @@ struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    /// A measurement of a run in which these were `searched` for.
+    /// The step of a measurement, given the names of steps with a depth search.
     fn of(of: &'a Measurement, searched: &BTreeSet<&str>) -> Self {
         let is_searched = searched.contains(of.name.as_str());
         Self { name: &of.name, load: comparable(&of.workload, is_searched) }
     }
 }
 
-/// What makes drives peers besides the step.
+/// Properties that peers have in common, besides the step.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Kind {
     model: String,
@@ -250,9 +250,9 @@ fn kind<'h>(host: &'h Host, of: &Measurement) -> Option<(Kind, &'h str)> {
 
 /// Measurements of equal drives in the same step, by the metric that they are judged by.
 struct Peers<'a> {
-    /// Of each group the first figure of each drive.
+    /// Each drive's first figure, by group.
     groups: Vec<Vec<(&'a str, Estimate)>>,
-    /// By measurement its group and drive.
+    /// Group and drive of each measurement.
     of: Vec<Option<(usize, &'a str)>>,
 }
 
@@ -280,8 +280,8 @@ impl<'a> Peers<'a> {
         peers
     }
 
-    /// Of a measurement, which is taken to have given `estimate`: median, drives, and what it
-    /// is beside them.
+    /// Compares a measurement with its peers, taking `estimate` as its figure: median, number of
+    /// drives, judgement.
     fn against(
         &self,
         measurement: usize,
@@ -300,8 +300,8 @@ impl<'a> Peers<'a> {
     }
 }
 
-/// A figure against the median of `all`, its own included: of three, one that
-/// is far too fast must not make the other two look slow.
+/// Compares a figure with the median of `all`, its own included: if one of three is far too fast,
+/// it must not make the other two look slow.
 fn against_median(
     metric: Metric,
     estimate: Estimate,
@@ -311,13 +311,13 @@ fn against_median(
     Some((reference, against(metric, estimate, reference, bounds)?))
 }
 
-/// The median of figures, and of the ends of their intervals.
+/// Median of the figures, and of the ends of their intervals.
 pub(crate) fn median_of(all: &[Estimate]) -> Option<(f64, (f64, f64))> {
     let of_all = |end: fn(&Estimate) -> f64| median(&all.iter().map(end).collect::<Vec<_>>());
     Some((of_all(|estimate| estimate.value)?, (of_all(Estimate::low)?, of_all(Estimate::high)?)))
 }
 
-/// A figure against such a median.
+/// Compares a figure with such a median.
 pub(crate) fn against(
     metric: Metric,
     estimate: Estimate,
@@ -327,8 +327,8 @@ pub(crate) fn against(
     unlike(metric, estimate, median, bounds, Yardstick::Peers)
 }
 
-/// Below (latencies: above) a reference by more than 10 % with disjoint
-/// intervals is a warning, by more than 25 % a failure; latencies warn at most.
+/// Compares a figure with a reference: more than 10 % below (latencies: above) it with disjoint
+/// intervals is a warning, more than 25 % a failure; latencies warn at most.
 fn unlike(
     metric: Metric,
     estimate: Estimate,
@@ -355,8 +355,7 @@ fn unlike(
     Some(Judgement::new(verdict, whose, ratio))
 }
 
-/// A drive that somebody else used meanwhile, or that a control group held back, is no slow
-/// drive: it warns at most.
+/// Lowers FAIL to WARN for a drive with other I/O, or limited by a control group.
 fn excused(index: &Index<'_>, of: &Measurement, held: Judgement) -> Judgement {
     let held_back = || held_back(index, of).ok().flatten().map(|held| held.to_string());
     match limiter::other_io(of).flatten().or_else(held_back) {
@@ -367,8 +366,8 @@ fn excused(index: &Index<'_>, of: &Measurement, held: Judgement) -> Judgement {
     }
 }
 
-/// What a measurement was made on, so that another run's can be found again:
-/// serial numbers of drives, names of everything else.
+/// Identity of a measurement's targets, to find them in another run: serial numbers of drives,
+/// names of everything else.
 pub(crate) fn identity(record: &RunRecord, of: &Measurement) -> Vec<String> {
     let mut all: Vec<String> = of
         .targets
@@ -383,7 +382,7 @@ pub(crate) fn identity(record: &RunRecord, of: &Measurement) -> Vec<String> {
     all
 }
 
-/// An earlier run: by the step and what it was made on, what was measured.
+/// An earlier run: figures by step and identity.
 struct Baseline<'a>(HashMap<Made<'a>, Vec<(Metric, Estimate)>>);
 
 type Made<'a> = (Step<'a>, Vec<String>);
@@ -413,7 +412,7 @@ impl<'a> Baseline<'a> {
     }
 }
 
-/// Rates of several targets at once against the sum of each alone.
+/// Compares rates of several targets at once with the sum of each alone.
 fn against_alone(index: &Index<'_>, of: &Measurement, metric: Metric) -> Option<(f64, Judgement)> {
     if metric == Metric::LatencyMean {
         return None;
