@@ -1,4 +1,4 @@
-//! What differs in the conditions of a row's sides.
+//! Differences between the conditions of a row's sides.
 
 use std::collections::BTreeMap;
 
@@ -15,56 +15,55 @@ use super::sample::Sample;
 use super::stack;
 use crate::place::{device_of, own_link, place};
 
-/// A condition that is not the same everywhere.
+/// A condition that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Differing {
-    /// What it is: `kernel`, `firmware`, an option by fio's name.
+    /// Name of the condition: `kernel`, `firmware`, or a fio option.
     pub what: String,
-    /// What it is on each side, in the order of the sides; several values where
-    /// its repetitions differ, none where it is not known or not set.
+    /// Values by side: several if its repetitions differ, none if not known or not set.
     pub values: Vec<Vec<String>>,
-    /// Where it differs: indices of rows.
+    /// Rows in which it differs, as indices.
     pub rows: Vec<usize>,
 }
 
-/// What is known of another side, and not of this one.
+/// Conditions known of other sides but not of this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotKnown {
-    /// The side, an index.
+    /// Index of the side.
     pub side: usize,
-    /// What is not known of it in any row.
+    /// Conditions that are not known in any of its rows.
     pub what: Vec<String>,
 }
 
-/// A condition of one repetition.
+/// Condition of one repetition.
 struct Condition {
     what: String,
     value: Option<String>,
     unknown: Unknown,
 }
 
-/// What it means that one side does not say it.
+/// Treatment of a side without a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unknown {
-    /// Not known, which is said.
+    /// Reported as not known.
     Said,
-    /// Nothing.
+    /// Ignored.
     Silent,
-    /// A difference: an option that is not set is not written down.
+    /// A difference: an option that is not set is not recorded.
     Differs,
 }
 
-/// Values by side, of a condition of a row.
+/// Values of a row's condition, by side.
 struct Values {
     what: String,
     unknown: Unknown,
     by_side: Vec<Vec<String>>,
-    /// Sides that were asked.
+    /// Sides that have this condition.
     asked: Vec<bool>,
 }
 
-/// Conditions that differ, and those that are known of some sides alone. Rows
-/// in which the same differs are one entry.
+/// Returns the conditions that differ, and those known of only some sides. Rows with the same
+/// difference share one entry.
 pub(super) fn differing(rows: &[Group<'_>], sides: usize) -> (Vec<Differing>, Vec<NotKnown>) {
     let mut found: Vec<Differing> = Vec::new();
     let mut places: BTreeMap<(String, Vec<Vec<String>>), usize> = BTreeMap::new();
@@ -121,7 +120,7 @@ fn by_condition(row: &Group<'_>, sides: usize) -> Vec<Values> {
     all
 }
 
-/// What is known of the conditions of a repetition.
+/// Known conditions of a repetition.
 fn conditions(sample: &Sample<'_>) -> Vec<Condition> {
     let of = sample.first();
     let host = of.before.and_then(|at| sample.record.snapshots.get(at));
@@ -137,7 +136,7 @@ fn conditions(sample: &Sample<'_>) -> Vec<Condition> {
     all
 }
 
-/// What makes the row: it differs only between workloads that are not the same.
+/// Conditions that define the row: they differ only between unlike workloads.
 fn of_workload(key: &Key) -> Vec<Condition> {
     let mut all = vec![
         silent("direction", Some(key.direction.name().to_owned())),
@@ -188,7 +187,7 @@ fn of_measurement(of: &Measurement) -> Vec<Condition> {
     all
 }
 
-/// A time to one digit, so that 10.002 s and 9.998 s are the same: `about 10 s`.
+/// Rounds a time to one digit, so that 10.002 s and 9.998 s are equal: `about 10 s`.
 fn about(ns: u64) -> Option<String> {
     let exponent = i32::try_from(ns.checked_ilog10()?).ok()?;
     let digit = 10_f64.powi(exponent);
@@ -219,7 +218,7 @@ fn of_host(host: &Host) -> Vec<Condition> {
         None => driver.name.clone(),
     });
     let drivers = drivers.collect::<Vec<_>>().join(", ");
-    // What a kernel does not have is no difference of its settings.
+    // A parameter that one kernel lacks is not a difference.
     let parameters = host.kernel.parameters.iter();
     let parameters = parameters.map(|(name, value)| silent(name, Some(value.clone())));
     let mut all = vec![
@@ -239,7 +238,7 @@ fn of_host(host: &Host) -> Vec<Condition> {
     all
 }
 
-/// Of the drives and block devices under its targets.
+/// Conditions of the drives and block devices below its targets.
 fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition> {
     let places: Vec<_> = of.targets.iter().map(|target| place(Some(host), of, target)).collect();
     let drives: Vec<&Drive> = places.iter().filter_map(|place| place.drive).collect();
@@ -251,7 +250,7 @@ fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition
     let of_blocks = |what: &str, value: &dyn Fn(&BlockDevice) -> Option<String>| {
         said(what, joined(blocks.iter().map(|block| value(block))))
     };
-    // As it was under load: an idle link may save power.
+    // State under load: an idle link may save power.
     let loaded = of.under_load.and_then(|at| record.snapshots.get(at)).unwrap_or(host);
     let of_links = |what: &str, value: &dyn Fn(&Link) -> Option<String>| {
         let links = drives.iter().flat_map(|drive| &drive.links);
@@ -293,7 +292,7 @@ fn of_device(record: &RunRecord, host: &Host, of: &Measurement) -> Vec<Condition
     all
 }
 
-/// Of what lies between its targets and the drives.
+/// Conditions of the layers between its targets and the drives.
 fn of_stack(host: &Host, of: &Measurement) -> Vec<Condition> {
     let mut all: Vec<(&str, Vec<String>)> = Vec::new();
     for (what, value) in
@@ -309,7 +308,7 @@ fn of_stack(host: &Host, of: &Measurement) -> Vec<Condition> {
         .collect()
 }
 
-/// The values that are known, each once.
+/// Joins the known values without duplicates.
 fn joined(values: impl Iterator<Item = Option<String>>) -> Option<String> {
     let mut values: Vec<String> = values.flatten().collect();
     values.sort();
@@ -317,7 +316,7 @@ fn joined(values: impl Iterator<Item = Option<String>>) -> Option<String> {
     (!values.is_empty()).then(|| values.join(", "))
 }
 
-/// `DMA`; where nothing is translated, `none`.
+/// Returns e.g. `DMA`; `none` without translation.
 fn iommu_domain(drive: &Drive) -> Option<String> {
     match &drive.iommu {
         Fact::Absent => Some("none".into()),

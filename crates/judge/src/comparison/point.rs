@@ -1,4 +1,4 @@
-//! What makes measurements of two runs the same workload.
+//! Key by which measurements of two runs are the same workload.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use iodyno_model::{Direction, Measurement, Workload};
 
 use crate::shape::{Shape, is_of_shape};
 
-/// Options that say where, when and how long, or what else is written down.
+/// Options that set place, time, duration or logging, not the workload.
 const NOT_OF_WORKLOADS: [&str; 18] = [
     "description",
     "directory",
@@ -28,7 +28,7 @@ const NOT_OF_WORKLOADS: [&str; 18] = [
     "percentile_list",
 ];
 
-/// Which workload a result is of, as far as that is known.
+/// Workload of a result, as far as known.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) direction: Direction,
@@ -37,21 +37,21 @@ pub(super) struct Key {
     pub(super) depth: Depth,
     pub(super) numjobs: Option<u32>,
     pub(super) shape: BTreeMap<String, String>,
-    /// The job's name, where nothing else tells the workload.
+    /// Job name, if nothing else identifies the workload.
     pub(super) name: Option<String>,
 }
 
-/// How many I/Os each job had outstanding.
+/// Outstanding I/Os of each job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Depth {
     Unknown,
     Fixed(u32),
-    /// As many as suffice, over all threads: what was found is a result.
+    /// Found by a search, over all threads: the depth is a result.
     Searched,
 }
 
 impl Key {
-    /// `searched` says that the depth came of a search.
+    /// Builds the key; `searched`: the depth was found by a search.
     pub(super) fn of(measurement: &Measurement, direction: Direction, searched: bool) -> Self {
         let workload = &measurement.workload;
         let shape = Shape::of(workload).options.into_iter();
@@ -72,22 +72,22 @@ impl Key {
         key
     }
 
-    /// Whether it tells one workload from another without a name.
+    /// Returns true if it identifies a workload without a name.
     fn tells(&self) -> bool {
         let sizes = ["bs", "bsrange", "bssplit"];
         let size = self.bs.is_some() || sizes.iter().any(|name| self.shape.contains_key(*name));
         self.rw.is_some() && size
     }
 
-    /// Whether something of it is not known.
+    /// Returns true if part of it is not known.
     pub(super) fn is_partial(&self) -> bool {
         !self.tells()
             || self.depth == Depth::Unknown
             || (self.numjobs.is_none() && self.depth != Depth::Searched)
     }
 
-    /// Both together, where nothing contradicts: what one does not know, the
-    /// other may. Options that are not there are not set.
+    /// Merges both keys, filling in what one lacks; `None` if they contradict each other. Options
+    /// that are absent are not set.
     pub(super) fn joined(&self, other: &Self) -> Option<Self> {
         let depth = match (self.depth, other.depth) {
             (Depth::Unknown, depth) | (depth, Depth::Unknown) => depth,
@@ -120,7 +120,7 @@ impl Key {
         Some(joined)
     }
 
-    /// As a workload.
+    /// Returns the key as a workload.
     pub(super) fn workload(&self) -> Workload {
         Workload {
             rw: self.rw.clone(),
@@ -136,13 +136,12 @@ impl Key {
     }
 }
 
-/// Both are known, and differ.
+/// Returns true if both are known and differ.
 fn clash<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
     matches!((a, b), (Some(a), Some(b)) if a != b)
 }
 
-/// What is known of how it was done, by fio's option names: what may differ
-/// between runs without being another workload.
+/// Returns the options that may differ without making another workload, by fio's names.
 pub(super) fn manner(of: &Measurement) -> BTreeMap<String, String> {
     let workload = &of.workload;
     let mut manner: BTreeMap<String, String> = workload
@@ -166,7 +165,7 @@ pub(super) fn manner(of: &Measurement) -> BTreeMap<String, String> {
     manner
 }
 
-/// Directions that a measurement is of; of one that failed, those that were asked for.
+/// Directions of a measurement; for a failed one, those that were asked for.
 pub(super) fn directions(of: &Measurement) -> Vec<Direction> {
     if !of.total.is_empty() {
         return of.total.iter().map(|result| result.direction).collect();

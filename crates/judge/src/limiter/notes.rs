@@ -1,4 +1,4 @@
-//! What else is to be known of a case, a sentence each.
+//! Further remarks on a case, one sentence each.
 
 use iodyno_model::{
     JudgedMeasurement, LinkState, Metric, MetricJudgement, Verdict, format_duration_ns,
@@ -14,10 +14,10 @@ use crate::claims::claim_of;
 use crate::figures::percent;
 use crate::measured::only_trims;
 
-/// A link whose payload is this close to what each drive gives is consistent with it.
+/// A link whose payload rate is this close to each drive's rate is consistent with it.
 const CONSISTENT: f64 = 0.03;
 
-/// What else is to be known of the case.
+/// Returns the remarks on a case.
 pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<String> {
     let case = scene.case;
     let times = case.repetitions.len();
@@ -71,7 +71,7 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
         ));
     }
     if let Some((iops, bandwidth, larger)) = larger_blocks(scene) {
-        // Of what is a whole number of the same commands nothing changes.
+        // I/Os split into whole numbers of the same commands change nothing.
         let most =
             case.host().and_then(|host| host.block(queue.first()?)?.queue.max_sectors_kib.value());
         let splits = most
@@ -95,7 +95,7 @@ pub(super) fn notes(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> Vec<St
     notes
 }
 
-/// The verdict on a claim: `PASS, above: 128 % of the claim`.
+/// Returns the verdict on a claim: `PASS, above: 128 % of the claim`.
 fn against_claim(judged: &MetricJudgement) -> String {
     let above = judged.claim.as_ref().is_some_and(|claim| {
         judged.verdict == Verdict::Pass
@@ -106,7 +106,7 @@ fn against_claim(judged: &MetricJudgement) -> String {
     format!("{}{above}: {}", judged.verdict.label(), judged.reason)
 }
 
-/// A claim that is exceeded bounds nothing, and says that something is off.
+/// A claim that is exceeded is no bound, and a sign that something is off.
 fn exceeded_claim(scene: &Scene<'_, '_>) -> Option<String> {
     let claim = scene.ceiling(Bound::Claim).filter(|claim| scene.is_exceeded(claim))?;
     Some(format!(
@@ -119,7 +119,7 @@ fn exceeded_claim(scene: &Scene<'_, '_>) -> Option<String> {
     ))
 }
 
-/// What interrupts or the kernel take of each of few I/Os.
+/// Latency without interrupts or without the block layer, at low depth.
 fn on_the_way(case: &Case<'_>, contrast: &Contrast<'_>) -> Option<String> {
     let told = contrast.change == Change::Polling || is_passthrough(&contrast.change);
     let few = case.outstanding().filter(|count| *count <= FEW).is_some();
@@ -132,7 +132,7 @@ fn on_the_way(case: &Case<'_>, contrast: &Contrast<'_>) -> Option<String> {
     ))
 }
 
-/// What larger blocks did: to the I/Os and to the bytes, as ratios.
+/// Effect of larger blocks on IOPS and bandwidth, as ratios, and their size.
 fn larger_blocks(scene: &Scene<'_, '_>) -> Option<(f64, f64, u64)> {
     scene.contrasts.iter().find_map(|contrast| match contrast.change {
         Change::BlockSize(from, to) if to > from => {
@@ -143,7 +143,7 @@ fn larger_blocks(scene: &Scene<'_, '_>) -> Option<(f64, f64, u64)> {
     })
 }
 
-/// Behind a card: a link that carries just what each drive gives.
+/// Behind a card: finds a link that carries exactly the rate of each drive.
 fn consistent_link(scene: &Scene<'_, '_>) -> Option<String> {
     let case = scene.case;
     if case.cards().is_empty() || case.own_link().is_some() {

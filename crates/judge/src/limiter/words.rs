@@ -1,5 +1,4 @@
-//! The answer in sentences: for somebody who does not know PCIe, with the
-//! figures for somebody who does.
+//! The answer in sentences: for readers who do not know PCIe, with the figures for those who do.
 
 use iodyno_model::{
     Direction, Estimate, Experiment, FillOrder, JudgedMeasurement, LinkState, Metric, Validity,
@@ -14,7 +13,7 @@ use super::weigh::Scene;
 use crate::ceiling::{Bound, Ceiling};
 use crate::figures::percent;
 
-/// What limits, why, and what comes next.
+/// States the limiter, the evidence, and what comes next.
 pub(super) fn sentence(
     scene: &Scene<'_, '_>,
     answer: &Answer,
@@ -71,7 +70,7 @@ pub(super) fn sentence(
     parts.join(" ")
 }
 
-/// Where a valid figure is less than it should be: by what it was judged.
+/// The reason of a valid figure's FAIL verdict.
 pub(super) fn below_par(judged: &JudgedMeasurement) -> Option<String> {
     let metrics = judged.metrics.iter().filter(|_| judged.validity != Validity::Invalid);
     let worst = metrics.max_by_key(|metric| metric.verdict);
@@ -109,7 +108,7 @@ pub(super) fn advice(scene: &Scene<'_, '_>, answer: &Answer, judged: &JudgedMeas
     }
 }
 
-/// Why it is no statement about flash.
+/// Explains why it is no statement about flash.
 fn invalid(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> String {
     let case = scene.case;
     if case.blocks != WrittenState::Unwritten {
@@ -137,7 +136,7 @@ fn invalid(scene: &Scene<'_, '_>, judged: &JudgedMeasurement) -> String {
     )
 }
 
-/// The evidence against `limiter`, as the beginning of a sentence.
+/// The evidence for `limiter`, as the beginning of a sentence.
 fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> String {
     let case = scene.case;
     let standing = suspects.iter().find(|suspect| suspect.limiter == limiter);
@@ -189,13 +188,13 @@ fn because(scene: &Scene<'_, '_>, limiter: Limiter, suspects: &[Suspect]) -> Str
     }
 }
 
-/// Of drives behind a card: the slot that could carry more, with what it carries.
+/// For drives behind a card: the slot with capacity to spare, and its rate.
 fn spare_slot(scene: &Scene<'_, '_>) -> Option<String> {
     let slot = scene.ceiling(Bound::SharedLink).filter(|slot| !scene.is_reached(slot))?;
     Some(format!("{} ({})", slot.what, range(scene.case.metric, slot.low, slot.high)))
 }
 
-/// What a link carries, for somebody who does not know PCIe, too.
+/// Describes the rate of a link, also for readers who do not know PCIe.
 fn carries(case: &Case<'_>, link: LinkState, ceiling: &Ceiling) -> Option<String> {
     let raw = format_mb_per_s(link.raw_bytes_per_s()?);
     let (low, most) = (rounded(ceiling.low), rounded(ceiling.high));
@@ -216,13 +215,13 @@ fn carries(case: &Case<'_>, link: LinkState, ceiling: &Ceiling) -> Option<String
     ))
 }
 
-/// A rate that is not known to more than two or three digits: 1659 is 1660, 1801 is 1800.
+/// Rounds a rate to three digits: 1659 is 1660, 1801 is 1800.
 fn rounded(rate: f64) -> f64 {
     let step = 10_f64.powf(rate.log10().floor() - 2.0);
     (rate / step).round() * step
 }
 
-/// What the I/O was.
+/// Returns the verb for the I/O.
 fn done(case: &Case<'_>) -> &'static str {
     match case.of_run().total.as_slice() {
         [only] if only.direction == Direction::Read => "read",
@@ -231,7 +230,7 @@ fn done(case: &Case<'_>) -> &'static str {
     }
 }
 
-/// `neither depth nor jobs change it`.
+/// Returns e.g. `neither more depth nor more jobs raise it`.
 fn unchanged(scene: &Scene<'_, '_>) -> Option<String> {
     let same = |pick: fn(&Change) -> bool| {
         let mut all = scene.contrasts.iter().filter(|contrast| pick(&contrast.change)).peekable();
@@ -259,7 +258,7 @@ fn behind(next: &Next) -> String {
     }
 }
 
-/// The differences of the same workload, which are the point.
+/// Describes different rates of the same workload.
 fn unlike(case: &Case<'_>, rates: &[Estimate]) -> String {
     let all: Vec<String> = rates.iter().map(|rate| figure(case.metric, rate.value)).collect();
     let least = rates.iter().map(|rate| rate.value).fold(f64::INFINITY, f64::min);
@@ -315,7 +314,7 @@ fn undecided(scene: &Scene<'_, '_>, between: &[Limiter], suspects: &[Suspect]) -
     text
 }
 
-/// The ceiling of a limiter that the rate may be at.
+/// The ceiling of a limiter that the rate may have reached.
 fn in_reach(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<String> {
     let bound = match limiter {
         Limiter::Drive => Bound::Claim,
@@ -327,8 +326,8 @@ fn in_reach(scene: &Scene<'_, '_>, limiter: Limiter) -> Option<String> {
     scene.reach(ceiling).map(|_| scene.against(ceiling))
 }
 
-/// What was changed and says nothing for sure, `iodepth 32 to 64 gave x1.04 ± 38 %`,
-/// of the contrasts that `pick` takes.
+/// Lists changes selected by `pick` with their uncertain effect: `iodepth 32 to 64 gave x1.04 ± 38
+/// %`.
 fn noisy(scene: &Scene<'_, '_>, pick: impl Fn(&Contrast<'_>) -> bool) -> Vec<String> {
     let text = |contrast: &Contrast<'_>| {
         let width = contrast.ratio.relative_half_width().map(format_width).unwrap_or_default();
@@ -341,7 +340,7 @@ fn unclear(scene: &Scene<'_, '_>) -> Vec<String> {
     noisy(scene, |of| of.change != Change::Again && of.effect() == Effect::Unclear)
 }
 
-/// What to do to tell a small effect from noise.
+/// Advice to tell a small effect from noise.
 fn again(experiments: &[Experiment]) -> String {
     let all = match experiments.len() {
         1 => "both".into(),
@@ -350,7 +349,7 @@ fn again(experiments: &[Experiment]) -> String {
     format!("measure {all} again, in turn")
 }
 
-/// ` (--budget 3m)`: four times as long as it took halves the intervals.
+/// Returns ` (--budget 3m)`: four times the duration halves the intervals.
 fn longer(case: &Case<'_>) -> String {
     if !is_of_question(case.record) {
         return String::new();
@@ -360,7 +359,7 @@ fn longer(case: &Case<'_>) -> String {
     format!(" (--budget {:.0}m)", (4.0 * took.sum::<f64>() / 60e9).ceil().max(1.0))
 }
 
-/// What a layer makes of its members.
+/// Describes a layer's rate relative to its members.
 fn layer_against_alone(scene: &Scene<'_, '_>) -> Option<String> {
     let layer = scene.case.layer.as_deref()?;
     let alone =
@@ -379,7 +378,7 @@ fn layer_against_alone(scene: &Scene<'_, '_>) -> Option<String> {
     })
 }
 
-/// The same on another link, which is what explains most.
+/// Describes the same I/O on another link, the strongest evidence.
 fn elsewhere(scene: &Scene<'_, '_>) -> Option<String> {
     let contrast =
         scene.contrasts.iter().find(|contrast| matches!(contrast.change, Change::Link(..)))?;

@@ -1,4 +1,4 @@
-//! Limits: how they are written, and what breaks them.
+//! Limits: parsing and evaluation.
 
 use proptest::prelude::*;
 
@@ -51,7 +51,7 @@ fn of_repetitions_the_interval_has_to_be_beyond_the_limit() {
     let comparison = repeated(&[1000.0, 1001.0, 999.0], &[930.0, 931.0, 929.0]);
     assert_eq!(outcome(&comparison, "iops < -5%", None), Outcome::Broken);
     assert_eq!(outcome(&comparison, "iops < -10%", None), Outcome::Kept);
-    // Real, but not surely more than 6.9 %.
+    // Real, but not certainly more than 6.9 %.
     assert_eq!(outcome(&comparison, "iops < -6.9%", None), Outcome::NotShown);
     assert_eq!(outcome(&comparison, "lat > 5%", None), Outcome::Broken);
     assert_eq!(outcome(&comparison, "iops > 5%", None), Outcome::Kept);
