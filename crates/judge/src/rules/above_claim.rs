@@ -1,4 +1,4 @@
-//! Rates above what the data sheet states: too good to be the drive's?
+//! Finds rates above the data sheet: too good to be the drive's?
 
 use iodyno_model::{Evidence, Metric, Severity, WrittenState};
 
@@ -44,13 +44,13 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     doubt(facts, compared)
 }
 
-/// Above the claim is fine where blocks are written, doubtful above 125 %
-/// where that is not known, and not the drive's where they are not.
+/// Rates above the claim are fine on written blocks, doubtful above 125 % if that is not known, and
+/// not the drive's on unwritten blocks.
 fn doubt(facts: &RuleContext<'_>, compared: &Compared) -> Option<Reservation> {
     let (_, held) = compared.claim.as_ref()?;
     let of = &facts.record().measurements[compared.measurement];
     let [target] = of.targets.as_slice() else { return None };
-    // A latency far below the claim is as good to be true as a rate above it.
+    // A latency far below the claim is as doubtful as a rate above it.
     let times = match compared.metric {
         Metric::LatencyMean => 1.0 / held.ratio,
         _ => held.ratio,

@@ -1,4 +1,4 @@
-//! All drives at once against the sum of each alone.
+//! Compares all drives at once with the sum of each alone.
 
 use iodyno_model::{
     Evidence, Measurement, Metric, Severity, Verdict, WrittenState, format_count, format_mb_per_s,
@@ -11,13 +11,13 @@ use crate::limiter;
 use crate::place::shared_drives;
 use crate::rule_context::RuleContext;
 
-/// So much of all CPUs' time leaves none for more I/O.
+/// At this share of all CPUs' time there is none left for more I/O.
 const BUSY: f64 = 0.9;
-/// Below this memory and sockets are no suspects, bytes per second: one channel of
-/// the oldest memory that serves NVMe drives (DDR3-1066) carries 8.5 GB/s, and what is
-/// read passes it at most twice.
+/// Below this rate memory and sockets are not suspected, bytes per second: one channel of the
+/// oldest memory that serves NVMe drives (DDR3-1066) carries 8.5 GB/s, and data read passes it at
+/// most twice.
 const MEMORY_BYTES_PER_S: f64 = 4e9;
-/// A link that carries this share of its ceiling is full.
+/// A link is full from this share of its ceiling on.
 pub(super) const FULL: f64 = 0.9;
 
 pub(super) static RULE: Rule = Rule {
@@ -45,7 +45,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             continue;
         }
         tally.looked();
-        // Who is named for a shared uplink or limit shares nothing else.
+        // Drives named for a shared uplink or limit are not named again.
         if held.verdict != Verdict::Warn || is_told_elsewhere(facts, of) {
             continue;
         }
@@ -90,7 +90,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
         );
         tally.found(finding(
             Severity::Warn,
-            // It is about what they share; none of them is to blame.
+            // The finding is about what they share; none of them is to blame.
             Vec::new(),
             what,
             evidence,
@@ -100,7 +100,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// Targets that give too little at once, in one step or in several.
+/// Targets that are too slow at once, in one or more steps.
 struct AtOnce<'a> {
     targets: &'a Vec<String>,
     suspect: &'static str,
@@ -109,7 +109,8 @@ struct AtOnce<'a> {
     evidence: Vec<Evidence>,
 }
 
-/// Those that fell are named for an oversubscribed uplink, or for what only they share.
+/// Returns true if the slowed targets are named for an oversubscribed uplink, or for a limit that
+/// only they share.
 fn is_told_elsewhere(facts: &RuleContext<'_>, of: &Measurement) -> bool {
     let Some(all) = shares(facts, of).filter(|_| !is_cpu_busy(facts, of)) else { return false };
     let fell: Vec<&Share<'_>> = all.iter().filter(|share| share.fell).collect();
@@ -117,7 +118,7 @@ fn is_told_elsewhere(facts: &RuleContext<'_>, of: &Measurement) -> bool {
     is_group || (!fell.is_empty() && have_named_uplink(facts, &fell))
 }
 
-/// Submitting threads, or all CPUs together, had no time left.
+/// Returns true if the submitting threads, or all CPUs together, were saturated.
 pub(super) fn is_cpu_busy(facts: &RuleContext<'_>, of: &Measurement) -> bool {
     let cpus = facts.host().and_then(|host| host.cpus.online.get()).map(Vec::len);
     let used = of.cpu.map(|cpu| cpu.user + cpu.system);
@@ -125,8 +126,8 @@ pub(super) fn is_cpu_busy(facts: &RuleContext<'_>, of: &Measurement) -> bool {
     all || limiter::saturated(facts.host(), of) == Some(true)
 }
 
-/// What is to be suspected first, and what to do: CPU, then memory and socket,
-/// and a link only where it is full.
+/// Returns the first suspect and the advice: the CPU, then memory and socket; a link only if it is
+/// full.
 fn suspect(
     facts: &RuleContext<'_>,
     of: &Measurement,
@@ -175,8 +176,7 @@ fn bytes_per_s(of: &Measurement) -> Option<f64> {
     of.total.iter().map(|result| Some(result.bandwidth?.value)).sum()
 }
 
-/// The targets on one NUMA node, where there are several nodes and it is known
-/// of all of them.
+/// Targets on one NUMA node, if there are several nodes and all are known.
 fn first_node(facts: &RuleContext<'_>, of: &Measurement) -> Option<String> {
     let node = |target: &String| facts.place(of, target).drive?.numa_node.value();
     let nodes: Vec<u32> = of.targets.iter().map(node).collect::<Option<_>>()?;
@@ -201,7 +201,7 @@ mod tests {
         let outcome = look(&RULE, &slow.record());
         assert!(outcome.only(Severity::Warn).what.contains("memory bandwidth"));
         assert!(outcome.only(Severity::Warn).next.contains("iodyno check nvme0n1)"));
-        // At 50 MB/s memory is no suspect.
+        // At 50 MB/s memory is not suspected.
         let crawl = slow.clone().measurement(6, |of| {
             of.total[0].bandwidth = of.total[0].bandwidth.map(|rate| rate.scaled(0.01));
         });
@@ -223,7 +223,7 @@ mod tests {
                 Some(Estimate::confident(value, value * 0.5, value * 1.5, 0.95));
         });
         assert_eq!(look(&RULE, &vague.record()), Outcome::Clear);
-        // A drive and its partition take turns: their sum is no yardstick.
+        // A drive and its partition share the drive's time: their sum is no reference.
         let split = Bench::new(1).host(|host| host.blocks.push(partition("nvme0n1p1", "nvme0n1")));
         let split = split.measured().measurement(6, |of| scale(of, 0.5)).record();
         assert_eq!(split.measurements[6].targets, ["nvme0n1", "nvme0n1p1"]);

@@ -1,4 +1,4 @@
-//! What an application needs and does not get.
+//! Finds requirements of an application that are not met.
 
 use iodyno_model::{Evidence, Kept, Profile, Severity, Validity};
 
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     look: Look::Run(check),
 };
 
-/// What a profile asks for, held against the valid measurements of a run.
+/// Compares a profile with the valid measurements of a run.
 fn fitted<'p>(facts: &RuleContext<'_>, profile: &'p Profile) -> Vec<Fitted<'p>> {
     let is_valid = |n| {
         let mut reservations = rules().filter_map(|rule| rule.reservation(facts, n));
@@ -22,8 +22,8 @@ fn fitted<'p>(facts: &RuleContext<'_>, profile: &'p Profile) -> Vec<Fitted<'p>> 
     fit::fitted(profile, facts.record(), is_valid)
 }
 
-/// Whether there is a verdict: the run is of no profile, or it has bounds of which each is known
-/// to be kept, missed or borderline; those that are worth knowing alone do not count.
+/// Returns true if there is a verdict: the run has no profile, or it has bounds, and each is known
+/// to be kept, missed or borderline. INFO bounds do not count.
 pub(crate) fn is_decided(facts: &RuleContext<'_>) -> bool {
     facts.profile.as_ref().is_none_or(|profile| {
         let all = fitted(facts, profile);
@@ -106,7 +106,7 @@ mod tests {
         date = "2026-08"
     "#;
 
-    /// Rounds in which one of 50 flushes takes so long, ns.
+    /// Rounds in which one of 50 flushes takes this long, ns.
     fn with(slow_ns: &[u64]) -> RunRecord {
         let mut record = Bench::new(1).record();
         record.run.kind = RunKind::Fit;

@@ -1,4 +1,4 @@
-//! Reads that go over a small area again and again.
+//! Finds repeated reads of a small area.
 
 use iodyno_model::{Bytes, Direction, Measurement};
 
@@ -6,13 +6,11 @@ use super::Rule;
 use super::qualifies::{Qualifies, Seen};
 use crate::rule_context::{RuleContext, reach_bytes};
 
-/// A drive's memory is about this part of its capacity: its map takes 4 bytes
-/// for each 4 KiB.
+/// A drive's memory is about 1/1024 of its capacity: its map takes 4 bytes per 4 KiB.
 const MEMORY_SHARE: u64 = 1024;
-/// Where the capacity is not a drive's: what a RAID card or a hypervisor may
-/// well have as a cache.
+/// Cache size of a RAID card or hypervisor, assumed if the capacity is not a drive's, bytes.
 const SMALL: u64 = 1 << 30;
-/// Read so often on the average, most reads are of blocks that were read before.
+/// From this mean number of reads per block on, most reads are repeated.
 const TIMES: u64 = 2;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
@@ -64,7 +62,7 @@ mod tests {
         let tripped = with(Some(1 << 28), Some(10 << 28));
         look(&RULE, &tripped).only(Severity::Info);
         assert_eq!(reserves(&RULE, &tripped, 0).unwrap().why, "256 MiB were read 10 times");
-        // Once over it, or over more than such a drive has memory for.
+        // Once over it, or over more than such a drive's memory.
         assert_eq!(look(&RULE, &with(Some(1 << 28), Some(1 << 28))), Outcome::Clear);
         assert_eq!(look(&RULE, &with(Some(1 << 33), Some(10 << 33))), Outcome::Clear);
         // No ranges: the whole drive.

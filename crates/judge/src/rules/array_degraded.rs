@@ -1,4 +1,4 @@
-//! md arrays that lack members, or are busy with themselves.
+//! Finds md arrays that are degraded or syncing.
 
 use iodyno_model::{Evidence, Host, MdArray, Measurement, Severity};
 
@@ -70,7 +70,7 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     Some(Reservation::qualified(why))
 }
 
-/// How an array under a measurement was not whole, before it or after it.
+/// Describes an array below a measurement that was degraded or syncing, before or after it.
 pub(super) fn affected(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let snapshot = |index: Option<usize>| facts.record().snapshots.get(index?);
     let around: [Option<&Host>; 2] = [snapshot(of.before).or(facts.host()), snapshot(of.after)];
@@ -87,7 +87,7 @@ pub(super) fn affected(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     Ok(None)
 }
 
-/// What it does with itself: `resync`, `recover`, `check`, ….
+/// Action in progress: `resync`, `recover`, `check`, ….
 fn syncing(array: &MdArray) -> Option<&str> {
     let action = array.sync_action.get()?.as_str();
     (!matches!(action, "idle" | "frozen")).then_some(action)

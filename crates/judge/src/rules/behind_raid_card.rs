@@ -1,4 +1,4 @@
-//! Targets behind a RAID card.
+//! Qualifies targets behind a RAID card.
 
 use iodyno_model::Measurement;
 
@@ -59,7 +59,7 @@ mod tests {
         let card = |kind: &str| by(kind, "mpi3mr");
         assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
         assert_eq!(look(&RULE, &card("SAS")), Outcome::Clear);
-        // Its class is that of a RAID card, and its drives are in sight.
+        // It has the class of a RAID card, but its drives are visible.
         assert_eq!(look(&RULE, &by("RAID", "vmd")), Outcome::Clear);
         let hidden = card("RAID");
         look(&RULE, &hidden).only(Severity::Info);

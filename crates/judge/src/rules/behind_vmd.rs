@@ -1,4 +1,4 @@
-//! Drives in the domain of a VMD controller.
+//! Qualifies drives behind a VMD controller.
 
 use iodyno_model::Measurement;
 

@@ -1,4 +1,4 @@
-//! Rates below, and latencies above, what the data sheet states.
+//! Finds rates below the data sheet, and latencies above it.
 
 use iodyno_model::{Evidence, Severity};
 
@@ -29,7 +29,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             continue;
         }
         if let Some(why) = held.below_saturation {
-            // The best of a series stands for the others.
+            // The best of a series represents the others.
             if why.surpassed_by.is_none() {
                 tally.unknown(of.title(), held.reason.to_string());
             }

@@ -1,4 +1,4 @@
-//! Targets whose blocks were never written.
+//! Finds targets whose blocks were never written.
 
 use iodyno_model::{Evidence, Severity, WrittenState};
 
@@ -49,7 +49,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             let interval = share.share.bounds().map_or_else(String::new, |(low, high)| {
                 format!(" ({} to {})", percent(low), percent(high))
             });
-            // Of a file the file system knows, and nothing was sampled.
+            // For a file, the file system knows, and nothing was sampled.
             let of_samples = match share.samples {
                 0 => String::new(),
                 samples => format!(" of {samples} samples"),
@@ -95,7 +95,7 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     })
 }
 
-/// What makes them fast instead: a file's holes never reach a drive.
+/// Explains the high rates: a file's holes never reach a drive.
 fn why(target: &str, is_virtual: bool) -> &'static str {
     match (target.starts_with('/') && !target.starts_with("/dev/"), is_virtual) {
         (true, _) => {

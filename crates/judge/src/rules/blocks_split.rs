@@ -1,4 +1,4 @@
-//! Blocks that the kernel cuts into several requests.
+//! Qualifies blocks that the kernel splits into several requests.
 
 use iodyno_model::{Bytes, Measurement};
 
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
 });
 
 fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
-    // Of trims the kernel makes requests of another size (discard_max_bytes).
+    // Trims are split by another limit (discard_max_bytes).
     if only_trims(of) {
         return Ok(None);
     }

@@ -1,4 +1,4 @@
-//! Limits of control groups that held measurements back.
+//! Finds control group limits that were reached.
 
 use iodyno_model::{Evidence, Severity};
 

@@ -1,4 +1,4 @@
-//! Written data that a drive or a layer can make smaller.
+//! Qualifies written data that a drive or a layer can compress.
 
 use iodyno_model::Measurement;
 
@@ -30,7 +30,7 @@ fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
     let mut found = Vec::new();
     for name in SMALLER {
         if let Some(value) = option(of, name)?.filter(|value| *value != "0") {
-            // fio writes a flag without a value as an empty one.
+            // fio prints a flag without a value as an empty one.
             found.push(if value.is_empty() { name.to_owned() } else { format!("{name}={value}") });
         }
     }

@@ -1,4 +1,4 @@
-//! What was issued against what the kernel and the drive counted.
+//! Compares the issued I/O with the kernel's and the drive's counters.
 
 use iodyno_model::{
     Bytes, Direction, Drive, Evidence, HealthLog, Host, Measurement, RunRecord, Severity, Validity,
@@ -10,16 +10,16 @@ use crate::limiter::PASSTHROUGH;
 use crate::place::bottoms;
 use crate::rule_context::RuleContext;
 
-/// Below this share of what was issued something answered in the device's place.
+/// Below this share of the issued bytes, something else answered instead of the device.
 const REACHED: f64 = 0.9;
-/// Below this one most of it was not the device's.
+/// Below this share, most of the I/O was not the device's.
 const MOSTLY: f64 = 0.5;
-/// Less than this is not compared: metadata and read-ahead are as much.
+/// Fewer bytes are not compared: metadata and read-ahead may be as many.
 const LEAST_BYTES: u64 = 16 << 20;
-/// A drive's own counter may lag behind, and counts what firmware does for
-/// itself: it differs from this share of the kernel's count on …
+/// A drive's counter may lag behind and includes the firmware's own I/O: it differs from this share
+/// of the kernel's count on.
 const FOREIGN_SHARE: f64 = 0.1;
-/// … and from so many bytes on.
+/// It also has to differ by this many bytes.
 const FOREIGN_BYTES: u128 = 1_000_000_000;
 
 pub(super) static RULE: Rule = Rule {
@@ -65,9 +65,8 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     Some(Reservation { validity, why })
 }
 
-/// Of what a measurement issued, less reached the devices below it, by the
-/// kernel's statistics: how that qualifies it, and a sentence. What ran at the
-/// same time counts together; others' I/O, copies and parity only add.
+/// Describes I/O that did not reach the devices, by the kernel's statistics, and the resulting
+/// validity. I/O at the same time is counted together; other I/O, copies and parity only add.
 fn short(facts: &RuleContext<'_>, of: &Measurement) -> Result<Option<(Validity, String)>, String> {
     let Some(counted) = facts.counted(of)? else { return Ok(None) };
     let mut worst: Option<(f64, String)> = None;
@@ -104,7 +103,7 @@ fn short(facts: &RuleContext<'_>, of: &Measurement) -> Result<Option<(Validity, 
     }))
 }
 
-/// What this run itself read and wrote of a drive past the kernel's statistics, bytes.
+/// Bytes that this run itself read from and wrote to a drive by passthrough.
 fn passed_bytes(record: &RunRecord, host: &Host, drive: &Drive) -> [u128; 2] {
     let is_own = |name: &str| drive.namespaces.iter().any(|namespace| namespace.name == name);
     let passed = record.measurements.iter().filter(|of| {
@@ -125,7 +124,7 @@ fn passed_bytes(record: &RunRecord, host: &Host, drive: &Drive) -> [u128; 2] {
     bytes
 }
 
-/// What a drive counted over the run against what the kernel sent it.
+/// Compares a drive's counters over the run with the bytes that the kernel sent.
 fn foreign(tally: &mut Tally, drive: &Drive, [before, after]: [&Host; 2], passed: [u128; 2]) {
     let name = &drive.name;
     let Some(first) = tally.know(name, "SMART log", &drive.health) else { return };
@@ -185,7 +184,7 @@ mod tests {
         record
     }
 
-    /// 10 GB issued each time, of which the kernel counted so much.
+    /// 10 GB issued each time, of which the kernel counted `counted` bytes.
     fn bench(counted: u64, change: impl FnOnce(&mut Host)) -> Bench {
         let stats =
             |read_bytes| DiskStats { name: "nvme0n1".into(), read_bytes, ..DiskStats::default() };
@@ -234,7 +233,7 @@ mod tests {
         assert_eq!(look(&RULE, &others(30_900_000_000)), Outcome::Clear);
         let found = look(&RULE, &others(50_000_000_000));
         assert!(found.only(Severity::Info).what.starts_with("nvme0 counted 50 GB read"));
-        // What we passed to it ourselves is no one else's.
+        // The run's own passthrough is not foreign I/O.
         let mut passed = others(50_000_000_000);
         let of = &mut passed.measurements[0];
         of.workload.ioengine = Some(PASSTHROUGH.into());

@@ -1,4 +1,4 @@
-//! A depth that the block layer's queue does not hold.
+//! Qualifies depths that the block layer's queue does not hold.
 
 use iodyno_model::{Measurement, format_count};
 
@@ -7,8 +7,7 @@ use super::qualifies::{Qualifies, Seen};
 use crate::place::bottoms;
 use crate::rule_context::RuleContext;
 
-/// A queue that holds this share of the depth holds it nearly: as
-/// depth-not-reached has it.
+/// A queue that holds this share of the depth is long enough, as in depth-not-reached.
 const HELD: f64 = 0.8;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
@@ -39,7 +38,7 @@ pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let threads = of.conditions.threads.unwrap_or(jobs).max(1);
     let mut held: u64 = 0;
     for device in &devices {
-        // Without a request queue (zram) there is nothing to be full.
+        // Without a request queue (zram) there is no limit.
         let Some(queues) = device.queue.hardware_queues.value() else { return Ok(None) };
         let Some(requests) = device.queue.nr_requests.value() else {
             return Err(format!("nr_requests of {} is not known", device.name));

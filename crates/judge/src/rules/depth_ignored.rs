@@ -1,4 +1,4 @@
-//! A depth that the I/O engine cannot keep.
+//! Qualifies depths that the I/O engine cannot keep.
 
 use iodyno_model::Measurement;
 
@@ -29,7 +29,7 @@ pub(super) fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
         (Some(engine), _) if ONE_AT_A_TIME.contains(&engine) => {
             Ok(Some(format!("iodepth={depth}, and {engine} has one I/O outstanding at a time")))
         }
-        // The kernel copies from and to the page cache within io_submit.
+        // Buffered I/O: the kernel copies to and from the page cache within io_submit.
         (Some("libaio"), Some(false)) => {
             Ok(Some(format!("iodepth={depth}, and libaio without direct=1 waits for each I/O")))
         }

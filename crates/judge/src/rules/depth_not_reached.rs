@@ -1,4 +1,4 @@
-//! Depths that were asked for and not reached.
+//! Finds depths that were not reached.
 
 use iodyno_model::{Measurement, Severity};
 
@@ -33,8 +33,8 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     Some(Reservation::qualified(why))
 }
 
-/// How its depth fell short, unless that is another rule's to tell: an engine
-/// that knows no depth, a queue that does not hold it.
+/// Describes a depth that was not reached, unless another rule does: an engine without depth, or a
+/// queue that is too short.
 fn short(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let told = [depth_ignored::look, depth_capped::look];
     if told.iter().any(|look| matches!(look(facts, of), Ok(Some(_)))) {
@@ -43,7 +43,7 @@ fn short(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     limiter::depth_short(of)
 }
 
-/// What was short, and what the queues hold.
+/// The shortfall, and the length of the queues.
 fn evidence(facts: &RuleContext<'_>, of: &Measurement, why: &str) -> String {
     let mut text = why.to_owned();
     for target in &of.targets {

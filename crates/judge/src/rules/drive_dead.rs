@@ -1,4 +1,4 @@
-//! Drives that are there and do not work.
+//! Finds drives that are present but do not work.
 
 use iodyno_model::{BlockDevice, BlockKind, Bytes, Drive, Evidence, Fact, Host, Severity};
 
@@ -7,7 +7,7 @@ use crate::rule_context::RuleContext;
 
 const WHY: &str = "The machine cannot use this drive.";
 
-/// Drivers that take a drive away from the kernel on purpose.
+/// Drivers that detach a drive from the kernel on purpose.
 const GIVEN_AWAY: [&str; 3] = ["vfio-pci", "uio_pci_generic", "igb_uio"];
 
 pub(super) static RULE: Rule = Rule {
@@ -119,7 +119,7 @@ fn namespaces(host: &Host, tally: &mut Tally) {
 
 fn slots(host: &Host, tally: &mut Tally) {
     for slot in &host.slots {
-        // Ports that cannot tell are common, ports that may not be read are a gap.
+        // Ports that cannot report it are common; ports that cannot be read are a gap.
         for fact in [&slot.present, &slot.link_active] {
             match fact {
                 Fact::Absent => {}
@@ -147,19 +147,20 @@ fn slots(host: &Host, tally: &mut Tally) {
     }
 }
 
-/// The state of a drive at the end of the run, unless it is live or about to vanish.
+/// State of a drive at the end of the run, unless it is live or being removed.
 fn became<'f>(facts: &RuleContext<'f>, drive: &Drive) -> Option<&'f str> {
     let now = facts.record().host_after()?.drive(&drive.name).filter(|now| !now.is_going())?;
     now.state.get().map(String::as_str).filter(|state| *state != "live")
 }
 
-/// Discovery controllers have no namespaces; kernels before 5.17 do not say what a
-/// controller is (cntrltype), its name does (NVM Express Base Specification 2.0, 4.7).
+/// Discovery controllers have no namespaces; kernels before 5.17 do not report the controller type
+/// (cntrltype), but the NQN shows it (NVM Express Base Specification 2.0, 4.7).
 fn is_discovery(drive: &Drive) -> bool {
     drive.subsystem_nqn.get().is_some_and(|nqn| nqn == "nqn.2014-08.org.nvmexpress.discovery")
 }
 
-/// Namespaces of 0 bytes whose controllers are all live: that of another is told of itself.
+/// Namespaces of 0 bytes whose controllers are all live: other controllers have findings of their
+/// own.
 fn empty_namespaces(host: &Host) -> impl Iterator<Item = &BlockDevice> {
     let is_live = |name: &str| {
         let has_it = |drive: &&Drive| drive.namespaces.iter().any(|one| one.name == name);

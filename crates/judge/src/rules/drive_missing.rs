@@ -1,4 +1,4 @@
-//! Drives that should be there and are not, and the reverse.
+//! Finds drives that are missing, or unexpected.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
                 Evidence::new("found", found.to_string()),
             ];
             let names = host.drives.iter().map(|drive| drive.name.clone());
-            // Which are too many is not known; which are missing have no name.
+            // Which ones are too many is not known; missing ones have no name.
             let subjects = if found > count { names.collect() } else { Vec::new() };
             tally.found(finding(Severity::Fail, subjects, what, evidence, WHY, NEXT));
         }
@@ -40,7 +40,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         }
     }
     let baseline = facts.question.baseline.and_then(|record| record.host());
-    // Another machine's drives are others.
+    // Another machine has other drives.
     if let Some(earlier) = baseline.filter(|b| same_machine(b, host)) {
         tally.looked();
         let known = earlier.drives.iter().filter_map(|d| d.serial.get()).map(String::as_str);
@@ -48,7 +48,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
 }
 
-/// Drives that were there at the start, and at the end are not or are about not to be.
+/// Finds drives present at the start that are gone or being removed at the end.
 fn vanished(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     if facts.record().snapshots.len() < 2 || host.drives.is_empty() {
         return;
@@ -116,7 +116,7 @@ fn compare<'s>(host: &Host, wanted: impl Iterator<Item = &'s str>, whose: &str, 
     }
 }
 
-/// Not known to be different machines.
+/// Returns true unless they are known to be different machines.
 fn same_machine(a: &Host, b: &Host) -> bool {
     match (a.hostname.get(), b.hostname.get()) {
         (Some(a), Some(b)) => a == b,
@@ -146,7 +146,7 @@ mod tests {
         let more = expected(&bench, "serials = ['S0']");
         assert_eq!(more.only(Severity::Fail).subjects, ["nvme1"]);
         assert!(expected(&bench, "drives = 3").only(Severity::Fail).what.contains("expected 3"));
-        // Two controllers of one subsystem are two ways to one drive.
+        // Two controllers of one subsystem are two paths to one drive.
         let two_paths = Bench::new(2).host(|host| {
             host.subsystems.push(iodyno_model::Subsystem {
                 name: "nvme-subsys0".into(),

@@ -1,4 +1,4 @@
-//! Drives that have a single I/O queue for all CPUs.
+//! Finds drives with a single I/O queue for all CPUs.
 
 use iodyno_model::{Evidence, Host, Severity};
 

@@ -1,4 +1,4 @@
-//! What fio itself is known to report wrongly.
+//! Qualifies figures affected by known defects of fio.
 
 use iodyno_model::{Direction, Estimate, LatencyKind, Measurement, Spread};
 
@@ -7,10 +7,10 @@ use super::qualifies::{Qualifies, Seen};
 use crate::measured::{is_fio, option, writes};
 use crate::rule_context::RuleContext;
 
-/// Engines that submit I/O and come back for it.
+/// Asynchronous engines: they submit I/O and reap it later.
 const ASYNCHRONOUS: [&str; 3] = ["libaio", "io_uring", "io_uring_cmd"];
-/// A printed figure is doubted where its rounding leaves more room than this:
-/// more than fio's three significant digits do.
+/// Relative rounding range from which a printed figure is doubted: more than that of fio's three
+/// significant digits.
 const VAGUE: f64 = 0.02;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
@@ -74,7 +74,7 @@ fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
     }
 }
 
-/// Major and minor of `fio 3.36` and `fio 2.0.8`.
+/// Major and minor version of `fio 3.36` and `fio 2.0.8`.
 fn version(of: &Measurement) -> Option<(u32, u32)> {
     let mut numbers = of.source.strip_prefix("fio ")?.split(['.', '-', ' ']);
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
@@ -86,7 +86,7 @@ fn lost_carry(of: &Measurement) -> Result<bool, String> {
         _ => false,
     };
     let printed = of.total.iter().flat_map(|one| [one.iops, one.bandwidth]).flatten();
-    // Nothing that was printed exactly is affected, whatever the version.
+    // Exactly printed figures are not affected, whatever the version.
     if !printed.into_iter().any(|estimate| vague(&estimate)) {
         return Ok(false);
     }
@@ -98,7 +98,7 @@ fn poisson(of: &Measurement) -> Result<bool, String> {
     Ok(option(of, "rate_process")? == Some("poisson"))
 }
 
-/// fio issues what is late as soon as it can (`rate_ddir`), and takes the time then.
+/// fio issues late I/Os as soon as it can (`rate_ddir`), and starts their latency then.
 fn paced(of: &Measurement) -> Result<bool, String> {
     let mut paced = false;
     for name in ["rate", "rate_iops"] {
@@ -119,7 +119,7 @@ fn verified(of: &Measurement) -> Result<bool, String> {
     Ok(writes(of) && verify.is_some_and(|method| !["", "0", "none"].contains(&method)))
 }
 
-/// It verified, I/Os failed, and its writes may have overlapped.
+/// True if it verified, I/Os failed, and its writes may have overlapped.
 fn false_alarms(of: &Measurement) -> Result<bool, String> {
     let failed = of.total.iter().any(|result| result.errors > Some(0));
     if !failed || !verified(of)? {
@@ -196,7 +196,7 @@ mod tests {
         assert!(!said(&alarm(None)).contains("written over each other"));
         let trims = by_fio("3.36", |of| of.total[0].direction = Direction::Trim);
         assert!(said(&trims).contains("issue 764"));
-        // Nobody says with which options it ran.
+        // Its options are not known.
         let silent = by_fio("3.36", |of| {
             of.workload.options.clear();
             of.workload.direct = None;

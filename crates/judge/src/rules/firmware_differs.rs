@@ -1,4 +1,4 @@
-//! Equal drives with different firmware.
+//! Finds equal drives with different firmware.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         }
         let names =
             |drives: &[&Drive]| drives.iter().map(|drive| drive.name.clone()).collect::<Vec<_>>();
-        // The fewest stand out; where they are equal in number, all do.
+        // The fewest are named; all if they are equal in number.
         let most = versions.values().map(Vec::len).max().unwrap_or(0);
         let fewer = versions.values().filter(|drives| drives.len() < most);
         let mut subjects: Vec<String> = fewer.flat_map(|drives| names(drives)).collect();

@@ -1,12 +1,12 @@
-//! What a drive itself calls critical.
+//! Finds drives that report a critical state.
 
 use iodyno_model::{Evidence, HealthLog, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
-/// Bits of Critical Warning (Base Specification 2.0, figure 207): what each
-/// says and how grave it is. Bit 1, temperature, is another rule's.
+/// Bits of Critical Warning (Base Specification 2.0, figure 207) with severity, meaning and reason.
+/// Bit 1, temperature, has its own rule.
 const BITS: [(u8, Severity, &str, &str); 5] = [
     (
         0,
@@ -49,7 +49,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             continue;
         }
         tally.looked();
-        // A bit may come up during the run; none is taken back by then.
+        // A bit may be set during the run, but not cleared.
         let logs = facts.record().snapshots.iter();
         let logs = || logs.clone().filter_map(|host| host.drive(name)?.health.get());
         let says = |log: &HealthLog, bit: u8| log.critical_warning >> bit & 1 == 1;

@@ -1,4 +1,4 @@
-//! Random writes smaller than the unit in which a drive maps its flash.
+//! Qualifies random writes smaller than the drive's indirection unit.
 
 use iodyno_model::{BlockKind, Bytes, Measurement, format_count};
 
@@ -9,9 +9,9 @@ use crate::place::bottoms;
 use crate::rule_context::RuleContext;
 use crate::write_rates::rate;
 
-/// Rates of two block sizes are the same within this.
+/// Rates of two block sizes are equal within this share.
 const SAME: f64 = 0.1;
-/// Larger units than these no drive has, bytes.
+/// Largest unit of any drive, bytes.
 const LARGEST: u64 = 64 << 10;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
@@ -54,8 +54,8 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     }))
 }
 
-/// The largest block of which as many were written in a second, by another measurement on the same
-/// targets; and how many.
+/// Returns the largest block size with as many writes per second, from other measurements on the
+/// same targets, and that rate.
 fn costs_as_much(facts: &RuleContext<'_>, of: &Measurement, bs: u64) -> Option<(u64, f64)> {
     let own = rate(facts, of)?;
     let off = |theirs: f64| theirs / own - 1.0;

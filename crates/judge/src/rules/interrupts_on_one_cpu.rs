@@ -1,4 +1,4 @@
-//! Completions of many threads that one CPU has to handle.
+//! Qualifies completions of many threads on a single CPU.
 
 use iodyno_model::Measurement;
 
@@ -29,7 +29,7 @@ mod tests {
     use crate::testing::{Bench, Outcome, each, interrupts, look, reserves};
     use iodyno_model::{RunRecord, Severity};
 
-    /// Four queues whose interrupts went to the CPUs that `cpu` says.
+    /// Four queues whose interrupts went to the CPUs given by `cpu`.
     fn run(cpu: fn(u32) -> u32, threads: u32, count: u64) -> RunRecord {
         let bench = Bench::new(1).measured().host(|host| {
             host.blocks[0].pci_function = Some("0000:10:00.0".into());
@@ -42,14 +42,14 @@ mod tests {
     #[test]
     fn one_cpu_for_the_queues_of_many_is_told() {
         assert_eq!(look(&RULE, &run(|queue| queue, 8, 10_000)), Outcome::Clear);
-        // One thread, or next to none.
+        // One thread, or almost no interrupts.
         assert_eq!(look(&RULE, &run(|_| 3, 1, 10_000)), Outcome::Clear);
         assert_eq!(look(&RULE, &run(|_| 3, 8, 10)), Outcome::Clear);
         let one = run(|_| 3, 8, 10_000);
         look(&RULE, &one).only(Severity::Info);
         let why = reserves(&RULE, &one, 0).unwrap().why;
         assert_eq!(why, "CPU 3 took 100 % of the interrupts of nvme0n1's 4 queues");
-        // What a cpuset does is no setting of interrupts.
+        // The effect of a cpuset is not an interrupt setting.
         let mut confined = one.clone();
         for host in &mut confined.snapshots {
             let cpus = crate::testing::known(vec![3]);

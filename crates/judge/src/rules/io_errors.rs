@@ -1,4 +1,4 @@
-//! I/Os that failed.
+//! Finds I/Os that failed.
 
 use iodyno_model::{Caveat, Direction, Evidence, Measurement, Severity};
 
@@ -71,7 +71,7 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     (errors > 0).then(|| Reservation::qualified(format!("{errors} I/Os failed")))
 }
 
-/// Whether reads failed, or it is not known what did.
+/// Returns true if reads failed, or it is not known which I/Os did.
 fn reads_failed(of: &Measurement) -> bool {
     of.total.iter().any(|one| one.direction != Direction::Write && one.errors > Some(0))
 }

@@ -1,4 +1,4 @@
-//! An I/O scheduler in front of an NVMe drive.
+//! Qualifies an I/O scheduler in front of an NVMe drive.
 
 use iodyno_model::{BlockKind, Measurement};
 
@@ -27,7 +27,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
             None if device.queue.nr_requests.get().is_none() => {}
             None => return Err(format!("the scheduler of {} is not known", device.name)),
             Some(scheduler) if scheduler != "none" => {
-                // What has one hardware queue gets it by default (Linux, block/elevator.c).
+                // Default of devices with one hardware queue (Linux, block/elevator.c).
                 let is_default =
                     scheduler == "mq-deadline" && device.queue.hardware_queues.get() == Some(&1);
                 let whose = match is_default {

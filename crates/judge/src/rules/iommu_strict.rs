@@ -1,4 +1,4 @@
-//! An IOMMU that makes every I/O wait.
+//! Finds drives behind an IOMMU in strict mode.
 
 use iodyno_model::{Host, Severity};
 
@@ -17,7 +17,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let mut address: Option<&String> = None;
     for drive in host.drives.iter().filter(|drive| !drive.links.is_empty()) {
         let name = &drive.name;
-        // Absent: nothing is translated.
+        // Absent: no translation.
         let Some(iommu) = drive.iommu.get() else {
             match drive.iommu.why_unknown() {
                 Some(why) if drive.iommu != iodyno_model::Fact::Absent => {

@@ -1,4 +1,4 @@
-//! Latencies below what any device has.
+//! Finds latencies below those of any device.
 
 use iodyno_model::{Direction, Measurement, format_duration_ns};
 
@@ -7,9 +7,9 @@ use crate::measured::is_fio;
 use crate::place::stacked;
 use crate::rule_context::RuleContext;
 
-/// No NVMe drive answers sooner, ns, whatever it is made of: ringing the doorbell, fetching the
-/// command, moving the data and the completion are four ways over PCIe, at some 0.4 us each, besides
-/// its own time. An Optane P5800X, the fastest, states 5 us.
+/// Minimum latency of any NVMe drive, ns: doorbell, command fetch, data and completion are four
+/// transfers over PCIe at some 0.4 us each, plus the drive's own time. An Optane P5800X, the
+/// fastest, states 5 us.
 const LEAST_NS: f64 = 3000.0;
 
 const SAYS: &str = "its I/Os took less time than any device needs";
@@ -46,15 +46,15 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     Some(Reservation::invalid(format!("a mean latency of {mean} is that of no device")))
 }
 
-/// The mean latency where it is too low, ns. What is told already, by page-cache and
-/// target-qualified, is not told again.
+/// Returns the mean latency if it is too low, ns; `None` if page-cache or target-qualified already
+/// report it.
 fn too_low(facts: &RuleContext<'_>, of: &Measurement) -> Option<f64> {
     let told = matches!(page_cache::look(facts, of), Ok(Some(_)))
         || !of.conditions.target_remarks.is_empty()
         || facts
             .host()
             .is_some_and(|host| stacked(host, of).iter().any(|one| one.memory().is_some()));
-    // Of what is submitted together the time until the completion is only a part.
+    // For I/Os submitted together, the time until completion is only a part.
     let sync = !is_fio(of) || of.workload.iodepth.is_none_or(|depth| depth <= 1);
     let means = of.total.iter().filter(|result| result.direction != Direction::Trim);
     let means = means.filter_map(|result| {

@@ -1,4 +1,4 @@
-//! Arrays and volumes that give less than their members should together.
+//! Finds arrays and volumes that are slower than their members should be together.
 
 use iodyno_model::{Estimate, Evidence, Measurement, Metric, Severity, format_count};
 
@@ -14,7 +14,7 @@ use crate::place::Place;
 use crate::rule_context::RuleContext;
 use crate::shape::Shape;
 
-/// A layer that gives this share of what it should does so.
+/// A layer is fine from this share of its expected rate on.
 const FINE: f64 = 0.9;
 
 pub(super) static RULE: Rule = Rule {
@@ -42,8 +42,8 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     }
 }
 
-/// A layer of the kernel's over several devices, with more than one I/O at a
-/// time, which one member alone answers, as fast as it goes. A card's arrays are weighed with the card.
+/// Returns true for a kernel layer over several devices, at full speed and with more than one I/O
+/// at a time, since a single one only uses one member. A card's arrays are judged as the card.
 fn is_meant(case: &Case<'_>) -> bool {
     let of = case.of_run();
     case.layer.is_some()
@@ -54,18 +54,18 @@ fn is_meant(case: &Case<'_>) -> bool {
         && !unwritten(of)
 }
 
-/// What a layer should give, and where that comes from.
+/// Expected rate of a layer, and its source.
 struct Expected {
     rate: Estimate,
-    /// Of its slowest member, and what told it.
+    /// Rate of the slowest member, and its source.
     member: (f64, String),
-    /// The members were measured in this run; else data sheets tell of them.
+    /// The members were measured in this run; else data sheets are used.
     measured: bool,
-    /// Outstanding I/Os with which a member gave that, where it was measured.
+    /// Outstanding I/Os of the slowest member, if it was measured.
     outstanding: Option<u32>,
-    /// So many times what the slowest gives.
+    /// Multiple of the slowest member.
     times: f64,
-    /// What bounds it below that: links.
+    /// Links that bound the rate below that.
     bound: Option<String>,
 }
 
@@ -91,7 +91,7 @@ fn expected(
     Ok(expected)
 }
 
-/// The slowest of its members, where this run measured each alone.
+/// The slowest of its members, if this run measured each alone.
 fn measured(case: &Case<'_>, all: &[Case<'_>]) -> Option<Expected> {
     let shape = Shape::of(&case.of_run().workload);
     let alone = |other: &&Case<'_>| {
@@ -119,7 +119,7 @@ fn measured(case: &Case<'_>, all: &[Case<'_>]) -> Option<Expected> {
     })
 }
 
-/// The slowest of its members by their data sheets, where each has one.
+/// The slowest of its members by data sheet, if each has one.
 fn claimed(facts: &RuleContext<'_>, case: &Case<'_>) -> Option<Expected> {
     if case.drives.len() != case.drive_count || case.virtual_disk.is_some() {
         return None;
@@ -157,7 +157,7 @@ fn short(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyn
     evidence.extend(expected.bound.iter().map(|what| Evidence::new("bounded by", what.clone())));
     let beside = beside(facts, case, expected);
     evidence.extend(beside.iter().map(|why| Evidence::new("beside", why.clone())));
-    // A sheet's conditions are seldom those of a machine's array.
+    // A sheet's conditions are rarely those of an array in use.
     let severity = if expected.measured { Severity::Warn } else { Severity::Info };
     let next = match beside.is_empty() {
         true => format!(
@@ -178,10 +178,10 @@ fn short(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> iodyn
     )
 }
 
-/// What else may have held it back.
+/// Other possible causes.
 fn beside(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> Vec<String> {
     let of: &Measurement = case.of_run();
-    // That there are layers is what is judged.
+    // The layers themselves are what is judged.
     let place = Place { whole: true, ..Place::default() };
     let mut beside = found_limiters(&facts.index, of, &place);
     let (asked, alone) = (case.outstanding(), expected.outstanding);
@@ -197,7 +197,7 @@ fn beside(facts: &RuleContext<'_>, case: &Case<'_>, expected: &Expected) -> Vec<
     beside
 }
 
-/// The names of the devices under it, as they are typed.
+/// Names of the devices below it, separated by blanks.
 fn members(case: &Case<'_>) -> String {
     let names = crate::place::devices(case.host(), case.of_run());
     names.join(" ")
@@ -209,8 +209,8 @@ mod tests {
     use crate::testing::{Bench, Outcome, look, scale, set_written, stack};
     use iodyno_model::{MdArray, RunRecord, WrittenState};
 
-    /// Two drives measured alone, and an array on them: `seq-read` and
-    /// `rand-read` that give `factor` times what the two drives gave at once.
+    /// Two drives measured alone, and an array on them whose `seq-read` and `rand-read` have
+    /// `factor` times the rate of the two drives at once.
     fn array(level: &str, factor: f64) -> RunRecord {
         let bench = Bench::new(2).measured().host(|host| {
             stack(host, MdArray { level: level.into(), ..MdArray::default() });
@@ -238,7 +238,7 @@ mod tests {
         assert!(short.iter().all(|found| found.severity == Severity::Warn));
         assert_eq!(short[0].what, "seq-read md0: 50 % of what a raid0 should make of its members.");
         assert!(short[0].next.contains("iodyno check nvme0n1 nvme1n1"), "{}", short[0].next);
-        // A slow member is all that a stripe can be.
+        // A stripe is as slow as its slowest member.
         let mut slow = array("raid0", 0.5);
         scale(&mut slow.measurements[3], 0.5);
         scale(&mut slow.measurements[4], 0.5);
@@ -252,7 +252,7 @@ mod tests {
         let mut paced = array("raid0", 0.5);
         paced.measurements.iter_mut().for_each(|of| set(of, "rate_iops", "5000"));
         assert_eq!(look(rule, &paced), Outcome::NotApplicable);
-        // Members that did something else are none of it: their data sheets tell.
+        // Members with another workload do not count: their data sheets are used.
         let mut other = array("raid0", 0.5);
         other.measurements[..6].iter_mut().for_each(|of| set(of, "fsync", "1"));
         let Outcome::Findings(found) = look(rule, &other) else { panic!() };
@@ -276,7 +276,7 @@ mod tests {
             drive.model = crate::testing::known("X".into());
         }
         assert_eq!(look(&RULE, &record), Outcome::CannotTell);
-        // What such a layer makes of its members nobody knows.
+        // The expected rate of such a layer is not known.
         assert_eq!(look(&RULE, &array("linear", 0.5)), Outcome::CannotTell);
     }
 

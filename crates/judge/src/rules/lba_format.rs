@@ -1,11 +1,11 @@
-//! Namespaces with a slower LBA format than they could have.
+//! Finds namespaces with a slower LBA format than available.
 
 use iodyno_model::{Evidence, Host, LbaFormat, Severity};
 
 use super::{Look, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
-/// Relative Performance (NVM Command Set Specification 1.0, figure 98).
+/// Names of Relative Performance (NVM Command Set Specification 1.0, figure 98).
 const PERFORMANCE: [&str; 4] = ["best", "better", "good", "degraded"];
 
 pub(super) static RULE: Rule = Rule {

@@ -1,4 +1,4 @@
-//! Links that were trained below what both of their ends can do.
+//! Finds links trained below what both ends can do.
 
 use iodyno_model::{
     Evidence, Finding, Host, Link, LinkState, RunRecord, Severity, format_mb_per_s,
@@ -8,7 +8,7 @@ use super::{Look, Rule, Tally, finding};
 use crate::links;
 use crate::rule_context::RuleContext;
 
-/// So many equal bays that are equally narrow are rather built so than broken.
+/// This many equal bays with equally slow links are built like that rather than broken.
 const BAYS: usize = 3;
 
 pub(super) static RULE: Rule = Rule {
@@ -53,7 +53,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
 }
 
-/// It runs at the speed that was set as its target: another rule's.
+/// Returns true if it runs at its configured target speed, which has its own rule.
 fn set_by_firmware(link: &Link, state: LinkState, able: LinkState) -> bool {
     state.width >= able.width
         && link
@@ -63,8 +63,8 @@ fn set_by_firmware(link: &Link, state: LinkState, able: LinkState) -> bool {
             .is_some_and(|target| *target < able.generation && state.generation >= *target)
 }
 
-/// The drives of the model on this link, if all of them have links of their
-/// own that are equally able and trained equally low; else none.
+/// Returns the drives of the model on this link, if all of them have links of equal capability
+/// trained equally low; else none.
 fn equal_bays(
     record: &RunRecord,
     host: &Host,

@@ -1,4 +1,4 @@
-//! Drives that could do more than where they are put.
+//! Finds drives that can do more than their slot.
 
 use iodyno_model::{Evidence, Host, Link, LinkState, Severity, format_mb_per_s};
 

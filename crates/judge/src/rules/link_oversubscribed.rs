@@ -1,4 +1,4 @@
-//! Uplinks that several drives share and that carry less than those could send.
+//! Finds uplinks shared by several drives that carry less than these can send.
 
 use iodyno_model::{Drive, Evidence, Host, Link, Measurement, Metric, Severity, format_mb_per_s};
 
@@ -12,7 +12,7 @@ use crate::measured::metric;
 use crate::place::shared_drives;
 use crate::rule_context::RuleContext;
 
-/// Below this ratio nobody notices.
+/// Below this ratio it is not noticeable.
 const RATIO: f64 = 1.05;
 
 pub(super) static RULE: Rule = Rule {
@@ -62,13 +62,13 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
 }
 
-/// A link that leads to several drives.
+/// A link to several drives.
 pub(super) struct Uplink<'h> {
     pub(super) link: &'h Link,
     pub(super) drives: Vec<&'h Drive>,
-    /// What it carries, bytes per second.
+    /// Its rate, bytes per second.
     carried: f64,
-    /// What the drives' own links carry together, bytes per second.
+    /// Sum of the drives' own links, bytes per second.
     sum: f64,
 }
 
@@ -83,8 +83,8 @@ fn uplink<'h>(host: &'h Host, link: &'h Link) -> Option<Uplink<'h>> {
     Some(Uplink { link, drives, carried: link.payload_bytes_per_s()?, sum })
 }
 
-/// The uplinks that carry less than the links below them; of several above the
-/// same drives the one that carries least.
+/// Uplinks with a lower rate than the links below them; of several above the same drives, the
+/// slowest.
 pub(super) fn oversubscribed(host: &Host) -> Vec<Uplink<'_>> {
     let mut all: Vec<Uplink<'_>> = Vec::new();
     let found = shared(host).filter_map(|link| uplink(host, link));
@@ -98,7 +98,7 @@ pub(super) fn oversubscribed(host: &Host) -> Vec<Uplink<'_>> {
     all
 }
 
-/// An uplink that is named for it leads to all of these drives.
+/// Returns true if a reported uplink leads to all of these drives.
 pub(super) fn has_named_uplink(host: &Host, drives: &[Option<&Drive>]) -> bool {
     let leads_to = |uplink: &Uplink<'_>, drive: &Option<&Drive>| {
         drive.is_some_and(|drive| drive.links.iter().any(|name| name == uplink.link.name()))
@@ -114,7 +114,7 @@ fn link_advice(link: &Link) -> String {
     )
 }
 
-/// What these drives gave at once against the sum of each alone, for each step.
+/// Rates of these drives at once compared with the sum of each alone, for each step.
 fn measured(facts: &RuleContext<'_>, names: &[&str]) -> Vec<Evidence> {
     let together = facts.finished().map(|(_, of)| of).filter(|of| {
         of.targets.len() > 1
@@ -184,7 +184,7 @@ mod tests {
                 .iter()
                 .any(|e| e.what == "measured (seq-read)" && e.value.ends_with("100 %"))
         );
-        // A second link above the same two says nothing new.
+        // A second link above the same two adds nothing.
         let chain = shared(4).host(|host| {
             host.links.push(link("0000:00:01.1", "0000:02:00.0"));
             for drive in &mut host.drives[..2] {

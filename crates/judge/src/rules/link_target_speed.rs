@@ -1,4 +1,4 @@
-//! Links whose target speed was set below what they can do.
+//! Finds links whose target speed is set below what they can do.
 
 use iodyno_model::{Evidence, Fact, Host, Severity};
 

@@ -1,4 +1,4 @@
-//! A drive whose link is slower than those of its equals.
+//! Finds a drive whose link is slower than those of its equals.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
         let usual = drives.iter().map(|(.., state)| *state).find(|s| 2 * alike(*s) > drives.len());
         let Some(usual) = usual else { continue };
         for (drive, link, state) in &drives {
-            // Below what its own ends can do, it was found for that.
+            // If it is below what its own ends can do, link-degraded reports it.
             let degraded = link.able().is_some_and(|able| links::is_less(*state, able));
             if links::raw(*state) >= links::raw(usual) || degraded {
                 continue;
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(look(&RULE, &narrow(Bench::new(2), 0).record()), Outcome::NotApplicable);
         let outcome = look(&RULE, &narrow(Bench::new(3), 2).record());
         assert_eq!(outcome.only(Severity::Fail).subjects[0], "nvme2");
-        // Degraded: another rule's.
+        // Degraded: link-degraded reports it.
         let degraded = narrow(Bench::new(3), 2).link(2, |link| link.port.max_width = known(4));
         assert_eq!(look(&RULE, &degraded.record()), Outcome::Clear);
         let even = narrow(narrow(Bench::new(4), 2), 3);

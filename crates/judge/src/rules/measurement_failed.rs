@@ -1,4 +1,4 @@
-//! Measurements that did not come to their end.
+//! Finds measurements that did not finish.
 
 use iodyno_model::{Cause, EndReason, Evidence, Severity};
 

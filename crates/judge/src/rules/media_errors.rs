@@ -1,4 +1,4 @@
-//! Media errors that a drive ever counted.
+//! Finds media errors in a drive's lifetime.
 
 use iodyno_model::{Evidence, Host, Severity};
 

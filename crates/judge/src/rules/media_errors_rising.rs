@@ -1,4 +1,4 @@
-//! Media errors that came up during the run.
+//! Finds new media errors during the run.
 
 use iodyno_model::{Evidence, Host, Severity};
 
@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     for drive in &host.drives {
         let name = &drive.name;
-        // The last log that was read: quick snapshots hold none.
+        // The last log that was read: quick snapshots have none.
         let later = facts.record().snapshots.iter().skip(1);
         let Some(last) = later.rev().find_map(|host| host.drive(name)?.health.get()) else {
             if facts.record().snapshots.len() > 1 && drive.health.get().is_none() {

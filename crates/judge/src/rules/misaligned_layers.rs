@@ -1,4 +1,4 @@
-//! Partitions, volumes and arrays that begin in the middle of a block or chunk.
+//! Qualifies partitions, volumes and arrays that are not aligned to blocks or chunks.
 
 use iodyno_model::{BlockDevice, BlockKind, Host, Measurement};
 
@@ -31,7 +31,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     Ok(None)
 }
 
-/// Where a device does not fit what it stands on.
+/// Describes where a device is not aligned to the devices below it.
 fn misaligned(host: &Host, device: &BlockDevice) -> Seen {
     let name = &device.name;
     let mut places: Vec<(&str, u64)> = Vec::new();
@@ -43,7 +43,7 @@ fn misaligned(host: &Host, device: &BlockDevice) -> Seen {
         BlockKind::Md(array) => places.extend(array.members.iter().filter_map(|member| {
             Some((member.device.as_str(), member.data_offset_bytes.value()?))
         })),
-        // The table needs root, and without it nothing of this layer is said.
+        // The table needs root; without it this layer is not checked.
         BlockKind::DeviceMapper(mapped) => {
             let segments = mapped.table.get().into_iter().flatten();
             let all = segments.flat_map(|segment| &segment.places);
@@ -62,7 +62,7 @@ fn misaligned(host: &Host, device: &BlockDevice) -> Seen {
     Ok(file_system(device))
 }
 
-/// What has to begin on boundaries of a device: an array's chunks, a drive's blocks.
+/// Alignment unit of a device: an array's chunks, a drive's blocks.
 fn unit(below: &BlockDevice) -> (u64, &'static str) {
     if let Some(chunk) = chunk_bytes(below) {
         return (chunk, "chunks");
@@ -80,7 +80,7 @@ fn chunk_bytes(device: &BlockDevice) -> Option<u64> {
     chunk.filter(|chunk| *chunk > 0)
 }
 
-/// A file system made for other chunks than its array has.
+/// Describes a file system made for another chunk size than its array's.
 fn file_system(device: &BlockDevice) -> Option<String> {
     let chunk = chunk_bytes(device)?;
     let file_system = device.file_system.as_ref()?;
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
         let fits = stack(aligned.clone(), 512 << 10, 512 << 10);
         assert_eq!(look(&RULE, &fits), Outcome::Clear);
-        // As DOS had it: sector 63.
+        // As in DOS times: sector 63.
         let old = stack(known(Bytes(63 * 512)), 512 << 10, 512 << 10);
         look(&RULE, &old).only(Severity::Info);
         let why = reserves(&RULE, &old, 0).unwrap().why;

@@ -1,4 +1,4 @@
-//! Rates that changed while they were measured.
+//! Finds rates that changed during the measurement.
 
 use iodyno_model::{DirectionResult, Measurement, Metric, Severity, Window, format_duration_ns};
 use iodyno_stats::shift::shift;
@@ -46,12 +46,12 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     unsteady.then(|| Reservation::qualified("its rate changed while it was measured"))
 }
 
-/// It is told already, with its cause or its figures.
+/// Returns true if another rule reports it, with cause or figures.
 fn is_told(facts: &RuleContext<'_>, of: &Measurement) -> bool {
     matches!(rate_cliff::look(facts, of), Ok(Some(_))) || steady_state_not_reached::tells_change(of)
 }
 
-/// The two levels of a rate that changed from one to the other.
+/// Describes the two levels of a rate that changed from one to the other.
 fn levels(result: &DirectionResult, warmup_ns: u64) -> Option<String> {
     let windows = result.series.whole();
     let measured = &windows[windows.partition_point(|window| window.start_ns < warmup_ns)..];

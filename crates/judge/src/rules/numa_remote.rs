@@ -1,4 +1,4 @@
-//! Jobs on another NUMA node than the drive.
+//! Qualifies jobs on another NUMA node than the drive.
 
 use iodyno_model::Measurement;
 
@@ -65,7 +65,7 @@ mod tests {
             each(bench, |of| of.conditions.cpus = cpus.to_vec())
         };
         assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::Clear);
-        // On both nodes, as a load on all CPUs is.
+        // On both nodes, as for a load on all CPUs.
         for near in [&[0, 1][..], &[7, 8], &(0..16).collect::<Vec<_>>()] {
             assert_eq!(look(&RULE, &bench(near).record()), Outcome::Clear);
         }

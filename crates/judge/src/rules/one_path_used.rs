@@ -1,4 +1,4 @@
-//! Namespaces with several paths of which not all are used.
+//! Qualifies namespaces with several paths if not all are used.
 
 use iodyno_model::{Drive, Fact, Host, Measurement, NamespacePath};
 
@@ -54,7 +54,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     Ok(None)
 }
 
-/// The paths to a namespace, each with its controller.
+/// Paths to a namespace, each with its controller.
 fn paths<'h>(host: &'h Host, namespace: &str) -> Vec<(&'h Drive, &'h NamespacePath)> {
     let path = |drive: &'h Drive| {
         let found = drive.namespaces.iter().find(|one| one.name == namespace)?;

@@ -1,4 +1,4 @@
-//! Others' I/O on the devices that were measured.
+//! Qualifies other I/O on the measured devices.
 
 use iodyno_model::Measurement;
 
@@ -36,7 +36,7 @@ mod tests {
             bench.clone().measurement(1, |of| of.conditions.other_iops = Some(1e5)).record();
         look(&RULE, &tripped).only(Severity::Info);
         assert!(reserves(&RULE, &tripped, 1).is_some());
-        // What is nothing is not told.
+        // Zeros are not reported.
         let why = |iops, bytes, direct| {
             let others = bench.clone().measurement(1, |of| {
                 of.conditions.other_iops = Some(iops);

@@ -1,4 +1,4 @@
-//! Clones of a sequential job that all read the same blocks.
+//! Finds clones of a sequential job that read the same blocks.
 
 use iodyno_model::{Measurement, Severity};
 
@@ -50,8 +50,8 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     })
 }
 
-/// How many clones of a sequential job there were, if several. Our own tell
-/// of each; of fio's often the number alone is known.
+/// Number of clones of a sequential job, if several. Our own are listed; of fio's often only the
+/// number is known.
 fn sequential_clones(of: &Measurement) -> Option<usize> {
     let random = of.workload.rw.as_ref()?.starts_with("rand");
     let told = of.parts.iter().filter(|part| part.clone.is_some()).count();
@@ -64,7 +64,7 @@ fn overlap(of: &Measurement) -> Result<bool, String> {
     let apart = option(of, "offset_increment")?.is_some_and(|increment| increment != "0");
     let mut targets: Vec<&str> = of.parts.iter().map(|part| part.target.as_str()).collect();
     targets.sort_unstable();
-    // Without a name of its own each clone of fio's makes a file of its own.
+    // Without a filename, each of fio's clones creates its own file.
     let shared = match of.parts.is_empty() {
         true => !of.targets.is_empty(),
         false => targets.windows(2).any(|pair| pair[0] == pair[1]),
@@ -72,7 +72,7 @@ fn overlap(of: &Measurement) -> Result<bool, String> {
     Ok(!apart && shared)
 }
 
-/// What its figure is above of what the drive or its links can give.
+/// Names the drive's claim or link if the figure exceeds it.
 fn too_much(facts: &RuleContext<'_>, measurement: usize) -> Option<String> {
     let compared = facts.compared_of(measurement).first()?;
     let low = compared.estimate.low();

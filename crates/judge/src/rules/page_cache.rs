@@ -1,4 +1,4 @@
-//! I/O through the kernel's page cache.
+//! Qualifies I/O through the page cache.
 
 use iodyno_model::{Bytes, Measurement};
 

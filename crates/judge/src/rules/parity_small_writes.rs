@@ -1,4 +1,4 @@
-//! Writes of less than a stripe on arrays with parity.
+//! Qualifies writes smaller than a stripe on arrays with parity.
 
 use iodyno_model::{Bytes, Measurement};
 
@@ -27,7 +27,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
         return Ok(None);
     }
     facts.known_host()?;
-    // In a slice they lie in the order of their addresses.
+    // Binary search by address: `of` is an element of the slice.
     let index =
         record.measurements.binary_search_by_key(&std::ptr::from_ref(of), std::ptr::from_ref);
     let Some(case) = index.ok().and_then(|index| Case::of(record, index)) else { return Ok(None) };
@@ -46,7 +46,7 @@ mod tests {
     use crate::testing::{Bench, Outcome, look, reserves, stack};
     use iodyno_model::{Direction, MdArray, RunRecord, Severity};
 
-    /// Random writes of so many bytes on an array of three drives.
+    /// Random writes of this size, bytes, on an array of three drives.
     fn writes_of(level: &str, block_bytes: u64) -> RunRecord {
         let array =
             MdArray { level: level.into(), chunk_bytes: Some(64 << 10), ..MdArray::default() };

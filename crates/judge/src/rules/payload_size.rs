@@ -1,4 +1,4 @@
-//! Links whose packets are smaller than both ends can take.
+//! Finds links with smaller packets than both ends can handle.
 
 use iodyno_model::{Evidence, Host, Link, Severity, format_mb_per_s};
 
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
-    // A BIOS sets all alike: one finding for each pair of sizes.
+    // A BIOS sets all links alike: one finding per pair of sizes.
     let mut found: Vec<((u32, u32), Vec<&Link>)> = Vec::new();
     for link in links::real(host) {
         let ends = [&link.port.max_payload_bytes, &link.device.max_payload_bytes];
@@ -65,7 +65,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
 }
 
-/// What a link carries with the one and with the other.
+/// Rates of a link with either payload size.
 fn carries(link: &Link, in_force: u32, able: u32) -> Option<Evidence> {
     let state = link.current.get()?;
     let now = format_mb_per_s(state.payload_bytes_per_s(in_force)?);

@@ -1,4 +1,4 @@
-//! PCIe errors that links counted during the run.
+//! Finds PCIe errors counted during the run.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,9 @@ use super::{Look, Rule, Tally, finding};
 use crate::links;
 use crate::rule_context::RuleContext;
 
-/// Bit error ratio that a link may have (PCI Express Base Specification 5.0,
-/// chapter 8: 10^-12).
+/// Permitted bit error ratio of a link (PCI Express Base Specification 5.0, chapter 8: 10^-12).
 const BIT_ERRORS: f64 = 1e-12;
-/// One disturbance counts several times: as a receiver error, a bad packet and
-/// a replay, at one end and the other.
+/// Counts per disturbance: receiver error, bad packet and replay, at either end.
 const OF_ONE: f64 = 6.0;
 
 pub(super) static RULE: Rule = Rule {
@@ -28,7 +26,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let seconds = last.taken_ns.saturating_sub(host.taken_ns) as f64 / 1e9;
     for link in links::real(host) {
         let Some(after) = last.link(link.name()) else { continue };
-        // Where firmware keeps the counters to itself some drives have their own.
+        // If firmware hides the counters, some drives have their own.
         let counted = grown(link, after).or_else(|| Some((by_drive(host, last, link)?, 0)));
         let Some((corrected, lost)) = counted else {
             tally.unknown(link.name(), "its PCIe error counters (AER)");
@@ -51,7 +49,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     }
     for drive in &host.drives {
         let count = |drive: &Drive| Some(drive.ocp_health.get()?.pcie_retrainings);
-        // Few drives count them, which is nothing to be told of each.
+        // Few drives count them, so their absence is not reported.
         let Some(before) = count(drive) else { continue };
         let Some(after) = last.drive(&drive.name).and_then(count) else { continue };
         tally.looked();
@@ -111,7 +109,7 @@ fn errors(
     finding(severity, links::subjects(host, link), what, evidence, why, next)
 }
 
-/// The kinds of errors that grew, at either end.
+/// Kinds of errors that grew, at either end.
 fn kinds(before: &Link, after: &Link) -> Option<Evidence> {
     let mut grown: BTreeMap<&str, u64> = BTreeMap::new();
     for (before, after) in [(&before.port, &after.port), (&before.device, &after.device)] {
@@ -127,8 +125,8 @@ fn kinds(before: &Link, after: &Link) -> Option<Evidence> {
     (!words.is_empty()).then(|| Evidence::new("kinds", words.join(", ")))
 }
 
-/// By how much both ends' counters grew: corrected, and not corrected. Of ends
-/// without counters nothing is known; one end suffices.
+/// Growth of both ends' counters: corrected, and not corrected. An end without counters is ignored;
+/// one end suffices.
 fn grown(before: &Link, after: &Link) -> Option<(u64, u64)> {
     let growth =
         |before: &Fact<u64>, after: &Fact<u64>| Some(after.get()?.saturating_sub(*before.get()?));
@@ -147,16 +145,16 @@ fn grown(before: &Link, after: &Link) -> Option<(u64, u64)> {
     both(corrected, lost).map(|_| (corrected.unwrap_or(0), lost.unwrap_or(0)))
 }
 
-/// By how much the drive's own count of corrected errors on its link grew (OCP).
+/// Growth of the drive's own count of corrected errors on its link (OCP).
 fn by_drive(before: &Host, after: &Host, link: &Link) -> Option<u64> {
     let drive = before.drive_of(link)?;
     let count = |drive: &Drive| Some(drive.ocp_health.get()?.pcie_correctable_errors);
     Some(count(after.drive(&drive.name)?)?.saturating_sub(count(drive)?))
 }
 
-/// So many corrected errors a link within the specification may count: those
-/// of all its bits in both directions, and three standard deviations of their
-/// number. Generation 6 corrects forward and promises otherwise.
+/// Maximum corrected errors of a link within the specification: the expected number for all bits in
+/// both directions plus three standard deviations. Generation 6 uses forward error correction and
+/// has other limits.
 fn allowed(state: LinkState, seconds: f64) -> Option<f64> {
     let transfers_per_s = match state.generation {
         1 => 2.5e9,
@@ -185,7 +183,7 @@ mod tests {
     fn errors_of_the_run_are_weighed() {
         assert_eq!(after(60, |_| ()), Outcome::Clear);
         assert_eq!(look(&RULE, &Bench::new(1).measured().record()), Outcome::NotApplicable);
-        // 128 Gbit/s both ways for a minute: 7.7 bit errors on the average.
+        // 128 Gbit/s both ways for a minute: 7.7 bit errors on average.
         let few = after(60, |link| link.device.correctable_errors = known(40));
         few.only(Severity::Info);
         let many = after(60, |link| link.port.correctable_errors = known(400));

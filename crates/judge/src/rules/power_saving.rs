@@ -1,4 +1,4 @@
-//! Links and drives that rest between I/Os.
+//! Qualifies links and drives that rest between I/Os.
 
 use iodyno_model::Measurement;
 
@@ -61,7 +61,7 @@ mod tests {
         look(&RULE, &paced.record()).only(Severity::Info);
         assert!(reserves(&RULE, &paced.record(), 1).unwrap().why.contains("APST"));
         assert_eq!(reserves(&RULE, &paced.record(), 2), None);
-        // One that counts its changes proves that it stayed, or that it did not.
+        // A drive that counts its changes shows if it stayed in its state.
         let counted = |changes: u64| {
             let log = |power_state_changes| {
                 known(OcpHealth { power_state_changes, ..OcpHealth::default() })

@@ -1,4 +1,4 @@
-//! Measurements during which the measuring process itself did not run.
+//! Qualifies measurements during which iodyno itself did not run.
 
 use iodyno_model::{Measurement, format_duration_ns};
 

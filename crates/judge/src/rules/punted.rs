@@ -1,4 +1,4 @@
-//! I/O that kernel threads ran.
+//! Qualifies I/O handed to kernel worker threads.
 
 use iodyno_model::Measurement;
 

@@ -1,25 +1,24 @@
-//! Rules that look at each measurement and qualify those that they fit.
+//! Rules that check each measurement and qualify the affected ones.
 
 use iodyno_model::Measurement;
 
 use super::{Reservation, Tally, advice, qualify};
 use crate::rule_context::RuleContext;
 
-/// What a measurement is affected by, as a sentence without its stop; `None`:
-/// it is not. `Err`: what is missing to tell.
+/// Effect on a measurement, as a sentence without full stop; `None`: not affected. `Err`: what is
+/// missing to tell.
 pub(super) type Seen = Result<Option<String>, String>;
 
-/// A rule that is one look at a measurement: what it sees is an INFO, and the
-/// measurement holds with this reservation.
+/// A rule that is a single check of a measurement: an INFO finding, and a reservation.
 pub(super) struct Qualifies {
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
     pub(super) look: fn(&RuleContext<'_>, &Measurement) -> Seen,
-    /// What is said of those that are affected, without a stop.
+    /// Statement about the affected measurements, without full stop.
     pub(super) what: &'static str,
     pub(super) why: &'static str,
-    /// In its commands DEVICE, ARRAY, CONTROLLER, SUBSYSTEM and INTERRUPT stand
-    /// for the names of what is affected.
+    /// Advice; DEVICE, ARRAY, CONTROLLER, SUBSYSTEM and INTERRUPT in its commands are replaced by
+    /// the affected names.
     pub(super) next: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Rates that fell to a lower level and stayed there.
+//! Qualifies rates that fell to a lower level and stayed there.
 
 use iodyno_model::{
     Bytes, Direction, DirectionResult, Measurement, format_duration_ns, format_mb_per_s,
@@ -22,13 +22,13 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
            ramp_time); for the fast one, measure less than the cache holds, and say so.",
 });
 
-/// Its two levels in words. What has them is no rate that merely changed.
+/// Describes the two levels. Such a rate is not reported as merely changing.
 pub(super) fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     if is_paced(of) {
         return Ok(None);
     }
     let record = facts.record();
-    // That is thermal-throttling's to tell.
+    // thermal-throttling reports that.
     let throttled = of.targets.iter().filter_map(|target| facts.place(of, target).drive);
     if throttled.into_iter().any(|d| limiter::throttled(record, of, &d.name) == Some(true)) {
         return Ok(None);
@@ -66,7 +66,7 @@ mod tests {
     use crate::testing::{Bench, Outcome, each, look, reserves};
     use iodyno_model::{Part, RateSeries, RunRecord, Severity, Window};
 
-    /// Windows of 100 ms that move so many MB.
+    /// Windows of 100 ms that move this many MB.
     fn series(rates: impl Iterator<Item = u64>) -> RateSeries {
         let mut series = RateSeries::default();
         for (n, rate) in (0..).zip(rates) {
@@ -81,7 +81,7 @@ mod tests {
         series
     }
 
-    /// A run whose windows are so.
+    /// A run with these windows.
     fn with(rates: impl Fn(u64) -> u64 + Copy) -> RunRecord {
         let bench = each(Bench::new(1).measured(), |of| {
             of.total[0].direction = Direction::Write;
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(why, "from 2329 MB/s to 652 MB/s after 4 s and 9.31 GB written");
         let clear: [fn(u64) -> u64; 6] = [
             |n| 100 + n % 13,
-            // Upwards, a slow decline, a dip that passes, a swing, and a short end.
+            // A rise, a slow decline, a temporary dip, oscillation, and a short end.
             |n| if n < 40 { 60 } else { 230 },
             |n| 300 - n,
             |n| if (40..55).contains(&n) { 60 } else { 230 },
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(look(&RULE, &done), Outcome::Clear);
         let full = |n: u64| if n < 40 { 115 } else { 30 };
         look(&RULE, &of_clones([0, 1].map(|_| series((0..100).map(full))))).only(Severity::Info);
-        // Of what is read from elsewhere their own rates may not be known.
+        // In imported results the rates of single clones may not be known.
         look(&RULE, &of_clones([0, 1].map(|_| RateSeries::default()))).only(Severity::Info);
     }
 

@@ -1,4 +1,4 @@
-//! SATA disks, which have a limit of their own before the link of their HBA.
+//! Qualifies SATA disks, which have limits of their own before the link of their HBA.
 
 use iodyno_model::Measurement;
 
@@ -8,12 +8,12 @@ use crate::outstanding::allowed;
 use crate::place::bottoms;
 use crate::rule_context::RuleContext;
 
-/// Commands that a disk queues (NCQ).
+/// Queue depth of a disk (NCQ).
 const COMMANDS: usize = 32;
-/// What 6 Gbit/s carry in 8b/10b without the frames' headers, bytes per second: the fastest disks
-/// state 560 MB/s.
+/// Data rate of 6 Gbit/s with 8b/10b, frame headers not subtracted, bytes per second: the fastest
+/// disks state 560 MB/s.
 const BYTES_PER_S: f64 = 600e6;
-/// From this share on it is the link that is measured.
+/// From this share on, the link is the limit.
 const REACHED: f64 = 0.85;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {

@@ -1,4 +1,4 @@
-//! Drives that slow each other down without a link that explains it.
+//! Finds drives that slow each other down without a link that explains it.
 
 use iodyno_model::{Drive, Evidence, Host, Measurement, Metric, Severity};
 
@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (_, of) in facts.finished() {
-        // With all of them it is the machine: all-at-once tells of that.
+        // If all of them slow down it is the machine: all-at-once reports that.
         if of.targets.len() < 3 || metric(of) == Metric::LatencyMean {
             continue;
         }
@@ -29,7 +29,7 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
             tally.unknown(of.title(), "what each target gives alone and at once");
             continue;
         };
-        // Those that lie on the same drive take turns there, and no limit is to be sought.
+        // Targets on the same drive share its time; no other limit is sought.
         let shares: Vec<&Share<'_>> = all.iter().filter(|share| share.has_own_drives).collect();
         if shares.len() < 3 {
             continue;
@@ -56,15 +56,15 @@ fn check(facts: &RuleContext<'_>, tally: &mut Tally) {
     groups.iter().for_each(|group| tally.found(limited(group)));
 }
 
-/// Targets that slow each other down, in one step or in several.
+/// Targets that slow each other down, in one or more steps.
 struct Group<'a> {
     names: Vec<&'a str>,
-    /// How many targets there were.
+    /// Number of targets.
     count: usize,
     steps: Vec<(&'a Measurement, Vec<Share<'a>>)>,
 }
 
-/// The rule of oversubscribed links tells of what these share.
+/// Returns true if link-oversubscribed reports what these share.
 pub(super) fn have_named_uplink(facts: &RuleContext<'_>, fell: &[&Share<'_>]) -> bool {
     let drives: Vec<Option<&Drive>> = fell.iter().map(|share| share.drive).collect();
     facts.host().is_some_and(|host| has_named_uplink(host, &drives))
@@ -108,13 +108,13 @@ pub(super) struct Share<'a> {
     drive: Option<&'a Drive>,
     alone: f64,
     at_once: f64,
-    /// Less at once than alone, beyond doubt.
+    /// Significantly slower at once than alone.
     pub(super) fell: bool,
-    /// None of the others lies on its drives.
+    /// None of the others is on its drives.
     has_own_drives: bool,
 }
 
-/// All targets; `None` where one of them is not known alone or at once.
+/// Returns all targets; `None` if one is not known alone or at once.
 pub(super) fn shares<'a>(facts: &RuleContext<'a>, of: &'a Measurement) -> Option<Vec<Share<'a>>> {
     let metric = metric(of);
     let shared = shared_drives(&facts.index, of);
@@ -130,7 +130,7 @@ pub(super) fn shares<'a>(facts: &RuleContext<'a>, of: &'a Measurement) -> Option
             drive: facts.place(of, target).drive,
             alone: alone.value,
             at_once: at_once.value,
-            // Reads that need no flash are limited by something else than reads that do.
+            // Reads of unwritten blocks have another limit than reads from flash.
             fell: less && at_once.high() < alone.low() && !unwritten(single),
             has_own_drives: !below.iter().any(|name| shared.contains(name)),
         })
@@ -138,7 +138,7 @@ pub(super) fn shares<'a>(facts: &RuleContext<'a>, of: &'a Measurement) -> Option
     of.targets.iter().map(share).collect()
 }
 
-/// A link on its way carries nearly all it can: link-oversubscribed tells of that.
+/// Returns true if a link in its path is nearly full: link-oversubscribed reports that.
 fn below_a_full_link(
     facts: &RuleContext<'_>,
     share: &Share<'_>,
@@ -172,7 +172,7 @@ mod tests {
     use iodyno_model::LinkState;
     use iodyno_model::WrittenState;
 
-    /// Sequential reads of four drives at once, of which the first `count` give half.
+    /// Sequential reads of four drives at once; the first `count` have half the rate.
     fn halved(bench: Bench, count: usize) -> Bench {
         bench.measurement(12, |of| {
             for part in &mut of.parts[..count] {
@@ -190,7 +190,7 @@ mod tests {
         let found = outcome.only(Severity::Warn);
         assert_eq!(found.subjects, ["nvme0n1", "nvme1n1"]);
         assert_eq!(found.evidence[0].value, "3400 MB/s at once, 6800 MB/s alone");
-        // One alone shares with nobody here, and all of them share the machine.
+        // A single one shares with nobody here, and all of them share the machine.
         for count in [1, 4] {
             assert_eq!(look(&RULE, &halved(bench(), count).record()), Outcome::Clear);
         }
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn what_lies_on_the_same_drive_seeks_no_limit() {
-        // The array's name stands behind the drives' in the measurement.
+        // In the measurement, the array's name follows the drives'.
         let bench = || Bench::new(5).host(|host| host.blocks.push(array(&["nvme0n1", "nvme1n1"])));
         let halved = |names: &[&str]| {
             let bench = bench().measured().measurement(18, |of| {
@@ -219,7 +219,7 @@ mod tests {
         let found = outcome.only(Severity::Warn);
         assert_eq!(found.subjects, ["nvme2n1", "nvme3n1"]);
         assert_eq!(found.evidence.last().unwrap().value, "1 of 3 targets");
-        // Of three none is left to share anything.
+        // Of three, none is left to share anything.
         let few = Bench::new(2).host(|host| host.blocks.push(array(&["nvme0n1", "nvme1n1"])));
         assert_eq!(look(&RULE, &few.measured().record()), Outcome::NotApplicable);
     }
@@ -228,7 +228,7 @@ mod tests {
     fn drives_that_hold_nothing_share_no_limit() {
         let empty =
             |n, bench: Bench| bench.measurement(n, |of| set_written(of, WrittenState::Unwritten));
-        // The sequential reads of both that fell, each alone.
+        // The sequential reads, each alone, of the two that fell.
         let one = empty(0, halved(Bench::new(4).measured(), 2));
         assert_eq!(look(&RULE, &empty(3, one).record()), Outcome::Clear);
     }

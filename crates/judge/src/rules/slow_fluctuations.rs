@@ -1,4 +1,4 @@
-//! Rates that fluctuate more slowly than they were measured for.
+//! Finds rates that fluctuate more slowly than the measured time can show.
 
 use iodyno_model::{DirectionResult, Estimate, Measurement, Metric, Severity, format_duration_ns};
 use iodyno_stats::two_sample::disjoint;
@@ -7,14 +7,14 @@ use super::{Affected, Look, Reservation, Rule, Tally};
 use crate::figures;
 use crate::rule_context::RuleContext;
 
-/// What shows that the next measurement may lie outside of the interval.
+/// Evidence that the next measurement may lie outside of the interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Slow {
     /// The windows of the measurement itself.
     Window,
-    /// The same was measured once more, and came to this.
+    /// The rate when measured again.
     Again(Estimate),
-    /// While all were measured at once, which can only cost, it came to this, which is more.
+    /// A higher rate with all drives at once, which should only be slower.
     AllAtOnce(Estimate),
 }
 
@@ -53,7 +53,7 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     Some(Reservation::qualified(format!("slow fluctuations: {}", words(slow(facts, of)?, of))))
 }
 
-/// What shows it; `None` also where it is told already, that the rate changed.
+/// Returns the evidence; `None` also if a rate change is already reported.
 fn slow(facts: &RuleContext<'_>, of: &Measurement) -> Option<Slow> {
     let result = of.total.first()?;
     if result.steady == Some(false) {
@@ -62,12 +62,13 @@ fn slow(facts: &RuleContext<'_>, of: &Measurement) -> Option<Slow> {
     elsewhere(facts, of, result).or_else(|| (result.slow == Some(true)).then_some(Slow::Window))
 }
 
-/// The same point of the same run, further apart than both intervals allow.
+/// Compares with the same point of the same run, and returns it if it is further away than both
+/// intervals allow.
 fn elsewhere(facts: &RuleContext<'_>, of: &Measurement, result: &DirectionResult) -> Option<Slow> {
     let own = result.iops?;
     let bounds = own.bounds().filter(|_| own.relative_half_width().is_some())?;
     let others = facts.index.repeated(of).iter().filter(|other| {
-        // Rounds are there because the drive changes.
+        // Rounds are made because the drive changes.
         other.phase != of.phase && (other.round, of.round) == (None, None)
     });
     others.copied().find_map(|other| {
@@ -82,7 +83,7 @@ fn elsewhere(facts: &RuleContext<'_>, of: &Measurement, result: &DirectionResult
     })
 }
 
-/// The rate of the same direction, where its interval is known.
+/// Returns the rate of the same direction, if its interval is known.
 fn of_direction(results: &[DirectionResult], like: &DirectionResult) -> Option<Estimate> {
     let found = results.iter().find(|one| one.direction == like.direction)?.iops?;
     found.relative_half_width().map(|_| found)

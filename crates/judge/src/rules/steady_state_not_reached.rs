@@ -1,4 +1,4 @@
-//! Runs in rounds whose drive did not come to its steady state, and points that write.
+//! Finds runs in rounds, and points that write, whose drive did not reach its steady state.
 
 use iodyno_model::{EndReason, Measurement, Rounds, Severity, format_duration_ns};
 
@@ -68,7 +68,7 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
         .then(|| Reservation::qualified("the drive was not in its steady state"))
 }
 
-/// What a measurement that had to be steady lacks of that, in words, where it ended at the longest
+/// Describes why a measurement is not known to be steady, if it had to be and ended at the maximum
 /// time.
 fn missing(of: &Measurement) -> Option<String> {
     let asked = of.conditions.steady_state.filter(|_| of.end == EndReason::MaxTime)?;
@@ -93,7 +93,7 @@ fn missing(of: &Measurement) -> Option<String> {
     })
 }
 
-/// It is told of `of`, with figures, that its rate changed.
+/// Returns true if this rule reports for `of`, with figures, that its rate changed.
 pub(super) fn tells_change(of: &Measurement) -> bool {
     let has_window = of.conditions.steady_state.is_some_and(|state| state.excursion.is_some());
     has_window && missing(of).is_some()
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(look(rule, &attained(None)), Outcome::NotApplicable);
         look(rule, &attained(Some(false))).only(Severity::Info);
         assert!(reserves(rule, &attained(Some(false)), 0).is_some());
-        // A point that writes, at its longest time.
+        // A point that writes, at its maximum time.
         let writes = |end: EndReason, window: Option<(f64, f64)>| {
             let point = Bench::new(1).measured().measurement(0, |of| {
                 of.end = end.clone();

@@ -1,4 +1,4 @@
-//! A slope of steadystate that almost any series passes.
+//! Qualifies a steadystate slope that almost any series passes.
 
 use iodyno_model::{Measurement, parse_duration_ns};
 
@@ -7,8 +7,7 @@ use super::qualifies::{Qualifies, Seen};
 use crate::measured::option;
 use crate::rule_context::RuleContext;
 
-/// Rise or fall over the window that SNIA allows, in percent of the average
-/// (SSS PTS 2.0.2, 2.1.24).
+/// Change over the window that SNIA allows, in percent of the average (SSS PTS 2.0.2, 2.1.24).
 const SNIA_PERCENT: f64 = 10.0;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
@@ -30,7 +29,7 @@ fn look(_: &RuleContext<'_>, of: &Measurement) -> Seen {
     };
     let of_time = |names: [&str; 2]| {
         let text = option(of, names[0])?.or(option(of, names[1])?);
-        // In s unless it says otherwise.
+        // In seconds by default.
         Ok::<_, String>(text.map(|text| parse_duration_ns(text, 1e9).map(|ns| ns / 1e9)))
     };
     let Some(Some(window)) = of_time(["steadystate_duration", "ss_dur"])? else {
@@ -67,7 +66,7 @@ mod tests {
         assert_eq!(look(&RULE, &with("iops_slope:0.03%", Some("300"), None)), Outcome::Clear);
         // Five rounds of a minute.
         assert_eq!(look(&RULE, &with("bw_slope:2.5%", Some("5m"), Some("60s"))), Outcome::Clear);
-        // As kdevops has it.
+        // As used by kdevops.
         let vacuous = with("iops_slope:10%", Some("4h"), None);
         look(&RULE, &vacuous).only(Severity::Info);
         assert!(reserves(&RULE, &vacuous, 0).unwrap().why.contains("14400 samples"));

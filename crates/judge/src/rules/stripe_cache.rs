@@ -1,4 +1,4 @@
-//! Writes on arrays with parity whose stripe cache is as small as it comes.
+//! Qualifies writes on arrays with parity and the default stripe cache.
 
 use iodyno_model::{Bytes, Measurement};
 
@@ -8,7 +8,7 @@ use crate::measured::writes;
 use crate::place::arrays_under;
 use crate::rule_context::RuleContext;
 
-/// What the kernel begins with (NR_STRIPES in drivers/md/raid5.c), pages for each member.
+/// Kernel default (NR_STRIPES in drivers/md/raid5.c), pages per member.
 const DEFAULT_PAGES: u32 = 256;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {

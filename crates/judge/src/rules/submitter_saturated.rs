@@ -1,4 +1,4 @@
-//! Submitting threads without CPU time left.
+//! Finds submitting threads without CPU time left.
 
 use iodyno_model::{Measurement, Severity};
 

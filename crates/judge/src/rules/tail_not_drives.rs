@@ -1,4 +1,4 @@
-//! Slow I/Os that the drive itself did not find slow.
+//! Qualifies slow I/Os that the drive itself did not count as slow.
 
 use iodyno_model::{Direction, Measurement, format_count};
 
@@ -7,9 +7,9 @@ use super::qualifies::{Qualifies, Seen};
 use crate::measured::pauses;
 use crate::rule_context::RuleContext;
 
-/// Fewer slow I/Os than these are an accident.
+/// Fewer slow I/Os than these may be chance.
 const LEAST: u64 = 10;
-/// The drive counted less than this share of what the host counted.
+/// The drive counted less than this share of the host's count.
 const SHARE: f64 = 0.1;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
@@ -25,19 +25,19 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
 
 fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let [target] = of.targets.as_slice() else { return Ok(None) };
-    // Its latencies count from when I/Os were due, which the drive knows nothing of.
+    // Paced latencies count from when I/Os were due, which the drive does not know.
     if pauses(of) {
         return Ok(None);
     }
     let place = facts.place(of, target);
-    // A layer splits I/Os or gathers them: the counts would be of other things.
+    // A layer splits or merges I/Os, so the counts would not match.
     let Some(drive) = place.drive.filter(|_| place.whole) else { return Ok(None) };
     let monitor = |index: Option<usize>| {
         facts.record().snapshots.get(index?)?.drive(&drive.name)?.latency_monitor.get()
     };
     let (Some(before), Some(after)) = (monitor(of.before), monitor(of.after)) else {
         return match drive.latency_monitor {
-            // Few drives have one, which is nothing to be told of each.
+            // Few drives have one, so its absence is not reported.
             iodyno_model::Fact::Absent => Ok(None),
             _ => Err(format!("the latency monitor of {} around it", drive.name)),
         };
@@ -79,7 +79,7 @@ mod tests {
     use crate::testing::{Bench, Outcome, each, known, look, reserves};
     use iodyno_model::{Fact, LatencyMonitor, RunRecord, Severity};
 
-    /// So many reads of 20 ms, of which the drive counted so many beyond 5 ms.
+    /// `slow` reads of 20 ms, of which the drive counted `counted` above 5 ms.
     fn run(slow: u64, counted: u32) -> RunRecord {
         let monitor = |count: u32| {
             let mut counts = [[7; 3]; 4];

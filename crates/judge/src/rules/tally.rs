@@ -1,4 +1,4 @@
-//! What a rule gathers while it looks.
+//! Collects the results of a rule.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,11 +10,11 @@ use super::Rule;
 use crate::each_once::each_once;
 use crate::rule_context::RuleContext;
 
-/// So many that share a figure or lack the same are counted and not named: a report of ten thousand
-/// jobs lacks a host in each of them, for each of twenty rules.
+/// From this many equal entries on, only their number is shown: a report of ten thousand jobs lacks
+/// a host in each of them, for each of twenty rules.
 const MOST_NAMED: usize = 256;
 
-/// Whose and what; of many with the same `what` the first alone, as `job0 and 9999 more`.
+/// Pairs of subject and statement; many with the same statement become one: `job0 and 9999 more`.
 fn named(pairs: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut times = HashMap::<String, usize>::new();
     for (_, what) in &pairs {
@@ -34,7 +34,7 @@ fn named(pairs: Vec<(String, String)>) -> Vec<(String, String)> {
     pairs.into_iter().filter_map(short).collect()
 }
 
-/// A rule's findings so far, what it looked at, and what it could not see.
+/// A rule's findings so far, and what it could and could not check.
 pub(crate) struct Tally {
     rule: &'static Rule,
     findings: Vec<Finding>,
@@ -47,23 +47,23 @@ impl Tally {
         Self { rule, findings: Vec::new(), unknown: Vec::new(), looked: false }
     }
 
-    /// It looked at something and could see it.
+    /// Notes that something was checked.
     pub(crate) fn looked(&mut self) {
         self.looked = true;
     }
 
-    /// It found something, which bears the rule's name.
+    /// Adds a finding, and sets its rule.
     pub(crate) fn found(&mut self, finding: Finding) {
         self.looked = true;
         self.findings.push(Finding { rule: self.rule.id.to_owned(), ..finding });
     }
 
-    /// It could not tell of `subject`, since `missing`.
+    /// Notes that `subject` could not be checked because of `missing`.
     pub(crate) fn unknown(&mut self, subject: impl Into<String>, missing: impl Into<String>) {
         self.unknown.push((subject.into(), missing.into()));
     }
 
-    /// The value of a fact; where it is unknown, notes that and why.
+    /// Returns the value of a fact; if it is unknown, notes that and why.
     pub(crate) fn know<'f, T>(
         &mut self,
         subject: &str,
@@ -92,9 +92,9 @@ impl Tally {
     }
 }
 
-/// Applies a rule that qualifies measurements to each that was finished. `look`
-/// gives the figure that one is affected by, `None` where it is not, or what is
-/// missing to tell. All that are affected make one finding: `what`, `why`, `next`.
+/// Applies a qualifying rule to each finished measurement. `look` returns the figure of an affected
+/// one, `None` if it is not affected, or what is missing to tell. All affected ones make one
+/// finding: `what`, `why`, `next`.
 pub(crate) fn qualify(
     tally: &mut Tally,
     facts: &RuleContext<'_>,
@@ -116,8 +116,8 @@ pub(crate) fn qualify(
     affected.tell(tally, what, why, next);
 }
 
-/// Measurements that a rule has the same reservation about: one finding for
-/// all, since a machine with many drives would otherwise print pages of it.
+/// Measurements with the same reservation of a rule: one finding for all, since a machine with many
+/// drives would otherwise print pages.
 #[derive(Default)]
 pub(crate) struct Affected {
     /// Title and figure.
@@ -126,13 +126,13 @@ pub(crate) struct Affected {
 }
 
 impl Affected {
-    /// A measurement, by its title and the figure that it is affected by.
+    /// Adds a measurement, with its title and the figure that is affected.
     pub(crate) fn add(&mut self, title: String, figure: impl Into<String>, subjects: Vec<String>) {
         self.figures.push((title, figure.into()));
         self.subjects.extend(subjects);
     }
 
-    /// Makes an INFO of them, if there are any: `seq-read nvme0n1: {what}.`
+    /// Makes one INFO finding of them, if any: `seq-read nvme0n1: {what}.`
     pub(crate) fn tell(self, tally: &mut Tally, what: &str, why: &str, next: &str) {
         let whose = match self.figures.as_slice() {
             [] => return,
@@ -147,7 +147,7 @@ impl Affected {
     }
 }
 
-/// How grave a verdict is as a finding; `None` where there is nothing to find.
+/// Returns the severity of a verdict; `None` if it is no finding.
 pub(crate) const fn severity_of(verdict: Verdict) -> Option<Severity> {
     match verdict {
         Verdict::Fail => Some(Severity::Fail),
@@ -156,7 +156,7 @@ pub(crate) const fn severity_of(verdict: Verdict) -> Option<Severity> {
     }
 }
 
-/// A finding, as [`Tally::found`] takes it.
+/// Builds a finding for [`Tally::found`].
 pub(crate) fn finding(
     severity: Severity,
     subjects: Vec<String>,

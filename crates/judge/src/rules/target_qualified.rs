@@ -1,4 +1,4 @@
-//! Targets that are not quite storage.
+//! Qualifies targets that are not plain storage.
 
 use iodyno_model::{Caveat, Measurement, WrittenShare, WrittenState};
 
@@ -15,12 +15,12 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
     next: "Measure a directory on a plain file system, or the device itself: sudo iodyno check DEVICE",
 });
 
-/// Of what is measured without /sys nobody knows whether a drive is below.
+/// Without /sys it is not known if a drive is below.
 const NO_SYSFS: &str = "/sys is not mounted, so that the device below is not known";
 
 fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let blind = facts.record().host().filter(|host| host.no_sysfs).map(|_| NO_SYSFS);
-    // Of blocks that were never written blocks-not-written tells.
+    // Unwritten blocks are reported by blocks-not-written.
     let empty = |written: &WrittenShare| {
         matches!(written.state, WrittenState::Unwritten | WrittenState::Partly)
     };

@@ -1,4 +1,4 @@
-//! Drives that are too hot.
+//! Finds drives that are too hot.
 
 use iodyno_model::{ABSOLUTE_ZERO_C, Drive, Evidence, Host, Severity};
 
@@ -8,7 +8,7 @@ use crate::rule_context::RuleContext;
 /// Temperature bit of Critical Warning.
 const TEMPERATURE: u8 = 1 << 1;
 
-/// How grave it is, what is said of the drive, why, and what to do.
+/// Severity, statement, reason and advice.
 type Said = (Severity, &'static str, &'static str, &'static str);
 
 const HOT: Said = (

@@ -1,4 +1,4 @@
-//! Drives that slowed themselves down for heat during the run.
+//! Finds drives that throttled for heat during the run.
 
 use iodyno_model::{Drive, Evidence, Host, Severity};
 
@@ -52,7 +52,7 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     Some(Reservation::qualified(format!("{throttled} throttled for heat meanwhile")))
 }
 
-/// The counters that grew.
+/// Counters that grew.
 fn evidence(before: &Drive, after: &Drive) -> Vec<Evidence> {
     let mut counters: Vec<(&str, u32, u32)> = Vec::new();
     if let (Some(was), Some(is)) = (before.health.get(), after.health.get()) {
@@ -96,7 +96,7 @@ mod tests {
         assert!(reserves(&RULE, &record, 0).is_some());
         let blind = bench.clone().drive(0, |d| d.health = Fact::NeedsRoot).after(|_| {}).record();
         assert_eq!(look(&RULE, &blind), Outcome::CannotTell);
-        // Drives of data centers count besides, and may begin again at 0.
+        // Data center drives also count it, and may wrap around to 0.
         let counted = |thermal_throttling_count| {
             known(OcpHealth { thermal_throttling_count, ..OcpHealth::default() })
         };

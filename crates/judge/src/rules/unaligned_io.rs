@@ -1,4 +1,4 @@
-//! I/O that straddles the drive's blocks.
+//! Qualifies I/O that is not aligned to the drive's blocks.
 
 use iodyno_model::{Bytes, Direction, Measurement, format_count};
 
@@ -9,12 +9,12 @@ use crate::measured::writes;
 use crate::place::{bottoms, devices};
 use crate::rule_context::RuleContext;
 
-/// Options that may move offsets off the blocks' boundaries.
+/// Options that may move offsets off block boundaries.
 const OFFSETS: [&str; 3] = ["offset", "offset_increment", "blockalign"];
 
-/// Fewer writes than these that a drive counts as unaligned are somebody else's …
+/// Fewer unaligned writes than these may be another's.
 const LEAST: u64 = 1000;
-/// … and so is a smaller share of what was issued.
+/// So may a smaller share of the issued writes.
 const SHARE: f64 = 0.1;
 
 pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
@@ -40,7 +40,7 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
             return Err(format!("the physical block size of {} is not known", device.name));
         };
         let physical = u64::from(physical);
-        // A part of a block can be read for itself, and not be written so.
+        // Part of a block can be read, but not written, by itself.
         let unit = if writes(of) { physical } else { physical.min(block_bytes) };
         let odd = |bytes: u64| unit > 0 && !bytes.is_multiple_of(unit);
         let misfit = odd(block_bytes)
@@ -60,8 +60,8 @@ fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     Ok(counted(facts, of))
 }
 
-/// Writes that the drives themselves counted as off their units of mapping,
-/// which may be larger than the blocks that they state (OCP).
+/// Describes writes that the drives counted as not aligned to their mapping units, which may be
+/// larger than the blocks that they state (OCP).
 fn counted(facts: &RuleContext<'_>, of: &Measurement) -> Option<String> {
     let issued = of.result(Direction::Write)?.whole_ios?;
     let names = devices(facts.host(), of);
@@ -99,7 +99,7 @@ mod tests {
             });
             writes.record()
         };
-        // Half of the writes are smaller than its units, though its blocks are of 4 KiB.
+        // Half of the writes are smaller than its units, though its blocks are 4 KiB.
         let why = reserves(&RULE, &with(25_000), 1).unwrap().why;
         assert_eq!(why, "nvme0 counted 25k writes off its units, of 50k that were issued (OCP)");
         assert_eq!(look(&RULE, &with(900)), Outcome::Clear);

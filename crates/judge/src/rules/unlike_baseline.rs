@@ -1,4 +1,4 @@
-//! What became slower since an earlier run.
+//! Finds figures that are worse than in an earlier run.
 
 use iodyno_model::{Evidence, Severity};
 
@@ -89,7 +89,7 @@ mod tests {
             let other = before.clone().measurement(1, change).record();
             assert_eq!(against(&now.record(), &other), Outcome::ClearBut(1), "{n}");
         }
-        // What was searched for may be found anew each time.
+        // The result of a depth search may differ each time.
         let found = |bench: Bench, depth: u32| {
             let bench = bench.measurement(1, |of| {
                 of.workload.iodepth = Some(depth);

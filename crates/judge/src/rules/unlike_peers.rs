@@ -1,4 +1,4 @@
-//! Drives that are slower than their equals.
+//! Finds drives that are slower than their equals.
 
 use iodyno_model::{Evidence, Severity};
 

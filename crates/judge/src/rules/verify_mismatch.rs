@@ -1,4 +1,4 @@
-//! Blocks that do not hold what was written.
+//! Finds blocks that do not hold what was written.
 
 use iodyno_model::{Caveat, Evidence, Measurement, Severity};
 
@@ -47,7 +47,7 @@ fn reservation(facts: &RuleContext<'_>, measurement: usize) -> Option<Reservatio
     (mismatches > 0).then(|| Reservation::qualified(what))
 }
 
-/// Blocks that were verified, and those of them that were not what was written.
+/// Number of verified blocks, and of mismatches.
 fn counts(of: &Measurement) -> (u64, u64) {
     of.account.as_ref().map_or((0, 0), |account| (account.verified, account.mismatches))
 }

@@ -1,4 +1,4 @@
-//! Disks that are a hypervisor's.
+//! Finds disks of a hypervisor.
 
 use iodyno_model::{BlockKind, Evidence, Host, Severity};
 
@@ -31,7 +31,7 @@ fn check(facts: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
             tally.looked();
         }
     }
-    // Others only where they were measured: a machine may have dozens.
+    // Others only if they were measured: a machine may have dozens.
     let mut told: Vec<String> = Vec::new();
     for (_, of) in facts.finished() {
         for target in &of.targets {

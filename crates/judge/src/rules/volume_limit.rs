@@ -1,4 +1,4 @@
-//! Volumes of a cloud that were asked for more than their contract gives.
+//! Finds cloud volumes that demanded more than their contract gives.
 
 use std::iter::repeat;
 
@@ -7,7 +7,7 @@ use iodyno_model::{Evidence, Fact, Host, Severity, VolumeLimit, format_duration_
 use super::{Look, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
-/// Times that are told, the first ones.
+/// Maximum number of times that are listed.
 const MOST_TIMES: usize = 8;
 
 pub(super) static RULE: Rule = Rule {
@@ -97,7 +97,7 @@ mod tests {
         let when = outcome.only(Severity::Info).evidence.last().unwrap();
         assert!(when.what.ends_with(" above the volume's IOPS contract"), "{when:?}");
         assert_eq!(when.value, "12 s to 21 s");
-        // Counters that began anew, as after a stop, say nothing.
+        // Counters that restarted, as after a stop, show nothing.
         assert_eq!(look(&RULE, &after(10, 10)), Outcome::Clear);
         assert_eq!(look(&RULE, &bench.record()), Outcome::NotApplicable);
         let none = Bench::new(1).measured().after(|_| {}).record();

@@ -1,11 +1,11 @@
-//! Drives near the end of their endurance.
+//! Finds drives near the end of their endurance.
 
 use iodyno_model::{Bytes, Evidence, Host, Severity};
 
 use super::{Look, Rule, Tally, finding};
 use crate::rule_context::RuleContext;
 
-/// Percentage Used from which on a replacement should be planned.
+/// Percentage Used from which a replacement should be planned.
 const USED_PERCENT: u8 = 90;
 
 pub(super) static RULE: Rule = Rule {

@@ -1,4 +1,4 @@
-//! Equal drives of which some have their volatile write cache off.
+//! Finds equal drives of which some have their volatile write cache off.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let mut models: BTreeMap<&str, Vec<(&Drive, bool)>> = BTreeMap::new();
     for drive in &host.drives {
-        // What has none cannot differ.
+        // Drives without one cannot differ.
         if drive.identify.get().is_some_and(|page| !page.volatile_write_cache) {
             continue;
         }

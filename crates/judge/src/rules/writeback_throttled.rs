@@ -1,4 +1,4 @@
-//! Writes that the kernel holds back for the sake of reads.
+//! Qualifies writes that the kernel throttles in favour of reads.
 
 use iodyno_model::Measurement;
 
@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule::qualifies(Qualifies {
 
 fn look(facts: &RuleContext<'_>, of: &Measurement) -> Seen {
     let rw = of.workload.rw.as_deref().unwrap_or_default();
-    // Direct writes pass: block/blk-wbt.c, wbt_should_throttle.
+    // Direct writes are not throttled: block/blk-wbt.c, wbt_should_throttle.
     let buffered = match of.workload.is_buffered() {
         _ if !writes(of) => false,
         Some(is_buffered) => is_buffered,

@@ -1,4 +1,4 @@
-//! Zoned namespaces.
+//! Finds zoned namespaces.
 
 use iodyno_model::{Bytes, Evidence, Host, Severity};
 
@@ -16,7 +16,7 @@ fn check(_: &RuleContext<'_>, host: &Host, tally: &mut Tally) {
     let layers = |name: &String| host.block(name).is_some_and(|one| !one.stands_on.is_empty());
     for block in host.blocks.iter().filter(|block| !layers(&block.name)) {
         let Some(zone_bytes) = block.zones() else {
-            // Of kernels that do not say, and of captures made before it was asked.
+            // Not reported by old kernels, nor in old captures.
             if block.queue.zoned.get().is_some() {
                 tally.looked();
             }
