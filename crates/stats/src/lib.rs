@@ -1,5 +1,5 @@
-//! Numbers and slices in, numbers out: what a series of rates or a sample of latencies says, and
-//! how surely. Knows nothing of storage; no clock, no randomness, no input or output.
+//! Statistics of series of rates and samples of latencies, with their uncertainty. Numbers and
+//! slices in, numbers out: no knowledge of storage, no clock, no randomness, no input or output.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -38,7 +38,7 @@ pub use ratio::ratio_interval;
 pub use steady::{Steady, SteadyBy};
 pub use stopper::{Decision, LONG, SHORT, StopReason, StopRule, Stopper};
 
-/// Values without order for tests: uniform in 0 to 1, from a multiplicative hash of `t`.
+/// Pseudo-random values for tests: uniform in 0 to 1, from a multiplicative hash of `t`.
 #[cfg(test)]
 fn scattered(t: u32) -> f64 {
     let mixed = (u64::from(t) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
